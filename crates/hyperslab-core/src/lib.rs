@@ -1,0 +1,33 @@
+//! The words of Hyperslab: shapes, datatypes, selections, memory views, workloads, and the traits that formats,
+//! layers and communicators fulfil. No I/O, no threads, no C.
+
+pub mod dims;
+pub mod nearest;
+pub mod units;
+
+mod communicator;
+mod copy;
+mod dtype;
+mod error;
+mod format;
+mod memory;
+mod runs;
+mod selection;
+mod slab;
+mod span;
+mod stack;
+
+pub use communicator::{Communicator, Reduce, agree};
+pub use copy::{Gather, Scatter};
+pub use dims::{Dims, MAX_RANK};
+pub use dtype::{ByteOrder, Compound, Datatype, Field};
+pub use error::{Error, ErrorKind, Result};
+pub use format::{
+    Array, ArraySpec, Attribute, Caps, Container, Durability, Filter, Format, Layer, Open, Request, Transfer,
+};
+pub use memory::{ElementPiece, ElementPlan, Member, MemoryLayout, MemoryView, MemoryViewMut, Structure, Within};
+pub use runs::{Row, Run, Runs, SlabRuns, zip_runs};
+pub use selection::Selection;
+pub use slab::Slab;
+pub use span::Span;
+pub use stack::{OptionSpec, Stack, StackElement, parse_stacks};

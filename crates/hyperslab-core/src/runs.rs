@@ -1,0 +1,249 @@
+//! A selection as contiguous byte ranges, lazily and in rising order.
+
+use crate::slab::Slab;
+use smallvec::SmallVec;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// A contiguous range of bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Run {
+    /// First byte.
+    pub offset: u64,
+    /// Number of bytes; never 0.
+    pub len: u64,
+}
+
+impl Run {
+    /// One past the last byte.
+    pub fn end(&self) -> u64 {
+        self.offset + self.len
+    }
+}
+
+/// Runs of one slab. The innermost level is a regular row of runs, handed out whole by [`SlabRuns::next_row`].
+#[derive(Debug, Clone)]
+pub struct SlabRuns {
+    /// Levels outside the row, slowest first: where each stands.
+    levels: SmallVec<[Level; 3]>,
+    row: Row,
+    /// Offset of the next row; `None` when exhausted.
+    next: Option<u64>,
+    /// Runs of the current row already handed out by `next`.
+    taken: u64,
+}
+
+/// `count` runs of `len` bytes, `stride` bytes apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row {
+    /// First byte of the first run.
+    pub offset: u64,
+    /// Bytes of each run.
+    pub len: u64,
+    /// Number of runs.
+    pub count: u64,
+    /// Bytes from the start of one run to the start of the next.
+    pub stride: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Level {
+    count: u64,
+    step: u64,
+    at: u64,
+}
+
+impl SlabRuns {
+    pub(crate) fn new(slab: &Slab, shape: &[u64], element: u64) -> Self {
+        // From the fastest dimension outward, every span is blocks of contiguous indices, repeated.
+        // `len` is what is contiguous so far; levels that continue it are absorbed.
+        let mut offset = 0;
+        let mut len = element;
+        let mut pitch = element;
+        let mut levels: SmallVec<[Level; 3]> = SmallVec::new(); // fastest first
+        for (span, &extent) in slab.spans.iter().zip(shape).rev() {
+            offset += span.start * pitch;
+            for (count, step) in [(span.block, pitch), (span.count, span.stride * pitch)] {
+                if count == 1 {
+                    continue;
+                }
+                match levels.last_mut() {
+                    None if step == len => len *= count,
+                    Some(last) if step == last.step * last.count => last.count *= count,
+                    _ => levels.push(Level { count, step, at: 0 }),
+                }
+            }
+            pitch *= extent;
+        }
+        let row = if levels.is_empty() { Level { count: 1, step: len, at: 0 } } else { levels.remove(0) };
+        levels.reverse();
+        Self { levels, row: Row { offset, len, count: row.count, stride: row.step }, next: Some(offset), taken: 0 }
+    }
+
+    /// The next regular row of runs. Not to be mixed with `next`.
+    pub fn next_row(&mut self) -> Option<Row> {
+        let offset = self.next?;
+        self.advance(offset);
+        Some(Row { offset, ..self.row })
+    }
+
+    fn advance(&mut self, offset: u64) {
+        let mut offset = offset;
+        for level in self.levels.iter_mut().rev() {
+            level.at += 1;
+            if level.at < level.count {
+                self.next = Some(offset + level.step);
+                return;
+            }
+            offset -= level.step * (level.count - 1);
+            level.at = 0;
+        }
+        self.next = None;
+    }
+}
+
+impl Iterator for SlabRuns {
+    type Item = Run;
+
+    fn next(&mut self) -> Option<Run> {
+        let offset = self.next?;
+        let run = Run { offset: offset + self.taken * self.row.stride, len: self.row.len };
+        self.taken += 1;
+        if self.taken == self.row.count {
+            self.taken = 0;
+            self.advance(offset);
+        }
+        Some(run)
+    }
+}
+
+/// Runs of a selection, rising and joined where they touch.
+#[derive(Debug, Clone)]
+pub struct Runs<'a> {
+    source: Source<'a>,
+    /// Read ahead, to join what touches.
+    pending: Option<Run>,
+}
+
+#[derive(Debug, Clone)]
+enum Source<'a> {
+    Empty,
+    One(SlabRuns),
+    Many {
+        waiting: &'a [Slab],
+        shape: SmallVec<[u64; 4]>,
+        element: u64,
+        /// Runs at hand, the earliest on top, with the slab each came from.
+        heap: BinaryHeap<Reverse<(u64, u64, usize)>>,
+        active: Vec<Option<SlabRuns>>,
+        /// Where the first waiting slab begins.
+        begins: u64,
+    },
+}
+
+impl<'a> Runs<'a> {
+    pub(crate) fn new(slabs: &'a [Slab], shape: &[u64], element: u64) -> Self {
+        let source = match slabs {
+            [] => Source::Empty,
+            [slab] => Source::One(SlabRuns::new(slab, shape, element)),
+            [first, ..] => Source::Many {
+                waiting: slabs,
+                shape: shape.into(),
+                element,
+                heap: BinaryHeap::new(),
+                active: Vec::new(),
+                begins: first_offset(first, shape, element),
+            },
+        };
+        Self { source, pending: None }
+    }
+
+    /// The rows of a selection that is one slab; `None` for unions.
+    pub fn into_rows(self) -> Option<SlabRuns> {
+        match self.source {
+            Source::One(runs) if self.pending.is_none() => Some(runs),
+            _ => None,
+        }
+    }
+}
+
+fn first_offset(slab: &Slab, shape: &[u64], element: u64) -> u64 {
+    let linear = slab.spans.iter().zip(shape).fold(0, |at, (span, extent)| at * extent + span.start);
+    linear * element
+}
+
+impl Source<'_> {
+    fn next(&mut self) -> Option<Run> {
+        match self {
+            Self::Empty => None,
+            Self::One(runs) => runs.next(),
+            Self::Many { waiting, shape, element, heap, active, begins } => {
+                // Slabs are sorted by first element, so only those that begin before the earliest run matter.
+                while let Some((slab, rest)) = waiting.split_first() {
+                    if heap.peek().is_some_and(|Reverse((offset, ..))| offset < begins) {
+                        break;
+                    }
+                    let mut runs = SlabRuns::new(slab, shape, *element);
+                    if let Some(run) = runs.next() {
+                        let free = active.iter().position(Option::is_none).unwrap_or(active.len());
+                        if free == active.len() {
+                            active.push(None);
+                        }
+                        active[free] = Some(runs);
+                        heap.push(Reverse((run.offset, run.len, free)));
+                    }
+                    *waiting = rest;
+                    if let Some(next) = rest.first() {
+                        *begins = first_offset(next, shape, *element);
+                    }
+                }
+                let Reverse((offset, len, from)) = heap.pop()?;
+                match active[from].as_mut().and_then(Iterator::next) {
+                    Some(run) => heap.push(Reverse((run.offset, run.len, from))),
+                    None => active[from] = None,
+                }
+                Some(Run { offset, len })
+            }
+        }
+    }
+}
+
+impl Iterator for Runs<'_> {
+    type Item = Run;
+
+    fn next(&mut self) -> Option<Run> {
+        if let Source::One(runs) = &mut self.source {
+            return runs.next();
+        }
+        let mut run = self.pending.take().or_else(|| self.source.next())?;
+        while let Some(next) = self.source.next() {
+            if next.offset != run.end() {
+                self.pending = Some(next);
+                break;
+            }
+            run.len += next.len;
+        }
+        Some(run)
+    }
+}
+
+/// Two lists of runs over the same bytes in the same order, cut where either ends: (offset in a, offset in b, length).
+pub fn zip_runs(
+    mut a: impl Iterator<Item = Run>,
+    mut b: impl Iterator<Item = Run>,
+) -> impl Iterator<Item = (u64, u64, u64)> {
+    let (mut x, mut y) = (Run { offset: 0, len: 0 }, Run { offset: 0, len: 0 });
+    std::iter::from_fn(move || {
+        if x.len == 0 {
+            x = a.next()?;
+        }
+        if y.len == 0 {
+            y = b.next()?;
+        }
+        let len = x.len.min(y.len);
+        let out = (x.offset, y.offset, len);
+        x = Run { offset: x.offset + len, len: x.len - len };
+        y = Run { offset: y.offset + len, len: y.len - len };
+        Some(out)
+    })
+}

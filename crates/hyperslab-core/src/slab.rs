@@ -1,0 +1,175 @@
+//! A regular hyperslab: the product of one [`Span`] per dimension.
+
+use crate::span::{Span, check_pieces};
+use crate::{Dims, Error, MAX_RANK, Result};
+use smallvec::SmallVec;
+use std::cmp::Ordering;
+
+/// The product of one span per dimension; never empty. A scalar has no spans and one element.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Slab {
+    pub(crate) spans: SmallVec<[Span; 3]>,
+}
+
+impl Slab {
+    /// The box of `count` elements at `start`, or `None` when it is empty.
+    pub fn dense(start: &[u64], count: &[u64]) -> Result<Option<Self>> {
+        same_rank(&[start.len(), count.len()])?;
+        Self::collect(start.iter().zip(count).map(|(&s, &n)| Span::new(s, n.max(1), u64::from(n > 0), n)))
+    }
+
+    /// HDF5's start/stride/count/block, or `None` when it is empty.
+    pub fn strided(start: &[u64], stride: &[u64], count: &[u64], block: &[u64]) -> Result<Option<Self>> {
+        same_rank(&[start.len(), stride.len(), count.len(), block.len()])?;
+        Self::collect((0..start.len()).map(|d| Span::new(start[d], stride[d], count[d], block[d])))
+    }
+
+    fn collect(spans: impl Iterator<Item = Result<Option<Span>>>) -> Result<Option<Self>> {
+        let mut empty = false;
+        let mut out = SmallVec::new();
+        for span in spans {
+            match span? {
+                Some(span) => out.push(span),
+                None => empty = true,
+            }
+        }
+        if empty {
+            return Ok(None);
+        }
+        let slab = Self { spans: out };
+        crate::dims::element_count(&slab.counts())?;
+        Ok(Some(slab))
+    }
+
+    /// One span per dimension.
+    pub fn spans(&self) -> &[Span] {
+        &self.spans
+    }
+
+    /// Elements selected along each dimension: the shape of the packed selection.
+    pub fn counts(&self) -> Dims {
+        self.spans.iter().map(Span::len).collect()
+    }
+
+    /// Number of elements; never 0.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> u64 {
+        self.spans.iter().map(Span::len).product()
+    }
+
+    /// First index in each dimension.
+    pub fn start(&self) -> Dims {
+        self.spans.iter().map(|s| s.start).collect()
+    }
+
+    /// One past the last index in each dimension.
+    pub fn end(&self) -> Dims {
+        self.spans.iter().map(Span::end).collect()
+    }
+
+    /// Whether this is a box without gaps.
+    pub fn is_dense(&self) -> bool {
+        self.spans.iter().all(Span::is_dense)
+    }
+
+    /// Moves every index by `by`; refuses to leave 0..2^63.
+    pub fn shifted(&self, by: &[i64]) -> Result<Self> {
+        same_rank(&[self.spans.len(), by.len()])?;
+        let spans = self.spans.iter().zip(by).map(|(s, &d)| {
+            s.start
+                .checked_add_signed(d)
+                .filter(|start| start.checked_add(s.end() - s.start).is_some_and(|e| e <= i64::MAX as u64))
+                .map(|start| Span { start, ..*s })
+                .ok_or_else(|| Error::invalid("shift selection", format!("shifting by {d} leaves the index range")))
+        });
+        Ok(Self { spans: spans.collect::<Result<_>>()? })
+    }
+
+    /// Whether the two share an element. Ranks must agree.
+    pub fn overlaps(&self, other: &Slab) -> bool {
+        self.spans.iter().zip(&other.spans).all(|(a, b)| a.overlaps(b))
+    }
+
+    /// The common elements, as disjoint slabs.
+    pub fn intersect(&self, other: &Slab) -> Result<Vec<Slab>> {
+        let mut per_dim = Vec::with_capacity(self.spans.len());
+        for (a, b) in self.spans.iter().zip(&other.spans) {
+            let common = a.intersect(b)?;
+            if common.is_empty() {
+                return Ok(Vec::new());
+            }
+            per_dim.push(common);
+        }
+        product(&per_dim)
+    }
+
+    /// The elements of `self` that are not in `other`, as disjoint slabs.
+    pub fn subtract(&self, other: &Slab) -> Result<Vec<Slab>> {
+        if !self.overlaps(other) {
+            return Ok(vec![self.clone()]);
+        }
+        let mut out = Vec::new();
+        // Dimension d contributes what agrees in the earlier dimensions, differs in d, and is free in the later ones.
+        let mut per_dim: Vec<Vec<Span>> = self.spans.iter().map(|s| vec![*s]).collect();
+        for (d, (a, b)) in self.spans.iter().zip(&other.spans).enumerate() {
+            per_dim[d] = a.subtract(b)?;
+            if !per_dim[d].is_empty() {
+                out.extend(product(&per_dim)?);
+                check_pieces(out.len())?;
+            }
+            per_dim[d] = a.intersect(b)?;
+        }
+        Ok(out)
+    }
+
+    /// Joins two slabs that differ in one dimension only, when the result is exactly their union.
+    pub(crate) fn join(&self, next: &Slab, dim: usize) -> Option<Slab> {
+        let same = |d: usize| d == dim || self.spans[d] == next.spans[d];
+        if !(0..self.spans.len()).all(same) {
+            return None;
+        }
+        let joined = self.spans[dim].join(&next.spans[dim])?;
+        let mut slab = self.clone();
+        slab.spans[dim] = joined;
+        Some(slab)
+    }
+
+    /// Order of the first elements, row-major.
+    pub(crate) fn cmp_start(&self, other: &Slab) -> Ordering {
+        self.spans.iter().map(|s| s.start).cmp(other.spans.iter().map(|s| s.start))
+    }
+
+    /// Whether every element of `self` lies before every element of `other`, row-major.
+    pub(crate) fn is_before(&self, other: &Slab) -> bool {
+        self.spans.iter().map(|s| s.end() - 1).lt(other.spans.iter().map(|s| s.start))
+    }
+}
+
+pub(crate) fn same_rank(ranks: &[usize]) -> Result<()> {
+    if ranks.iter().any(|&r| r != ranks[0]) {
+        return Err(Error::invalid("check selection", format!("numbers of dimensions differ: {ranks:?}")));
+    }
+    if ranks[0] > MAX_RANK {
+        return Err(Error::invalid("check selection", format!("more than {MAX_RANK} dimensions")));
+    }
+    Ok(())
+}
+
+fn product(per_dim: &[Vec<Span>]) -> Result<Vec<Slab>> {
+    let total = per_dim.iter().try_fold(1usize, |n, spans| n.checked_mul(spans.len()));
+    check_pieces(total.unwrap_or(usize::MAX))?;
+    let mut out = vec![Slab { spans: SmallVec::new() }];
+    for spans in per_dim {
+        out = out
+            .into_iter()
+            .flat_map(|slab| {
+                spans.iter().map(move |span| {
+                    let mut slab = slab.clone();
+                    slab.spans.push(*span);
+                    slab
+                })
+            })
+            .collect();
+    }
+    Ok(out)
+}

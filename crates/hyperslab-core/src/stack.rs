@@ -1,0 +1,284 @@
+//! A stack of layers over a format, as text: `auto/log(dir=/nvme)/hdf5(align=1MiB)`, outermost first.
+
+use crate::{Error, Result, nearest, units};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// One element of a stack: a name and its options in the order given.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct StackElement {
+    /// Name of the layer or format.
+    pub name: String,
+    /// Options as written.
+    pub options: Vec<(String, String)>,
+}
+
+/// Layers, outermost first, and the format below them.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Stack {
+    /// Layers, outermost first.
+    pub layers: Vec<StackElement>,
+    /// The format at the bottom.
+    pub format: StackElement,
+}
+
+/// An option that a layer or format understands.
+#[derive(Debug, Clone, Copy)]
+pub struct OptionSpec {
+    /// Its name.
+    pub name: &'static str,
+    /// What values look like: `SIZE`, `yes|no`, `64x64`.
+    pub value: &'static str,
+    /// What it is without being given.
+    pub default: &'static str,
+    /// One line for people.
+    pub about: &'static str,
+}
+
+const MAX_TEXT: usize = 4096;
+
+fn bad(text: &str, message: impl Into<String>) -> Error {
+    Error::invalid("parse stack", message)
+        .target(format!("{text:?}"))
+        .hint("write it like hdf5(chunk=64x64,align=1MiB)")
+}
+
+impl FromStr for Stack {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        if text.len() > MAX_TEXT {
+            return Err(Error::invalid("parse stack", format!("longer than {MAX_TEXT} bytes")));
+        }
+        let mut elements = split_outside(text, '/')
+            .map_err(|m| bad(text, m))?
+            .into_iter()
+            .map(|part| parse_element(part.trim()).map_err(|m| bad(text, m)))
+            .collect::<Result<Vec<_>>>()?;
+        let format = elements.pop().ok_or_else(|| bad(text, "nothing is named"))?;
+        Ok(Self { layers: elements, format })
+    }
+}
+
+/// Splits a comma-separated list of stacks: `hdf5(a=1,b=2),zarr`.
+pub fn parse_stacks(text: &str) -> Result<Vec<Stack>> {
+    split_outside(text, ',').map_err(|m| bad(text, m))?.into_iter().map(|part| part.trim().parse()).collect()
+}
+
+/// Splits at `separator` where no bracket or quote is open.
+fn split_outside(text: &str, separator: char) -> Result<Vec<&str>, &'static str> {
+    let mut parts = Vec::new();
+    let (mut from, mut open, mut quoted) = (0, false, false);
+    for (at, c) in text.char_indices() {
+        match c {
+            '"' => quoted = !quoted,
+            _ if quoted => {}
+            '(' if open => return Err("brackets do not nest"),
+            '(' => open = true,
+            ')' if !open => return Err("a bracket closes that was never opened"),
+            ')' => open = false,
+            c if c == separator && !open => {
+                parts.push(&text[from..at]);
+                from = at + c.len_utf8();
+            }
+            _ => {}
+        }
+    }
+    if quoted || open {
+        return Err("a bracket or quote is never closed");
+    }
+    parts.push(&text[from..]);
+    Ok(parts)
+}
+
+fn parse_element(text: &str) -> Result<StackElement, String> {
+    let (name, inside) = match text.split_once('(') {
+        None => (text, ""),
+        Some((name, rest)) => (name, rest.strip_suffix(')').ok_or("something follows the closing bracket")?),
+    };
+    if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-') {
+        return Err(format!("{name:?} is not a name"));
+    }
+    let mut options: Vec<(String, String)> = Vec::new();
+    if !inside.trim().is_empty() {
+        for part in split_outside(inside, ',')? {
+            let (key, value) = part.split_once('=').unwrap_or((part, "yes"));
+            let (key, value) = (key.trim(), value.trim());
+            let value = value.strip_prefix('"').and_then(|v| v.strip_suffix('"')).unwrap_or(value);
+            if key.is_empty() || value.is_empty() || value.contains('"') {
+                return Err(format!("{part:?} is not an option"));
+            }
+            if options.iter().any(|(k, _)| k == key) {
+                return Err(format!("option {key} is given twice"));
+            }
+            options.push((key.into(), value.into()));
+        }
+    }
+    Ok(StackElement { name: name.into(), options })
+}
+
+impl fmt::Display for StackElement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)?;
+        for (i, (key, value)) in self.options.iter().enumerate() {
+            let quote = if value.contains(['(', ')', ',', ' ', '=']) { "\"" } else { "" };
+            write!(f, "{}{key}={quote}{value}{quote}", if i == 0 { "(" } else { "," })?;
+        }
+        if !self.options.is_empty() {
+            f.write_str(")")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Stack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for layer in &self.layers {
+            write!(f, "{layer}/")?;
+        }
+        write!(f, "{}", self.format)
+    }
+}
+
+impl TryFrom<String> for Stack {
+    type Error = Error;
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+impl From<Stack> for String {
+    fn from(stack: Stack) -> Self {
+        stack.to_string()
+    }
+}
+
+impl StackElement {
+    /// An element without options.
+    pub fn plain(name: &str) -> Self {
+        Self { name: name.into(), options: Vec::new() }
+    }
+
+    /// Refuses options that are not among `known`, naming the nearest.
+    pub fn check_options(&self, known: &[OptionSpec]) -> Result<()> {
+        for (key, _) in &self.options {
+            if !known.iter().any(|spec| spec.name == key) {
+                let names = known.iter().map(|spec| spec.name);
+                let error = Error::invalid("parse stack", format!("{} has no option {key:?}", self.name));
+                return Err(if known.is_empty() {
+                    error.hint("it takes no options")
+                } else {
+                    error.hint(nearest::hint(key, names))
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The text of an option.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.options.iter().find(|(k, _)| k == key).map(|(_, v)| v.as_str())
+    }
+
+    /// A size such as `1MiB`.
+    pub fn size(&self, key: &str) -> Result<Option<u64>> {
+        self.get(key).map(|v| units::parse_size(v).map_err(|_| self.refuse(key, v, "a size such as 64KiB"))).transpose()
+    }
+
+    /// A whole number in a range.
+    pub fn number(&self, key: &str, range: std::ops::RangeInclusive<u64>) -> Result<Option<u64>> {
+        self.get(key)
+            .map(|v| {
+                v.parse()
+                    .ok()
+                    .filter(|n| range.contains(n))
+                    .ok_or_else(|| self.refuse(key, v, &format!("a number from {} to {}", range.start(), range.end())))
+            })
+            .transpose()
+    }
+
+    /// `yes` or `no` (also true/false, on/off, 1/0).
+    pub fn flag(&self, key: &str) -> Result<Option<bool>> {
+        self.get(key)
+            .map(|v| match v.to_ascii_lowercase().as_str() {
+                "yes" | "true" | "on" | "1" => Ok(true),
+                "no" | "false" | "off" | "0" => Ok(false),
+                _ => Err(self.refuse(key, v, "yes or no")),
+            })
+            .transpose()
+    }
+
+    /// Extents such as `64x64`.
+    pub fn dims(&self, key: &str) -> Result<Option<crate::Dims>> {
+        self.get(key)
+            .map(|v| {
+                v.split('x')
+                    .map(|n| n.parse().ok().filter(|&n: &u64| n > 0))
+                    .collect::<Option<crate::Dims>>()
+                    .filter(|d| d.len() <= crate::MAX_RANK)
+                    .ok_or_else(|| self.refuse(key, v, "extents such as 64x64"))
+            })
+            .transpose()
+    }
+
+    /// One of several words.
+    pub fn choice<T: Copy>(&self, key: &str, choices: &[(&str, T)]) -> Result<Option<T>> {
+        self.get(key)
+            .map(|v| {
+                choices.iter().find(|(word, _)| *word == v).map(|(_, t)| *t).ok_or_else(|| {
+                    Error::invalid("parse stack", format!("{}: {key}={v} is not understood", self.name))
+                        .hint(nearest::hint(v, choices.iter().map(|(word, _)| *word)))
+                })
+            })
+            .transpose()
+    }
+
+    fn refuse(&self, key: &str, value: &str, wanted: &str) -> Error {
+        Error::invalid("parse stack", format!("{}: {key}={value} should be {wanted}", self.name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stacks_round_trip() {
+        for text in [
+            "posix",
+            "hdf5(chunk=64x64,deflate=4,align=1MiB)",
+            "auto/log(dir=/nvme/x)/hdf5(align=1MiB)",
+            "posix(dir=\"a,b (c)\")",
+        ] {
+            let stack: Stack = text.parse().unwrap();
+            assert_eq!(stack.to_string(), text);
+        }
+        let list = parse_stacks("hdf5(a=1,b=2), zarr").unwrap();
+        assert_eq!(list.len(), 2);
+        assert_eq!("posix(direct)".parse::<Stack>().unwrap().format.get("direct"), Some("yes"));
+    }
+
+    #[test]
+    fn bad_stacks_are_refused() {
+        for text in ["", "/", "a/", "a(", "a)", "a(b=1", "a(b=1)c", "a(b=)", "a((b=1))", "a(b=1,b=2)", "a(\"", "a b"] {
+            assert!(text.parse::<Stack>().is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn options_are_checked() {
+        const KNOWN: &[OptionSpec] = &[OptionSpec { name: "chunk", value: "", default: "", about: "" }];
+        let element = |text: &str| text.parse::<Stack>().unwrap().format;
+        let error = element("hdf5(chunks=4)").check_options(KNOWN).unwrap_err();
+        assert!(error.to_string().contains("did you mean \"chunk\""), "{error}");
+        assert_eq!(element("h(chunk=4x5)").dims("chunk").unwrap().unwrap().as_slice(), [4, 5]);
+        assert!(element("h(chunk=4x0)").dims("chunk").is_err());
+        assert!(element("h(n=12)").number("n", 0..=9).is_err());
+        assert_eq!(element("h(f=on)").flag("f").unwrap(), Some(true));
+        assert!(
+            element("h(l=contig)").choice("l", &[("contiguous", 1)]).unwrap_err().to_string().contains("contiguous")
+        );
+    }
+}

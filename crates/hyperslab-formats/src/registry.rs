@@ -1,0 +1,48 @@
+//! The formats by name.
+
+use hyperslab_core::{Error, Format, OptionSpec, Result, StackElement, nearest};
+use std::sync::Arc;
+
+/// A format that a stack string can name.
+#[derive(Debug, Clone, Copy)]
+pub struct FormatEntry {
+    /// Its name in stack strings.
+    pub name: &'static str,
+    /// One line for people.
+    pub about: &'static str,
+    /// The options it understands.
+    pub options: &'static [OptionSpec],
+    /// Builds it from a stack element; `None` when it is not compiled in.
+    pub build: Option<fn(&StackElement) -> Result<Arc<dyn Format>>>,
+}
+
+#[cfg(feature = "hdf5")]
+const HDF5: FormatEntry = crate::hdf5::ENTRY;
+#[cfg(not(feature = "hdf5"))]
+const HDF5: FormatEntry = FormatEntry { name: "hdf5", about: "HDF5 through libhdf5", options: &[], build: None };
+
+#[cfg(feature = "zarr")]
+const ZARR: FormatEntry = crate::zarr::ENTRY;
+#[cfg(not(feature = "zarr"))]
+const ZARR: FormatEntry = FormatEntry { name: "zarr", about: "Zarr version 2 and 3", options: &[], build: None };
+
+const FORMATS: &[FormatEntry] = &[crate::posix::ENTRY, HDF5, ZARR, crate::null::ENTRY];
+
+/// Every format this version knows, compiled in or not.
+pub fn formats() -> &'static [FormatEntry] {
+    FORMATS
+}
+
+/// The format that `element` names, with its options checked.
+pub fn build(element: &StackElement) -> Result<Arc<dyn Format>> {
+    let entry = FORMATS.iter().find(|entry| entry.name == element.name).ok_or_else(|| {
+        Error::invalid("choose format", format!("there is no format {:?}", element.name))
+            .hint(nearest::hint(&element.name, FORMATS.iter().map(|entry| entry.name)))
+    })?;
+    let build = entry.build.ok_or_else(|| {
+        Error::unsupported("choose format", format!("{} is not compiled into this build", entry.name))
+            .hint(format!("build with --features {}", entry.name))
+    })?;
+    element.check_options(entry.options)?;
+    build(element)
+}
