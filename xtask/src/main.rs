@@ -1,1 +1,101 @@
-fn main() {}
+//! `cargo xtask`: set-up and checks of the workspace. Every command does the set-up it needs, says what it installs,
+//! and is quick when there is nothing to do.
+#![allow(clippy::print_stdout, reason = "a command line: its output is what it is for")]
+
+mod arguments;
+mod bench;
+mod quickstart;
+mod setup;
+mod shell;
+mod test;
+mod tidy;
+mod workspace;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use crate::workspace::Workspace;
+
+/// One command: its name, its flags, what it is for, and what runs it.
+struct Task {
+    name: &'static str,
+    flags: &'static str,
+    purpose: &'static str,
+    run: fn(&Workspace, &[String]) -> Result<()>,
+}
+
+const TASKS: [Task; 6] = [
+    Task {
+        name: "quickstart",
+        flags: "[--no-apt]",
+        purpose: "build the release binary and run a first benchmark: POSIX, HDF5, Zarr; warm and cold",
+        run: quickstart::run,
+    },
+    Task {
+        name: "test",
+        flags: "[--fast] [--no-python] [--no-apt] [-- ARGS]",
+        purpose: "all checks: tidy, format, clippy (not with --fast), tests; ARGS go to `cargo test`",
+        run: test::run,
+    },
+    Task {
+        name: "bench",
+        flags: "[NAME...] [--check] [--no-apt] [-- ARGS]",
+        purpose: "the ratio benchmarks; NAMEs choose some, --check and ARGS go to each of them",
+        run: bench::run,
+    },
+    Task {
+        name: "tidy",
+        flags: "",
+        purpose: "check dependency arrows, manifests and sources; needs no build",
+        run: tidy::run,
+    },
+    Task {
+        name: "setup",
+        flags: "[--tests] [--no-apt]",
+        purpose: "find or install what a build needs (with --tests: what the tests need too)",
+        run: setup::run,
+    },
+    Task { name: "help", flags: "", purpose: "this list", run: help },
+];
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match dispatch(&words) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("\nerror: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(words: &[String]) -> Result<()> {
+    let workspace = Workspace::find()?;
+    let Some((name, rest)) = words.split_first() else {
+        return help(&workspace, &[]);
+    };
+    if matches!(name.as_str(), "-h" | "--help") || rest.iter().any(|word| matches!(word.as_str(), "-h" | "--help")) {
+        return help(&workspace, &[]);
+    }
+    match TASKS.iter().find(|task| task.name == name) {
+        Some(task) => (task.run)(&workspace, rest),
+        None => {
+            let names = TASKS.map(|task| task.name);
+            anyhow::bail!(
+                "there is no command {name:?}; {}\n  try: cargo xtask help",
+                arguments::did_you_mean(name, &names)
+            )
+        }
+    }
+}
+
+fn help(_: &Workspace, _: &[String]) -> Result<()> {
+    println!("cargo xtask COMMAND: set-up and checks of the workspace\n");
+    for task in &TASKS {
+        println!("  {}", format!("{} {}", task.name, task.flags).trim_end());
+        println!("      {}", task.purpose);
+    }
+    println!("\n--no-apt: never install packages of the system, even as root. docs/building.md says more.");
+    Ok(())
+}

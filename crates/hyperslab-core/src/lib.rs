@@ -4,11 +4,13 @@
 pub mod dims;
 pub mod nearest;
 pub mod units;
+pub mod workload;
 
 mod communicator;
 mod copy;
 mod dtype;
 mod error;
+mod fill;
 mod format;
 mod memory;
 mod runs;
@@ -22,6 +24,7 @@ pub use copy::{Gather, Scatter};
 pub use dims::{Dims, MAX_RANK};
 pub use dtype::{ByteOrder, Compound, Datatype, Field};
 pub use error::{Error, ErrorKind, Result};
+pub use fill::{Fill, FillRules, FillStream};
 pub use format::{
     Array, ArraySpec, Attribute, Caps, Container, Durability, Filter, Format, Layer, Open, Request, Transfer,
 };

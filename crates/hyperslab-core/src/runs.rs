@@ -80,6 +80,12 @@ impl SlabRuns {
         Self { levels, row: Row { offset, len, count: row.count, stride: row.step }, next: Some(offset), taken: 0 }
     }
 
+    /// One run; nothing when its length is 0.
+    pub(crate) fn once(run: Run) -> Self {
+        let row = Row { offset: run.offset, len: run.len, count: 1, stride: run.len };
+        Self { levels: SmallVec::new(), row, next: (run.len > 0).then_some(run.offset), taken: 0 }
+    }
+
     /// The next regular row of runs. Not to be mixed with `next`.
     pub fn next_row(&mut self) -> Option<Row> {
         let offset = self.next?;
@@ -135,7 +141,9 @@ enum Source<'a> {
         element: u64,
         /// Runs at hand, the earliest on top, with the slab each came from.
         heap: BinaryHeap<Reverse<(u64, u64, usize)>>,
-        active: Vec<Option<SlabRuns>>,
+        active: Vec<SlabRuns>,
+        /// Places in `active` whose runs are exhausted.
+        free: Vec<usize>,
         /// Where the first waiting slab begins.
         begins: u64,
     },
@@ -152,10 +160,24 @@ impl<'a> Runs<'a> {
                 element,
                 heap: BinaryHeap::new(),
                 active: Vec::new(),
+                free: Vec::new(),
                 begins: first_offset(first, shape, element),
             },
         };
         Self { source, pending: None }
+    }
+
+    /// The bytes `0..len`.
+    pub(crate) fn contiguous(len: u64) -> Self {
+        Self { source: Source::One(SlabRuns::once(Run { offset: 0, len })), pending: None }
+    }
+
+    /// The next runs as a regular row: of a slab a whole row, of a union one run. Not to be mixed with `next`.
+    pub(crate) fn next_row(&mut self) -> Option<Row> {
+        match &mut self.source {
+            Source::One(runs) => runs.next_row(),
+            _ => self.next().map(|run| Row { offset: run.offset, len: run.len, count: 1, stride: run.len }),
+        }
     }
 
     /// The rows of a selection that is one slab; `None` for unions.
@@ -177,7 +199,7 @@ impl Source<'_> {
         match self {
             Self::Empty => None,
             Self::One(runs) => runs.next(),
-            Self::Many { waiting, shape, element, heap, active, begins } => {
+            Self::Many { waiting, shape, element, heap, active, free, begins } => {
                 // Slabs are sorted by first element, so only those that begin before the earliest run matter.
                 while let Some((slab, rest)) = waiting.split_first() {
                     if heap.peek().is_some_and(|Reverse((offset, ..))| offset < begins) {
@@ -185,12 +207,17 @@ impl Source<'_> {
                     }
                     let mut runs = SlabRuns::new(slab, shape, *element);
                     if let Some(run) = runs.next() {
-                        let free = active.iter().position(Option::is_none).unwrap_or(active.len());
-                        if free == active.len() {
-                            active.push(None);
-                        }
-                        active[free] = Some(runs);
-                        heap.push(Reverse((run.offset, run.len, free)));
+                        let place = match free.pop() {
+                            Some(place) => {
+                                active[place] = runs;
+                                place
+                            }
+                            None => {
+                                active.push(runs);
+                                active.len() - 1
+                            }
+                        };
+                        heap.push(Reverse((run.offset, run.len, place)));
                     }
                     *waiting = rest;
                     if let Some(next) = rest.first() {
@@ -198,9 +225,9 @@ impl Source<'_> {
                     }
                 }
                 let Reverse((offset, len, from)) = heap.pop()?;
-                match active[from].as_mut().and_then(Iterator::next) {
+                match active[from].next() {
                     Some(run) => heap.push(Reverse((run.offset, run.len, from))),
-                    None => active[from] = None,
+                    None => free.push(from),
                 }
                 Some(Run { offset, len })
             }

@@ -1,1 +1,22 @@
-//! .
+//! Interpreter 1: executes a workload on a stack, measures every step, and verifies the data.
+
+mod case;
+mod data;
+mod execute;
+mod machine;
+mod measure;
+mod page_cache;
+mod progress;
+mod read_back;
+mod results;
+mod stack;
+mod statistics;
+
+pub use case::{Cache, Case, Outcome, run_case};
+pub use execute::{RunContext, run_rank};
+pub use machine::{Machine, memory_available, space_available};
+pub use measure::{Latency, Operation, RankMeasurement};
+pub use progress::Progress;
+pub use results::{CaseResult, RESULTS_VERSION, Repetition, Results, Status, Verified};
+pub use stack::resolve;
+pub use statistics::Spread;

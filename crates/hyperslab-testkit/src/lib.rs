@@ -1,1 +1,16 @@
-//! .
+//! How formats and layers are tested: an oracle in plain memory, a conformance suite chosen by declared capabilities,
+//! and random operation sequences compared with the oracle. A dev-dependency only.
+
+pub mod catalogue;
+pub mod conformance;
+pub mod watchdog;
+
+mod memory;
+mod sample;
+mod subject;
+mod twin;
+
+pub use memory::Memory;
+pub use sample::element;
+pub use subject::{Pair, Subject};
+pub use twin::{Twin, buffer};

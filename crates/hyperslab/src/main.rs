@@ -1,1 +1,24 @@
-fn main() {}
+//! The command line of Hyperslab.
+#![allow(clippy::print_stdout)]
+
+mod arguments;
+mod bench;
+mod formats;
+mod h5bench;
+mod table;
+
+use arguments::{Arguments, Command};
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let done = match arguments.command {
+        Command::Bench(options) => bench::run(&options),
+        Command::Formats => formats::run(),
+    };
+    done.unwrap_or_else(|error| {
+        eprintln!("hyperslab: {error:#}");
+        ExitCode::from(arguments::EXIT_BAD_INPUT)
+    })
+}

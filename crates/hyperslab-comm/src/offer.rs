@@ -1,0 +1,139 @@
+//! What ranks bring to a collective call, and what they take from it.
+
+use hyperslab_core::Reduce;
+use std::sync::Arc;
+
+/// Which collective call a rank is in. All ranks must be in the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Barrier,
+    Broadcast,
+    AllGather,
+    AllToAll,
+    AllReduce(Reduce),
+    AllReduceFloat(Reduce),
+    SplitByNode,
+}
+
+impl Operation {
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Barrier => "barrier",
+            Self::Broadcast => "broadcast",
+            Self::AllGather => "all gather",
+            Self::AllToAll => "all to all",
+            Self::AllReduce(Reduce::Sum) => "all reduce (sum)",
+            Self::AllReduce(Reduce::Min) => "all reduce (minimum)",
+            Self::AllReduce(Reduce::Max) => "all reduce (maximum)",
+            Self::AllReduceFloat(Reduce::Sum) => "all reduce (sum of floats)",
+            Self::AllReduceFloat(Reduce::Min) => "all reduce (minimum of floats)",
+            Self::AllReduceFloat(Reduce::Max) => "all reduce (maximum of floats)",
+            Self::SplitByNode => "split by node",
+        }
+    }
+}
+
+/// What one rank brings.
+#[derive(Debug, Default)]
+pub(crate) enum Offer {
+    /// Its presence.
+    #[default]
+    Nothing,
+    /// The root it names, and the data if that is itself.
+    Root(usize, Option<Arc<Vec<u8>>>),
+    /// The same bytes for everyone.
+    Bytes(Arc<Vec<u8>>),
+    /// Bytes for each rank.
+    Parts(Vec<Vec<u8>>),
+    /// Numbers to combine.
+    Integers(Vec<u64>),
+    /// Numbers to combine.
+    Floats(Vec<f64>),
+    /// Bad arguments: it comes only so that the call fails on every rank and all stay in step.
+    Refused(String),
+}
+
+/// What all ranks find once the last has come.
+#[derive(Debug, Default)]
+pub(crate) enum Outcome {
+    #[default]
+    Nothing,
+    Bytes(Arc<Vec<u8>>),
+    Everyones(Vec<Arc<Vec<u8>>>),
+    /// Indexed by sender, then receiver; each receiver takes its own away.
+    Parts(Vec<Vec<Vec<u8>>>),
+    Integers(Arc<[u64]>),
+    Floats(Arc<[f64]>),
+    World(Arc<crate::world::World>),
+    /// The arguments of one rank were bad, or (`None`) those of the ranks contradict each other.
+    Refused(Option<usize>, Arc<str>),
+}
+
+/// Combines the offers of all ranks, in rank order, leaving `Nothing` in their places.
+/// Splitting is the world's own business.
+pub(crate) fn combine(operation: Operation, offers: &mut [Offer]) -> Outcome {
+    for (rank, offer) in offers.iter().enumerate() {
+        if let Offer::Refused(message) = offer {
+            return Outcome::Refused(Some(rank), message.as_str().into());
+        }
+    }
+    let offers = offers.iter_mut().map(std::mem::take);
+    match operation {
+        Operation::Barrier | Operation::SplitByNode => Outcome::Nothing,
+        Operation::Broadcast => broadcast(offers),
+        Operation::AllGather => Outcome::Everyones(
+            offers.map(|offer| if let Offer::Bytes(bytes) = offer { bytes } else { Arc::default() }).collect(),
+        ),
+        Operation::AllToAll => Outcome::Parts(
+            offers.map(|offer| if let Offer::Parts(parts) = offer { parts } else { Vec::new() }).collect(),
+        ),
+        Operation::AllReduce(how) => {
+            let integers = offers.filter_map(|o| if let Offer::Integers(values) = o { Some(values) } else { None });
+            reduce(integers, how, u64::wrapping_add, u64::min, u64::max, Outcome::Integers)
+        }
+        Operation::AllReduceFloat(how) => {
+            let floats = offers.filter_map(|o| if let Offer::Floats(values) = o { Some(values) } else { None });
+            reduce(floats, how, |a, b| a + b, f64::min, f64::max, Outcome::Floats)
+        }
+    }
+}
+
+fn broadcast(offers: impl Iterator<Item = Offer>) -> Outcome {
+    let (mut agreed, mut found) = (None, None);
+    for offer in offers {
+        let Offer::Root(root, data) = offer else { continue };
+        let first = *agreed.get_or_insert(root);
+        if first != root {
+            let message = format!("some ranks name rank {first} as root, others rank {root}");
+            return Outcome::Refused(None, message.into());
+        }
+        found = found.or(data);
+    }
+    Outcome::Bytes(found.unwrap_or_default())
+}
+
+fn reduce<T: Copy>(
+    mut lists: impl Iterator<Item = Vec<T>>,
+    how: Reduce,
+    sum: fn(T, T) -> T,
+    min: fn(T, T) -> T,
+    max: fn(T, T) -> T,
+    outcome: fn(Arc<[T]>) -> Outcome,
+) -> Outcome {
+    let mut total = lists.next().unwrap_or_default();
+    let fold = match how {
+        Reduce::Sum => sum,
+        Reduce::Min => min,
+        Reduce::Max => max,
+    };
+    for list in lists {
+        if list.len() != total.len() {
+            let message = format!("some ranks bring {} values, others {}", total.len(), list.len());
+            return Outcome::Refused(None, message.into());
+        }
+        for (total, value) in total.iter_mut().zip(list) {
+            *total = fold(*total, value);
+        }
+    }
+    outcome(total.into())
+}

@@ -1,0 +1,211 @@
+//! Ranks as threads of this process.
+
+use crate::family::{Failure, Family};
+use crate::offer::{Offer, Operation, Outcome};
+use crate::world::World;
+use hyperslab_core::{Communicator, Error, ErrorKind, Reduce, Result};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// One of several ranks that are threads of this process. Made by [`Threads::run`].
+///
+/// Dropping the last handle of a rank says that the rank is done with this communicator: other ranks that still wait
+/// for it in a collective call get an error of kind `Peer` once that rank makes another collective call or returns.
+#[derive(Debug)]
+pub struct Threads {
+    world: Arc<World>,
+    rank: usize,
+}
+
+impl Threads {
+    /// Runs `body` once per rank, each on a thread of its own named `rank N`, and returns the results by rank.
+    ///
+    /// If ranks fail, returns the error of the lowest rank whose error is its own, not an echo (kind `Peer`) of
+    /// another's. A panic counts as an error with the panic's message. A rank that fails, or returns while others
+    /// wait for it, makes their collective calls fail instead of leaving them waiting.
+    pub fn run<T, F>(size: usize, body: F) -> Result<Vec<T>>
+    where
+        T: Send,
+        F: Fn(Arc<dyn Communicator>) -> Result<T> + Sync,
+    {
+        if size == 0 {
+            return Err(Error::invalid("run ranks", "there must be at least one rank"));
+        }
+        let mut values = Vec::with_capacity(size);
+        let mut failure: Option<Error> = None;
+        for result in Self::run_each(size, body) {
+            match result {
+                Ok(value) => values.push(value),
+                Err(error) => match &failure {
+                    Some(first) if first.kind() != ErrorKind::Peer || error.kind() == ErrorKind::Peer => {}
+                    _ => failure = Some(error),
+                },
+            }
+        }
+        failure.map_or(Ok(values), Err)
+    }
+
+    /// Like [`Threads::run`], but returns what each rank itself returned. No ranks give no results.
+    pub fn run_each<T, F>(size: usize, body: F) -> Vec<Result<T>>
+    where
+        T: Send,
+        F: Fn(Arc<dyn Communicator>) -> Result<T> + Sync,
+    {
+        let family = Arc::new(Family::default());
+        let world = World::new(size, &family);
+        let body = &body;
+        std::thread::scope(|scope| {
+            let start = |rank: usize| {
+                let comm = Arc::new(Self { world: world.clone(), rank });
+                let family = family.clone();
+                let spawned = std::thread::Builder::new()
+                    .name(format!("rank {rank}"))
+                    .spawn_scoped(scope, move || run_rank(rank, comm, &family, body));
+                spawned.map_err(|cause| {
+                    let error = Error::io("start rank", cause).rank(rank).hint("use fewer ranks");
+                    world.family.fail(Failure { rank, reason: error.to_string().into() });
+                    error
+                })
+            };
+            let threads: Vec<_> = (0..size).map(start).collect();
+            let finish = |(rank, thread): (usize, Result<std::thread::ScopedJoinHandle<'_, Result<T>>>)| {
+                thread?.join().unwrap_or_else(|panic| Err(panicked(rank, &*panic)))
+            };
+            threads.into_iter().enumerate().map(finish).collect()
+        })
+    }
+}
+
+fn run_rank<T>(
+    rank: usize,
+    comm: Arc<Threads>,
+    family: &Family,
+    body: &(impl Fn(Arc<dyn Communicator>) -> Result<T> + Sync),
+) -> Result<T> {
+    let result = catch_unwind(AssertUnwindSafe(|| body(comm)))
+        .unwrap_or_else(|panic| Err(panicked(rank, &*panic)))
+        .map_err(|error| error.rank(rank));
+    match &result {
+        Ok(_) => family.leave(rank),
+        Err(error) => family.fail(Failure { rank, reason: error.to_string().into() }),
+    }
+    result
+}
+
+fn panicked(rank: usize, panic: &(dyn Any + Send)) -> Error {
+    let text = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message");
+    Error::new(ErrorKind::Io, "run rank", format!("panicked: {text}")).rank(rank)
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        self.world.family.let_go(self.rank, &self.world);
+    }
+}
+
+impl Threads {
+    fn meet<T>(&self, operation: Operation, offer: Offer, take: impl FnOnce(&mut Outcome) -> T) -> Result<T> {
+        self.world.meet(self.rank, operation, offer, take)
+    }
+}
+
+impl Communicator for Threads {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.world.size
+    }
+
+    fn one_process(&self) -> bool {
+        true
+    }
+
+    fn barrier(&self) -> Result<()> {
+        self.meet(Operation::Barrier, Offer::Nothing, |_| ())
+    }
+
+    fn broadcast(&self, root: usize, data: &mut Vec<u8>) -> Result<()> {
+        let offer = if root >= self.size() {
+            Offer::Refused(format!("the root is rank {root}, there are {} ranks", self.size()))
+        } else {
+            Offer::Root(root, (root == self.rank).then(|| Arc::new(data.clone())))
+        };
+        let bytes = self.meet(Operation::Broadcast, offer, |outcome| match outcome {
+            Outcome::Bytes(bytes) => bytes.clone(),
+            _ => Arc::default(),
+        })?;
+        if root != self.rank {
+            *data = Arc::unwrap_or_clone(bytes);
+        }
+        Ok(())
+    }
+
+    fn all_gather(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>> {
+        let offer = Offer::Bytes(Arc::new(mine.to_vec()));
+        let all = self.meet(Operation::AllGather, offer, |outcome| match outcome {
+            Outcome::Everyones(all) => all.clone(),
+            _ => Vec::new(),
+        })?;
+        // Copied outside the lock; whoever comes last needs no copy.
+        Ok(all.into_iter().map(Arc::unwrap_or_clone).collect())
+    }
+
+    fn all_to_all(&self, parts: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
+        let offer = if parts.len() == self.size() {
+            Offer::Parts(parts)
+        } else {
+            Offer::Refused(format!("{} parts for {} ranks", parts.len(), self.size()))
+        };
+        self.meet(Operation::AllToAll, offer, |outcome| match outcome {
+            Outcome::Parts(parts) => parts.iter_mut().map(|from| std::mem::take(&mut from[self.rank])).collect(),
+            _ => Vec::new(),
+        })
+    }
+
+    fn all_reduce(&self, values: &mut [u64], how: Reduce) -> Result<()> {
+        let offer = Offer::Integers(values.to_vec());
+        let total = self.meet(Operation::AllReduce(how), offer, |outcome| match outcome {
+            Outcome::Integers(total) => Some(total.clone()),
+            _ => None,
+        })?;
+        if let Some(total) = total {
+            values.copy_from_slice(&total);
+        }
+        Ok(())
+    }
+
+    fn all_reduce_f64(&self, values: &mut [f64], how: Reduce) -> Result<()> {
+        let offer = Offer::Floats(values.to_vec());
+        let total = self.meet(Operation::AllReduceFloat(how), offer, |outcome| match outcome {
+            Outcome::Floats(total) => Some(total.clone()),
+            _ => None,
+        })?;
+        if let Some(total) = total {
+            values.copy_from_slice(&total);
+        }
+        Ok(())
+    }
+
+    /// All thread ranks share a node: a group of the same ranks, with collective calls of its own.
+    /// It fails together with this one.
+    fn split_by_node(&self) -> Result<Arc<dyn Communicator>> {
+        let world = self.meet(Operation::SplitByNode, Offer::Nothing, |outcome| match outcome {
+            Outcome::World(world) => Some(world.clone()),
+            _ => None,
+        })?;
+        // The outcome of a split that succeeds always is a world.
+        let world = world.ok_or_else(|| Error::new(ErrorKind::Peer, "split by node", "no group was made"))?;
+        Ok(Arc::new(Self { world, rank: self.rank }))
+    }
+
+    fn abort(&self, reason: &Error) {
+        self.world.family.fail(Failure { rank: self.rank, reason: reason.to_string().into() });
+    }
+}

@@ -1,0 +1,148 @@
+//! Where the ranks of one communicator meet.
+
+use crate::family::{Failure, Family};
+use crate::offer::{Offer, Operation, Outcome, combine};
+use hyperslab_core::{Error, ErrorKind, Result};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// One meeting place, used once per collective call.
+#[derive(Debug)]
+pub(crate) struct World {
+    pub size: usize,
+    pub family: Arc<Family>,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+/// A meeting is complete when all ranks have come; `generation` counts the complete ones.
+///
+/// The outcome of a meeting outlives it until every rank has taken its part. The next meeting cannot overwrite it,
+/// since that needs all ranks, and a rank comes only after it has taken its part of the one before.
+#[derive(Debug)]
+struct State {
+    generation: u64,
+    arrived: usize,
+    /// What the first to come is doing, and who that is.
+    operation: Option<(Operation, usize)>,
+    offers: Vec<Offer>,
+    outcome: Outcome,
+    taken: usize,
+    failure: Option<Failure>,
+    /// A rank that will come no more.
+    left: Option<usize>,
+}
+
+impl World {
+    /// A meeting place of its own for `size` ranks, which fails with the rest of `family`.
+    pub fn new(size: usize, family: &Arc<Family>) -> Arc<Self> {
+        let state = State {
+            generation: 0,
+            arrived: 0,
+            operation: None,
+            offers: (0..size).map(|_| Offer::Nothing).collect(),
+            outcome: Outcome::Nothing,
+            taken: 0,
+            failure: None,
+            left: None,
+        };
+        let world = Arc::new(Self { size, family: family.clone(), state: Mutex::new(state), changed: Condvar::new() });
+        if let Some(failure) = family.adopt(&world) {
+            world.fail(&failure);
+        }
+        world
+    }
+
+    /// Nothing in here panics while holding the lock, and a failure of one rank is told by `failure`.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the meeting under way and all later ones with an error.
+    pub fn fail(&self, failure: &Failure) {
+        self.lock().failure.get_or_insert_with(|| failure.clone());
+        self.changed.notify_all();
+    }
+
+    /// Says that `rank` will come no more: those who wait for it, now or later, get an error.
+    pub fn leave(&self, rank: usize) {
+        self.lock().left.get_or_insert(rank);
+        self.changed.notify_all();
+    }
+
+    /// Brings `offer`, waits for all ranks, and takes from the outcome.
+    pub fn meet<T>(
+        &self,
+        rank: usize,
+        operation: Operation,
+        offer: Offer,
+        take: impl FnOnce(&mut Outcome) -> T,
+    ) -> Result<T> {
+        self.family.goes_on(rank);
+        let mut state = self.lock();
+        state.check(operation)?;
+        let (first, first_rank) = *state.operation.get_or_insert((operation, rank));
+        if first != operation {
+            drop(state);
+            return Err(self.mismatch(rank, operation, first, first_rank));
+        }
+        state.offers[rank] = offer;
+        state.arrived += 1;
+        if state.arrived == self.size {
+            state.outcome = match operation {
+                Operation::SplitByNode => Outcome::World(Self::new(self.size, &self.family)),
+                _ => combine(operation, &mut state.offers),
+            };
+            state.generation += 1;
+            state.arrived = 0;
+            state.taken = 0;
+            state.operation = None;
+            self.changed.notify_all();
+        } else {
+            let mine = state.generation;
+            while state.generation == mine {
+                state.check(operation)?;
+                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
+        }
+        let refused = match &state.outcome {
+            Outcome::Refused(who, message) => Some((*who, message.clone())),
+            _ => None,
+        };
+        let taken = take(&mut state.outcome);
+        state.taken += 1;
+        if state.taken == self.size {
+            state.outcome = Outcome::Nothing;
+        }
+        drop(state);
+        match refused {
+            None => Ok(taken),
+            Some((Some(other), message)) if other != rank => {
+                Err(Error::new(ErrorKind::Peer, operation.words(), &*message).rank(other))
+            }
+            Some((_, message)) => Err(Error::invalid(operation.words(), &*message).rank(rank)),
+        }
+    }
+
+    fn mismatch(&self, rank: usize, mine: Operation, first: Operation, first_rank: usize) -> Error {
+        let message = format!(
+            "the ranks call different collectives: rank {first_rank} is in {}, rank {rank} in {}",
+            first.words(),
+            mine.words()
+        );
+        self.family.fail(Failure { rank, reason: message.as_str().into() });
+        Error::invalid(mine.words(), message).rank(rank).hint("every rank must make the same calls in the same order")
+    }
+}
+
+impl State {
+    fn check(&self, operation: Operation) -> Result<()> {
+        if let Some(Failure { rank, reason }) = &self.failure {
+            return Err(Error::new(ErrorKind::Peer, operation.words(), &**reason).rank(*rank));
+        }
+        if let Some(rank) = self.left {
+            let message = format!("rank {rank} has finished");
+            return Err(Error::new(ErrorKind::Peer, operation.words(), message).rank(rank));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,167 @@
+//! Copy kernels against memcpy, measured side by side in the same run.
+//!
+//! `cargo bench -p hyperslab-core --bench copy -- [--check] [--mib N] [--repeat N]`
+//!
+//! Each round times memcpy and then the case, on the same buffers, all touched before. Reported is the median of the
+//! rounds; the ratio is the median of the rounds' own ratios, so that a slow moment of the machine hits both sides.
+
+#![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
+
+use hyperslab_core::{Datatype, Gather, MemoryLayout, MemoryView, MemoryViewMut, Scatter, Selection};
+use std::hint::black_box;
+use std::time::Instant;
+
+/// What a case must reach.
+enum Target {
+    /// Time at most this multiple of memcpy's.
+    AtMost(f64),
+    /// Only reported.
+    None,
+}
+
+struct Case {
+    name: String,
+    /// Bytes memcpy moves for comparison.
+    reference: usize,
+    layout: MemoryLayout,
+    dtype: Datatype,
+    elements: u64,
+    target: Target,
+    /// Bytes by which the memory lies off the start of a cache line.
+    off: usize,
+}
+
+/// Both begin at a cache line.
+struct Buffers<'a> {
+    memory: &'a mut [u8],
+    packed: &'a mut [u8],
+}
+
+const LINE: usize = 64;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let number = |name: &str, default: usize| {
+        let at = arguments.iter().position(|a| a == name);
+        at.and_then(|i| arguments.get(i + 1)).and_then(|v| v.parse().ok()).unwrap_or(default)
+    };
+    let bytes = number("--mib", 256) << 20;
+    let rounds = number("--repeat", 9);
+    // Random-looking contents, so that no page stays untouched or shared.
+    let fill = |n: usize| (0..n + LINE).map(|i| (i.wrapping_mul(0x9e37_79b9) >> 13) as u8).collect::<Vec<u8>>();
+    let (mut memory, mut packed) = (fill(2 * bytes + LINE), fill(bytes));
+    let (at_memory, at_packed) = (memory.as_ptr().align_offset(LINE), packed.as_ptr().align_offset(LINE));
+    let mut buffers = Buffers { memory: &mut memory[at_memory..], packed: &mut packed[at_packed..] };
+
+    println!("{:<44} {:>9} {:>10} {:>9}  target", "case", "GB/s", "time/copy", "spread");
+    let mut missed = false;
+    for case in cases(bytes as u64) {
+        for (way, scatter) in [("gather", false), ("scatter", true)] {
+            let mut ratios = Vec::with_capacity(rounds);
+            let mut times = Vec::with_capacity(rounds);
+            for _ in 0..rounds {
+                let base = copy(&mut buffers, case.reference, scatter);
+                let time = run(&mut buffers, &case, scatter);
+                ratios.push(time / base);
+                times.push(time);
+            }
+            ratios.sort_by(f64::total_cmp);
+            times.sort_by(f64::total_cmp);
+            let (ratio, time) = (ratios[rounds / 2], times[rounds / 2]);
+            let verdict = match case.target {
+                Target::None => String::new(),
+                Target::AtMost(limit) if ratio <= limit => format!("<= {limit:.2} ok"),
+                Target::AtMost(limit) => {
+                    missed = true;
+                    format!("<= {limit:.2} missed")
+                }
+            };
+            println!(
+                "{:<44} {:>9.2} {:>10.2} {:>9}  {verdict}",
+                format!("{way} {}", case.name),
+                case.reference as f64 / time / 1e9,
+                ratio,
+                format!("{:.2}-{:.2}", ratios[0], ratios[rounds - 1]),
+            );
+        }
+    }
+    if missed && arguments.iter().any(|a| a == "--check") {
+        std::process::exit(1);
+    }
+}
+
+fn cases(bytes: u64) -> Vec<Case> {
+    let mut out = vec![Case {
+        name: "packed".into(),
+        reference: bytes as usize,
+        layout: MemoryLayout::packed(),
+        dtype: Datatype::F32,
+        elements: bytes / 4,
+        target: Target::AtMost(1.10),
+        off: 0,
+    }];
+    for (size, target) in [(32, Target::AtMost(1.5)), (12, Target::None)] {
+        out.push(Case {
+            name: format!("4 bytes of structures of {size}"),
+            reference: bytes as usize / size * size,
+            layout: MemoryLayout::member(size as u64, 4),
+            dtype: Datatype::F32,
+            elements: bytes / size as u64,
+            target,
+            off: 0,
+        });
+    }
+    let three = Datatype::packed_compound([("a", Datatype::F32), ("b", Datatype::F64), ("c", Datatype::F32)]).unwrap();
+    out.push(Case {
+        name: "3 members of structures of 32".into(),
+        reference: bytes as usize,
+        layout: MemoryLayout::fields(32, [("a", 0), ("b", 8), ("c", 28)]),
+        dtype: three,
+        elements: bytes / 32,
+        target: Target::None,
+        off: 0,
+    });
+    for (row, off) in [(8, 0), (64, 0), (256, 0), (256, 16), (1024, 0), (1024, 16), (4096, 0), (65536, 0)] {
+        let columns = row / 4;
+        let rows = bytes / row;
+        let part = Selection::dense(&[0, columns / 2], &[rows, columns]).unwrap();
+        let note = if off > 0 { ", off the line" } else { "" };
+        out.push(Case {
+            name: format!("rows of {row} bytes, every other{note}"),
+            reference: bytes as usize,
+            layout: MemoryLayout::strided(&[rows, 2 * columns], part),
+            dtype: Datatype::F32,
+            elements: bytes / 4,
+            target: if row >= 256 && off == 0 { Target::AtMost(1.25) } else { Target::None },
+            off,
+        });
+    }
+    out
+}
+
+/// memcpy in the same direction between the same buffers.
+fn copy(buffers: &mut Buffers<'_>, bytes: usize, scatter: bool) -> f64 {
+    let (memory, packed) = (&mut buffers.memory[..bytes], &mut buffers.packed[..bytes]);
+    let (from, to) = if scatter { (packed, memory) } else { (memory, packed) };
+    let begin = Instant::now();
+    // SAFETY: both have `bytes` bytes and are parts of different vectors.
+    unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to.as_mut_ptr(), bytes) };
+    black_box(to);
+    begin.elapsed().as_secs_f64()
+}
+
+fn run(buffers: &mut Buffers<'_>, case: &Case, scatter: bool) -> f64 {
+    let packed = (case.elements * case.dtype.size()) as usize;
+    let need = case.layout.buffer_len(&case.dtype, case.elements).unwrap() as usize;
+    let begin = Instant::now();
+    if scatter {
+        let view = MemoryViewMut { data: &mut buffers.memory[case.off..case.off + need], layout: &case.layout };
+        Scatter::new(view, &case.dtype, case.elements).unwrap().next_from(&buffers.packed[..packed]);
+        black_box(&mut buffers.memory);
+    } else {
+        let view = MemoryView { data: &buffers.memory[case.off..case.off + need], layout: &case.layout };
+        Gather::new(view, &case.dtype, case.elements).unwrap().next_into(&mut buffers.packed[..packed]);
+        black_box(&mut buffers.packed);
+    }
+    begin.elapsed().as_secs_f64()
+}

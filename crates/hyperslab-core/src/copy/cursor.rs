@@ -1,0 +1,72 @@
+//! A position in a list of runs that can stop anywhere, and two such lists walked together.
+
+use crate::{Row, Runs};
+
+/// Hands out runs in rows as large as asked for.
+pub(crate) struct RowCursor<'a> {
+    runs: Runs<'a>,
+    /// What is left of the current row.
+    row: Row,
+    /// Bytes of the first run of `row` that are handed out already.
+    used: u64,
+}
+
+impl<'a> RowCursor<'a> {
+    pub(crate) fn new(runs: Runs<'a>) -> Self {
+        Self { runs, row: Row { offset: 0, len: 0, count: 0, stride: 0 }, used: 0 }
+    }
+
+    /// The runs that come next, as far as they are regular.
+    pub(crate) fn peek(&mut self) -> Option<Row> {
+        if self.row.count == 0 {
+            self.row = self.runs.next_row()?;
+        }
+        if self.used == 0 {
+            return Some(self.row);
+        }
+        let len = self.row.len - self.used;
+        Some(Row { offset: self.row.offset + self.used, len, count: 1, stride: len })
+    }
+
+    /// Passes over `bytes` of what `peek` returned.
+    pub(crate) fn advance(&mut self, bytes: u64) {
+        self.used += bytes;
+        if self.used < self.row.len {
+            return;
+        }
+        let runs = if self.used == self.row.len { 1 } else { self.used / self.row.len };
+        self.used -= runs * self.row.len;
+        self.row.offset += runs * self.row.stride;
+        self.row.count -= runs;
+    }
+
+    /// The next runs, at most `limit` bytes of them; whole runs unless one alone exceeds the limit.
+    pub(crate) fn take(&mut self, limit: u64) -> Option<Row> {
+        let mut row = self.peek()?;
+        if row.len > limit {
+            row = Row { len: limit, count: 1, stride: limit, ..row };
+        } else if row.count > 1 {
+            row.count = row.count.min(limit / row.len);
+        }
+        self.advance(row.len * row.count);
+        Some(row)
+    }
+}
+
+/// Walks two lists of runs over the same bytes in the same order. `each` gets rows of equal length and count.
+pub(crate) fn zip_rows(mut a: RowCursor<'_>, mut b: RowCursor<'_>, mut each: impl FnMut(Row, Row)) {
+    while let (Some(x), Some(y)) = (a.peek(), b.peek()) {
+        let len = x.len.min(y.len);
+        // A run longer than the other side's is as many short ones without gaps.
+        let cut = |row: Row| match row.len == len {
+            true => row,
+            false => Row { len, count: row.len / len, stride: len, ..row },
+        };
+        let (mut x, mut y) = (cut(x), cut(y));
+        let count = x.count.min(y.count);
+        (x.count, y.count) = (count, count);
+        each(x, y);
+        a.advance(len * count);
+        b.advance(len * count);
+    }
+}

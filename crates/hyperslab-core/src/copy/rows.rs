@@ -1,0 +1,99 @@
+//! The innermost loop: equal runs at regular distances, from one buffer to another.
+
+use super::streaming::{Grid, copy_streaming};
+use crate::Row;
+
+/// Whether the result of a copy should go to the cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Through {
+    /// Ordinary stores.
+    Cache,
+    /// Stores past the cache where that is faster: the whole transfer is larger than any cache.
+    Memory,
+}
+
+/// Copies `from.count` runs of `from.len` bytes. Both rows must have the same count and length and lie inside their
+/// buffers; anything else is an error of the caller and panics before a byte is moved.
+#[inline]
+pub(crate) fn copy_rows(source: &[u8], from: Row, target: &mut [u8], to: Row, through: Through) {
+    assert!(from.count == to.count && from.len == to.len, "rows differ");
+    if from.count == 0 || from.len == 0 {
+        return;
+    }
+    assert!(lies_inside(&from, source.len()) && lies_inside(&to, target.len()), "a row exceeds its buffer");
+    // Every offset below fits in a usize, since it lies inside a buffer; a stride is not used when there is one run.
+    let (count, len) = (from.count as usize, from.len as usize);
+    let step = |row: &Row| if count == 1 { len } else { row.stride as usize };
+    let (source_step, target_step) = (step(&from), step(&to));
+    // SAFETY: the rows were just checked to end inside their buffers.
+    let (source, target) =
+        unsafe { (source.as_ptr().add(from.offset as usize), target.as_mut_ptr().add(to.offset as usize)) };
+    let grid = Grid { source, source_step, target, target_step, count, len };
+    // SAFETY: run i occupies i * step .. + len of either row, which rises with i and was just checked to end inside
+    // the buffer for the last i. The buffers do not overlap, since `target` is borrowed uniquely.
+    unsafe { copy_grid(grid, through) }
+}
+
+/// # Safety
+/// Every run of the grid must be readable in the source and writable in the target, without overlap between the two.
+unsafe fn copy_grid(grid: Grid, through: Through) {
+    let Grid { source, source_step, target, target_step, count, len } = grid;
+    // SAFETY: as the caller promises; runs of the target do not overlap where streaming needs it.
+    unsafe {
+        if source_step == len && target_step == len {
+            std::ptr::copy_nonoverlapping(source, target, count * len);
+            return;
+        }
+        match len {
+            1 => copy_fixed::<1>(grid),
+            2 => copy_fixed::<2>(grid),
+            4 => copy_fixed::<4>(grid),
+            8 => copy_fixed::<8>(grid),
+            16 => copy_fixed::<16>(grid),
+            _ if through == Through::Memory && target_step >= len => {
+                let done = copy_streaming(grid);
+                let (source, target) = (source.add(done * source_step), target.add(done * target_step));
+                copy_any(Grid { source, target, count: count - done, ..grid });
+            }
+            _ => copy_any(grid),
+        }
+    }
+}
+
+/// Whether the row ends inside a buffer of `size` bytes.
+#[inline]
+fn lies_inside(row: &Row, size: usize) -> bool {
+    (row.count - 1)
+        .checked_mul(row.stride)
+        .and_then(|n| n.checked_add(row.offset))
+        .and_then(|n| n.checked_add(row.len))
+        .is_some_and(|end| end <= size as u64)
+}
+
+/// Runs of a length known to the compiler: one unaligned load and store each.
+///
+/// # Safety
+/// As for [`copy_grid`], with `N` for the length.
+unsafe fn copy_fixed<const N: usize>(grid: Grid) {
+    for i in 0..grid.count {
+        // SAFETY: run i lies inside both buffers, as the caller promises; arrays of bytes need no alignment.
+        unsafe {
+            let value = grid.source.add(i * grid.source_step).cast::<[u8; N]>().read_unaligned();
+            grid.target.add(i * grid.target_step).cast::<[u8; N]>().write_unaligned(value);
+        }
+    }
+}
+
+/// Runs of any length.
+///
+/// # Safety
+/// As for [`copy_grid`].
+unsafe fn copy_any(grid: Grid) {
+    for i in 0..grid.count {
+        // SAFETY: run i lies inside both buffers, as the caller promises.
+        unsafe {
+            let (from, to) = (grid.source.add(i * grid.source_step), grid.target.add(i * grid.target_step));
+            std::ptr::copy_nonoverlapping(from, to, grid.len);
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The elements of a layout, moved to or from packed memory.
+
+use super::cursor::RowCursor;
+use super::rows::{Through, copy_rows};
+use super::streaming::STREAM_FROM;
+use crate::{Datatype, ElementPlan, MemoryLayout, Result, Row, Runs};
+
+/// Bytes of structures handled before the next member's turn, so that they are still in the nearest cache.
+const TILE: u64 = 16 << 10;
+
+/// The elements of a layout that are still to be moved.
+pub(super) struct Elements<'a> {
+    plan: ElementPlan,
+    identity: bool,
+    cursor: RowCursor<'a>,
+}
+
+/// One direction of copying.
+pub(super) trait Direction {
+    /// Copies between rows of equal length and count.
+    fn copy(&mut self, memory: Row, packed: Row, through: Through);
+}
+
+/// From the caller's memory to packed elements.
+pub(super) struct IntoPacked<'a> {
+    pub(super) data: &'a [u8],
+    pub(super) packed: &'a mut [u8],
+}
+
+/// From packed elements to the caller's memory.
+pub(super) struct OutOfPacked<'a> {
+    pub(super) data: &'a mut [u8],
+    pub(super) packed: &'a [u8],
+}
+
+impl Direction for IntoPacked<'_> {
+    #[inline]
+    fn copy(&mut self, memory: Row, packed: Row, through: Through) {
+        copy_rows(self.data, memory, self.packed, packed, through);
+    }
+}
+
+impl Direction for OutOfPacked<'_> {
+    #[inline]
+    fn copy(&mut self, memory: Row, packed: Row, through: Through) {
+        copy_rows(self.packed, packed, self.data, memory, through);
+    }
+}
+
+impl<'a> Elements<'a> {
+    pub(super) fn new(layout: &'a MemoryLayout, dtype: &Datatype, elements: u64) -> Result<Self> {
+        let plan = layout.plan(dtype)?;
+        let runs = match &layout.within {
+            Some(within) => within.selection.runs(&within.shape, plan.stride)?,
+            None => Runs::contiguous(crate::dims::byte_count(&[elements], plan.stride)?),
+        };
+        Ok(Self { identity: plan.is_identity(), plan, cursor: RowCursor::new(runs) })
+    }
+
+    /// Moves the next elements, as many as `bytes` packed bytes hold. Returns their number.
+    pub(super) fn transfer(&mut self, bytes: usize, direction: &mut impl Direction) -> usize {
+        let total = bytes as u64 / self.plan.element;
+        let through = if bytes >= STREAM_FROM { Through::Memory } else { Through::Cache };
+        let mut done = 0;
+        while done < total {
+            let Some(row) = self.cursor.take((total - done).saturating_mul(self.plan.stride)) else { break };
+            let packed = done * self.plan.element;
+            if self.identity {
+                direction.copy(row, Row { offset: packed, stride: row.len, ..row }, through);
+                done += row.len * row.count / self.plan.element;
+            } else {
+                done += self.transfer_structures(row, packed, direction);
+            }
+        }
+        done as usize
+    }
+
+    /// Moves the members of a row of structures; `packed` is the place of the first element.
+    fn transfer_structures(&self, row: Row, packed: u64, direction: &mut impl Direction) -> u64 {
+        let ElementPlan { stride, element, .. } = self.plan;
+        let per_run = row.len / stride;
+        if per_run == 1 {
+            self.transfer_regular(row.offset, row.stride, row.count, packed, direction);
+        } else {
+            for run in 0..row.count {
+                let offset = row.offset + run * row.stride;
+                self.transfer_regular(offset, stride, per_run, packed + run * per_run * element, direction);
+            }
+        }
+        per_run * row.count
+    }
+
+    /// Moves the members of `count` structures that are `stride` bytes apart.
+    fn transfer_regular(&self, memory: u64, stride: u64, count: u64, packed: u64, direction: &mut impl Direction) {
+        let element = self.plan.element;
+        let tile = if self.plan.pieces.len() == 1 { count } else { (TILE / stride).clamp(1, count) };
+        let mut first = 0;
+        while first < count {
+            let count = tile.min(count - first);
+            for piece in &self.plan.pieces {
+                let memory = memory + first * stride + piece.memory;
+                let packed = packed + first * element + piece.element;
+                direction.copy(
+                    Row { offset: memory, len: piece.len, count, stride },
+                    Row { offset: packed, len: piece.len, count, stride: element },
+                    Through::Cache,
+                );
+            }
+            first += count;
+        }
+    }
+}

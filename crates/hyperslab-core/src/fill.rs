@@ -1,0 +1,323 @@
+//! Deterministic data: the value of every element follows from the workload's seed, the array's name and the element's
+//! place, so that anything read can be checked without keeping what was written.
+
+use crate::{ByteOrder, Datatype, ElementPlan, Error, Result, Run, Runs, Selection};
+use serde::{Deserialize, Serialize};
+
+/// Which values an array gets. Version 1 of the rules; a change of any value needs a new seed or version.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fill {
+    /// Evenly spread pseudo-random values: floats in [0, 1), any bits otherwise. Hard to compress.
+    #[default]
+    Random,
+    /// The row-major index plus a constant: identifiers. Easy to compress.
+    Index,
+    /// The row-major index times 1/1024 plus a constant: smooth coordinates.
+    Ramp,
+    /// One rule per field of a compound, in order of offset.
+    Fields(Vec<Fill>),
+}
+
+/// The values of one named array, worked out once and used for many selections.
+#[derive(Debug, Clone)]
+pub struct FillRules {
+    leaves: Vec<Leaf>,
+    element: usize,
+    /// Whether padding bytes exist that no leaf covers.
+    padded: bool,
+}
+
+/// Produces the expected elements of a selection in packed order, a buffer-full at a time.
+pub struct FillStream<'a> {
+    rules: &'a FillRules,
+    runs: Runs<'a>,
+    run: Run,
+}
+
+/// One number (or byte string) inside an element.
+#[derive(Debug, Clone)]
+struct Leaf {
+    offset: usize,
+    size: usize,
+    rule: Rule,
+    big: bool,
+    /// Salt of the array, the field and the seed.
+    salt: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Rule {
+    RandomFloat,
+    RandomBits,
+    RandomBool,
+    /// value = index + salt % 4096, as integer.
+    CountInteger,
+    /// value = (index + salt % 4096) * scale, as float.
+    CountFloat(f64),
+}
+
+impl FillRules {
+    /// The rules for the array `name` of `dtype` in a workload with `seed`.
+    pub fn new(dtype: &Datatype, fill: &Fill, name: &str, seed: u64) -> Result<Self> {
+        let mut leaves = Vec::new();
+        collect_leaves(dtype, fill, 0, mix(seed ^ hash_name(name)), &mut leaves)?;
+        let element = dtype.size() as usize;
+        let padded = leaves.iter().map(|leaf| leaf.size).sum::<usize>() != element;
+        Ok(Self { leaves, element, padded })
+    }
+
+    /// The same rules for the bytes that `plan` transfers; other bytes become zero.
+    pub fn only(&self, plan: &ElementPlan) -> Self {
+        let wanted = |leaf: &&Leaf| {
+            let (from, to) = (leaf.offset as u64, (leaf.offset + leaf.size) as u64);
+            plan.pieces.iter().any(|p| p.element < to && from < p.element + p.len)
+        };
+        let leaves: Vec<Leaf> = self.leaves.iter().filter(wanted).cloned().collect();
+        let padded = leaves.iter().map(|leaf| leaf.size).sum::<usize>() != self.element;
+        Self { leaves, element: self.element, padded }
+    }
+
+    /// The values of `selection` in an array of `shape`. The slowest extent may grow without changing earlier values.
+    pub fn stream<'a>(&'a self, shape: &[u64], selection: &'a Selection) -> Result<FillStream<'a>> {
+        Ok(FillStream { rules: self, runs: selection.runs(shape, 1)?, run: Run { offset: 0, len: 0 } })
+    }
+}
+
+impl FillStream<'_> {
+    /// Fills `packed`, whose length is a multiple of the element size, with the next elements; padding becomes zero.
+    /// Returns the number of elements, less than asked only at the end.
+    pub fn next_into(&mut self, packed: &mut [u8]) -> usize {
+        let FillRules { leaves, element, padded } = self.rules;
+        if *padded {
+            packed.fill(0);
+        }
+        let total = packed.len() / element;
+        let mut done = 0;
+        while done < total {
+            if self.run.len == 0 {
+                match self.runs.next() {
+                    Some(run) => self.run = run,
+                    None => break,
+                }
+            }
+            let n = self.run.len.min((total - done) as u64) as usize;
+            let part = &mut packed[done * element..(done + n) * element];
+            for leaf in leaves {
+                leaf.fill(self.run.offset, *element, part);
+            }
+            self.run.offset += n as u64;
+            self.run.len -= n as u64;
+            done += n;
+        }
+        done
+    }
+}
+
+fn collect_leaves(dtype: &Datatype, fill: &Fill, offset: u64, salt: u64, out: &mut Vec<Leaf>) -> Result<()> {
+    if let Datatype::Compound(compound) = dtype {
+        if let Fill::Fields(rules) = fill
+            && rules.len() != compound.fields.len()
+        {
+            return Err(Error::invalid(
+                "check workload",
+                format!("{} fill rules for a compound of {} fields", rules.len(), compound.fields.len()),
+            ));
+        }
+        for (i, field) in compound.fields.iter().enumerate() {
+            let rule = if let Fill::Fields(rules) = fill { &rules[i] } else { fill };
+            collect_leaves(&field.dtype, rule, offset + field.offset, mix(salt ^ hash_name(&field.name)), out)?;
+        }
+        return Ok(());
+    }
+    let (float, big) = match dtype {
+        Datatype::Float { order, .. } => (true, *order == ByteOrder::Big),
+        Datatype::Integer { order, .. } => (false, *order == ByteOrder::Big),
+        _ => (false, false),
+    };
+    let rule = match (fill, dtype) {
+        (Fill::Fields(_), _) => {
+            return Err(Error::invalid("check workload", format!("fill rules per field for {dtype}, which has none")));
+        }
+        (_, Datatype::Bool) => Rule::RandomBool,
+        (Fill::Random, _) if float => Rule::RandomFloat,
+        (Fill::Index, _) if float => Rule::CountFloat(1.0),
+        (Fill::Ramp, _) if float => Rule::CountFloat(1.0 / 1024.0),
+        (Fill::Index | Fill::Ramp, Datatype::Integer { .. }) => Rule::CountInteger,
+        _ => Rule::RandomBits,
+    };
+    out.push(Leaf { offset: offset as usize, size: dtype.size() as usize, rule, big, salt });
+    Ok(())
+}
+
+impl Leaf {
+    /// Writes this leaf of the elements `first..` into `part`.
+    fn fill(&self, first: u64, element: usize, part: &mut [u8]) {
+        let base = self.salt % 4096;
+        match (self.rule, self.size) {
+            (Rule::RandomFloat, 4) => {
+                self.each(first, element, part, |i| unit_f32(self.bits32(i)).to_bits().to_le_bytes())
+            }
+            (Rule::RandomFloat, 8) => {
+                self.each(first, element, part, |i| unit_f64(self.bits64(i)).to_bits().to_le_bytes())
+            }
+            (Rule::RandomFloat, _) => self
+                .each(first, element, part, |i| half::f16::from_f32(unit_f32(self.bits32(i) & !0x1fff)).to_le_bytes()),
+            (Rule::CountFloat(scale), 4) => {
+                let scale = scale as f32;
+                self.each(first, element, part, |i| (((i.wrapping_add(base)) as f32) * scale).to_le_bytes())
+            }
+            (Rule::CountFloat(scale), 8) => {
+                self.each(first, element, part, |i| (((i.wrapping_add(base)) as f64) * scale).to_le_bytes())
+            }
+            (Rule::CountFloat(scale), _) => self.each(first, element, part, |i| {
+                // Kept below the largest f16 so that no value becomes infinite.
+                half::f16::from_f64((i.wrapping_add(base) % 32768) as f64 * scale).to_le_bytes()
+            }),
+            (Rule::CountInteger, 1) => self.each(first, element, part, |i| [i.wrapping_add(base) as u8]),
+            (Rule::CountInteger, 2) => self.each(first, element, part, |i| (i.wrapping_add(base) as u16).to_le_bytes()),
+            (Rule::CountInteger, 4) => self.each(first, element, part, |i| (i.wrapping_add(base) as u32).to_le_bytes()),
+            (Rule::CountInteger, _) => self.each(first, element, part, |i| i.wrapping_add(base).to_le_bytes()),
+            (Rule::RandomBool, _) => self.each(first, element, part, |i| [(self.bits32(i) & 1) as u8]),
+            (Rule::RandomBits, 1) => self.each(first, element, part, |i| [self.bits32(i) as u8]),
+            (Rule::RandomBits, 2) => self.each(first, element, part, |i| (self.bits32(i) as u16).to_le_bytes()),
+            (Rule::RandomBits, 4) => self.each(first, element, part, |i| self.bits32(i).to_le_bytes()),
+            (Rule::RandomBits, 8) => self.each(first, element, part, |i| self.bits64(i).to_le_bytes()),
+            (Rule::RandomBits, _) => self.letters(first, element, part),
+        }
+    }
+
+    #[inline(always)]
+    fn each<const N: usize>(&self, first: u64, element: usize, part: &mut [u8], value: impl Fn(u64) -> [u8; N]) {
+        let put = |to: &mut [u8], i: u64| {
+            let mut bytes = value(i);
+            if self.big {
+                bytes.reverse();
+            }
+            to.copy_from_slice(&bytes);
+        };
+        if element == N {
+            for (k, to) in part.as_chunks_mut::<N>().0.iter_mut().enumerate() {
+                put(to, first + k as u64);
+            }
+        } else {
+            for (k, to) in part.chunks_exact_mut(element).enumerate() {
+                put(&mut to[self.offset..self.offset + N], first + k as u64);
+            }
+        }
+    }
+
+    /// Strings and opaque bytes: letters, so that text stays text.
+    fn letters(&self, first: u64, element: usize, part: &mut [u8]) {
+        for (k, to) in part.chunks_exact_mut(element).enumerate() {
+            let mut bits = self.bits64(first + k as u64);
+            for byte in &mut to[self.offset..self.offset + self.size] {
+                *byte = b'a' + (bits % 26) as u8;
+                bits = mix(bits);
+            }
+        }
+    }
+
+    /// 32 well-mixed bits of an index; written in 32-bit arithmetic so that it vectorises.
+    #[inline(always)]
+    fn bits32(&self, index: u64) -> u32 {
+        let mut x = (index as u32) ^ (self.salt as u32);
+        x = x.wrapping_add((index >> 32) as u32).wrapping_add((self.salt >> 32) as u32);
+        x ^= x >> 16;
+        x = x.wrapping_mul(0x9E37_79B1);
+        x ^= x >> 15;
+        x = x.wrapping_mul(0x85EB_CA77);
+        x ^ (x >> 16)
+    }
+
+    #[inline(always)]
+    fn bits64(&self, index: u64) -> u64 {
+        mix(index ^ self.salt)
+    }
+}
+
+fn unit_f32(bits: u32) -> f32 {
+    (bits >> 8) as f32 * (1.0 / 16_777_216.0)
+}
+
+fn unit_f64(bits: u64) -> f64 {
+    (bits >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
+}
+
+/// A bijection of 64 bits that spreads every input bit over all output bits.
+fn mix(mut x: u64) -> u64 {
+    x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    x = (x ^ (x >> 32)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+    x = (x ^ (x >> 32)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+    x ^ (x >> 32)
+}
+
+/// FNV-1a.
+fn hash_name(name: &str) -> u64 {
+    name.bytes().fold(0xCBF2_9CE4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01B3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ArraySpec;
+
+    fn all(spec: &ArraySpec, fill: &Fill, name: &str, selection: &Selection, step: usize) -> Vec<u8> {
+        let element = spec.dtype.size() as usize;
+        let mut out = vec![0xAA; selection.len() as usize * element];
+        let rules = FillRules::new(&spec.dtype, fill, name, 7).unwrap();
+        let mut stream = rules.stream(&spec.shape, selection).unwrap();
+        for part in out.chunks_mut(step * element) {
+            assert_eq!(stream.next_into(part), part.len() / element);
+        }
+        out
+    }
+
+    #[test]
+    fn a_part_has_the_values_of_the_whole() {
+        let compound = Datatype::compound(
+            16,
+            vec![
+                crate::Field { name: "id".into(), offset: 0, dtype: ">i8".parse().unwrap() },
+                crate::Field { name: "x".into(), offset: 12, dtype: Datatype::F32 },
+            ],
+        )
+        .unwrap();
+        let rules = Fill::Fields(vec![Fill::Index, Fill::Random]);
+        for (dtype, fill) in [
+            (Datatype::F32, Fill::Random),
+            ("<f2".parse().unwrap(), Fill::Random),
+            (">f8".parse().unwrap(), Fill::Ramp),
+            ("|S5".parse().unwrap(), Fill::Random),
+            (Datatype::Bool, Fill::Index),
+            (compound, rules),
+        ] {
+            let spec = ArraySpec::new(dtype, &[6, 5]);
+            let element = spec.dtype.size() as usize;
+            let whole = all(&spec, &fill, "a", &Selection::all(&[6, 5]).unwrap(), 7);
+            let part = Selection::strided(&[1, 0], &[2, 2], &[2, 2], &[1, 1]).unwrap();
+            let got = all(&spec, &fill, "a", &part, 3);
+            let want: Vec<u8> =
+                [5, 7, 15, 17].iter().flat_map(|i| whole[i * element..(i + 1) * element].to_vec()).collect();
+            assert_eq!(got, want);
+            if fill == Fill::Random && element > 1 {
+                assert_ne!(whole, all(&spec, &fill, "b", &Selection::all(&[6, 5]).unwrap(), 7), "names must matter");
+            }
+        }
+    }
+
+    #[test]
+    fn random_floats_are_spread_and_finite() {
+        let spec = ArraySpec::new(Datatype::F32, &[10_000]);
+        let bytes = all(&spec, &Fill::Random, "x", &Selection::all(&[10_000]).unwrap(), 999);
+        let values: Vec<f32> = bytes.as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
+        let mean = values.iter().sum::<f32>() / 10_000.0;
+        assert!((0.45..0.55).contains(&mean), "{mean}");
+        assert!(values.iter().all(|v| (0.0..1.0).contains(v)));
+    }
+
+    #[test]
+    fn rules_must_fit_the_type() {
+        assert!(FillRules::new(&Datatype::F32, &Fill::Fields(vec![Fill::Index]), "x", 0).is_err());
+    }
+}

@@ -1,0 +1,144 @@
+//! A workload is data: arrays declared once, then for each rank a lazy stream of steps.
+//! The same workload can be run, predicted and simulated.
+
+mod json_lines;
+mod step;
+
+pub use json_lines::{JsonLines, read_header, write_json_lines};
+pub use step::Step;
+
+use crate::{ArraySpec, Error, Fill, Result};
+use serde::{Deserialize, Serialize};
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// The version of the written form that this build reads and writes.
+pub const WORKLOAD_VERSION: u32 = 1;
+
+/// The integer attribute of a container's root that says with which seed its data were made.
+pub const SEED_ATTRIBUTE: &str = "hyperslab_seed";
+
+/// The most ranks, files and array kinds a workload may declare.
+const MAX_DECLARED: usize = 1 << 20;
+
+/// What is the same for all ranks and steps.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Header {
+    /// Version of the written form.
+    #[serde(rename = "hyperslab_workload")]
+    pub version: u32,
+    /// A short name.
+    pub name: String,
+    /// One line for people.
+    #[serde(default)]
+    pub about: String,
+    /// Number of ranks that take part.
+    pub ranks: usize,
+    /// Seed of the data.
+    #[serde(default)]
+    pub seed: u64,
+    /// Containers used, by number.
+    pub files: Vec<FileDeclaration>,
+    /// Kinds of arrays used, by number; each may be created under several names.
+    pub arrays: Vec<ArrayDeclaration>,
+}
+
+/// A container that steps refer to by its place in [`Header::files`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileDeclaration {
+    /// Path relative to the directory of the run.
+    pub name: String,
+    /// The workload creates it; otherwise it must be there before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub created: bool,
+    /// Every rank has a container of its own, named `rank_<r>_<name>`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub per_rank: bool,
+}
+
+impl FileDeclaration {
+    /// The path, relative to the directory of the run, that `rank` uses.
+    pub fn path_of(&self, rank: usize) -> String {
+        if !self.per_rank {
+            return self.name.clone();
+        }
+        match self.name.rsplit_once('/') {
+            Some((directory, base)) => format!("{directory}/rank_{rank}_{base}"),
+            None => format!("rank_{rank}_{}", self.name),
+        }
+    }
+}
+
+/// A kind of array and the data it gets.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ArrayDeclaration {
+    /// What it is.
+    #[serde(flatten)]
+    pub spec: ArraySpec,
+    /// What it contains.
+    #[serde(default)]
+    pub fill: Fill,
+}
+
+impl Header {
+    /// Refuses headers that contradict themselves.
+    pub fn check(&self) -> Result<()> {
+        let bad = |m: String| Err(Error::invalid("check workload", m));
+        if self.version != WORKLOAD_VERSION {
+            return bad(format!("version {} of the workload form; this build reads {WORKLOAD_VERSION}", self.version));
+        }
+        if self.ranks == 0 || self.ranks > MAX_DECLARED {
+            return bad(format!("{} ranks; 1 to {MAX_DECLARED} are possible", self.ranks));
+        }
+        if self.files.len() > MAX_DECLARED || self.arrays.len() > MAX_DECLARED {
+            return bad(format!("more than {MAX_DECLARED} files or arrays are declared"));
+        }
+        for file in &self.files {
+            let safe = |part: &str| !part.is_empty() && part != "." && part != ".." && !part.contains('\0');
+            if !file.name.split('/').all(safe) {
+                return bad(format!("{:?} is not a relative file name", file.name));
+            }
+        }
+        self.arrays.iter().try_for_each(|array| array.spec.check())
+    }
+}
+
+/// Where a workload's steps come from: a kernel's generator, or a file. Each call starts the rank's stream anew.
+pub trait StepSource: Send + Sync + Debug {
+    /// The steps of `rank`, lazily and in order.
+    fn steps(&self, rank: usize) -> Result<Box<dyn Iterator<Item = Result<Step>> + Send + '_>>;
+    /// How many steps `rank` has, if that is known without walking them.
+    fn step_count(&self, rank: usize) -> Option<u64>;
+}
+
+/// A header and its streams of steps.
+#[derive(Debug, Clone)]
+pub struct Workload {
+    /// What is the same for all ranks.
+    pub header: Header,
+    source: Arc<dyn StepSource>,
+}
+
+impl Workload {
+    /// A checked workload.
+    pub fn new(header: Header, source: Arc<dyn StepSource>) -> Result<Self> {
+        header.check()?;
+        Ok(Self { header, source })
+    }
+
+    /// The steps of `rank`, lazily and in order.
+    pub fn steps(&self, rank: usize) -> Result<Box<dyn Iterator<Item = Result<Step>> + Send + '_>> {
+        if rank >= self.header.ranks {
+            return Err(Error::invalid("walk workload", format!("rank {rank} of {}", self.header.ranks)));
+        }
+        self.source.steps(rank)
+    }
+
+    /// How many steps `rank` has, if that is known without walking them.
+    pub fn step_count(&self, rank: usize) -> Option<u64> {
+        self.source.step_count(rank)
+    }
+}

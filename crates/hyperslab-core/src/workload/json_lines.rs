@@ -1,0 +1,236 @@
+//! The written form: a header line, then one line per step. Documented in docs/workload-format.md.
+
+use super::{Header, Step, StepSource, Workload};
+use crate::{Error, ErrorKind, Result};
+use serde::{Deserialize, Serialize};
+use std::fmt::{self, Debug};
+use std::io::{BufRead, Read, Write};
+use std::sync::Arc;
+
+/// The longest line that is read.
+const MAX_LINE: u64 = 64 << 20;
+
+/// A step with the rank that takes it; without a rank, every rank takes it.
+#[derive(Serialize, Deserialize)]
+struct Line {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rank: Option<usize>,
+    #[serde(flatten)]
+    step: Step,
+}
+
+/// Writes the whole workload. A step that all ranks take next is written once, without a rank.
+pub fn write_json_lines(workload: &Workload, to: &mut dyn Write) -> Result<()> {
+    let io = |e: std::io::Error| Error::io("write workload", e);
+    let json = |e: serde_json::Error| Error::new(ErrorKind::Io, "write workload", e.to_string());
+    let mut line = |value: &dyn Fn(&mut dyn Write) -> serde_json::Result<()>| {
+        value(to).map_err(json)?;
+        to.write_all(b"\n").map_err(io)
+    };
+    line(&|to| serde_json::to_writer(to, &workload.header))?;
+    let mut streams = (0..workload.header.ranks).map(|r| workload.steps(r)).collect::<Result<Vec<_>>>()?;
+    loop {
+        let steps: Vec<Option<Step>> = streams.iter_mut().map(|s| s.next().transpose()).collect::<Result<_>>()?;
+        if steps.iter().all(Option::is_none) {
+            return Ok(());
+        }
+        let shared = steps.len() > 1 && steps.windows(2).all(|w| w[0] == w[1]);
+        for (rank, step) in steps.into_iter().enumerate() {
+            if let Some(step) = step {
+                let written = Line { rank: (!shared).then_some(rank), step };
+                line(&|to| serde_json::to_writer(to, &written))?;
+                if shared {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// Reads and checks the header line.
+pub fn read_header(from: &mut dyn BufRead) -> Result<Header> {
+    let text = next_line(from)?.ok_or_else(|| Error::invalid("read workload", "it is empty"))?;
+    let header: Header = serde_json::from_str(&text).map_err(|e| at_line(1, &e))?;
+    header.check()?;
+    Ok(header)
+}
+
+/// Opens the text anew from its beginning.
+pub type Reopen = dyn Fn() -> std::io::Result<Box<dyn BufRead + Send>> + Send + Sync;
+
+/// Steps read lazily from the written form; each rank's stream opens the text anew.
+pub struct JsonLines {
+    open: Box<Reopen>,
+}
+
+impl Debug for JsonLines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JsonLines")
+    }
+}
+
+impl JsonLines {
+    /// The workload in the text that `open` opens.
+    pub fn workload(open: Box<Reopen>) -> Result<Workload> {
+        let mut text = open().map_err(|e| Error::io("read workload", e))?;
+        let header = read_header(&mut *text)?;
+        Workload::new(header, Arc::new(Self { open }))
+    }
+}
+
+impl StepSource for JsonLines {
+    fn steps(&self, rank: usize) -> Result<Box<dyn Iterator<Item = Result<Step>> + Send + '_>> {
+        let mut text = (self.open)().map_err(|e| Error::io("read workload", e))?;
+        read_header(&mut *text)?;
+        let mut number = 1u64;
+        let mut failed = false;
+        Ok(Box::new(std::iter::from_fn(move || {
+            while !failed {
+                number += 1;
+                let next = next_line(&mut *text).and_then(|line| match line {
+                    None => Ok(None),
+                    Some(line) if line.trim().is_empty() => Ok(Some(None)),
+                    Some(line) => {
+                        serde_json::from_str::<Line>(&line).map(|l| Some(Some(l))).map_err(|e| at_line(number, &e))
+                    }
+                });
+                match next {
+                    Err(error) => {
+                        failed = true;
+                        return Some(Err(error));
+                    }
+                    Ok(None) => return None,
+                    Ok(Some(Some(line))) if line.rank.is_none_or(|r| r == rank) => return Some(Ok(line.step)),
+                    Ok(Some(_)) => {}
+                }
+            }
+            None
+        })))
+    }
+
+    fn step_count(&self, _: usize) -> Option<u64> {
+        None
+    }
+}
+
+fn at_line(line: u64, error: &serde_json::Error) -> Error {
+    Error::invalid("read workload", format!("line {line}, column {}: {error}", error.column()))
+}
+
+/// The next line without its end, or `None` at the end of the text.
+fn next_line(from: &mut dyn BufRead) -> Result<Option<String>> {
+    let mut bytes = Vec::new();
+    from.take(MAX_LINE).read_until(b'\n', &mut bytes).map_err(|e| Error::io("read workload", e))?;
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    if bytes.last() == Some(&b'\n') {
+        bytes.pop();
+    } else if bytes.len() as u64 == MAX_LINE {
+        return Err(Error::invalid("read workload", format!("a line is longer than {MAX_LINE} bytes")));
+    }
+    String::from_utf8(bytes).map(Some).map_err(|_| Error::invalid("read workload", "the text is not UTF-8"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::{ArrayDeclaration, FileDeclaration, WORKLOAD_VERSION};
+    use crate::{ArraySpec, Attribute, Datatype, Durability, Fill, MemoryLayout, Open, Selection, Transfer};
+
+    #[derive(Debug)]
+    struct Fixed(Vec<Vec<Step>>);
+
+    impl StepSource for Fixed {
+        fn steps(&self, rank: usize) -> Result<Box<dyn Iterator<Item = Result<Step>> + Send + '_>> {
+            Ok(Box::new(self.0[rank].iter().cloned().map(Ok)))
+        }
+        fn step_count(&self, rank: usize) -> Option<u64> {
+            Some(self.0[rank].len() as u64)
+        }
+    }
+
+    fn example() -> Workload {
+        let header = Header {
+            version: WORKLOAD_VERSION,
+            name: "example".into(),
+            about: "every kind of step".into(),
+            ranks: 2,
+            seed: 5,
+            files: vec![FileDeclaration { name: "a.h5".into(), created: true, per_rank: false }],
+            arrays: vec![ArrayDeclaration { spec: ArraySpec::new(Datatype::F32, &[8, 4]), fill: Fill::Ramp }],
+        };
+        let steps = |rank: u64| {
+            let selection = Selection::dense(&[rank * 4, 0], &[4, 4]).unwrap();
+            let holes = Selection::union(
+                2,
+                [
+                    Selection::strided(&[rank * 4, 0], &[2, 2], &[2, 2], &[1, 1]).unwrap().slabs()[0].clone(),
+                    Selection::dense(&[rank * 4 + 3, 1], &[1, 3]).unwrap().slabs()[0].clone(),
+                ],
+            )
+            .unwrap();
+            let mut steps = vec![
+                Step::OpenFile { file: 0, how: Open::Truncate },
+                Step::Group { file: 0, name: "g".into() },
+                Step::Attribute { file: 0, object: "".into(), name: "t".into(), value: Attribute::text("x") },
+                Step::Epoch { number: 0 },
+                Step::Create { slot: 0, file: 0, array: 0, name: "g/x".into() },
+                Step::Write {
+                    slot: 0,
+                    selection: selection.clone(),
+                    memory: Arc::new(MemoryLayout::member(32, 4)),
+                    transfer: Transfer::Collective,
+                },
+                Step::Compute { nanoseconds: 10 },
+                Step::Flush { file: 0, how: Durability::Durable },
+                Step::Resize { slot: 0, shape: [9, 4].as_slice().into() },
+                Step::Read { slot: 0, selection: holes, memory: Arc::default(), transfer: Transfer::Independent },
+                Step::CloseArray { slot: 0 },
+                Step::CloseFile { file: 0 },
+            ];
+            if rank == 1 {
+                steps.push(Step::Barrier);
+            }
+            steps
+        };
+        Workload::new(header, Arc::new(Fixed(vec![steps(0), steps(1)]))).unwrap()
+    }
+
+    fn reread(text: Vec<u8>) -> Result<Workload> {
+        let text: Arc<[u8]> = text.into();
+        JsonLines::workload(Box::new(move || Ok(Box::new(std::io::Cursor::new(text.clone())))))
+    }
+
+    #[test]
+    fn the_written_form_round_trips() {
+        let before = example();
+        let mut text = Vec::new();
+        write_json_lines(&before, &mut text).unwrap();
+        let after = reread(text.clone()).unwrap();
+        assert_eq!(before.header, after.header);
+        for rank in 0..2 {
+            let walk = |w: &Workload| w.steps(rank).unwrap().collect::<Result<Vec<_>>>().unwrap();
+            assert_eq!(walk(&before), walk(&after));
+        }
+        let mut again = Vec::new();
+        write_json_lines(&after, &mut again).unwrap();
+        assert_eq!(text, again);
+    }
+
+    #[test]
+    fn broken_text_is_refused_with_its_place() {
+        let mut text = Vec::new();
+        write_json_lines(&example(), &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let broken = text.replacen("\"do\":\"group\"", "\"do\":\"grope\"", 1);
+        let workload = reread(broken.into_bytes()).unwrap();
+        let error = workload.steps(0).unwrap().find_map(Result::err).unwrap();
+        assert!(error.to_string().contains("line 3"), "{error}");
+        for bad in ["", "{}", "[]", "{\"hyperslab_workload\":2}", "\u{0}"] {
+            assert!(reread(bad.as_bytes().to_vec()).is_err(), "{bad}");
+        }
+        let escape = text.replacen("a.h5", "../a.h5", 1);
+        assert!(reread(escape.into_bytes()).unwrap_err().to_string().contains("relative"));
+    }
+}

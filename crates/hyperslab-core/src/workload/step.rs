@@ -1,0 +1,131 @@
+//! What one rank does next.
+
+use crate::{Attribute, Dims, Durability, MemoryLayout, Open, Selection, Transfer};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// One step of one rank. Files and array kinds are numbers into the header; `slot` names an open array from its
+/// `create` or `open` to its `close_array`, and may be used again afterwards.
+///
+/// Steps marked collective are taken by all ranks in the same order (unless the file is per rank).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Step {
+    /// Opens or creates a container. Collective.
+    OpenFile {
+        /// Number of the file.
+        file: u32,
+        /// How.
+        how: Open,
+    },
+    /// Creates a group. Collective.
+    Group {
+        /// Number of the file.
+        file: u32,
+        /// Path of the group.
+        name: Arc<str>,
+    },
+    /// Creates an array of a declared kind. Collective.
+    Create {
+        /// Handle for later steps.
+        slot: u32,
+        /// Number of the file.
+        file: u32,
+        /// Number of the declaration.
+        array: u32,
+        /// Path of the array.
+        name: Arc<str>,
+    },
+    /// Opens an array. Collective.
+    Open {
+        /// Handle for later steps.
+        slot: u32,
+        /// Number of the file.
+        file: u32,
+        /// Number of the declaration it is expected to match in datatype and number of dimensions.
+        array: u32,
+        /// Path of the array.
+        name: Arc<str>,
+    },
+    /// Writes the workload's data. Collective if `transfer` says so.
+    Write {
+        /// The array.
+        slot: u32,
+        /// Which elements.
+        selection: Selection,
+        /// How they lie in memory.
+        #[serde(default, skip_serializing_if = "is_packed")]
+        memory: Arc<MemoryLayout>,
+        /// Alone or together.
+        #[serde(default, skip_serializing_if = "is_independent")]
+        transfer: Transfer,
+    },
+    /// Reads, and checks if asked. Collective if `transfer` says so.
+    Read {
+        /// The array.
+        slot: u32,
+        /// Which elements.
+        selection: Selection,
+        /// How they lie in memory.
+        #[serde(default, skip_serializing_if = "is_packed")]
+        memory: Arc<MemoryLayout>,
+        /// Alone or together.
+        #[serde(default, skip_serializing_if = "is_independent")]
+        transfer: Transfer,
+    },
+    /// Changes an array's shape. Collective.
+    Resize {
+        /// The array.
+        slot: u32,
+        /// New extents.
+        shape: Dims,
+    },
+    /// Sets an attribute. Collective.
+    Attribute {
+        /// Number of the file.
+        file: u32,
+        /// Path of the group or array; empty for the root.
+        object: Arc<str>,
+        /// Name of the attribute.
+        name: Arc<str>,
+        /// Its value.
+        value: Attribute,
+    },
+    /// Waits for all ranks. Collective.
+    Barrier,
+    /// Computes (that is, sleeps) for so long.
+    Compute {
+        /// How long.
+        nanoseconds: u64,
+    },
+    /// A new time step begins.
+    Epoch {
+        /// Its number.
+        number: u64,
+    },
+    /// Makes what was written visible or durable. Collective.
+    Flush {
+        /// Number of the file.
+        file: u32,
+        /// What is promised.
+        how: Durability,
+    },
+    /// Closes an array. Collective.
+    CloseArray {
+        /// The array.
+        slot: u32,
+    },
+    /// Closes a container. Collective.
+    CloseFile {
+        /// Number of the file.
+        file: u32,
+    },
+}
+
+fn is_packed(memory: &Arc<MemoryLayout>) -> bool {
+    memory.is_packed()
+}
+
+fn is_independent(transfer: &Transfer) -> bool {
+    *transfer == Transfer::Independent
+}

@@ -1,0 +1,178 @@
+//! What to break, read once from the environment.
+
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+/// Families of calls.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(usize)]
+pub(crate) enum Family {
+    Open = 1,
+    Read,
+    Write,
+    Sync,
+    Truncate,
+    Rename,
+    Close,
+    Unlink,
+    Mkdir,
+}
+
+const NAMES: [(&[u8], usize); 10] = [
+    (b"any", 0),
+    (b"open", Family::Open as usize),
+    (b"read", Family::Read as usize),
+    (b"write", Family::Write as usize),
+    (b"sync", Family::Sync as usize),
+    (b"truncate", Family::Truncate as usize),
+    (b"rename", Family::Rename as usize),
+    (b"close", Family::Close as usize),
+    (b"unlink", Family::Unlink as usize),
+    (b"mkdir", Family::Mkdir as usize),
+];
+
+/// The fault that is half the bytes instead of an error.
+pub(crate) const SHORT: i32 = -1;
+
+/// Longest path kept.
+pub(crate) const LONGEST: usize = 4096;
+
+/// Text that is written once, before [`ACTIVE`] says that it may be read.
+struct Text {
+    bytes: [AtomicU8; LONGEST],
+    len: AtomicUsize,
+}
+
+impl Text {
+    const fn new() -> Self {
+        Self { bytes: [const { AtomicU8::new(0) }; LONGEST], len: AtomicUsize::new(0) }
+    }
+
+    fn set(&self, value: &[u8]) -> bool {
+        // One byte stays 0, so that the text is also a C string.
+        if value.is_empty() || value.len() >= LONGEST {
+            return false;
+        }
+        for (cell, byte) in self.bytes.iter().zip(value) {
+            cell.store(*byte, Relaxed);
+        }
+        self.len.store(value.len(), Relaxed);
+        true
+    }
+}
+
+static PATH: Text = Text::new();
+static MARK: Text = Text::new();
+static FAMILY: AtomicUsize = AtomicUsize::new(0);
+static NTH: AtomicU64 = AtomicU64::new(0);
+static ONWARD: AtomicBool = AtomicBool::new(false);
+static FAULT: AtomicI32 = AtomicI32::new(0);
+static ACTIVE: AtomicBool = AtomicBool::new(false);
+
+/// Whether anything is to fail at all.
+pub(crate) fn active() -> bool {
+    ACTIVE.load(std::sync::atomic::Ordering::Acquire)
+}
+
+/// Whether calls of this family are counted.
+pub(crate) fn concerns(family: Family) -> bool {
+    let wanted = FAMILY.load(Relaxed);
+    wanted == 0 || wanted == family as usize
+}
+
+/// Whether `path` begins with the configured prefix.
+pub(crate) fn matches(path: &[u8]) -> bool {
+    let len = PATH.len.load(Relaxed);
+    path.len() >= len && PATH.bytes[..len].iter().zip(path).all(|(cell, byte)| cell.load(Relaxed) == *byte)
+}
+
+/// The fault for the matching call of this number, counted from 1; 0 for none.
+pub(crate) fn fault_at(number: u64) -> i32 {
+    let nth = NTH.load(Relaxed);
+    match number == nth || (ONWARD.load(Relaxed) && number > nth) {
+        true => FAULT.load(Relaxed),
+        false => 0,
+    }
+}
+
+/// The file to create when a fault is injected, as a C string in `out`; `false` if none is wanted.
+pub(crate) fn mark(out: &mut [u8; LONGEST]) -> bool {
+    let len = MARK.len.load(Relaxed);
+    for (byte, cell) in out.iter_mut().zip(&MARK.bytes) {
+        *byte = cell.load(Relaxed);
+    }
+    len > 0
+}
+
+extern "C" fn start() {
+    // SAFETY: the name is a C string; the environment is not changed while constructors run.
+    let value = unsafe { libc::getenv(c"HYPERSLAB_FAULT".as_ptr()) };
+    if value.is_null() {
+        return;
+    }
+    // SAFETY: getenv returns a C string that lives as long as the environment is unchanged.
+    let text = unsafe { std::ffi::CStr::from_ptr(value) }.to_bytes();
+    if parse(text) {
+        ACTIVE.store(true, std::sync::atomic::Ordering::Release);
+    }
+}
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static START: extern "C" fn() = start;
+
+fn parse(text: &[u8]) -> bool {
+    let mut complete = true;
+    for part in text.split(|byte| *byte == b',') {
+        let Some(equals) = part.iter().position(|byte| *byte == b'=') else { return false };
+        let (name, value) = (&part[..equals], &part[equals + 1..]);
+        complete &= match name {
+            b"path" => PATH.set(value),
+            b"mark" => MARK.set(value),
+            b"call" => match NAMES.iter().find(|(known, _)| *known == value) {
+                Some((_, family)) => {
+                    FAMILY.store(*family, Relaxed);
+                    true
+                }
+                None => false,
+            },
+            b"nth" | b"from" => match number(value) {
+                Some(nth) if nth > 0 => {
+                    NTH.store(nth, Relaxed);
+                    ONWARD.store(name == b"from", Relaxed);
+                    true
+                }
+                _ => false,
+            },
+            b"fault" => match fault(value) {
+                Some(fault) => {
+                    FAULT.store(fault, Relaxed);
+                    true
+                }
+                None => false,
+            },
+            _ => false,
+        };
+    }
+    complete && PATH.len.load(Relaxed) > 0 && NTH.load(Relaxed) > 0 && FAULT.load(Relaxed) != 0
+}
+
+fn number(text: &[u8]) -> Option<u64> {
+    if text.is_empty() {
+        return None;
+    }
+    text.iter().try_fold(0u64, |sum, byte| {
+        let digit = byte.checked_sub(b'0').filter(|digit| *digit < 10)?;
+        sum.checked_mul(10)?.checked_add(u64::from(digit))
+    })
+}
+
+fn fault(text: &[u8]) -> Option<i32> {
+    match text {
+        b"EIO" => Some(libc::EIO),
+        b"ENOSPC" => Some(libc::ENOSPC),
+        b"EACCES" => Some(libc::EACCES),
+        b"EINTR" => Some(libc::EINTR),
+        b"short" => Some(SHORT),
+        other => number(other).and_then(|n| i32::try_from(n).ok()).filter(|n| *n > 0),
+    }
+}

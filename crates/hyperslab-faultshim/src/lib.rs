@@ -1,0 +1,23 @@
+//! Makes the n-th I/O call of a program fail. Preloaded with `LD_PRELOAD` and told what to do by `HYPERSLAB_FAULT`:
+//!
+//! ```text
+//! HYPERSLAB_FAULT=path=/tmp/x,call=write,nth=5,fault=ENOSPC,mark=/tmp/met
+//! ```
+//!
+//! * `path`: only calls on files whose path begins so.
+//! * `call`: `open`, `read`, `write`, `sync`, `truncate`, `rename`, `close`, `unlink`, `mkdir` or `any`. Each stands
+//!   for its whole family: `write` is also `pwrite`, `writev`, `pwritev` and their 64-bit names.
+//! * `nth`: which matching call fails, from 1; `from`: that call and all after it.
+//! * `fault`: `EIO`, `ENOSPC`, `EACCES`, `EINTR`, a number, or `short` for half the bytes of a read or write.
+//! * `mark`: a file that is created when a fault was injected, and holds the name of the call.
+//!
+//! Without the variable, or with one that makes no sense, every call goes through as it is. Nothing here allocates or
+//! takes a lock, so that it is safe inside allocators, after `fork` and in signal handlers. Programs that enter the
+//! kernel without the C library are not seen.
+#![cfg(target_os = "linux")]
+
+mod calls;
+mod config;
+mod fault;
+mod path;
+mod real;

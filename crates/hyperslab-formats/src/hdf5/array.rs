@@ -1,0 +1,212 @@
+//! An open HDF5 dataset.
+
+use super::container::{Slot, closed, refuse_writing};
+use super::dataspace;
+use super::datatype::{self, Stored};
+use super::library::{self, Id, count, done};
+use super::transfer::{self, Request};
+use hdf5_metno_sys::h5d::{self, H5D_fill_value_t, H5D_layout_t};
+use hdf5_metno_sys::h5p;
+use hdf5_metno_sys::h5z::{H5Z_FILTER_DEFLATE, H5Z_FILTER_FLETCHER32, H5Z_FILTER_SHUFFLE};
+use hyperslab_core::{
+    Array, ArraySpec, Communicator, Dims, Error, Filter, MAX_RANK, MemoryView, MemoryViewMut, Result, Selection,
+    Transfer, agree, dims,
+};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+const RESIZING: &str = "resize";
+const DESCRIBING: &str = "describe array";
+
+/// One rank's handle of a dataset.
+#[derive(Debug)]
+pub(super) struct Hdf5Array {
+    name: String,
+    /// Shared with the container, which empties it when closed.
+    slot: Arc<Slot>,
+    stored: Stored,
+    comm: Arc<dyn Communicator>,
+    writable: bool,
+}
+
+impl Hdf5Array {
+    /// Takes over an open dataset. Refuses element types and shapes this project does not know.
+    pub(super) fn new(name: &str, dataset: Id, comm: Arc<dyn Communicator>, writable: bool) -> Result<Self> {
+        let stored = library::with(|| {
+            transfer::file_space(&dataset)?;
+            // SAFETY: the dataset is live.
+            datatype::read(&Id::take("open array", unsafe { h5d::H5Dget_type(dataset.raw()) })?)
+        })?;
+        Ok(Self { name: name.into(), slot: Arc::new(Mutex::new(Some(dataset))), stored, comm, writable })
+    }
+
+    /// What the container empties on close.
+    pub(super) fn slot(&self) -> &Arc<Slot> {
+        &self.slot
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Id>> {
+        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn with<T>(&self, operation: &'static str, body: impl FnOnce(&Id) -> Result<T>) -> Result<T> {
+        match self.lock().as_ref() {
+            Some(dataset) => body(dataset),
+            None => Err(closed(operation, "array")),
+        }
+        .map_err(|error| self.mark(error))
+    }
+
+    fn mark(&self, error: Error) -> Error {
+        error.backend(super::NAME).target(&self.name)
+    }
+
+    /// Refuses shapes the dataset cannot take. The answer is the same on every rank.
+    fn check_resize(&self, dataset: &Id, shape: &[u64]) -> Result<()> {
+        refuse_writing(RESIZING, self.writable)?;
+        dims::byte_count(shape, self.stored.dtype.size())?;
+        library::with(|| {
+            // SAFETY: the dataset is live.
+            let space = Id::take(RESIZING, unsafe { h5d::H5Dget_space(dataset.raw()) })?;
+            let Some(extents) = dataspace::extents(&space)? else {
+                return Err(Error::unsupported(RESIZING, "the array has no shape"));
+            };
+            if shape.len() != extents.shape.len() {
+                return Err(Error::invalid(
+                    RESIZING,
+                    format!("{} dimensions were given, the array has {}", shape.len(), extents.shape.len()),
+                ));
+            }
+            if let Some(d) = (0..shape.len()).find(|&d| extents.max[d].is_some_and(|max| shape[d] > max)) {
+                return Err(Error::invalid(
+                    RESIZING,
+                    format!("extent {} of dimension {d} exceeds its maximum {:?}", shape[d], extents.max[d]),
+                ));
+            }
+            // SAFETY: the dataset is live; its creation list is closed by `Id`.
+            let chunked = unsafe {
+                let list = Id::take(RESIZING, h5d::H5Dget_create_plist(dataset.raw()))?;
+                h5p::H5Pget_layout(list.raw()) == H5D_layout_t::H5D_CHUNKED
+            };
+            if !chunked && shape != extents.shape.as_slice() {
+                return Err(Error::unsupported(RESIZING, "only chunked arrays can change shape")
+                    .hint("create the array with a maximum shape or with chunks"));
+            }
+            Ok(())
+        })
+    }
+}
+
+impl Array for Hdf5Array {
+    fn spec(&self) -> Result<ArraySpec> {
+        self.with(DESCRIBING, |dataset| library::with(|| describe(dataset, &self.stored)))
+    }
+
+    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: Transfer) -> Result<()> {
+        self.with("write", |dataset| {
+            refuse_writing("write", self.writable)?;
+            transfer::write(Request { dataset, stored: &self.stored, transfer }, selection, memory)
+        })
+    }
+
+    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: Transfer) -> Result<()> {
+        self.with("read", |dataset| {
+            transfer::read(Request { dataset, stored: &self.stored, transfer }, selection, memory)
+        })
+    }
+
+    fn resize(&self, shape: &[u64]) -> Result<()> {
+        agree(&*self.comm, self.with(RESIZING, |dataset| self.check_resize(dataset, shape)))?;
+        let mine = if self.comm.rank() == 0 {
+            self.with(RESIZING, |dataset| {
+                // SAFETY: the dataset is live and has as many dimensions as `shape` (checked above).
+                library::with(|| done(RESIZING, unsafe { h5d::H5Dset_extent(dataset.raw(), shape.as_ptr()) }))
+            })
+        } else {
+            Ok(())
+        };
+        agree(&*self.comm, mine)
+    }
+
+    fn close(&self) -> Result<()> {
+        let Some(dataset) = self.lock().take() else { return Ok(()) };
+        let mine = dataset.close("close array").map_err(|error| self.mark(error));
+        agree(&*self.comm, mine)
+    }
+}
+
+/// What the dataset is now. Call under the lock.
+fn describe(dataset: &Id, stored: &Stored) -> Result<ArraySpec> {
+    // SAFETY: the dataset is live; both identifiers are closed by `Id`.
+    let (space, list) = unsafe {
+        let space = Id::take(DESCRIBING, h5d::H5Dget_space(dataset.raw()))?;
+        (space, Id::take(DESCRIBING, h5d::H5Dget_create_plist(dataset.raw()))?)
+    };
+    let Some(extents) = dataspace::extents(&space)? else {
+        return Err(Error::unsupported(DESCRIBING, "the array has no shape (a null dataspace)"));
+    };
+    let fixed = extents.max.iter().zip(&extents.shape).all(|(max, extent)| *max == Some(*extent));
+    // SAFETY: the list is live.
+    let layout = unsafe { h5p::H5Pget_layout(list.raw()) };
+    Ok(ArraySpec {
+        dtype: stored.dtype.clone(),
+        max_shape: (!fixed).then(|| extents.max.to_vec()),
+        shape: extents.shape,
+        chunk: if layout == H5D_layout_t::H5D_CHUNKED { Some(chunk(&list)?) } else { None },
+        filters: filters(&list)?,
+        fill_value: fill_value(&list, stored)?,
+    })
+}
+
+fn chunk(list: &Id) -> Result<Dims> {
+    let mut extents = [0u64; MAX_RANK];
+    // SAFETY: the list is live; there is room for as many extents as stated.
+    let rank = unsafe { h5p::H5Pget_chunk(list.raw(), MAX_RANK as i32, extents.as_mut_ptr()) };
+    Ok(extents[..count(DESCRIBING, rank)?.min(MAX_RANK)].into())
+}
+
+fn filters(list: &Id) -> Result<Vec<Filter>> {
+    // SAFETY: the list is live.
+    let number = count(DESCRIBING, unsafe { h5p::H5Pget_nfilters(list.raw()) })?;
+    let mut filters = Vec::with_capacity(number.min(32));
+    for at in 0..number as u32 {
+        let (mut flags, mut config, mut values, mut used) = (0, 0, [0u32; 1], 1usize);
+        // SAFETY: the list is live, the index in range, `values` has the room that `used` states, no name is wanted.
+        let code = unsafe {
+            h5p::H5Pget_filter2(
+                list.raw(),
+                at,
+                &raw mut flags,
+                &raw mut used,
+                values.as_mut_ptr(),
+                0,
+                std::ptr::null_mut(),
+                &raw mut config,
+            )
+        };
+        done(DESCRIBING, code)?;
+        filters.push(match code {
+            H5Z_FILTER_DEFLATE => Filter::Deflate(values[0].min(9) as u8),
+            H5Z_FILTER_SHUFFLE => Filter::Shuffle,
+            H5Z_FILTER_FLETCHER32 => Filter::Fletcher32,
+            other => {
+                return Err(Error::unsupported(DESCRIBING, format!("the array has HDF5 filter {other}, unknown here"))
+                    .hint("repack the file with deflate, for example with h5repack -f GZIP=4"));
+            }
+        });
+    }
+    Ok(filters)
+}
+
+fn fill_value(list: &Id, stored: &Stored) -> Result<Option<Vec<u8>>> {
+    let mut status = H5D_fill_value_t::H5D_FILL_VALUE_UNDEFINED;
+    let mut value = vec![0u8; stored.dtype.size() as usize];
+    // SAFETY: the list is live; `value` has the size of the memory type.
+    unsafe {
+        done(DESCRIBING, h5p::H5Pfill_value_defined(list.raw(), &raw mut status))?;
+        if status != H5D_fill_value_t::H5D_FILL_VALUE_USER_DEFINED {
+            return Ok(None);
+        }
+        done(DESCRIBING, h5p::H5Pget_fill_value(list.raw(), stored.memory.raw(), value.as_mut_ptr().cast()))?;
+    }
+    Ok(Some(value))
+}

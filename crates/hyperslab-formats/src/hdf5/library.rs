@@ -1,0 +1,84 @@
+//! The door to libhdf5: one lock, identifiers that close themselves, results that become errors.
+
+use super::errors;
+use hdf5_metno_sys::{LOCK, h5, h5e, h5i};
+use hyperslab_core::{Error, Result};
+use std::cell::Cell;
+use std::ffi::CString;
+
+pub(super) use hdf5_metno_sys::h5i::hid_t;
+
+thread_local! {
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs `body` as the only user of libhdf5 in this process. May nest. Must not wait for other ranks inside.
+pub(super) fn with<T>(body: impl FnOnce() -> T) -> T {
+    let _guard = LOCK.lock();
+    if !QUIET.get() {
+        // SAFETY: the lock is held; both calls may be made at any time and initialise the library.
+        unsafe {
+            h5::H5open();
+            h5e::H5Eset_auto2(h5e::H5E_DEFAULT, None, std::ptr::null_mut());
+        }
+        QUIET.set(true);
+    }
+    body()
+}
+
+/// An identifier of libhdf5, given back when dropped.
+#[derive(Debug)]
+pub(super) struct Id(hid_t);
+
+impl Id {
+    /// Takes over what a libhdf5 call returned; negative is its error. Call under [`with`].
+    pub(super) fn take(operation: &'static str, raw: hid_t) -> Result<Self> {
+        if raw < 0 { Err(errors::last(operation)) } else { Ok(Self(raw)) }
+    }
+
+    /// The identifier, valid while `self` lives.
+    pub(super) fn raw(&self) -> hid_t {
+        self.0
+    }
+
+    /// Gives it back and reports what libhdf5 says about that (closing may write).
+    pub(super) fn close(self, operation: &'static str) -> Result<()> {
+        let raw = self.0;
+        std::mem::forget(self);
+        // SAFETY: `raw` came from libhdf5, is owned here and never used again.
+        with(|| done(operation, unsafe { h5i::H5Idec_ref(raw) }))
+    }
+}
+
+impl Drop for Id {
+    fn drop(&mut self) {
+        with(|| {
+            // SAFETY: the identifier is owned and never used again. Errors have no place to go in a drop.
+            unsafe {
+                if h5i::H5Idec_ref(self.0) < 0 {
+                    h5e::H5Eclear2(h5e::H5E_DEFAULT);
+                }
+            }
+        });
+    }
+}
+
+/// The result of a call that returns nothing but success. Call under [`with`].
+pub(super) fn done(operation: &'static str, status: i32) -> Result<()> {
+    if status < 0 { Err(errors::last(operation)) } else { Ok(()) }
+}
+
+/// The result of a call that answers yes or no. Call under [`with`].
+pub(super) fn truth(operation: &'static str, status: i32) -> Result<bool> {
+    done(operation, status).map(|()| status > 0)
+}
+
+/// The result of a call that counts. Call under [`with`].
+pub(super) fn count(operation: &'static str, number: i32) -> Result<usize> {
+    done(operation, number).map(|()| number as usize)
+}
+
+/// Text as C wants it.
+pub(super) fn c_text(operation: &'static str, text: &str) -> Result<CString> {
+    CString::new(text).map_err(|_| Error::invalid(operation, format!("{text:?} contains a NUL byte")))
+}

@@ -1,0 +1,178 @@
+//! The options of the format in stack strings.
+
+use hdf5_metno_sys::h5d::{H5D_alloc_time_t, H5D_fill_time_t};
+use hdf5_metno_sys::h5f::{H5F_LIBVER_LATEST, H5F_libver_t};
+use hyperslab_core::{Dims, Error, OptionSpec, Result, StackElement};
+
+const fn option(name: &'static str, value: &'static str, default: &'static str, about: &'static str) -> OptionSpec {
+    OptionSpec { name, value, default, about }
+}
+
+/// Every option with its default, as shown to people.
+pub(super) const TABLE: &[OptionSpec] = &[
+    option(
+        "layout",
+        "contiguous|compact|chunked|auto",
+        "auto",
+        "how arrays lie in the file; auto: chunked if chunks, filters or growth ask for it, else contiguous",
+    ),
+    option(
+        "chunk",
+        "64x64",
+        "the array's own, else about 1MiB",
+        "chunk extents of every array, cut to its fixed extents; means layout=chunked",
+    ),
+    option("deflate", "0..9", "the array's own", "zlib level of every array"),
+    option("shuffle", "yes|no", "the array's own", "byte shuffle before compression"),
+    option("fletcher32", "yes|no", "the array's own", "checksum of every chunk"),
+    option(
+        "fill_time",
+        "ifset|alloc|never",
+        "ifset",
+        "when fill values are written; with never, what was not written reads as anything",
+    ),
+    option("alloc_time", "default|early|late|incremental", "default", "when file space of arrays is allocated"),
+    option("align", "SIZE", "1", "objects of align_threshold or more begin at multiples of this"),
+    option("align_threshold", "SIZE", "the smaller of align and 64KiB", "smallest object that align concerns"),
+    option("cache", "SIZE", "libhdf5's (8MiB)", "chunk cache of each array"),
+    option("cache_slots", "N", "libhdf5's (8191)", "hash slots of the chunk cache, best a prime"),
+    option("cache_w0", "0..100", "libhdf5's (75)", "percent: how much fully used chunks are dropped first"),
+    option("libver", "earliest|v18|v110|v112|v114|latest", "v18", "oldest library version that must read new objects"),
+    option("meta_block", "SIZE", "libhdf5's (2KiB)", "metadata is allocated in blocks of this size"),
+    option("sieve", "SIZE", "libhdf5's (64KiB)", "buffer that joins small accesses to contiguous arrays"),
+    option("locking", "yes|no|best_effort", "libhdf5's", "lock the file against other programs"),
+];
+
+/// The `layout` option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Layout {
+    #[default]
+    Auto,
+    Contiguous,
+    Compact,
+    Chunked,
+}
+
+/// The `locking` option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Locking {
+    Yes,
+    No,
+    BestEffort,
+}
+
+/// All options, parsed; `None` leaves the matter to the array or to libhdf5.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Options {
+    pub(super) layout: Layout,
+    pub(super) chunk: Option<Dims>,
+    pub(super) deflate: Option<u8>,
+    pub(super) shuffle: Option<bool>,
+    pub(super) fletcher32: Option<bool>,
+    pub(super) fill_time: Option<H5D_fill_time_t>,
+    pub(super) alloc_time: Option<H5D_alloc_time_t>,
+    pub(super) align: Option<u64>,
+    pub(super) align_threshold: Option<u64>,
+    pub(super) cache: Option<u64>,
+    pub(super) cache_slots: Option<u64>,
+    pub(super) cache_w0: Option<u64>,
+    pub(super) libver: Option<H5F_libver_t>,
+    pub(super) meta_block: Option<u64>,
+    pub(super) sieve: Option<u64>,
+    pub(super) locking: Option<Locking>,
+}
+
+impl Options {
+    /// Parses the options of a stack element and refuses contradictions.
+    pub(super) fn parse(element: &StackElement) -> Result<Self> {
+        use H5D_alloc_time_t::{
+            H5D_ALLOC_TIME_DEFAULT, H5D_ALLOC_TIME_EARLY, H5D_ALLOC_TIME_INCR, H5D_ALLOC_TIME_LATE,
+        };
+        use H5D_fill_time_t::{H5D_FILL_TIME_ALLOC, H5D_FILL_TIME_IFSET, H5D_FILL_TIME_NEVER};
+        use H5F_libver_t::{
+            H5F_LIBVER_EARLIEST, H5F_LIBVER_V18, H5F_LIBVER_V110, H5F_LIBVER_V112, H5F_LIBVER_V114,
+        };
+        const LAYOUTS: &[(&str, Layout)] = &[
+            ("auto", Layout::Auto),
+            ("contiguous", Layout::Contiguous),
+            ("compact", Layout::Compact),
+            ("chunked", Layout::Chunked),
+        ];
+        const FILL: &[(&str, H5D_fill_time_t)] =
+            &[("ifset", H5D_FILL_TIME_IFSET), ("alloc", H5D_FILL_TIME_ALLOC), ("never", H5D_FILL_TIME_NEVER)];
+        const ALLOCATION: &[(&str, H5D_alloc_time_t)] = &[
+            ("default", H5D_ALLOC_TIME_DEFAULT),
+            ("early", H5D_ALLOC_TIME_EARLY),
+            ("late", H5D_ALLOC_TIME_LATE),
+            ("incremental", H5D_ALLOC_TIME_INCR),
+        ];
+        const VERSIONS: &[(&str, H5F_libver_t)] = &[
+            ("earliest", H5F_LIBVER_EARLIEST),
+            ("v18", H5F_LIBVER_V18),
+            ("v110", H5F_LIBVER_V110),
+            ("v112", H5F_LIBVER_V112),
+            ("v114", H5F_LIBVER_V114),
+            ("latest", H5F_LIBVER_LATEST),
+        ];
+        const LOCKING: &[(&str, Locking)] =
+            &[("yes", Locking::Yes), ("no", Locking::No), ("best_effort", Locking::BestEffort)];
+        let options = Self {
+            layout: element.choice("layout", LAYOUTS)?.unwrap_or_default(),
+            chunk: element.dims("chunk")?,
+            deflate: element.number("deflate", 0..=9)?.map(|level| level as u8),
+            shuffle: element.flag("shuffle")?,
+            fletcher32: element.flag("fletcher32")?,
+            fill_time: element.choice("fill_time", FILL)?,
+            alloc_time: element.choice("alloc_time", ALLOCATION)?,
+            align: element.size("align")?,
+            align_threshold: element.size("align_threshold")?,
+            cache: element.size("cache")?,
+            cache_slots: element.number("cache_slots", 1..=1 << 32)?,
+            cache_w0: element.number("cache_w0", 0..=100)?,
+            libver: element.choice("libver", VERSIONS)?,
+            meta_block: element.size("meta_block")?,
+            sieve: element.size("sieve")?,
+            locking: element.choice("locking", LOCKING)?,
+        };
+        options.check()?;
+        Ok(options)
+    }
+
+    fn check(&self) -> Result<()> {
+        let bad = |message: &str, hint: &str| {
+            Err(Error::invalid("parse stack", message.to_owned()).backend(super::NAME).hint(hint))
+        };
+        if !self.may_chunk() {
+            let word = if self.layout == Layout::Compact { "compact" } else { "contiguous" };
+            if self.chunk.is_some() {
+                return bad(&format!("chunk contradicts layout={word}"), "leave one of the two out");
+            }
+            if self.deflate.is_some() || self.shuffle == Some(true) || self.fletcher32 == Some(true) {
+                return bad(&format!("filters work on chunks and contradict layout={word}"), "use layout=chunked");
+            }
+            if self.alloc_time == Some(H5D_alloc_time_t::H5D_ALLOC_TIME_INCR) {
+                return bad(&format!("alloc_time=incremental contradicts layout={word}"), "use layout=chunked");
+            }
+        }
+        if self.layout == Layout::Compact && self.alloc_time == Some(H5D_alloc_time_t::H5D_ALLOC_TIME_LATE) {
+            return bad("compact arrays are always allocated early", "leave alloc_time=late out");
+        }
+        if self.align == Some(0) {
+            return bad("align=0 makes no sense", "use align=1 for no alignment");
+        }
+        if self.align_threshold.is_some() && self.align.is_none() {
+            return bad("align_threshold has no effect without align", "add align=1MiB or the like");
+        }
+        Ok(())
+    }
+
+    /// Whether arrays may be cut into chunks at all.
+    pub(super) fn may_chunk(&self) -> bool {
+        matches!(self.layout, Layout::Auto | Layout::Chunked)
+    }
+
+    /// Whether elements never written read as the fill value.
+    pub(super) fn fills(&self) -> bool {
+        self.fill_time != Some(H5D_fill_time_t::H5D_FILL_TIME_NEVER)
+    }
+}

@@ -1,0 +1,129 @@
+//! Property lists: everything libhdf5 is told besides data, made in one place.
+
+use super::library::{Id, done, hid_t};
+use super::options::{Locking, Options};
+use super::storage::{Placement, Storage};
+use hdf5_metno_sys::h5d::{
+    H5D_CHUNK_CACHE_NBYTES_DEFAULT, H5D_CHUNK_CACHE_NSLOTS_DEFAULT, H5D_CHUNK_CACHE_W0_DEFAULT, H5D_layout_t,
+};
+use hdf5_metno_sys::h5f::H5F_LIBVER_LATEST;
+use hdf5_metno_sys::h5p;
+use hdf5_metno_sys::h5t::H5T_cset_t;
+use hyperslab_core::{ArraySpec, Filter, Result, Transfer};
+
+/// Threshold of alignment when only the alignment is given: small metadata stays together.
+const ALIGN_THRESHOLD: u64 = 64 << 10;
+
+fn new(operation: &'static str, class: hid_t) -> Result<Id> {
+    // SAFETY: `class` is one of libhdf5's own property classes.
+    Id::take(operation, unsafe { h5p::H5Pcreate(class) })
+}
+
+/// How files are opened and created. Call under the lock, as everything here.
+pub(super) fn file_access(options: &Options) -> Result<Id> {
+    let list = new("open", *h5p::H5P_CLS_FILE_ACCESS)?;
+    let set = |status: i32| done("open", status);
+    // SAFETY: `list` is a live file access list; the calls only store values in it.
+    unsafe {
+        if let Some(align) = options.align {
+            let threshold = options.align_threshold.unwrap_or(align.min(ALIGN_THRESHOLD));
+            set(h5p::H5Pset_alignment(list.raw(), threshold, align))?;
+        }
+        if let Some(low) = options.libver {
+            set(h5p::H5Pset_libver_bounds(list.raw(), low, H5F_LIBVER_LATEST))?;
+        }
+        if let Some(size) = options.meta_block {
+            set(h5p::H5Pset_meta_block_size(list.raw(), size))?;
+        }
+        if let Some(size) = options.sieve {
+            set(h5p::H5Pset_sieve_buf_size(list.raw(), size as usize))?;
+        }
+        if let Some(locking) = options.locking {
+            let (lock, ignore) = match locking {
+                Locking::Yes => (true, false),
+                Locking::No => (false, false),
+                Locking::BestEffort => (true, true),
+            };
+            set(h5p::H5Pset_file_locking(list.raw(), lock.into(), ignore.into()))?;
+        }
+    }
+    Ok(list)
+}
+
+/// How groups and arrays are linked: groups above are made, names are UTF-8.
+pub(super) fn link_creation() -> Result<Id> {
+    let list = new("open", *h5p::H5P_CLS_LINK_CREATE)?;
+    // SAFETY: `list` is a live link creation list.
+    unsafe {
+        done("open", h5p::H5Pset_create_intermediate_group(list.raw(), 1))?;
+        done("open", h5p::H5Pset_char_encoding(list.raw(), H5T_cset_t::H5T_CSET_UTF8))?;
+    }
+    Ok(list)
+}
+
+/// How attributes are named: in UTF-8.
+pub(super) fn attribute_creation() -> Result<Id> {
+    let list = new("set attribute", *h5p::H5P_CLS_ATTRIBUTE_CREATE)?;
+    // SAFETY: `list` is a live attribute creation list.
+    unsafe { done("set attribute", h5p::H5Pset_char_encoding(list.raw(), H5T_cset_t::H5T_CSET_UTF8))? };
+    Ok(list)
+}
+
+/// How arrays are opened: the chunk cache.
+pub(super) fn array_access(options: &Options) -> Result<Id> {
+    let list = new("open", *h5p::H5P_CLS_DATASET_ACCESS)?;
+    if options.cache.is_some() || options.cache_slots.is_some() || options.cache_w0.is_some() {
+        let slots = options.cache_slots.map_or(H5D_CHUNK_CACHE_NSLOTS_DEFAULT, |n| n as usize);
+        let bytes = options.cache.map_or(H5D_CHUNK_CACHE_NBYTES_DEFAULT, |n| n as usize);
+        let w0 = options.cache_w0.map_or(f64::from(H5D_CHUNK_CACHE_W0_DEFAULT), |percent| percent as f64 / 100.0);
+        // SAFETY: `list` is a live dataset access list.
+        unsafe { done("open", h5p::H5Pset_chunk_cache(list.raw(), slots, bytes, w0))? };
+    }
+    Ok(list)
+}
+
+/// How an array is created. `memory_type` describes the bytes of the fill value.
+pub(super) fn array_creation(
+    spec: &ArraySpec,
+    storage: &Storage,
+    options: &Options,
+    memory_type: hid_t,
+) -> Result<Id> {
+    const DOING: &str = "create array";
+    let list = new(DOING, *h5p::H5P_CLS_DATASET_CREATE)?;
+    let set = |status: i32| done(DOING, status);
+    // SAFETY: `list` is a live dataset creation list; the fill value has the size of its type (`ArraySpec::check`),
+    // the chunk as many extents as stated.
+    unsafe {
+        match &storage.placement {
+            Placement::Contiguous => set(h5p::H5Pset_layout(list.raw(), H5D_layout_t::H5D_CONTIGUOUS))?,
+            Placement::Compact => set(h5p::H5Pset_layout(list.raw(), H5D_layout_t::H5D_COMPACT))?,
+            Placement::Chunked(chunk) => set(h5p::H5Pset_chunk(list.raw(), chunk.len() as i32, chunk.as_ptr()))?,
+        }
+        for filter in &storage.filters {
+            match filter {
+                Filter::Deflate(level) => set(h5p::H5Pset_deflate(list.raw(), u32::from(*level)))?,
+                Filter::Shuffle => set(h5p::H5Pset_shuffle(list.raw()))?,
+                Filter::Fletcher32 => set(h5p::H5Pset_fletcher32(list.raw()))?,
+                Filter::Zstd(_) | Filter::Blosc(_) => {
+                    return Err(hyperslab_core::Error::unsupported(DOING, format!("{filter:?} is no filter of libhdf5")));
+                }
+            }
+        }
+        if let Some(fill) = &spec.fill_value {
+            set(h5p::H5Pset_fill_value(list.raw(), memory_type, fill.as_ptr().cast()))?;
+        }
+        if let Some(time) = options.fill_time {
+            set(h5p::H5Pset_fill_time(list.raw(), time))?;
+        }
+        if let Some(time) = options.alloc_time {
+            set(h5p::H5Pset_alloc_time(list.raw(), time))?;
+        }
+    }
+    Ok(list)
+}
+
+/// How a transfer runs. One process: ranks have nothing to do together, so collective and independent are the same.
+pub(super) fn transfer(_transfer: Transfer) -> hid_t {
+    h5p::H5P_DEFAULT
+}

@@ -1,0 +1,248 @@
+//! How an array will lie in the file, decided from its specification and the options before libhdf5 is asked.
+
+use super::options::{Layout, Options};
+use hdf5_metno_sys::h5d::H5D_alloc_time_t;
+use hyperslab_core::{ArraySpec, Dims, Error, Filter, Result, dims};
+
+/// Size that a chunk chosen here aims at.
+const CHUNK_BYTES: u64 = 1 << 20;
+/// Extent assumed for a dimension that may grow, when a chunk shape is chosen.
+const GROWS_TO: u64 = 1024;
+/// Most bytes of an array kept inside its header (64 KiB with the header message around it).
+const COMPACT_BYTES: u64 = (64 << 10) - 32;
+
+/// Where the elements of an array go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Placement {
+    Contiguous,
+    Compact,
+    Chunked(Dims),
+}
+
+/// The decided layout and filters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Storage {
+    pub(super) placement: Placement,
+    pub(super) filters: Vec<Filter>,
+}
+
+impl Storage {
+    /// Decides; refuses what contradicts itself or libhdf5 cannot do. Options override the specification.
+    pub(super) fn decide(spec: &ArraySpec, options: &Options) -> Result<Self> {
+        let bad = |message: String, hint: &str| Err(Error::invalid("create array", message).hint(hint));
+        spec.check()?;
+        let rank = spec.shape.len();
+        let filters = filters(spec, options)?;
+        if let Some(chunk) = options.chunk.as_ref().filter(|chunk| chunk.len() != rank) {
+            return bad(
+                format!("chunk={} has {} dimensions, the array {rank}", dims::display(chunk), chunk.len()),
+                "leave the option out and give each array its own chunk",
+            );
+        }
+        if spec.fill_value.is_some() && !options.fills() {
+            return bad("fill_time=never contradicts the array's fill value".into(), "use fill_time=ifset");
+        }
+        let grows = grows(spec);
+        let asked = options.chunk.as_ref().or(spec.chunk.as_ref().filter(|_| rank > 0));
+        let must_chunk = match (grows, filters.is_empty()) {
+            (true, _) => Some("an array that may grow"),
+            (false, false) => Some("an array with filters"),
+            (false, true) => None,
+        };
+        if let Some(what) = must_chunk.filter(|_| !options.may_chunk() || rank == 0) {
+            let why = if rank == 0 { "a scalar has none" } else { "the layout option forbids them" };
+            return bad(format!("{what} needs chunks, and {why}"), "use layout=auto, and no filters on scalars");
+        }
+        let chunked = match options.layout {
+            Layout::Auto => must_chunk.is_some() || asked.is_some(),
+            Layout::Chunked => rank > 0,
+            Layout::Contiguous | Layout::Compact => false,
+        };
+        let placement = if chunked {
+            let chunk = asked.cloned().unwrap_or_else(|| default_chunk(spec));
+            Placement::Chunked(cut_to_fixed_extents(chunk, spec))
+        } else if options.layout == Layout::Compact {
+            let bytes = dims::byte_count(&spec.shape, spec.dtype.size())?;
+            if bytes > COMPACT_BYTES {
+                return bad(
+                    format!("{bytes} bytes do not fit into a compact array of at most {COMPACT_BYTES}"),
+                    "use layout=contiguous",
+                );
+            }
+            Placement::Compact
+        } else {
+            if options.alloc_time == Some(H5D_alloc_time_t::H5D_ALLOC_TIME_INCR) {
+                return bad("alloc_time=incremental needs chunks".into(), "add layout=chunked or a chunk");
+            }
+            Placement::Contiguous
+        };
+        Ok(Self { placement, filters })
+    }
+}
+
+/// The filters of the specification with the options put over them, in the order of writing.
+fn filters(spec: &ArraySpec, options: &Options) -> Result<Vec<Filter>> {
+    let mut filters = spec.filters.clone();
+    if let Some(strange) = filters.iter().find(|f| matches!(f, Filter::Zstd(_) | Filter::Blosc(_))) {
+        return Err(Error::unsupported("create array", format!("libhdf5 has no filter {strange:?} of its own"))
+            .hint("use deflate, shuffle or fletcher32"));
+    }
+    if let Some(level) = filters.iter().find_map(|f| if let Filter::Deflate(l) = f { Some(*l) } else { None })
+        && level > 9
+    {
+        return Err(Error::invalid("create array", format!("deflate has levels 0 to 9, not {level}")));
+    }
+    if options.shuffle == Some(false) {
+        filters.retain(|f| *f != Filter::Shuffle);
+    }
+    if options.fletcher32 == Some(false) {
+        filters.retain(|f| *f != Filter::Fletcher32);
+    }
+    if options.shuffle == Some(true) && !filters.contains(&Filter::Shuffle) {
+        filters.insert(0, Filter::Shuffle);
+    }
+    if let Some(level) = options.deflate {
+        match filters.iter_mut().find(|f| matches!(f, Filter::Deflate(_))) {
+            Some(deflate) => *deflate = Filter::Deflate(level),
+            None => {
+                let at = filters.iter().position(|f| *f == Filter::Fletcher32).unwrap_or(filters.len());
+                filters.insert(at, Filter::Deflate(level));
+            }
+        }
+    }
+    if options.fletcher32 == Some(true) && !filters.contains(&Filter::Fletcher32) {
+        filters.push(Filter::Fletcher32);
+    }
+    Ok(filters)
+}
+
+/// Whether some extent may become larger.
+fn grows(spec: &ArraySpec) -> bool {
+    spec.max_shape.as_ref().is_some_and(|max| max.iter().zip(&spec.shape).any(|(m, s)| m.is_none_or(|m| m > *s)))
+}
+
+/// The largest extent of a dimension; `None` when without limit.
+fn limit(spec: &ArraySpec, dimension: usize) -> Option<u64> {
+    spec.max_shape.as_ref().map_or(Some(spec.shape[dimension]), |max| max[dimension])
+}
+
+/// About a mebibyte, as near to a cube as the extents allow, so that no direction of growth or reading is starved.
+fn default_chunk(spec: &ArraySpec) -> Dims {
+    let mut chunk: Dims = (0..spec.shape.len())
+        .map(|d| match limit(spec, d) {
+            Some(limit) if limit <= spec.shape[d] => limit.max(1),
+            Some(limit) => spec.shape[d].max(GROWS_TO).min(limit),
+            None => spec.shape[d].max(GROWS_TO),
+        })
+        .collect();
+    let element = u128::from(spec.dtype.size());
+    let bytes = |chunk: &Dims| chunk.iter().fold(element, |n, &d| n.saturating_mul(u128::from(d)));
+    while bytes(&chunk) > u128::from(CHUNK_BYTES) {
+        let Some(largest) = chunk.iter_mut().rev().max_by_key(|d| **d).filter(|d| **d > 1) else { break };
+        *largest = largest.div_ceil(2);
+    }
+    chunk
+}
+
+/// libhdf5 refuses chunks larger than an extent that cannot grow.
+fn cut_to_fixed_extents(mut chunk: Dims, spec: &ArraySpec) -> Dims {
+    for (d, extent) in chunk.iter_mut().enumerate() {
+        if let Some(limit) = limit(spec, d) {
+            *extent = (*extent).min(limit.max(1));
+        }
+    }
+    chunk
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use hyperslab_core::{Datatype, Stack};
+
+    fn options(text: &str) -> Options {
+        Options::parse(&text.parse::<Stack>().unwrap().format).unwrap()
+    }
+
+    fn chunk_of(spec: &ArraySpec, text: &str) -> Dims {
+        match Storage::decide(spec, &options(text)).unwrap().placement {
+            Placement::Chunked(chunk) => chunk,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn growth_and_filters_ask_for_chunks() {
+        let mut spec = ArraySpec::new(Datatype::F32, &[100]);
+        assert_eq!(Storage::decide(&spec, &options("hdf5")).unwrap().placement, Placement::Contiguous);
+        spec.filters = vec![Filter::Deflate(1)];
+        assert_eq!(chunk_of(&spec, "hdf5").as_slice(), [100]);
+        assert!(Storage::decide(&spec, &options("hdf5(layout=contiguous)")).is_err());
+        spec.filters.clear();
+        spec.max_shape = Some(vec![None]);
+        assert_eq!(chunk_of(&spec, "hdf5").as_slice(), [1024]);
+        assert!(Storage::decide(&spec, &options("hdf5(layout=compact)")).is_err());
+    }
+
+    #[test]
+    fn default_chunks_are_about_a_mebibyte_and_never_thin() {
+        for (shape, max) in [
+            (vec![0, 1000, 1000], vec![None, Some(1000), Some(1000)]),
+            (vec![1, 100_000_000], vec![None, Some(100_000_000)]),
+            (vec![0], vec![None]),
+            (vec![5, 5, 5, 5], vec![None, None, None, None]),
+        ] {
+            let mut spec = ArraySpec::new(Datatype::F64, &shape);
+            spec.max_shape = Some(max);
+            let chunk = chunk_of(&spec, "hdf5");
+            let bytes = chunk.iter().product::<u64>() * 8;
+            assert!(bytes <= CHUNK_BYTES && (bytes > CHUNK_BYTES / 4 || shape.len() == 1), "{shape:?} -> {chunk:?}");
+            assert!(chunk.iter().all(|&d| d > 1), "{shape:?} -> {chunk:?}");
+        }
+        let mut bounded = ArraySpec::new(Datatype::U8, &[3]);
+        bounded.max_shape = Some(vec![Some(7)]);
+        assert_eq!(chunk_of(&bounded, "hdf5").as_slice(), [7]);
+    }
+
+    #[test]
+    fn options_override_the_array() {
+        let mut spec = ArraySpec::new(Datatype::F32, &[10, 10]);
+        spec.chunk = Some(Dims::from_slice(&[5, 5]));
+        spec.filters = vec![Filter::Deflate(1), Filter::Fletcher32];
+        assert_eq!(chunk_of(&spec, "hdf5(chunk=2x64)").as_slice(), [2, 10]);
+        let decided = Storage::decide(&spec, &options("hdf5(deflate=6,shuffle=yes)")).unwrap();
+        assert_eq!(decided.filters, [Filter::Shuffle, Filter::Deflate(6), Filter::Fletcher32]);
+        spec.filters.clear();
+        let decided = Storage::decide(&spec, &options("hdf5(deflate=6,fletcher32=yes)")).unwrap();
+        assert_eq!(decided.filters, [Filter::Deflate(6), Filter::Fletcher32]);
+        let contiguous = Storage::decide(&spec, &options("hdf5(layout=contiguous)")).unwrap();
+        assert_eq!(contiguous.placement, Placement::Contiguous);
+        let error = Storage::decide(&spec, &options("hdf5(chunk=4)")).unwrap_err();
+        assert!(error.to_string().contains("1 dimensions, the array 2"), "{error}");
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        for text in [
+            "hdf5(layout=compact,chunk=4)",
+            "hdf5(layout=contiguous,deflate=1)",
+            "hdf5(layout=compact,shuffle)",
+            "hdf5(layout=contiguous,alloc_time=incremental)",
+            "hdf5(layout=compact,alloc_time=late)",
+            "hdf5(align=0)",
+            "hdf5(align_threshold=4096)",
+            "hdf5(deflate=10)",
+            "hdf5(cache_w0=101)",
+        ] {
+            assert!(Options::parse(&text.parse::<Stack>().unwrap().format).is_err(), "{text}");
+        }
+        let large = ArraySpec::new(Datatype::U8, &[65536]);
+        assert!(Storage::decide(&large, &options("hdf5(layout=compact)")).is_err());
+        let mut strange = ArraySpec::new(Datatype::U8, &[8]);
+        strange.filters = vec![Filter::Zstd(3)];
+        assert!(Storage::decide(&strange, &options("hdf5")).is_err());
+        strange.filters = vec![];
+        strange.fill_value = Some(vec![1]);
+        assert!(Storage::decide(&strange, &options("hdf5(fill_time=never)")).is_err());
+    }
+}

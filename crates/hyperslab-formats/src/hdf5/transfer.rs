@@ -1,0 +1,209 @@
+//! Elements between memory and file. libhdf5 does the work wherever it can express the memory's layout.
+
+use super::cut::cut;
+use super::dataspace::{self, is_all, raw_or_all};
+use super::datatype::{self, Stored};
+use super::library::{self, Id, done};
+use super::properties;
+use hdf5_metno_sys::h5d;
+use hyperslab_core::{
+    Datatype, Dims, Error, Gather, MAX_RANK, MemoryLayout, MemoryView, MemoryViewMut, Result, Scatter, Selection,
+    Structure, Transfer, Within,
+};
+
+/// Buffer for layouts that libhdf5 cannot express.
+const PIECE_BYTES: u64 = 4 << 20;
+
+/// The array concerned and how the transfer runs.
+#[derive(Clone, Copy)]
+pub(super) struct Request<'a> {
+    pub(super) dataset: &'a Id,
+    pub(super) stored: &'a Stored,
+    pub(super) transfer: Transfer,
+}
+
+/// Where libhdf5 takes the bytes from, or puts them.
+#[derive(Clone, Copy)]
+enum Buffer {
+    From(*const u8),
+    To(*mut u8),
+}
+
+/// How memory is described to libhdf5.
+enum Route {
+    Direct(Memory),
+    /// In a way that has no words: copied to packed pieces.
+    Pieces,
+}
+
+/// Memory in the words of libhdf5.
+struct Memory {
+    /// `None`: the array's own type.
+    element: Option<Id>,
+    /// `None`: elements follow each other in the order of the selection.
+    space: Option<Id>,
+    /// Bytes before the first element of the space.
+    skip: usize,
+}
+
+const PACKED: Memory = Memory { element: None, space: None, skip: 0 };
+
+/// Writes the selected elements.
+pub(super) fn write(request: Request<'_>, selection: &Selection, memory: MemoryView<'_>) -> Result<()> {
+    let Stored { dtype, terminated, .. } = request.stored;
+    if *terminated {
+        return Err(Error::unsupported("write", "texts of this array end in NUL, so full-length text would be cut")
+            .hint("write to an array with NUL-padded text"));
+    }
+    library::with(|| {
+        let (space, shape) = file_space(request.dataset)?;
+        selection.check_inside(&shape)?;
+        memory.check(dtype, selection.len())?;
+        if selection.is_empty() {
+            return Ok(());
+        }
+        match route(request.stored, selection.len(), memory.layout)? {
+            Route::Direct(lies) => {
+                let buffer = Buffer::From(memory.data[lies.skip..].as_ptr());
+                run(request, selection, space, &shape, &lies, buffer)
+            }
+            Route::Pieces => {
+                let mut gather = Gather::new(memory, dtype, selection.len())?;
+                in_pieces(request, selection, |piece, space, packed| {
+                    gather.next_into(packed);
+                    run(request, piece, space, &shape, &PACKED, Buffer::From(packed.as_ptr()))
+                })
+            }
+        }
+    })
+}
+
+/// Reads the selected elements. Bytes of memory that no element or member covers stay as they are.
+pub(super) fn read(request: Request<'_>, selection: &Selection, memory: MemoryViewMut<'_>) -> Result<()> {
+    let dtype = &request.stored.dtype;
+    library::with(|| {
+        let (space, shape) = file_space(request.dataset)?;
+        selection.check_inside(&shape)?;
+        memory.check(dtype, selection.len())?;
+        if selection.is_empty() {
+            return Ok(());
+        }
+        match route(request.stored, selection.len(), memory.layout)? {
+            Route::Direct(lies) => {
+                let buffer = Buffer::To(memory.data[lies.skip..].as_mut_ptr());
+                run(request, selection, space, &shape, &lies, buffer)
+            }
+            Route::Pieces => {
+                let mut scatter = Scatter::new(memory, dtype, selection.len())?;
+                in_pieces(request, selection, |piece, space, packed| {
+                    run(request, piece, space, &shape, &PACKED, Buffer::To(packed.as_mut_ptr()))?;
+                    scatter.next_from(packed);
+                    Ok(())
+                })
+            }
+        }
+    })
+}
+
+/// The dataspace of an array and its present shape.
+pub(super) fn file_space(dataset: &Id) -> Result<(Id, Dims)> {
+    // SAFETY: the dataset is live.
+    let space = Id::take("read shape", unsafe { h5d::H5Dget_space(dataset.raw()) })?;
+    let extents = dataspace::extents(&space)?;
+    let shape = extents.ok_or_else(|| Error::unsupported("read shape", "the array has no shape (a null dataspace)"))?;
+    Ok((space, shape.shape))
+}
+
+/// Calls `each` with pieces of the selection, a file space and a packed buffer for each.
+fn in_pieces(
+    request: Request<'_>,
+    selection: &Selection,
+    mut each: impl FnMut(&Selection, Id, &mut [u8]) -> Result<()>,
+) -> Result<()> {
+    let element = request.stored.dtype.size();
+    let mut packed = Vec::new();
+    cut(selection, PIECE_BYTES / element, &mut |piece| {
+        packed.resize((piece.len() * element) as usize, 0);
+        each(piece, file_space(request.dataset)?.0, &mut packed)
+    })
+}
+
+/// One call of libhdf5. The selection is not empty and lies inside `shape`; the buffer holds what `memory` describes.
+fn run(
+    request: Request<'_>,
+    selection: &Selection,
+    space: Id,
+    shape: &[u64],
+    memory: &Memory,
+    buffer: Buffer,
+) -> Result<()> {
+    let file = if is_all(selection, shape) { None } else { Some(dataspace::select(space, shape, selection)?) };
+    let packed = match (&memory.space, &file) {
+        (Some(_), _) | (None, None) => None,
+        // The same number of dimensions on both sides lets libhdf5 match chunks without visiting each element.
+        (None, Some(_)) => Some(match selection.as_slab() {
+            Some(slab) => dataspace::simple(&slab.counts(), None)?,
+            None => dataspace::simple(&[selection.len()], None)?,
+        }),
+    };
+    let lies = raw_or_all(if memory.space.is_some() { &memory.space } else { &packed });
+    let element = memory.element.as_ref().unwrap_or(&request.stored.memory).raw();
+    let how = properties::transfer(request.transfer);
+    // SAFETY: identifiers are live. Selection and layout were checked against shape and buffer length, so libhdf5
+    // touches only bytes of the buffer; when the memory space is "all", so is the file's, and both are `shape`.
+    match buffer {
+        Buffer::From(from) => done("write", unsafe {
+            h5d::H5Dwrite(request.dataset.raw(), element, lies, raw_or_all(&file), how, from.cast())
+        }),
+        Buffer::To(to) => done("read", unsafe {
+            h5d::H5Dread(request.dataset.raw(), element, lies, raw_or_all(&file), how, to.cast())
+        }),
+    }
+}
+
+/// Finds the words for a layout that has passed its check. Copies nothing.
+fn route(stored: &Stored, elements: u64, layout: &MemoryLayout) -> Result<Route> {
+    let plan = layout.plan(&stored.dtype)?;
+    let within = layout.within.as_ref();
+    let Some(structure) = layout.structure.as_ref().filter(|_| !plan.is_identity()) else {
+        return Ok(Route::Direct(Memory { space: within.map(select_within).transpose()?, ..PACKED }));
+    };
+    let (size, element) = (plan.stride, plan.element);
+    match plan.pieces.as_slice() {
+        // Whole elements at a fixed distance: an array with more lanes than are used.
+        [one] if one.len == element && size % element == 0 && within.is_none_or(|w| w.shape.len() < MAX_RANK) => {
+            let (lanes, lane) = (size / element, one.memory / element);
+            let space = match within {
+                Some(within) => dataspace::select_lane(&within.shape, &within.selection, lanes, lane)?,
+                None => dataspace::comb(elements, lanes, lane)?,
+            };
+            Ok(Route::Direct(Memory { space: Some(space), skip: (one.memory % element) as usize, element: None }))
+        }
+        _ if matches!(stored.dtype, Datatype::Compound(_)) => {
+            let element = Some(in_structure(stored, structure)?);
+            Ok(Route::Direct(Memory { element, space: within.map(select_within).transpose()?, skip: 0 }))
+        }
+        _ => Ok(Route::Pieces),
+    }
+}
+
+fn select_within(within: &Within) -> Result<Id> {
+    dataspace::select(dataspace::simple(&within.shape, None)?, &within.shape, &within.selection)
+}
+
+/// The compound type of the structure in memory: the array's fields at the structure's offsets.
+fn in_structure(stored: &Stored, structure: &Structure) -> Result<Id> {
+    let mut members = Vec::new();
+    for member in &structure.members {
+        match &member.field {
+            Some(name) => members.push((name.as_str(), member.offset, datatype::member(&stored.memory, name)?)),
+            None => {
+                for field in stored.dtype.fields() {
+                    let kind = datatype::member(&stored.memory, &field.name)?;
+                    members.push((field.name.as_str(), member.offset + field.offset, kind));
+                }
+            }
+        }
+    }
+    datatype::compound(structure.size, &members)
+}

@@ -1,0 +1,248 @@
+//! A file of raw elements: whole transfers at offsets, through the page cache or around it.
+
+use super::staging::Staging;
+use hyperslab_core::{Error, ErrorKind, Result};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// How to open a data file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    Read,
+    Write,
+    /// Writing; made if it is not there.
+    Make,
+}
+
+/// An open data file. Offsets are those of the array's bytes.
+#[derive(Debug)]
+pub(crate) struct DataFile {
+    file: File,
+    /// The same file with `O_DIRECT`.
+    direct: Option<File>,
+    staging: Arc<Staging>,
+    path: PathBuf,
+    dirty: AtomicBool,
+}
+
+impl DataFile {
+    /// Opens the file; never through a symbolic link. With `direct`, refuses file systems that cannot do it.
+    pub fn open(path: &Path, access: Access, direct: bool, staging: &Arc<Staging>) -> Result<Self> {
+        let open = |flags: i32| {
+            let mut options = OpenOptions::new();
+            options.read(true).write(access != Access::Read).create(access == Access::Make);
+            options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | flags).open(path)
+        };
+        let fail = |cause| Error::io("open data file", cause).target(path.display());
+        let file = open(0).map_err(fail)?;
+        if !file.metadata().map_err(fail)?.is_file() {
+            return Err(Error::new(ErrorKind::Corrupt, "open data file", "it is no regular file").target(path.display()));
+        }
+        let direct = direct.then(|| open(libc::O_DIRECT)).transpose().map_err(|cause| match cause.raw_os_error() {
+            Some(libc::EINVAL) => no_direct(path),
+            _ => fail(cause),
+        })?;
+        Ok(Self { file, direct, staging: staging.clone(), path: path.into(), dirty: AtomicBool::new(false) })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The descriptor that goes through the page cache.
+    pub fn buffered(&self) -> &File {
+        &self.file
+    }
+
+    pub fn len(&self) -> Result<u64> {
+        self.file.metadata().map(|about| about.len()).map_err(|cause| self.fail("read size", cause))
+    }
+
+    /// Cuts the file, or lengthens it with zeros.
+    pub fn set_len(&self, len: u64) -> Result<()> {
+        self.dirty.store(true, Ordering::Relaxed);
+        self.file.set_len(len).map_err(|cause| self.fail("set size", cause))
+    }
+
+    /// Reserves the space of the first `len` bytes.
+    pub fn reserve(&self, len: u64) -> Result<()> {
+        if len == 0 {
+            return Ok(());
+        }
+        loop {
+            match rustix::fs::fallocate(&self.file, rustix::fs::FallocateFlags::empty(), 0, len) {
+                Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::OPNOTSUPP) => {
+                    return Err(Error::unsupported("reserve space", "this file system cannot reserve space")
+                        .target(self.path.display())
+                        .hint("leave out preallocate=yes"));
+                }
+                other => return other.map_err(|cause| self.fail("reserve space", cause.into())),
+            }
+        }
+    }
+
+    /// Writes all of `bytes` at `offset`.
+    pub fn write_at(&self, bytes: &[u8], offset: u64) -> Result<()> {
+        let result = match &self.direct {
+            None => write_all_at(&self.file, bytes, offset).map_err(|cause| self.fail("write", cause)),
+            Some(direct) => self.write_around_cache(direct, bytes, offset),
+        };
+        // Afterwards, so that a flush that runs meanwhile cannot clear it for bytes it has not seen.
+        self.dirty.store(true, Ordering::Release);
+        result
+    }
+
+    /// Writes through the page cache whatever the mode. For blocks that are changed in part.
+    pub fn write_cached(&self, bytes: &[u8], offset: u64) -> Result<()> {
+        let result = write_all_at(&self.file, bytes, offset).map_err(|cause| self.fail("write", cause));
+        self.dirty.store(true, Ordering::Release);
+        result
+    }
+
+    /// Fills `bytes` from `offset`. The file must be long enough.
+    pub fn read_at(&self, bytes: &mut [u8], offset: u64) -> Result<()> {
+        match &self.direct {
+            None => self.read_cached(bytes, offset),
+            Some(direct) => self.read_around_cache(direct, bytes, offset),
+        }
+    }
+
+    /// Reads through the page cache whatever the mode.
+    pub fn read_cached(&self, bytes: &mut [u8], offset: u64) -> Result<()> {
+        let got = read_up_to(&self.file, bytes, offset).map_err(|cause| self.fail("read", cause))?;
+        if got < bytes.len() { Err(self.too_short(offset + got as u64)) } else { Ok(()) }
+    }
+
+    /// Makes what was written since the last call survive loss of power.
+    pub fn sync(&self) -> Result<()> {
+        if !self.dirty.swap(false, Ordering::AcqRel) {
+            return Ok(());
+        }
+        self.file.sync_data().map_err(|cause| {
+            self.dirty.store(true, Ordering::Relaxed);
+            self.fail("flush", cause)
+        })
+    }
+
+    /// Whether something was written that [`DataFile::sync`] has not seen.
+    pub fn is_dirty(&self) -> bool {
+        self.dirty.load(Ordering::Acquire)
+    }
+
+    /// Whole blocks go around the cache. Blocks written in part go through it, where the kernel merges the parts of
+    /// several writers; it writes such pages back before a direct transfer of the same blocks.
+    fn write_around_cache(&self, direct: &File, bytes: &[u8], offset: u64) -> Result<()> {
+        let align = self.staging.align();
+        let head = (offset.next_multiple_of(align as u64) - offset).min(bytes.len() as u64) as usize;
+        let whole = (bytes.len() - head) / align * align;
+        let (head, rest) = bytes.split_at(head);
+        let (whole, tail) = rest.split_at(whole);
+        let whole_at = offset + head.len() as u64;
+        let fail = |cause: io::Error| self.fail_direct("write", cause);
+        write_all_at(&self.file, head, offset).map_err(fail)?;
+        if (whole.as_ptr() as usize).is_multiple_of(align) {
+            write_all_at(direct, whole, whole_at).map_err(fail)?;
+        } else {
+            let mut buffer = self.staging.take(self.block_buffer(whole.len()));
+            let mut at = whole_at;
+            for part in whole.chunks(buffer.len().max(1)) {
+                buffer[..part.len()].copy_from_slice(part);
+                write_all_at(direct, &buffer[..part.len()], at).map_err(fail)?;
+                at += part.len() as u64;
+            }
+        }
+        write_all_at(&self.file, tail, whole_at + whole.len() as u64).map_err(fail)
+    }
+
+    fn read_around_cache(&self, direct: &File, bytes: &mut [u8], offset: u64) -> Result<()> {
+        let align = self.staging.align() as u64;
+        let fail = |cause: io::Error| self.fail_direct("read", cause);
+        let fits = |n: u64| n.is_multiple_of(align);
+        if fits(offset) && fits(bytes.len() as u64) && fits(bytes.as_ptr() as u64) {
+            let got = read_up_to(direct, bytes, offset).map_err(fail)?;
+            return if got < bytes.len() { Err(self.too_short(offset + got as u64)) } else { Ok(()) };
+        }
+        let end = offset + bytes.len() as u64;
+        let first = offset / align * align;
+        let mut buffer = self.staging.take(self.block_buffer((end.next_multiple_of(align) - first) as usize));
+        let mut done = 0;
+        while done < bytes.len() {
+            let at = offset + done as u64;
+            let block = at / align * align;
+            let skip = (at - block) as usize;
+            let want = (skip + bytes.len() - done).next_multiple_of(align as usize).min(buffer.len());
+            let got = read_up_to(direct, &mut buffer[..want], block).map_err(fail)?;
+            let useful = got.saturating_sub(skip).min(bytes.len() - done);
+            if useful == 0 {
+                return Err(self.too_short(block + got as u64));
+            }
+            bytes[done..done + useful].copy_from_slice(&buffer[skip..skip + useful]);
+            done += useful;
+        }
+        Ok(())
+    }
+
+    /// A buffer length for `len` bytes: whole blocks, no more than needed.
+    fn block_buffer(&self, len: usize) -> usize {
+        let align = self.staging.align();
+        let largest = (self.staging.size() / align * align).max(align);
+        len.next_multiple_of(align).clamp(align, largest)
+    }
+
+    fn too_short(&self, end: u64) -> Error {
+        Error::new(ErrorKind::Corrupt, "read", format!("the data file ends at byte {end}, before the array does"))
+            .target(self.path.display())
+    }
+
+    pub fn fail(&self, operation: &'static str, cause: io::Error) -> Error {
+        Error::io(operation, cause).target(self.path.display())
+    }
+
+    fn fail_direct(&self, operation: &'static str, cause: io::Error) -> Error {
+        match cause.raw_os_error() {
+            Some(libc::EINVAL) => no_direct(&self.path),
+            _ => self.fail(operation, cause),
+        }
+    }
+}
+
+fn no_direct(path: &Path) -> Error {
+    Error::unsupported("open data file", "this file system cannot go around the page cache (O_DIRECT)")
+        .target(path.display())
+        .hint("use direct=no, or a directory on another file system")
+}
+
+/// Writes everything; short writes and interruptions are continued.
+fn write_all_at(file: &File, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match file.write_at(bytes, offset) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(n) => {
+                bytes = &bytes[n..];
+                offset += n as u64;
+            }
+            Err(cause) if cause.kind() == io::ErrorKind::Interrupted => {}
+            Err(cause) => return Err(cause),
+        }
+    }
+    Ok(())
+}
+
+/// Reads until full or the end of the file; short reads and interruptions are continued. Returns the bytes read.
+fn read_up_to(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut done = 0;
+    while done < bytes.len() {
+        match file.read_at(&mut bytes[done..], offset + done as u64) {
+            Ok(0) => break,
+            Ok(n) => done += n,
+            Err(cause) if cause.kind() == io::ErrorKind::Interrupted => {}
+            Err(cause) => return Err(cause),
+        }
+    }
+    Ok(done)
+}

@@ -1,0 +1,78 @@
+//! What a stack string may say about `posix`.
+
+use hyperslab_core::{Error, OptionSpec, Result, StackElement};
+use serde::{Deserialize, Serialize};
+
+/// Which files new arrays have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Files {
+    /// One, written by all ranks.
+    Shared,
+    /// One per rank that writes, with an index of what it wrote.
+    PerRank,
+}
+
+/// The options of `posix`, checked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Options {
+    pub files: Files,
+    /// Around the page cache.
+    pub direct: bool,
+    /// Bytes of one staging buffer.
+    pub buffer: usize,
+    /// Reserve the space of new arrays.
+    pub preallocate: bool,
+}
+
+const BUFFER: usize = 4 << 20;
+const SMALLEST_BUFFER: u64 = 4 << 10;
+const LARGEST_BUFFER: u64 = 1 << 30;
+
+pub(crate) const SPECS: &[OptionSpec] = &[
+    OptionSpec {
+        name: "files",
+        value: "shared|per_rank",
+        default: "shared",
+        about: "one data file for all ranks, or one for each rank that writes",
+    },
+    OptionSpec {
+        name: "direct",
+        value: "yes|no",
+        default: "no",
+        about: "move data around the page cache (O_DIRECT), but for blocks written in part",
+    },
+    OptionSpec {
+        name: "buffer",
+        value: "SIZE",
+        default: "4MiB",
+        about: "staging memory for scattered memory and small pieces",
+    },
+    OptionSpec {
+        name: "preallocate",
+        value: "yes|no",
+        default: "no",
+        about: "reserve the space of an array when it is created",
+    },
+];
+
+impl Options {
+    pub fn parse(element: &StackElement) -> Result<Self> {
+        let buffer = element.size("buffer")?.unwrap_or(BUFFER as u64);
+        if !(SMALLEST_BUFFER..=LARGEST_BUFFER).contains(&buffer) {
+            return Err(Error::invalid("parse stack", "posix: buffer should be from 4KiB to 1GiB"));
+        }
+        let choices = [("shared", Files::Shared), ("per_rank", Files::PerRank)];
+        let options = Self {
+            files: element.choice("files", &choices)?.unwrap_or(Files::Shared),
+            direct: element.flag("direct")?.unwrap_or(false),
+            buffer: buffer as usize,
+            preallocate: element.flag("preallocate")?.unwrap_or(false),
+        };
+        if options.preallocate && options.files == Files::PerRank {
+            return Err(Error::invalid("parse stack", "posix: preallocate=yes needs files=shared")
+                .hint("with files=per_rank nobody knows beforehand which rank writes what"));
+        }
+        Ok(options)
+    }
+}

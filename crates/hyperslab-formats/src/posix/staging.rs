@@ -1,0 +1,94 @@
+//! Staging memory, used again from transfer to transfer.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::{Mutex, PoisonError};
+
+/// How many buffers are kept for the next transfer.
+const KEPT: usize = 2;
+
+/// Buffers of one size. More than two at once are possible; only two are kept.
+#[derive(Debug)]
+pub(crate) struct Staging {
+    size: usize,
+    align: usize,
+    free: Mutex<Vec<Vec<u8>>>,
+}
+
+/// A buffer that goes back to where it came from. Its first byte is aligned.
+#[derive(Debug)]
+pub(crate) struct Buffer<'a> {
+    home: &'a Staging,
+    memory: Vec<u8>,
+    from: usize,
+    len: usize,
+}
+
+impl Staging {
+    /// Buffers of `size` bytes that begin at multiples of `align`.
+    pub fn new(size: usize, align: usize) -> Self {
+        Self { size, align, free: Mutex::default() }
+    }
+
+    /// The usual size of a buffer.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// What `Buffer`s begin at multiples of.
+    pub fn align(&self) -> usize {
+        self.align
+    }
+
+    /// A buffer of `len` bytes with any content. Longer ones than usual are possible: one element must fit.
+    pub fn take(&self, len: usize) -> Buffer<'_> {
+        let kept = if len <= self.size { self.lock().pop() } else { None };
+        let memory = kept.unwrap_or_else(|| vec![0; self.size.max(len) + self.align]);
+        let from = memory.as_ptr().align_offset(self.align).min(self.align);
+        Buffer { home: self, memory, from, len }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Vec<u8>>> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Deref for Buffer<'_> {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        &self.memory[self.from..self.from + self.len]
+    }
+}
+
+impl DerefMut for Buffer<'_> {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.memory[self.from..self.from + self.len]
+    }
+}
+
+impl Drop for Buffer<'_> {
+    fn drop(&mut self) {
+        if self.memory.len() == self.home.size + self.home.align {
+            let mut free = self.home.lock();
+            if free.len() < KEPT {
+                free.push(std::mem::take(&mut self.memory));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_are_aligned_and_come_back() {
+        let staging = Staging::new(8192, 4096);
+        let (first, second, third) = (staging.take(10), staging.take(8192), staging.take(9000));
+        for buffer in [&first, &second, &third] {
+            assert_eq!(buffer.as_ptr() as usize % 4096, 0);
+        }
+        assert_eq!((first.len(), second.len(), third.len()), (10, 8192, 9000));
+        drop((first, second, third));
+        assert_eq!(staging.lock().len(), 2);
+    }
+}

@@ -1,0 +1,276 @@
+//! What an array is and how its chunks lie in files: the metadata document of an array, understood.
+
+use super::codecs::{Compressor, Pipeline};
+use super::options::{Options, check_shard};
+use hyperslab_core::{ArraySpec, Datatype, Dims, Error, Result, dims};
+
+/// Version of the Zarr specification.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Version {
+    /// `.zarray`, `.zgroup`, `.zattrs`.
+    V2,
+    /// `zarr.json`.
+    V3,
+}
+
+/// The largest chunk or shard that is read or written, decoded: 4 GiB.
+pub const MAX_CHUNK_BYTES: u64 = 1 << 32;
+/// The largest chunk that blosc takes.
+const MAX_BLOSC_BYTES: u64 = (1 << 31) - 1 - 16;
+/// The most chunks in one shard.
+const MAX_CHUNKS_PER_SHARD: u64 = 1 << 24;
+/// What a chunk has about when nobody says.
+const DEFAULT_CHUNK_BYTES: u64 = 1 << 20;
+
+/// How chunk files are named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChunkKeys {
+    /// `c/0/1` as in version 3, or `0.1` as in version 2.
+    pub prefixed: bool,
+    /// Between the numbers.
+    pub separator: char,
+}
+
+/// A shard: a file that holds several chunks and an index of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sharding {
+    /// Extents of the chunks inside.
+    pub chunk: Dims,
+    /// The index follows the chunks instead of preceding them.
+    pub index_at_end: bool,
+    /// The index has a checksum.
+    pub index_crc32c: bool,
+}
+
+/// An array as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layout {
+    /// Version of its metadata.
+    pub version: Version,
+    /// Type of elements.
+    pub dtype: Datatype,
+    /// Extents.
+    pub shape: Dims,
+    /// Extents it may grow to; absent: fixed.
+    pub max_shape: Option<Vec<Option<u64>>>,
+    /// Extents of what one file holds: a chunk, or a shard.
+    pub file: Dims,
+    /// What is inside a file, unless it is one chunk.
+    pub sharding: Option<Sharding>,
+    /// Elements of a chunk lie fastest dimension first (version 2's order F).
+    pub column_major: bool,
+    /// Bytes of one element never written.
+    pub fill: Vec<u8>,
+    /// What is done to the bytes of a chunk.
+    pub pipeline: Pipeline,
+    /// Names of files.
+    pub keys: ChunkKeys,
+}
+
+impl ChunkKeys {
+    /// The file of a chunk, relative to the array's directory.
+    pub fn name(&self, index: &[u64]) -> String {
+        let mut parts: Vec<String> = Vec::with_capacity(index.len() + 1);
+        if self.prefixed {
+            parts.push("c".into());
+        }
+        parts.extend(index.iter().map(u64::to_string));
+        if parts.is_empty() {
+            parts.push("0".into());
+        }
+        parts.join(&self.separator.to_string())
+    }
+
+    /// The chunk that a file name of [`ChunkKeys::name`] means.
+    pub fn parse(&self, name: &str, rank: usize) -> Option<Dims> {
+        let mut parts = name.split(self.separator);
+        if self.prefixed && parts.next() != Some("c") {
+            return None;
+        }
+        let index = parts
+            .map(|part| part.parse().ok().filter(|n: &u64| n.to_string() == part))
+            .collect::<Option<Dims>>()?;
+        match rank {
+            0 if !self.prefixed => (index.as_slice() == [0]).then(Dims::new),
+            rank => (index.len() == rank).then_some(index),
+        }
+    }
+}
+
+impl Layout {
+    /// The layout of a new array.
+    pub fn new(spec: &ArraySpec, options: &Options, version: Version) -> Result<Self> {
+        spec.check()?;
+        let rank = spec.shape.len();
+        let same_rank = |what: &str, given: &Option<Dims>| match given {
+            Some(extents) if extents.len() != rank => Err(Error::invalid(
+                "create array",
+                format!("{what} {} has {} dimensions, the array {rank}", dims::display(extents), extents.len()),
+            )
+            .hint(format!("give {what} as many extents as the array has dimensions, or leave it out"))),
+            other => Ok(other.clone()),
+        };
+        let shard = same_rank("shard", &options.shard)?;
+        if shard.is_some() && version == Version::V2 {
+            return Err(Error::invalid("create array", "shards need a store of version 3").hint("leave out shard"));
+        }
+        if options.crc32c && version == Version::V2 {
+            return Err(Error::invalid("create array", "crc32c needs a store of version 3").hint("leave out crc32c"));
+        }
+        let chunk = same_rank("chunk", &options.chunk)?.or_else(|| spec.chunk.clone()).unwrap_or_else(|| match &shard {
+            Some(shard) => divide(shard, spec.dtype.size()),
+            None => default_chunk(spec),
+        });
+        if let Some(shard) = &shard {
+            check_shard(&chunk, shard)?;
+        }
+        let mut pipeline = match options.codec {
+            Some(choice) => Pipeline {
+                shuffle: choice.shuffle.then_some(spec.dtype.size() as u32),
+                compressor: choice.compressor,
+                crc32c: false,
+            },
+            None => Pipeline::from_filters(&spec.filters, &spec.dtype)?,
+        };
+        pipeline.crc32c = options.crc32c;
+        let separator = options.separator.unwrap_or(if version == Version::V3 { '/' } else { '.' });
+        let layout = Self {
+            version,
+            dtype: spec.dtype.clone(),
+            shape: spec.shape.clone(),
+            max_shape: spec.max_shape.clone(),
+            file: shard.clone().unwrap_or_else(|| chunk.clone()),
+            sharding: shard.map(|_| Sharding { chunk, index_at_end: true, index_crc32c: true }),
+            column_major: false,
+            fill: spec.fill_value.clone().unwrap_or_else(|| vec![0; spec.dtype.size() as usize]),
+            pipeline,
+            keys: ChunkKeys { prefixed: version == Version::V3, separator },
+        };
+        layout.check()?;
+        Ok(layout)
+    }
+
+    /// Refuses what would need unbounded memory or overflow.
+    pub fn check(&self) -> Result<()> {
+        let too_large = |m: String| Err(Error::unsupported("check zarr array", m).hint("choose smaller chunks"));
+        let element = self.dtype.size();
+        dims::byte_count(&self.shape, element)?;
+        if self.file.len() != self.shape.len() || self.file.contains(&0) {
+            let (file, shape) = (dims::display(&self.file), dims::display(&self.shape));
+            return Err(Error::invalid("check zarr array", format!("chunk {file} does not suit an array of {shape}")));
+        }
+        let bytes = dims::byte_count(&self.file, element)?;
+        if bytes > MAX_CHUNK_BYTES {
+            let shown = hyperslab_core::units::display_size(bytes);
+            return too_large(format!("a chunk of {} is {shown}; at most 4 GiB are possible", dims::display(&self.file)));
+        }
+        if let Some(sharding) = &self.sharding {
+            check_shard(&sharding.chunk, &self.file)?;
+            let inside = self.chunks_per_file();
+            if inside > MAX_CHUNKS_PER_SHARD {
+                return too_large(format!("{inside} chunks in one shard; at most {MAX_CHUNKS_PER_SHARD} are possible"));
+            }
+        }
+        let chunk_bytes = dims::byte_count(self.chunk(), element)?;
+        if matches!(self.pipeline.compressor, Some(Compressor::Blosc { .. })) && chunk_bytes > MAX_BLOSC_BYTES {
+            return too_large("a chunk is 2 GiB or more, which blosc cannot take".into());
+        }
+        if self.pipeline.shuffle.is_some_and(|size| !chunk_bytes.is_multiple_of(u64::from(size))) {
+            return too_large("the bytes of a chunk are no multiple of the shuffle's element size".into());
+        }
+        Ok(())
+    }
+
+    /// Extents of what is compressed as one.
+    pub fn chunk(&self) -> &Dims {
+        self.sharding.as_ref().map_or(&self.file, |s| &s.chunk)
+    }
+
+    /// Chunks in one file.
+    pub fn chunks_per_file(&self) -> u64 {
+        self.file.iter().zip(self.chunk()).map(|(f, c)| f / c).product()
+    }
+
+    /// Decoded bytes of one file.
+    pub fn file_bytes(&self) -> usize {
+        (self.file.iter().product::<u64>() * self.dtype.size()) as usize
+    }
+
+    /// The extents of file `index` that lie inside the array.
+    pub fn inside(&self, index: &[u64]) -> Dims {
+        let extents = self.shape.iter().zip(&self.file).zip(index);
+        extents.map(|((shape, file), i)| shape.saturating_sub(i.saturating_mul(*file)).min(*file)).collect()
+    }
+
+    /// The array as callers know it. The chunk is what is compressed as one, also inside shards.
+    pub fn spec(&self) -> ArraySpec {
+        ArraySpec {
+            dtype: self.dtype.clone(),
+            shape: self.shape.clone(),
+            max_shape: self.max_shape.clone(),
+            chunk: (!self.shape.is_empty()).then(|| self.chunk().clone()),
+            filters: self.pipeline.filters(),
+            fill_value: self.fill.iter().any(|b| *b != 0).then(|| self.fill.clone()),
+        }
+    }
+}
+
+/// About 1 MiB of whole rows: the fastest dimensions in full, as many of the slower ones as fit.
+fn default_chunk(spec: &ArraySpec) -> Dims {
+    let mut room = (DEFAULT_CHUNK_BYTES / spec.dtype.size()).max(1);
+    let mut chunk = Dims::from_elem(1, spec.shape.len());
+    for d in (0..spec.shape.len()).rev() {
+        let grows_to = spec.max_shape.as_ref().map_or(Some(spec.shape[d]), |max| max[d]);
+        let extent = grows_to.unwrap_or(if d == 0 { u64::MAX } else { spec.shape[d] }).max(1);
+        chunk[d] = extent.min(room);
+        room = (room / chunk[d]).max(1);
+    }
+    chunk
+}
+
+/// The shard halved, slowest dimension first, until a part has at most 1 MiB or cannot be halved.
+fn divide(shard: &[u64], element: u64) -> Dims {
+    let mut chunk: Dims = shard.into();
+    while chunk.iter().fold(element, |n, d| n.saturating_mul(*d)) > DEFAULT_CHUNK_BYTES {
+        match chunk.iter_mut().find(|extent| **extent % 2 == 0) {
+            Some(extent) => *extent /= 2,
+            None => break,
+        }
+    }
+    chunk
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunk_names_round_trip() {
+        for keys in [
+            ChunkKeys { prefixed: true, separator: '/' },
+            ChunkKeys { prefixed: true, separator: '.' },
+            ChunkKeys { prefixed: false, separator: '.' },
+            ChunkKeys { prefixed: false, separator: '/' },
+        ] {
+            for index in [&[][..], &[0], &[3, 12, 0]] {
+                assert_eq!(keys.parse(&keys.name(index), index.len()).as_deref(), Some(index), "{keys:?}");
+            }
+            for bad in ["", "c/x", "zarr.json", ".zarray", "00", "c/00", "1.2.partial"] {
+                assert_eq!(keys.parse(bad, 1), None, "{keys:?} {bad}");
+            }
+        }
+    }
+
+    #[test]
+    fn default_chunks_are_about_a_mebibyte() {
+        let chunk = |shape: &[u64]| default_chunk(&ArraySpec::new(Datatype::F64, shape)).to_vec();
+        assert_eq!(chunk(&[1000, 1000]), [131, 1000]);
+        assert_eq!(chunk(&[10, 10]), [10, 10]);
+        assert_eq!(chunk(&[4, 1 << 30]), [1, 1 << 17]);
+        assert_eq!(chunk(&[0, 5]), [1, 5]);
+        assert!(chunk(&[]).is_empty());
+        let mut growing = ArraySpec::new(Datatype::F64, &[0, 4]);
+        growing.max_shape = Some(vec![None, Some(4)]);
+        assert_eq!(default_chunk(&growing).to_vec(), [1 << 15, 4]);
+    }
+}

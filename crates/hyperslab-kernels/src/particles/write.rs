@@ -1,0 +1,61 @@
+//! The particle write.
+
+use super::{Particles, Phases, Plan, workload};
+use hyperslab_core::workload::{SEED_ATTRIBUTE, Step, Workload};
+use hyperslab_core::{Attribute, Durability, Open, Result};
+
+impl Particles {
+    /// Creates the file, then in every time step a group, its arrays and their data; at the end flushes and closes.
+    pub fn write(&self) -> Result<Workload> {
+        let plan = Plan::new(self)?;
+        workload(self.header("particles-write", self.about("write"), true)?, Writing(plan))
+    }
+}
+
+#[derive(Debug)]
+struct Writing(Plan);
+
+impl Phases for Writing {
+    fn time_steps(&self) -> u64 {
+        self.0.parameters.time_steps
+    }
+
+    fn before(&self) -> Vec<Step> {
+        let tag = Attribute::integer(self.0.parameters.seed as i64);
+        vec![
+            Step::Barrier,
+            Step::OpenFile { file: 0, how: Open::Create },
+            Step::Attribute { file: 0, object: "".into(), name: SEED_ATTRIBUTE.into(), value: tag },
+        ]
+    }
+
+    fn during(&self, rank: usize, step: u64) -> Result<Vec<Step>> {
+        let plan = &self.0;
+        let mut steps = vec![Step::Epoch { number: step }, Step::Group { file: 0, name: Plan::group(step).into() }];
+        steps.extend((0..plan.names.len()).map(|i| Step::Create {
+            slot: plan.slot(step, i),
+            file: 0,
+            array: i as u32,
+            name: plan.array_name(step, i),
+        }));
+        let selection = plan.parameters.part_of(rank)?;
+        steps.extend(plan.transfers.iter().map(|(array, memory)| Step::Write {
+            slot: plan.slot(step, *array),
+            selection: selection.clone(),
+            memory: memory.clone(),
+            transfer: plan.parameters.transfer,
+        }));
+        plan.close_due(step, &mut steps);
+        plan.compute_after(step, &mut steps);
+        Ok(steps)
+    }
+
+    fn after(&self) -> Vec<Step> {
+        vec![
+            Step::Barrier,
+            Step::Flush { file: 0, how: Durability::Visible },
+            Step::CloseFile { file: 0 },
+            Step::Barrier,
+        ]
+    }
+}

@@ -1,0 +1,316 @@
+//! Plays one rank's steps on a format.
+
+use crate::data::{Buffers, Content};
+use crate::measure::{Operation, RankMeasurement, Recorder};
+use crate::progress::Progress;
+use hyperslab_comm::Solo;
+use hyperslab_core::workload::{SEED_ATTRIBUTE, Step, Workload};
+use hyperslab_core::{
+    Array, Attribute, Communicator, Container, Durability, Error, ErrorKind, FillRules, Format, Open, Result, dims,
+};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What all ranks of a run have in common.
+#[derive(Debug)]
+pub struct RunContext<'a> {
+    /// What to do.
+    pub workload: &'a Workload,
+    /// On what.
+    pub format: &'a dyn Format,
+    /// Where the workload's files lie.
+    pub directory: &'a Path,
+    /// Check what is read against what was written.
+    pub check_reads: bool,
+    /// Turn every flush into a durable one.
+    pub durable: bool,
+    /// Write every call's time to `<prefix>-rank-<r>.csv`.
+    pub samples: Option<PathBuf>,
+    /// Counters, and the wish to stop.
+    pub progress: &'a Progress,
+}
+
+impl RunContext<'_> {
+    /// Where `rank` finds file number `file`.
+    pub(crate) fn path(&self, file: u32, rank: usize) -> Result<PathBuf> {
+        let declaration =
+            self.workload.header.files.get(file as usize).ok_or_else(|| {
+                Error::invalid("run workload", format!("a step uses file {file}, which is not declared"))
+            })?;
+        Ok(self.directory.join(declaration.path_of(rank)))
+    }
+
+    /// The communicator for a file: alone if every rank has its own.
+    pub(crate) fn comm_for(&self, file: u32, comm: &Arc<dyn Communicator>) -> Arc<dyn Communicator> {
+        let alone = self.workload.header.files.get(file as usize).is_some_and(|f| f.per_rank);
+        if alone { Solo::shared() } else { comm.clone() }
+    }
+}
+
+/// The most arrays a rank may have open.
+const MAX_SLOTS: usize = 1 << 20;
+/// The longest sleep between two looks at the wish to stop.
+const NAP: Duration = Duration::from_millis(50);
+
+/// Runs all steps of this rank. Collective: every rank of `comm` calls it. Any error ends the run.
+pub fn run_rank(context: &RunContext<'_>, comm: &Arc<dyn Communicator>) -> Result<RankMeasurement> {
+    let rank = comm.rank();
+    if comm.size() != context.workload.header.ranks {
+        return Err(Error::invalid(
+            "run workload",
+            format!("the workload is for {} ranks, not {}", context.workload.header.ranks, comm.size()),
+        ));
+    }
+    let samples = context.samples.as_ref().map(|prefix| {
+        let mut name = prefix.as_os_str().to_owned();
+        name.push(format!("-rank-{rank}.csv"));
+        PathBuf::from(name)
+    });
+    comm.barrier()?;
+    let mut executor = Executor {
+        context,
+        comm,
+        rank,
+        files: context.workload.header.files.iter().map(|_| None).collect(),
+        slots: Vec::new(),
+        buffers: Buffers::default(),
+        recorder: Recorder::start(rank, samples.as_deref())?,
+    };
+    for step in context.workload.steps(rank)? {
+        if context.progress.stop_requested() {
+            return Err(Error::new(ErrorKind::Interrupted, "run workload", "stopped on request").rank(rank));
+        }
+        let bytes = executor.take(step?).map_err(|error| error.rank(rank))?;
+        executor.recorder.steps += 1;
+        context.progress.advance(bytes);
+    }
+    executor.finish()
+}
+
+struct Executor<'a> {
+    context: &'a RunContext<'a>,
+    comm: &'a Arc<dyn Communicator>,
+    rank: usize,
+    files: Vec<Option<Arc<dyn Container>>>,
+    slots: Vec<Option<Slot>>,
+    buffers: Buffers,
+    recorder: Recorder,
+}
+
+struct Slot {
+    array: Arc<dyn Array>,
+    content: Content,
+}
+
+impl Executor<'_> {
+    /// Takes one step; returns the bytes it transferred.
+    fn take(&mut self, step: Step) -> Result<u64> {
+        match step {
+            Step::OpenFile { file, how } => self.open_file(file, how)?,
+            Step::Group { file, name } => {
+                let container = container(&self.files, file)?;
+                self.recorder.time(Operation::Group, 0, || container.create_group(&name))?;
+            }
+            Step::Create { slot, file, array, name } => {
+                let declaration = declaration(self.context.workload, array)?;
+                let container = container(&self.files, file)?;
+                let new = self.recorder.time(Operation::Create, 0, || container.create(&name, &declaration.spec))?;
+                self.occupy(slot, array, &name, new)?;
+            }
+            Step::Open { slot, file, array, name } => {
+                let container = container(&self.files, file)?;
+                let found = self.recorder.time(Operation::Open, 0, || container.array(&name))?;
+                self.occupy(slot, array, &name, found)?;
+            }
+            Step::Write { slot, selection, memory, transfer } => {
+                let Slot { array, content } = occupied(&self.slots, slot)?;
+                let bytes = Buffers::payload(content, &selection, &memory)?;
+                let from = Instant::now();
+                self.buffers.prepare(content, &selection, &memory)?;
+                self.recorder.prepare += from.elapsed();
+                let view = self.buffers.view(&memory);
+                self.recorder
+                    .time(Operation::Write, bytes, || array.write(&selection, view, transfer))
+                    .map_err(|error| error.target(&content.name))?;
+                return Ok(bytes);
+            }
+            Step::Read { slot, selection, memory, transfer } => {
+                let Slot { array, content } = occupied(&self.slots, slot)?;
+                let bytes = Buffers::payload(content, &selection, &memory)?;
+                let from = Instant::now();
+                self.buffers.clear(content, &selection, &memory, self.context.check_reads)?;
+                self.recorder.prepare += from.elapsed();
+                let view = self.buffers.view_mut(&memory);
+                self.recorder
+                    .time(Operation::Read, bytes, || array.read(&selection, view, transfer))
+                    .map_err(|error| error.target(&content.name))?;
+                if self.context.check_reads {
+                    let from = Instant::now();
+                    self.buffers.check(content, &selection, &memory)?;
+                    self.recorder.check += from.elapsed();
+                }
+                return Ok(bytes);
+            }
+            Step::Resize { slot, shape } => {
+                let slot = occupied_mut(&mut self.slots, slot)?;
+                self.recorder.time(Operation::Resize, 0, || slot.array.resize(&shape))?;
+                slot.content.shape = shape;
+            }
+            Step::Attribute { file, object, name, value } => {
+                let container = container(&self.files, file)?;
+                self.recorder.time(Operation::Attribute, 0, || container.set_attribute(&object, &name, &value))?;
+            }
+            Step::Barrier => self.recorder.time(Operation::Barrier, 0, || self.comm.barrier())?,
+            Step::Compute { nanoseconds } => self.compute(Duration::from_nanos(nanoseconds)),
+            Step::Epoch { .. } => {}
+            Step::Flush { file, how } => {
+                let how = if self.context.durable { Durability::Durable } else { how };
+                let container = container(&self.files, file)?;
+                self.recorder.time(Operation::Flush, 0, || container.flush(how))?;
+            }
+            Step::CloseArray { slot } => {
+                occupied(&self.slots, slot)?;
+                if let Some(Slot { array, .. }) = self.slots[slot as usize].take() {
+                    self.recorder.time(Operation::CloseArray, 0, || array.close())?;
+                }
+            }
+            Step::CloseFile { file } => {
+                let container = container(&self.files, file)?.clone();
+                self.files[file as usize] = None;
+                self.recorder.time(Operation::CloseFile, 0, || container.close())?;
+            }
+        }
+        Ok(0)
+    }
+
+    fn open_file(&mut self, file: u32, how: Open) -> Result<()> {
+        let path = self.context.path(file, self.rank)?;
+        if self.files[file as usize].is_some() {
+            return Err(Error::invalid("run workload", "a file is opened that is open already").target(path.display()));
+        }
+        if matches!(how, Open::Create | Open::Truncate) && !self.context.workload.header.files[file as usize].created {
+            return Err(
+                Error::invalid("run workload", "a file is created that is not declared so").target(path.display())
+            );
+        }
+        let comm = self.context.comm_for(file, self.comm);
+        let container = self.recorder.time(Operation::OpenFile, 0, || self.context.format.open(&path, how, &comm))?;
+        if self.context.check_reads && how == Open::Read {
+            self.check_seed(&*container).map_err(|error| error.target(path.display()))?;
+        }
+        self.files[file as usize] = Some(container);
+        Ok(())
+    }
+
+    /// Refuses to check a file whose data were made by other rules than this workload's.
+    fn check_seed(&self, container: &dyn Container) -> Result<()> {
+        let expected = Attribute::integer(self.context.workload.header.seed as i64);
+        match container.attribute("", SEED_ATTRIBUTE) {
+            Ok(found) if found == expected => Ok(()),
+            Ok(_) => Err(Error::invalid("verify", "the file was written with another seed")),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                Err(Error::invalid("verify", "the file was not written by hyperslab, so its data cannot be checked")
+                    .hint("run without --verify"))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn occupy(&mut self, slot: u32, array: u32, name: &str, open: Arc<dyn Array>) -> Result<()> {
+        let index = slot as usize;
+        if index >= MAX_SLOTS {
+            return Err(Error::invalid("run workload", format!("slot {slot}; at most {MAX_SLOTS} are possible")));
+        }
+        if index >= self.slots.len() {
+            self.slots.resize_with(index + 1, || None);
+        }
+        if self.slots[index].is_some() {
+            return Err(Error::invalid("run workload", format!("slot {slot} is in use already")).target(name));
+        }
+        self.slots[index] = Some(Slot { content: content(self.context.workload, array, name, &*open)?, array: open });
+        Ok(())
+    }
+
+    fn compute(&mut self, how_long: Duration) {
+        let from = Instant::now();
+        while let Some(left) = how_long.checked_sub(from.elapsed()).filter(|left| !left.is_zero()) {
+            if self.context.progress.stop_requested() {
+                break;
+            }
+            std::thread::sleep(left.min(NAP));
+        }
+        self.recorder.compute += from.elapsed();
+    }
+
+    fn finish(self) -> Result<RankMeasurement> {
+        if self.files.iter().any(Option::is_some) || self.slots.iter().any(Option::is_some) {
+            return Err(Error::invalid("run workload", "the workload ends with files or arrays open").rank(self.rank));
+        }
+        self.recorder.finish()
+    }
+}
+
+/// What the data of an opened array must be; refuses an array of another type than declared.
+pub(crate) fn content(workload: &Workload, array: u32, name: &str, open: &dyn Array) -> Result<Content> {
+    let declaration = declaration(workload, array)?;
+    let spec = open.spec()?;
+    if spec.dtype != declaration.spec.dtype || spec.shape.len() != declaration.spec.shape.len() {
+        return Err(Error::invalid(
+            "open array",
+            format!(
+                "it has type {} and {} dimensions; the workload expects {} and {}",
+                spec.dtype,
+                spec.shape.len(),
+                declaration.spec.dtype,
+                declaration.spec.shape.len()
+            ),
+        )
+        .target(name)
+        .hint("write and read with the same patterns and number of dimensions"));
+    }
+    let declared = &declaration.spec.shape;
+    let grows_only_slowest = declared.len() < 2 || spec.shape[1..] == declared[1..];
+    if !grows_only_slowest || spec.shape.first() < declared.first() {
+        return Err(Error::invalid(
+            "open array",
+            format!(
+                "it has {} elements; {} ranks of this workload expect {}",
+                dims::display(&spec.shape),
+                workload.header.ranks,
+                dims::display(declared),
+            ),
+        )
+        .target(name)
+        .hint("read with as many ranks and the same extents per rank as it was written with"));
+    }
+    let rules = FillRules::new(&spec.dtype, &declaration.fill, name, workload.header.seed)?;
+    Ok(Content { name: name.into(), dtype: spec.dtype, shape: spec.shape, rules })
+}
+
+pub(crate) fn declaration(workload: &Workload, array: u32) -> Result<&hyperslab_core::workload::ArrayDeclaration> {
+    workload
+        .header
+        .arrays
+        .get(array as usize)
+        .ok_or_else(|| Error::invalid("run workload", format!("a step uses array {array}, which is not declared")))
+}
+
+pub(crate) fn container(files: &[Option<Arc<dyn Container>>], file: u32) -> Result<&Arc<dyn Container>> {
+    files
+        .get(file as usize)
+        .and_then(Option::as_ref)
+        .ok_or_else(|| Error::invalid("run workload", format!("a step uses file {file}, which is not open")))
+}
+
+fn occupied(slots: &[Option<Slot>], slot: u32) -> Result<&Slot> {
+    slots.get(slot as usize).and_then(Option::as_ref).ok_or_else(|| no_array(slot))
+}
+
+fn occupied_mut(slots: &mut [Option<Slot>], slot: u32) -> Result<&mut Slot> {
+    slots.get_mut(slot as usize).and_then(Option::as_mut).ok_or_else(|| no_array(slot))
+}
+
+pub(crate) fn no_array(slot: u32) -> Error {
+    Error::invalid("run workload", format!("a step uses slot {slot}, where no array is open"))
+}

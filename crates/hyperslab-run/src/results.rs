@@ -1,0 +1,165 @@
+//! The results file: `results.json`, documented in docs/results-format.md.
+
+use crate::case::Cache;
+use crate::machine::Machine;
+use crate::measure::RankMeasurement;
+use crate::statistics::Spread;
+use hyperslab_core::{Error, ErrorKind, Result, Stack};
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+
+/// The version of the results form that this build writes.
+pub const RESULTS_VERSION: u32 = 1;
+
+/// Everything a `bench` run found out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Results {
+    /// Version of this form.
+    #[serde(rename = "hyperslab_results")]
+    pub version: u32,
+    /// Version of the program.
+    pub program: String,
+    /// The command line.
+    pub command: Vec<String>,
+    /// Seconds since 1970 when the run began.
+    pub started: f64,
+    /// Whether all cases were gone through.
+    pub complete: bool,
+    /// On what it was measured.
+    pub machine: Machine,
+    /// The cases in order.
+    pub cases: Vec<CaseResult>,
+}
+
+/// How a case ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Not reached.
+    Planned,
+    /// Every repetition succeeded.
+    Ok,
+    /// An error ended it.
+    Failed,
+    /// It was left out, with a reason in `error`.
+    Skipped,
+    /// The user stopped it.
+    Interrupted,
+}
+
+/// Whether the data were checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verified {
+    /// Every byte written or read was compared and right.
+    Yes,
+    /// Nobody asked.
+    NotAsked,
+    /// The format keeps nothing that could be compared.
+    Impossible,
+    /// A comparison failed, or an error came before it.
+    No,
+}
+
+/// One workload on one stack.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CaseResult {
+    /// Number of the case, from 1.
+    pub number: usize,
+    /// Kind of benchmark, such as `write`.
+    pub benchmark: String,
+    /// The container, relative to the machine's `directory`.
+    pub file: String,
+    /// What the workload does, in words.
+    pub workload: String,
+    /// The stack it ran on.
+    pub stack: Stack,
+    /// How ranks were made.
+    pub launcher: String,
+    /// Number of ranks.
+    pub ranks: usize,
+    /// Cold or warm.
+    pub cache: Cache,
+    /// How it ended.
+    pub status: Status,
+    /// Why it failed or was skipped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Whether the data were checked.
+    pub verified: Verified,
+    /// What the user should know about these numbers.
+    #[serde(default)]
+    pub warnings: Vec<String>,
+    /// Bytes that all ranks together transferred in one repetition.
+    pub bytes: u64,
+    /// Observed time in seconds of the slowest rank, over the repetitions.
+    pub observed: Spread,
+    /// Bytes per second of observed time, over the repetitions.
+    pub observed_rate: Spread,
+    /// Bytes per second of transfer time of the slowest rank, over the repetitions.
+    pub raw_rate: Spread,
+    /// Every repetition, unabridged.
+    pub repetitions: Vec<Repetition>,
+}
+
+/// One run of a workload.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Repetition {
+    /// Part of the files in the page cache before the run, from 0 to 1; absent when the files were new.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resident_before: Option<f64>,
+    /// What each rank measured.
+    pub ranks: Vec<RankMeasurement>,
+}
+
+impl Repetition {
+    /// The largest of a time over the ranks: the slowest rank defines it.
+    pub fn slowest(&self, time: impl Fn(&RankMeasurement) -> f64) -> f64 {
+        self.ranks.iter().map(time).fold(0.0, f64::max)
+    }
+
+    /// Bytes of all ranks.
+    pub fn bytes(&self) -> u64 {
+        self.ranks.iter().map(|r| r.bytes_written + r.bytes_read).sum()
+    }
+}
+
+impl CaseResult {
+    /// Takes over the repetitions and works out the figures over them.
+    pub fn set_repetitions(&mut self, repetitions: Vec<Repetition>) {
+        let rate = |r: &Repetition, seconds: f64| if seconds > 0.0 { r.bytes() as f64 / seconds } else { 0.0 };
+        self.bytes = repetitions.first().map_or(0, Repetition::bytes);
+        self.observed = Spread::of(repetitions.iter().map(|r| r.slowest(|m| m.observed)));
+        self.observed_rate = Spread::of(repetitions.iter().map(|r| rate(r, r.slowest(|m| m.observed))));
+        self.raw_rate = Spread::of(repetitions.iter().map(|r| rate(r, r.slowest(|m| m.raw))));
+        self.repetitions = repetitions;
+    }
+}
+
+impl Results {
+    /// Replaces the file at `path` in one step, so that it is whole at every moment.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        let failed = |e: std::io::Error| Error::io("write results", e).target(path.display());
+        let mut text =
+            serde_json::to_vec_pretty(self).map_err(|e| Error::new(ErrorKind::Io, "write results", e.to_string()))?;
+        text.push(b'\n');
+        let new = path.with_extension("json.new");
+        let mut file = File::create(&new).map_err(failed)?;
+        file.write_all(&text).and_then(|()| file.sync_all()).map_err(failed)?;
+        fs::rename(&new, path).map_err(failed)
+    }
+
+    /// Reads a results file of a version this build knows.
+    pub fn load(path: &Path) -> Result<Self> {
+        let text = fs::read(path).map_err(|e| Error::io("read results", e).target(path.display()))?;
+        let results: Self = serde_json::from_slice(&text)
+            .map_err(|e| Error::new(ErrorKind::Corrupt, "read results", e.to_string()).target(path.display()))?;
+        if results.version != RESULTS_VERSION {
+            return Err(Error::unsupported("read results", format!("version {} is not known", results.version))
+                .target(path.display()));
+        }
+        Ok(results)
+    }
+}

@@ -1,0 +1,80 @@
+//! Chunks that do not divide the shape, and filters.
+
+use super::{Check, filters, refused, trying};
+use crate::subject::same_spec;
+use crate::{Subject, Twin, catalogue};
+use hyperslab_core::{ArraySpec, Caps, Datatype, ErrorKind, Filter, MemoryLayout, Open, Selection};
+use libtest_mimic::Failed;
+
+pub(super) fn checks(caps: &Caps) -> Vec<Check> {
+    let mut out = Vec::new();
+    for (name, shape, chunk) in [
+        ("that do not divide the shape", &[11, 7][..], &[4, 3][..]),
+        ("of one element", &[5, 4], &[1, 1]),
+        ("of one row", &[6, 9], &[1, 9]),
+        ("of one column", &[6, 9], &[6, 1]),
+        ("as large as the array", &[6, 5], &[6, 5]),
+        ("in 1 dimension", &[29], &[8]),
+        ("in 3 dimensions", &[5, 6, 7], &[2, 5, 3]),
+        ("in 5 dimensions", &[2, 3, 2, 3, 5], &[1, 2, 2, 2, 3]),
+    ] {
+        out.push(Check::new(format!("chunks/{name}"), move |subject| chunked(subject, shape, chunk, &[])));
+    }
+    let mut out: Vec<Check> = out.into_iter().map(|check| check.needs(caps.chunks, "no chunks")).collect();
+    for (name, filter, has) in filters(caps) {
+        if has {
+            out.push(Check::new(format!("filters/{name}"), move |subject| {
+                chunked(subject, &[11, 7], &[4, 3], &[filter])
+            }));
+        } else {
+            out.push(Check::new(format!("filters/{name} is refused"), move |subject| lacking(subject, filter)));
+        }
+    }
+    let both = [Filter::Shuffle, Filter::Deflate(6)];
+    out.push(
+        Check::new("filters/shuffle then deflate", move |subject| chunked(subject, &[5, 6, 7], &[2, 5, 3], &both))
+            .needs(caps.shuffle && caps.deflate, "no shuffle, or no deflate"),
+    );
+    out
+}
+
+fn chunked(subject: &Subject, shape: &[u64], chunk: &[u64], filters: &[Filter]) -> Result<(), Failed> {
+    let pair = subject.pair("a", Open::Create)?;
+    let spec = ArraySpec {
+        chunk: subject.caps.chunks.then(|| chunk.into()),
+        filters: filters.to_vec(),
+        ..ArraySpec::new(Datatype::F32, shape)
+    };
+    let twin = Twin::create(&pair.subject, &pair.oracle, "array", &spec)?;
+    same_spec(&twin.subject.spec()?, &spec)?;
+    twin.compare_all("never written")?;
+    let mut seed = 0;
+    for (kind, selection) in catalogue::selections(shape)? {
+        for (layout_name, layout) in catalogue::layouts(&spec.dtype, &selection)? {
+            let what = format!("{kind}, {layout_name}");
+            seed += 1000;
+            trying(twin.write(&selection, &layout, seed), || format!("write {what}"))?;
+            twin.compare(&selection, &layout, &what)?;
+        }
+        twin.compare_all(kind)?;
+    }
+    pair.close()?;
+    let pair = subject.pair("a", Open::Update)?;
+    let twin = Twin::open(&pair.subject, &pair.oracle, "array")?;
+    same_spec(&twin.subject.spec()?, &spec)?;
+    twin.compare_all("after opening again")?;
+    twin.write(&Selection::all(shape)?, &MemoryLayout::packed(), 5)?;
+    twin.compare_all("rewritten")?;
+    Ok(pair.close()?)
+}
+
+fn lacking(subject: &Subject, filter: Filter) -> Result<(), Failed> {
+    let container = subject.open("a", Open::Create)?;
+    let spec = ArraySpec {
+        chunk: subject.caps.chunks.then(|| [4].as_slice().into()),
+        filters: vec![filter],
+        ..ArraySpec::new(Datatype::F32, &[8])
+    };
+    refused(container.create("array", &spec), &[ErrorKind::Unsupported], "a filter the format lacks")?;
+    Ok(container.close()?)
+}

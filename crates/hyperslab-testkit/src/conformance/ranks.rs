@@ -1,0 +1,251 @@
+//! Several ranks in one container: nobody's elements are lost.
+
+use super::{Check, ensure};
+use crate::Subject;
+use crate::sample::element;
+use hyperslab_comm::{Solo, Threads};
+use hyperslab_core::{
+    Array, ArraySpec, Attribute, Caps, Communicator, Container, Datatype, Durability, Error, ErrorKind, Filter,
+    MemoryView, MemoryViewMut, Open, Result, Selection, Transfer, dims::element_count,
+};
+use libtest_mimic::Failed;
+use std::sync::Arc;
+
+const RANKS: [usize; 4] = [1, 2, 3, 8];
+
+pub(super) fn checks(caps: &Caps) -> Vec<Check> {
+    let mut out = Vec::new();
+    let concurrent = "only one rank may write at a time";
+    for size in RANKS {
+        let check = |name: &str, run: fn(&Subject, usize) -> Result<(), Failed>| {
+            Check::new(format!("{size} ranks/{name}"), move |subject| run(subject, size))
+        };
+        out.push(check("disjoint blocks", blocks).needs(caps.concurrent_writers, concurrent));
+        out.push(check("disjoint blocks, collectively", blocks_together).needs(caps.concurrent_writers, concurrent));
+        out.push(check("interleaved strides", strides).needs(caps.concurrent_writers, concurrent));
+        out.push(check("neighbours in one chunk", neighbours).needs(caps.concurrent_writers, concurrent));
+        out.push(
+            check("neighbours in one compressed chunk", compressed_neighbours)
+                .needs(caps.concurrent_writers, concurrent)
+                .needs(caps.chunks && caps.deflate, "no deflate"),
+        );
+        out.push(check("some ranks select nothing", some_empty));
+        out.push(check("everybody reads what everybody wrote", read_back).needs(caps.concurrent_writers, concurrent));
+        out.push(check("groups, attributes and arrays are made once", metadata));
+        out.push(check("resized together", resized).needs(caps.resize, "arrays cannot change shape"));
+        out.push(check("independent arrays", own_arrays).needs(caps.concurrent_writers, concurrent));
+    }
+    out
+}
+
+/// The element that belongs at a row-major number: the same whoever writes it.
+fn values(dtype: &Datatype, numbers: impl Iterator<Item = u64>) -> Vec<u8> {
+    numbers.flat_map(|number| element(dtype, number.wrapping_mul(0x0100_0003))).collect()
+}
+
+fn numbers(selection: &Selection, shape: &[u64]) -> Vec<u64> {
+    use crate::memory::coordinates::{coordinates, linear};
+    coordinates(selection).iter().map(|coordinate| linear(coordinate, shape)).collect()
+}
+
+fn mismatch(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Mismatch, "check", message)
+}
+
+fn write(array: &dyn Array, selection: &Selection, shape: &[u64], transfer: Transfer) -> Result<()> {
+    let data = values(&Datatype::I64, numbers(selection, shape).into_iter());
+    array.write(selection, MemoryView::packed(&data), transfer)
+}
+
+fn check_whole(array: &dyn Array, shape: &[u64], transfer: Transfer) -> Result<()> {
+    let mut found = vec![0xA5; element_count(shape)? as usize * 8];
+    array.read(&Selection::all(shape)?, MemoryViewMut::packed(&mut found), transfer)?;
+    let expected = values(&Datatype::I64, 0..element_count(shape)?);
+    match found.chunks(8).zip(expected.chunks(8)).position(|(a, b)| a != b) {
+        None => Ok(()),
+        Some(at) => Err(mismatch(format!(
+            "element {at} of {shape:?} is {:?}, expected {:?}",
+            &found[at * 8..at * 8 + 8],
+            &expected[at * 8..at * 8 + 8]
+        ))),
+    }
+}
+
+/// Every rank opens the container; one rank checks the whole array afterwards.
+fn run(
+    subject: &Subject,
+    size: usize,
+    shape: &[u64],
+    spec: &ArraySpec,
+    body: impl Fn(&Arc<dyn Communicator>, &Arc<dyn Container>, &Arc<dyn Array>) -> Result<()> + Sync,
+) -> Result<(), Failed> {
+    let path = subject.path("a");
+    Threads::run(size, |comm| {
+        let container = subject.format.open(&path, Open::Create, &comm)?;
+        let array = container.create("array", spec)?;
+        body(&comm, &container, &array)?;
+        array.close()?;
+        container.close()
+    })?;
+    let container = subject.format.open(&path, Open::Read, &Solo::shared())?;
+    check_whole(&*container.array("array")?, shape, Transfer::Independent)?;
+    Ok(container.close()?)
+}
+
+fn row_blocks(subject: &Subject, size: usize, transfer: Transfer) -> Result<(), Failed> {
+    let n = size as u64;
+    let shape = [n * 5, 6];
+    // Chunk borders that are not rank borders.
+    let chunk = subject.caps.chunks.then(|| [3, 4].as_slice().into());
+    let spec = ArraySpec { chunk, ..ArraySpec::new(Datatype::I64, &shape) };
+    run(subject, size, &shape, &spec, |comm, _, array| {
+        let mine = Selection::dense(&[comm.rank() as u64 * 5, 0], &[5, 6])?;
+        write(&**array, &mine, &shape, transfer)
+    })
+}
+
+fn blocks(subject: &Subject, size: usize) -> Result<(), Failed> {
+    row_blocks(subject, size, Transfer::Independent)
+}
+
+fn blocks_together(subject: &Subject, size: usize) -> Result<(), Failed> {
+    row_blocks(subject, size, Transfer::Collective)
+}
+
+fn strides(subject: &Subject, size: usize) -> Result<(), Failed> {
+    let n = size as u64;
+    let shape = [7, n * 4];
+    let spec = ArraySpec::new(Datatype::I64, &shape);
+    run(subject, size, &shape, &spec, |comm, _, array| {
+        let mine = Selection::strided(&[0, comm.rank() as u64], &[1, n], &[7, 4], &[1, 1])?;
+        write(&**array, &mine, &shape, Transfer::Independent)
+    })
+}
+
+fn in_one_chunk(subject: &Subject, size: usize, filters: Vec<Filter>) -> Result<(), Failed> {
+    let n = size as u64;
+    let shape = [n * 40];
+    let chunk = subject.caps.chunks.then(|| shape.as_slice().into());
+    let spec = ArraySpec { chunk, filters, ..ArraySpec::new(Datatype::I64, &shape) };
+    run(subject, size, &shape, &spec, |comm, _, array| {
+        comm.barrier()?;
+        // One element at a time, so that every write meets the others' in the same chunk.
+        for turn in 0..40 {
+            let mine = Selection::dense(&[turn * n + comm.rank() as u64], &[1])?;
+            write(&**array, &mine, &shape, Transfer::Independent)?;
+        }
+        Ok(())
+    })
+}
+
+fn neighbours(subject: &Subject, size: usize) -> Result<(), Failed> {
+    in_one_chunk(subject, size, Vec::new())
+}
+
+fn compressed_neighbours(subject: &Subject, size: usize) -> Result<(), Failed> {
+    in_one_chunk(subject, size, vec![Filter::Deflate(1)])
+}
+
+fn some_empty(subject: &Subject, size: usize) -> Result<(), Failed> {
+    let shape = [9, 4];
+    let spec = ArraySpec::new(Datatype::I64, &shape);
+    run(subject, size, &shape, &spec, |comm, container, array| {
+        let last = comm.rank() + 1 == comm.size();
+        let mine = if last { Selection::all(&shape)? } else { Selection::empty(2) };
+        write(&**array, &mine, &shape, Transfer::Collective)?;
+        container.flush(Durability::Visible)?;
+        comm.barrier()?;
+        let mut buffer = vec![0; mine.len() as usize * 8];
+        array.read(&mine, MemoryViewMut::packed(&mut buffer), Transfer::Collective)?;
+        if buffer != values(&Datatype::I64, numbers(&mine, &shape).into_iter()) {
+            return Err(mismatch("a collective read differs"));
+        }
+        Ok(())
+    })
+}
+
+fn read_back(subject: &Subject, size: usize) -> Result<(), Failed> {
+    let n = size as u64;
+    let shape = [n * 3, 5];
+    let spec = ArraySpec::new(Datatype::I64, &shape);
+    run(subject, size, &shape, &spec, |comm, container, array| {
+        let mine = Selection::dense(&[comm.rank() as u64 * 3, 0], &[3, 5])?;
+        write(&**array, &mine, &shape, Transfer::Independent)?;
+        container.flush(Durability::Visible)?;
+        comm.barrier()?;
+        check_whole(&**array, &shape, Transfer::Independent)?;
+        check_whole(&**array, &shape, Transfer::Collective)
+    })
+}
+
+fn metadata(subject: &Subject, size: usize) -> Result<(), Failed> {
+    let path = subject.path("a");
+    let caps = subject.caps;
+    Threads::run(size, |comm| {
+        let container = subject.format.open(&path, Open::Create, &comm)?;
+        for name in ["x", "deep/y", "z"] {
+            container.create(name, &ArraySpec::new(Datatype::F64, &[4]))?;
+        }
+        if caps.groups {
+            container.create_group("deep/group")?;
+        }
+        if caps.attributes {
+            container.set_attribute("deep/y", "units", &Attribute::text("m"))?;
+            container.set_attribute("deep/y", "units", &Attribute::text("km"))?;
+        }
+        comm.barrier()?;
+        if container.arrays()? != ["deep/y", "x", "z"] {
+            return Err(mismatch(format!("the arrays are {:?}", container.arrays()?)));
+        }
+        if caps.attributes && container.attribute("deep/y", "units")? != Attribute::text("km") {
+            return Err(mismatch("the attribute differs"));
+        }
+        let array = container.array("x")?;
+        array.close()?;
+        container.close()?;
+        let container = subject.format.open(&path, Open::Read, &comm)?;
+        if container.arrays()?.len() != 3 {
+            return Err(mismatch("arrays were lost"));
+        }
+        container.close()
+    })?;
+    Ok(())
+}
+
+fn resized(subject: &Subject, size: usize) -> Result<(), Failed> {
+    let n = size as u64;
+    let shape = [n * 4];
+    let chunk = subject.caps.chunks.then(|| [3].as_slice().into());
+    let spec = ArraySpec { chunk, max_shape: Some(vec![None]), ..ArraySpec::new(Datatype::I64, &[0]) };
+    run(subject, size, &shape, &spec, |comm, container, array| {
+        for step in 0..4 {
+            array.resize(&[(step + 1) * n])?;
+            let mine = Selection::dense(&[step * n + comm.rank() as u64], &[1])?;
+            write(&**array, &mine, &shape, Transfer::Collective)?;
+        }
+        container.flush(Durability::Durable)
+    })
+}
+
+fn own_arrays(subject: &Subject, size: usize) -> Result<(), Failed> {
+    let path = subject.path("a");
+    let shape = [6, 3];
+    let name = |rank: usize| format!("rank {rank}");
+    Threads::run(size, |comm| {
+        let container = subject.format.open(&path, Open::Create, &comm)?;
+        let arrays = (0..size)
+            .map(|rank| container.create(&name(rank), &ArraySpec::new(Datatype::I64, &shape)))
+            .collect::<Result<Vec<_>>>()?;
+        for row in 0..6 {
+            let mine = Selection::dense(&[row, 0], &[1, 3])?;
+            write(&*arrays[comm.rank()], &mine, &shape, Transfer::Independent)?;
+        }
+        container.close()
+    })?;
+    let container = subject.format.open(&path, Open::Read, &Solo::shared())?;
+    ensure!(container.arrays()?.len() == size, "arrays were lost");
+    for rank in 0..size {
+        check_whole(&*container.array(&name(rank))?, &shape, Transfer::Independent)?;
+    }
+    Ok(container.close()?)
+}

@@ -1,0 +1,115 @@
+//! What a trial works on: the format under test, a directory of its own, and the oracle beside it.
+
+use crate::Memory;
+use hyperslab_comm::Solo;
+use hyperslab_core::{ArraySpec, Caps, Container, Error, Format, Open, Result};
+use libtest_mimic::Failed;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use tempfile::TempDir;
+
+/// A format under test with a fresh directory.
+#[derive(Debug)]
+pub struct Subject {
+    /// The format.
+    pub format: Arc<dyn Format>,
+    /// What it says it can do.
+    pub caps: Caps,
+    directory: TempDir,
+    oracles: Mutex<Vec<PathBuf>>,
+}
+
+/// A container under test and its twin in the oracle.
+#[derive(Debug)]
+pub struct Pair {
+    /// In the format under test.
+    pub subject: Arc<dyn Container>,
+    /// In the oracle.
+    pub oracle: Arc<dyn Container>,
+}
+
+impl Subject {
+    /// A fresh directory for `format`.
+    pub fn new(format: Arc<dyn Format>) -> Result<Self> {
+        let directory = tempfile::Builder::new()
+            .prefix("hyperslab-test-")
+            .tempdir()
+            .map_err(|cause| Error::io("create temporary directory", cause))?;
+        Ok(Self { caps: format.caps(), format, directory, oracles: Mutex::default() })
+    }
+
+    /// The directory.
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Where a container called `name` goes.
+    pub fn path(&self, name: &str) -> PathBuf {
+        let extension = self.format.extension();
+        let dot = if extension.is_empty() { "" } else { "." };
+        self.directory.path().join(format!("{name}{dot}{extension}"))
+    }
+
+    /// Opens a container with one rank.
+    pub fn open(&self, name: &str, how: Open) -> Result<Arc<dyn Container>> {
+        self.format.open(&self.path(name), how, &Solo::shared())
+    }
+
+    /// Opens a container and its twin with one rank.
+    pub fn pair(&self, name: &str, how: Open) -> Result<Pair> {
+        let subject = self.open(name, how)?;
+        let twin =
+            Path::new("oracle").join(self.directory.path().strip_prefix("/").unwrap_or(Path::new(""))).join(name);
+        let oracle = Memory.open(&twin, how, &Solo::shared())?;
+        self.oracles.lock().unwrap_or_else(PoisonError::into_inner).push(twin);
+        Ok(Pair { subject, oracle })
+    }
+}
+
+impl Drop for Subject {
+    fn drop(&mut self) {
+        for twin in self.oracles.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            let _ = Memory.remove(&twin); // opened several times, removed once
+        }
+        if !self.caps.persistent && self.caps.stores {
+            for name in ["a", "b"] {
+                let _ = self.format.remove(&self.path(name));
+            }
+        }
+    }
+}
+
+impl Pair {
+    /// Closes both sides.
+    pub fn close(&self) -> Result<()> {
+        self.subject.close()?;
+        self.oracle.close()
+    }
+}
+
+/// Refuses a specification that lost something on its way through a container.
+pub(crate) fn same_spec(found: &ArraySpec, asked: &ArraySpec) -> Result<(), Failed> {
+    let lost = |what: &str, found: &dyn std::fmt::Debug, asked: &dyn std::fmt::Debug| {
+        Err(Failed::from(format!("the {what} is {found:?}, asked for was {asked:?}")))
+    };
+    if found.dtype != asked.dtype {
+        return lost("datatype", &found.dtype, &asked.dtype);
+    }
+    if found.shape != asked.shape {
+        return lost("shape", &found.shape, &asked.shape);
+    }
+    if asked.chunk.is_some() && found.chunk != asked.chunk {
+        return lost("chunk shape", &found.chunk, &asked.chunk);
+    }
+    if !asked.filters.is_empty() && found.filters != asked.filters {
+        return lost("filter list", &found.filters, &asked.filters);
+    }
+    if asked.fill_value.is_some() && found.fill_value != asked.fill_value {
+        return lost("fill value", &found.fill_value, &asked.fill_value);
+    }
+    let growing = |max: &[Option<u64>]| max.iter().zip(&asked.shape).any(|(max, now)| *max != Some(*now));
+    if asked.max_shape.as_deref().is_some_and(growing) && found.max_shape != asked.max_shape {
+        return lost("maximum shape", &found.max_shape, &asked.max_shape);
+    }
+    Ok(())
+}

@@ -1,0 +1,99 @@
+//! What the user may say.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// A benchmark failed, or data were wrong.
+pub const EXIT_FAILED: u8 = 1;
+/// The command line, the configuration or the machine does not allow the run; nothing was started.
+pub const EXIT_BAD_INPUT: u8 = 2;
+/// The user stopped the run.
+pub const EXIT_INTERRUPTED: u8 = 130;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    everything asked for was done, and verified if asked
+  1    a benchmark failed or its data were wrong
+  2    the command line or configuration is wrong, or the machine cannot hold the run; nothing was started
+  130  stopped by Ctrl-C; the results so far are kept";
+
+/// Measures scientific array I/O over POSIX files, HDF5 and Zarr.
+#[derive(Debug, Parser)]
+#[command(name = "hyperslab", version, about, after_help = EXIT_CODES)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run an h5bench workflow of write and read patterns and print a table
+    #[command(after_help = BENCH_EXAMPLES, after_long_help = BENCH_EXAMPLES)]
+    Bench(BenchOptions),
+    /// List the formats, their options, and whether they are compiled in
+    Formats,
+}
+
+const BENCH_EXAMPLES: &str = "\
+Examples:
+  hyperslab bench                                       a small built-in workflow in ./hyperslab-bench
+  hyperslab bench workflow.json --verify                an h5bench file, every byte checked
+  hyperslab bench workflow.json --format posix,hdf5,zarr --warm --cold
+  hyperslab bench workflow.json --stack 'hdf5(align=1MiB),zarr(codec=zstd)' --ranks 4 --repeat 5
+
+Exit codes: 0 done, 1 a benchmark failed or data were wrong, 2 bad input and nothing started, 130 stopped.";
+
+/// How ranks are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Launcher {
+    /// Threads of this process; nothing to install.
+    Threads,
+}
+
+/// Options of `bench`.
+#[derive(Debug, Args)]
+pub struct BenchOptions {
+    /// h5bench JSON workflow; without it a small built-in one
+    pub config: Option<PathBuf>,
+    /// Formats to compare, such as posix,hdf5,zarr [default: hdf5]
+    #[arg(long, value_name = "LIST", conflicts_with = "stack")]
+    pub format: Option<String>,
+    /// Stacks to compare, with options, such as 'hdf5(chunk=1024,deflate=4),zarr(codec=zstd)'
+    #[arg(long, value_name = "LIST")]
+    pub stack: Option<String>,
+    /// Number of ranks [default: what the workflow says]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub ranks: Option<u32>,
+    /// How ranks are made
+    #[arg(long, value_enum, default_value = "threads")]
+    pub launcher: Launcher,
+    /// Run each case so often
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub repeat: u32,
+    /// Compare every byte with what must be there
+    #[arg(long)]
+    pub verify: bool,
+    /// Drop files from the page cache before reads, and count writes until they are on the device
+    #[arg(long)]
+    pub cold: bool,
+    /// Have files in the page cache before reads (the default); with --cold, run both
+    #[arg(long)]
+    pub warm: bool,
+    /// Replace data files and results of earlier runs
+    #[arg(long)]
+    pub overwrite: bool,
+    /// Put data files here instead of the workflow's directory
+    #[arg(long, value_name = "DIR")]
+    pub directory: Option<PathBuf>,
+    /// Put results.json here [default: a new folder results-N beside the data]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Also write every call's time to CSV files beside the results
+    #[arg(long)]
+    pub samples: bool,
+    /// Only print what would be done
+    #[arg(long)]
+    pub dry_run: bool,
+}

@@ -1,0 +1,160 @@
+//! Results as a table and in words.
+
+use crate::table::{Align, Table};
+use hyperslab_core::units::display_size;
+use hyperslab_run::{Cache, CaseResult, Results, Status, Verified};
+use std::fmt::Write;
+
+/// Width of the bars.
+const BAR: usize = 20;
+
+/// Cases that can be compared: the same benchmark in the same state of the cache.
+fn peers<'a>(results: &'a Results, case: &'a CaseResult) -> impl Iterator<Item = &'a CaseResult> {
+    results.cases.iter().filter(move |other| {
+        other.benchmark == case.benchmark
+            && other.workload == case.workload
+            && other.cache == case.cache
+            && other.status == Status::Ok
+    })
+}
+
+/// One row per case, with a bar of its rate against the fastest comparable case.
+pub fn table(results: &Results) -> String {
+    let mut table = Table::new(&[
+        ("case", Align::Right),
+        ("benchmark", Align::Left),
+        ("stack", Align::Left),
+        ("cache", Align::Left),
+        ("ranks", Align::Right),
+        ("data", Align::Right),
+        ("time", Align::Right),
+        ("rate", Align::Right),
+        ("", Align::Left),
+        ("raw rate", Align::Right),
+        ("metadata", Align::Right),
+        ("flush+close", Align::Right),
+        ("verified", Align::Left),
+    ]);
+    for case in &results.cases {
+        let ok = !case.repetitions.is_empty();
+        let shown = |text: String| if ok { text } else { "-".into() };
+        let fastest = peers(results, case).map(|c| c.observed_rate.median).fold(0.0, f64::max);
+        let middle = |time: fn(&hyperslab_run::RankMeasurement) -> f64| {
+            seconds(hyperslab_run::Spread::of(case.repetitions.iter().map(|r| r.slowest(time))).median)
+        };
+        table.row(vec![
+            case.number.to_string(),
+            case.benchmark.clone(),
+            case.stack.to_string(),
+            cache(case.cache).into(),
+            case.ranks.to_string(),
+            display_size(case.bytes),
+            shown(with_spread(&case.observed, seconds)),
+            shown(with_spread(&case.observed_rate, rate)),
+            if ok && fastest > 0.0 { bar(case.observed_rate.median / fastest) } else { String::new() },
+            shown(rate(case.raw_rate.median)),
+            shown(middle(|m| m.metadata + m.open_file)),
+            shown(middle(|m| m.flush + m.close_file)),
+            verdict(case).into(),
+        ]);
+    }
+    format!("\n{}", table.render())
+}
+
+fn verdict(case: &CaseResult) -> &'static str {
+    match (case.status, case.verified) {
+        (Status::Failed, _) => "FAILED",
+        (Status::Skipped, _) => "skipped",
+        (Status::Interrupted, _) => "stopped",
+        (Status::Planned, _) => "not run",
+        (Status::Ok, Verified::Yes) => "yes",
+        (Status::Ok, Verified::NotAsked) => "not asked",
+        (Status::Ok, Verified::Impossible) => "keeps no data",
+        (Status::Ok, Verified::No) => "NO",
+    }
+}
+
+fn cache(cache: Cache) -> &'static str {
+    match cache {
+        Cache::Warm => "warm",
+        Cache::Cold => "cold",
+    }
+}
+
+fn seconds(value: f64) -> String {
+    if value < 1e-3 {
+        format!("{:.1} us", value * 1e6)
+    } else if value < 1.0 {
+        format!("{:.1} ms", value * 1e3)
+    } else {
+        format!("{value:.3} s")
+    }
+}
+
+fn rate(bytes_per_second: f64) -> String {
+    format!("{}/s", display_size(bytes_per_second as u64))
+}
+
+/// The median, and the range when there were several repetitions.
+fn with_spread(spread: &hyperslab_run::Spread, show: fn(f64) -> String) -> String {
+    if spread.count > 1 {
+        format!("{} ({} .. {})", show(spread.median), show(spread.min), show(spread.max))
+    } else {
+        show(spread.median)
+    }
+}
+
+fn bar(part: f64) -> String {
+    let filled = ((part * BAR as f64).round() as usize).clamp(1, BAR);
+    "█".repeat(filled)
+}
+
+/// Who won, by how much, and what to keep in mind.
+pub fn words(results: &Results) -> String {
+    let mut out = String::new();
+    let mut said: Vec<(&str, &str, Cache)> = Vec::new();
+    for case in results.cases.iter().filter(|c| c.status == Status::Ok) {
+        let key = (case.benchmark.as_str(), case.workload.as_str(), case.cache);
+        if said.contains(&key) {
+            continue;
+        }
+        said.push(key);
+        let mut ranked: Vec<&CaseResult> = peers(results, case).collect();
+        ranked.sort_by(|a, b| b.observed_rate.median.total_cmp(&a.observed_rate.median));
+        let Some((best, others)) = ranked.split_first() else { continue };
+        if others.is_empty() {
+            continue;
+        }
+        let slower: Vec<String> = others
+            .iter()
+            .map(|o| format!("{} {:.2}x", o.stack, o.observed_rate.median / best.observed_rate.median))
+            .collect();
+        let _ = writeln!(
+            out,
+            "{} {}: {} was fastest at {}; against it {}.",
+            cache(case.cache),
+            case.benchmark,
+            best.stack,
+            rate(best.observed_rate.median),
+            slower.join(", ")
+        );
+    }
+    if results.cases.iter().any(|c| c.cache == Cache::Warm && c.status == Status::Ok) {
+        out.push_str("Warm figures are those of the page cache, not of the storage device.\n");
+    }
+    let repeats = results.cases.iter().map(|c| c.repetitions.len()).max().unwrap_or(0);
+    if repeats == 1 {
+        out.push_str("One run each: differences below a few ten percent mean nothing; use --repeat 5 or more.\n");
+    }
+    let mut warnings: Vec<&String> = results.cases.iter().flat_map(|c| &c.warnings).collect();
+    warnings.sort();
+    warnings.dedup();
+    for warning in warnings {
+        let _ = writeln!(out, "note: {warning}.");
+    }
+    for case in results.cases.iter().filter(|c| c.status != Status::Ok) {
+        let why = case.error.as_deref().unwrap_or("not reached");
+        let _ = writeln!(out, "case {} {}: {}", case.number, verdict(case), why);
+    }
+    out
+}

@@ -1,0 +1,67 @@
+//! `cargo xtask quickstart`: from a checkout to the first table of results.
+
+mod written;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+
+use crate::arguments::Arguments;
+use crate::setup::{self, Environment, Wish};
+use crate::shell;
+use crate::workspace::Workspace;
+
+const WORKFLOW: &str = "examples/quickstart.json";
+/// The folder that the workflow names.
+const DATA: &str = "target/quickstart/data";
+const RESULTS: &str = "target/quickstart/results";
+
+/// The command `quickstart`.
+pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
+    let arguments = Arguments::parse(words, &["--no-apt"], false)?;
+    let wish = Wish { tests: false, clients: false, apt: !arguments.has("--no-apt") };
+    let environment = setup::prepare(workspace, wish)?;
+    let program = build(workspace, &environment)?;
+    println!("\nbenchmark: one workload, three formats, two ranks, page cache warm and cold, every byte verified");
+    let mut command = Command::new(Path::new(".").join(workspace.display(&program)));
+    command.current_dir(workspace.root()).args(["bench", WORKFLOW, "--format", "posix,hdf5,zarr", "--ranks", "2"]);
+    command.args(["--warm", "--cold", "--verify", "--overwrite", "--out", RESULTS]);
+    shell::run_visibly(&mut command, "room for 1 GiB in target/quickstart, then cargo xtask quickstart once more")?;
+    say_what_next(workspace, &program);
+    Ok(())
+}
+
+/// Builds the release program, with cargo's own progress on the screen.
+fn build(workspace: &Workspace, environment: &Environment) -> Result<PathBuf> {
+    let metadata = workspace.metadata()?;
+    let target = metadata["target_directory"].as_str().context("cargo metadata names no target folder")?;
+    let program = Path::new(target).join("release/hyperslab");
+    println!("\nbuild");
+    if !program.exists() {
+        println!("  the first build compiles libhdf5 too, which takes some minutes; later ones do not");
+    }
+    let begin = Instant::now();
+    let mut command = workspace.cargo(&["build", "--release", "--package", "hyperslab"]);
+    let hint = "read the first error above; if it is about CMake or libhdf5, docs/building.md helps";
+    shell::run_visibly(environment.apply(&mut command), hint)?;
+    println!("  {} is ready after {:.1} s", workspace.display(&program), begin.elapsed().as_secs_f64());
+    Ok(program)
+}
+
+fn say_what_next(workspace: &Workspace, program: &Path) {
+    println!("\nwhat was written");
+    for written in written::find(&workspace.root().join(DATA)) {
+        println!("  {:<6} {}", written.kind.name(), workspace.display(&written.path));
+        println!("         list it with: {}", written.kind.how_to_list(&workspace.display(&written.path)));
+    }
+    println!("  results {RESULTS}/results.json: every number of the table above, and more");
+    println!("  all of it goes away with: rm -r target/quickstart");
+    let program = workspace.display(program);
+    println!("\nwhat next");
+    println!("  {program} bench --help   every option of the benchmark");
+    println!("  {program} formats        the formats and their options");
+    println!("  cargo xtask test                  check that all of it works on this machine");
+    println!("  copy {WORKFLOW} and change sizes or patterns, or take a workflow of h5bench as it is");
+}

@@ -1,0 +1,134 @@
+//! `cargo xtask setup`: finds or installs what a build and the tests need. Private things go to `target/python`;
+//! packages of the system are installed only as root, where apt is, and are announced. Quick when all is there.
+
+mod apt;
+mod build_tools;
+mod cmake;
+mod components;
+mod private_python;
+mod test_clients;
+
+use std::ffi::OsString;
+use std::fmt::Display;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::arguments::Arguments;
+use crate::workspace::Workspace;
+
+/// What the set-up is for, and what it may do.
+#[derive(Clone, Copy)]
+pub struct Wish {
+    /// Also what the tests need: rustfmt, clippy, and the clients below.
+    pub tests: bool,
+    /// With `tests`: the Python clients that check files written by Hyperslab.
+    pub clients: bool,
+    /// Install packages of the system where that is possible.
+    pub apt: bool,
+}
+
+/// What was found: variables for the programs started next, and what is missing without being vital.
+#[derive(Default)]
+pub struct Environment {
+    variables: Vec<(&'static str, OsString)>,
+    removed: Vec<&'static str>,
+    /// Optional things that are not there, each with how to get it.
+    pub missing: Vec<String>,
+}
+
+impl Environment {
+    /// Sets the variables for `command`.
+    pub fn apply<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        for name in &self.removed {
+            command.env_remove(name);
+        }
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)))
+    }
+
+    fn set(&mut self, name: &'static str, value: impl Into<OsString>) {
+        self.variables.push((name, value.into()));
+    }
+}
+
+/// The command `setup`.
+pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
+    let arguments = Arguments::parse(words, &["--tests", "--no-apt"], false)?;
+    let wish = Wish { tests: arguments.has("--tests"), clients: true, apt: !arguments.has("--no-apt") };
+    let environment = prepare(workspace, wish)?;
+    for missing in &environment.missing {
+        println!("  missing  {missing}");
+    }
+    println!("ready: cargo build, cargo test and cargo xtask find all of this by themselves");
+    Ok(())
+}
+
+/// Finds or installs everything that `wish` asks for. Optional things that cannot be had are listed in the result;
+/// anything else that is missing is an error that says how to provide it.
+pub fn prepare(workspace: &Workspace, wish: Wish) -> Result<Environment> {
+    println!("set-up");
+    let _one_at_a_time = lock(workspace)?;
+    let mut environment = Environment::default();
+    build_tools::compiler(workspace, wish)?;
+    cmake::provide(workspace, wish, &mut environment)?;
+    build_tools::make(workspace, wish, &mut environment)?;
+    if wish.tests {
+        components::provide(workspace, &mut environment);
+        if wish.clients {
+            test_clients::python(workspace, wish, &mut environment)?;
+        } else {
+            test_clients::leave_out_python(&mut environment);
+        }
+        test_clients::h5dump(workspace, wish, &mut environment);
+    } else {
+        test_clients::recall(workspace, &mut environment);
+    }
+    write_environment_file(workspace, &environment)?;
+    Ok(environment)
+}
+
+/// Whether this Rust has `cargo SUBCOMMAND`.
+pub fn has_subcommand(workspace: &Workspace, subcommand: &str) -> bool {
+    components::available(workspace, subcommand)
+}
+
+/// One line of what the set-up found or does.
+fn say(what: &str, text: impl Display) {
+    println!("  {what:<8} {text}");
+}
+
+/// Two set-ups at once would install into each other's environment; the second waits for the first.
+fn lock(workspace: &Workspace) -> Result<File> {
+    let folder = workspace.state();
+    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let path = folder.join("lock");
+    let file = File::create(&path).with_context(|| format!("cannot create {}", path.display()))?;
+    if file.try_lock().is_err() {
+        say("waiting", "for another cargo xtask that is doing its set-up");
+        file.lock().with_context(|| format!("cannot lock {}", path.display()))?;
+    }
+    Ok(file)
+}
+
+/// Makes plain cargo commands find what lies in the private environment: `.cargo/config.toml` includes this file.
+fn write_environment_file(workspace: &Workspace, environment: &Environment) -> Result<()> {
+    let private = workspace.python_environment();
+    let mut text = String::from("# Written by cargo xtask setup; included by .cargo/config.toml.\n[env]\n");
+    for (name, value) in &environment.variables {
+        // What the user's own environment says is the user's to keep.
+        if Path::new(value).starts_with(&private) || *name == "CMAKE_GENERATOR" {
+            text.push_str(&format!("{name} = {}\n", serde_json::to_string(&value.to_string_lossy())?));
+        }
+    }
+    let path = environment_file(workspace);
+    if fs::read_to_string(&path).ok().as_deref() != Some(text.as_str()) {
+        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
+}
+
+fn environment_file(workspace: &Workspace) -> PathBuf {
+    workspace.state().join("environment.toml")
+}

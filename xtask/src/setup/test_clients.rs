@@ -1,0 +1,85 @@
+//! Foreign programs that the tests hold against Hyperslab: h5py, zarr-python, h5dump.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use super::{Environment, Wish, apt, private_python::PrivatePython, say};
+use crate::shell;
+use crate::workspace::Workspace;
+
+/// Names the Python that has the clients; the tests read it.
+const VARIABLE: &str = "HYPERSLAB_PYTHON";
+const MODULES: &str = "numpy, h5py, zarr";
+
+/// A Python with numpy, h5py and zarr: the user's, if `HYPERSLAB_PYTHON` names one that has them, else the private one.
+pub fn python(workspace: &Workspace, wish: Wish, environment: &mut Environment) -> Result<()> {
+    if let Some(path) = chosen(workspace) {
+        let check = format!("import {MODULES}");
+        match shell::output(Command::new(&path).args(["-c", &check]), "install them there, or unset HYPERSLAB_PYTHON") {
+            Ok(_) => {
+                say("found", format!("Python with {MODULES} ({})", path.display()));
+                environment.set(VARIABLE, path);
+                return Ok(());
+            }
+            Err(error) => say("note", format!("{VARIABLE} is of no use, taking a private Python: {error:#}")),
+        }
+    }
+    let python = PrivatePython::open(workspace, wish).context(
+        "the tests read and write files with Python's h5py and zarr; cargo xtask test --no-python leaves that out",
+    )?;
+    python.install("test", "the tests check files with them")?;
+    say("found", format!("Python with {MODULES} ({})", workspace.display(&python.interpreter())));
+    environment.set(VARIABLE, python.interpreter());
+    Ok(())
+}
+
+/// Makes the tests believe that there is no such Python, whatever the variable says.
+pub fn leave_out_python(environment: &mut Environment) {
+    environment.removed.push(VARIABLE);
+    environment.missing.push("tests with h5py and zarr-python: --no-python".to_owned());
+}
+
+/// Keeps naming the private Python if an earlier set-up for tests made it; installs nothing.
+pub fn recall(workspace: &Workspace, environment: &mut Environment) {
+    if let Some(path) = chosen(workspace) {
+        environment.set(VARIABLE, path);
+    } else if let Some(python) = PrivatePython::existing(workspace).filter(|python| python.has("test")) {
+        environment.set(VARIABLE, python.interpreter());
+    }
+}
+
+/// The Python that the user chose. The environment file may have set the variable too; that one is ours.
+fn chosen(workspace: &Workspace) -> Option<PathBuf> {
+    let path = PathBuf::from(std::env::var_os(VARIABLE)?);
+    (!path.as_os_str().is_empty() && !path.starts_with(workspace.python_environment())).then_some(path)
+}
+
+/// h5dump, where apt can give it. Optional; a failed attempt is remembered, so that the next set-up is quick.
+pub fn h5dump(workspace: &Workspace, wish: Wish, environment: &mut Environment) {
+    if let Some(path) = shell::find_program("h5dump") {
+        return say("found", format!("h5dump ({})", path.display()));
+    }
+    let failed_before = workspace.state().join("h5dump-cannot-be-installed");
+    if wish.apt && apt::usable() && !failed_before.exists() {
+        match apt::install(workspace, &["hdf5-tools"], "h5dump checks HDF5 files in the tests") {
+            Ok(()) => return,
+            Err(error) => {
+                say("note", format!("going on without h5dump: {error:#}"));
+                remember(&failed_before);
+            }
+        }
+    }
+    environment.missing.push(format!(
+        "h5dump: {}; without root: the package hdf5 of conda-forge, on the PATH",
+        apt::by_hand(&["hdf5-tools"])
+    ));
+}
+
+fn remember(marker: &Path) {
+    if let Err(error) = fs::write(marker, "Remove this file to let cargo xtask try again.\n") {
+        say("note", format!("cannot write {}: {error}", marker.display()));
+    }
+}

@@ -1,0 +1,118 @@
+//! `cargo xtask test`: every check there is, one after the other, and a summary. A failed check does not stop the next.
+
+mod tally;
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+
+use crate::arguments::Arguments;
+use crate::setup::{self, Environment, Wish};
+use crate::shell;
+use crate::tidy;
+use crate::workspace::Workspace;
+
+use tally::Tally;
+
+/// How a step ended.
+enum Outcome {
+    Passed(String),
+    Failed(String),
+    Skipped(String),
+}
+
+struct Step {
+    name: &'static str,
+    outcome: Outcome,
+    time: Duration,
+}
+
+/// The command `test`.
+pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
+    let arguments = Arguments::parse(words, &["--fast", "--no-python", "--no-apt"], false)?;
+    let wish = Wish { tests: true, clients: !arguments.has("--no-python"), apt: !arguments.has("--no-apt") };
+    let begin = Instant::now();
+    let environment = setup::prepare(workspace, wish)?;
+    let mut steps = vec![Step { name: "set-up", outcome: Outcome::Passed(String::new()), time: begin.elapsed() }];
+    let mut tally = Tally::default();
+
+    steps.push(step("tidy", || Ok(Outcome::Passed(format!("{} warnings", tidy::check(workspace)?)))));
+    steps.push(step("format", || {
+        let words = ["fmt", "--all", "--check"];
+        cargo_check(workspace, &Environment::default(), &words, "cargo fmt --all")
+    }));
+    steps.push(step("clippy", || {
+        if arguments.has("--fast") {
+            return Ok(Outcome::Skipped("--fast".to_owned()));
+        }
+        let words = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
+        cargo_check(workspace, &environment, &words, "mend what clippy lists above")
+    }));
+    steps.push(step("tests", || {
+        Ok(match run_tests(workspace, &environment, &arguments.passed_on, &mut tally) {
+            Ok(()) => Outcome::Passed(tally.to_string()),
+            Err(error) => {
+                eprintln!("error: {error:#}");
+                Outcome::Failed(tally.to_string())
+            }
+        })
+    }));
+
+    summarise(&steps, &environment, &tally);
+    if steps.iter().any(|step| matches!(step.outcome, Outcome::Failed(_))) {
+        bail!("not all checks passed");
+    }
+    Ok(())
+}
+
+fn step(name: &'static str, work: impl FnOnce() -> Result<Outcome>) -> Step {
+    println!("\n{name}");
+    let begin = Instant::now();
+    let outcome = work().unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        Outcome::Failed("see above".to_owned())
+    });
+    Step { name, outcome, time: begin.elapsed() }
+}
+
+/// Runs `cargo WORDS`; skipped where this Rust has no such subcommand.
+fn cargo_check(workspace: &Workspace, environment: &Environment, words: &[&str], hint: &str) -> Result<Outcome> {
+    if !setup::has_subcommand(workspace, words[0]) {
+        return Ok(Outcome::Skipped(format!("this Rust has no cargo {}", words[0])));
+    }
+    shell::run_visibly(environment.apply(&mut workspace.cargo(words)), hint)?;
+    Ok(Outcome::Passed(String::new()))
+}
+
+/// Plain `cargo test`, so that doc tests and test programs without the usual harness run everywhere alike.
+fn run_tests(workspace: &Workspace, environment: &Environment, passed_on: &[String], tally: &mut Tally) -> Result<()> {
+    let mut command = workspace.cargo(&["test", "--no-fail-fast"]);
+    let chosen = |word: &String| word.starts_with("-p") || word.starts_with("--package");
+    if !passed_on.iter().take_while(|word| *word != "--").any(chosen) {
+        command.arg("--workspace");
+    }
+    command.args(passed_on);
+    let hint = "look for `failures:` above; run one alone with cargo xtask test --fast -- -p CRATE NAME";
+    shell::run_watched(environment.apply(&mut command), hint, |line| tally.see(line))
+}
+
+fn summarise(steps: &[Step], environment: &Environment, tally: &Tally) {
+    println!("\nsummary");
+    for step in steps {
+        let (result, detail) = match &step.outcome {
+            Outcome::Passed(detail) => ("passed", detail.as_str()),
+            Outcome::Failed(detail) => ("FAILED", detail.as_str()),
+            Outcome::Skipped(why) => ("skipped", why.as_str()),
+        };
+        let line = format!("  {:<8} {result:<8} {:>7.1} s  {detail}", step.name, step.time.as_secs_f64());
+        println!("{}", line.trim_end());
+    }
+    let skipped = tally.skipped();
+    if environment.missing.is_empty() && skipped.is_empty() {
+        return;
+    }
+    println!("not checked here");
+    for line in environment.missing.iter().chain(&skipped) {
+        println!("  {line}");
+    }
+}

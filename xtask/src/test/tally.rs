@@ -1,0 +1,98 @@
+//! Counts what the test programs report, line by line.
+
+use std::fmt;
+
+/// At most so many reasons are given in the summary, which is to fit on one screen.
+const GIVEN: usize = 12;
+
+/// What was seen so far.
+#[derive(Default)]
+pub struct Tally {
+    passed: usize,
+    failed: usize,
+    ignored: usize,
+    /// Why tests were skipped, how many for that reason, and the first of them.
+    reasons: Vec<(String, usize, String)>,
+}
+
+impl Tally {
+    /// Takes in one line of output.
+    pub fn see(&mut self, line: &str) {
+        if let Some(counts) = line.strip_prefix("test result: ") {
+            self.passed += count(counts, " passed");
+            self.failed += count(counts, " failed");
+            self.ignored += count(counts, " ignored");
+        } else if let Some((name, verdict)) = line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... "))
+            && verdict.starts_with("ignored")
+        {
+            let reason = verdict.trim_start_matches("ignored").trim_start_matches([',', ' ']);
+            self.skip(name.trim(), if reason.is_empty() { "no reason given" } else { reason });
+        }
+    }
+
+    fn skip(&mut self, name: &str, reason: &str) {
+        match self.reasons.iter_mut().find(|(known, ..)| known == reason) {
+            Some((_, count, _)) => *count += 1,
+            None => self.reasons.push((reason.to_owned(), 1, name.to_owned())),
+        }
+    }
+
+    /// Why tests were not run, with how many and an example; the first reasons, and how many more.
+    pub fn skipped(&self) -> Vec<String> {
+        let line = |(reason, count, name): &(String, usize, String)| match count {
+            1 => format!("{name}: {reason}"),
+            _ => format!("{name} and {} more: {reason}", count - 1),
+        };
+        let mut lines: Vec<String> = self.reasons.iter().take(GIVEN).map(line).collect();
+        if self.reasons.len() > GIVEN {
+            lines.push(format!("{} more reasons: look for `ignored` above", self.reasons.len() - GIVEN));
+        }
+        lines
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} passed, {} failed, {} ignored", self.passed, self.failed, self.ignored)
+    }
+}
+
+/// 12 of `ok. 12 passed; 0 failed; 1 ignored`.
+fn count(text: &str, label: &str) -> usize {
+    let before = text.split(label).next().filter(|before| before.len() < text.len());
+    before.and_then(|before| before.rsplit([' ', ';']).next()).and_then(|number| number.parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_of_several_programs_add_up() {
+        let mut tally = Tally::default();
+        for line in [
+            "running 3 tests",
+            "test a::b ... ok",
+            "test c ... ignored, needs h5dump",
+            "test e ... ignored, needs h5dump",
+            "test [posix] d ... ignored",
+            "test result: ok. 12 passed; 0 failed; 2 ignored; 0 measured; 0 filtered out; finished in 0.00s",
+            "test result: FAILED. 3 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s",
+            "something else: 7 passed",
+        ] {
+            tally.see(line);
+        }
+        assert_eq!(tally.to_string(), "15 passed, 1 failed, 2 ignored");
+        assert_eq!(tally.skipped(), ["c and 1 more: needs h5dump", "[posix] d: no reason given"]);
+    }
+
+    #[test]
+    fn a_long_list_is_cut() {
+        let mut tally = Tally::default();
+        for number in 0..GIVEN + 5 {
+            tally.see(&format!("test t{number} ... ignored, reason {number}"));
+        }
+        assert_eq!(tally.skipped().len(), GIVEN + 1);
+        assert!(tally.skipped()[GIVEN].starts_with("5 more"));
+    }
+}
