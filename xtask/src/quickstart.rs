@@ -29,7 +29,7 @@ pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
     command.current_dir(workspace.root()).args(["bench", WORKFLOW, "--format", "posix,hdf5,zarr", "--ranks", "2"]);
     command.args(["--warm", "--cold", "--verify", "--overwrite", "--out", RESULTS]);
     shell::run_visibly(&mut command, "room for 1 GiB in target/quickstart, then cargo xtask quickstart once more")?;
-    say_what_next(workspace, &program);
+    say_what_next(workspace, &environment, &program);
     Ok(())
 }
 
@@ -50,18 +50,29 @@ fn build(workspace: &Workspace, environment: &Environment) -> Result<PathBuf> {
     Ok(program)
 }
 
-fn say_what_next(workspace: &Workspace, program: &Path) {
-    println!("\nwhat was written");
+fn say_what_next(workspace: &Workspace, environment: &Environment, program: &Path) {
+    let python = environment.python().map(|path| workspace.display(path));
+    println!("\nwhat was written, and what lists it");
     for written in written::find(&workspace.root().join(DATA)) {
-        println!("  {:<6} {}", written.kind.name(), workspace.display(&written.path));
-        println!("         list it with: {}", written.kind.how_to_list(&workspace.display(&written.path)));
+        let path = workspace.display(&written.path);
+        println!("  {:<6} {path}", written.kind.name());
+        for command in written.kind.how_to_list(&path, python.as_deref()) {
+            println!("         $ {command}");
+        }
     }
-    println!("  results {RESULTS}/results.json: every number of the table above, and more");
-    println!("  all of it goes away with: rm -r target/quickstart");
+    if python.is_none() {
+        println!("  cargo xtask setup --tests gives h5dump (as root) and a Python with h5py and zarr to look inside");
+    }
+    println!("  every number of the table, and more: {RESULTS}/results.json");
+    println!("  to remove all of it: rm -r target/quickstart");
     let program = workspace.display(program);
     println!("\nwhat next");
-    println!("  {program} bench --help   every option of the benchmark");
-    println!("  {program} formats        the formats and their options");
-    println!("  cargo xtask test                  check that all of it works on this machine");
+    for (command, purpose) in [
+        (format!("{program} bench --help"), "every option of the benchmark"),
+        (format!("{program} formats"), "the formats and their options"),
+        ("cargo xtask test".to_owned(), "check that all of it works on this machine"),
+    ] {
+        println!("  {command:<39} {purpose}");
+    }
     println!("  copy {WORKFLOW} and change sizes or patterns, or take a workflow of h5bench as it is");
 }

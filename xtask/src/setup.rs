@@ -48,6 +48,11 @@ impl Environment {
         command.envs(self.variables.iter().map(|(name, value)| (name, value)))
     }
 
+    /// A Python with h5py and zarr, if an earlier or this set-up found one.
+    pub fn python(&self) -> Option<&Path> {
+        self.variables.iter().find(|(name, _)| *name == test_clients::VARIABLE).map(|(_, path)| Path::new(path))
+    }
+
     fn set(&mut self, name: &'static str, value: impl Into<OsString>) {
         self.variables.push((name, value.into()));
     }

@@ -7,7 +7,7 @@
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
 
-use hyperslab_core::{Datatype, Gather, MemoryLayout, MemoryView, MemoryViewMut, Scatter, Selection};
+use hyperslab_core::{ChunkGrid, Datatype, Gather, MemoryLayout, MemoryView, MemoryViewMut, Scatter, Selection, Slab};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -85,6 +85,8 @@ fn main() {
             );
         }
     }
+    chunks(&mut buffers, bytes as u64, rounds);
+    union_of_many();
     if missed && arguments.iter().any(|a| a == "--check") {
         std::process::exit(1);
     }
@@ -164,4 +166,64 @@ fn run(buffers: &mut Buffers<'_>, case: &Case, scatter: bool) -> f64 {
         black_box(&mut buffers.packed);
     }
     begin.elapsed().as_secs_f64()
+}
+
+/// A whole matrix into chunks, one chunk buffer used again and again.
+fn chunks(buffers: &mut Buffers<'_>, bytes: u64, rounds: usize) {
+    let (columns, element) = (8192, 4);
+    let shape = [bytes / element / columns, columns];
+    let selection = Selection::all(&shape).unwrap();
+    for extent in [64, 512] {
+        let grid = ChunkGrid::new(&shape, &[extent, extent]).unwrap();
+        let mut buffer = vec![1u8; (extent * extent * element) as usize];
+        let mut ratios: Vec<f64> = (0..rounds)
+            .map(|_| {
+                let base = copy(buffers, bytes as usize, false);
+                let begin = Instant::now();
+                for part in selection.split_by_chunk(&grid).unwrap() {
+                    let packed = &buffers.memory[..bytes as usize];
+                    part.unwrap().copy_to_chunk(packed, &mut buffer, element).unwrap();
+                    black_box(&mut buffer);
+                }
+                begin.elapsed().as_secs_f64() / base
+            })
+            .collect();
+        ratios.sort_by(f64::total_cmp);
+        println!("{:<52} {:>17.2}", format!("matrix to chunks of {extent}x{extent}"), ratios[rounds / 2]);
+    }
+}
+
+/// What one rank of a climate model owns: 175,000 single elements scattered over levels and columns.
+fn union_of_many() {
+    let shape = [72, 866_400];
+    let mut state = 1u64;
+    let pieces: Vec<Slab> = (0..175_000)
+        .map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            Slab::dense(&[(state >> 33) % shape[0], (state >> 40) % shape[1]], &[1, 1]).unwrap().unwrap()
+        })
+        .collect();
+    let timed = |name: &str, work: &mut dyn FnMut() -> usize| {
+        let begin = Instant::now();
+        let n = work();
+        println!("{name:<52} {:>8.1} ms  {n}", begin.elapsed().as_secs_f64() * 1e3);
+    };
+    let mut selection = Selection::empty(2);
+    timed("union of 175,000 elements: slabs", &mut || {
+        selection = Selection::union(2, pieces.iter().cloned()).unwrap();
+        selection.slabs().len()
+    });
+    timed("  its runs", &mut || selection.runs(&shape, 8).unwrap().count());
+    let whole = Selection::all(&shape).unwrap();
+    timed("  elements in a box", &mut || selection.intersect(&whole).unwrap().len() as usize);
+    timed("  intersected with itself", &mut || selection.intersect(&selection).unwrap().len() as usize);
+    let grid = ChunkGrid::new(&shape, &[8, 16384]).unwrap();
+    timed("  its chunks of 8x16384", &mut || selection.split_by_chunk(&grid).unwrap().count());
+    let columns: Vec<Slab> =
+        pieces.iter().map(|p| Slab::dense(&[0, p.start()[1]], &[72, 1]).unwrap().unwrap()).collect();
+    timed("union of 175,000 columns: slabs", &mut || {
+        selection = Selection::union(2, columns.iter().cloned()).unwrap();
+        selection.slabs().len()
+    });
+    timed("  its runs", &mut || selection.runs(&shape, 8).unwrap().count());
 }

@@ -59,6 +59,7 @@ pub fn display(dims: &[u64]) -> String {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -6,6 +6,7 @@ pub mod nearest;
 pub mod units;
 pub mod workload;
 
+mod chunks;
 mod communicator;
 mod copy;
 mod dtype;
@@ -19,6 +20,7 @@ mod slab;
 mod span;
 mod stack;
 
+pub use chunks::{ChunkGrid, ChunkPart, ChunkParts};
 pub use communicator::{Communicator, Reduce, agree};
 pub use copy::{Gather, Scatter};
 pub use dims::{Dims, MAX_RANK};

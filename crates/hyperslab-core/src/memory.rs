@@ -125,6 +125,9 @@ pub struct ElementPiece {
 impl ElementPlan {
     fn new(structure: Option<&Structure>, dtype: &Datatype) -> Result<Self> {
         let element = dtype.size();
+        if element == 0 {
+            return Err(Error::invalid("check memory", format!("an element of {dtype} has 0 bytes")));
+        }
         let Some(structure) = structure else {
             let pieces = smallvec::smallvec![ElementPiece { memory: 0, element: 0, len: element }];
             return Ok(Self { stride: element, element, pieces });

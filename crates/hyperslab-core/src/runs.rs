@@ -22,6 +22,7 @@ impl Run {
 }
 
 /// Runs of one slab. The innermost level is a regular row of runs, handed out whole by [`SlabRuns::next_row`].
+/// The last run of a row may touch the first of the next; [`Runs`] joins those.
 #[derive(Debug, Clone)]
 pub struct SlabRuns {
     /// Levels outside the row, slowest first: where each stands.
@@ -31,6 +32,8 @@ pub struct SlabRuns {
     next: Option<u64>,
     /// Runs of the current row already handed out by `next`.
     taken: u64,
+    /// Whether somewhere one row ends where the next begins.
+    touching: bool,
 }
 
 /// `count` runs of `len` bytes, `stride` bytes apart.
@@ -76,14 +79,21 @@ impl SlabRuns {
             pitch *= extent;
         }
         let row = if levels.is_empty() { Level { count: 1, step: len, at: 0 } } else { levels.remove(0) };
+        let mut extent = (row.count - 1) * row.step + len;
+        let mut touching = false;
+        for level in &levels {
+            touching |= level.step == extent;
+            extent += (level.count - 1) * level.step;
+        }
         levels.reverse();
-        Self { levels, row: Row { offset, len, count: row.count, stride: row.step }, next: Some(offset), taken: 0 }
+        let row = Row { offset, len, count: row.count, stride: row.step };
+        Self { levels, row, next: Some(offset), taken: 0, touching }
     }
 
     /// One run; nothing when its length is 0.
     pub(crate) fn once(run: Run) -> Self {
         let row = Row { offset: run.offset, len: run.len, count: 1, stride: run.len };
-        Self { levels: SmallVec::new(), row, next: (run.len > 0).then_some(run.offset), taken: 0 }
+        Self { levels: SmallVec::new(), row, next: (run.len > 0).then_some(run.offset), taken: 0, touching: false }
     }
 
     /// The next regular row of runs. Not to be mixed with `next`.
@@ -239,7 +249,9 @@ impl Iterator for Runs<'_> {
     type Item = Run;
 
     fn next(&mut self) -> Option<Run> {
-        if let Source::One(runs) = &mut self.source {
+        if let Source::One(runs) = &mut self.source
+            && !runs.touching
+        {
             return runs.next();
         }
         let mut run = self.pending.take().or_else(|| self.source.next())?;

@@ -1,17 +1,24 @@
 //! Which elements of an array: a union of disjoint regular hyperslabs.
 
+mod near;
+mod normal;
+mod written;
+
 use crate::slab::{Slab, same_rank};
-use crate::span::check_pieces;
 use crate::{Dims, Error, Result, Runs};
+use near::visit_near;
+use normal::PieceLimit;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
+use written::Written;
 
 /// A set of elements of an array of some rank.
 ///
 /// Elements are ordered row-major by their coordinates, however the set was built; that order is the order of the
 /// elements in packed memory. The normal form is a list of disjoint non-empty slabs sorted by first element, neighbours
-/// joined where one slab says the same. A set that is one regular hyperslab has exactly one form; other unions may have
-/// several, so compare those with [`Selection::same_elements`].
+/// joined where one slab says the same. A set that is one regular hyperslab has one form, unless its first block was
+/// given in thousands of interleaved pieces; other unions may have several forms, so compare those with
+/// [`Selection::same_elements`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
 pub struct Selection {
@@ -44,33 +51,14 @@ impl Selection {
         Self { rank, slabs: slab.into_iter().collect() }
     }
 
-    /// The union of any slabs of `rank` dimensions; they may overlap.
+    /// The union of any slabs of `rank` dimensions; they may overlap. Refuses unions of more than 2^64 elements, and
+    /// those that fall into far more pieces than were given.
     pub fn union(rank: usize, slabs: impl IntoIterator<Item = Slab>) -> Result<Self> {
-        let mut incoming: Vec<Slab> = slabs.into_iter().collect();
+        let incoming: Vec<Slab> = slabs.into_iter().collect();
         if let Some(odd) = incoming.iter().find(|s| s.spans.len() != rank) {
             return same_rank(&[rank, odd.spans.len()]).map(|()| Self::empty(rank));
         }
-        if incoming.len() < 2 {
-            return Ok(Self { rank, slabs: incoming.into() });
-        }
-        incoming.sort_by(Slab::cmp_start);
-        let mut disjoint: Vec<Slab> = Vec::with_capacity(incoming.len());
-        let mut active: Vec<usize> = Vec::new(); // those that may still overlap what comes
-        for slab in incoming {
-            active.retain(|&i| !disjoint[i].is_before(&slab));
-            let mut pieces = vec![slab];
-            for &i in &active {
-                if pieces.iter().any(|p| p.overlaps(&disjoint[i])) {
-                    pieces = pieces.iter().map(|p| p.subtract(&disjoint[i])).collect::<Result<Vec<_>>>()?.concat();
-                }
-            }
-            for piece in pieces {
-                active.push(disjoint.len());
-                disjoint.push(piece);
-                check_pieces(disjoint.len())?;
-            }
-        }
-        Ok(Self { rank, slabs: join_neighbours(rank, disjoint).into() })
+        Ok(Self { rank, slabs: normal::normalise(rank, incoming)?.into() })
     }
 
     /// Number of dimensions of the array.
@@ -138,25 +126,30 @@ impl Selection {
     pub fn intersect(&self, other: &Self) -> Result<Self> {
         same_rank(&[self.rank, other.rank])?;
         let mut pieces = Vec::new();
-        for a in &self.slabs {
-            for b in &other.slabs {
-                if a.overlaps(b) {
-                    pieces.extend(a.intersect(b)?);
-                    check_pieces(pieces.len())?;
-                }
+        let limit = PieceLimit::new(self.slabs.len() + other.slabs.len());
+        visit_near(&self.slabs, &other.slabs, |slab, near| {
+            for b in near.iter().filter(|b| slab.overlaps(b)) {
+                pieces.extend(slab.intersect(b)?);
+                limit.check(pieces.len())?;
             }
-        }
+            Ok(true)
+        })?;
         Self::union(self.rank, pieces)
     }
 
     /// The elements of `self` that are not in `other`.
     pub fn subtract(&self, other: &Self) -> Result<Self> {
         same_rank(&[self.rank, other.rank])?;
-        let mut pieces: Vec<Slab> = self.slabs.to_vec();
-        for b in &other.slabs {
-            pieces = pieces.iter().map(|p| p.subtract(b)).collect::<Result<Vec<_>>>()?.concat();
-            check_pieces(pieces.len())?;
-        }
+        let mut pieces = Vec::new();
+        let limit = PieceLimit::new(self.slabs.len() + other.slabs.len());
+        visit_near(&self.slabs, &other.slabs, |slab, near| {
+            let first = pieces.len();
+            pieces.push(slab.clone());
+            for b in near {
+                normal::subtract_from(&mut pieces, first, b, &limit)?;
+            }
+            Ok(true)
+        })?;
         Self::union(self.rank, pieces)
     }
 
@@ -168,7 +161,16 @@ impl Selection {
 
     /// Whether the two share an element. Selections of different ranks share none.
     pub fn overlaps(&self, other: &Self) -> bool {
-        self.rank == other.rank && self.slabs.iter().any(|a| other.slabs.iter().any(|b| a.overlaps(b)))
+        let mut found = false;
+        let visited = self.rank == other.rank
+            && visit_near(&self.slabs, &other.slabs, |slab, near| {
+                found = near.iter().any(|b| slab.overlaps(b));
+                Ok(!found)
+            })
+            .is_ok();
+        // Too much to compare in parts: compare all with all, which needs no memory.
+        let exhaustive = || self.slabs.iter().any(|a| other.slabs.iter().any(|b| a.overlaps(b)));
+        found || (self.rank == other.rank && !visited && exhaustive())
     }
 
     /// Whether both select the same elements, whatever their form.
@@ -188,114 +190,29 @@ impl Selection {
     pub fn runs(&self, shape: &[u64], element: u64) -> Result<Runs<'_>> {
         self.check_inside(shape)?;
         crate::dims::byte_count(shape, element)?;
+        if element == 0 {
+            return Err(Error::invalid("list runs", "an element has 0 bytes"));
+        }
         Ok(Runs::new(&self.slabs, shape, element))
     }
 
     /// Offset of the first byte touched in a row-major array of `shape`; `None` when empty.
+    /// The selection must lie inside the shape; where it does not, the offset means nothing.
     pub fn first_byte(&self, shape: &[u64], element: u64) -> Option<u64> {
-        let pitches = crate::dims::pitches(shape);
-        let linear = |s: &Slab| s.spans.iter().zip(&pitches).map(|(span, p)| span.start * p).sum::<u64>();
-        self.slabs.iter().map(linear).min().map(|n| n * element)
+        // Slabs are sorted by first element.
+        let first = self.slabs.first()?;
+        Some(linear(shape, first.spans.iter().map(|span| span.start)).saturating_mul(element))
     }
 
     /// Offset of the last byte touched in a row-major array of `shape`; `None` when empty.
+    /// The selection must lie inside the shape; where it does not, the offset means nothing.
     pub fn last_byte(&self, shape: &[u64], element: u64) -> Option<u64> {
-        let pitches = crate::dims::pitches(shape);
-        let linear = |s: &Slab| s.spans.iter().zip(&pitches).map(|(span, p)| (span.end() - 1) * p).sum::<u64>();
-        self.slabs.iter().map(linear).max().map(|n| (n + 1) * element - 1)
+        let last = self.slabs.iter().map(|s| linear(shape, s.spans.iter().map(|span| span.end() - 1))).max()?;
+        Some(last.saturating_add(1).saturating_mul(element).saturating_sub(1))
     }
 }
 
-/// Joins slabs that differ in one dimension and continue each other there, last dimension first.
-fn join_neighbours(rank: usize, mut slabs: Vec<Slab>) -> Vec<Slab> {
-    for dim in (0..rank).rev() {
-        slabs.sort_by(|a, b| {
-            let others =
-                |s: &Slab| (0..rank).filter(move |&d| d != dim).map(|d| s.spans[d]).collect::<SmallVec<[_; 4]>>();
-            others(a).cmp(&others(b)).then(a.spans[dim].start.cmp(&b.spans[dim].start))
-        });
-        let mut joined: Vec<Slab> = Vec::with_capacity(slabs.len());
-        for slab in slabs {
-            match joined.last_mut().and_then(|last| last.join(&slab, dim).map(|j| (last, j))) {
-                Some((last, j)) => *last = j,
-                None => joined.push(slab),
-            }
-        }
-        slabs = joined;
-    }
-    slabs.sort_by(Slab::cmp_start);
-    slabs
-}
-
-/// How a selection is written in JSON: a slab, or a list of slabs.
-#[derive(Serialize, Deserialize)]
-#[serde(untagged)]
-enum Written {
-    Slab(WrittenSlab),
-    Union { rank: usize, union: Vec<WrittenSlab> },
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenSlab {
-    start: Dims,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    stride: Option<Dims>,
-    count: Dims,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    block: Option<Dims>,
-}
-
-impl From<&Slab> for WrittenSlab {
-    fn from(slab: &Slab) -> Self {
-        if slab.is_dense() {
-            return Self { start: slab.start(), stride: None, count: slab.counts(), block: None };
-        }
-        let each = |f: fn(&crate::Span) -> u64| slab.spans.iter().map(f).collect::<Dims>();
-        Self {
-            start: slab.start(),
-            stride: Some(each(|s| s.stride)),
-            count: each(|s| s.count),
-            block: Some(each(|s| s.block)),
-        }
-    }
-}
-
-impl WrittenSlab {
-    fn parse(self) -> Result<Option<Slab>> {
-        let ones = || Dims::from_elem(1, self.start.len());
-        if self.stride.is_none() && self.block.is_none() {
-            return Slab::dense(&self.start, &self.count);
-        }
-        let block = self.block.clone().unwrap_or_else(ones);
-        let stride = self.stride.clone().unwrap_or_else(|| block.clone());
-        Slab::strided(&self.start, &stride, &self.count, &block)
-    }
-}
-
-impl From<Selection> for Written {
-    fn from(selection: Selection) -> Self {
-        match selection.as_slab() {
-            Some(slab) => Self::Slab(slab.into()),
-            None => Self::Union { rank: selection.rank, union: selection.slabs.iter().map(Into::into).collect() },
-        }
-    }
-}
-
-impl TryFrom<Written> for Selection {
-    type Error = Error;
-
-    fn try_from(written: Written) -> Result<Self> {
-        match written {
-            Written::Slab(slab) => {
-                let rank = slab.start.len();
-                Ok(Self::from_slab(rank, slab.parse()?))
-            }
-            Written::Union { rank, union } => {
-                same_rank(&[rank])?;
-                let slabs = union.into_iter().map(WrittenSlab::parse).collect::<Result<Vec<_>>>()?;
-                Self::union(rank, slabs.into_iter().flatten())
-            }
-        }
-    }
+/// The row-major number of the element at `index`; no overflow whatever the shape.
+fn linear(shape: &[u64], index: impl Iterator<Item = u64>) -> u64 {
+    shape.iter().zip(index).fold(0, |at: u64, (&extent, i)| at.saturating_mul(extent).saturating_add(i))
 }

@@ -138,11 +138,6 @@ impl Slab {
     pub(crate) fn cmp_start(&self, other: &Slab) -> Ordering {
         self.spans.iter().map(|s| s.start).cmp(other.spans.iter().map(|s| s.start))
     }
-
-    /// Whether every element of `self` lies before every element of `other`, row-major.
-    pub(crate) fn is_before(&self, other: &Slab) -> bool {
-        self.spans.iter().map(|s| s.end() - 1).lt(other.spans.iter().map(|s| s.start))
-    }
 }
 
 pub(crate) fn same_rank(ranks: &[usize]) -> Result<()> {
@@ -155,7 +150,7 @@ pub(crate) fn same_rank(ranks: &[usize]) -> Result<()> {
     Ok(())
 }
 
-fn product(per_dim: &[Vec<Span>]) -> Result<Vec<Slab>> {
+pub(crate) fn product(per_dim: &[Vec<Span>]) -> Result<Vec<Slab>> {
     let total = per_dim.iter().try_fold(1usize, |n, spans| n.checked_mul(spans.len()));
     check_pieces(total.unwrap_or(usize::MAX))?;
     let mut out = vec![Slab { spans: SmallVec::new() }];

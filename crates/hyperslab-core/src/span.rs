@@ -1,14 +1,13 @@
 //! One dimension of a hyperslab: `count` blocks of `block` elements, `stride` apart.
 
 use crate::{Error, Result};
-use serde::{Deserialize, Serialize};
 
-/// How many pieces one set operation may produce before it is refused.
-const MAX_PIECES: usize = 1 << 22;
+/// How many pieces one operation on two regular sets may produce before it is refused.
+pub(crate) const MAX_PIECES: usize = 1 << 18;
 
 /// A non-empty regular set of indices along one dimension, in normal form: one block has `stride == block`,
 /// and blocks that touch are one block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Span {
     pub(crate) start: u64,
     pub(crate) stride: u64,
@@ -130,14 +129,16 @@ impl Span {
             self.clip(other.start, other.end(), &mut out);
         } else if self.is_dense() {
             other.clip(self.start, self.end(), &mut out);
-        } else if self.stride == other.stride {
-            self.intersect_same_stride(other, &mut out);
+        } else if distances(self, other) <= self.count.min(other.count).clamp(2, MAX_PIECES as u64) {
+            self.intersect_by_distance(other, &mut out)?;
         } else {
             let (few, many) = if self.count <= other.count { (self, other) } else { (other, self) };
-            for k in few.blocks_touching(many.start, many.end()) {
+            let mut next = few.first_block_touching(many, 0);
+            while let Some(k) = next {
                 let begin = few.start + k * few.stride;
                 many.clip(begin, begin + few.block, &mut out);
                 check_pieces(out.len())?;
+                next = few.first_block_touching(many, k + 1);
             }
             out = join_regular(out);
         }
@@ -151,34 +152,88 @@ impl Span {
         first..end
     }
 
-    fn intersect_same_stride(&self, other: &Span, out: &mut Vec<Span>) {
-        let stride = self.stride as i128;
-        let apart = other.start as i128 - self.start as i128;
-        let phase = apart.rem_euclid(stride);
-        for shift in [phase - stride, phase] {
-            // A block of `other` begins `shift` after block k of `self`; it is block k - lag of `other`.
-            let from = shift.max(0);
-            let to = (self.block as i128).min(shift + other.block as i128);
-            if from >= to {
-                continue;
-            }
-            let lag = (apart - shift) / stride;
-            let first = lag.max(0);
-            let end = (self.count as i128).min(other.count as i128 + lag);
-            if first < end {
-                let begin = self.start as i128 + first * stride + from;
-                out.push(Self::normal(begin as u64, self.stride, (end - first) as u64, (to - from) as u64));
+    /// The first block of `self`, from number `from` on, that shares an index with `other`.
+    fn first_block_touching(&self, other: &Span, from: u64) -> Option<u64> {
+        let range = self.blocks_touching(other.start, other.end());
+        let touches = |k: u64| {
+            let begin = self.start + k * self.stride;
+            other.touches_range(begin, begin + self.block)
+        };
+        // Only the blocks at the ends of the range may reach beyond `other`, where its pattern no longer holds.
+        let first = range.start.max(from);
+        let inner_end = range.end.saturating_sub(1);
+        if first >= range.end {
+            return None;
+        }
+        if touches(first) {
+            return Some(first);
+        }
+        if first + 1 < inner_end {
+            // Block k overlaps if (begin + block - 1 - other.start) mod stride <= block + other.block - 2.
+            let modulus = u128::from(other.stride);
+            let begin = self.start + (first + 1) * self.stride; // beyond other.start, since the block before it is not
+            let phase = u128::from(begin - other.start + self.block - 1) % modulus;
+            let reach = u128::from(self.block) + u128::from(other.block) - 2;
+            let steps = if phase <= reach {
+                Some(0)
+            } else {
+                let low = modulus - phase;
+                first_multiple_in(u128::from(self.stride), modulus, low, low + reach)
+            };
+            if let Some(steps) = steps
+                && steps < u128::from(inner_end - first - 1)
+            {
+                return Some(first + 1 + steps as u64);
             }
         }
+        (inner_end > first && touches(inner_end)).then_some(inner_end)
+    }
+
+    /// Whether an index in `lo..hi` is in the set.
+    fn touches_range(&self, lo: u64, hi: u64) -> bool {
+        let (lo, hi) = (lo.max(self.start), hi.min(self.end()));
+        if lo >= hi {
+            return false;
+        }
+        let inside = (lo - self.start) % self.stride;
+        inside < self.block || inside + (hi - lo) > self.stride
+    }
+
+    /// Pairs of blocks at the same distance overlap in the same way and recur regularly: one span per distance.
+    fn intersect_by_distance(&self, other: &Span, out: &mut Vec<Span>) -> Result<()> {
+        let (stride, other_stride) = (i128::from(self.stride), i128::from(other.stride));
+        let divisor = i128::from(gcd(self.stride, other.stride));
+        let apart = i128::from(other.start) - i128::from(self.start);
+        // Blocks k of `self` and j of `other` are `distance` apart: k * stride + distance = j * other_stride + apart.
+        let (k_period, j_period) = (other_stride / divisor, stride / divisor);
+        let inverse = inverse(j_period, k_period);
+        let lowest = 1 - i128::from(other.block);
+        let mut distance = lowest + (apart - lowest).rem_euclid(divisor);
+        while distance < i128::from(self.block) {
+            let k = (((apart - distance) / divisor).rem_euclid(k_period) * inverse).rem_euclid(k_period);
+            let j = (k * stride + distance - apart) / other_stride;
+            // All solutions are (k + t * k_period, j + t * j_period).
+            let first = ceiling(-k, k_period).max(ceiling(-j, j_period));
+            let end = ceiling(i128::from(self.count) - k, k_period).min(ceiling(i128::from(other.count) - j, j_period));
+            if first < end {
+                let from = distance.max(0);
+                let to = i128::from(self.block).min(distance + i128::from(other.block));
+                let begin = i128::from(self.start) + (k + first * k_period) * stride + from;
+                // With several blocks the period is shorter than either span, else it does not matter.
+                let period = u64::try_from(k_period * stride).unwrap_or(u64::MAX);
+                out.push(Self::normal(begin as u64, period, (end - first) as u64, (to - from) as u64));
+                check_pieces(out.len())?;
+            }
+            distance += divisor;
+        }
+        Ok(())
     }
 
     /// The indices of `self` that are not in `other`, as disjoint spans.
     pub(crate) fn subtract(&self, other: &Span) -> Result<Vec<Span>> {
         let mut out = Vec::new();
         self.clip(0, other.start, &mut out);
-        if !other.is_dense() {
-            let gaps =
-                Self::normal(other.start + other.block, other.stride, other.count - 1, other.stride - other.block);
+        if let Some(gaps) = other.gaps() {
             out.extend(self.intersect(&gaps)?);
         }
         self.clip(other.end(), u64::MAX, &mut out);
@@ -190,32 +245,61 @@ impl Span {
         if self.start >= other.end() || other.start >= self.end() {
             return false;
         }
-        if self.is_dense() || other.is_dense() || self.stride == other.stride {
-            return self.intersect(other).is_ok_and(|common| !common.is_empty());
+        if self.is_dense() {
+            return other.touches_range(self.start, self.end());
         }
-        // Distances between block starts are all equal to `apart` modulo the common divisor of the strides.
-        let divisor = gcd(self.stride, other.stride) as i128;
-        let apart = (other.start as i128 - self.start as i128).rem_euclid(divisor);
-        if apart >= self.block as i128 && apart - divisor <= -(other.block as i128) {
-            return false;
+        if other.is_dense() {
+            return self.touches_range(other.start, other.end());
         }
-        let (few, many) = if self.count <= other.count { (self, other) } else { (other, self) };
-        few.blocks_touching(many.start, many.end()).any(|k| {
-            let begin = few.start + k * few.stride;
-            let end = (begin + few.block).min(many.end());
-            let begin = begin.max(many.start);
-            if begin >= end {
-                return false;
-            }
-            let inside = (begin - many.start) % many.stride;
-            inside < many.block || inside + (end - begin) > many.stride
-        })
+        self.first_block_touching(other, 0).is_some()
+    }
+
+    /// The indices between the blocks; `None` where there is one block only.
+    fn gaps(&self) -> Option<Span> {
+        (!self.is_dense())
+            .then(|| Self::normal(self.start + self.block, self.stride, self.count - 1, self.stride - self.block))
+    }
+
+    /// Whether every index of `self` is in `other`.
+    pub(crate) fn is_inside(&self, other: &Span) -> bool {
+        self.start >= other.start && self.end() <= other.end() && other.gaps().is_none_or(|gaps| !self.overlaps(&gaps))
+    }
+
+    /// How many indices of the set are smaller than `index`.
+    pub(crate) fn count_below(&self, index: u64) -> u64 {
+        if index <= self.start {
+            return 0;
+        }
+        if index >= self.end() {
+            return self.len();
+        }
+        let from_start = index - self.start;
+        from_start / self.stride * self.block + (from_start % self.stride).min(self.block)
+    }
+
+    /// The smallest index of the set that is not smaller than `index`.
+    pub(crate) fn first_from(&self, index: u64) -> Option<u64> {
+        if index <= self.start {
+            return Some(self.start);
+        }
+        if index >= self.end() {
+            return None;
+        }
+        let inside = (index - self.start) % self.stride;
+        Some(if inside < self.block { index } else { index + (self.stride - inside) })
     }
 
     /// Joins `self` and a later `next` into one span when that is exact.
     pub(crate) fn join(&self, next: &Span) -> Option<Span> {
         if self.is_dense() && next.is_dense() && self.end() == next.start {
             return Some(Self::dense(self.start, self.block + next.block));
+        }
+        if !self.is_dense()
+            && (self.stride, self.count) == (next.stride, next.count)
+            && self.start + self.block == next.start
+            && self.block + next.block <= self.stride
+        {
+            return Some(Self::normal(self.start, self.stride, self.count, self.block + next.block));
         }
         if self.block != next.block {
             return None;
@@ -239,6 +323,48 @@ fn gcd(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
+/// How many distances between block starts make blocks of the two overlap.
+fn distances(a: &Span, b: &Span) -> u64 {
+    (a.block + b.block - 1) / gcd(a.stride, b.stride) + 1
+}
+
+/// `value / by`, rounded up; `by` is positive.
+fn ceiling(value: i128, by: i128) -> i128 {
+    value.div_euclid(by) + i128::from(value.rem_euclid(by) != 0)
+}
+
+/// The inverse of `value` modulo `modulus`, which share no divisor.
+fn inverse(value: i128, modulus: i128) -> i128 {
+    let (mut r, mut next_r) = (modulus, value.rem_euclid(modulus));
+    let (mut t, mut next_t) = (0, 1);
+    while next_r != 0 {
+        let quotient = r / next_r;
+        (r, next_r) = (next_r, r - quotient * next_r);
+        (t, next_t) = (next_t, t - quotient * next_t);
+    }
+    t.rem_euclid(modulus)
+}
+
+/// The smallest `n` with `low <= n * step mod modulus <= high`, where `0 < low <= high < modulus`.
+fn first_multiple_in(step: u128, modulus: u128, low: u128, high: u128) -> Option<u128> {
+    if low == 0 {
+        return Some(0);
+    }
+    let step = step % modulus;
+    if step == 0 {
+        return None;
+    }
+    let n = low.div_ceil(step);
+    if n * step <= high {
+        return Some(n);
+    }
+    // No multiple of `step` is in the range itself, so how often the modulus is passed decides: the same question
+    // modulo `step`, as in Euclid's algorithm.
+    let negated = |value: u128| (step - value % step) % step;
+    let passes = first_multiple_in(modulus, step, negated(high), negated(low))?;
+    Some((low + modulus * passes).div_ceil(step))
+}
+
 pub(crate) fn check_pieces(n: usize) -> Result<()> {
     if n > MAX_PIECES {
         return Err(Error::unsupported("combine selections", format!("the result has more than {MAX_PIECES} pieces"))
@@ -260,6 +386,7 @@ fn join_regular(spans: Vec<Span>) -> Vec<Span> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
@@ -282,7 +409,29 @@ mod tests {
             .prop_map(|(start, block, count, gap)| Span::new(start, block + gap, count, block).unwrap().unwrap())
     }
 
+    /// Long spans with many blocks, which no set of indices can hold.
+    fn huge() -> impl Strategy<Value = Span> {
+        (0u64..1 << 40, 1u64..1 << 20, 1u64..1 << 40, 0u64..1 << 20)
+            .prop_map(|(start, block, count, gap)| Span::new(start, block + gap, count, block).unwrap().unwrap())
+    }
+
     proptest! {
+        #[test]
+        fn huge_spans_are_handled_quickly(a in huge(), b in huge()) {
+            let overlap = a.overlaps(&b);
+            prop_assert_eq!(overlap, b.overlaps(&a));
+            if let Ok(common) = a.intersect(&b) {
+                prop_assert_eq!(overlap, !common.is_empty());
+                for piece in &common {
+                    prop_assert!(piece.is_inside(&a) && piece.is_inside(&b));
+                }
+                if let Ok(rest) = a.subtract(&b) {
+                    let len = |spans: &[Span]| spans.iter().map(Span::len).sum::<u64>();
+                    prop_assert_eq!(len(&common) + len(&rest), a.len());
+                }
+            }
+        }
+
         #[test]
         fn set_operations_match_sets(a in span(), b in span(), lo in 0u64..40, len in 0u64..40) {
             let (x, y) = (indices(&[a]), indices(&[b]));
@@ -293,7 +442,12 @@ mod tests {
             a.clip(lo, lo + len, &mut cut);
             prop_assert!(cut.len() <= 3);
             prop_assert_eq!(indices(&cut), x.iter().copied().filter(|i| (lo..lo + len).contains(i)).collect());
-            for i in 0..80 { prop_assert_eq!(a.contains(i), x.contains(&i)); }
+            for i in 0..80 {
+                prop_assert_eq!(a.contains(i), x.contains(&i));
+                prop_assert_eq!(a.count_below(i), x.range(..i).count() as u64);
+                prop_assert_eq!(a.first_from(i), x.range(i..).next().copied());
+            }
+            prop_assert_eq!(a.is_inside(&b), x.is_subset(&y));
             if let Some(joined) = a.join(&b) { prop_assert_eq!(indices(&[joined]), &x | &y); }
         }
     }

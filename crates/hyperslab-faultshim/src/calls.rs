@@ -61,7 +61,7 @@ macro_rules! vectored {
         /// As the C library's.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(file: c_int, parts: *const iovec, count: c_int $(, $more: $type)*) -> ssize_t {
-            let mut half = iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
+            let mut half;
             let (parts, count) = match on_descriptor($family, $text, file) {
                 Fate::Fail(error) => return fail(error) as ssize_t,
                 Fate::Half if count > 0 && !parts.is_null() => {

@@ -19,12 +19,14 @@ mod dataspace;
 mod datatype;
 mod errors;
 mod format;
+mod guarded;
 mod library;
 mod objects;
 mod options;
 mod properties;
 mod storage;
 mod transfer;
+mod unions;
 
 #[cfg(test)]
 mod tests;

@@ -194,11 +194,16 @@ impl NullContainer {
     }
 }
 
-fn remember(names: &SharedNames, name: &str, spec: &ArraySpec) -> Result<()> {
+/// What makes no sense whatever exists already; every rank judges its own arguments.
+fn check_new(name: &str, spec: &ArraySpec) -> Result<()> {
     spec.check()?;
     if name.is_empty() || spec.dtype.size() == 0 {
         return Err(Error::invalid("create", "an array needs a name and elements of at least one byte"));
     }
+    Ok(())
+}
+
+fn remember(names: &SharedNames, name: &str, spec: &ArraySpec) -> Result<()> {
     let extents = spec.shape.iter().map(|&extent| AtomicU64::new(extent)).collect();
     let array = Remembered { element: spec.dtype.size(), spec: spec.clone(), extents };
     let mut registry = lock(&REGISTRY);
@@ -230,10 +235,10 @@ impl Container for NullContainer {
     }
 
     fn create(&self, name: &str, spec: &ArraySpec) -> Result<Arc<dyn Array>> {
-        once(&*self.comm, || {
-            self.check("create", true)?;
-            remember(&self.names, name, spec).map_err(|error| error.backend("null").target(name))
-        })?;
+        let located = |error: Error| error.backend("null").target(name);
+        let judged = self.check("create", true).and_then(|()| check_new(name, spec).map_err(located));
+        agree(&*self.comm, judged)?;
+        once(&*self.comm, || remember(&self.names, name, spec).map_err(located))?;
         Ok(self.handle(agree(&*self.comm, self.find("create", name))?))
     }
 

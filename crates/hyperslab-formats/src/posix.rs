@@ -1,4 +1,136 @@
-//! posix.
+//! Raw files: each array is its elements in row-major order and a small JSON description beside them.
+//!
+//! A container is a directory; `docs/posix-format.md` describes what is in it. Every write goes to the operating system
+//! before it returns, so it is visible to other ranks and programs at once; [`Durability::Durable`] syncs. Ranks write
+//! different elements of one array at once without locks; only writes of some fields of a compound lock the range they
+//! change. Memory is bounded by two staging buffers per container, plus, with a file per rank, the indices read.
+//!
+//! [`Durability::Durable`]: hyperslab_core::Durability::Durable
+
+mod array;
+mod clock;
+mod container;
+mod data_file;
+mod description;
+mod directory;
+mod home;
+mod names;
+mod options;
+mod range_lock;
+mod rank_files;
+mod rank_index;
+mod staging;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
+mod transfer;
+
 use crate::FormatEntry;
-/// Registry line.
-pub const ENTRY: FormatEntry = FormatEntry { name: "posix", about: "", options: &[], build: None };
+use container::PosixContainer;
+use description::{GroupDescription, Of};
+use home::Home;
+use hyperslab_core::{Caps, Communicator, Container, Error, Format, MAX_RANK, Open, Result, StackElement, agree};
+use options::{Files, Options};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The registry's line.
+pub const ENTRY: FormatEntry = FormatEntry {
+    name: "posix",
+    about: "raw files in a directory, with JSON descriptions",
+    options: options::SPECS,
+    build: Some(build),
+};
+
+fn build(element: &StackElement) -> Result<Arc<dyn Format>> {
+    Ok(Arc::new(Posix { options: Options::parse(element)? }))
+}
+
+/// The format of raw files.
+#[derive(Debug, Clone, Copy)]
+pub struct Posix {
+    options: Options,
+}
+
+/// Makes the directory and its mark. On rank 0.
+fn make(path: &Path, home: &Home) -> Result<()> {
+    let fail = |cause| Error::io("create", cause).backend("posix").target(path.display());
+    std::fs::create_dir(path).map_err(fail)?;
+    let mark = path.join(names::MARK);
+    description::store(&mark, &GroupDescription::new(Of::Container)).inspect_err(|_| {
+        // Empty, as far as this program knows; if not, it stays.
+        let _ = std::fs::remove_dir(path);
+    })?;
+    home.note_files([mark]);
+    home.note_directory(path.into());
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    home.note_directory(parent.into());
+    Ok(())
+}
+
+impl Format for Posix {
+    fn name(&self) -> &'static str {
+        "posix"
+    }
+
+    fn caps(&self) -> Caps {
+        Caps {
+            stores: true,
+            persistent: true,
+            resize: true,
+            chunks: false,
+            compound: true,
+            partial_fields: self.options.files == Files::Shared,
+            fill_value: true,
+            attributes: true,
+            groups: true,
+            concurrent_writers: true,
+            serialises_ranks: false,
+            collective: false,
+            many_processes: true,
+            deflate: false,
+            shuffle: false,
+            fletcher32: false,
+            zstd: false,
+            blosc: false,
+            max_rank: MAX_RANK,
+        }
+    }
+
+    fn extension(&self) -> &'static str {
+        "posix"
+    }
+
+    fn open(&self, path: &Path, how: Open, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
+        let home = Home::new(path.into(), comm, self.options, how != Open::Read);
+        let prepare = || match how {
+            Open::Read | Open::Update => directory::check_container(path).map(drop),
+            Open::Create => make(path, &home),
+            Open::Truncate => {
+                if self.exists(path)? {
+                    directory::remove(path)?;
+                }
+                make(path, &home)
+            }
+        };
+        let mine = if comm.rank() == 0 { prepare() } else { Ok(()) };
+        agree(&**comm, mine.map_err(|error| error.backend("posix").target(path.display())))?;
+        Ok(Arc::new(PosixContainer { home: Arc::new(home) }))
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool> {
+        match std::fs::symlink_metadata(path) {
+            Ok(_) => Ok(true),
+            Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => Ok(false),
+            Err(cause) => Err(Error::io("look up", cause).backend("posix").target(path.display())),
+        }
+    }
+
+    fn remove(&self, path: &Path) -> Result<()> {
+        directory::remove(path)
+    }
+
+    fn files(&self, path: &Path) -> Result<Vec<PathBuf>> {
+        directory::files(path)
+    }
+}

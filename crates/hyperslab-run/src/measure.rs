@@ -172,11 +172,13 @@ impl Recorder {
         let index = operation as usize;
         self.totals[index] += took;
         if self.histograms[index].is_none() {
+            // Grows with the longest time met: some 30 KiB for a second, 100 KiB for an hour.
             let new = Histogram::new(3).map_err(|e| Error::invalid("measure", e.to_string()))?;
             self.histograms[index] = Some(new);
         }
         if let Some(histogram) = &mut self.histograms[index] {
-            histogram.saturating_record(took.as_nanos().min(u128::from(u64::MAX)) as u64);
+            let nanoseconds = took.as_nanos().min(u128::from(u64::MAX)) as u64;
+            histogram.record(nanoseconds).map_err(|e| Error::invalid("measure", e.to_string()))?;
         }
         match operation {
             Operation::Write => self.bytes_written += bytes,

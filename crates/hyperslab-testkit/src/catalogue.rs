@@ -120,28 +120,24 @@ pub fn layouts(dtype: &Datatype, selection: &Selection) -> Result<Vec<(&'static 
     Ok(out)
 }
 
-/// Layouts that transfer some or all fields of a compound: (name, layout, whether every field is transferred).
+/// Layouts that transfer some or all fields of a compound: (name, layout, whether every byte of the element is
+/// transferred).
 pub fn field_layouts(dtype: &Datatype, selection: &Selection) -> Result<Vec<(String, MemoryLayout, bool)>> {
     let fields = dtype.fields();
-    let mut out = Vec::new();
+    let mut out: Vec<(String, MemoryLayout)> = Vec::new();
     for field in fields {
-        let size = field.dtype.size();
-        out.push((
-            format!("field {} as a plain array", field.name),
-            MemoryLayout::fields(size, [(field.name.as_str(), 0)]),
-            fields.len() == 1,
-        ));
-        let member = MemoryLayout::fields(size + 6, [(field.name.as_str(), 5)]);
-        out.push((format!("field {} inside a structure", field.name), member, fields.len() == 1));
+        let (name, size) = (field.name.as_str(), field.dtype.size());
+        out.push((format!("field {name} as a plain array"), MemoryLayout::fields(size, [(name, 0)])));
+        out.push((format!("field {name} inside a structure"), MemoryLayout::fields(size + 6, [(name, 5)])));
     }
     if fields.len() > 2 {
         let pair = [(fields[2].name.as_str(), 1), (fields[0].name.as_str(), 2 + fields[2].dtype.size())];
         let size = 4 + fields[0].dtype.size() + fields[2].dtype.size();
-        out.push(("two fields, swapped".into(), MemoryLayout::fields(size, pair), false));
+        out.push(("two fields, swapped".into(), MemoryLayout::fields(size, pair)));
         let n = selection.len();
         let mut strided = MemoryLayout::fields(size, pair);
         strided.within = MemoryLayout::strided(&[2 * n + 1], Selection::strided(&[1], &[2], &[n], &[1])?).within;
-        out.push(("two fields of every second structure".into(), strided, false));
+        out.push(("two fields of every second structure".into(), strided));
     }
     let mut offset = 2;
     let reversed: Vec<(&str, u64)> = fields
@@ -153,6 +149,11 @@ pub fn field_layouts(dtype: &Datatype, selection: &Selection) -> Result<Vec<(Str
             (field.name.as_str(), at)
         })
         .collect();
-    out.push(("all fields, reversed".into(), MemoryLayout::fields(offset, reversed), true));
-    Ok(out)
+    out.push(("all fields, reversed".into(), MemoryLayout::fields(offset, reversed)));
+    out.into_iter()
+        .map(|(name, layout)| {
+            let whole = layout.plan(dtype)?.covers_element();
+            Ok((name, layout, whole))
+        })
+        .collect()
 }

@@ -19,7 +19,7 @@ mod ranks;
 mod ranks_failing;
 mod resize;
 
-use crate::{Subject, watchdog};
+use crate::{Overrides, Subject, watchdog};
 use hyperslab_core::{Caps, Error, ErrorKind, Format, Result};
 use libtest_mimic::{Completion, Failed, Trial};
 use std::sync::Arc;
@@ -27,6 +27,9 @@ use std::time::Duration;
 
 /// How long one check may take before it counts as hung.
 const LIMIT: Duration = Duration::from_secs(90);
+
+/// How something is refused that the format lacks, or that its options forbid.
+const REFUSALS: [ErrorKind; 2] = [ErrorKind::Unsupported, ErrorKind::InvalidInput];
 
 /// What a check found.
 type Verdict = Result<Completion, Failed>;
@@ -57,7 +60,7 @@ impl Check {
 }
 
 /// All trials of the suite for `format`, which test reports call `stack`.
-pub fn trials(stack: &str, format: &Arc<dyn Format>) -> Vec<Trial> {
+pub fn trials(stack: &str, format: &Arc<dyn Format>, overrides: Overrides) -> Vec<Trial> {
     let caps = format.caps();
     let storing = [
         datatypes::checks(),
@@ -73,15 +76,15 @@ pub fn trials(stack: &str, format: &Arc<dyn Format>) -> Vec<Trial> {
     ];
     let storing = storing.into_iter().flatten().map(|check| check.needs(caps.stores, "the format stores nothing"));
     let always = [modes::checks(&caps), errors::checks(&caps), closing::checks(&caps), ranks_failing::checks(&caps)];
-    storing.chain(always.into_iter().flatten()).map(|check| trial(stack, format.clone(), check)).collect()
+    storing.chain(always.into_iter().flatten()).map(|check| trial(stack, format.clone(), overrides, check)).collect()
 }
 
-fn trial(stack: &str, format: Arc<dyn Format>, check: Check) -> Trial {
+fn trial(stack: &str, format: Arc<dyn Format>, overrides: Overrides, check: Check) -> Trial {
     let name = format!("{stack}::{}", check.name);
     Trial::ignorable_test(name, move || match check.skip {
         Some(reason) => Ok(Completion::ignored_with(reason)),
         None => watchdog::within(LIMIT, move || {
-            let subject = Subject::new(format)?;
+            let subject = Subject::new(format, overrides)?;
             (check.run)(&subject)
         }),
     })

@@ -3,6 +3,7 @@
 
 pub mod catalogue;
 pub mod conformance;
+pub mod model;
 pub mod watchdog;
 
 mod memory;
@@ -12,5 +13,5 @@ mod twin;
 
 pub use memory::Memory;
 pub use sample::element;
-pub use subject::{Pair, Subject};
+pub use subject::{Overrides, Pair, Subject};
 pub use twin::{Twin, buffer};

@@ -8,6 +8,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tempfile::TempDir;
 
+/// What the options of a stack decide over the head of the array, so that it may come back otherwise than asked for.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Overrides {
+    /// Chunk extents.
+    pub chunk: bool,
+    /// Filters.
+    pub filters: bool,
+}
+
 /// A format under test with a fresh directory.
 #[derive(Debug)]
 pub struct Subject {
@@ -15,6 +24,8 @@ pub struct Subject {
     pub format: Arc<dyn Format>,
     /// What it says it can do.
     pub caps: Caps,
+    /// What its options decide instead of the array.
+    pub overrides: Overrides,
     directory: TempDir,
     oracles: Mutex<Vec<PathBuf>>,
 }
@@ -30,12 +41,12 @@ pub struct Pair {
 
 impl Subject {
     /// A fresh directory for `format`.
-    pub fn new(format: Arc<dyn Format>) -> Result<Self> {
+    pub fn new(format: Arc<dyn Format>, overrides: Overrides) -> Result<Self> {
         let directory = tempfile::Builder::new()
             .prefix("hyperslab-test-")
             .tempdir()
             .map_err(|cause| Error::io("create temporary directory", cause))?;
-        Ok(Self { caps: format.caps(), format, directory, oracles: Mutex::default() })
+        Ok(Self { caps: format.caps(), format, overrides, directory, oracles: Mutex::default() })
     }
 
     /// The directory.
@@ -55,14 +66,49 @@ impl Subject {
         self.format.open(&self.path(name), how, &Solo::shared())
     }
 
+    /// Where the oracle keeps the twin of `name`.
+    pub(crate) fn twin_path(&self, name: &str) -> PathBuf {
+        Path::new("oracle").join(self.directory.path().strip_prefix("/").unwrap_or(Path::new(""))).join(name)
+    }
+
     /// Opens a container and its twin with one rank.
     pub fn pair(&self, name: &str, how: Open) -> Result<Pair> {
         let subject = self.open(name, how)?;
-        let twin =
-            Path::new("oracle").join(self.directory.path().strip_prefix("/").unwrap_or(Path::new(""))).join(name);
+        let twin = self.twin_path(name);
         let oracle = Memory.open(&twin, how, &Solo::shared())?;
         self.oracles.lock().unwrap_or_else(PoisonError::into_inner).push(twin);
         Ok(Pair { subject, oracle })
+    }
+}
+
+impl Subject {
+    /// Refuses a specification that lost something on its way through a container.
+    pub(crate) fn same_spec(&self, found: &ArraySpec, asked: &ArraySpec) -> Result<(), Failed> {
+        let lost = |what: &str, found: &dyn std::fmt::Debug, asked: &dyn std::fmt::Debug| {
+            Err(Failed::from(format!("the {what} is {found:?}, asked for was {asked:?}")))
+        };
+        if found.dtype != asked.dtype {
+            return lost("datatype", &found.dtype, &asked.dtype);
+        }
+        if found.shape != asked.shape {
+            return lost("shape", &found.shape, &asked.shape);
+        }
+        if asked.chunk.is_some() && !self.overrides.chunk && found.chunk != asked.chunk {
+            return lost("chunk shape", &found.chunk, &asked.chunk);
+        }
+        if !asked.filters.is_empty() && !self.overrides.filters && found.filters != asked.filters {
+            return lost("filter list", &found.filters, &asked.filters);
+        }
+        // Zeros are what an array is filled with anyway.
+        let said = |fill: &Option<Vec<u8>>| fill.clone().filter(|bytes| bytes.iter().any(|byte| *byte != 0));
+        if said(&found.fill_value) != said(&asked.fill_value) {
+            return lost("fill value", &found.fill_value, &asked.fill_value);
+        }
+        let growing = |max: &[Option<u64>]| max.iter().zip(&asked.shape).any(|(max, now)| *max != Some(*now));
+        if asked.max_shape.as_deref().is_some_and(growing) && found.max_shape != asked.max_shape {
+            return lost("maximum shape", &found.max_shape, &asked.max_shape);
+        }
+        Ok(())
     }
 }
 
@@ -85,31 +131,4 @@ impl Pair {
         self.subject.close()?;
         self.oracle.close()
     }
-}
-
-/// Refuses a specification that lost something on its way through a container.
-pub(crate) fn same_spec(found: &ArraySpec, asked: &ArraySpec) -> Result<(), Failed> {
-    let lost = |what: &str, found: &dyn std::fmt::Debug, asked: &dyn std::fmt::Debug| {
-        Err(Failed::from(format!("the {what} is {found:?}, asked for was {asked:?}")))
-    };
-    if found.dtype != asked.dtype {
-        return lost("datatype", &found.dtype, &asked.dtype);
-    }
-    if found.shape != asked.shape {
-        return lost("shape", &found.shape, &asked.shape);
-    }
-    if asked.chunk.is_some() && found.chunk != asked.chunk {
-        return lost("chunk shape", &found.chunk, &asked.chunk);
-    }
-    if !asked.filters.is_empty() && found.filters != asked.filters {
-        return lost("filter list", &found.filters, &asked.filters);
-    }
-    if asked.fill_value.is_some() && found.fill_value != asked.fill_value {
-        return lost("fill value", &found.fill_value, &asked.fill_value);
-    }
-    let growing = |max: &[Option<u64>]| max.iter().zip(&asked.shape).any(|(max, now)| *max != Some(*now));
-    if asked.max_shape.as_deref().is_some_and(growing) && found.max_shape != asked.max_shape {
-        return lost("maximum shape", &found.max_shape, &asked.max_shape);
-    }
-    Ok(())
 }

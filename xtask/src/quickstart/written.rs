@@ -39,29 +39,33 @@ impl Kind {
         }
     }
 
-    /// A command that lists what is in `path`.
-    pub fn how_to_list(self, path: &str) -> String {
+    /// Commands that list what is in `path`; `python` is one that has h5py and zarr, if there is one.
+    pub fn how_to_list(self, path: &str, python: Option<&str>) -> Vec<String> {
+        let ask_python = |code: &str| python.map(|python| format!("{python} -c \"{code}\""));
         match self {
-            Self::Hdf5 if shell::find_program("h5dump").is_some() => format!("h5dump -H {path}"),
             Self::Hdf5 => {
-                format!(
-                    "h5dump -H {path} (Debian: hdf5-tools), or python -c \"import h5py; h5py.File('{path}').visit(print)\""
-                )
+                let h5dump = shell::find_program("h5dump").map(|_| format!("h5dump -H {path}"));
+                let h5py = ask_python(&format!("import h5py; h5py.File('{path}').visit(print)"));
+                h5dump.into_iter().chain(h5py).collect()
             }
             Self::Zarr => {
-                format!(
-                    "python -c \"import zarr; print(list(zarr.open('{path}', mode='r').members(None)))\", or ls -R {path}"
-                )
+                let zarr = ask_python(&format!(
+                    "import zarr; [print(*m) for m in zarr.open('{path}', mode='r').members(None)]"
+                ));
+                std::iter::once(format!("ls -R {path}")).chain(zarr).collect()
             }
-            Self::Plain => format!("ls -lR {path}"),
+            Self::Plain => vec![format!("ls -lR {path}")],
         }
     }
 }
 
-/// Everything below `folder`: HDF5 files, Zarr stores, and folders that hold other files. Sorted by path.
+/// Everything below `folder`: HDF5 files, Zarr stores, and outermost folders that hold other files. Sorted by path.
 pub fn find(folder: &Path) -> Vec<Written> {
     let mut found = Vec::new();
     look(folder, DEEPEST, &mut found);
+    let plain: Vec<PathBuf> = found.iter().filter(|one| one.kind == Kind::Plain).map(|one| one.path.clone()).collect();
+    let inside = |path: &Path| path.ancestors().skip(1).any(|above| plain.iter().any(|folder| folder == above));
+    found.retain(|one| one.kind != Kind::Plain || !inside(&one.path));
     found.sort_by(|a, b| a.path.cmp(&b.path));
     found
 }
@@ -101,13 +105,14 @@ mod tests {
     #[test]
     fn kinds_are_told_apart() {
         let root = std::env::temp_dir().join(format!("hyperslab-xtask-written-{}", std::process::id()));
-        for folder in ["a", "b/x.zarr/c", "d"] {
+        for folder in ["a", "b/x.zarr/c", "d/inside"] {
             fs::create_dir_all(root.join(folder)).unwrap();
         }
         fs::write(root.join("a/x.h5"), [&HDF5_SIGNATURE[..], b"more"].concat()).unwrap();
         fs::write(root.join("b/x.zarr/zarr.json"), "{}").unwrap();
         fs::write(root.join("b/x.zarr/c/0"), "chunk").unwrap();
         fs::write(root.join("d/data"), "short").unwrap();
+        fs::write(root.join("d/inside/data"), "long enough to be something else").unwrap();
         let found = find(&root);
         fs::remove_dir_all(&root).unwrap();
         let expected = [(Kind::Hdf5, "a/x.h5"), (Kind::Zarr, "b/x.zarr"), (Kind::Plain, "d")];

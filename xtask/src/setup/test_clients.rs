@@ -11,7 +11,7 @@ use crate::shell;
 use crate::workspace::Workspace;
 
 /// Names the Python that has the clients; the tests read it.
-const VARIABLE: &str = "HYPERSLAB_PYTHON";
+pub const VARIABLE: &str = "HYPERSLAB_PYTHON";
 const MODULES: &str = "numpy, h5py, zarr";
 
 /// A Python with numpy, h5py and zarr: the user's, if `HYPERSLAB_PYTHON` names one that has them, else the private one.

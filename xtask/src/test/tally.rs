@@ -25,7 +25,9 @@ impl Tally {
         } else if let Some((name, verdict)) = line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... "))
             && verdict.starts_with("ignored")
         {
-            let reason = verdict.trim_start_matches("ignored").trim_start_matches([',', ' ']);
+            // The usual harness writes `ignored, reason`, libtest-mimic `ignored (reason)`.
+            let reason =
+                verdict.trim_start_matches("ignored").trim_start_matches([',', ' ', '(']).trim_end_matches(')');
             self.skip(name.trim(), if reason.is_empty() { "no reason given" } else { reason });
         }
     }
@@ -76,14 +78,18 @@ mod tests {
             "test c ... ignored, needs h5dump",
             "test e ... ignored, needs h5dump",
             "test [posix] d ... ignored",
-            "test result: ok. 12 passed; 0 failed; 2 ignored; 0 measured; 0 filtered out; finished in 0.00s",
+            "test null::f     ... ignored (stores nothing)",
+            "test result: ok. 12 passed; 0 failed; 4 ignored; 0 measured; 0 filtered out; finished in 0.00s",
             "test result: FAILED. 3 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s",
             "something else: 7 passed",
         ] {
             tally.see(line);
         }
-        assert_eq!(tally.to_string(), "15 passed, 1 failed, 2 ignored");
-        assert_eq!(tally.skipped(), ["c and 1 more: needs h5dump", "[posix] d: no reason given"]);
+        assert_eq!(tally.to_string(), "15 passed, 1 failed, 4 ignored");
+        assert_eq!(
+            tally.skipped(),
+            ["c and 1 more: needs h5dump", "[posix] d: no reason given", "null::f: stores nothing"]
+        );
     }
 
     #[test]

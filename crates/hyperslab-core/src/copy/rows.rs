@@ -97,3 +97,57 @@ unsafe fn copy_any(grid: Grid) {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn naive(source: &[u8], from: Row, target: &mut [u8], to: Row) {
+        for i in 0..from.count {
+            for b in 0..from.len {
+                target[(to.offset + i * to.stride + b) as usize] = source[(from.offset + i * from.stride + b) as usize];
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn rows_match_a_naive_loop(
+            len in prop_oneof![0u64..40, 250u64..600, prop::sample::select(vec![1, 2, 4, 8, 16, 64, 256, 2048, 3000, 9000])],
+            count in 0u64..40,
+            (from_gap, to_gap) in prop_oneof![
+                (0u64..70, 0u64..70),
+                (Just(0u64), prop::sample::select(vec![0u64, 64, 256, 2048])),
+                (prop::sample::select(vec![0u64, 64, 256, 2048]), Just(0u64)),
+            ],
+            (from_offset, to_offset) in (0u64..130, 0u64..130),
+            memory in any::<bool>(),
+        ) {
+            let from = Row { offset: from_offset, len, count, stride: len + from_gap };
+            let to = Row { offset: to_offset, len, count, stride: len + to_gap };
+            let source: Vec<u8> = (0..from_offset + count * from.stride).map(|i| ((i * 131) >> 3) as u8).collect();
+            let mut target = vec![0x77; (to_offset + count * to.stride) as usize];
+            let mut expected = target.clone();
+            naive(&source, from, &mut expected, to);
+            copy_rows(&source, from, &mut target, to, if memory { Through::Memory } else { Through::Cache });
+            prop_assert!(target == expected);
+        }
+    }
+
+    #[test]
+    fn rows_outside_their_buffer_are_caught() {
+        let row = |offset, len, count, stride| Row { offset, len, count, stride };
+        for (from, to) in [
+            (row(0, 4, 4, 5), row(0, 4, 4, 4)),
+            (row(0, 4, 4, 4), row(1, 4, 4, 4)),
+            (row(u64::MAX, 4, 1, 4), row(0, 4, 1, 4)),
+            (row(0, 4, u64::MAX, u64::MAX), row(0, 4, u64::MAX, 4)),
+            (row(0, 4, 2, 4), row(0, 4, 3, 4)),
+        ] {
+            let caught = std::panic::catch_unwind(|| copy_rows(&[1; 16], from, &mut [0; 16], to, Through::Cache));
+            assert!(caught.is_err());
+        }
+    }
+}

@@ -3,8 +3,11 @@
 use super::container::{Slot, closed, refuse_writing};
 use super::dataspace;
 use super::datatype::{self, Stored};
+use super::guarded::Guarded;
 use super::library::{self, Id, count, done};
+use super::storage::MOST_CHUNKED_DIMENSIONS;
 use super::transfer::{self, Request};
+use super::unions::Unions;
 use hdf5_metno_sys::h5d::{self, H5D_fill_value_t, H5D_layout_t};
 use hdf5_metno_sys::h5p;
 use hdf5_metno_sys::h5z::{H5Z_FILTER_DEFLATE, H5Z_FILTER_FLETCHER32, H5Z_FILTER_SHUFFLE};
@@ -24,19 +27,34 @@ pub(super) struct Hdf5Array {
     /// Shared with the container, which empties it when closed.
     slot: Arc<Slot>,
     stored: Stored,
+    unions: Arc<Unions>,
     comm: Arc<dyn Communicator>,
     writable: bool,
 }
 
 impl Hdf5Array {
     /// Takes over an open dataset. Refuses element types and shapes this project does not know.
-    pub(super) fn new(name: &str, dataset: Id, comm: Arc<dyn Communicator>, writable: bool) -> Result<Self> {
+    pub(super) fn new(
+        name: &str,
+        dataset: Id,
+        unions: Arc<Unions>,
+        comm: Arc<dyn Communicator>,
+        writable: bool,
+    ) -> Result<Self> {
         let stored = library::with(|| {
-            transfer::file_space(&dataset)?;
+            let (_, shape) = transfer::file_space(&dataset)?;
+            refuse_too_many_dimensions(&dataset, shape.len())?;
             // SAFETY: the dataset is live.
             datatype::read(&Id::take("open array", unsafe { h5d::H5Dget_type(dataset.raw()) })?)
         })?;
-        Ok(Self { name: name.into(), slot: Arc::new(Mutex::new(Some(dataset))), stored, comm, writable })
+        Ok(Self {
+            name: name.into(),
+            slot: Arc::new(Mutex::new(Some(Guarded::dataset(dataset)))),
+            stored,
+            unions,
+            comm,
+            writable,
+        })
     }
 
     /// What the container empties on close.
@@ -44,11 +62,11 @@ impl Hdf5Array {
         &self.slot
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Id>> {
+    fn lock(&self) -> MutexGuard<'_, Option<Guarded>> {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn with<T>(&self, operation: &'static str, body: impl FnOnce(&Id) -> Result<T>) -> Result<T> {
+    fn with<T>(&self, operation: &'static str, body: impl FnOnce(&Guarded) -> Result<T>) -> Result<T> {
         match self.lock().as_ref() {
             Some(dataset) => body(dataset),
             None => Err(closed(operation, "array")),
@@ -60,8 +78,8 @@ impl Hdf5Array {
         error.backend(super::NAME).target(&self.name)
     }
 
-    /// Refuses shapes the dataset cannot take. The answer is the same on every rank.
-    fn check_resize(&self, dataset: &Id, shape: &[u64]) -> Result<()> {
+    /// Refuses shapes the dataset cannot take, alike on every rank. Returns whether there is anything to change.
+    fn check_resize(&self, dataset: &Id, shape: &[u64]) -> Result<bool> {
         refuse_writing(RESIZING, self.writable)?;
         dims::byte_count(shape, self.stored.dtype.size())?;
         library::with(|| {
@@ -87,39 +105,69 @@ impl Hdf5Array {
                 let list = Id::take(RESIZING, h5d::H5Dget_create_plist(dataset.raw()))?;
                 h5p::H5Pget_layout(list.raw()) == H5D_layout_t::H5D_CHUNKED
             };
-            if !chunked && shape != extents.shape.as_slice() {
+            let changes = shape != extents.shape.as_slice();
+            if !chunked && changes {
                 return Err(Error::unsupported(RESIZING, "only chunked arrays can change shape")
                     .hint("create the array with a maximum shape or with chunks"));
             }
-            Ok(())
+            Ok(changes)
         })
     }
 }
 
+/// Refuses arrays whose selections libhdf5 cannot walk without harm.
+fn refuse_too_many_dimensions(dataset: &Id, rank: usize) -> Result<()> {
+    if rank <= MOST_CHUNKED_DIMENSIONS {
+        return Ok(());
+    }
+    // SAFETY: the dataset is live; its creation list is closed by `Id`.
+    let chunked = unsafe {
+        let list = Id::take("open array", h5d::H5Dget_create_plist(dataset.raw()))?;
+        h5p::H5Pget_layout(list.raw()) == H5D_layout_t::H5D_CHUNKED
+    };
+    if chunked {
+        return Err(Error::unsupported(
+            "open array",
+            format!("{rank} dimensions with chunks are too many for libhdf5"),
+        ));
+    }
+    Ok(())
+}
+
 impl Array for Hdf5Array {
     fn spec(&self) -> Result<ArraySpec> {
-        self.with(DESCRIBING, |dataset| library::with(|| describe(dataset, &self.stored)))
+        self.with(DESCRIBING, |dataset| library::with(|| describe(dataset.id(), &self.stored)))
     }
 
     fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: Transfer) -> Result<()> {
         self.with("write", |dataset| {
             refuse_writing("write", self.writable)?;
-            transfer::write(Request { dataset, stored: &self.stored, transfer }, selection, memory)
+            dataset.note_change();
+            transfer::write(
+                Request { dataset: dataset.id(), stored: &self.stored, unions: &self.unions, transfer },
+                selection,
+                memory,
+            )
         })
     }
 
     fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: Transfer) -> Result<()> {
         self.with("read", |dataset| {
-            transfer::read(Request { dataset, stored: &self.stored, transfer }, selection, memory)
+            transfer::read(
+                Request { dataset: dataset.id(), stored: &self.stored, unions: &self.unions, transfer },
+                selection,
+                memory,
+            )
         })
     }
 
     fn resize(&self, shape: &[u64]) -> Result<()> {
-        agree(&*self.comm, self.with(RESIZING, |dataset| self.check_resize(dataset, shape)))?;
-        let mine = if self.comm.rank() == 0 {
+        let checked = self.with(RESIZING, |dataset| self.check_resize(dataset.id(), shape));
+        let mine = if agree(&*self.comm, checked)? && self.comm.rank() == 0 {
             self.with(RESIZING, |dataset| {
+                dataset.note_change();
                 // SAFETY: the dataset is live and has as many dimensions as `shape` (checked above).
-                library::with(|| done(RESIZING, unsafe { h5d::H5Dset_extent(dataset.raw(), shape.as_ptr()) }))
+                library::with(|| done(RESIZING, unsafe { h5d::H5Dset_extent(dataset.id().raw(), shape.as_ptr()) }))
             })
         } else {
             Ok(())

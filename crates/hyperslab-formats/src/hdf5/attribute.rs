@@ -21,6 +21,9 @@ const BESIDE: &str = ".new";
 
 /// Sets the attribute `name`, replacing an earlier value only once the new one is written.
 pub(super) fn set(object: &Id, name: &str, value: &Attribute) -> Result<()> {
+    if name.is_empty() {
+        return Err(Error::invalid(SETTING, "an attribute needs a name"));
+    }
     let wanted = dims::byte_count(&value.shape, value.dtype.size())?;
     if value.data.len() as u64 != wanted {
         return Err(Error::invalid(SETTING, format!("the value has {} bytes, not {wanted}", value.data.len())));
@@ -40,14 +43,7 @@ pub(super) fn set(object: &Id, name: &str, value: &Attribute) -> Result<()> {
             done(SETTING, h5a::H5Adelete(object.raw(), beside.as_ptr()))?;
         }
         let creation = properties::attribute_creation()?;
-        let made = h5a::H5Acreate2(
-            object.raw(),
-            target.as_ptr(),
-            kind.raw(),
-            space.raw(),
-            creation.raw(),
-            H5P_DEFAULT,
-        );
+        let made = h5a::H5Acreate2(object.raw(), target.as_ptr(), kind.raw(), space.raw(), creation.raw(), H5P_DEFAULT);
         let attribute = Id::take(SETTING, made)?;
         done(SETTING, h5a::H5Awrite(attribute.raw(), kind.raw(), value.data.as_ptr().cast()))?;
         attribute.close(SETTING)?;
@@ -105,10 +101,8 @@ fn variable_text(attribute: &Id, kind: &Id, space: &Id, shape: Dims) -> Result<A
         if !pointers.is_empty() {
             done(READING, h5a::H5Aread(attribute.raw(), kind.raw(), pointers.as_mut_ptr().cast()))?;
         }
-        let texts: Vec<&[u8]> = pointers
-            .iter()
-            .map(|p| if p.is_null() { &[][..] } else { CStr::from_ptr(*p).to_bytes() })
-            .collect();
+        let texts: Vec<&[u8]> =
+            pointers.iter().map(|p| if p.is_null() { &[][..] } else { CStr::from_ptr(*p).to_bytes() }).collect();
         let longest = texts.iter().map(|t| t.len()).max().unwrap_or(0).max(1) as u64;
         let value = bounded(longest.saturating_mul(elements)).map(|_| packed_texts(shape, &texts));
         if !pointers.is_empty() {

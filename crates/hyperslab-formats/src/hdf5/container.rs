@@ -5,11 +5,13 @@ use super::attribute;
 use super::dataspace;
 use super::datatype;
 use super::errors;
-use super::library::{self, Id, done, hid_t};
+use super::guarded::Guarded;
+use super::library::{self, Id, done};
 use super::objects::{self, Found};
 use super::options::Options;
 use super::properties;
 use super::storage::Storage;
+use super::unions::Unions;
 use hdf5_metno_sys::h5p::H5P_DEFAULT;
 use hdf5_metno_sys::{h5d, h5f, h5g};
 use hyperslab_core::{
@@ -20,8 +22,8 @@ use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// An identifier that a container can take away from its arrays when it closes.
-pub(super) type Slot = Mutex<Option<Id>>;
+/// What is open, until it is closed. A container can take it away from its arrays.
+pub(super) type Slot = Mutex<Option<Guarded>>;
 
 /// One rank's handle of an HDF5 file. The ranks of a process share the file inside libhdf5.
 #[derive(Debug)]
@@ -29,6 +31,7 @@ pub(super) struct Hdf5Container {
     path: PathBuf,
     file: Slot,
     arrays: Mutex<Vec<Weak<Slot>>>,
+    unions: Arc<Unions>,
     comm: Arc<dyn Communicator>,
     options: Arc<Options>,
     writable: bool,
@@ -63,14 +66,15 @@ impl Hdf5Container {
     ) -> Result<Self> {
         let (links, access) =
             library::with(|| Ok::<_, Error>((properties::link_creation()?, properties::array_access(&options)?)))?;
-        let (file, arrays) = (Mutex::new(Some(file)), Mutex::default());
-        Ok(Self { path: path.into(), file, arrays, comm, options, writable, created, links, access })
+        let (file, arrays, unions) =
+            (Mutex::new(Some(Guarded::file(file, writable))), Mutex::default(), Arc::default());
+        Ok(Self { path: path.into(), file, arrays, unions, comm, options, writable, created, links, access })
     }
 
     /// Runs `body` under the lock with the open file.
     fn with<T>(&self, operation: &'static str, body: impl FnOnce(&Id) -> Result<T>) -> Result<T> {
         match lock(&self.file).as_ref() {
-            Some(file) => library::with(|| body(file)),
+            Some(file) => library::with(|| body(file.id())),
             None => Err(closed(operation, "file")),
         }
         .map_err(|error| self.mark(error))
@@ -81,14 +85,9 @@ impl Hdf5Container {
     }
 
     /// Rank 0 changes the file; every rank returns when that is done, or an error.
-    fn on_first_rank<T>(
-        &self,
-        operation: &'static str,
-        body: impl FnOnce(&Id) -> Result<T>,
-    ) -> Result<Option<T>> {
-        let mine = refuse_writing(operation, self.writable).and_then(|()| {
-            if self.comm.rank() == 0 { self.with(operation, body).map(Some) } else { Ok(None) }
-        });
+    fn on_first_rank<T>(&self, operation: &'static str, body: impl FnOnce(&Id) -> Result<T>) -> Result<Option<T>> {
+        let mine = refuse_writing(operation, self.writable)
+            .and_then(|()| if self.comm.rank() == 0 { self.with(operation, body).map(Some) } else { Ok(None) });
         agree(&*self.comm, mine.map_err(|error| self.mark(error)))
     }
 
@@ -129,7 +128,7 @@ impl Hdf5Container {
 
     /// Makes an open dataset an array of this container.
     fn adopt(&self, name: &str, dataset: Id) -> Result<Arc<dyn Array>> {
-        let array = Hdf5Array::new(name, dataset, self.comm.clone(), self.writable)
+        let array = Hdf5Array::new(name, dataset, self.unions.clone(), self.comm.clone(), self.writable)
             .map_err(|error| error.backend(super::NAME).target(name))?;
         let mut arrays = lock(&self.arrays);
         arrays.retain(|slot| slot.strong_count() > 0);
@@ -138,18 +137,20 @@ impl Hdf5Container {
     }
 
     /// Gives back arrays and file; the first error is reported, everything is released.
-    fn release(&self, file: Id) -> Result<()> {
-        let mut result = Ok(());
+    fn release(&self, file: Guarded) -> Result<()> {
+        // Once for all arrays: flushing them one by one would write their metadata one by one.
+        let mut result = file.flush("close");
+        let flushed = result.is_ok();
         for slot in lock(&self.arrays).drain(..).filter_map(|slot| slot.upgrade()) {
             if let Some(dataset) = lock(&slot).take() {
+                if flushed {
+                    dataset.note_flushed();
+                }
                 result = result.and(dataset.close("close"));
             }
         }
-        let raw: hid_t = file.raw();
-        std::mem::forget(file);
-        // SAFETY: the file is live and never used again. H5Fclose, unlike giving back the identifier, flushes.
-        let closed = library::with(|| done("close", unsafe { h5f::H5Fclose(raw) }));
-        result.and(closed).map_err(|error| self.mark(error))
+        self.unions.clear();
+        result.and(file.close("close")).map_err(|error| self.mark(error))
     }
 
     fn flush_now(&self, how: Durability) -> Result<()> {
@@ -209,8 +210,7 @@ impl Container for Hdf5Container {
                 return Ok(());
             }
             // SAFETY: file and list are live, the name ends in NUL.
-            let raw =
-                unsafe { h5g::H5Gcreate2(file.raw(), text.as_ptr(), self.links.raw(), H5P_DEFAULT, H5P_DEFAULT) };
+            let raw = unsafe { h5g::H5Gcreate2(file.raw(), text.as_ptr(), self.links.raw(), H5P_DEFAULT, H5P_DEFAULT) };
             match Id::take(DOING, raw) {
                 Ok(group) => group.close(DOING),
                 Err(failure) => match objects::probe(DOING, file, name).map_err(|e| e.target(name))? {
@@ -263,11 +263,8 @@ impl Container for Hdf5Container {
         if self.comm.size() > 1 {
             self.comm.barrier()?; // what every rank has written by now
         }
-        let mine = if self.comm.rank() == 0 && self.writable {
-            self.flush_now(how)
-        } else {
-            self.with("flush", |_| Ok(()))
-        };
+        let mine =
+            if self.comm.rank() == 0 && self.writable { self.flush_now(how) } else { self.with("flush", |_| Ok(())) };
         agree(&*self.comm, mine)
     }
 

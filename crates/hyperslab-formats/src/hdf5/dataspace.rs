@@ -4,10 +4,11 @@ use super::library::{Id, done, hid_t};
 use hdf5_metno_sys::h5s::{self, H5S_UNLIMITED, H5S_class_t, H5S_seloper_t};
 use hyperslab_core::{Dims, Error, MAX_RANK, Result, Selection, Slab};
 use smallvec::SmallVec;
+use std::sync::Arc;
 
 const DOING: &str = "select";
 /// Slabs joined one by one; more are joined as a tree, since each join costs the size of what is joined.
-const LEAF: usize = 8;
+const LEAF: usize = 32;
 
 /// Extents of an array in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,14 +103,7 @@ fn add(space: &Id, how: H5S_seloper_t, slab: &Slab, lane: Option<u64>) -> Result
     let block = each(hyperslab_core::Span::block, 1);
     // SAFETY: each list has one entry per dimension of the live dataspace.
     let status = unsafe {
-        h5s::H5Sselect_hyperslab(
-            space.raw(),
-            how,
-            start.as_ptr(),
-            stride.as_ptr(),
-            count.as_ptr(),
-            block.as_ptr(),
-        )
+        h5s::H5Sselect_hyperslab(space.raw(), how, start.as_ptr(), stride.as_ptr(), count.as_ptr(), block.as_ptr())
     };
     done(DOING, status)
 }
@@ -134,6 +128,6 @@ pub(super) fn comb(n: u64, step: u64, first: u64) -> Result<Id> {
 }
 
 /// The identifier of a space, or "everything".
-pub(super) fn raw_or_all(space: &Option<Id>) -> hid_t {
-    space.as_ref().map_or(h5s::H5S_ALL, Id::raw)
+pub(super) fn raw_or_all(space: Option<&Arc<Id>>) -> hid_t {
+    space.map_or(h5s::H5S_ALL, |space| space.raw())
 }

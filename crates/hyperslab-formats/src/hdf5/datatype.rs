@@ -152,9 +152,8 @@ fn read_nested(file: &Id, depth: usize) -> Result<Stored> {
     if size == 0 || size > MAX_SIZE || depth > MAX_DEPTH {
         return unknown(format!("a type of {size} bytes, {depth} levels deep,"));
     }
-    let plain = |dtype: Datatype| {
-        Ok(Stored { dtype, memory: Id::take(DOING, unsafe_copy(file.raw()))?, terminated: false })
-    };
+    let plain =
+        |dtype: Datatype| Ok(Stored { dtype, memory: Id::take(DOING, unsafe_copy(file.raw()))?, terminated: false });
     match class {
         H5T_class_t::H5T_INTEGER => match read_integer(file, size) {
             Some(dtype) => plain(dtype),

@@ -49,10 +49,12 @@ unsafe extern "C" fn collect(_n: c_uint, frame: *const H5E_error2_t, client: *mu
     // SAFETY: `client` is the vector of `last`; libhdf5 passes a valid frame.
     let (frames, frame) = unsafe { (&mut *client.cast::<Vec<Frame>>(), &*frame) };
     if frames.len() < MAX_FRAMES {
-        // SAFETY: libhdf5 gives NUL-terminated text or null.
-        let text = |p: *const std::ffi::c_char| match p.is_null() {
-            true => String::new(),
-            false => unsafe { CStr::from_ptr(p) }.to_string_lossy().into_owned(),
+        let text = |p: *const std::ffi::c_char| {
+            if p.is_null() {
+                return String::new();
+            }
+            // SAFETY: libhdf5 gives NUL-terminated text where it is not null.
+            unsafe { CStr::from_ptr(p) }.to_string_lossy().into_owned()
         };
         frames.push(Frame { minor: frame.min_num, function: text(frame.func_name), message: text(frame.desc) });
     }
@@ -83,6 +85,9 @@ fn classify(operation: &'static str, frames: &[Frame]) -> Error {
         (ErrorKind::Io, innermost)
     };
     let error = Error::new(kind, operation, message);
+    if says("already open") {
+        return error.hint("close it first; a file that could not be written stays open until the program ends");
+    }
     if says("object header message is too large") {
         return error.hint("attributes over 64 KiB need a file created with libver=v18 or later");
     }

@@ -4,6 +4,7 @@ use super::container::Hdf5Container;
 use super::library::{self, Id, truth};
 use super::options::Options;
 use super::properties;
+use super::storage::MOST_CHUNKED_DIMENSIONS;
 use hdf5_metno_sys::h5f;
 use hdf5_metno_sys::h5p::H5P_DEFAULT;
 use hyperslab_core::{
@@ -64,8 +65,21 @@ fn c_path(path: &Path) -> Result<CString> {
 /// Refuses what is at `path` unless it is an HDF5 file or nothing.
 fn refuse_strangers(operation: &'static str, path: &Path) -> Result<()> {
     if found(operation, path)? && !is_hdf5(operation, path)? {
-        return Err(Error::new(ErrorKind::AlreadyExists, operation, "what is there is not an HDF5 file, and is left alone")
-            .hint("choose another name"));
+        return Err(Error::new(
+            ErrorKind::AlreadyExists,
+            operation,
+            "what is there is not an HDF5 file, and is left alone",
+        )
+        .hint("choose another name"));
+    }
+    Ok(())
+}
+
+/// Refuses to update an empty file: libhdf5 would take it for one it has just made, and fill it.
+fn refuse_empty(path: &Path, how: Open) -> Result<()> {
+    if how == Open::Update && path.metadata().is_ok_and(|file| file.is_file() && file.len() == 0) {
+        return Err(Error::new(ErrorKind::Corrupt, "open", "the file is empty, and no HDF5 file")
+            .hint("remove it, or create the container under another name"));
     }
     Ok(())
 }
@@ -113,7 +127,7 @@ impl Format for Hdf5 {
             fletcher32: chunks,
             zstd: false,
             blosc: false,
-            max_rank: MAX_RANK,
+            max_rank: if self.options.always_chunks() { MOST_CHUNKED_DIMENSIONS } else { MAX_RANK },
         }
     }
 
@@ -130,7 +144,8 @@ impl Format for Hdf5 {
             ));
         }
         let creates = matches!(how, Open::Create | Open::Truncate);
-        let first = if comm.rank() == 0 || !creates { self.open_file(path, how).map(Some) } else { Ok(None) };
+        let opened = |how| refuse_empty(path, how).and_then(|()| self.open_file(path, how));
+        let first = if comm.rank() == 0 || !creates { opened(how).map(Some) } else { Ok(None) };
         let file = match agree(&**comm, first.map_err(mark))? {
             Some(file) => Ok(file),
             None => self.open_file(path, Open::Update).map_err(mark),

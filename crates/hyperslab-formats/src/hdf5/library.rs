@@ -5,6 +5,8 @@ use hdf5_metno_sys::{LOCK, h5, h5e, h5i};
 use hyperslab_core::{Error, Result};
 use std::cell::Cell;
 use std::ffi::CString;
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 pub(super) use hdf5_metno_sys::h5i::hid_t;
 
@@ -12,13 +14,41 @@ thread_local! {
     static QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
+static START: Once = Once::new();
+static LEFT_OPEN: AtomicBool = AtomicBool::new(false);
+
+/// Initialises the library, and closes it down at the end of the process ourselves: libhdf5's own handler would run
+/// while other threads are inside, and would try again, and crash, on what could not be written.
+fn start() {
+    // SAFETY: called under the lock before anything else of libhdf5; the handler has no arguments and does not unwind.
+    unsafe {
+        h5::H5dont_atexit();
+        h5::H5open();
+        libc::atexit(end);
+    }
+}
+
+extern "C" fn end() {
+    if let Some(_guard) = LOCK.try_lock()
+        && !LEFT_OPEN.load(Ordering::Relaxed)
+    {
+        // SAFETY: the lock is held, so no other thread is inside.
+        unsafe { h5::H5close() };
+    }
+}
+
+/// Notes that something stays open that could not be written, so that it is not tried again at the end.
+pub(super) fn leave_open() {
+    LEFT_OPEN.store(true, Ordering::Relaxed);
+}
+
 /// Runs `body` as the only user of libhdf5 in this process. May nest. Must not wait for other ranks inside.
 pub(super) fn with<T>(body: impl FnOnce() -> T) -> T {
     let _guard = LOCK.lock();
     if !QUIET.get() {
-        // SAFETY: the lock is held; both calls may be made at any time and initialise the library.
+        START.call_once(start);
+        // SAFETY: the lock is held; the call may be made at any time.
         unsafe {
-            h5::H5open();
             h5e::H5Eset_auto2(h5e::H5E_DEFAULT, None, std::ptr::null_mut());
         }
         QUIET.set(true);

@@ -24,7 +24,7 @@ pub(super) fn path(operation: &'static str, name: &str) -> Result<CString> {
     if name.is_empty() {
         return Ok(c"/".to_owned());
     }
-    if name.split('/').any(|part| part.is_empty() || part == ".") {
+    if name.split('/').any(|part| part.is_empty() || part == "." || part == "..") {
         return Err(Error::invalid(operation, format!("{name:?} is not a path such as a/b/c")).backend(super::NAME));
     }
     c_text(operation, name)
@@ -49,13 +49,8 @@ pub(super) fn probe(operation: &'static str, file: &Id, name: &str) -> Result<Fo
                 return Ok(Found::Nothing);
             }
             let mut info = MaybeUninit::<H5O_info2_t>::zeroed();
-            let status = h5o::H5Oget_info_by_name3(
-                file.raw(),
-                part.as_ptr(),
-                info.as_mut_ptr(),
-                H5O_INFO_BASIC,
-                H5P_DEFAULT,
-            );
+            let status =
+                h5o::H5Oget_info_by_name3(file.raw(), part.as_ptr(), info.as_mut_ptr(), H5O_INFO_BASIC, H5P_DEFAULT);
             done(operation, status)?;
             kind(info.assume_init_ref())
         };
@@ -75,9 +70,10 @@ fn kind(info: &H5O_info2_t) -> Found {
 pub(super) fn why_not(operation: &'static str, file: &Id, name: &str, wanted: Found, failure: Error) -> Error {
     match probe(operation, file, name) {
         Ok(Found::Nothing) => Error::new(ErrorKind::NotFound, operation, "there is no such object in the file"),
-        Ok(found) if wanted == Found::Array && found != wanted => {
-            Error::invalid(operation, if found == Found::Group { "this is a group, not an array" } else { "this is not an array" })
-        }
+        Ok(found) if wanted == Found::Array && found != wanted => Error::invalid(
+            operation,
+            if found == Found::Group { "this is a group, not an array" } else { "this is not an array" },
+        ),
         Ok(_) => failure,
         Err(on_the_way) => on_the_way,
     }

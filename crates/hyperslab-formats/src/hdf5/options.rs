@@ -89,9 +89,7 @@ impl Options {
             H5D_ALLOC_TIME_DEFAULT, H5D_ALLOC_TIME_EARLY, H5D_ALLOC_TIME_INCR, H5D_ALLOC_TIME_LATE,
         };
         use H5D_fill_time_t::{H5D_FILL_TIME_ALLOC, H5D_FILL_TIME_IFSET, H5D_FILL_TIME_NEVER};
-        use H5F_libver_t::{
-            H5F_LIBVER_EARLIEST, H5F_LIBVER_V18, H5F_LIBVER_V110, H5F_LIBVER_V112, H5F_LIBVER_V114,
-        };
+        use H5F_libver_t::{H5F_LIBVER_EARLIEST, H5F_LIBVER_V18, H5F_LIBVER_V110, H5F_LIBVER_V112, H5F_LIBVER_V114};
         const LAYOUTS: &[(&str, Layout)] = &[
             ("auto", Layout::Auto),
             ("contiguous", Layout::Contiguous),
@@ -169,6 +167,12 @@ impl Options {
     /// Whether arrays may be cut into chunks at all.
     pub(super) fn may_chunk(&self) -> bool {
         matches!(self.layout, Layout::Auto | Layout::Chunked)
+    }
+
+    /// Whether every array is cut into chunks.
+    pub(super) fn always_chunks(&self) -> bool {
+        let filters = self.deflate.is_some() || self.shuffle == Some(true) || self.fletcher32 == Some(true);
+        self.layout == Layout::Chunked || self.chunk.is_some() || filters
     }
 
     /// Whether elements never written read as the fill value.

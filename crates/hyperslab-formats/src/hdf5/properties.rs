@@ -83,12 +83,7 @@ pub(super) fn array_access(options: &Options) -> Result<Id> {
 }
 
 /// How an array is created. `memory_type` describes the bytes of the fill value.
-pub(super) fn array_creation(
-    spec: &ArraySpec,
-    storage: &Storage,
-    options: &Options,
-    memory_type: hid_t,
-) -> Result<Id> {
+pub(super) fn array_creation(spec: &ArraySpec, storage: &Storage, options: &Options, memory_type: hid_t) -> Result<Id> {
     const DOING: &str = "create array";
     let list = new(DOING, *h5p::H5P_CLS_DATASET_CREATE)?;
     let set = |status: i32| done(DOING, status);
@@ -106,7 +101,10 @@ pub(super) fn array_creation(
                 Filter::Shuffle => set(h5p::H5Pset_shuffle(list.raw()))?,
                 Filter::Fletcher32 => set(h5p::H5Pset_fletcher32(list.raw()))?,
                 Filter::Zstd(_) | Filter::Blosc(_) => {
-                    return Err(hyperslab_core::Error::unsupported(DOING, format!("{filter:?} is no filter of libhdf5")));
+                    return Err(hyperslab_core::Error::unsupported(
+                        DOING,
+                        format!("{filter:?} is no filter of libhdf5"),
+                    ));
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use super::options::{Layout, Options};
 use hdf5_metno_sys::h5d::H5D_alloc_time_t;
-use hyperslab_core::{ArraySpec, Dims, Error, Filter, Result, dims};
+use hyperslab_core::{ArraySpec, Dims, Error, Filter, MAX_RANK, Result, dims};
 
 /// Size that a chunk chosen here aims at.
 const CHUNK_BYTES: u64 = 1 << 20;
@@ -25,6 +25,10 @@ pub(super) struct Storage {
     pub(super) placement: Placement,
     pub(super) filters: Vec<Filter>,
 }
+
+/// libhdf5 (2.2, `H5S_select_iterate`) writes beyond its arrays when it walks a selection of 32 dimensions, which it
+/// does for chunks only.
+pub(super) const MOST_CHUNKED_DIMENSIONS: usize = MAX_RANK - 1;
 
 impl Storage {
     /// Decides; refuses what contradicts itself or libhdf5 cannot do. Options override the specification.
@@ -58,6 +62,13 @@ impl Storage {
             Layout::Chunked => rank > 0,
             Layout::Contiguous | Layout::Compact => false,
         };
+        if chunked && rank > MOST_CHUNKED_DIMENSIONS {
+            return Err(Error::unsupported(
+                "create array",
+                format!("an array with chunks has at most {MOST_CHUNKED_DIMENSIONS} dimensions here, not {rank}"),
+            )
+            .hint("leave out chunks, filters and growth, or join two dimensions"));
+        }
         let placement = if chunked {
             let chunk = asked.cloned().unwrap_or_else(|| default_chunk(spec));
             Placement::Chunked(cut_to_fixed_extents(chunk, spec))

@@ -5,11 +5,14 @@ use super::dataspace::{self, is_all, raw_or_all};
 use super::datatype::{self, Stored};
 use super::library::{self, Id, done};
 use super::properties;
-use hdf5_metno_sys::h5d;
+use super::storage::MOST_CHUNKED_DIMENSIONS;
+use super::unions::Unions;
+use hdf5_metno_sys::h5d::{self, H5D_space_status_t};
 use hyperslab_core::{
-    Datatype, Dims, Error, Gather, MAX_RANK, MemoryLayout, MemoryView, MemoryViewMut, Result, Scatter, Selection,
-    Structure, Transfer, Within,
+    Datatype, Dims, Error, Gather, MemoryLayout, MemoryView, MemoryViewMut, Result, Scatter, Selection, Structure,
+    Transfer, Within,
 };
+use std::sync::Arc;
 
 /// Buffer for layouts that libhdf5 cannot express.
 const PIECE_BYTES: u64 = 4 << 20;
@@ -19,6 +22,7 @@ const PIECE_BYTES: u64 = 4 << 20;
 pub(super) struct Request<'a> {
     pub(super) dataset: &'a Id,
     pub(super) stored: &'a Stored,
+    pub(super) unions: &'a Unions,
     pub(super) transfer: Transfer,
 }
 
@@ -41,7 +45,7 @@ struct Memory {
     /// `None`: the array's own type.
     element: Option<Id>,
     /// `None`: elements follow each other in the order of the selection.
-    space: Option<Id>,
+    space: Option<Arc<Id>>,
     /// Bytes before the first element of the space.
     skip: usize,
 }
@@ -62,7 +66,7 @@ pub(super) fn write(request: Request<'_>, selection: &Selection, memory: MemoryV
         if selection.is_empty() {
             return Ok(());
         }
-        match route(request.stored, selection.len(), memory.layout)? {
+        match route(request, selection.len(), memory.layout)? {
             Route::Direct(lies) => {
                 let buffer = Buffer::From(memory.data[lies.skip..].as_ptr());
                 run(request, selection, space, &shape, &lies, buffer)
@@ -88,7 +92,14 @@ pub(super) fn read(request: Request<'_>, selection: &Selection, memory: MemoryVi
         if selection.is_empty() {
             return Ok(());
         }
-        match route(request.stored, selection.len(), memory.layout)? {
+        let route = match route(request, selection.len(), memory.layout)? {
+            // Where nothing was written, libhdf5 fills whole structures, gaps included.
+            Route::Direct(lies) if lies.element.is_some() && has_gaps(memory.layout, dtype)? => {
+                if is_allocated(request.dataset)? { Route::Direct(lies) } else { Route::Pieces }
+            }
+            route => route,
+        };
+        match route {
             Route::Direct(lies) => {
                 let buffer = Buffer::To(memory.data[lies.skip..].as_mut_ptr());
                 run(request, selection, space, &shape, &lies, buffer)
@@ -103,6 +114,20 @@ pub(super) fn read(request: Request<'_>, selection: &Selection, memory: MemoryVi
             }
         }
     })
+}
+
+/// Whether a structure has bytes that belong to no transferred member.
+fn has_gaps(layout: &MemoryLayout, dtype: &Datatype) -> Result<bool> {
+    let plan = layout.plan(dtype)?;
+    Ok(plan.pieces.iter().map(|piece| piece.len).sum::<u64>() < plan.stride)
+}
+
+/// Whether every element has its place in the file, so that a read never makes up fill values.
+fn is_allocated(dataset: &Id) -> Result<bool> {
+    let mut status = H5D_space_status_t::H5D_SPACE_STATUS_NOT_ALLOCATED;
+    // SAFETY: the dataset is live and the status is a variable of our own.
+    done("read", unsafe { h5d::H5Dget_space_status(dataset.raw(), &raw mut status) })?;
+    Ok(status == H5D_space_status_t::H5D_SPACE_STATUS_ALLOCATED)
 }
 
 /// The dataspace of an array and its present shape.
@@ -137,47 +162,62 @@ fn run(
     memory: &Memory,
     buffer: Buffer,
 ) -> Result<()> {
-    let file = if is_all(selection, shape) { None } else { Some(dataspace::select(space, shape, selection)?) };
+    let file = if is_all(selection, shape) { None } else { Some(request.unions.select(space, shape, selection)?) };
     let packed = match (&memory.space, &file) {
         (Some(_), _) | (None, None) => None,
         // The same number of dimensions on both sides lets libhdf5 match chunks without visiting each element.
-        (None, Some(_)) => Some(match selection.as_slab() {
+        (None, Some(_)) => Some(Arc::new(match selection.as_slab() {
             Some(slab) => dataspace::simple(&slab.counts(), None)?,
             None => dataspace::simple(&[selection.len()], None)?,
-        }),
+        })),
     };
-    let lies = raw_or_all(if memory.space.is_some() { &memory.space } else { &packed });
+    let lies = raw_or_all(memory.space.as_ref().or(packed.as_ref()));
     let element = memory.element.as_ref().unwrap_or(&request.stored.memory).raw();
     let how = properties::transfer(request.transfer);
+    let (dataset, file) = (request.dataset.raw(), raw_or_all(file.as_ref()));
     // SAFETY: identifiers are live. Selection and layout were checked against shape and buffer length, so libhdf5
     // touches only bytes of the buffer; when the memory space is "all", so is the file's, and both are `shape`.
-    match buffer {
-        Buffer::From(from) => done("write", unsafe {
-            h5d::H5Dwrite(request.dataset.raw(), element, lies, raw_or_all(&file), how, from.cast())
-        }),
-        Buffer::To(to) => done("read", unsafe {
-            h5d::H5Dread(request.dataset.raw(), element, lies, raw_or_all(&file), how, to.cast())
-        }),
+    unsafe {
+        match buffer {
+            Buffer::From(from) => done("write", h5d::H5Dwrite(dataset, element, lies, file, how, from.cast())),
+            Buffer::To(to) => done("read", h5d::H5Dread(dataset, element, lies, file, how, to.cast())),
+        }
     }
 }
 
 /// Finds the words for a layout that has passed its check. Copies nothing.
-fn route(stored: &Stored, elements: u64, layout: &MemoryLayout) -> Result<Route> {
+fn route(request: Request<'_>, elements: u64, layout: &MemoryLayout) -> Result<Route> {
+    let stored = request.stored;
+    let select_within = |within: &Within| {
+        let space = dataspace::simple(&within.shape, None)?;
+        request.unions.select(space, &within.shape, &within.selection)
+    };
     let plan = layout.plan(&stored.dtype)?;
     let within = layout.within.as_ref();
+    if within.is_some_and(|within| within.shape.len() > MOST_CHUNKED_DIMENSIONS) {
+        return Ok(Route::Pieces); // libhdf5 may walk the memory's selection too
+    }
     let Some(structure) = layout.structure.as_ref().filter(|_| !plan.is_identity()) else {
         return Ok(Route::Direct(Memory { space: within.map(select_within).transpose()?, ..PACKED }));
     };
     let (size, element) = (plan.stride, plan.element);
     match plan.pieces.as_slice() {
         // Whole elements at a fixed distance: an array with more lanes than are used.
-        [one] if one.len == element && size % element == 0 && within.is_none_or(|w| w.shape.len() < MAX_RANK) => {
+        [one]
+            if one.len == element
+                && size % element == 0
+                && within.is_none_or(|w| w.shape.len() < MOST_CHUNKED_DIMENSIONS) =>
+        {
             let (lanes, lane) = (size / element, one.memory / element);
             let space = match within {
                 Some(within) => dataspace::select_lane(&within.shape, &within.selection, lanes, lane)?,
                 None => dataspace::comb(elements, lanes, lane)?,
             };
-            Ok(Route::Direct(Memory { space: Some(space), skip: (one.memory % element) as usize, element: None }))
+            Ok(Route::Direct(Memory {
+                space: Some(Arc::new(space)),
+                skip: (one.memory % element) as usize,
+                element: None,
+            }))
         }
         _ if matches!(stored.dtype, Datatype::Compound(_)) => {
             let element = Some(in_structure(stored, structure)?);
@@ -185,10 +225,6 @@ fn route(stored: &Stored, elements: u64, layout: &MemoryLayout) -> Result<Route>
         }
         _ => Ok(Route::Pieces),
     }
-}
-
-fn select_within(within: &Within) -> Result<Id> {
-    dataspace::select(dataspace::simple(&within.shape, None)?, &within.shape, &within.selection)
 }
 
 /// The compound type of the structure in memory: the array's fields at the structure's offsets.

@@ -40,7 +40,9 @@ impl DataFile {
         let fail = |cause| Error::io("open data file", cause).target(path.display());
         let file = open(0).map_err(fail)?;
         if !file.metadata().map_err(fail)?.is_file() {
-            return Err(Error::new(ErrorKind::Corrupt, "open data file", "it is no regular file").target(path.display()));
+            return Err(
+                Error::new(ErrorKind::Corrupt, "open data file", "it is no regular file").target(path.display())
+            );
         }
         let direct = direct.then(|| open(libc::O_DIRECT)).transpose().map_err(|cause| match cause.raw_os_error() {
             Some(libc::EINVAL) => no_direct(path),
@@ -114,7 +116,7 @@ impl DataFile {
 
     /// Reads through the page cache whatever the mode.
     pub fn read_cached(&self, bytes: &mut [u8], offset: u64) -> Result<()> {
-        let got = read_up_to(&self.file, bytes, offset).map_err(|cause| self.fail("read", cause))?;
+        let got = read_up_to(&self.file, bytes, offset, 1).map_err(|cause| self.fail("read", cause))?;
         if got < bytes.len() { Err(self.too_short(offset + got as u64)) } else { Ok(()) }
     }
 
@@ -164,7 +166,7 @@ impl DataFile {
         let fail = |cause: io::Error| self.fail_direct("read", cause);
         let fits = |n: u64| n.is_multiple_of(align);
         if fits(offset) && fits(bytes.len() as u64) && fits(bytes.as_ptr() as u64) {
-            let got = read_up_to(direct, bytes, offset).map_err(fail)?;
+            let got = read_up_to(direct, bytes, offset, align as usize).map_err(fail)?;
             return if got < bytes.len() { Err(self.too_short(offset + got as u64)) } else { Ok(()) };
         }
         let end = offset + bytes.len() as u64;
@@ -176,7 +178,7 @@ impl DataFile {
             let block = at / align * align;
             let skip = (at - block) as usize;
             let want = (skip + bytes.len() - done).next_multiple_of(align as usize).min(buffer.len());
-            let got = read_up_to(direct, &mut buffer[..want], block).map_err(fail)?;
+            let got = read_up_to(direct, &mut buffer[..want], block, align as usize).map_err(fail)?;
             let useful = got.saturating_sub(skip).min(bytes.len() - done);
             if useful == 0 {
                 return Err(self.too_short(block + got as u64));
@@ -234,12 +236,18 @@ fn write_all_at(file: &File, mut bytes: &[u8], mut offset: u64) -> io::Result<()
 }
 
 /// Reads until full or the end of the file; short reads and interruptions are continued. Returns the bytes read.
-fn read_up_to(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+/// The file is read in units of `unit` bytes: less than a whole number of them comes only at its end.
+fn read_up_to(file: &File, bytes: &mut [u8], offset: u64, unit: usize) -> io::Result<usize> {
     let mut done = 0;
     while done < bytes.len() {
         match file.read_at(&mut bytes[done..], offset + done as u64) {
             Ok(0) => break,
-            Ok(n) => done += n,
+            Ok(n) => {
+                done += n;
+                if !n.is_multiple_of(unit) {
+                    break;
+                }
+            }
             Err(cause) if cause.kind() == io::ErrorKind::Interrupted => {}
             Err(cause) => return Err(cause),
         }

@@ -85,7 +85,7 @@ impl From<&Attribute> for StoredAttribute {
             {
                 return Self::Text(text.into());
             }
-            if let (Datatype::I64, Ok(bytes)) = (&value.dtype, value.data.as_slice().try_into()) {
+            if let (true, Ok(bytes)) = (value.dtype == Datatype::I64, value.data.as_slice().try_into()) {
                 return Self::Integer(i64::from_ne_bytes(bytes));
             }
         }
@@ -211,12 +211,9 @@ pub(crate) fn store<T: Serialize>(path: &Path, description: &T) -> Result<()> {
         .map_err(|cause| Error::new(ErrorKind::Io, "write description", cause.to_string()))?;
     text.push(b'\n');
     if text.len() as u64 > LONGEST {
-        return Err(Error::unsupported(
-            "write description",
-            format!("it would be longer than {} bytes", LONGEST),
-        )
-        .target(path.display())
-        .hint("keep large attributes in an array"));
+        return Err(Error::unsupported("write description", format!("it would be longer than {} bytes", LONGEST))
+            .target(path.display())
+            .hint("keep large attributes in an array"));
     }
     let unfinished = super::names::with_extension(path, super::names::UNFINISHED);
     let write = || -> std::io::Result<()> {
@@ -252,16 +249,19 @@ mod tests {
         ] {
             let json = serde_json::to_string(&StoredAttribute::from(&attribute)).unwrap();
             let back = serde_json::from_str::<StoredAttribute>(&json).unwrap().restore().unwrap();
-            assert_eq!((back.dtype, back.shape, back.data), (attribute.dtype, attribute.shape, attribute.data), "{json}");
+            assert_eq!(
+                (back.dtype, back.shape, back.data),
+                (attribute.dtype, attribute.shape, attribute.data),
+                "{json}"
+            );
         }
     }
 
     #[test]
     fn hostile_descriptions_are_refused() {
         let good = r#"{"hyperslab":"posix array","version":1,"dtype":"<f8","shape":[2],"order":"C","files":"shared"}"#;
-        let read = |text: &str| {
-            decode::<ArrayDescription>(text.as_bytes(), Of::Array, Path::new("x")).and_then(|d| d.spec())
-        };
+        let read =
+            |text: &str| decode::<ArrayDescription>(text.as_bytes(), Of::Array, Path::new("x")).and_then(|d| d.spec());
         assert_eq!(read(good).unwrap().shape.as_slice(), [2]);
         let change = |from: &str, to: &str| read(&good.replace(from, to)).unwrap_err().kind();
         assert_eq!(change("\"version\":1", "\"version\":2"), ErrorKind::Unsupported);

@@ -25,15 +25,17 @@ pub(crate) struct Contents {
 /// Refuses what is not a container of this format and version.
 pub(crate) fn check_container(root: &Path) -> Result<GroupDescription> {
     let refuse = |kind, message: String| Error::new(kind, "open", message).backend("posix").target(root.display());
-    let about = std::fs::metadata(root).map_err(|cause| Error::io("open", cause).backend("posix").target(root.display()))?;
+    let about =
+        std::fs::metadata(root).map_err(|cause| Error::io("open", cause).backend("posix").target(root.display()))?;
     if !about.is_dir() {
         return Err(refuse(ErrorKind::InvalidInput, "it is no directory, so no container of this format".into()));
     }
     let mark = root.join(MARK);
     match load(&mark).and_then(|bytes| decode(&bytes, Of::Container, &mark)) {
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            Err(refuse(ErrorKind::InvalidInput, format!("there is no {MARK} in it, so it is no container of this format")))
-        }
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(refuse(
+            ErrorKind::InvalidInput,
+            format!("there is no {MARK} in it, so it is no container of this format"),
+        )),
         other => other.map_err(|error| error.backend("posix")),
     }
 }
@@ -58,7 +60,9 @@ fn walk(directory: &Path, group: &str, depth: usize, out: &mut Contents) -> Resu
         .iter()
         .filter(|(_, is_file, _)| *is_file)
         .filter_map(|(name, ..)| name.to_str()?.strip_suffix(".json").map(str::to_string))
-        .filter(|stem| names::array_from_file(stem).is_some() && is_description(&directory.join(format!("{stem}.json"))))
+        .filter(|stem| {
+            names::array_from_file(stem).is_some() && is_description(&directory.join(format!("{stem}.json")))
+        })
         .collect();
     for (name, is_file, is_dir) in &names {
         let path = directory.join(name);

@@ -31,9 +31,12 @@ enum Kind {
 
 /// The path of an array's files without their extension.
 pub(crate) fn array_stem(root: &Path, name: &str) -> Result<PathBuf> {
-    let (group, last) = name.rsplit_once('/').unwrap_or(("", name));
-    let last = escape(last, Kind::Array).map_err(|message| refuse(name, message))?;
-    Ok(group_directory(root, group)?.join(last))
+    let (directory, last) = match name.rsplit_once('/') {
+        Some(("", _)) => return Err(refuse(name, "names begin without a slash")),
+        Some((group, last)) => (group_directory(root, group)?, last),
+        None => (root.to_path_buf(), name),
+    };
+    Ok(directory.join(escape(last, Kind::Array).map_err(|message| refuse(name, message))?))
 }
 
 /// The directory of a group; the root for `""`.
@@ -122,7 +125,9 @@ mod tests {
 
     #[test]
     fn names_round_trip() {
-        for name in ["a", "x.y", "Größe", "a b", "%41", "hyperslab", "hyperslab.json", "a.json", "-", "\0", "a\\b", ".x"] {
+        for name in
+            ["a", "x.y", "Größe", "a b", "%41", "hyperslab", "hyperslab.json", "a.json", "-", "\0", "a\\b", ".x"]
+        {
             for kind in [Kind::Array, Kind::Group] {
                 let file = escape(name, kind).unwrap();
                 assert_eq!(unescape(&file, kind).as_deref(), Some(name), "{file}");

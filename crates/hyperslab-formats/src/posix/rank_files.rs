@@ -80,13 +80,7 @@ impl RankFiles {
     }
 
     /// Writes whole elements into this rank's file, then says so in its index.
-    pub fn write(
-        &self,
-        selection: &Selection,
-        shape: &[u64],
-        dtype: &Datatype,
-        memory: MemoryView<'_>,
-    ) -> Result<()> {
+    pub fn write(&self, selection: &Selection, shape: &[u64], dtype: &Datatype, memory: MemoryView<'_>) -> Result<()> {
         let data = self.with_own(|own| Ok(own.data.clone()))?;
         transfer::write(&data, &self.staging, selection, shape, dtype, memory)?;
         self.with_own(|own| own.index.append(self.clock.stamp(), Event::Wrote(selection.clone())))
@@ -129,13 +123,11 @@ impl RankFiles {
     }
 
     /// Makes this rank's writes survive loss of power: the data before the index that speaks of it.
-    pub fn sync(&self) -> Result<()> {
-        match lock(&self.own).as_ref() {
-            Some(own) if own.data.is_dirty() => {
-                own.data.sync()?;
-                own.index.sync()
-            }
-            _ => Ok(()),
+    /// Returns the directory to sync for the files themselves, if this rank wrote.
+    pub fn sync(&self) -> Result<Option<PathBuf>> {
+        match lock(&self.own).as_mut() {
+            Some(own) => own.data.sync().and_then(|()| own.index.sync()).map(|()| Some(self.directory.clone())),
+            None => Ok(None),
         }
     }
 

@@ -19,13 +19,14 @@ const LONGEST: u64 = 256 << 20;
 #[serde(deny_unknown_fields)]
 struct Line {
     stamp: u64,
-    #[serde(flatten)]
-    event: Event,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    wrote: Option<Selection>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cut: Option<Dims>,
 }
 
 /// What happened.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone)]
 pub(crate) enum Event {
     /// The rank wrote these elements.
     Wrote(Selection),
@@ -50,6 +51,7 @@ pub(crate) struct IndexWriter {
     file: File,
     path: PathBuf,
     len: u64,
+    dirty: bool,
 }
 
 impl IndexWriter {
@@ -66,13 +68,17 @@ impl IndexWriter {
             Ok((file, len))
         };
         let (file, len) = open().map_err(|cause| Error::io("open index", cause).target(path.display()))?;
-        Ok(Self { file, path, len })
+        Ok(Self { file, path, len, dirty: false })
     }
 
     /// Appends one line. Either all of it is there afterwards or nothing.
     pub fn append(&mut self, stamp: u64, event: Event) -> Result<()> {
         let fail = |cause: io::Error| Error::io("write index", cause).target(self.path.display());
-        let mut line = serde_json::to_vec(&Line { stamp, event }).map_err(|cause| fail(cause.into()))?;
+        let line = match event {
+            Event::Wrote(selection) => Line { stamp, wrote: Some(selection), cut: None },
+            Event::Cut(shape) => Line { stamp, wrote: None, cut: Some(shape) },
+        };
+        let mut line = serde_json::to_vec(&line).map_err(|cause| fail(cause.into()))?;
         line.push(b'\n');
         if self.len + line.len() as u64 > LONGEST {
             return Err(Error::unsupported("write index", format!("it would be longer than {LONGEST} bytes"))
@@ -86,11 +92,17 @@ impl IndexWriter {
             return Err(fail(cause));
         }
         self.len += line.len() as u64;
+        self.dirty = true;
         Ok(())
     }
 
-    pub fn sync(&self) -> Result<()> {
-        self.file.sync_data().map_err(|cause| Error::io("flush index", cause).target(self.path.display()))
+    /// Makes the lines survive loss of power.
+    pub fn sync(&mut self) -> Result<()> {
+        if self.dirty {
+            self.file.sync_data().map_err(|cause| Error::io("flush index", cause).target(self.path.display()))?;
+            self.dirty = false;
+        }
+        Ok(())
     }
 
     pub fn path(&self) -> &Path {
@@ -227,13 +239,14 @@ impl IndexReader {
 
 fn parse(line: &[u8], rank: u32, dimensions: usize) -> Result<Record> {
     let corrupt = |message: String| Error::new(ErrorKind::Corrupt, "read index", message);
-    let Line { stamp, event } = serde_json::from_slice(line).map_err(|cause| corrupt(cause.to_string()))?;
-    let found = match &event {
-        Event::Wrote(selection) => selection.rank(),
-        Event::Cut(shape) => shape.len(),
+    let line: Line = serde_json::from_slice(line).map_err(|cause| corrupt(cause.to_string()))?;
+    let (found, event) = match (line.wrote, line.cut) {
+        (Some(selection), None) => (selection.rank(), Event::Wrote(selection)),
+        (None, Some(shape)) => (shape.len(), Event::Cut(shape)),
+        _ => return Err(corrupt("a line says neither or both of \"wrote\" and \"cut\"".into())),
     };
     if found != dimensions {
         return Err(corrupt(format!("a line has {found} dimensions, the array {dimensions}")));
     }
-    Ok(Record { stamp, rank, event })
+    Ok(Record { stamp: line.stamp, rank, event })
 }

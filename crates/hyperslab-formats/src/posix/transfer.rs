@@ -3,9 +3,7 @@
 use super::data_file::DataFile;
 use super::range_lock::RangeLock;
 use super::staging::Staging;
-use hyperslab_core::{
-    Datatype, Gather, MemoryLayout, MemoryView, MemoryViewMut, Result, Run, Scatter, Selection,
-};
+use hyperslab_core::{Datatype, Gather, MemoryLayout, MemoryView, MemoryViewMut, Result, Run, Scatter, Selection};
 
 /// Runs at least this long are read straight to where they belong.
 const LONG: u64 = 64 << 10;
@@ -17,6 +15,22 @@ const GROUP: usize = 4096;
 /// Whether memory is exactly the packed elements, however the layout says so.
 fn is_packed(layout: &MemoryLayout, dtype: &Datatype) -> Result<bool> {
     Ok(layout.is_packed() || (layout.within.is_none() && layout.plan(dtype)?.is_identity()))
+}
+
+/// The selection as one run, if it is one; the short way for the commonest case. It must lie inside `shape`.
+fn single_run(selection: &Selection, shape: &[u64], element: u64) -> Option<Run> {
+    let slab = selection.as_slab()?;
+    let (mut offset, mut len, mut pitch) = (0, element, element);
+    for (span, &extent) in slab.spans().iter().zip(shape).rev() {
+        // What is inside must be whole for more than one index of this dimension to follow each other.
+        if span.len() > 1 && (len != pitch || !span.is_dense()) {
+            return None;
+        }
+        offset += span.start() * pitch;
+        len *= span.len();
+        pitch *= extent;
+    }
+    Some(Run { offset, len })
 }
 
 /// How many bytes of whole elements fit in a staging buffer, no more than there are; at least one element.
@@ -33,9 +47,12 @@ pub(crate) fn write(
     dtype: &Datatype,
     memory: MemoryView<'_>,
 ) -> Result<()> {
-    let mut runs = selection.runs(shape, dtype.size())?;
     if is_packed(memory.layout, dtype)? {
+        if let Some(run) = single_run(selection, shape, dtype.size()) {
+            return file.write_at(&memory.data[..run.len as usize], run.offset);
+        }
         let mut at = 0;
+        let mut runs = selection.runs(shape, dtype.size())?;
         return runs.try_for_each(|run| {
             let from = at;
             at += run.len as usize;
@@ -45,7 +62,7 @@ pub(crate) fn write(
     let mut left = selection.len() * dtype.size();
     let mut gather = Gather::new(memory, dtype, selection.len())?;
     let mut buffer = staging.take(whole_elements(staging, dtype.size(), selection.len()));
-    let mut runs = Pieces::new(runs.map(|run| (run, ())));
+    let mut runs = Pieces::new(selection.runs(shape, dtype.size())?.map(|run| (run, ())));
     while left > 0 {
         let n = left.min(buffer.len() as u64) as usize;
         gather.next_into(&mut buffer[..n]);
@@ -91,6 +108,25 @@ pub(crate) fn write_fields(
     }
 }
 
+/// Reads the elements of one file.
+pub(crate) fn read_file(
+    file: &DataFile,
+    staging: &Staging,
+    selection: &Selection,
+    shape: &[u64],
+    dtype: &Datatype,
+    memory: MemoryViewMut<'_>,
+) -> Result<()> {
+    if let Some(run) = single_run(selection, shape, dtype.size())
+        && is_packed(memory.layout, dtype)?
+    {
+        return file.read_at(&mut memory.data[..run.len as usize], run.offset);
+    }
+    let runs = selection.runs(shape, dtype.size())?.map(|run| (run, ()));
+    let fetch = |(), bytes: &mut [u8], offset| file.read_at(bytes, offset);
+    read(runs, fetch, staging, selection.len(), dtype, memory)
+}
+
 /// Reads runs that lie in one or several sources, rising, into memory. `fetch` fills bytes from a source.
 pub(crate) fn read<S: Copy + PartialEq>(
     runs: impl Iterator<Item = (Run, S)>,
@@ -133,6 +169,11 @@ where
     fn fill(&mut self, packed: &mut [u8]) -> Result<()> {
         let mut done = 0;
         while done < packed.len() {
+            if let Some((run, source)) = self.runs.next_if_long((packed.len() - done) as u64) {
+                (self.fetch)(source, &mut packed[done..done + run.len as usize], run.offset)?;
+                done += run.len as usize;
+                continue;
+            }
             let largest = self.staging.size() as u64;
             self.runs.next_group((packed.len() - done) as u64, largest, &mut self.group);
             match self.group.as_slice() {
@@ -182,6 +223,12 @@ impl<I: Iterator<Item = (Run, S)>, S: Copy + PartialEq> Pieces<I, S> {
         Some((Run { offset: run.offset, len: limit }, source))
     }
 
+    /// The next run, cut to `limit` bytes, if that is long enough to be moved by itself.
+    fn next_if_long(&mut self, limit: u64) -> Option<(Run, S)> {
+        let (run, _) = self.next?;
+        if run.len.min(limit) < LONG { None } else { self.next_up_to(limit) }
+    }
+
     /// Puts into `group` the next runs that are better moved as one: small, of one source, near each other, of at most
     /// `limit` bytes together and `span` bytes from first to last. A long run comes alone, cut to `limit` where longer,
     /// and to `span` when that is what the caller can hold. Empty at the end.
@@ -210,6 +257,27 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use std::cell::Cell;
+
+    #[test]
+    fn a_single_run_is_found_where_there_is_one() {
+        let run = |start: &[u64], count: &[u64], shape: &[u64]| {
+            let selection = Selection::dense(start, count).unwrap();
+            let found = single_run(&selection, shape, 3);
+            let runs: Vec<Run> = selection.runs(shape, 3).unwrap().collect();
+            assert_eq!(found, (runs.len() == 1).then(|| runs[0]), "{start:?} {count:?} of {shape:?}");
+            found.is_some()
+        };
+        assert!(run(&[5], &[7], &[20]));
+        assert!(run(&[], &[], &[]));
+        assert!(run(&[2, 0], &[3, 4], &[9, 4]));
+        assert!(run(&[2, 1], &[1, 3], &[9, 4]));
+        assert!(!run(&[2, 1], &[2, 3], &[9, 4]));
+        assert!(run(&[1, 2, 0], &[1, 2, 5], &[3, 4, 5]));
+        assert!(!run(&[0, 0, 1], &[1, 2, 1], &[3, 4, 5]));
+        assert!(run(&[0, 3, 0], &[3, 1, 1], &[3, 4, 1]) == run(&[0, 3], &[3, 1], &[3, 4]));
+        let every_second = Selection::strided(&[0], &[2], &[4], &[1]).unwrap();
+        assert_eq!(single_run(&every_second, &[9], 1), None);
+    }
 
     #[test]
     fn small_runs_are_read_together_and_land_in_order() {

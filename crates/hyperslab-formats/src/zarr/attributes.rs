@@ -7,9 +7,11 @@
 
 use super::datatype::DTYPE_ATTRIBUTE;
 use super::document::MAX_SHAPE_ATTRIBUTE;
+use super::fill_value;
+use super::layout::Version;
 use hyperslab_core::{Attribute, ByteOrder, Datatype, Dims, Error, ErrorKind, Result, dims};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Number, Value, json};
+use serde_json::{Map, Value, json};
 
 /// The attribute that keeps the types of others: `{name: {"type": "<f4", "shape": [3]}}`.
 pub const TYPES_ATTRIBUTE: &str = "_hyperslab_types";
@@ -104,45 +106,16 @@ fn element_to_json(dtype: &Datatype, element: &[u8]) -> Result<Value> {
         Err(Error::unsupported("set attribute", format!("{why} has no form in JSON"))
             .hint("use numbers, booleans or UTF-8 text"))
     };
-    let mut little = [0u8; 8];
     match dtype {
-        Datatype::Integer { size, signed, order } => {
-            copy_little(element, *order, &mut little);
-            let bits = u64::from_le_bytes(little);
-            let unused = 64 - 8 * u32::from(*size);
-            Ok(if *signed { json!(((bits << unused) as i64) >> unused) } else { json!(bits) })
+        Datatype::Integer { .. } | Datatype::Float { .. } | Datatype::Bool => {
+            fill_value::to_json(dtype, element, Version::V3)
         }
-        Datatype::Float { size, order } => {
-            copy_little(element, *order, &mut little);
-            let value = match size {
-                2 => half::f16::from_le_bytes([little[0], little[1]]).to_f64(),
-                4 => f64::from(f32::from_le_bytes([little[0], little[1], little[2], little[3]])),
-                _ => f64::from_le_bytes(little),
-            };
-            Ok(Number::from_f64(value).map_or_else(|| json!(special_word(value)), Value::Number))
-        }
-        Datatype::Bool => Ok(json!(element.first().is_some_and(|b| *b != 0))),
         Datatype::FixedString(_) => match std::str::from_utf8(element) {
             Ok(text) if !text.trim_end_matches('\0').contains('\0') => Ok(json!(text.trim_end_matches('\0'))),
             _ => no_form("text that is not UTF-8 or has NUL inside"),
         },
         Datatype::Opaque(_) => no_form("a value of opaque bytes"),
         Datatype::Compound(_) => no_form("a compound"),
-    }
-}
-
-fn special_word(value: f64) -> &'static str {
-    match value {
-        v if v.is_nan() => "NaN",
-        v if v > 0.0 => "Infinity",
-        _ => "-Infinity",
-    }
-}
-
-fn copy_little(element: &[u8], order: ByteOrder, out: &mut [u8; 8]) {
-    out[..element.len()].copy_from_slice(element);
-    if order == ByteOrder::Big {
-        out[..element.len()].reverse();
     }
 }
 
@@ -209,13 +182,14 @@ fn typed(value: &Value, kept: &Kept) -> Option<Attribute> {
     }
     let mut data = Vec::new();
     for item in items {
-        let element = super::fill_value::from_json(&kept.dtype, item, super::layout::Version::V3);
         match (&kept.dtype, item) {
             (Datatype::FixedString(size), Value::String(text)) if text.len() <= *size as usize => {
                 data.extend(text.as_bytes());
                 data.resize(data.len() + *size as usize - text.len(), 0);
             }
-            (Datatype::Integer { .. } | Datatype::Float { .. } | Datatype::Bool, _) => data.extend(element.ok()?),
+            (Datatype::Integer { .. } | Datatype::Float { .. } | Datatype::Bool, _) => {
+                data.extend(fill_value::from_json(&kept.dtype, item, Version::V3).ok()?);
+            }
             _ => return None,
         }
     }

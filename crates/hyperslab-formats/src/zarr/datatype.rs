@@ -152,7 +152,13 @@ fn v3_at(name: &Value, order: Option<ByteOrder>, depth: usize) -> Result<Datatyp
         "bool" => Datatype::Bool,
         "int8" | "uint8" => Datatype::Integer { size: 1, signed: word == "int8", order: ByteOrder::NATIVE },
         "int16" | "int32" | "int64" | "uint16" | "uint32" | "uint64" => {
-            let size = if word.ends_with("16") { 2 } else if word.ends_with("32") { 4 } else { 8 };
+            let size = if word.ends_with("16") {
+                2
+            } else if word.ends_with("32") {
+                4
+            } else {
+                8
+            };
             Datatype::Integer { size, signed: word.starts_with('i'), order: need_order()? }
         }
         "float16" => Datatype::Float { size: 2, order: need_order()? },
@@ -197,10 +203,8 @@ mod tests {
     use super::*;
 
     fn types() -> Vec<Datatype> {
-        let mut out: Vec<Datatype> = ["|i1", "<u2", ">i4", "<f2", ">f8", "|b1", "|S5", "|V7"]
-            .iter()
-            .map(|t| t.parse().unwrap())
-            .collect();
+        let mut out: Vec<Datatype> =
+            ["|i1", "<u2", ">i4", "<f2", ">f8", "|b1", "|S5", "|V7"].iter().map(|t| t.parse().unwrap()).collect();
         let inner = Datatype::packed_compound([("x", "<i2".parse().unwrap()), ("y", "|S3".parse().unwrap())]).unwrap();
         out.push(Datatype::packed_compound([("a", "<f4".parse().unwrap()), ("n", inner)]).unwrap());
         out
@@ -232,7 +236,9 @@ mod tests {
 
     #[test]
     fn foreign_types_are_refused() {
-        for name in [json!("string"), json!("r7"), json!("r"), json!("complex64"), json!(4), json!({"name": "raw_bytes"})] {
+        for name in
+            [json!("string"), json!("r7"), json!("r"), json!("complex64"), json!(4), json!({"name": "raw_bytes"})]
+        {
             assert!(from_v3(&name, Some(ByteOrder::Little)).is_err(), "{name}");
         }
         for name in [json!("<U3"), json!("|O"), json!("<M8[s]"), json!([["a", "<f4", [2]]]), json!(null), json!([])] {

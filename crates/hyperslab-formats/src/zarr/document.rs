@@ -189,9 +189,7 @@ fn read_v3(document: &Value) -> Result<Layout> {
     }
     let (encoding, encoding_configuration) = name_and_configuration(part("chunk_key_encoding")?)?;
     let keys = match encoding {
-        "default" => {
-            ChunkKeys { prefixed: true, separator: separator(encoding_configuration.get("separator"), '/')? }
-        }
+        "default" => ChunkKeys { prefixed: true, separator: separator(encoding_configuration.get("separator"), '/')? },
         "v2" => ChunkKeys { prefixed: false, separator: separator(encoding_configuration.get("separator"), '.')? },
         other => return Err(unsupported(format!("chunk key encoding {other:?}"))),
     };
@@ -224,7 +222,10 @@ fn read_codecs(codecs: &[Value]) -> Result<(Option<ByteOrder>, Pipeline, Option<
         return Err(unsupported("codecs after sharding").hint("chunks inside the shards may be compressed instead"));
     }
     let list = |key: &str| {
-        configuration.get(key).and_then(Value::as_array).ok_or_else(|| corrupt(format!("{key} of the shards is no list")))
+        configuration
+            .get(key)
+            .and_then(Value::as_array)
+            .ok_or_else(|| corrupt(format!("{key} of the shards is no list")))
     };
     let inner = list("codecs")?;
     let (inner_first, inner_rest) = inner.split_first().ok_or_else(|| corrupt("the shards have no codecs"))?;

@@ -18,6 +18,7 @@ const MOST_REMEMBERED: usize = 1 << 16;
 #[derive(Debug)]
 pub struct Files {
     root: PathBuf,
+    write_empty: bool,
     changed: Mutex<Changed>,
 }
 
@@ -28,9 +29,14 @@ struct Changed {
 }
 
 impl Files {
-    /// For the store at `root`.
-    pub fn new(root: PathBuf) -> Self {
-        Self { root, changed: Mutex::default() }
+    /// For the store at `root`; `write_empty` keeps chunks that hold only the fill value.
+    pub fn new(root: PathBuf, write_empty: bool) -> Self {
+        Self { root, write_empty, changed: Mutex::default() }
+    }
+
+    /// Whether chunks that hold only the fill value get a file.
+    pub fn write_empty(&self) -> bool {
+        self.write_empty
     }
 
     /// The directory of the store.
@@ -72,7 +78,8 @@ impl Files {
         }
     }
 
-    fn remember(&self, path: &Path) {
+    /// Has the next durable flush sync this file.
+    pub fn remember(&self, path: &Path) {
         let mut changed = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
         if changed.everything {
             return;

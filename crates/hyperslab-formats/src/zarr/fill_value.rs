@@ -97,7 +97,8 @@ fn integer_bits(value: &Value, size: u8, signed: bool) -> Option<u64> {
         _ => return None,
     };
     let bits = 8 * u32::from(size);
-    let (low, high) = if signed { (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1) } else { (0, (1i128 << bits) - 1) };
+    let (low, high) =
+        if signed { (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1) } else { (0, (1i128 << bits) - 1) };
     (low..=high).contains(&wide).then_some(wide as u64)
 }
 

@@ -87,9 +87,8 @@ impl ChunkKeys {
         if self.prefixed && parts.next() != Some("c") {
             return None;
         }
-        let index = parts
-            .map(|part| part.parse().ok().filter(|n: &u64| n.to_string() == part))
-            .collect::<Option<Dims>>()?;
+        let index =
+            parts.map(|part| part.parse().ok().filter(|n: &u64| n.to_string() == part)).collect::<Option<Dims>>()?;
         match rank {
             0 if !self.prefixed => (index.as_slice() == [0]).then(Dims::new),
             rank => (index.len() == rank).then_some(index),
@@ -117,10 +116,11 @@ impl Layout {
         if options.crc32c && version == Version::V2 {
             return Err(Error::invalid("create array", "crc32c needs a store of version 3").hint("leave out crc32c"));
         }
-        let chunk = same_rank("chunk", &options.chunk)?.or_else(|| spec.chunk.clone()).unwrap_or_else(|| match &shard {
-            Some(shard) => divide(shard, spec.dtype.size()),
-            None => default_chunk(spec),
-        });
+        let chunk =
+            same_rank("chunk", &options.chunk)?.or_else(|| spec.chunk.clone()).unwrap_or_else(|| match &shard {
+                Some(shard) => divide(shard, spec.dtype.size()),
+                None => default_chunk(spec),
+            });
         if let Some(shard) = &shard {
             check_shard(&chunk, shard)?;
         }
@@ -162,7 +162,10 @@ impl Layout {
         let bytes = dims::byte_count(&self.file, element)?;
         if bytes > MAX_CHUNK_BYTES {
             let shown = hyperslab_core::units::display_size(bytes);
-            return too_large(format!("a chunk of {} is {shown}; at most 4 GiB are possible", dims::display(&self.file)));
+            return too_large(format!(
+                "a chunk of {} is {shown}; at most 4 GiB are possible",
+                dims::display(&self.file)
+            ));
         }
         if let Some(sharding) = &self.sharding {
             check_shard(&sharding.chunk, &self.file)?;
@@ -194,12 +197,6 @@ impl Layout {
     /// Decoded bytes of one file.
     pub fn file_bytes(&self) -> usize {
         (self.file.iter().product::<u64>() * self.dtype.size()) as usize
-    }
-
-    /// The extents of file `index` that lie inside the array.
-    pub fn inside(&self, index: &[u64]) -> Dims {
-        let extents = self.shape.iter().zip(&self.file).zip(index);
-        extents.map(|((shape, file), i)| shape.saturating_sub(i.saturating_mul(*file)).min(*file)).collect()
     }
 
     /// The array as callers know it. The chunk is what is compressed as one, also inside shards.

@@ -47,6 +47,9 @@ pub fn check_name(name: &str) -> Result<()> {
     if name.is_empty() {
         return Ok(());
     }
+    if name.split('/').count() > super::tree::MAX_DEPTH {
+        return bad("is too deep");
+    }
     for part in name.split('/') {
         if part.is_empty() || part.chars().all(|c| c == '.') {
             return bad("has a part that is empty or only dots");
@@ -74,9 +77,8 @@ pub fn ancestors(name: &str) -> impl Iterator<Item = &str> {
 
 /// The object in a directory; `None` when nothing there is one.
 pub fn read(directory: &Path) -> Result<Option<Node>> {
-    let corrupt = |message: &str| {
-        Err(Error::new(ErrorKind::Corrupt, "read zarr metadata", message).target(directory.display()))
-    };
+    let corrupt =
+        |message: &str| Err(Error::new(ErrorKind::Corrupt, "read zarr metadata", message).target(directory.display()));
     if let Some(document) = json::read(&directory.join("zarr.json"))? {
         if document.get("zarr_format").and_then(Value::as_u64) != Some(3) {
             return corrupt("zarr.json does not say zarr_format 3");

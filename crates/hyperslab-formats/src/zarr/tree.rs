@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// How deep groups and chunk directories are followed.
-const MAX_DEPTH: usize = 64;
+pub const MAX_DEPTH: usize = 64;
 
 fn io(operation: &'static str, path: &Path) -> impl Fn(std::io::Error) -> Error {
     move |error| Error::io(operation, error).target(path.display())
@@ -134,7 +134,6 @@ fn check_only_zarr(root: &Path, operation: &'static str) -> Result<()> {
             || directory.join(".zarray").is_file()
             || matches!(nodes::read(&directory), Ok(Some(node)) if node.kind == Kind::Array);
         let listed = entries(&directory)?;
-        let is_group = has_marker(&directory);
         for (path, is_directory) in &listed {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("/");
             let belongs = match is_directory {
@@ -142,9 +141,7 @@ fn check_only_zarr(root: &Path, operation: &'static str) -> Result<()> {
                 Some(true) if is_array => chunk_like(name),
                 Some(true) => has_marker(path) || is_empty_tree(path, depth)?,
                 Some(false) => {
-                    name.ends_with(PARTIAL)
-                        || METADATA_FILES.contains(&name) && (is_group || !in_array)
-                        || is_array && chunk_like(name)
+                    name.ends_with(PARTIAL) || METADATA_FILES.contains(&name) || is_array && chunk_like(name)
                 }
                 None => false,
             };

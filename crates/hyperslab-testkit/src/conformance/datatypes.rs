@@ -1,7 +1,6 @@
 //! Every datatype and every number of dimensions, through closing and opening again.
 
 use super::{Check, Verdict, ensure, trying, unless_refused};
-use crate::subject::same_spec;
 use crate::{Subject, Twin, catalogue};
 use hyperslab_core::{ArraySpec, Datatype, MemoryLayout, Open};
 use libtest_mimic::{Completion, Failed};
@@ -40,7 +39,7 @@ fn datatype(subject: &Subject, dtype: &Datatype, required: bool) -> Verdict {
         Ok(twin) => twin,
         Err(refusal) => return Ok(refusal),
     };
-    same_spec(&twin.subject.spec()?, &spec)?;
+    subject.same_spec(&twin.subject.spec()?, &spec)?;
     for (i, (name, selection)) in catalogue::selections(&spec.shape)?.iter().enumerate() {
         trying(twin.write(selection, &MemoryLayout::packed(), 1000 * i as u64), || format!("write {name}"))?;
         twin.compare(selection, &MemoryLayout::packed(), name)?;
@@ -49,7 +48,7 @@ fn datatype(subject: &Subject, dtype: &Datatype, required: bool) -> Verdict {
     pair.close()?;
     let pair = subject.pair("a", Open::Read)?;
     let twin = Twin::open(&pair.subject, &pair.oracle, "array")?;
-    same_spec(&twin.subject.spec()?, &spec)?;
+    subject.same_spec(&twin.subject.spec()?, &spec)?;
     twin.compare_all("after closing and opening")?;
     pair.close()?;
     Ok(Completion::Completed)

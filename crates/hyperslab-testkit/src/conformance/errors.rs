@@ -1,6 +1,6 @@
 //! Requests that make no sense are refused and change nothing.
 
-use super::{Check, ensure, refused};
+use super::{Check, REFUSALS, ensure, refused};
 use crate::{Subject, Twin, catalogue};
 use hyperslab_core::{
     Array, ArraySpec, Caps, Datatype, ErrorKind, MAX_RANK, MemoryLayout, MemoryView, MemoryViewMut, Open, Result,
@@ -120,11 +120,11 @@ fn specifications(subject: &Subject) -> Result<(), Failed> {
         ("more dimensions than the format has", ArraySpec::new(Datatype::U8, &vec![1; subject.caps.max_rank + 1])),
     ];
     for (what, spec) in refusals {
-        refused(container.create("array", &spec), &[ErrorKind::InvalidInput, ErrorKind::Unsupported], what)?;
+        refused(container.create("array", &spec), &REFUSALS, what)?;
     }
-    if !subject.caps.chunks {
+    if !subject.caps.chunks && !subject.overrides.chunk {
         let spec = ArraySpec { chunk: Some([2, 2].as_slice().into()), ..base.clone() };
-        refused(container.create("array", &spec), &[ErrorKind::Unsupported], "chunks")?;
+        refused(container.create("array", &spec), &REFUSALS, "chunks")?;
     }
     if !subject.caps.compound {
         let spec = ArraySpec::new(catalogue::particle()?, &[2]);

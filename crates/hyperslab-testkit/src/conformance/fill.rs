@@ -2,7 +2,6 @@
 
 use super::{Check, trying, unless_refused};
 use crate::sample::{element, meaningful};
-use crate::subject::same_spec;
 use crate::{Subject, Twin, catalogue};
 use hyperslab_core::{ArraySpec, Caps, Datatype, ErrorKind, MemoryLayout, Open, Selection};
 use libtest_mimic::{Completion, Failed};
@@ -54,7 +53,7 @@ fn filled(subject: &Subject, dtype: &Datatype, fill: Option<Vec<u8>>, required: 
         Ok(twin) => twin,
         Err(refusal) => return Ok(refusal),
     };
-    same_spec(&twin.subject.spec()?, &spec)?;
+    subject.same_spec(&twin.subject.spec()?, &spec)?;
     twin.compare_all("never written")?;
     let part = Selection::strided(&[1, 2], &[4, 2], &[2, 2], &[1, 1])?;
     trying(twin.write(&part, &MemoryLayout::packed(), 9), || "write a part".into())?;
@@ -62,7 +61,7 @@ fn filled(subject: &Subject, dtype: &Datatype, fill: Option<Vec<u8>>, required: 
     pair.close()?;
     let pair = subject.pair("a", Open::Read)?;
     let twin = Twin::open(&pair.subject, &pair.oracle, "array")?;
-    same_spec(&twin.subject.spec()?, &spec)?;
+    subject.same_spec(&twin.subject.spec()?, &spec)?;
     twin.compare_all("after opening again")?;
     pair.close()?;
     Ok(Completion::Completed)

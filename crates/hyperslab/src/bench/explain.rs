@@ -6,7 +6,7 @@ use hyperslab_run::{Cache, CaseResult, Results, Status, Verified};
 use std::fmt::Write;
 
 /// Width of the bars.
-const BAR: usize = 20;
+const BAR: usize = 12;
 
 /// Cases that can be compared: the same benchmark in the same state of the cache.
 fn peers<'a>(results: &'a Results, case: &'a CaseResult) -> impl Iterator<Item = &'a CaseResult> {
@@ -95,13 +95,14 @@ fn rate(bytes_per_second: f64) -> String {
     format!("{}/s", display_size(bytes_per_second as u64))
 }
 
-/// The median, and the range when there were several repetitions.
+/// The median, and how far the repetitions lie around it.
 fn with_spread(spread: &hyperslab_run::Spread, show: fn(f64) -> String) -> String {
-    if spread.count > 1 {
-        format!("{} ({} .. {})", show(spread.median), show(spread.min), show(spread.max))
-    } else {
-        show(spread.median)
+    let middle = show(spread.median);
+    if spread.count < 2 || spread.median <= 0.0 {
+        return middle;
     }
+    let half = (spread.max - spread.min) / 2.0 / spread.median * 100.0;
+    format!("{middle} ±{half:.0}%")
 }
 
 fn bar(part: f64) -> String {

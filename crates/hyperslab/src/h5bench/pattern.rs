@@ -1,7 +1,7 @@
 //! The `write` and `read` patterns and their keys.
 
 use super::values::Keys;
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use hyperslab_core::{Dims, Filter, Transfer};
 use hyperslab_kernels::{FilePattern, MemoryPattern, Particles, Reading};
 use serde_json::{Map, Value};
@@ -185,7 +185,7 @@ fn parse_chunk(keys: &Keys<'_>, rank: usize) -> Result<Dims> {
 
 fn check_memory_limit(keys: &Keys<'_>, particles: &Particles, place: &str) -> Result<()> {
     let limit = keys.number("IO_MEM_LIMIT")?.unwrap_or(0);
-    let need = hyperslab_core::dims::byte_count(&particles.extent, PARTICLE)?;
+    let need = hyperslab_core::dims::byte_count(&particles.extent, PARTICLE).with_context(|| place.to_owned())?;
     if limit > 0 && need >= limit {
         bail!("{place}: a time step of one rank has {need} bytes, which IO_MEM_LIMIT={limit} does not allow");
     }

@@ -1,0 +1,129 @@
+//! What a selection takes of one chunk, and copying it.
+
+use super::ChunkGrid;
+use crate::copy::cursor::{RowCursor, zip_rows};
+use crate::copy::rows::{Through, copy_rows};
+use crate::{Dims, Error, Result, Row, Selection, dims, zip_runs};
+use std::sync::{Arc, OnceLock};
+
+/// The part of a selection that lies in one chunk.
+#[derive(Debug, Clone)]
+pub struct ChunkPart {
+    /// Coordinates of the chunk in the grid.
+    pub chunk: Dims,
+    /// The elements, relative to the first of the chunk.
+    pub within: Selection,
+    /// Whether every element of the chunk that lies in the array is selected.
+    pub covers_chunk: bool,
+    /// Extents of a whole chunk.
+    shape: Dims,
+    origin: Dims,
+    packed: Packed,
+}
+
+/// Where the part's elements are among the packed elements of the whole selection.
+#[derive(Debug, Clone)]
+pub(super) enum Packed {
+    /// A box, the selection being one slab.
+    Box { shape: Dims, part: Selection },
+    /// To be looked up.
+    Table(Arc<RunTable>),
+}
+
+/// The contiguous runs of a union in the array, and where each begins in packed memory.
+#[derive(Debug)]
+pub(super) struct RunTable {
+    selection: Selection,
+    shape: Dims,
+    /// (first element in the array, first element in packed memory), rising. Made when first needed: by then the
+    /// caller has a packed buffer, whose size it is in proportion to.
+    runs: OnceLock<Vec<(u64, u64)>>,
+}
+
+impl RunTable {
+    pub(super) fn new(selection: &Selection, grid: &ChunkGrid) -> Self {
+        Self { selection: selection.clone(), shape: grid.shape().into(), runs: OnceLock::new() }
+    }
+
+    fn runs(&self) -> Result<&[(u64, u64)]> {
+        let list = self.selection.runs(&self.shape, 1)?;
+        Ok(self.runs.get_or_init(|| {
+            let mut packed = 0;
+            list.map(|run| {
+                let entry = (run.offset, packed);
+                packed += run.len;
+                entry
+            })
+            .collect()
+        }))
+    }
+}
+
+impl ChunkPart {
+    pub(super) fn new(grid: &ChunkGrid, chunk: Dims, within: Selection, packed: Packed) -> Result<Self> {
+        let covers_chunk = within.len() == dims::element_count(&grid.extent_of(&chunk))?;
+        let origin = grid.origin_of(&chunk);
+        Ok(Self { chunk, within, covers_chunk, shape: grid.chunk().into(), origin, packed })
+    }
+
+    /// Copies the part's elements, of `element` bytes each, from the packed elements of the whole selection to the
+    /// buffer of a whole chunk. Refuses buffers of other lengths.
+    pub fn copy_to_chunk(&self, packed: &[u8], chunk: &mut [u8], element: u64) -> Result<()> {
+        self.check(packed.len(), chunk.len(), element)?;
+        self.for_each_row(element, |in_chunk, in_packed| {
+            copy_rows(packed, in_packed, chunk, in_chunk, Through::Cache);
+        })
+    }
+
+    /// Copies the part's elements, of `element` bytes each, from the buffer of a whole chunk to the packed elements
+    /// of the whole selection. Refuses buffers of other lengths.
+    pub fn copy_from_chunk(&self, chunk: &[u8], packed: &mut [u8], element: u64) -> Result<()> {
+        self.check(packed.len(), chunk.len(), element)?;
+        self.for_each_row(element, |in_chunk, in_packed| {
+            copy_rows(chunk, in_chunk, packed, in_packed, Through::Cache);
+        })
+    }
+
+    fn check(&self, packed: usize, chunk: usize, element: u64) -> Result<()> {
+        let selected = match &self.packed {
+            Packed::Box { shape, .. } => dims::element_count(shape)?,
+            Packed::Table(table) => table.selection.len(),
+        };
+        let expected = [("packed", packed, dims::byte_count(&[selected], element)?), {
+            ("chunk", chunk, dims::byte_count(&self.shape, element)?)
+        }];
+        for (name, have, need) in expected {
+            if have as u64 != need {
+                return Err(Error::invalid("copy chunk", format!("the {name} buffer has {have} bytes, not {need}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls `each` with rows of equal length and count in the chunk and in packed memory.
+    fn for_each_row(&self, element: u64, mut each: impl FnMut(Row, Row)) -> Result<()> {
+        let in_chunk = self.within.runs(&self.shape, element)?;
+        match &self.packed {
+            Packed::Box { shape, part } => {
+                let in_packed = part.runs(shape, element)?;
+                zip_rows(RowCursor::new(in_chunk), RowCursor::new(in_packed), each);
+            }
+            Packed::Table(table) => {
+                let runs = table.runs()?;
+                let place = self.within.shifted(&self.origin.iter().map(|&o| o as i64).collect::<Vec<_>>())?;
+                let mut at = 0;
+                for (chunk, array, len) in zip_runs(in_chunk, place.runs(&table.shape, element)?) {
+                    let first = array / element;
+                    // Rising, so never before the last; most often the next.
+                    if runs.get(at + 1).is_some_and(|next| next.0 <= first) {
+                        at += runs[at + 1..].partition_point(|run| run.0 <= first);
+                    }
+                    let packed = (runs[at].1 + (first - runs[at].0)) * element;
+                    let row = |offset| Row { offset, len, count: 1, stride: len };
+                    each(row(chunk), row(packed));
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,137 @@
+//! A selection cut along chunks, one chunk at a time.
+
+use super::ChunkGrid;
+use super::part::{ChunkPart, Packed, RunTable};
+use crate::slab::{Slab, product};
+use crate::span::Span;
+use crate::{Dims, Result, Selection};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+use std::sync::Arc;
+
+impl Selection {
+    /// The selection cut along the chunks of `grid`: each chunk it touches exactly once, row-major. Lazy: memory does
+    /// not grow with the number of chunks, only with the slabs of a union. Refuses a selection outside the array.
+    pub fn split_by_chunk<'a>(&'a self, grid: &'a ChunkGrid) -> Result<ChunkParts<'a>> {
+        self.check_inside(grid.shape())?;
+        let source = match self.slabs() {
+            [] => Source::One(None),
+            [slab] => Source::One(Some((slab, first_chunk(slab, grid)))),
+            slabs => {
+                let chunks = slabs.iter().enumerate();
+                let waiting = chunks.map(|(i, slab)| Reverse((grid.linear_of(&first_chunk(slab, grid)), i))).collect();
+                Source::Many { slabs, waiting, table: Arc::new(RunTable::new(self, grid)) }
+            }
+        };
+        Ok(ChunkParts { grid, source })
+    }
+}
+
+/// The parts of a selection, chunk by chunk; from [`Selection::split_by_chunk`].
+#[derive(Debug, Clone)]
+pub struct ChunkParts<'a> {
+    grid: &'a ChunkGrid,
+    source: Source<'a>,
+}
+
+#[derive(Debug, Clone)]
+enum Source<'a> {
+    /// A slab and the next chunk it touches.
+    One(Option<(&'a Slab, Dims)>),
+    Many {
+        slabs: &'a [Slab],
+        /// For each slab that is not done, the number of the next chunk it touches; the earliest on top.
+        waiting: BinaryHeap<Reverse<(u64, usize)>>,
+        table: Arc<RunTable>,
+    },
+}
+
+impl Iterator for ChunkParts<'_> {
+    type Item = Result<ChunkPart>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let grid = self.grid;
+        match &mut self.source {
+            Source::One(next) => {
+                let (slab, chunk) = next.take()?;
+                let part = part_of_slab(slab, grid, &chunk);
+                *next = chunk_after(slab, grid, chunk).map(|after| (slab, after));
+                Some(part)
+            }
+            Source::Many { slabs, waiting, table } => {
+                let Reverse((linear, _)) = *waiting.peek()?;
+                let chunk = grid.coordinates_of(linear);
+                let mut pieces = Ok(Vec::new());
+                while let Some(mut top) = waiting.peek_mut() {
+                    let Reverse((at, i)) = *top;
+                    if at != linear {
+                        break;
+                    }
+                    pieces = pieces.and_then(|mut pieces| {
+                        pieces.extend(cut(&slabs[i], grid, &chunk)?);
+                        Ok(pieces)
+                    });
+                    match chunk_after(&slabs[i], grid, chunk.clone()) {
+                        Some(after) => *top = Reverse((grid.linear_of(&after), i)),
+                        None => {
+                            PeekMut::pop(top);
+                        }
+                    }
+                }
+                let within = pieces.and_then(|pieces| Selection::union(grid.rank(), pieces));
+                Some(within.and_then(|within| ChunkPart::new(grid, chunk, within, Packed::Table(Arc::clone(table)))))
+            }
+        }
+    }
+}
+
+fn part_of_slab(slab: &Slab, grid: &ChunkGrid, chunk: &[u64]) -> Result<ChunkPart> {
+    let within = Selection::union(grid.rank(), cut(slab, grid, chunk)?)?;
+    // Along each dimension a chunk holds consecutive ones of the selected indices: a box of the packed elements.
+    let each = |d: usize| {
+        let low = chunk[d] * grid.chunk()[d];
+        let high = low.saturating_add(grid.chunk()[d]);
+        let first = slab.spans[d].count_below(low);
+        (first, slab.spans[d].count_below(high) - first)
+    };
+    let start: Dims = (0..grid.rank()).map(|d| each(d).0).collect();
+    let count: Dims = (0..grid.rank()).map(|d| each(d).1).collect();
+    let packed = Packed::Box { shape: slab.counts(), part: Selection::dense(&start, &count)? };
+    ChunkPart::new(grid, chunk.into(), within, packed)
+}
+
+/// What a slab selects of a chunk that it touches, relative to the chunk, as disjoint slabs.
+fn cut(slab: &Slab, grid: &ChunkGrid, chunk: &[u64]) -> Result<Vec<Slab>> {
+    let per_dim: Vec<Vec<Span>> = (0..grid.rank())
+        .map(|d| {
+            let low = chunk[d] * grid.chunk()[d];
+            let mut spans = Vec::new();
+            slab.spans[d].clip(low, low.saturating_add(grid.chunk()[d]), &mut spans);
+            spans.iter_mut().for_each(|span| span.start -= low);
+            spans
+        })
+        .collect();
+    product(&per_dim)
+}
+
+fn first_chunk(slab: &Slab, grid: &ChunkGrid) -> Dims {
+    slab.spans.iter().zip(grid.chunk()).map(|(span, c)| span.start / c).collect()
+}
+
+/// The next chunk that the slab touches, row-major.
+fn chunk_after(slab: &Slab, grid: &ChunkGrid, mut chunk: Dims) -> Option<Dims> {
+    for d in (0..chunk.len()).rev() {
+        let extent = grid.chunk()[d];
+        let span = &slab.spans[d];
+        // No overflow: there is an index beyond this one only if the next chunk begins inside the array.
+        match (chunk[d] + 1).checked_mul(extent).and_then(|index| span.first_from(index)) {
+            Some(index) => {
+                chunk[d] = index / extent;
+                return Some(chunk);
+            }
+            None => chunk[d] = span.start / extent,
+        }
+    }
+    None
+}

@@ -1,0 +1,120 @@
+//! Which slabs of two lists can overlap at all, without comparing all with all.
+
+use crate::slab::Slab;
+use crate::{Error, Result};
+use std::ops::Range;
+
+/// How often a group is cut before its members are compared with each other.
+const MAX_CUTS: usize = 64;
+
+/// How many comparisons one operation may take before it is refused: some seconds.
+const MAX_COMPARISONS: u64 = 1 << 30;
+
+/// Counts comparisons.
+pub(super) struct Effort(u64);
+
+impl Effort {
+    pub(super) fn new() -> Self {
+        Self(MAX_COMPARISONS)
+    }
+
+    pub(super) fn spend(&mut self, comparisons: usize) -> Result<()> {
+        self.0 = self.0.checked_sub(comparisons as u64).ok_or_else(|| {
+            Error::unsupported("combine selections", "the parts are too many and too interleaved")
+                .hint("split the selection into smaller parts")
+        })?;
+        Ok(())
+    }
+}
+
+/// Slabs in groups whose bounding boxes do not touch.
+pub(super) struct Groups {
+    /// Numbers of the slabs, group by group.
+    order: Vec<u32>,
+    groups: Vec<Range<usize>>,
+}
+
+impl Groups {
+    /// Groups slabs of `rank` dimensions.
+    pub(super) fn new(slabs: &[&Slab], rank: usize) -> Self {
+        let mut order: Vec<u32> = (0..slabs.len() as u32).collect();
+        let mut groups = Vec::new();
+        // What may still be cut: members, dimension to try, dimensions tried in vain, cuts so far.
+        let mut open = vec![(0..order.len(), 0, 0, 0)];
+        while let Some((members, dim, vain, cuts)) = open.pop() {
+            if members.len() < 2 || vain >= rank || cuts >= MAX_CUTS {
+                groups.push(members);
+                continue;
+            }
+            let span = |&i: &u32| &slabs[i as usize].spans[dim];
+            order[members.clone()].sort_unstable_by_key(|i| span(i).start);
+            let next_dim = (dim + 1) % rank;
+            let (mut first, mut end) = (members.start, 0);
+            for at in members.clone() {
+                let span = span(&order[at]);
+                if at > first && span.start >= end {
+                    open.push((first..at, next_dim, 1, cuts + 1));
+                    first = at;
+                }
+                end = end.max(span.end());
+            }
+            let vain = if first == members.start { vain + 1 } else { 1 };
+            open.push((first..members.end, next_dim, vain, cuts + usize::from(first > members.start)));
+        }
+        Self { order, groups }
+    }
+
+    /// The members of each group.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &[u32]> {
+        self.groups.iter().map(|range| &self.order[range.clone()])
+    }
+}
+
+/// The dimension along which the fewest of these slabs lie beside each other.
+pub(super) fn best_dimension<'a>(slabs: impl Iterator<Item = &'a Slab> + Clone, rank: usize) -> usize {
+    let crowding = |dim: usize| {
+        let (mut low, mut high, mut covered) = (u64::MAX, 0, 0.0);
+        for slab in slabs.clone() {
+            let span = &slab.spans[dim];
+            (low, high) = (low.min(span.start), high.max(span.end()));
+            covered += (span.end() - span.start) as f64;
+        }
+        covered / high.saturating_sub(low).max(1) as f64
+    };
+    (0..rank).min_by(|&a, &b| crowding(a).total_cmp(&crowding(b))).unwrap_or(0)
+}
+
+/// Calls `visit` for each slab of `a` with the slabs of `b` that may overlap it, until it returns false.
+/// The lists have the same rank; neither needs an order.
+pub(super) fn visit_near(a: &[Slab], b: &[Slab], mut visit: impl FnMut(&Slab, &[&Slab]) -> Result<bool>) -> Result<()> {
+    let all: Vec<&Slab> = a.iter().chain(b).collect();
+    let rank = all.first().map_or(0, |slab| slab.spans.len());
+    let mut effort = Effort::new();
+    let (mut ours, mut theirs, mut near): (Vec<&Slab>, Vec<&Slab>, Vec<&Slab>) = Default::default();
+    for group in Groups::new(&all, rank).iter() {
+        ours.clear();
+        theirs.clear();
+        near.clear();
+        for &i in group {
+            let side = if (i as usize) < a.len() { &mut ours } else { &mut theirs };
+            side.push(all[i as usize]);
+        }
+        let dim = best_dimension(ours.iter().chain(&theirs).copied(), rank);
+        let range = |slab: &Slab| slab.spans.get(dim).map_or((0, 1), |span| (span.start, span.end()));
+        ours.sort_unstable_by_key(|slab| range(slab).0);
+        theirs.sort_unstable_by_key(|slab| range(slab).0);
+        let mut coming = theirs.iter().peekable();
+        for slab in &ours {
+            let (start, end) = range(slab);
+            near.retain(|other| range(other).1 > start);
+            while let Some(other) = coming.next_if(|other| range(other).0 < end) {
+                near.push(other);
+            }
+            effort.spend(near.len())?;
+            if !visit(slab, &near)? {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}

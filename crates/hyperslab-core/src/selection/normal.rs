@@ -1,0 +1,166 @@
+//! The normal form: disjoint slabs, joined where one says the same, sorted by first element.
+
+use super::near::{Effort, Groups, best_dimension};
+use crate::slab::Slab;
+use crate::span::{MAX_PIECES, Span, check_pieces};
+use crate::{Dims, Error, Result};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// How often joining is tried again. Two or three times are enough for what programs make.
+const MAX_PASSES: usize = 32;
+
+/// How many pieces may come of how many slabs.
+pub(super) struct PieceLimit(usize);
+
+impl PieceLimit {
+    pub(super) fn new(slabs: usize) -> Self {
+        Self(slabs.saturating_mul(4).saturating_add(MAX_PIECES))
+    }
+
+    pub(super) fn check(&self, pieces: usize) -> Result<()> {
+        if pieces > self.0 { check_pieces(usize::MAX) } else { Ok(()) }
+    }
+}
+
+/// The normal form of the union of `slabs`, which all have `rank` dimensions.
+pub(super) fn normalise(rank: usize, mut slabs: Vec<Slab>) -> Result<Vec<Slab>> {
+    if slabs.len() < 2 {
+        return Ok(slabs);
+    }
+    if rank == 0 {
+        slabs.truncate(1);
+        return Ok(slabs);
+    }
+    let disjoint = make_disjoint(rank, slabs)?;
+    let total = disjoint.iter().try_fold(0u64, |n, slab| n.checked_add(slab.len()));
+    let total = total.ok_or_else(|| Error::invalid("combine selections", "more than 2^64 elements are selected"))?;
+    // Until nothing more can be joined, so that the normal form of a normal form is itself.
+    let mut joined = join_neighbours(rank, disjoint);
+    for _ in 0..MAX_PASSES {
+        let before = joined.len();
+        joined = join_neighbours(rank, joined);
+        if joined.len() == before {
+            break;
+        }
+    }
+    Ok(match as_one(&joined, rank, total) {
+        Some(slab) => vec![slab],
+        None => joined,
+    })
+}
+
+/// The same elements, each in one slab only.
+fn make_disjoint(rank: usize, slabs: Vec<Slab>) -> Result<Vec<Slab>> {
+    let limit = PieceLimit::new(slabs.len());
+    let mut effort = Effort::new();
+    let all: Vec<&Slab> = slabs.iter().collect();
+    let mut out: Vec<Slab> = Vec::with_capacity(slabs.len());
+    for group in Groups::new(&all, rank).iter() {
+        if let [alone] = group {
+            out.push(all[*alone as usize].clone());
+            continue;
+        }
+        let mut group: Vec<&Slab> = group.iter().map(|&i| all[i as usize]).collect();
+        let dim = best_dimension(group.iter().copied(), rank);
+        group.sort_unstable_by_key(|slab| slab.spans[dim].start);
+        let mut active: Vec<usize> = Vec::new(); // those of this group that may overlap what comes
+        for slab in group {
+            active.retain(|&i| out[i].spans[dim].end() > slab.spans[dim].start);
+            let mut pieces = vec![slab.clone()];
+            for &i in &active {
+                effort.spend(pieces.len())?;
+                subtract_from(&mut pieces, 0, &out[i], &limit)?;
+            }
+            active.extend(out.len()..out.len() + pieces.len());
+            out.append(&mut pieces);
+            limit.check(out.len())?;
+        }
+    }
+    Ok(out)
+}
+
+/// Takes `slab` away from `pieces[first..]`.
+pub(super) fn subtract_from(pieces: &mut Vec<Slab>, first: usize, slab: &Slab, limit: &PieceLimit) -> Result<()> {
+    let mut at = first;
+    let mut rest = Vec::new();
+    while at < pieces.len() {
+        if pieces[at].overlaps(slab) {
+            rest.extend(pieces[at].subtract(slab)?);
+            limit.check(pieces.len() + rest.len())?;
+            pieces.swap_remove(at);
+        } else {
+            at += 1;
+        }
+    }
+    pieces.append(&mut rest);
+    Ok(())
+}
+
+/// Joins slabs that differ in one dimension and continue each other there, last dimension first.
+fn join_neighbours(rank: usize, mut slabs: Vec<Slab>) -> Vec<Slab> {
+    for dim in (0..rank).rev() {
+        slabs.sort_unstable_by(|a, b| {
+            let before = || a.spans[..dim].cmp(&b.spans[..dim]);
+            let after = || a.spans[dim + 1..].cmp(&b.spans[dim + 1..]);
+            before().then_with(after).then_with(|| a.spans[dim].start.cmp(&b.spans[dim].start))
+        });
+        let mut joined: Vec<Slab> = Vec::with_capacity(slabs.len());
+        for slab in slabs {
+            match joined.last_mut().and_then(|last| last.join(&slab, dim).map(|j| (last, j))) {
+                Some((last, j)) => *last = j,
+                None => joined.push(slab),
+            }
+        }
+        slabs = joined;
+    }
+    slabs.sort_unstable_by(Slab::cmp_start);
+    slabs
+}
+
+type Spans = smallvec::SmallVec<[Span; 3]>;
+
+/// The one regular slab with the elements of these disjoint ones, `total` in number, if there is one.
+fn as_one(slabs: &[Slab], rank: usize, total: u64) -> Option<Slab> {
+    if slabs.len() < 2 {
+        return None;
+    }
+    let mut spans = Spans::new();
+    for dim in 0..rank {
+        let span = regular_projection(slabs, dim)?;
+        if !slabs.iter().all(|slab| slab.spans[dim].is_inside(&span)) {
+            return None;
+        }
+        spans.push(span);
+    }
+    let lens: Dims = spans.iter().map(Span::len).collect();
+    // All slabs lie inside and none overlaps another, so equal numbers mean equal sets.
+    (crate::dims::element_count(&lens).ok()? == total).then_some(Slab { spans })
+}
+
+/// The only span that the indices along `dim` can be, judged by their first block, the gap after it and the last index.
+fn regular_projection(slabs: &[Slab], dim: usize) -> Option<Span> {
+    let mut spans: Vec<Span> = slabs.iter().map(|slab| slab.spans[dim]).collect();
+    spans.sort_unstable();
+    spans.dedup();
+    let start = spans.first()?.start;
+    let end = spans.iter().map(Span::end).max()?;
+    // Blocks in order of their begin: (begin, span, number of the block).
+    let mut blocks: BinaryHeap<Reverse<(u64, usize, u64)>> =
+        spans.iter().enumerate().map(|(i, span)| Reverse((span.start, i, 0))).collect();
+    let mut reached = start;
+    let mut patience = 1024 + 4 * spans.len();
+    while let Some(Reverse((begin, i, k))) = blocks.pop() {
+        if begin > reached {
+            let (block, stride) = (reached - start, begin - start);
+            let count = (end - start - block) / stride + 1;
+            return Span::new(start, stride, count, block).ok().flatten().filter(|span| span.end() == end);
+        }
+        reached = reached.max(begin + spans[i].block);
+        if k + 1 < spans[i].count {
+            blocks.push(Reverse((begin + spans[i].stride, i, k + 1)));
+        }
+        patience = patience.checked_sub(1)?;
+    }
+    Some(Span::dense(start, end - start))
+}

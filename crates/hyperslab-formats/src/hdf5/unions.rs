@@ -1,0 +1,51 @@
+//! Large unions as libhdf5 keeps them, remembered: building one costs more than many a transfer that uses it, and
+//! programs write variable after variable with the same decomposition.
+
+use super::dataspace;
+use super::library::Id;
+use hyperslab_core::{Dims, Result, Selection};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Slabs from which a union is worth remembering.
+const WORTH: usize = 64;
+/// Most slabs remembered, over all unions.
+const MAX_SLABS: usize = 1 << 19;
+
+/// The unions last used by the arrays of one container.
+#[derive(Debug, Default)]
+pub(super) struct Unions(Mutex<Vec<Kept>>);
+
+#[derive(Debug)]
+struct Kept {
+    shape: Dims,
+    selection: Selection,
+    space: Arc<Id>,
+}
+
+impl Unions {
+    /// Like [`dataspace::select`], but equal large unions are built once. The result must not be changed.
+    pub(super) fn select(&self, space: Id, shape: &[u64], selection: &Selection) -> Result<Arc<Id>> {
+        let size = selection.slabs().len();
+        if !(WORTH..=MAX_SLABS).contains(&size) {
+            return dataspace::select(space, shape, selection).map(Arc::new);
+        }
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = kept.iter().position(|k| k.shape.as_slice() == shape && k.selection == *selection) {
+            let found = kept.remove(at);
+            let space = found.space.clone();
+            kept.push(found); // the latest comes last
+            return Ok(space);
+        }
+        let space = Arc::new(dataspace::select(space, shape, selection)?);
+        while !kept.is_empty() && size + kept.iter().map(|k| k.selection.slabs().len()).sum::<usize>() > MAX_SLABS {
+            kept.remove(0);
+        }
+        kept.push(Kept { shape: shape.into(), selection: selection.clone(), space: space.clone() });
+        Ok(space)
+    }
+
+    /// Forgets everything.
+    pub(super) fn clear(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}

@@ -1,0 +1,85 @@
+//! An open array of a store.
+
+use super::container::Shared;
+use super::resize;
+use super::state::ArrayState;
+use super::transfer::Transferring;
+use hyperslab_core::{Array, ArraySpec, Error, MemoryView, MemoryViewMut, Result, Selection, Transfer, agree};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// One rank's handle on an array.
+#[derive(Debug)]
+pub struct ZarrArray {
+    shared: Arc<Shared>,
+    state: Arc<ArrayState>,
+    closed: AtomicBool,
+}
+
+impl ZarrArray {
+    pub(super) fn new(shared: Arc<Shared>, state: Arc<ArrayState>) -> Self {
+        Self { shared, state, closed: AtomicBool::new(false) }
+    }
+
+    fn check_open(&self, operation: &'static str) -> Result<()> {
+        self.shared.check_open(operation)?;
+        if self.closed.load(Ordering::Acquire) {
+            return Err(Error::invalid(operation, "the array has been closed"));
+        }
+        Ok(())
+    }
+
+    fn named(&self, error: Error) -> Error {
+        error.backend("zarr").target(&self.state.name)
+    }
+
+    fn transfer<T>(&self, run: impl FnOnce(Transferring<'_>) -> Result<T>) -> Result<T> {
+        let current = self.state.reading();
+        run(Transferring {
+            state: &self.state,
+            current: &current,
+            files: &self.shared.files,
+            threads: self.shared.options.threads,
+            many_processes: self.shared.many_processes(),
+        })
+    }
+}
+
+impl Array for ZarrArray {
+    fn spec(&self) -> Result<ArraySpec> {
+        self.check_open("describe array").map_err(|e| self.named(e))?;
+        Ok(self.state.reading().layout.spec())
+    }
+
+    fn write(&self, selection: &Selection, memory: MemoryView<'_>, _: Transfer) -> Result<()> {
+        self.check_open("write")
+            .and_then(|()| self.shared.check_writable("write"))
+            .and_then(|()| self.transfer(|transfer| transfer.write(selection, memory)))
+            .map_err(|e| self.named(e))
+    }
+
+    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, _: Transfer) -> Result<()> {
+        self.check_open("read")
+            .and_then(|()| self.transfer(|transfer| transfer.read(selection, memory)))
+            .map_err(|e| self.named(e))
+    }
+
+    fn resize(&self, shape: &[u64]) -> Result<()> {
+        let comm = &*self.shared.comm;
+        let checked = self
+            .check_open("resize")
+            .and_then(|()| self.shared.check_writable("resize"))
+            .and_then(|()| resize::check(&self.state.reading(), shape));
+        // Every rank checks the old shape before rank 0 changes what they share.
+        agree(comm, checked.map_err(|e| self.named(e)))?;
+        let done = if comm.rank() == 0 { resize::apply(&self.state, &self.shared.files, shape) } else { Ok(()) };
+        agree(comm, done.map_err(|e| self.named(e)))?;
+        let known = self.shared.store.array(&self.state.name, true);
+        agree(comm, known.map(drop).map_err(|e| self.named(e)))
+    }
+
+    fn close(&self) -> Result<()> {
+        self.closed.store(true, Ordering::Release);
+        Ok(())
+    }
+}

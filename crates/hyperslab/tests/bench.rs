@@ -1,0 +1,239 @@
+//! `hyperslab bench` as a user meets it.
+#![allow(clippy::unwrap_used)]
+
+use assert_cmd::cargo::CommandCargoExt;
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+fn hyperslab(directory: &Path) -> Command {
+    #[allow(deprecated)]
+    let mut command = Command::cargo_bin("hyperslab").unwrap();
+    command.current_dir(directory);
+    command
+}
+
+fn run(directory: &Path, arguments: &[&str]) -> (i32, String, String) {
+    let Output { status, stdout, stderr } = hyperslab(directory).args(arguments).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (status.code().unwrap_or(-1), text(stdout), text(stderr))
+}
+
+const WRITE: &str = r#""MEM_PATTERN": "CONTIG", "FILE_PATTERN": "CONTIG", "TIMESTEPS": "2", "NUM_DIMS": 1, "DIM_1": "4 K", "MODE": "SYNC""#;
+
+fn workflow(write: &str, read: &str) -> String {
+    format!(
+        r#"{{"mpi": {{"command": "mpirun", "ranks": "2"}}, "vol": {{}}, "file-system": {{}}, "directory": "data", "benchmarks": [
+            {{"benchmark": "write", "file": "test.h5", "configuration": {{{write}}}}},
+            {{"benchmark": "read", "file": "test.h5", "configuration": {{{read}}}}}]}}"#
+    )
+}
+
+fn with(text: &str) -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("w.json"), text).unwrap();
+    directory
+}
+
+fn results(path: &Path) -> serde_json::Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+#[test]
+fn all_formats_run_verified_warm_and_cold() {
+    let directory = with(&workflow(WRITE, WRITE));
+    let (code, out, err) = run(
+        directory.path(),
+        &["bench", "w.json", "--format", "posix,hdf5,zarr,null", "--verify", "--warm", "--cold", "--out", "r"],
+    );
+    assert_eq!(code, 0, "{out}\n{err}");
+    let results = results(&directory.path().join("r/results.json"));
+    assert_eq!(results["hyperslab_results"], 1);
+    assert_eq!(results["complete"], true);
+    let cases = results["cases"].as_array().unwrap();
+    assert_eq!(cases.len(), 4 * 2 * 2);
+    for case in cases {
+        assert_eq!(case["status"], "ok", "{case}");
+        assert_eq!(case["bytes"], 2 * 4096 * 32 * 2);
+        let expected = if case["stack"] == "null" { "impossible" } else { "yes" };
+        assert_eq!(case["verified"], expected);
+        assert_eq!(case["repetitions"][0]["ranks"].as_array().unwrap().len(), 2);
+    }
+    for name in ["posix", "hdf5", "zarr", "warm", "cold", "verified", "was fastest", "results.json"] {
+        assert!(out.contains(name), "{name} is missing in\n{out}");
+    }
+    assert!(directory.path().join("data/test.h5").is_file());
+}
+
+#[test]
+fn every_pattern_and_dimension_runs_on_every_format() {
+    for dims in [
+        r#""NUM_DIMS": 1, "DIM_1": 96"#,
+        r#""NUM_DIMS": "2", "DIM_1": 8, "DIM_2": 6"#,
+        r#""DIM_3": 3, "DIM_2": 4, "DIM_1": 5, "NUM_DIMS": 3"#,
+    ] {
+        for memory in ["CONTIG", "INTERLEAVED"] {
+            for file in ["CONTIG", "INTERLEAVED"] {
+                let keys = format!(
+                    r#""MEM_PATTERN": "{memory}", "FILE_PATTERN": "{file}", "TIMESTEPS": 2, {dims}, "EMULATED_COMPUTE_TIME_PER_TIMESTEP": "1 ms""#
+                );
+                let directory = with(&workflow(&keys, &keys));
+                let (code, out, err) = run(
+                    directory.path(),
+                    &["bench", "w.json", "--format", "posix,hdf5,zarr", "--verify", "--ranks", "3"],
+                );
+                assert_eq!(code, 0, "{memory} {file} {dims}\n{out}\n{err}");
+                assert_eq!(out.matches("  yes").count(), 6, "{out}");
+            }
+        }
+    }
+}
+
+#[test]
+fn compression_and_alignment_reach_the_file() {
+    let keys = format!(
+        r#"{WRITE}, "COMPRESS": "YES", "CHUNK_DIM_1": "1 K", "ALIGN": "YES", "ALIGN_LEN": 65536, "ALIGN_THRESHOLD": 1"#
+    );
+    let directory = with(&workflow(&keys, WRITE));
+    let (code, out, err) =
+        run(directory.path(), &["bench", "w.json", "--verify", "--format", "hdf5,zarr", "--out", "r"]);
+    assert_eq!(code, 0, "{out}\n{err}");
+    let results = results(&directory.path().join("r/results.json"));
+    assert_eq!(results["cases"][0]["stack"], "hdf5(align=64KiB,align_threshold=1)");
+    assert!(out.contains("zarr has no alignment"), "{out}");
+}
+
+#[test]
+fn a_dry_run_prints_the_plan_and_touches_nothing() {
+    let directory = with(&workflow(WRITE, WRITE));
+    let (code, out, _) = run(directory.path(), &["bench", "w.json", "--format", "hdf5,zarr(codec=zstd)", "--dry-run"]);
+    assert_eq!(code, 0);
+    assert!(out.contains("zarr(codec=zstd)") && out.contains("512.00 KiB"), "{out}");
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn bad_input_is_refused_with_exit_2_and_nothing_is_made() {
+    let good = workflow(WRITE, WRITE);
+    let cases: &[(&str, String, &[&str], &str)] = &[
+        ("broken JSON", "{\n  \"mpi\": ,\n}".into(), &[], "line 2, column 10"),
+        ("not an object", "[1]".into(), &[], "object"),
+        ("top-level key", good.replace("\"vol\"", "\"vols\""), &[], "did you mean \"vol\""),
+        ("pattern key", good.replace("DIM_1", "DIMM_1"), &[], "did you mean \"DIM_1\""),
+        ("pattern value", good.replace("\"CONTIG\"", "\"CONTIGUOUS\""), &[], "CONTIG"),
+        ("number", good.replace("4 K", "four"), &[], "whole number"),
+        ("zero", good.replace("4 K", "0"), &[], "at least 1"),
+        ("overflow", good.replace("4 K", "9999999999 G"), &[], "benchmarks[0].configuration"),
+        ("too large for the disk", good.replace("4 K", "4 T"), &[], "memory"),
+        ("benchmark kind", good.replace("\"write\"", "\"wriet\""), &[], "did you mean \"write\""),
+        ("other kind", good.replace("\"write\"", "\"metadata\""), &[], "not available in this build"),
+        ("mode", good.replace("SYNC", "ASYNC"), &[], "MODE=ASYNC is not available"),
+        ("no benchmarks", r#"{"directory": "data", "benchmarks": []}"#.into(), &[], "empty"),
+        ("no directory", r#"{"benchmarks": [1]}"#.into(), &[], "directory is missing"),
+        ("file outside", good.replace("test.h5", "../test.h5"), &[], "relative"),
+        ("absolute file", good.replace("test.h5", "/etc/test.h5"), &[], "relative"),
+        ("format", good.clone(), &["--format", "hdf6"], "did you mean \"hdf5\""),
+        ("option", good.clone(), &["--stack", "hdf5(chunks=4)"], "did you mean \"chunk\""),
+        ("layer", good.clone(), &["--stack", "log/hdf5"], "not available in this build"),
+        ("stack", good.clone(), &["--stack", "hdf5(chunk=4"], "never closed"),
+        ("ranks", good.clone(), &["--ranks", "0"], "1..=4096"),
+        ("both", good.clone(), &["--format", "hdf5", "--stack", "zarr"], "cannot be used with"),
+        ("memory limit", good.replacen("\"MODE\"", "\"IO_MEM_LIMIT\": 1000, \"MODE\"", 1), &[], "IO_MEM_LIMIT"),
+    ];
+    for (what, text, arguments, message) in cases {
+        let directory = with(text);
+        let (code, out, err) = run(directory.path(), &[&["bench", "w.json"], *arguments].concat());
+        assert_eq!(code, 2, "{what}: {out}\n{err}");
+        assert!(err.contains(message), "{what}: {message:?} is missing in {err}");
+        assert!(!err.contains("panicked"), "{err}");
+        assert!(!directory.path().join("data/test.h5").exists() && !directory.path().join("r").exists());
+    }
+    let (code, _, err) = run(tempfile::tempdir().unwrap().path(), &["bench", "nowhere.json"]);
+    assert_eq!(code, 2);
+    assert!(err.contains("nowhere.json") && err.contains("No such file"), "{err}");
+}
+
+#[test]
+fn existing_files_are_kept_unless_told() {
+    for format in ["posix", "hdf5", "zarr"] {
+        let directory = with(&workflow(WRITE, WRITE));
+        let name = match format {
+            "hdf5" => "data/test.h5".to_owned(),
+            other => format!("data/test.{other}"),
+        };
+        fs::create_dir(directory.path().join("data")).unwrap();
+        fs::write(directory.path().join(&name), "precious").unwrap();
+        for more in [&[][..], &["--overwrite"]] {
+            let arguments = [&["bench", "w.json", "--format", format], more].concat();
+            let (code, out, err) = run(directory.path(), &arguments);
+            assert_eq!(code, 1, "{format} {more:?}: {out}\n{err}");
+            assert_eq!(fs::read(directory.path().join(&name)).unwrap(), b"precious", "{format} {more:?}");
+        }
+        fs::remove_file(directory.path().join(&name)).unwrap();
+        assert_eq!(run(directory.path(), &["bench", "w.json", "--format", format, "--out", "r"]).0, 0);
+        let (code, _, err) = run(directory.path(), &["bench", "w.json", "--format", format, "--out", "r"]);
+        assert_eq!(code, 2);
+        assert!(err.contains("--overwrite"), "{err}");
+        let arguments = ["bench", "w.json", "--format", format, "--out", "r", "--overwrite", "--verify"];
+        assert_eq!(run(directory.path(), &arguments).0, 0, "{format}");
+    }
+}
+
+#[test]
+fn a_read_without_its_write_fails_and_says_what_to_do() {
+    let text = workflow(WRITE, WRITE).replace("\"benchmark\": \"write\"", "\"benchmark\": \"read\"");
+    let directory = with(&text);
+    let (code, out, _) = run(directory.path(), &["bench", "w.json"]);
+    assert_eq!(code, 1);
+    assert!(out.contains("put a write benchmark"), "{out}");
+}
+
+#[test]
+fn ctrl_c_leaves_valid_results_and_no_partial_file() {
+    let slow = format!(r#"{WRITE}, "EMULATED_COMPUTE_TIME_PER_TIMESTEP": "60 s""#);
+    let directory = with(&workflow(&slow, WRITE));
+    let mut child = hyperslab(directory.path())
+        .args(["bench", "w.json", "--out", "r"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let file = directory.path().join("data/test.h5");
+    while !file.exists() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    let status = child.wait().unwrap();
+    assert_eq!(status.code(), Some(130));
+    let mut out = String::new();
+    child.stdout.unwrap().read_to_string(&mut out).unwrap();
+    assert!(out.contains("stopped") && out.contains("not run"), "{out}");
+    let results = results(&directory.path().join("r/results.json"));
+    assert_eq!(results["complete"], false);
+    assert_eq!(results["cases"][0]["status"], "interrupted");
+    assert_eq!(results["cases"][1]["status"], "planned");
+    assert!(!file.exists());
+}
+
+#[test]
+fn without_a_workflow_a_small_one_runs() {
+    let directory = tempfile::tempdir().unwrap();
+    let (code, out, err) = run(directory.path(), &["bench", "--format", "null"]);
+    assert_eq!(code, 0, "{out}\n{err}");
+    assert!(err.contains("built-in"), "{err}");
+}
+
+#[test]
+fn formats_are_listed_with_their_options() {
+    let directory = tempfile::tempdir().unwrap();
+    let (code, out, _) = run(directory.path(), &["formats"]);
+    assert_eq!(code, 0);
+    for word in ["posix (compiled in)", "hdf5 (compiled in)", "zarr (compiled in)", "null", "chunk", "deflate", "shard"]
+    {
+        assert!(out.contains(word), "{word} is missing in\n{out}");
+    }
+}
