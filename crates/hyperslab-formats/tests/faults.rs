@@ -43,7 +43,7 @@ fn stacks() -> Vec<&'static str> {
 
 /// Every call at first, then with growing steps: late calls are more of the same.
 fn calls() -> impl Iterator<Item = u64> {
-    std::iter::successors(Some(1u64), |n| Some(n + 1 + n / 24)).take_while(|n| *n < 3000)
+    std::iter::successors(Some(1u64), |n| Some(n + 1 + n / 12)).take_while(|n| *n < 3000)
 }
 
 fn hunt(shim: &Shim, stack: &str, (family, fault, count): (&str, &str, &str)) -> Result<Completion, Failed> {

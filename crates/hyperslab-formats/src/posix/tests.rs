@@ -153,7 +153,11 @@ fn ranks_write_parts_of_one_block_and_lose_nothing() {
                 let mut all = vec![0; 48000];
                 array.read(&Selection::all(&shape)?, MemoryViewMut::packed(&mut all), WHOLE)?;
                 for (i, bytes) in all.chunks(4).enumerate() {
-                    assert_eq!(bytes, (i as u32 * 4 ^ round << 20).to_le_bytes(), "{way}: round {round}, element {i}");
+                    assert_eq!(
+                        bytes,
+                        ((i as u32 * 4) ^ (round << 20)).to_le_bytes(),
+                        "{way}: round {round}, element {i}"
+                    );
                 }
                 comm.barrier()?;
             }
@@ -163,7 +167,10 @@ fn ranks_write_parts_of_one_block_and_lose_nothing() {
         // Fewer ranks than wrote it.
         let again = format(way).open(&path, Open::Read, &Solo::shared()).unwrap();
         let all = read_all(&*again.array("g/a").unwrap());
-        assert!(all.chunks(4).enumerate().all(|(i, bytes)| bytes == (i as u32 * 4 ^ 2 << 20).to_le_bytes()), "{way}");
+        assert!(
+            all.chunks(4).enumerate().all(|(i, bytes)| bytes == ((i as u32 * 4) ^ (2 << 20)).to_le_bytes()),
+            "{way}"
+        );
     }
 }
 

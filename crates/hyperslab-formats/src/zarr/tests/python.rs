@@ -52,7 +52,13 @@ fn zarr_python_reads_ours() {
             .map(|t| t.parse().unwrap())
             .collect();
         types.extend([compound.as_ref().unwrap().clone(), padded.as_ref().unwrap().clone()]);
+        let nested =
+            Datatype::packed_compound([("a", Datatype::U8), ("n", compound.as_ref().unwrap().clone())]).unwrap();
+        types.extend((!stack.contains("version=2")).then_some(nested));
         let mut expected = Vec::new();
+        // zarr-python 3.1 cannot open shards of raw bytes or structures, its own included.
+        types
+            .retain(|dtype| !(stack.contains("shard") && matches!(dtype, Datatype::Opaque(_) | Datatype::Compound(_))));
         for (i, dtype) in types.iter().enumerate() {
             let mut spec = ArraySpec::new(dtype.clone(), &[7, 5]);
             if !stack.contains("chunk") {
@@ -61,6 +67,9 @@ fn zarr_python_reads_ours() {
             let name = format!("g/a{i}");
             let data = ours(&store, &name, &spec);
             let kind = match dtype {
+                Datatype::Compound(c) if c.size == 13 => {
+                    "[('a', 'u1'), ('n', [('a', '<f4'), ('b', '<i8')])]".to_owned()
+                }
                 Datatype::Compound(c) if c.fields.len() == 2 => "[('a', '<f4'), ('b', '<i8')]".to_owned(),
                 Datatype::Compound(c) => format!("'|V{}'", c.size),
                 plain => format!("'{plain}'"),
@@ -106,7 +115,7 @@ out = []
 for version in (2, 3):
     root = zarr.create_group(path + str(version), zarr_format=version, attributes={'t': 'x', 'nan': float('nan'), 'deep': {'a': 1}})
     cases = []
-    for dtype in ['|i1', '<u2', '<i4', '>i8', '<f2', '>f4', '<f8', '|b1', '|S5', '|V3', [('a', '<f4'), ('n', [('x', '<i2'), ('y', 'S3')])]]:
+    for dtype in ['|i1', '<u2', '<i4', '>i8', '<f2', '>f4', '<f8', '|b1', '|S5', '|V3', [('a', '<f4'), ('b', '<i8')]]:
         cases.append((dtype, {}))
     if version == 2:
         from numcodecs import Blosc, GZip, Zstd, Shuffle
@@ -116,7 +125,7 @@ for version in (2, 3):
                   ('<f4', dict(chunk_key_encoding={'name': 'v2', 'separator': '/'}))]
     else:
         from zarr.codecs import BloscCodec, GzipCodec, ZstdCodec, BytesCodec, Crc32cCodec
-        cases += [('<f4', dict(compressors=BloscCodec(cname='lz4', typesize=4))), ('<f4', dict(compressors=GzipCodec(level=2))),
+        cases += [([('a', '<f4'), ('n', [('x', '<i2'), ('y', 'S3')])], {}), ('<f4', dict(compressors=BloscCodec(cname='lz4', typesize=4))), ('<f4', dict(compressors=GzipCodec(level=2))),
                   ('<f4', dict(compressors=[ZstdCodec(level=1, checksum=True), Crc32cCodec()])), ('<f4', dict(compressors=None)),
                   ('<f4', dict(serializer=BytesCodec(endian='big'))), ('<f4', dict(shards=(8, 6))),
                   ('<f4', dict(shards=(8, 6), compressors=None)),
