@@ -9,4 +9,4 @@ pub mod posix;
 #[cfg(feature = "zarr")]
 pub mod zarr;
 
-pub use registry::{FormatEntry, build, formats};
+pub use registry::{Build, FormatEntry, build, formats};

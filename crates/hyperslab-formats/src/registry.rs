@@ -3,6 +3,9 @@
 use hyperslab_core::{Error, Format, OptionSpec, Result, StackElement, nearest};
 use std::sync::Arc;
 
+/// Makes a format from its name and options.
+pub type Build = fn(&StackElement) -> Result<Arc<dyn Format>>;
+
 /// A format that a stack string can name.
 #[derive(Debug, Clone, Copy)]
 pub struct FormatEntry {
@@ -13,7 +16,7 @@ pub struct FormatEntry {
     /// The options it understands.
     pub options: &'static [OptionSpec],
     /// Builds it from a stack element; `None` when it is not compiled in.
-    pub build: Option<fn(&StackElement) -> Result<Arc<dyn Format>>>,
+    pub build: Option<Build>,
 }
 
 #[cfg(feature = "hdf5")]

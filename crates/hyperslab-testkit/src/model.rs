@@ -51,10 +51,12 @@ fn equals_the_oracle(format: &Arc<dyn Format>, cases: u32) -> Result<(), Failed>
 fn play(format: &Arc<dyn Format>, sequence: &[Operation]) -> Result<(), Failed> {
     let subject = Subject::new(format.clone(), Overrides::default())?;
     let mut world = World::new(&subject)?;
-    for (number, operation) in sequence.iter().enumerate() {
-        world.apply(operation).map_err(|failed| {
-            format!("operation {number}, {operation:?}: {}", failed.message().unwrap_or("no message"))
-        })?;
+    let mut played = sequence.iter().try_for_each(|operation| world.apply(operation));
+    if played.is_ok() {
+        played = world.finish();
     }
-    world.finish()
+    played.map_err(|failed| {
+        let story = world.story.join("\n  ");
+        format!("{}\nafter\n  {story}\n", failed.message().unwrap_or("no message")).into()
+    })
 }

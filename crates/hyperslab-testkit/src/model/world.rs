@@ -12,6 +12,8 @@ pub(super) struct World<'a> {
     caps: Caps,
     pair: Pair,
     twins: BTreeMap<String, Twin>,
+    /// What happened, in words.
+    pub(super) story: Vec<String>,
 }
 
 /// Both must succeed or both must fail.
@@ -26,7 +28,7 @@ fn alike<T, U>(ours: &Result<T>, theirs: &Result<U>, what: &str) -> Result<(), F
 impl<'a> World<'a> {
     pub(super) fn new(subject: &'a Subject) -> Result<Self, Failed> {
         let pair = subject.pair("a", Open::Create)?;
-        Ok(Self { subject, caps: common(&subject.caps), pair, twins: BTreeMap::new() })
+        Ok(Self { subject, caps: common(&subject.caps), pair, twins: BTreeMap::new(), story: Vec::new() })
     }
 
     pub(super) fn apply(&mut self, operation: &Operation) -> Result<(), Failed> {
@@ -50,7 +52,7 @@ impl<'a> World<'a> {
     }
 
     /// Everything equals the oracle, before and after opening again.
-    pub(super) fn finish(mut self) -> Result<(), Failed> {
+    pub(super) fn finish(&mut self) -> Result<(), Failed> {
         self.compare("at the end")?;
         self.reopen()?;
         self.compare("at the end, opened again")?;
@@ -70,6 +72,7 @@ impl<'a> World<'a> {
 
     fn create(&mut self, noise: &mut Noise) -> Result<(), Failed> {
         let (name, spec) = (name(noise), spec(noise, &self.caps)?);
+        self.story.push(format!("create {name:?} as {spec:?}"));
         let ours = self.pair.subject.create(name, &spec);
         if matches!(&ours, Err(error) if error.kind() == ErrorKind::Unsupported) {
             return Ok(()); // an honest refusal of something that Caps cannot express
@@ -101,13 +104,13 @@ impl<'a> World<'a> {
         let data = buffer(&twin.dtype, &layout, selection.len(), noise.next())?;
         let view = MemoryView { data: &data, layout: &layout };
         let transfer = if below(noise, 4) == 0 { Transfer::Collective } else { Transfer::Independent };
+        let what = format!("write {name:?} {selection:?} from {layout:?}");
         let ours = twin.subject.write(&selection, view, transfer);
         let theirs = twin.oracle.write(&selection, view, transfer);
-        alike(&ours, &theirs, &format!("write {name:?} {selection:?} from {layout:?}"))?;
-        if below(noise, 3) == 0 {
-            twin.compare_all(&format!("{name:?} after a write of {selection:?} from {layout:?}"))?;
-        }
-        Ok(())
+        alike(&ours, &theirs, &what)?;
+        let compared = if below(noise, 3) == 0 { twin.compare_all(&format!("after {what}")) } else { Ok(()) };
+        self.story.push(what);
+        compared
     }
 
     fn read(&mut self, noise: &mut Noise) -> Result<(), Failed> {
@@ -139,8 +142,11 @@ impl<'a> World<'a> {
             return twin.compare_all(&format!("{name:?} after a refused resize"));
         }
         let theirs = twin.oracle.resize(&shape);
+        let story = format!("resize {name:?} to {shape:?}");
         alike(&ours, &theirs, &format!("resize {name:?} from {:?} to {shape:?}", now.shape))?;
-        twin.compare_all(&format!("{name:?} resized from {:?} to {shape:?}", now.shape))
+        let compared = twin.compare_all(&format!("{name:?} resized from {:?} to {shape:?}", now.shape));
+        self.story.push(story);
+        compared
     }
 
     fn objects(&self) -> Vec<String> {
@@ -176,6 +182,7 @@ impl<'a> World<'a> {
     }
 
     fn reopen(&mut self) -> Result<(), Failed> {
+        self.story.push("close and open".into());
         self.pair.close()?;
         self.pair = self.subject.pair("a", Open::Update)?;
         for (name, twin) in &mut self.twins {
@@ -187,6 +194,7 @@ impl<'a> World<'a> {
     fn remove(&mut self) -> Result<(), Failed> {
         self.pair.close()?;
         self.twins.clear();
+        self.story.push("remove".into());
         self.subject.format.remove(&self.subject.path("a"))?;
         Memory.remove(&self.subject.twin_path("a"))?;
         self.pair = self.subject.pair("a", Open::Create)?;
