@@ -1,5 +1,5 @@
 //! What the `hdf5` format adds to libhdf5: the same H5Dwrite and H5Dread calls, made through the format and made
-//! directly, taking turns in one run, on files in the page cache. Prints medians and their ratio.
+//! directly, taking turns call by call on two files in the page cache. Prints medians over all calls and their ratio.
 //!
 //! `cargo bench -p hyperslab-formats --bench hdf5_overhead -- --check` exits non-zero when the ratio misses the target.
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
@@ -12,53 +12,67 @@ use hdf5_metno_sys::h5s::{H5S_SELECT_SET, H5Sclose, H5Screate_simple, H5Sselect_
 use hdf5_metno_sys::h5t::{H5T_IEEE_F32LE, H5T_NATIVE_FLOAT};
 use hdf5_metno_sys::{LOCK, h5::H5open};
 use hyperslab_comm::Solo;
-use hyperslab_core::{ArraySpec, Datatype, MemoryView, MemoryViewMut, Open, Selection, StackElement, Transfer};
+use hyperslab_core::{
+    Array, ArraySpec, Container, Datatype, MemoryView, MemoryViewMut, Open, Selection, StackElement, Transfer,
+};
 use hyperslab_formats::build;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 const BYTES: u64 = 64 << 20;
-const REPETITIONS: usize = 15;
+/// Calls of each size and kind; their number makes the median steady.
+const CALLS: u64 = 640;
 const TARGET: f64 = 1.05;
+
+/// One way to write and read a piece of the array.
+trait Side {
+    fn write(&self, piece: u64, data: &[u8]);
+    fn read(&self, piece: u64, buffer: &mut [u8]);
+    fn close(self: Box<Self>);
+}
 
 fn main() {
     let check = std::env::args().any(|arg| arg == "--check");
     let dir = tempfile::tempdir().unwrap();
     let mut missed = false;
-    println!("{:6} {:>8} {:>12} {:>12} {:>8}", "what", "call", "direct", "format", "ratio");
-    for call in [1 << 20, 16 << 20] {
-        // The same memory for both sides: where a buffer lies matters more than what is measured here.
-        let data: Vec<f32> = (0..call / 4).map(|i| i as f32).collect();
-        let mut buffer = vec![1f32; data.len()];
-        let (mut direct, mut format) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
-        for repetition in 0..REPETITIONS + 2 {
-            // Who goes first changes, so that neither profits from the other.
-            let mut turn = [0, 1];
-            turn.rotate_left(repetition % 2);
-            for who in turn {
-                let path = dir.path().join(format!("{who}.h5"));
-                let times = if who == 0 {
-                    direct_run(&path, &data, &mut buffer)
-                } else {
-                    format_run(&path, bytes(&data), bytes_mut(&mut buffer))
-                };
-                std::fs::remove_file(&path).unwrap();
-                if repetition >= 2 {
-                    let kept = if who == 0 { &mut direct } else { &mut format };
-                    kept[0].push(times[0]);
-                    kept[1].push(times[1]);
+    println!("{:6} {:>6} {:>12} {:>12} {:>7}", "what", "call", "direct", "format", "ratio");
+    for call in [1u64 << 20, 16 << 20] {
+        let data: Vec<u8> = (0..call).map(|i| (i % 251) as u8).collect();
+        let mut buffer = vec![1u8; data.len()];
+        let mut times: [[Vec<f64>; 2]; 2] = Default::default(); // by write or read, by side
+        for pass in 0..=CALLS / (BYTES / call) {
+            let paths = ["direct.h5", "format.h5"].map(|name| dir.path().join(name));
+            let sides: [Box<dyn Side>; 2] =
+                [Box::new(Direct::new(&paths[0], call)), Box::new(Through::new(&paths[1], call))];
+            for (what, kept) in times.iter_mut().enumerate() {
+                for piece in 0..BYTES / call {
+                    // Who goes first changes, so that neither profits from the other.
+                    let first = ((pass + piece) % 2) as usize;
+                    for who in [first, 1 - first] {
+                        let start = Instant::now();
+                        match what {
+                            0 => sides[who].write(piece, &data),
+                            _ => sides[who].read(piece, &mut buffer),
+                        }
+                        if pass > 0 {
+                            kept[who].push(start.elapsed().as_secs_f64());
+                        }
+                    }
                 }
             }
+            sides.into_iter().for_each(Side::close);
+            paths.iter().for_each(|path| std::fs::remove_file(path).unwrap());
         }
-        for (what, at) in [("write", 0), ("read", 1)] {
-            let (a, b) = (median(&mut direct[at]), median(&mut format[at]));
-            let ratio = b / a;
+        for (what, [direct, format]) in ["write", "read"].iter().zip(&mut times) {
+            let (direct, format) = (median(direct), median(format));
+            let ratio = format / direct;
             missed |= ratio > TARGET;
-            let speed = |seconds: f64| format!("{:.2} GiB/s", BYTES as f64 / seconds / f64::from(1 << 30));
-            println!("{what:6} {:>5}MiB {:>12} {:>12} {ratio:>8.3}", call >> 20, speed(a), speed(b));
+            let speed = |seconds: f64| format!("{:.2} GiB/s", call as f64 / seconds / f64::from(1 << 30));
+            println!("{what:6} {:>3}MiB {:>12} {:>12} {ratio:>7.3}", call >> 20, speed(direct), speed(format));
         }
     }
-    println!("target: at most {TARGET}; {REPETITIONS} repetitions of {} MiB, medians, page cache", BYTES >> 20);
+    println!("target: at most {TARGET}; medians of {CALLS} calls, page cache");
     if check && missed {
         std::process::exit(1);
     }
@@ -69,75 +83,111 @@ fn median(times: &mut [f64]) -> f64 {
     times[times.len() / 2]
 }
 
-fn bytes(data: &[f32]) -> &[u8] {
-    // SAFETY: floats have no padding and need more alignment than bytes.
-    unsafe { std::slice::from_raw_parts(data.as_ptr().cast(), size_of_val(data)) }
+/// Through the format.
+struct Through {
+    file: Arc<dyn Container>,
+    array: Arc<dyn Array>,
+    step: u64,
 }
 
-fn bytes_mut(data: &mut [f32]) -> &mut [u8] {
-    // SAFETY: as above, and any bytes are a valid float.
-    unsafe { std::slice::from_raw_parts_mut(data.as_mut_ptr().cast(), size_of_val(data)) }
-}
-
-/// Seconds to write and to read everything through the format.
-fn format_run(path: &Path, data: &[u8], buffer: &mut [u8]) -> [f64; 2] {
-    let file = build(&StackElement::plain("hdf5")).unwrap().open(path, Open::Truncate, &Solo::shared()).unwrap();
-    let array = file.create("a", &ArraySpec::new(Datatype::F32, &[BYTES / 4])).unwrap();
-    let step = data.len() as u64 / 4;
-    let start = Instant::now();
-    for at in 0..BYTES / 4 / step {
-        let slab = Selection::dense(&[at * step], &[step]).unwrap();
-        array.write(&slab, MemoryView::packed(data), Transfer::Independent).unwrap();
+impl Through {
+    fn new(path: &Path, call: u64) -> Self {
+        let format = build(&StackElement::plain("hdf5")).unwrap();
+        let file = format.open(path, Open::Truncate, &Solo::shared()).unwrap();
+        let array = file.create("a", &ArraySpec::new(Datatype::F32, &[BYTES / 4])).unwrap();
+        Self { file, array, step: call / 4 }
     }
-    let write = start.elapsed().as_secs_f64();
-    let start = Instant::now();
-    for at in 0..BYTES / 4 / step {
-        let slab = Selection::dense(&[at * step], &[step]).unwrap();
-        array.read(&slab, MemoryViewMut::packed(buffer), Transfer::Independent).unwrap();
+
+    fn slab(&self, piece: u64) -> Selection {
+        Selection::dense(&[piece * self.step], &[self.step]).unwrap()
     }
-    let read = start.elapsed().as_secs_f64();
-    file.close().unwrap();
-    [write, read]
 }
 
-/// Seconds to write and to read everything with libhdf5 itself.
-fn direct_run(path: &Path, data: &[f32], buffer: &mut [f32]) -> [f64; 2] {
-    let name = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
-    let _guard = LOCK.lock();
-    let step = data.len() as u64;
-    // SAFETY: plain use of libhdf5 under its lock; buffers have as many elements as each selection.
-    unsafe {
-        H5open();
-        let file = H5Fcreate(name.as_ptr(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-        let space = H5Screate_simple(1, [BYTES / 4].as_ptr(), std::ptr::null());
-        let array = H5Dcreate2(file, c"a".as_ptr(), *H5T_IEEE_F32LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-        let memory = H5Screate_simple(1, [step].as_ptr(), std::ptr::null());
-        let select = |at: u64| -> hid_t {
-            let (start, one) = ([at * step], [1u64]);
-            let status = H5Sselect_hyperslab(
-                space,
+impl Side for Through {
+    fn write(&self, piece: u64, data: &[u8]) {
+        self.array.write(&self.slab(piece), MemoryView::packed(data), Transfer::Independent).unwrap();
+    }
+
+    fn read(&self, piece: u64, buffer: &mut [u8]) {
+        self.array.read(&self.slab(piece), MemoryViewMut::packed(buffer), Transfer::Independent).unwrap();
+    }
+
+    fn close(self: Box<Self>) {
+        self.file.close().unwrap();
+    }
+}
+
+/// With libhdf5 itself.
+struct Direct {
+    file: hid_t,
+    array: hid_t,
+    space: hid_t,
+    memory: hid_t,
+    step: u64,
+}
+
+impl Direct {
+    fn new(path: &Path, call: u64) -> Self {
+        let name = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
+        let step = call / 4;
+        let _guard = LOCK.lock();
+        // SAFETY: plain use of libhdf5 under its lock.
+        unsafe {
+            H5open();
+            let file = H5Fcreate(name.as_ptr(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+            let space = H5Screate_simple(1, [BYTES / 4].as_ptr(), std::ptr::null());
+            let array = H5Dcreate2(file, c"a".as_ptr(), *H5T_IEEE_F32LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+            let memory = H5Screate_simple(1, [step].as_ptr(), std::ptr::null());
+            assert!(file >= 0 && space >= 0 && array >= 0 && memory >= 0);
+            Self { file, array, space, memory, step }
+        }
+    }
+
+    fn select(&self, piece: u64) {
+        let (start, count, block) = ([piece * self.step], [1u64], [self.step]);
+        // SAFETY: the space is live and has one dimension.
+        let status = unsafe {
+            H5Sselect_hyperslab(
+                self.space,
                 H5S_SELECT_SET,
                 start.as_ptr(),
                 std::ptr::null(),
-                one.as_ptr(),
-                [step].as_ptr(),
-            );
-            assert!(status >= 0);
-            space
+                count.as_ptr(),
+                block.as_ptr(),
+            )
         };
-        let start = Instant::now();
-        for at in 0..BYTES / 4 / step {
-            let status = H5Dwrite(array, *H5T_NATIVE_FLOAT, memory, select(at), H5P_DEFAULT, data.as_ptr().cast());
-            assert!(status >= 0);
-        }
-        let write = start.elapsed().as_secs_f64();
-        let start = Instant::now();
-        for at in 0..BYTES / 4 / step {
-            let into = buffer.as_mut_ptr().cast();
-            assert!(H5Dread(array, *H5T_NATIVE_FLOAT, memory, select(at), H5P_DEFAULT, into) >= 0);
-        }
-        let read = start.elapsed().as_secs_f64();
-        assert!(H5Sclose(memory) >= 0 && H5Sclose(space) >= 0 && H5Dclose(array) >= 0 && H5Fclose(file) >= 0);
-        [write, read]
+        assert!(status >= 0);
+    }
+}
+
+impl Side for Direct {
+    fn write(&self, piece: u64, data: &[u8]) {
+        assert_eq!(data.len() as u64, self.step * 4);
+        let _guard = LOCK.lock();
+        self.select(piece);
+        // SAFETY: identifiers are live, the data has as many bytes as are selected.
+        let status = unsafe {
+            H5Dwrite(self.array, *H5T_NATIVE_FLOAT, self.memory, self.space, H5P_DEFAULT, data.as_ptr().cast())
+        };
+        assert!(status >= 0);
+    }
+
+    fn read(&self, piece: u64, buffer: &mut [u8]) {
+        assert_eq!(buffer.len() as u64, self.step * 4);
+        let _guard = LOCK.lock();
+        self.select(piece);
+        // SAFETY: identifiers are live, the buffer has as many bytes as are selected.
+        let status = unsafe {
+            H5Dread(self.array, *H5T_NATIVE_FLOAT, self.memory, self.space, H5P_DEFAULT, buffer.as_mut_ptr().cast())
+        };
+        assert!(status >= 0);
+    }
+
+    fn close(self: Box<Self>) {
+        let _guard = LOCK.lock();
+        // SAFETY: identifiers are live and not used again.
+        let status =
+            unsafe { [H5Sclose(self.memory), H5Sclose(self.space), H5Dclose(self.array), H5Fclose(self.file)] };
+        assert!(status.iter().all(|&s| s >= 0));
     }
 }

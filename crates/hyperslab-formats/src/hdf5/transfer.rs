@@ -66,7 +66,14 @@ pub(super) fn write(request: Request<'_>, selection: &Selection, memory: MemoryV
         if selection.is_empty() {
             return Ok(());
         }
-        match route(request, selection.len(), memory.layout)? {
+        let whole = memory.layout.plan(dtype)?.covers_element();
+        let route = match route(request, selection.len(), memory.layout)? {
+            // When libhdf5 makes room for an array and every element is selected, it does not fill the fields that are
+            // not written.
+            Route::Direct(_) if !whole && !is_allocated(request.dataset)? => Route::Pieces,
+            route => route,
+        };
+        match route {
             Route::Direct(lies) => {
                 let buffer = Buffer::From(memory.data[lies.skip..].as_ptr());
                 run(request, selection, space, &shape, &lies, buffer)
@@ -74,6 +81,10 @@ pub(super) fn write(request: Request<'_>, selection: &Selection, memory: MemoryV
             Route::Pieces => {
                 let mut gather = Gather::new(memory, dtype, selection.len())?;
                 in_pieces(request, selection, |piece, space, packed| {
+                    if !whole {
+                        let space = file_space(request.dataset)?.0;
+                        run(request, piece, space, &shape, &PACKED, Buffer::To(packed.as_mut_ptr()))?;
+                    }
                     gather.next_into(packed);
                     run(request, piece, space, &shape, &PACKED, Buffer::From(packed.as_ptr()))
                 })
