@@ -177,7 +177,7 @@ fn theirs_to_ours(side: &Side) -> Result<Completion, Failed> {
     let not_written = script(side, "write", &manifest(side, &cases), &path)?;
     let absent: BTreeSet<&str> = not_written.iter().map(|(name, _)| name.as_str()).collect();
     let format = hyperslab_formats::build(&side.stack.parse::<Stack>()?.format)?;
-    let alone = NOBODY_ELSE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = NOBODY_ELSE.lock().unwrap_or_else(PoisonError::into_inner);
     let container = format.open(&path, Open::Read, &Solo::shared())?;
     let mut wrong = Vec::new();
     for case in cases.iter().filter(|case| !absent.contains(case.name.as_str())) {

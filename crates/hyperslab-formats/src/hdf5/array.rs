@@ -6,7 +6,7 @@ use super::datatype::{self, Stored};
 use super::guarded::Guarded;
 use super::library::{self, Id, count, done};
 use super::storage::MOST_CHUNKED_DIMENSIONS;
-use super::transfer::{self, Request};
+use super::transfer::{self, Request, Scratch};
 use super::unions::Unions;
 use hdf5_metno_sys::h5d::{self, H5D_fill_value_t, H5D_layout_t};
 use hdf5_metno_sys::h5p;
@@ -28,6 +28,7 @@ pub(super) struct Hdf5Array {
     slot: Arc<Slot>,
     stored: Stored,
     unions: Arc<Unions>,
+    scratch: Mutex<Scratch>,
     comm: Arc<dyn Communicator>,
     writable: bool,
 }
@@ -41,20 +42,21 @@ impl Hdf5Array {
         comm: Arc<dyn Communicator>,
         writable: bool,
     ) -> Result<Self> {
-        let stored = library::with(|| {
+        let (stored, scratch) = library::with(|| {
             let (_, shape) = transfer::file_space(&dataset)?;
-            refuse_too_many_dimensions(&dataset, shape.len())?;
-            // SAFETY: the dataset is live.
-            datatype::read(&Id::take("open array", unsafe { h5d::H5Dget_type(dataset.raw()) })?)
+            // SAFETY: the dataset is live; what is returned is closed by `Id`.
+            let (element, list) = unsafe {
+                let element = Id::take("open array", h5d::H5Dget_type(dataset.raw()))?;
+                (element, Id::take("open array", h5d::H5Dget_create_plist(dataset.raw()))?)
+            };
+            // SAFETY: the list is live.
+            let layout = unsafe { h5p::H5Pget_layout(list.raw()) };
+            refuse_too_many_dimensions(shape.len(), layout)?;
+            let fixed = matches!(layout, H5D_layout_t::H5D_CONTIGUOUS | H5D_layout_t::H5D_COMPACT);
+            Ok::<_, Error>((datatype::read(&element)?, Scratch::new(fixed)))
         })?;
-        Ok(Self {
-            name: name.into(),
-            slot: Arc::new(Mutex::new(Some(Guarded::dataset(dataset)))),
-            stored,
-            unions,
-            comm,
-            writable,
-        })
+        let slot = Arc::new(Mutex::new(Some(Guarded::dataset(dataset))));
+        Ok(Self { name: name.into(), slot, stored, unions, scratch, comm, writable })
     }
 
     /// What the container empties on close.
@@ -72,6 +74,11 @@ impl Hdf5Array {
             None => Err(closed(operation, "array")),
         }
         .map_err(|error| self.mark(error))
+    }
+
+    fn request<'a>(&'a self, dataset: &'a Guarded, transfer: Transfer) -> Request<'a> {
+        let Self { stored, unions, scratch, .. } = self;
+        Request { dataset: dataset.id(), stored, unions, scratch, transfer }
     }
 
     fn mark(&self, error: Error) -> Error {
@@ -116,20 +123,10 @@ impl Hdf5Array {
 }
 
 /// Refuses arrays whose selections libhdf5 cannot walk without harm.
-fn refuse_too_many_dimensions(dataset: &Id, rank: usize) -> Result<()> {
-    if rank <= MOST_CHUNKED_DIMENSIONS {
-        return Ok(());
-    }
-    // SAFETY: the dataset is live; its creation list is closed by `Id`.
-    let chunked = unsafe {
-        let list = Id::take("open array", h5d::H5Dget_create_plist(dataset.raw()))?;
-        h5p::H5Pget_layout(list.raw()) == H5D_layout_t::H5D_CHUNKED
-    };
-    if chunked {
-        return Err(Error::unsupported(
-            "open array",
-            format!("{rank} dimensions with chunks are too many for libhdf5"),
-        ));
+fn refuse_too_many_dimensions(rank: usize, layout: H5D_layout_t) -> Result<()> {
+    if layout == H5D_layout_t::H5D_CHUNKED && rank > MOST_CHUNKED_DIMENSIONS {
+        let message = format!("{rank} dimensions with chunks are too many for libhdf5");
+        return Err(Error::unsupported("open array", message));
     }
     Ok(())
 }
@@ -143,22 +140,12 @@ impl Array for Hdf5Array {
         self.with("write", |dataset| {
             refuse_writing("write", self.writable)?;
             dataset.note_change();
-            transfer::write(
-                Request { dataset: dataset.id(), stored: &self.stored, unions: &self.unions, transfer },
-                selection,
-                memory,
-            )
+            transfer::write(self.request(dataset, transfer), selection, memory)
         })
     }
 
     fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: Transfer) -> Result<()> {
-        self.with("read", |dataset| {
-            transfer::read(
-                Request { dataset: dataset.id(), stored: &self.stored, unions: &self.unions, transfer },
-                selection,
-                memory,
-            )
-        })
+        self.with("read", |dataset| transfer::read(self.request(dataset, transfer), selection, memory))
     }
 
     fn resize(&self, shape: &[u64]) -> Result<()> {

@@ -55,23 +55,23 @@ pub(super) fn is_all(selection: &Selection, shape: &[u64]) -> bool {
 
 /// Selects in `space`, whose extents are `shape`. The selection must lie inside.
 /// Returns the space to use, which for unions is another one.
-pub(super) fn select(space: Id, shape: &[u64], selection: &Selection) -> Result<Id> {
+pub(super) fn select(space: Arc<Id>, shape: &[u64], selection: &Selection) -> Result<Arc<Id>> {
     match selection.slabs() {
         // SAFETY: the dataspace is live.
         [] => done(DOING, unsafe { h5s::H5Sselect_none(space.raw()) }).map(|()| space),
         _ if shape.is_empty() => Ok(space),
         [slab] => add(&space, H5S_seloper_t::H5S_SELECT_SET, slab, None).map(|()| space),
-        slabs => union(shape, slabs, None),
+        slabs => union(shape, slabs, None).map(Arc::new),
     }
 }
 
 /// A dataspace of `shape` followed by one dimension of `lanes`, with the selection taken in lane `lane` only.
-pub(super) fn select_lane(shape: &[u64], selection: &Selection, lanes: u64, lane: u64) -> Result<Id> {
+pub(super) fn select_lane(shape: &[u64], selection: &Selection, lanes: u64, lane: u64) -> Result<Arc<Id>> {
     let mut extended = Dims::from_slice(shape);
     extended.push(lanes);
     match selection.slabs() {
-        [] => select(simple(&extended, None)?, &extended, selection),
-        slabs => union(&extended, slabs, Some(lane)),
+        [] => select(Arc::new(simple(&extended, None)?), &extended, selection),
+        slabs => union(&extended, slabs, Some(lane)).map(Arc::new),
     }
 }
 

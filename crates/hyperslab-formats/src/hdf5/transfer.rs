@@ -12,7 +12,7 @@ use hyperslab_core::{
     Datatype, Dims, Error, Gather, MemoryLayout, MemoryView, MemoryViewMut, Result, Scatter, Selection, Structure,
     Transfer, Within,
 };
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Buffer for layouts that libhdf5 cannot express.
 const PIECE_BYTES: u64 = 4 << 20;
@@ -23,7 +23,25 @@ pub(super) struct Request<'a> {
     pub(super) dataset: &'a Id,
     pub(super) stored: &'a Stored,
     pub(super) unions: &'a Unions,
+    pub(super) scratch: &'a Mutex<Scratch>,
     pub(super) transfer: Transfer,
+}
+
+/// Dataspaces kept from call to call: making them anew costs microseconds, as much as a small transfer.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    /// Whether the shape can never change, so that the file's space may be kept.
+    fixed: bool,
+    file: Option<(Arc<Id>, Dims)>,
+    /// The last packed memory.
+    packed: Option<(Dims, Arc<Id>)>,
+}
+
+impl Scratch {
+    /// For an array whose shape can never change, or may.
+    pub(super) fn new(fixed: bool) -> Mutex<Self> {
+        Mutex::new(Self { fixed, ..Self::default() })
+    }
 }
 
 /// Where libhdf5 takes the bytes from, or puts them.
@@ -60,19 +78,19 @@ pub(super) fn write(request: Request<'_>, selection: &Selection, memory: MemoryV
             .hint("write to an array with NUL-padded text"));
     }
     library::with(|| {
-        let (space, shape) = file_space(request.dataset)?;
+        let (space, shape) = request.file_space()?;
         selection.check_inside(&shape)?;
         memory.check(dtype, selection.len())?;
         if selection.is_empty() {
             return Ok(());
         }
         let whole = memory.layout.plan(dtype)?.covers_element();
-        let route = match route(request, selection.len(), memory.layout)? {
-            // When libhdf5 makes room for an array and every element is selected, it does not fill the fields that are
-            // not written.
-            Route::Direct(_) if !whole && !is_allocated(request.dataset)? => Route::Pieces,
-            route => route,
-        };
+        let mut route = route(request, selection.len(), memory.layout)?;
+        if !whole && loses_other_fields(request, memory.layout) {
+            route = Route::Pieces;
+        } else if !whole {
+            make_room(request, selection, &space, &shape)?;
+        }
         match route {
             Route::Direct(lies) => {
                 let buffer = Buffer::From(memory.data[lies.skip..].as_ptr());
@@ -82,8 +100,7 @@ pub(super) fn write(request: Request<'_>, selection: &Selection, memory: MemoryV
                 let mut gather = Gather::new(memory, dtype, selection.len())?;
                 in_pieces(request, selection, |piece, space, packed| {
                     if !whole {
-                        let space = file_space(request.dataset)?.0;
-                        run(request, piece, space, &shape, &PACKED, Buffer::To(packed.as_mut_ptr()))?;
+                        run(request, piece, space.clone(), &shape, &PACKED, Buffer::To(packed.as_mut_ptr()))?;
                     }
                     gather.next_into(packed);
                     run(request, piece, space, &shape, &PACKED, Buffer::From(packed.as_ptr()))
@@ -97,7 +114,7 @@ pub(super) fn write(request: Request<'_>, selection: &Selection, memory: MemoryV
 pub(super) fn read(request: Request<'_>, selection: &Selection, memory: MemoryViewMut<'_>) -> Result<()> {
     let dtype = &request.stored.dtype;
     library::with(|| {
-        let (space, shape) = file_space(request.dataset)?;
+        let (space, shape) = request.file_space()?;
         selection.check_inside(&shape)?;
         memory.check(dtype, selection.len())?;
         if selection.is_empty() {
@@ -127,6 +144,25 @@ pub(super) fn read(request: Request<'_>, selection: &Selection, memory: MemoryVi
     })
 }
 
+/// Whether libhdf5 would lose the fields that are not written: it does not load a chunk when as many bytes come from
+/// memory as the chunk has, which structures of the element's size make true whatever their members.
+fn loses_other_fields(request: Request<'_>, layout: &MemoryLayout) -> bool {
+    let same_size = layout.structure.as_ref().is_some_and(|s| s.size == request.stored.dtype.size());
+    same_size && !request.scratch().fixed
+}
+
+/// Allocates a contiguous array by writing one element as it is. When libhdf5 allocates in a write that selects every
+/// element it leaves the fill value out, and so the fields that are not written.
+fn make_room(request: Request<'_>, selection: &Selection, space: &Arc<Id>, shape: &Dims) -> Result<()> {
+    if !request.scratch().fixed || !is_all(selection, shape) || is_allocated(request.dataset)? {
+        return Ok(());
+    }
+    let first = Selection::dense(&Dims::from_elem(0, shape.len()), &Dims::from_elem(1, shape.len()))?;
+    let mut element = vec![0; request.stored.dtype.size() as usize];
+    run(request, &first, space.clone(), shape, &PACKED, Buffer::To(element.as_mut_ptr()))?;
+    run(request, &first, space.clone(), shape, &PACKED, Buffer::From(element.as_ptr()))
+}
+
 /// Whether a structure has bytes that belong to no transferred member.
 fn has_gaps(layout: &MemoryLayout, dtype: &Datatype) -> Result<bool> {
     let plan = layout.plan(dtype)?;
@@ -150,17 +186,48 @@ pub(super) fn file_space(dataset: &Id) -> Result<(Id, Dims)> {
     Ok((space, shape.shape))
 }
 
+impl Request<'_> {
+    fn scratch(&self) -> MutexGuard<'_, Scratch> {
+        self.scratch.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The dataspace of the array, to select in, and its present shape.
+    fn file_space(&self) -> Result<(Arc<Id>, Dims)> {
+        let mut scratch = self.scratch();
+        if let Some(kept) = &scratch.file {
+            return Ok(kept.clone());
+        }
+        let (space, shape) = file_space(self.dataset)?;
+        let found = (Arc::new(space), shape);
+        if scratch.fixed {
+            scratch.file = Some(found.clone());
+        }
+        Ok(found)
+    }
+
+    /// All of a memory of this shape.
+    fn packed_space(&self, shape: Dims) -> Result<Arc<Id>> {
+        let mut scratch = self.scratch();
+        if let Some((_, space)) = scratch.packed.as_ref().filter(|(kept, _)| *kept == shape) {
+            return Ok(space.clone());
+        }
+        let space = Arc::new(dataspace::simple(&shape, None)?);
+        scratch.packed = Some((shape, space.clone()));
+        Ok(space)
+    }
+}
+
 /// Calls `each` with pieces of the selection, a file space and a packed buffer for each.
 fn in_pieces(
     request: Request<'_>,
     selection: &Selection,
-    mut each: impl FnMut(&Selection, Id, &mut [u8]) -> Result<()>,
+    mut each: impl FnMut(&Selection, Arc<Id>, &mut [u8]) -> Result<()>,
 ) -> Result<()> {
     let element = request.stored.dtype.size();
     let mut packed = Vec::new();
     cut(selection, PIECE_BYTES / element, &mut |piece| {
         packed.resize((piece.len() * element) as usize, 0);
-        each(piece, file_space(request.dataset)?.0, &mut packed)
+        each(piece, request.file_space()?.0, &mut packed)
     })
 }
 
@@ -168,7 +235,7 @@ fn in_pieces(
 fn run(
     request: Request<'_>,
     selection: &Selection,
-    space: Id,
+    space: Arc<Id>,
     shape: &[u64],
     memory: &Memory,
     buffer: Buffer,
@@ -177,10 +244,10 @@ fn run(
     let packed = match (&memory.space, &file) {
         (Some(_), _) | (None, None) => None,
         // The same number of dimensions on both sides lets libhdf5 match chunks without visiting each element.
-        (None, Some(_)) => Some(Arc::new(match selection.as_slab() {
-            Some(slab) => dataspace::simple(&slab.counts(), None)?,
-            None => dataspace::simple(&[selection.len()], None)?,
-        })),
+        (None, Some(_)) => Some(request.packed_space(match selection.as_slab() {
+            Some(slab) => slab.counts(),
+            None => Dims::from_slice(&[selection.len()]),
+        })?),
     };
     let lies = raw_or_all(memory.space.as_ref().or(packed.as_ref()));
     let element = memory.element.as_ref().unwrap_or(&request.stored.memory).raw();
@@ -200,7 +267,7 @@ fn run(
 fn route(request: Request<'_>, elements: u64, layout: &MemoryLayout) -> Result<Route> {
     let stored = request.stored;
     let select_within = |within: &Within| {
-        let space = dataspace::simple(&within.shape, None)?;
+        let space = Arc::new(dataspace::simple(&within.shape, None)?);
         request.unions.select(space, &within.shape, &within.selection)
     };
     let plan = layout.plan(&stored.dtype)?;
@@ -222,13 +289,9 @@ fn route(request: Request<'_>, elements: u64, layout: &MemoryLayout) -> Result<R
             let (lanes, lane) = (size / element, one.memory / element);
             let space = match within {
                 Some(within) => dataspace::select_lane(&within.shape, &within.selection, lanes, lane)?,
-                None => dataspace::comb(elements, lanes, lane)?,
+                None => Arc::new(dataspace::comb(elements, lanes, lane)?),
             };
-            Ok(Route::Direct(Memory {
-                space: Some(Arc::new(space)),
-                skip: (one.memory % element) as usize,
-                element: None,
-            }))
+            Ok(Route::Direct(Memory { space: Some(space), skip: (one.memory % element) as usize, element: None }))
         }
         _ if matches!(stored.dtype, Datatype::Compound(_)) => {
             let element = Some(in_structure(stored, structure)?);

@@ -24,10 +24,10 @@ struct Kept {
 
 impl Unions {
     /// Like [`dataspace::select`], but equal large unions are built once. The result must not be changed.
-    pub(super) fn select(&self, space: Id, shape: &[u64], selection: &Selection) -> Result<Arc<Id>> {
+    pub(super) fn select(&self, space: Arc<Id>, shape: &[u64], selection: &Selection) -> Result<Arc<Id>> {
         let size = selection.slabs().len();
         if !(WORTH..=MAX_SLABS).contains(&size) {
-            return dataspace::select(space, shape, selection).map(Arc::new);
+            return dataspace::select(space, shape, selection);
         }
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = kept.iter().position(|k| k.shape.as_slice() == shape && k.selection == *selection) {
@@ -36,7 +36,7 @@ impl Unions {
             kept.push(found); // the latest comes last
             return Ok(space);
         }
-        let space = Arc::new(dataspace::select(space, shape, selection)?);
+        let space = dataspace::select(space, shape, selection)?;
         while !kept.is_empty() && size + kept.iter().map(|k| k.selection.slabs().len()).sum::<usize>() > MAX_SLABS {
             kept.remove(0);
         }

@@ -197,6 +197,7 @@ fn typed(value: &Value, kept: &Kept) -> Option<Attribute> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

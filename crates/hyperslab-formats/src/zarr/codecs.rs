@@ -296,6 +296,7 @@ pub fn name_and_configuration(entry: &Value) -> Result<(&str, &Value)> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

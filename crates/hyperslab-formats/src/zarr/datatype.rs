@@ -201,6 +201,7 @@ fn compound(fields: &[Value], whole: &Value, parse: impl Fn(&Value) -> Result<Da
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -163,6 +163,7 @@ fn float_bits(value: &Value, size: u8) -> Option<u64> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

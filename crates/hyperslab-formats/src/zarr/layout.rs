@@ -238,6 +238,7 @@ fn divide(shard: &[u64], element: u64) -> Dims {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

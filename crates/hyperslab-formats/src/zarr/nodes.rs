@@ -159,6 +159,7 @@ pub fn drop_consolidated(files: &Files, name: &str) -> Result<()> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -126,6 +126,7 @@ pub fn reverse_dimensions(bytes: &[u8], shape: &[u64], element: usize) -> Vec<u8
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -1,8 +1,9 @@
 //! Fields of compounds, one, some and all at a time.
 
 use super::{Check, refused, trying};
-use crate::{Subject, Twin, buffer, catalogue};
-use hyperslab_core::{ArraySpec, Caps, Datatype, MemoryLayout, MemoryView, Open, Selection, Transfer};
+use crate::sample::meaningful;
+use crate::{Subject, Twin, buffer, catalogue, element};
+use hyperslab_core::{ArraySpec, Caps, Datatype, ErrorKind, MemoryLayout, MemoryView, Open, Selection, Transfer};
 use libtest_mimic::Failed;
 
 pub(super) fn checks(caps: &Caps) -> Vec<Check> {
@@ -18,7 +19,41 @@ pub(super) fn checks(caps: &Caps) -> Vec<Check> {
                 .needs(caps.chunks, "no chunks"),
         );
     }
+    out.push(Check::new("fields/of elements never written", never_written));
     out.into_iter().map(|check| check.needs(caps.compound, "no compound datatypes")).collect()
+}
+
+/// Libraries make up elements that nobody wrote, and so have their own ways to forget the other fields or to touch the
+/// bytes between members.
+fn never_written(subject: &Subject) -> Result<(), Failed> {
+    let pair = subject.pair("a", Open::Create)?;
+    for (name, dtype) in [("particle", catalogue::particle()?), ("nested", catalogue::nested()?)] {
+        for shape in [&[][..], &[3], &[4, 5]] {
+            let all = Selection::all(shape)?;
+            for (i, (layout_name, layout, whole)) in catalogue::field_layouts(&dtype, &all)?.into_iter().enumerate() {
+                let zeros = vec![0; dtype.size() as usize];
+                let some = element(&dtype, 70).into_iter().zip(meaningful(&dtype));
+                let some = some.map(|(byte, counts)| byte * u8::from(counts)).collect();
+                for (filled, fill) in [(false, zeros), (subject.caps.fill_value, some)] {
+                    let what = format!("{name} of {shape:?}, {layout_name}, filled: {filled}");
+                    let spec = ArraySpec { fill_value: filled.then_some(fill), ..ArraySpec::new(dtype.clone(), shape) };
+                    let array = format!("{name} {} {i} {filled}", shape.len());
+                    let twin = match Twin::create(&pair.subject, &pair.oracle, &array, &spec) {
+                        // The second of two runs without a fill value, or a fill value the format cannot keep.
+                        Err(error) if filled && error.kind() == ErrorKind::Unsupported => continue,
+                        Err(error) if !filled && error.kind() == ErrorKind::AlreadyExists => continue,
+                        created => trying(created, || what.clone())?,
+                    };
+                    twin.compare(&all, &layout, &format!("{what}, before any write"))?;
+                    if whole || subject.caps.partial_fields {
+                        trying(twin.write(&all, &layout, 11), || what.clone())?;
+                        twin.compare_all(&what)?;
+                    }
+                }
+            }
+        }
+    }
+    Ok(pair.close()?)
 }
 
 fn fields(subject: &Subject, dtype: &Datatype, chunk: Option<&[u64]>) -> Result<(), Failed> {

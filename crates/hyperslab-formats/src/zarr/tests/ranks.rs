@@ -2,7 +2,7 @@
 
 use super::*;
 use hyperslab_comm::Threads;
-use hyperslab_core::{Attribute, Durability, ErrorKind};
+use hyperslab_core::{Attribute, Communicator, Durability, Error, ErrorKind, Reduce};
 
 const RANKS: usize = 4;
 
@@ -111,4 +111,56 @@ fn a_failure_on_one_rank_is_an_error_on_all() {
         store.close()
     })
     .unwrap();
+}
+
+/// Rank 0 of two processes, the other of which always agrees.
+#[derive(Debug)]
+struct OtherProcess;
+
+impl Communicator for OtherProcess {
+    fn rank(&self) -> usize {
+        0
+    }
+    fn size(&self) -> usize {
+        2
+    }
+    fn one_process(&self) -> bool {
+        false
+    }
+    fn barrier(&self) -> Result<()> {
+        Ok(())
+    }
+    fn broadcast(&self, _: usize, _: &mut Vec<u8>) -> Result<()> {
+        Ok(())
+    }
+    fn all_gather(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>> {
+        Ok(vec![mine.to_vec(), Vec::new()])
+    }
+    fn all_to_all(&self, parts: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
+        Ok(parts)
+    }
+    fn all_reduce(&self, _: &mut [u64], _: Reduce) -> Result<()> {
+        Ok(())
+    }
+    fn all_reduce_f64(&self, _: &mut [f64], _: Reduce) -> Result<()> {
+        Ok(())
+    }
+    fn split_by_node(&self) -> Result<Arc<dyn Communicator>> {
+        Ok(Solo::shared())
+    }
+    fn abort(&self, _: &Error) {}
+}
+
+#[test]
+fn separate_processes_write_whole_chunks_or_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let comm: Arc<dyn Communicator> = Arc::new(OtherProcess);
+    let store = format("zarr").open(&dir.path().join("s.zarr"), Open::Create, &comm).unwrap();
+    let array = store.create("a", &spec("<u2", &[10], &[4])).unwrap();
+    let part = write(&array, &Selection::dense(&[3], &[2]).unwrap(), &[1; 4]).unwrap_err();
+    assert_eq!(part.kind(), ErrorKind::Unsupported);
+    assert!(part.what_to_try().is_some());
+    // The last chunk is whole where the array ends.
+    write(&array, &Selection::dense(&[4], &[6]).unwrap(), &[1; 12]).unwrap();
+    assert_eq!(read_all(&array), [[0; 8].as_slice(), &[1; 12]].concat());
 }
