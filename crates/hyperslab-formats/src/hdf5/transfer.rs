@@ -280,9 +280,10 @@ fn route(request: Request<'_>, elements: u64, layout: &MemoryLayout) -> Result<R
     };
     let (size, element) = (plan.stride, plan.element);
     match plan.pieces.as_slice() {
-        // Whole elements at a fixed distance: an array with more lanes than are used.
+        // Whole elements at a fixed distance: an array with more lanes than are used. Fields are left to the library.
         [one]
-            if one.len == element
+            if !matches!(stored.dtype, Datatype::Compound(_))
+                && one.len == element
                 && size % element == 0
                 && within.is_none_or(|w| w.shape.len() < MOST_CHUNKED_DIMENSIONS) =>
         {
