@@ -50,11 +50,7 @@ unsafe fn copy_grid(grid: Grid, through: Through) {
             4 => copy_fixed::<4>(grid),
             8 => copy_fixed::<8>(grid),
             16 => copy_fixed::<16>(grid),
-            _ if through == Through::Memory && target_step >= len => {
-                let done = copy_streaming(grid);
-                let (source, target) = (source.add(done * source_step), target.add(done * target_step));
-                copy_any(Grid { source, target, count: count - done, ..grid });
-            }
+            _ if through == Through::Memory && target_step >= len && copy_streaming(grid) => {}
             _ => copy_any(grid),
         }
     }

@@ -1,8 +1,8 @@
 //! Large copies of long runs past the cache.
 //!
 //! A copy larger than the cache gains nothing from leaving its result there, and pays for it: an ordinary store first
-//! reads the line it overwrites. Non-temporal stores do not. And one core has more memory traffic under way when it
-//! follows several streams, so runs of a few pages are copied in lanes, a cache line of each in turn.
+//! reads the line it overwrites. Non-temporal stores do not. And gaps between runs mislead the processor's own
+//! prefetching, so what is needed next is asked for by name.
 
 /// Copies of at least this many bytes go past the cache; smaller ones may be wanted there by whoever comes next.
 pub(super) const STREAM_FROM: usize = 32 << 20;
@@ -18,15 +18,14 @@ pub(super) struct Grid {
     pub(super) len: usize,
 }
 
-/// Copies the first runs past the cache and returns how many; the others are for ordinary copying.
-/// Takes none where it would not be faster.
+/// Copies the grid past the cache and returns true, or leaves it alone where that would not be faster.
 ///
 /// # Safety
 /// Every run of the grid must be readable in the source and writable in the target, without overlap between the two
 /// or between the runs of the target.
 #[cfg(not(target_arch = "x86_64"))]
-pub(super) unsafe fn copy_streaming(_grid: Grid) -> usize {
-    0
+pub(super) unsafe fn copy_streaming(_grid: Grid) -> bool {
+    false
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -35,119 +34,76 @@ pub(super) use x86_64::copy_streaming;
 #[cfg(target_arch = "x86_64")]
 mod x86_64 {
     use super::Grid;
-    use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
+    use std::arch::x86_64::{__m128i, _MM_HINT_NTA, _mm_loadu_si128, _mm_prefetch, _mm_sfence, _mm_stream_si128};
 
     const LINE: usize = 64;
-    // The numbers below were found by trying a few on one machine (AMD Zen 3); others may prefer others.
-    /// Runs from this length are copied in lanes.
-    const LANES_FROM: usize = 2048;
-    /// How far apart lanes are. Runs of 64 KiB in lanes were several times slower than one after the other.
-    const APART: usize = 16 << 10;
-    const LANES: usize = 4;
+    /// What one store moves; the target must be aligned to it.
+    const WORD: usize = size_of::<__m128i>();
+    /// How many bytes of runs ahead are asked for: 512 to 4096 were equally good on an AMD Zen 3.
+    const AHEAD: usize = 1024;
 
-    /// Copies the first runs past the cache and returns how many; the others are for ordinary copying.
-    /// Takes none where it would not be faster.
+    /// Copies the grid past the cache and returns true, or leaves it alone where that would not be faster.
     ///
     /// # Safety
     /// Every run of the grid must be readable in the source and writable in the target, without overlap between the
     /// two or between the runs of the target.
-    pub(in crate::copy) unsafe fn copy_streaming(grid: Grid) -> usize {
-        if grid.len < shortest_run(&grid) {
-            return 0;
+    pub(in crate::copy) unsafe fn copy_streaming(grid: Grid) -> bool {
+        if !gains(&grid) {
+            return false;
         }
-        let step = grid.source_step.max(grid.target_step);
-        // SAFETY: as the caller promises.
-        let done = unsafe {
-            if grid.len >= LANES_FROM && step <= APART {
-                copy_in_lanes::<LANES>(grid, APART / step)
-            } else {
-                copy_in_lanes::<1>(grid, 1)
-            }
-        };
+        let (runs_ahead, bytes_ahead) = (AHEAD / grid.len, AHEAD % grid.len);
+        let source_of = |run: usize| grid.source.wrapping_add(run.wrapping_mul(grid.source_step));
+        for run in 0..grid.count {
+            let (this, next) = (source_of(run + runs_ahead), source_of(run + runs_ahead + 1));
+            let prefetch = |at: usize| {
+                let at = at + bytes_ahead;
+                let line = if at < grid.len { this.wrapping_add(at) } else { next.wrapping_add(at - grid.len) };
+                // SAFETY: a prefetch of any address, even one past the buffer, has no effect but on the cache.
+                unsafe { _mm_prefetch::<_MM_HINT_NTA>(line.cast()) };
+            };
+            // SAFETY: run < count, and every run lies inside both buffers, as the caller promises. Target, its step
+            // and the length are multiples of WORD, as `gains` has checked.
+            unsafe { copy_run(source_of(run), grid.target.add(run * grid.target_step), grid.len, prefetch) };
+        }
         // Non-temporal stores are not ordered with later ones; whoever is told of this copy must see it.
         // SAFETY: sfence exists on every x86-64.
         unsafe { _mm_sfence() };
-        done
+        true
     }
 
-    /// From which length runs gain. A line that a run covers in part is stored the ordinary way, so short runs need
-    /// whole lines. Where the target has no gaps, runs of 256 and 1024 bytes gained nothing reliable when measured.
-    fn shortest_run(grid: &Grid) -> usize {
-        if grid.target_step == grid.len {
-            LANES_FROM
-        } else if grid.target.align_offset(LINE) == 0 && grid.target_step.is_multiple_of(LINE) {
-            4 * LINE
-        } else {
-            8 * LINE
-        }
+    /// Whether streaming is possible and pays. Lines of the target that no store completes are slow, so runs must
+    /// leave no such lines, or few in comparison.
+    fn gains(grid: &Grid) -> bool {
+        let possible = [grid.len, grid.target_step, grid.target.addr()].iter().all(|n| n.is_multiple_of(WORD));
+        let gapless = grid.target_step == grid.len;
+        let whole_lines = [grid.len, grid.target_step, grid.target.addr()].iter().all(|n| n.is_multiple_of(LINE));
+        let shortest = if gapless || whole_lines { 4 * LINE } else { 16 * LINE };
+        possible && grid.len >= shortest
     }
 
-    /// Copies runs in `N` lanes of `per_lane` runs, as long as all lanes are full.
+    /// Copies one run, calling `prefetch` with the offset of every line.
     ///
     /// # Safety
-    /// As for [`copy_streaming`].
-    unsafe fn copy_in_lanes<const N: usize>(grid: Grid, per_lane: usize) -> usize {
-        let mut first = 0;
-        while grid.count - first >= N * per_lane {
-            for i in 0..per_lane {
-                let lanes: [(*const u8, *mut u8); N] = std::array::from_fn(|lane| {
-                    let run = first + lane * per_lane + i;
-                    // SAFETY: run < count, and every run lies inside both buffers, as the caller promises.
-                    unsafe { (grid.source.add(run * grid.source_step), grid.target.add(run * grid.target_step)) }
-                });
-                // SAFETY: each lane is a whole run, and no two runs of the target overlap.
-                unsafe { copy_runs(lanes, grid.len) };
-            }
-            first += N * per_lane;
-        }
-        first
-    }
-
-    /// Copies one run per lane, line by line in turn.
-    ///
-    /// # Safety
-    /// `len` bytes must be readable and writable at the lanes' ends, without overlap of any two.
-    #[inline]
-    unsafe fn copy_runs<const N: usize>(mut lanes: [(*const u8, *mut u8); N], len: usize) {
-        let mut left = [len; N];
-        for ((from, to), left) in lanes.iter_mut().zip(&mut left) {
-            // What comes before the first whole line of the target.
-            let head = to.align_offset(LINE).min(len);
-            // SAFETY: `head` bytes are inside the run.
+    /// `len` bytes must be readable at `from` and writable at `to`; `to` and `len` are multiples of [`WORD`].
+    #[inline(always)]
+    unsafe fn copy_run(from: *const u8, to: *mut u8, len: usize, prefetch: impl Fn(usize)) {
+        let mut at = 0;
+        while at + LINE <= len {
+            prefetch(at);
+            // SAFETY: a line from `at` is inside the run. SSE2 is part of every x86-64.
             unsafe {
-                std::ptr::copy_nonoverlapping(*from, *to, head);
-                (*from, *to) = (from.add(head), to.add(head));
+                let (from, to) = (from.add(at).cast::<__m128i>(), to.add(at).cast::<__m128i>());
+                let line = [0, 1, 2, 3].map(|i| _mm_loadu_si128(from.add(i)));
+                for (i, word) in line.into_iter().enumerate() {
+                    _mm_stream_si128(to.add(i), word);
+                }
             }
-            *left -= head;
+            at += LINE;
         }
-        let common = left.iter().min().map_or(0, |shortest| shortest / LINE);
-        for line in 0..common {
-            for (from, to) in lanes {
-                // SAFETY: `common` lines are inside every lane; `to` is at the start of a line.
-                unsafe { copy_line(from.add(line * LINE), to.add(line * LINE)) };
-            }
-        }
-        let done = common * LINE;
-        for ((from, to), left) in lanes.into_iter().zip(left) {
-            // SAFETY: what is left of the run after the head and the common lines.
-            unsafe { std::ptr::copy_nonoverlapping(from.add(done), to.add(done), left - done) };
-        }
-    }
-
-    /// Copies one cache line past the cache.
-    ///
-    /// # Safety
-    /// 64 bytes must be readable at `from` and writable at `to`, which is a multiple of 16.
-    #[inline]
-    unsafe fn copy_line(from: *const u8, to: *mut u8) {
-        let (from, to) = (from.cast::<__m128i>(), to.cast::<__m128i>());
-        // SAFETY: four times 16 bytes, read unaligned and written aligned, as the caller promises. SSE2 is part of
-        // every x86-64.
-        unsafe {
-            let line = [0, 1, 2, 3].map(|i| _mm_loadu_si128(from.add(i)));
-            for (i, part) in line.into_iter().enumerate() {
-                _mm_stream_si128(to.add(i), part);
-            }
+        while at < len {
+            // SAFETY: what is left is a multiple of a word.
+            unsafe { _mm_stream_si128(to.add(at).cast(), _mm_loadu_si128(from.add(at).cast())) };
+            at += WORD;
         }
     }
 }
