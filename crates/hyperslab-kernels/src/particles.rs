@@ -230,6 +230,12 @@ impl Plan {
         format!("{}/{}", Self::group(step), self.names[index]).into()
     }
 
+    /// The transfers of a time step: slot, memory and manner of each.
+    fn transfers_at(&self, step: u64) -> impl Iterator<Item = (u32, Arc<MemoryLayout>, Transfer)> + '_ {
+        let transfer = self.parameters.transfer;
+        self.transfers.iter().map(move |(array, memory)| (self.slot(step, *array), memory.clone(), transfer))
+    }
+
     /// Closes what is due at the end of time step `step`.
     fn close_due(&self, step: u64, steps: &mut Vec<Step>) {
         let delay = self.parameters.delayed_close;

@@ -1,6 +1,5 @@
 //! `hyperslab formats`.
 
-use crate::table::{Align, Table};
 use std::process::ExitCode;
 
 /// Lists every format with its options.
@@ -17,19 +16,10 @@ pub fn run() -> anyhow::Result<ExitCode> {
             println!("  no options\n");
             continue;
         }
-        let mut table = Table::new(&[
-            ("  option", Align::Left),
-            ("value", Align::Left),
-            ("default", Align::Left),
-            ("meaning", Align::Left),
-        ]);
         for option in entry.options {
-            let cells = [option.name, option.value, option.default, option.about];
-            table.row(
-                cells.iter().enumerate().map(|(i, c)| if i == 0 { format!("  {c}") } else { c.to_string() }).collect(),
-            );
+            println!("  {}={}  (default: {})\n      {}", option.name, option.value, option.default, option.about);
         }
-        println!("{}", table.render());
+        println!();
     }
     Ok(ExitCode::SUCCESS)
 }

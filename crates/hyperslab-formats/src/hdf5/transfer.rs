@@ -280,9 +280,10 @@ fn route(request: Request<'_>, elements: u64, layout: &MemoryLayout) -> Result<R
     };
     let (size, element) = (plan.stride, plan.element);
     match plan.pieces.as_slice() {
-        // Whole elements at a fixed distance: an array with more lanes than are used. Fields are left to the library.
+        // Whole elements at a fixed distance: an array with more lanes than are used. Named fields are left to the
+        // library's conversion, which programs that write structures go through.
         [one]
-            if !matches!(stored.dtype, Datatype::Compound(_))
+            if structure.members.iter().all(|member| member.field.is_none())
                 && one.len == element
                 && size % element == 0
                 && within.is_none_or(|w| w.shape.len() < MOST_CHUNKED_DIMENSIONS) =>

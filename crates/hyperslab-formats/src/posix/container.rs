@@ -196,6 +196,11 @@ fn check_spec(spec: &ArraySpec) -> Result<()> {
         return Err(Error::unsupported("create", "raw files have neither chunks nor filters")
             .hint("leave them out, or use hdf5 or zarr"));
     }
+    let grows = |d: usize| spec.max_shape.as_ref().is_some_and(|max| max[d] != Some(spec.shape[d]));
+    if (1..spec.shape.len()).any(grows) {
+        return Err(Error::unsupported("create", "only the slowest dimension of raw files can grow")
+            .hint("make the dimension that grows the first one, or use hdf5 or zarr"));
+    }
     Ok(())
 }
 

@@ -271,12 +271,15 @@ fn only_the_slowest_dimension_is_resized_and_regrown_elements_are_fill() {
                 let container = format(way).open(&path, Open::Create, &comm)?;
                 let mut spec = ArraySpec::new(Datatype::U8, &[4, 3]);
                 spec.max_shape = Some(vec![Some(9000), Some(4)]);
+                assert_eq!(container.create("b", &spec).unwrap_err().kind(), ErrorKind::Unsupported);
+                spec.max_shape = Some(vec![Some(9000), Some(3)]);
                 spec.fill_value = fill.clone();
                 let array = container.create("a", &spec)?;
                 let other = container.array("a")?;
                 let mine = Selection::dense(&[2 * comm.rank() as u64, 0], &[2, 3])?;
                 array.write(&mine, MemoryView::packed(&[1; 6]), WHOLE)?;
-                assert_eq!(array.resize(&[4, 4]).unwrap_err().kind(), ErrorKind::Unsupported);
+                assert_eq!(array.resize(&[4, 4]).unwrap_err().kind(), ErrorKind::InvalidInput);
+                assert_eq!(array.resize(&[4, 2]).unwrap_err().kind(), ErrorKind::Unsupported);
                 assert!(array.resize(&[9001, 3]).is_err());
                 assert!(array.resize(&[4]).is_err());
                 array.resize(&[1, 3])?;

@@ -71,11 +71,11 @@ impl Phases for Gathering {
                 Selection::dense(&[start], &[n])?
             }
         };
-        steps.extend(plan.transfers.iter().map(|(array, memory)| Step::Read {
-            slot: plan.slot(step, *array),
+        steps.extend(plan.transfers_at(step).map(|(slot, memory, transfer)| Step::Read {
+            slot,
             selection: selection.clone(),
-            memory: memory.clone(),
-            transfer: plan.parameters.transfer,
+            memory,
+            transfer,
         }));
         plan.close_due(step, &mut steps);
         plan.compute_after(step, &mut steps);

@@ -39,11 +39,11 @@ impl Phases for Writing {
             name: plan.array_name(step, i),
         }));
         let selection = plan.parameters.part_of(rank)?;
-        steps.extend(plan.transfers.iter().map(|(array, memory)| Step::Write {
-            slot: plan.slot(step, *array),
+        steps.extend(plan.transfers_at(step).map(|(slot, memory, transfer)| Step::Write {
+            slot,
             selection: selection.clone(),
-            memory: memory.clone(),
-            transfer: plan.parameters.transfer,
+            memory,
+            transfer,
         }));
         plan.close_due(step, &mut steps);
         plan.compute_after(step, &mut steps);

@@ -25,13 +25,12 @@ pub fn table(results: &Results) -> String {
         ("benchmark", Align::Left),
         ("stack", Align::Left),
         ("cache", Align::Left),
-        ("ranks", Align::Right),
         ("data", Align::Right),
         ("time", Align::Right),
         ("rate", Align::Right),
         ("", Align::Left),
         ("raw rate", Align::Right),
-        ("metadata", Align::Right),
+        ("open+metadata", Align::Right),
         ("flush+close", Align::Right),
         ("verified", Align::Left),
     ]);
@@ -47,7 +46,6 @@ pub fn table(results: &Results) -> String {
             case.benchmark.clone(),
             case.stack.to_string(),
             cache(case.cache).into(),
-            case.ranks.to_string(),
             display_size(case.bytes),
             shown(with_spread(&case.observed, seconds)),
             shown(with_spread(&case.observed_rate, rate)),
@@ -58,7 +56,13 @@ pub fn table(results: &Results) -> String {
             verdict(case).into(),
         ]);
     }
-    format!("\n{}", table.render())
+    let ranks = results.cases.first().map_or(0, |case| case.ranks);
+    format!(
+        "\n{ranks} ranks (threads), {} on {}\n\n{}",
+        results.machine.file_system,
+        results.machine.processor,
+        table.render()
+    )
 }
 
 fn verdict(case: &CaseResult) -> &'static str {
