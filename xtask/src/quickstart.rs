@@ -27,7 +27,7 @@ pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
     println!("\nbenchmark: one workload, three formats, two ranks, page cache warm and cold, every byte verified");
     let mut command = Command::new(Path::new(".").join(workspace.display(&program)));
     command.current_dir(workspace.root()).args(["bench", WORKFLOW, "--format", "posix,hdf5,zarr", "--ranks", "2"]);
-    command.args(["--warm", "--cold", "--verify", "--overwrite", "--out", RESULTS]);
+    command.args(["--warm", "--cold", "--verify", "--repeat", "3", "--overwrite", "--out", RESULTS]);
     shell::run_visibly(&mut command, "room for 1 GiB in target/quickstart, then cargo xtask quickstart once more")?;
     say_what_next(workspace, &environment, &program);
     Ok(())

@@ -1,5 +1,6 @@
 //! Plays one rank's steps on a format.
 
+use crate::clock::{Clock, Clocked};
 use crate::data::{Buffers, Content};
 use crate::measure::{Operation, RankMeasurement, Recorder};
 use crate::progress::Progress;
@@ -68,14 +69,16 @@ pub fn run_rank(context: &RunContext<'_>, comm: &Arc<dyn Communicator>) -> Resul
         PathBuf::from(name)
     });
     comm.barrier()?;
+    let clock = Clock::start();
     let mut executor = Executor {
         context,
-        comm,
+        comm: Clocked::new(comm.clone(), clock.clone()),
         rank,
         files: context.workload.header.files.iter().map(|_| None).collect(),
         slots: Vec::new(),
         buffers: Buffers::default(),
-        recorder: Recorder::start(rank, samples.as_deref())?,
+        recorder: Recorder::start(rank, clock.clone(), samples.as_deref())?,
+        clock,
     };
     for step in context.workload.steps(rank)? {
         if context.progress.stop_requested() {
@@ -90,7 +93,8 @@ pub fn run_rank(context: &RunContext<'_>, comm: &Arc<dyn Communicator>) -> Resul
 
 struct Executor<'a> {
     context: &'a RunContext<'a>,
-    comm: &'a Arc<dyn Communicator>,
+    comm: Arc<dyn Communicator>,
+    clock: Arc<Clock>,
     rank: usize,
     files: Vec<Option<Arc<dyn Container>>>,
     slots: Vec<Option<Slot>>,
@@ -126,9 +130,9 @@ impl Executor<'_> {
             Step::Write { slot, selection, memory, transfer } => {
                 let Slot { array, content } = occupied(&self.slots, slot)?;
                 let bytes = Buffers::payload(content, &selection, &memory)?;
-                let from = Instant::now();
-                self.buffers.prepare(content, &selection, &memory)?;
-                self.recorder.prepare += from.elapsed();
+                let (prepared, took) = self.clock.exclude(|| self.buffers.prepare(content, &selection, &memory));
+                prepared?;
+                self.recorder.prepare += took;
                 let view = self.buffers.view(&memory);
                 self.recorder
                     .time(Operation::Write, bytes, || array.write(&selection, view, transfer))
@@ -138,17 +142,18 @@ impl Executor<'_> {
             Step::Read { slot, selection, memory, transfer } => {
                 let Slot { array, content } = occupied(&self.slots, slot)?;
                 let bytes = Buffers::payload(content, &selection, &memory)?;
-                let from = Instant::now();
-                self.buffers.clear(content, &selection, &memory, self.context.check_reads)?;
-                self.recorder.prepare += from.elapsed();
+                let stale = self.context.check_reads;
+                let (cleared, took) = self.clock.exclude(|| self.buffers.clear(content, &selection, &memory, stale));
+                cleared?;
+                self.recorder.prepare += took;
                 let view = self.buffers.view_mut(&memory);
                 self.recorder
                     .time(Operation::Read, bytes, || array.read(&selection, view, transfer))
                     .map_err(|error| error.target(&content.name))?;
                 if self.context.check_reads {
-                    let from = Instant::now();
-                    self.buffers.check(content, &selection, &memory)?;
-                    self.recorder.check += from.elapsed();
+                    let (checked, took) = self.clock.exclude(|| self.buffers.check(content, &selection, &memory));
+                    checked?;
+                    self.recorder.check += took;
                 }
                 return Ok(bytes);
             }
@@ -194,7 +199,7 @@ impl Executor<'_> {
                 Error::invalid("run workload", "a file is created that is not declared so").target(path.display())
             );
         }
-        let comm = self.context.comm_for(file, self.comm);
+        let comm = self.context.comm_for(file, &self.comm);
         let container = self.recorder.time(Operation::OpenFile, 0, || self.context.format.open(&path, how, &comm))?;
         if self.context.check_reads && how == Open::Read {
             self.check_seed(&*container).map_err(|error| error.target(path.display()))?;
@@ -233,14 +238,17 @@ impl Executor<'_> {
     }
 
     fn compute(&mut self, how_long: Duration) {
-        let from = Instant::now();
-        while let Some(left) = how_long.checked_sub(from.elapsed()).filter(|left| !left.is_zero()) {
-            if self.context.progress.stop_requested() {
-                break;
+        let progress = self.context.progress;
+        let ((), took) = self.clock.exclude(|| {
+            let from = Instant::now();
+            while let Some(left) = how_long.checked_sub(from.elapsed()).filter(|left| !left.is_zero()) {
+                if progress.stop_requested() {
+                    break;
+                }
+                std::thread::sleep(left.min(NAP));
             }
-            std::thread::sleep(left.min(NAP));
-        }
-        self.recorder.compute += from.elapsed();
+        });
+        self.recorder.compute += took;
     }
 
     fn finish(self) -> Result<RankMeasurement> {

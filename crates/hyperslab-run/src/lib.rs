@@ -1,6 +1,7 @@
 //! Interpreter 1: executes a workload on a stack, measures every step, and verifies the data.
 
 mod case;
+mod clock;
 mod data;
 mod execute;
 mod machine;

@@ -1,5 +1,6 @@
 //! What one rank spent its time on. Bounded memory however many steps there are.
 
+use crate::clock::Clock;
 use hdrhistogram::Histogram;
 use hyperslab_core::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -7,7 +8,8 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 /// A kind of timed call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -100,7 +102,7 @@ pub struct RankMeasurement {
     pub rank: usize,
     /// From the first step to the end of the last.
     pub wall: f64,
-    /// Wall time without emulated compute, data preparation and checking.
+    /// Wall time without emulated compute, data preparation and checking, and without waiting for other ranks' such work.
     pub observed: f64,
     /// Emulated compute.
     pub compute: f64,
@@ -133,7 +135,7 @@ pub struct RankMeasurement {
 /// Collects one rank's times while it runs.
 pub(crate) struct Recorder {
     rank: usize,
-    begin: Instant,
+    clock: Arc<Clock>,
     histograms: [Option<Histogram<u64>>; Operation::ALL.len()],
     totals: [Duration; Operation::ALL.len()],
     pub compute: Duration,
@@ -146,12 +148,12 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// Starts the clock. With `samples`, every call is also written to that file as CSV.
-    pub fn start(rank: usize, samples: Option<&Path>) -> Result<Self> {
+    /// Measures by `clock`. With `samples`, every call is also written to that file as CSV.
+    pub fn start(rank: usize, clock: Arc<Clock>, samples: Option<&Path>) -> Result<Self> {
         let samples = samples.map(open_samples).transpose()?;
         Ok(Self {
             rank,
-            begin: Instant::now(),
+            clock,
             histograms: std::array::from_fn(|_| None),
             totals: [Duration::ZERO; Operation::ALL.len()],
             compute: Duration::ZERO,
@@ -166,9 +168,9 @@ impl Recorder {
 
     /// Times one call. A failed call is not counted.
     pub fn time<T>(&mut self, operation: Operation, bytes: u64, call: impl FnOnce() -> Result<T>) -> Result<T> {
-        let from = Instant::now();
+        let from = self.clock.counted();
         let value = call()?;
-        let took = from.elapsed();
+        let took = self.clock.counted().saturating_sub(from);
         let index = operation as usize;
         self.totals[index] += took;
         if self.histograms[index].is_none() {
@@ -186,16 +188,16 @@ impl Recorder {
             _ => {}
         }
         if let Some(samples) = &mut self.samples {
-            let at = (from - self.begin).as_secs_f64();
+            let at = from.as_secs_f64();
             writeln!(samples, "{},{},{at:.9},{:.9},{bytes}", self.steps, operation.name(), took.as_secs_f64())
                 .map_err(|e| Error::io("write samples", e))?;
         }
         Ok(value)
     }
 
-    /// Stops the clock.
+    /// Ends the measurement.
     pub fn finish(mut self) -> Result<RankMeasurement> {
-        let wall = self.begin.elapsed();
+        let (wall, observed) = (self.clock.wall(), self.clock.counted());
         if let Some(mut samples) = self.samples.take() {
             samples.flush().map_err(|e| Error::io("write samples", e))?;
         }
@@ -209,7 +211,7 @@ impl Recorder {
         Ok(RankMeasurement {
             rank: self.rank,
             wall: wall.as_secs_f64(),
-            observed: wall.saturating_sub(self.compute + self.prepare + self.check).as_secs_f64(),
+            observed: observed.as_secs_f64(),
             compute: self.compute.as_secs_f64(),
             prepare: self.prepare.as_secs_f64(),
             check: self.check.as_secs_f64(),
