@@ -134,14 +134,16 @@ pub fn words(results: &Results) -> String {
             .iter()
             .map(|o| format!("{} {:.2}x", o.stack, o.observed_rate.median / best.observed_rate.median))
             .collect();
+        let close = best.observed_rate.count > 1 && best.observed_rate.min <= others[0].observed_rate.max;
         let _ = writeln!(
             out,
-            "{} {}: {} was fastest at {}; against it {}.",
+            "{} {}: {} was fastest at {}; against it {}.{}",
             cache(case.cache),
             case.benchmark,
             best.stack,
             rate(best.observed_rate.median),
-            slower.join(", ")
+            slower.join(", "),
+            if close { " Its repetitions overlap with the next one's: too close to call." } else { "" }
         );
     }
     if results.cases.iter().any(|c| c.cache == Cache::Warm && c.status == Status::Ok) {
