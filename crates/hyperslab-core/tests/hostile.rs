@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use hyperslab_core::{ChunkGrid, Datatype, Gather, MemoryLayout, MemoryView, Selection};
+use hyperslab_core::units::parse_size;
+use hyperslab_core::workload::{Step, read_header};
+use hyperslab_core::{ChunkGrid, Datatype, Gather, MemoryLayout, MemoryView, Selection, Stack, parse_stacks};
 use proptest::prelude::*;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -147,6 +149,20 @@ proptest! {
     fn noise(text in "[\\[\\]{}\",:0-9a-z \\-.e]{0,60}") {
         let _ = serde_json::from_str::<Selection>(&text);
         let _ = serde_json::from_str::<MemoryLayout>(&text);
+        let _ = serde_json::from_str::<Datatype>(&text);
+        let _ = serde_json::from_str::<Step>(&text);
+        let _ = read_header(&mut text.as_bytes());
+    }
+
+    #[test]
+    fn words(text in "[a-z0-9<>|(),=/\"é x\\-]{0,40}") {
+        let _ = text.parse::<Datatype>();
+        let _ = parse_size(&text);
+        if let Ok(stacks) = parse_stacks(&text) {
+            for stack in stacks {
+                prop_assert_eq!(&stack.to_string().parse::<Stack>().unwrap(), &stack, "{:?}", text);
+            }
+        }
     }
 }
 
