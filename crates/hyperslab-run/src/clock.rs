@@ -107,7 +107,7 @@ pub(crate) struct Clocked {
 }
 
 impl Clocked {
-    pub fn new(inner: Arc<dyn Communicator>, clock: Arc<Clock>) -> Arc<dyn Communicator> {
+    pub fn wrap(inner: Arc<dyn Communicator>, clock: Arc<Clock>) -> Arc<dyn Communicator> {
         Arc::new(Self { inner, clock })
     }
 }
@@ -188,7 +188,7 @@ mod tests {
         let shown = Threads::run(3, |comm| {
             let clock = Clock::start();
             let rank = comm.rank();
-            let comm = Clocked::new(comm, clock.clone());
+            let comm = Clocked::wrap(comm, clock.clone());
             comm.barrier()?;
             if rank == 1 {
                 clock.exclude(|| sleep(pause));

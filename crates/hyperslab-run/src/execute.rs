@@ -72,7 +72,7 @@ pub fn run_rank(context: &RunContext<'_>, comm: &Arc<dyn Communicator>) -> Resul
     let clock = Clock::start();
     let mut executor = Executor {
         context,
-        comm: Clocked::new(comm.clone(), clock.clone()),
+        comm: Clocked::wrap(comm.clone(), clock.clone()),
         rank,
         files: context.workload.header.files.iter().map(|_| None).collect(),
         slots: Vec::new(),
