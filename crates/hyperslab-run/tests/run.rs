@@ -11,7 +11,7 @@ use hyperslab_core::{
 use hyperslab_kernels::{FilePattern, MemoryPattern, Particles, Reading};
 use hyperslab_run::{Cache, Case, Outcome, Progress, Verified, run_case};
 use hyperslab_testkit::Memory;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -108,12 +108,8 @@ fn one_wrong_byte_is_found() {
     let p = particles(2);
     let path = directory.path().join("p.raw");
     good(run(&p.write().unwrap(), &posix(), directory.path(), Cache::Warm), p.total_bytes().unwrap());
-    let file = posix()
-        .files(&path)
-        .unwrap()
-        .into_iter()
-        .find(|f| f.to_string_lossy().contains("py") && std::fs::metadata(f).unwrap().len() == 24 * 2 * 4)
-        .unwrap();
+    let data = |f: &PathBuf| f.ends_with("Timestep_1/py.raw");
+    let file = posix().files(&path).unwrap().into_iter().find(data).unwrap();
     let mut bytes = std::fs::read(&file).unwrap();
     bytes[100] ^= 4;
     std::fs::write(&file, bytes).unwrap();
@@ -122,7 +118,7 @@ fn one_wrong_byte_is_found() {
     assert_eq!(error.kind(), ErrorKind::Mismatch);
     assert_eq!(outcome.verified, Verified::No);
     let text = error.to_string();
-    assert!(text.contains("py") && text.contains("[25]") && text.contains("rank 1"), "{text}");
+    assert!(text.contains("Timestep_1/py") && text.contains("[25]") && text.contains("rank 1"), "{text}");
 }
 
 #[test]
