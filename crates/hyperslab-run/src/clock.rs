@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn waiting_for_unmeasured_work_of_others_does_not_count() {
-        let pause = Duration::from_millis(120);
+        let pause = Duration::from_millis(400);
         let shown = Threads::run(3, |comm| {
             let clock = Clock::start();
             let rank = comm.rank();
@@ -203,7 +203,7 @@ mod tests {
         .unwrap();
         for (counted, wall) in shown {
             assert!(wall >= 2 * pause, "{wall:?}");
-            assert!(counted >= pause.mul_f64(0.9) && counted <= wall - pause.mul_f64(0.9), "{counted:?} of {wall:?}");
+            assert!(counted >= pause.mul_f64(0.5) && counted <= wall - pause.mul_f64(0.5), "{counted:?} of {wall:?}");
         }
     }
 }
