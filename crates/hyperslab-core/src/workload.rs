@@ -110,8 +110,6 @@ impl Header {
 pub trait StepSource: Send + Sync + Debug {
     /// The steps of `rank`, lazily and in order.
     fn steps(&self, rank: usize) -> Result<Box<dyn Iterator<Item = Result<Step>> + Send + '_>>;
-    /// How many steps `rank` has, if that is known without walking them.
-    fn step_count(&self, rank: usize) -> Option<u64>;
 }
 
 /// A header and its streams of steps.
@@ -135,10 +133,5 @@ impl Workload {
             return Err(Error::invalid("walk workload", format!("rank {rank} of {}", self.header.ranks)));
         }
         self.source.steps(rank)
-    }
-
-    /// How many steps `rank` has, if that is known without walking them.
-    pub fn step_count(&self, rank: usize) -> Option<u64> {
-        self.source.step_count(rank)
     }
 }

@@ -79,9 +79,14 @@ const PROPERTIES: [(&str, Datatype, Fill); 8] = [
 ];
 
 impl Particles {
+    /// Bytes of one rank in one time step.
+    pub fn bytes_per_step(&self) -> Result<u64> {
+        dims::byte_count(&self.extent, PARTICLE)
+    }
+
     /// Bytes that all ranks together write or (in full) read.
     pub fn total_bytes(&self) -> Result<u64> {
-        dims::byte_count(&self.extent, PARTICLE)?
+        self.bytes_per_step()?
             .checked_mul(self.ranks as u64)
             .and_then(|n| n.checked_mul(self.time_steps))
             .filter(|&n| n <= i64::MAX as u64)
@@ -278,12 +283,6 @@ impl<P: Phases> StepSource for Phased<P> {
             Err(error) => vec![Err(error)],
         });
         Ok(Box::new(self.0.before().into_iter().map(Ok).chain(during).chain(self.0.after().into_iter().map(Ok))))
-    }
-
-    fn step_count(&self, rank: usize) -> Option<u64> {
-        // Time steps differ only in the closes and the compute at their ends; progress needs no better.
-        let each = self.0.during(rank, 0).ok()?.len() as u64;
-        Some(self.0.before().len() as u64 + each * self.0.time_steps() + self.0.after().len() as u64)
     }
 }
 

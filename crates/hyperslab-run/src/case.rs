@@ -23,6 +23,16 @@ pub enum Cache {
     Cold,
 }
 
+impl Cache {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Warm => "warm",
+            Self::Cold => "cold",
+        }
+    }
+}
+
 /// What to run and how.
 #[derive(Debug)]
 pub struct Case<'a> {

@@ -242,9 +242,6 @@ impl StepSource for Fixed {
     fn steps(&self, _: usize) -> Result<Box<dyn Iterator<Item = Result<Step>> + Send + '_>> {
         Ok(Box::new(self.0.iter().cloned().map(Ok)))
     }
-    fn step_count(&self, _: usize) -> Option<u64> {
-        Some(self.0.len() as u64)
-    }
 }
 
 #[test]

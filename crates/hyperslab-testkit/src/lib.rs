@@ -7,11 +7,13 @@ pub mod model;
 pub mod watchdog;
 
 mod memory;
+mod other_process;
 mod sample;
 mod subject;
 mod twin;
 
 pub use memory::Memory;
+pub use other_process::OtherProcess;
 pub use sample::element;
 pub use subject::{Overrides, Pair, Subject};
 pub use twin::{Twin, buffer};

@@ -107,10 +107,6 @@ impl StepSource for JsonLines {
             None
         })))
     }
-
-    fn step_count(&self, _: usize) -> Option<u64> {
-        None
-    }
 }
 
 fn at_line(line: u64, error: &serde_json::Error) -> Error {
@@ -144,9 +140,6 @@ mod tests {
     impl StepSource for Fixed {
         fn steps(&self, rank: usize) -> Result<Box<dyn Iterator<Item = Result<Step>> + Send + '_>> {
             Ok(Box::new(self.0[rank].iter().cloned().map(Ok)))
-        }
-        fn step_count(&self, rank: usize) -> Option<u64> {
-            Some(self.0[rank].len() as u64)
         }
     }
 

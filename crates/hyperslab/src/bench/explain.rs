@@ -45,7 +45,7 @@ pub fn table(results: &Results) -> String {
             case.number.to_string(),
             case.benchmark.clone(),
             case.stack.to_string(),
-            cache(case.cache).into(),
+            case.cache.name().into(),
             display_size(case.bytes),
             shown(with_spread(&case.observed, seconds)),
             shown(with_spread(&case.observed_rate, rate)),
@@ -75,13 +75,6 @@ fn verdict(case: &CaseResult) -> &'static str {
         (Status::Ok, Verified::NotAsked) => "not asked",
         (Status::Ok, Verified::Impossible) => "keeps no data",
         (Status::Ok, Verified::No) => "NO",
-    }
-}
-
-fn cache(cache: Cache) -> &'static str {
-    match cache {
-        Cache::Warm => "warm",
-        Cache::Cold => "cold",
     }
 }
 
@@ -138,7 +131,7 @@ pub fn words(results: &Results) -> String {
         let _ = writeln!(
             out,
             "{} {}: {} was fastest at {}; against it {}.{}",
-            cache(case.cache),
+            case.cache.name(),
             case.benchmark,
             best.stack,
             rate(best.observed_rate.median),

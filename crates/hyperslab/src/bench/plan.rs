@@ -141,7 +141,7 @@ impl Plan {
                 case.kind.name().into(),
                 case.file.clone(),
                 case.stack.to_string(),
-                format!("{:?}", case.cache).to_lowercase(),
+                case.cache.name().into(),
                 case.workload.header.ranks.to_string(),
                 display_size(case.bytes),
                 display_size(case.memory),

@@ -28,7 +28,7 @@ impl Screen {
             case.kind.name(),
             display_size(case.bytes),
             case.stack,
-            format!("{:?}", case.cache).to_lowercase(),
+            case.cache.name(),
             case.workload.header.ranks,
         );
         let over = Arc::new(AtomicBool::new(false));

@@ -80,8 +80,6 @@ const KEYS: &[&str] = &[
 
 /// Seed of the data of all patterns.
 const SEED: u64 = 1;
-/// Bytes of one particle.
-const PARTICLE: u64 = 32;
 
 impl Pattern {
     /// Reads a pattern's configuration; `place` names it in messages.
@@ -185,7 +183,7 @@ fn parse_chunk(keys: &Keys<'_>, rank: usize) -> Result<Dims> {
 
 fn check_memory_limit(keys: &Keys<'_>, particles: &Particles, place: &str) -> Result<()> {
     let limit = keys.number("IO_MEM_LIMIT")?.unwrap_or(0);
-    let need = hyperslab_core::dims::byte_count(&particles.extent, PARTICLE).with_context(|| place.to_owned())?;
+    let need = particles.bytes_per_step().with_context(|| place.to_owned())?;
     if limit > 0 && need >= limit {
         bail!("{place}: a time step of one rank has {need} bytes, which IO_MEM_LIMIT={limit} does not allow");
     }

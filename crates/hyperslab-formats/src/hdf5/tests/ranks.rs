@@ -2,7 +2,8 @@
 
 use super::*;
 use hyperslab_comm::Threads;
-use hyperslab_core::{ArraySpec, Attribute, Communicator, Datatype, Durability, Error, ErrorKind, Reduce, Result};
+use hyperslab_core::{ArraySpec, Attribute, Communicator, Datatype, Durability, ErrorKind, Result};
+use hyperslab_testkit::OtherProcess;
 
 #[test]
 fn ranks_write_one_array_together() {
@@ -71,48 +72,10 @@ fn a_failure_on_one_rank_reaches_all() {
     .unwrap();
 }
 
-/// Pretends to be one of two ranks in different processes.
-#[derive(Debug)]
-struct Elsewhere;
-
-impl Communicator for Elsewhere {
-    fn rank(&self) -> usize {
-        0
-    }
-    fn size(&self) -> usize {
-        2
-    }
-    fn one_process(&self) -> bool {
-        false
-    }
-    fn barrier(&self) -> Result<()> {
-        Ok(())
-    }
-    fn broadcast(&self, _: usize, _: &mut Vec<u8>) -> Result<()> {
-        Ok(())
-    }
-    fn all_gather(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>> {
-        Ok(vec![mine.to_vec(); 2])
-    }
-    fn all_to_all(&self, parts: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
-        Ok(parts)
-    }
-    fn all_reduce(&self, _: &mut [u64], _: Reduce) -> Result<()> {
-        Ok(())
-    }
-    fn all_reduce_f64(&self, _: &mut [f64], _: Reduce) -> Result<()> {
-        Ok(())
-    }
-    fn split_by_node(&self) -> Result<Arc<dyn Communicator>> {
-        Ok(Arc::new(Self))
-    }
-    fn abort(&self, _: &Error) {}
-}
-
 #[test]
 fn ranks_in_several_processes_are_refused() {
     let bench = Bench::new("hdf5");
-    let comm: Arc<dyn Communicator> = Arc::new(Elsewhere);
+    let comm: Arc<dyn Communicator> = Arc::new(OtherProcess);
     let error = bench.format.open(&bench.path(), Open::Create, &comm).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(!bench.path().exists());
