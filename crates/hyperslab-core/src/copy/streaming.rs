@@ -34,13 +34,18 @@ pub(super) use x86_64::copy_streaming;
 #[cfg(target_arch = "x86_64")]
 mod x86_64 {
     use super::Grid;
-    use std::arch::x86_64::{__m128i, _MM_HINT_NTA, _mm_loadu_si128, _mm_prefetch, _mm_sfence, _mm_stream_si128};
+    use std::arch::x86_64::{
+        __m128i, _MM_HINT_NTA, _MM_HINT_T0, _mm_loadu_si128, _mm_prefetch, _mm_sfence, _mm_stream_si128,
+    };
+    use std::ptr::copy_nonoverlapping;
 
     const LINE: usize = 64;
-    /// What one store moves; the target must be aligned to it.
-    const WORD: usize = size_of::<__m128i>();
+    /// Shorter runs have too few whole lines to gain from it.
+    const SHORTEST: usize = 4 * LINE;
     /// How many bytes of runs ahead are asked for: 512 to 4096 differed little on one machine (AMD EPYC).
     const AHEAD: usize = 1024;
+    /// How many runs ahead the first and last line of the target are asked for, where they are not whole.
+    const EDGES_AHEAD: usize = 4;
 
     /// Copies the grid past the cache and returns true, or leaves it alone where that would not be faster.
     ///
@@ -48,11 +53,30 @@ mod x86_64 {
     /// Every run of the grid must be readable in the source and writable in the target, without overlap between the
     /// two or between the runs of the target.
     pub(in crate::copy) unsafe fn copy_streaming(grid: Grid) -> bool {
-        if !gains(&grid) {
+        if grid.len < SHORTEST {
             return false;
         }
+        let whole_lines = [grid.target.addr(), grid.target_step, grid.len].iter().all(|n| n.is_multiple_of(LINE));
+        // SAFETY: as the caller promises.
+        unsafe {
+            if whole_lines {
+                copy_runs::<true>(grid);
+            } else {
+                copy_runs::<false>(grid);
+            }
+            // Non-temporal stores are not ordered with later ones; whoever is told of this copy must see it.
+            _mm_sfence();
+        }
+        true
+    }
+
+    /// # Safety
+    /// As for [`copy_streaming`]; with `WHOLE_LINES`, every run covers whole lines of the target.
+    unsafe fn copy_runs<const WHOLE_LINES: bool>(grid: Grid) {
         let (runs_ahead, bytes_ahead) = (AHEAD / grid.len, AHEAD % grid.len);
         let source_of = |run: usize| grid.source.wrapping_add(run.wrapping_mul(grid.source_step));
+        let target_of = |run: usize| grid.target.wrapping_add(run.wrapping_mul(grid.target_step));
+        let edges = !WHOLE_LINES && grid.target_step != grid.len;
         for run in 0..grid.count {
             let (this, next) = (source_of(run + runs_ahead), source_of(run + runs_ahead + 1));
             let prefetch = |at: usize| {
@@ -61,36 +85,36 @@ mod x86_64 {
                 // SAFETY: a prefetch of any address, even one past the buffer, has no effect but on the cache.
                 unsafe { _mm_prefetch::<_MM_HINT_NTA>(line.cast()) };
             };
-            // SAFETY: run < count, and every run lies inside both buffers, as the caller promises. Target, its step
-            // and the length are multiples of WORD, as `gains` has checked.
-            unsafe { copy_run(source_of(run), grid.target.add(run * grid.target_step), grid.len, prefetch) };
+            if edges {
+                let first = target_of(run + EDGES_AHEAD);
+                // SAFETY: as above.
+                unsafe {
+                    _mm_prefetch::<_MM_HINT_T0>(first.cast());
+                    _mm_prefetch::<_MM_HINT_T0>(first.wrapping_add(grid.len - 1).cast());
+                }
+            }
+            // SAFETY: run < count, and every run lies inside both buffers, as the caller promises.
+            unsafe { copy_run::<WHOLE_LINES>(source_of(run), target_of(run), grid.len, prefetch) };
         }
-        // Non-temporal stores are not ordered with later ones; whoever is told of this copy must see it.
-        // SAFETY: sfence exists on every x86-64.
-        unsafe { _mm_sfence() };
-        true
     }
 
-    /// Whether streaming is possible and pays. Lines of the target that no store completes are slow, so runs must
-    /// leave no such lines, or few in comparison.
-    fn gains(grid: &Grid) -> bool {
-        let possible = [grid.len, grid.target_step, grid.target.addr()].iter().all(|n| n.is_multiple_of(WORD));
-        let gapless = grid.target_step == grid.len;
-        let whole_lines = [grid.len, grid.target_step, grid.target.addr()].iter().all(|n| n.is_multiple_of(LINE));
-        let shortest = if gapless || whole_lines { 4 * LINE } else { 16 * LINE };
-        possible && grid.len >= shortest
-    }
-
-    /// Copies one run, calling `prefetch` with the offset of every line.
+    /// Copies one run: whole lines of the target past the cache, what is left before and after them through it, since
+    /// a line that non-temporal stores do not complete is slow. Calls `prefetch` with the offset of every line.
     ///
     /// # Safety
-    /// `len` bytes must be readable at `from` and writable at `to`; `to` and `len` are multiples of [`WORD`].
+    /// `len` bytes must be readable at `from` and writable at `to`, and be at least a line; with `WHOLE_LINES`, they are
+    /// whole lines.
     #[inline(always)]
-    unsafe fn copy_run(from: *const u8, to: *mut u8, len: usize, prefetch: impl Fn(usize)) {
-        let mut at = 0;
+    unsafe fn copy_run<const WHOLE_LINES: bool>(from: *const u8, to: *mut u8, len: usize, prefetch: impl Fn(usize)) {
+        let mut at = if WHOLE_LINES { 0 } else { to.addr().wrapping_neg() % LINE };
+        if !WHOLE_LINES {
+            // SAFETY: less than a line.
+            unsafe { copy_nonoverlapping(from, to, at) };
+        }
         while at + LINE <= len {
             prefetch(at);
-            // SAFETY: a line from `at` is inside the run. SSE2 is part of every x86-64.
+            // SAFETY: a line from `at` is inside the run, and begins a line of the target. SSE2 is part of every
+            // x86-64.
             unsafe {
                 let (from, to) = (from.add(at).cast::<__m128i>(), to.add(at).cast::<__m128i>());
                 let line = [0, 1, 2, 3].map(|i| _mm_loadu_si128(from.add(i)));
@@ -100,10 +124,9 @@ mod x86_64 {
             }
             at += LINE;
         }
-        while at < len {
-            // SAFETY: what is left is a multiple of a word.
-            unsafe { _mm_stream_si128(to.add(at).cast(), _mm_loadu_si128(from.add(at).cast())) };
-            at += WORD;
+        if !WHOLE_LINES {
+            // SAFETY: what is left of the run.
+            unsafe { copy_nonoverlapping(from.add(at), to.add(at), len - at) };
         }
     }
 }
