@@ -18,6 +18,9 @@ pub const WORKLOAD_VERSION: u32 = 1;
 /// The integer attribute of a container's root that says with which seed its data were made.
 pub const SEED_ATTRIBUTE: &str = "hyperslab_seed";
 
+/// Value of [`SEED_ATTRIBUTE`] when parts of the data were made with different seeds, so that no rule tells them all.
+pub const MIXED_SEEDS: i64 = -1;
+
 /// The most ranks, files and array kinds a workload may declare.
 const MAX_DECLARED: usize = 1 << 20;
 
@@ -53,12 +56,45 @@ pub struct FileDeclaration {
     /// The workload creates it; otherwise it must be there before.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub created: bool,
+    /// The workload changes one that is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub update: Option<Update>,
     /// Every rank has a container of its own, named `rank_<r>_<name>`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub per_rank: bool,
 }
 
+/// How a workload changes a container that is there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Update {
+    /// Elements get new values, made with the workload's seed; it should differ from the seed of the old ones.
+    Overwrite,
+    /// Elements are added, made with the seed that the container says its data have.
+    Extend,
+}
+
 impl FileDeclaration {
+    /// One that the workload creates.
+    pub fn created(name: impl Into<String>) -> Self {
+        Self { name: name.into(), created: true, update: None, per_rank: false }
+    }
+
+    /// One that is there and only read.
+    pub fn read(name: impl Into<String>) -> Self {
+        Self { name: name.into(), created: false, update: None, per_rank: false }
+    }
+
+    /// One that is there and changed.
+    pub fn updated(name: impl Into<String>, how: Update) -> Self {
+        Self { update: Some(how), ..Self::read(name) }
+    }
+
+    /// The same with a container per rank, or not.
+    pub fn per_rank(self, per_rank: bool) -> Self {
+        Self { per_rank, ..self }
+    }
+
     /// The path, relative to the directory of the run, that `rank` uses.
     pub fn path_of(&self, rank: usize) -> String {
         if !self.per_rank {
@@ -100,6 +136,9 @@ impl Header {
             let safe = |part: &str| !part.is_empty() && part != "." && part != ".." && !part.contains('\0');
             if !file.name.split('/').all(safe) {
                 return bad(format!("{:?} is not a relative file name", file.name));
+            }
+            if file.created && file.update.is_some() {
+                return bad(format!("{:?} is both created and updated", file.name));
             }
         }
         self.arrays.iter().try_for_each(|array| array.spec.check())

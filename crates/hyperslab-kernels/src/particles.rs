@@ -193,14 +193,14 @@ impl Particles {
         }
     }
 
-    fn header(&self, name: &str, about: String, created: bool) -> Result<Header> {
+    fn header(&self, name: &str, about: String, file: FileDeclaration) -> Result<Header> {
         Ok(Header {
             version: WORKLOAD_VERSION,
             name: name.into(),
             about,
             ranks: self.ranks,
             seed: self.seed,
-            files: vec![FileDeclaration { name: self.file.clone(), created, per_rank: self.file_per_rank }],
+            files: vec![file.per_rank(self.file_per_rank)],
             arrays: self.arrays()?.into_iter().map(|(_, declaration)| declaration).collect(),
         })
     }

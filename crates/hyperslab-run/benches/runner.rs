@@ -46,7 +46,7 @@ fn seconds(writes: u64) -> f64 {
         about: String::new(),
         ranks: 1,
         seed: 1,
-        files: vec![FileDeclaration { name: "null".into(), created: true, per_rank: false }],
+        files: vec![FileDeclaration::created("null")],
         arrays: vec![ArrayDeclaration { spec: ArraySpec::new(Datatype::F32, &[writes, ELEMENTS]), fill: Fill::Random }],
     };
     let workload = Workload::new(header, Arc::new(ManyWrites(writes))).unwrap();

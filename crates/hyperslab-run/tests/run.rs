@@ -275,14 +275,13 @@ fn steps_that_make_no_sense_are_errors() {
     ];
     for steps in cases {
         let directory = tempfile::tempdir().unwrap();
-        let declare = |name: &str, created| FileDeclaration { name: name.into(), created, per_rank: false };
         let header = Header {
             version: WORKLOAD_VERSION,
             name: "odd".into(),
             about: String::new(),
             ranks: 1,
             seed: 0,
-            files: vec![declare("f", true)],
+            files: vec![FileDeclaration::created("f")],
             arrays: vec![ArrayDeclaration { spec: ArraySpec::new(Datatype::F32, &[4]), fill: Fill::Random }],
         };
         let workload = Workload::new(header, Arc::new(Fixed(steps.clone()))).unwrap();

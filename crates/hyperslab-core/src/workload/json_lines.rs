@@ -150,7 +150,7 @@ mod tests {
             about: "every kind of step".into(),
             ranks: 2,
             seed: 5,
-            files: vec![FileDeclaration { name: "a.h5".into(), created: true, per_rank: false }],
+            files: vec![FileDeclaration::created("a.h5")],
             arrays: vec![ArrayDeclaration { spec: ArraySpec::new(Datatype::F32, &[8, 4]), fill: Fill::Ramp }],
         };
         let steps = |rank: u64| {

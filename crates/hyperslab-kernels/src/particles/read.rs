@@ -1,7 +1,7 @@
 //! The particle read.
 
 use super::{Particles, Phases, Plan, workload};
-use hyperslab_core::workload::{Step, Workload};
+use hyperslab_core::workload::{FileDeclaration, Step, Workload};
 use hyperslab_core::{Error, Open, Result, Selection};
 
 /// Which of its particles a rank reads.
@@ -28,7 +28,10 @@ impl Particles {
                 ),
             ));
         }
-        workload(self.header("particles-read", self.about("read"), false)?, Gathering { plan, reading })
+        workload(
+            self.header("particles-read", self.about("read"), FileDeclaration::read(&self.file))?,
+            Gathering { plan, reading },
+        )
     }
 
     /// Bytes that all ranks together read.

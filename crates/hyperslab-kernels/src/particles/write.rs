@@ -1,14 +1,17 @@
 //! The particle write.
 
 use super::{Particles, Phases, Plan, workload};
-use hyperslab_core::workload::{SEED_ATTRIBUTE, Step, Workload};
+use hyperslab_core::workload::{FileDeclaration, SEED_ATTRIBUTE, Step, Workload};
 use hyperslab_core::{Attribute, Durability, Open, Result};
 
 impl Particles {
     /// Creates the file, then in every time step a group, its arrays and their data; at the end flushes and closes.
     pub fn write(&self) -> Result<Workload> {
         let plan = Plan::new(self)?;
-        workload(self.header("particles-write", self.about("write"), true)?, Writing(plan))
+        workload(
+            self.header("particles-write", self.about("write"), FileDeclaration::created(&self.file))?,
+            Writing(plan),
+        )
     }
 }
 
