@@ -2,4 +2,4 @@
 
 mod particles;
 
-pub use particles::{FilePattern, MemoryPattern, Particles, Reading};
+pub use particles::{FilePattern, MemoryPattern, Part, Particles};

@@ -1,15 +1,21 @@
 //! Particles of a plasma or cosmology code, written (VPIC-IO) and read (BD-CATS-IO) as h5bench does it:
 //! eight properties of four bytes each, in a group per time step.
 
+mod distribution;
+mod modify;
+mod part;
 mod read;
 mod write;
 
-pub use read::Reading;
+pub use part::Part;
 
 use hyperslab_core::workload::{
-    ArrayDeclaration, FileDeclaration, Header, Step, StepSource, WORKLOAD_VERSION, Workload,
+    ArrayDeclaration, FileDeclaration, Header, MIXED_SEEDS, Step, StepSource, WORKLOAD_VERSION, Workload,
 };
-use hyperslab_core::{ArraySpec, Datatype, Dims, Error, Fill, Filter, MemoryLayout, Result, Selection, Transfer, dims};
+use hyperslab_core::{
+    ArraySpec, Attribute, Datatype, Dims, Durability, Error, Fill, Filter, MemoryLayout, Result, Selection, Transfer,
+    dims,
+};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,6 +50,10 @@ pub struct Particles {
     pub time_steps: u64,
     /// Particles per rank along each of 1 to 3 dimensions. Ranks follow each other along the first.
     pub extent: Dims,
+    /// Standard deviation of the ranks' extents along the first dimension; 0: all have the same.
+    pub deviation: u64,
+    /// Which of its particles a rank transfers.
+    pub part: Part,
     /// Layout in memory.
     pub memory: MemoryPattern,
     /// Layout in the file.
@@ -56,6 +66,10 @@ pub struct Particles {
     pub chunk: Option<Dims>,
     /// Filters of chunks.
     pub filters: Vec<Filter>,
+    /// Arrays may grow without limit along every dimension; needs chunks.
+    pub unlimited: bool,
+    /// How often the file was appended to before.
+    pub appended: u64,
     /// Arrays are closed this many time steps late.
     pub delayed_close: u64,
     /// Seed of the data.
@@ -79,18 +93,53 @@ const PROPERTIES: [(&str, Datatype, Fill); 8] = [
 ];
 
 impl Particles {
-    /// Bytes of one rank in one time step.
-    pub fn bytes_per_step(&self) -> Result<u64> {
-        dims::byte_count(&self.extent, PARTICLE)
+    /// Contiguous particles in one shared file, one time step, seed 0, nothing special.
+    pub fn new(file: impl Into<String>, ranks: usize, extent: &[u64]) -> Self {
+        Self {
+            ranks,
+            file: file.into(),
+            file_per_rank: false,
+            time_steps: 1,
+            extent: extent.into(),
+            deviation: 0,
+            part: Part::Whole,
+            memory: MemoryPattern::Contiguous,
+            pattern: FilePattern::Contiguous,
+            compute: Duration::ZERO,
+            transfer: Transfer::Independent,
+            chunk: None,
+            filters: Vec::new(),
+            unlimited: false,
+            appended: 0,
+            delayed_close: 0,
+            seed: 0,
+        }
     }
 
-    /// Bytes that all ranks together write or (in full) read.
+    /// Bytes of the largest rank in one time step, whether it transfers them all or not.
+    pub fn bytes_per_step(&self) -> Result<u64> {
+        dims::byte_count(&self.largest_extent()?, PARTICLE)
+    }
+
+    /// Bytes that all ranks together transfer.
     pub fn total_bytes(&self) -> Result<u64> {
-        self.bytes_per_step()?
-            .checked_mul(self.ranks as u64)
+        let too_much = || Error::invalid("plan particles", "the workload exceeds 2^63 bytes");
+        self.bytes_per_step()?; // One rank's part fits in an integer.
+        let starts = self.starts()?;
+        let mut particles: u64 = 0;
+        if self.deviation == 0 {
+            particles = self.part.len(&self.extent)?.checked_mul(self.ranks as u64).ok_or_else(too_much)?;
+        } else {
+            for rank in 0..self.ranks {
+                let one = self.part.len(&self.extent_of(rank, &starts))?;
+                particles = particles.checked_add(one).ok_or_else(too_much)?;
+            }
+        }
+        particles
+            .checked_mul(PARTICLE)
             .and_then(|n| n.checked_mul(self.time_steps))
             .filter(|&n| n <= i64::MAX as u64)
-            .ok_or_else(|| Error::invalid("plan particles", "the workload exceeds 2^63 bytes"))
+            .ok_or_else(too_much)
     }
 
     /// Bytes of the largest buffer a rank holds at once.
@@ -99,14 +148,17 @@ impl Particles {
             MemoryPattern::Contiguous => PROPERTY,
             MemoryPattern::Interleaved => PARTICLE,
         };
-        dims::byte_count(&self.extent, per_element)
+        Ok(self.part.len(&self.largest_extent()?)?.saturating_mul(per_element))
     }
 
     /// A one-line description.
     fn about(&self, verb: &str) -> String {
         let word = |interleaved| if interleaved { "interleaved" } else { "contiguous" };
+        let spread =
+            if self.deviation > 0 { format!(" (standard deviation {})", self.deviation) } else { String::new() };
         format!(
-            "{verb} {} particles per rank in {} time steps, {} in memory, {} in the file",
+            "{verb} {}{} particles{spread} per rank in {} time steps, {} in memory, {} in the file",
+            self.part.about(),
             dims::display(&self.extent),
             self.time_steps,
             word(self.memory == MemoryPattern::Interleaved),
@@ -122,6 +174,14 @@ impl Particles {
         if self.extent.contains(&0) || self.time_steps == 0 || self.ranks == 0 {
             return bad("every extent, the time steps and the ranks must be at least 1");
         }
+        if self.deviation > 0 && self.file_per_rank {
+            return bad("ranks with a file each and different extents cannot be declared; use one shared file");
+        }
+        if self.unlimited && self.chunk.is_none() {
+            return bad("arrays without limit need chunks");
+        }
+        self.file_shape()?;
+        self.part.check(&self.extent)?;
         self.total_bytes()?;
         Ok(())
     }
@@ -129,21 +189,26 @@ impl Particles {
     /// Extents of an array in the file.
     pub(crate) fn file_shape(&self) -> Result<Dims> {
         let mut shape = self.extent.clone();
-        if !self.file_per_rank {
-            shape[0] = shape[0]
-                .checked_mul(self.ranks as u64)
-                .ok_or_else(|| Error::invalid("plan particles", "DIM_1 times the ranks exceeds 2^64"))?;
-        }
+        let once = if self.file_per_rank { self.extent[0] } else { self.starts()?[self.ranks] };
+        shape[0] = self
+            .appended
+            .checked_add(1)
+            .and_then(|times| times.checked_mul(once))
+            .ok_or_else(|| Error::invalid("plan particles", "the first extent of all ranks exceeds 2^64"))?;
         Ok(shape)
     }
 
-    /// The part of an array that belongs to `rank`.
-    pub(crate) fn part_of(&self, rank: usize) -> Result<Selection> {
+    /// The particles that `rank` transfers, those of the first rank beginning at `base` along the first dimension.
+    fn selection_of(&self, rank: usize, base: u64, starts: &[u64]) -> Result<Selection> {
         let mut start = Dims::from_elem(0, self.extent.len());
-        if !self.file_per_rank {
-            start[0] = self.extent[0] * rank as u64;
-        }
-        Selection::dense(&start, &self.extent)
+        start[0] = base + if self.file_per_rank { 0 } else { starts[rank] };
+        self.part.within(&start, &self.extent_of(rank, starts))
+    }
+
+    /// What the file says of its data after they were written: the seed, unless parts were
+    /// left out.
+    fn seed_tag(&self) -> Attribute {
+        Attribute::integer(if self.part == Part::Whole && self.appended == 0 { self.seed as i64 } else { MIXED_SEEDS })
     }
 
     /// The arrays of a time step: name and declaration.
@@ -152,6 +217,7 @@ impl Particles {
             let mut spec = ArraySpec::new(dtype, &self.file_shape()?);
             spec.chunk = self.chunk.clone();
             spec.filters = self.filters.clone();
+            spec.max_shape = self.unlimited.then(|| vec![None; self.extent.len()]);
             Ok(ArrayDeclaration { spec, fill })
         };
         match (self.pattern, self.memory) {
@@ -212,13 +278,16 @@ struct Plan {
     parameters: Particles,
     names: Vec<&'static str>,
     transfers: Vec<(usize, Arc<MemoryLayout>)>,
+    /// Where each rank begins along the first dimension, and where the last ends.
+    starts: Vec<u64>,
 }
 
 impl Plan {
     fn new(parameters: &Particles) -> Result<Self> {
         parameters.check()?;
         let names = parameters.arrays()?.into_iter().map(|(name, _)| name).collect();
-        Ok(Self { parameters: parameters.clone(), names, transfers: parameters.transfers() })
+        let starts = parameters.starts()?;
+        Ok(Self { parameters: parameters.clone(), names, transfers: parameters.transfers(), starts })
     }
 
     /// The slot of array `index` at time step `step`.
@@ -233,6 +302,31 @@ impl Plan {
 
     fn array_name(&self, step: u64, index: usize) -> Arc<str> {
         format!("{}/{}", Self::group(step), self.names[index]).into()
+    }
+
+    /// What `rank` transfers of every array, those of the first rank beginning at `base` along the first dimension.
+    fn selection_of(&self, rank: usize, base: u64) -> Result<Selection> {
+        self.parameters.selection_of(rank, base, &self.starts)
+    }
+
+    /// Opens the arrays of a time step.
+    fn open(&self, step: u64, steps: &mut Vec<Step>) {
+        steps.extend((0..self.names.len()).map(|i| Step::Open {
+            slot: self.slot(step, i),
+            file: 0,
+            array: i as u32,
+            name: self.array_name(step, i),
+        }));
+    }
+
+    /// Writes the arrays of a time step.
+    fn write(&self, step: u64, selection: &Selection, steps: &mut Vec<Step>) {
+        steps.extend(self.transfers_at(step).map(|(slot, memory, transfer)| Step::Write {
+            slot,
+            selection: selection.clone(),
+            memory,
+            transfer,
+        }));
     }
 
     /// The transfers of a time step: slot, memory and manner of each.
@@ -284,6 +378,11 @@ impl<P: Phases> StepSource for Phased<P> {
         });
         Ok(Box::new(self.0.before().into_iter().map(Ok).chain(during).chain(self.0.after().into_iter().map(Ok))))
     }
+}
+
+/// The end of a kernel that writes.
+fn flush_and_close() -> Vec<Step> {
+    vec![Step::Barrier, Step::Flush { file: 0, how: Durability::Visible }, Step::CloseFile { file: 0 }, Step::Barrier]
 }
 
 fn workload(header: Header, phases: impl Phases + 'static) -> Result<Workload> {

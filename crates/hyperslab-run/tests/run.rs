@@ -8,7 +8,7 @@ use hyperslab_core::workload::{
 use hyperslab_core::{
     ArraySpec, Datatype, Dims, ErrorKind, Fill, Format, MemoryLayout, Open, Result, Selection, Transfer,
 };
-use hyperslab_kernels::{FilePattern, MemoryPattern, Particles, Reading};
+use hyperslab_kernels::{FilePattern, MemoryPattern, Part, Particles};
 use hyperslab_run::{Cache, Case, Outcome, Progress, Verified, run_case};
 use hyperslab_testkit::Memory;
 use std::path::{Path, PathBuf};
@@ -16,21 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 fn particles(ranks: usize) -> Particles {
-    Particles {
-        ranks,
-        file: "p.raw".into(),
-        file_per_rank: false,
-        time_steps: 2,
-        extent: [24].as_slice().into(),
-        memory: MemoryPattern::Contiguous,
-        pattern: FilePattern::Contiguous,
-        compute: Duration::ZERO,
-        transfer: Transfer::Independent,
-        chunk: None,
-        filters: Vec::new(),
-        delayed_close: 0,
-        seed: 9,
-    }
+    Particles { time_steps: 2, seed: 9, ..Particles::new("p.raw", ranks, &[24]) }
 }
 
 fn posix() -> Arc<dyn Format> {
@@ -80,7 +66,7 @@ fn every_pattern_on_any_number_of_ranks_is_written_read_and_verified() {
                         let bytes = p.total_bytes().unwrap();
                         good(run(&p.write().unwrap(), &format, directory.path(), Cache::Warm), bytes);
                         let cache = if ranks == 2 { Cache::Cold } else { Cache::Warm };
-                        good(run(&p.read(Reading::Full).unwrap(), &format, directory.path(), cache), bytes);
+                        good(run(&p.read().unwrap(), &format, directory.path(), cache), bytes);
                         for rank in 0..ranks {
                             // The memory format outlives the directory.
                             let name = if file_per_rank { format!("rank_{rank}_p.raw") } else { "p.raw".into() };
@@ -98,7 +84,7 @@ fn a_partial_read_reads_so_much() {
     let directory = tempfile::tempdir().unwrap();
     let p = particles(3);
     good(run(&p.write().unwrap(), &posix(), directory.path(), Cache::Warm), p.total_bytes().unwrap());
-    let partial = p.read(Reading::First(5)).unwrap();
+    let partial = Particles { part: Part::First(5), ..p.clone() }.read().unwrap();
     good(run(&partial, &posix(), directory.path(), Cache::Warm), 3 * 5 * 32 * 2);
 }
 
@@ -113,7 +99,7 @@ fn one_wrong_byte_is_found() {
     let mut bytes = std::fs::read(&file).unwrap();
     bytes[100] ^= 4;
     std::fs::write(&file, bytes).unwrap();
-    let outcome = run(&p.read(Reading::Full).unwrap(), &posix(), directory.path(), Cache::Warm);
+    let outcome = run(&p.read().unwrap(), &posix(), directory.path(), Cache::Warm);
     let error = outcome.failure.unwrap();
     assert_eq!(error.kind(), ErrorKind::Mismatch);
     assert_eq!(outcome.verified, Verified::No);
@@ -136,10 +122,10 @@ fn reading_with_other_ranks_says_so() {
     let directory = tempfile::tempdir().unwrap();
     let p = particles(2);
     good(run(&p.write().unwrap(), &posix(), directory.path(), Cache::Warm), p.total_bytes().unwrap());
-    let three = Particles { ranks: 3, ..p.clone() }.read(Reading::Full).unwrap();
+    let three = Particles { ranks: 3, ..p.clone() }.read().unwrap();
     let error = run(&three, &posix(), directory.path(), Cache::Warm).failure.unwrap();
     assert!(error.to_string().contains("as many ranks"), "{error}");
-    let fewer = Particles { ranks: 1, ..p }.read(Reading::Full).unwrap();
+    let fewer = Particles { ranks: 1, ..p }.read().unwrap();
     good(run(&fewer, &posix(), directory.path(), Cache::Warm), 24 * 32 * 2);
 }
 
@@ -147,7 +133,7 @@ fn reading_with_other_ranks_says_so() {
 fn reading_what_is_not_there_or_not_ours_says_so() {
     let directory = tempfile::tempdir().unwrap();
     let p = particles(1);
-    let read = p.read(Reading::Full).unwrap();
+    let read = p.read().unwrap();
     let error = run(&read, &posix(), directory.path(), Cache::Warm).failure.unwrap();
     assert_eq!(error.kind(), ErrorKind::NotFound);
     let other = Particles { seed: 10, ..p.clone() };
@@ -232,7 +218,7 @@ fn a_written_workload_runs_like_the_kernel() {
     let text: Arc<[u8]> = text.into();
     let again = JsonLines::workload(Box::new(move || Ok(Box::new(std::io::Cursor::new(text.clone()))))).unwrap();
     good(run(&again, &posix(), directory.path(), Cache::Warm), p.total_bytes().unwrap());
-    good(run(&p.read(Reading::Full).unwrap(), &posix(), directory.path(), Cache::Warm), p.total_bytes().unwrap());
+    good(run(&p.read().unwrap(), &posix(), directory.path(), Cache::Warm), p.total_bytes().unwrap());
 }
 
 #[derive(Debug)]

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 /// A benchmark failed, or data were wrong.
 pub const EXIT_FAILED: u8 = 1;
+/// All that could run went well, but some cases are not available in this build.
+pub const EXIT_SKIPPED: u8 = 3;
 /// The command line, the configuration or the machine does not allow the run; nothing was started.
 pub const EXIT_BAD_INPUT: u8 = 2;
 /// The user stopped the run.
@@ -15,6 +17,7 @@ Exit codes:
   0    everything asked for was done, and verified if asked
   1    a benchmark failed or its data were wrong
   2    the command line or configuration is wrong, or the machine cannot hold the run; nothing was started
+  3    nothing failed, but cases were skipped because this build or the format cannot run them
   130  stopped by Ctrl-C; the results so far are kept";
 
 /// Measures scientific array I/O over POSIX files, HDF5 and Zarr.
@@ -29,9 +32,9 @@ pub struct Arguments {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run an h5bench workflow of write and read patterns and print a table
+    /// Run an h5bench workflow and print a table
     #[command(after_help = BENCH_EXAMPLES, after_long_help = BENCH_EXAMPLES)]
-    Bench(BenchOptions),
+    Bench(Box<BenchOptions>),
     /// List the formats, their options, and whether they are compiled in
     Formats,
 }
@@ -43,7 +46,8 @@ Examples:
   hyperslab bench workflow.json --format posix,hdf5,zarr --warm --cold
   hyperslab bench workflow.json --stack 'hdf5(align=1MiB),zarr(codec=zstd)' --ranks 4 --repeat 5
 
-Exit codes: 0 done, 1 a benchmark failed or data were wrong, 2 bad input and nothing started, 130 stopped.";
+Exit codes: 0 done, 1 a benchmark failed or data were wrong, 2 bad input and nothing started,
+3 nothing failed but cases were skipped, 130 stopped.";
 
 /// How ranks are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -69,9 +73,12 @@ pub struct BenchOptions {
     /// How ranks are made
     #[arg(long, value_enum, default_value = "threads")]
     pub launcher: Launcher,
-    /// Run each case so often
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub repeat: u32,
+    /// Run each case so often [default: 1; exerciser: 10]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub repeat: Option<u32>,
+    /// Unmeasured runs before the repetitions [default: 1 when a warm case is repeated, otherwise 0]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1000))]
+    pub warm_up: Option<u32>,
     /// Compare every byte with what must be there
     #[arg(long)]
     pub verify: bool,
@@ -93,6 +100,21 @@ pub struct BenchOptions {
     /// Also write every call's time to CSV files beside the results
     #[arg(long)]
     pub samples: bool,
+    /// Run only these kinds of benchmarks, such as write,read
+    #[arg(short, long, value_name = "LIST")]
+    pub filter: Option<String>,
+    /// Stop at the first case that fails or is skipped
+    #[arg(short, long)]
+    pub abort_on_failure: bool,
+    /// Say for every MODE whether it was what ran (a case never runs in another mode than its own)
+    #[arg(short, long)]
+    pub validate_mode: bool,
+    /// Print h5bench's block of results for every case, and what is done on the way
+    #[arg(short, long)]
+    pub debug: bool,
+    /// Accepted for h5bench's sake; no other programs are started
+    #[arg(short, long, value_name = "DIR")]
+    pub prefix: Option<PathBuf>,
     /// Only print what would be done
     #[arg(long)]
     pub dry_run: bool,

@@ -1,14 +1,17 @@
 //! `hyperslab bench`: a workflow on one or more stacks.
 
+mod draft;
 mod explain;
 mod plan;
+mod run_directory;
 mod screen;
 
-use crate::arguments::{BenchOptions, EXIT_FAILED, EXIT_INTERRUPTED};
+use crate::arguments::{BenchOptions, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_SKIPPED};
 use anyhow::{Context, Result, bail};
+use draft::Effect;
 use hyperslab_core::ErrorKind;
 use hyperslab_run::{Case, CaseResult, Machine, Progress, RESULTS_VERSION, Results, Status, Verified, run_case};
-use plan::{Plan, PlannedCase};
+use plan::{Plan, PlannedCase, Work};
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,6 +31,9 @@ pub fn run(options: &BenchOptions) -> Result<ExitCode> {
     }
     fs::create_dir_all(&plan.directory).with_context(|| format!("create directory {}", plan.directory.display()))?;
     plan.check_room()?;
+    if let Some(striping) = &plan.striping {
+        eprintln!("note: {}", striping.apply(&plan.directory));
+    }
     let out = results_directory(options, &plan.directory)?;
     let progress = Arc::new(Progress::default());
     stop_on_ctrl_c(&progress)?;
@@ -35,77 +41,131 @@ pub fn run(options: &BenchOptions) -> Result<ExitCode> {
     let results_file = out.join("results.json");
     results.save(&results_file)?;
 
-    let mut own_files = HashSet::new();
-    let mut broken_files: HashSet<String> = HashSet::new();
+    let run = Run { plan: &plan, options, out: &out, progress: &progress };
+    let mut files = Files::default();
     for (index, case) in plan.cases.iter().enumerate() {
         let result = &mut results.cases[index];
-        if case.reads_only() && broken_files.contains(&case.file) {
-            result.status = Status::Skipped;
-            result.error = Some("the write of this file failed".into());
-        } else {
-            let overwrite = options.overwrite || own_files.contains(&case.file);
-            run_one(case, &plan, options, overwrite, &out, &progress, result);
-            if !case.reads_only() && result.status == Status::Ok {
-                own_files.insert(case.file.clone());
-            }
-        }
-        if result.status != Status::Ok && !case.reads_only() {
-            broken_files.insert(case.file.clone());
-        }
+        run.take(case, &mut files, result)?;
+        let ended_badly = result.status != Status::Ok;
         results.save(&results_file)?;
-        if progress.stop_requested() {
+        if progress.stop_requested() || (ended_badly && options.abort_on_failure) {
             break;
         }
     }
-    results.complete = !progress.stop_requested();
+    results.complete = results.cases.iter().all(|case| case.status != Status::Planned) && !progress.stop_requested();
     results.save(&results_file)?;
 
     println!("{}", explain::table(&results));
     println!("{}", explain::words(&results));
+    if options.validate_mode {
+        println!("{}", explain::modes(&plan, &results));
+    }
     println!("Data files: {}", plan.directory.display());
     println!("Results:    {}", results_file.display());
-    Ok(if progress.stop_requested() {
-        ExitCode::from(EXIT_INTERRUPTED)
-    } else if results.cases.iter().any(|case| case.status != Status::Ok) {
-        ExitCode::from(EXIT_FAILED)
-    } else {
-        ExitCode::SUCCESS
-    })
+    Ok(exit_code(&results, &progress))
 }
 
-fn run_one(
-    planned: &PlannedCase,
-    plan: &Plan,
-    options: &BenchOptions,
-    overwrite: bool,
-    out: &Path,
-    progress: &Arc<Progress>,
-    result: &mut CaseResult,
-) {
-    let screen = screen::Screen::start(planned, plan.cases.len(), options.repeat, progress);
-    let outcome = run_case(&Case {
-        workload: &planned.workload,
-        format: planned.format.clone(),
-        directory: &plan.directory,
-        repeat: options.repeat as usize,
-        cache: planned.cache,
-        verify: options.verify,
-        overwrite,
-        samples: options.samples.then(|| out.join(format!("samples-case-{}", planned.number))),
-        progress,
-    });
-    result.verified = outcome.verified;
-    result.warnings.extend(outcome.warnings);
-    result.warnings.sort();
-    result.warnings.dedup();
-    result.set_repetitions(outcome.repetitions);
-    result.status = match &outcome.failure {
-        None => Status::Ok,
-        Some(error) if error.kind() == ErrorKind::Interrupted => Status::Interrupted,
-        Some(_) => Status::Failed,
-    };
-    result.error = outcome.failure.map(|error| error.to_string());
-    screen.finish(result);
+fn exit_code(results: &Results, progress: &Progress) -> ExitCode {
+    let any = |status: &[Status]| results.cases.iter().any(|case| status.contains(&case.status));
+    if progress.stop_requested() {
+        ExitCode::from(EXIT_INTERRUPTED)
+    } else if any(&[Status::Failed, Status::Interrupted]) {
+        ExitCode::from(EXIT_FAILED)
+    } else if any(&[Status::Skipped, Status::Planned]) {
+        ExitCode::from(EXIT_SKIPPED)
+    } else {
+        ExitCode::SUCCESS
+    }
+}
+
+/// What became of the files of a run.
+#[derive(Default)]
+struct Files {
+    /// Those that it made.
+    own: HashSet<String>,
+    /// Those whose making or changing failed or was skipped.
+    broken: HashSet<String>,
+}
+
+/// What all cases of a run have in common.
+struct Run<'a> {
+    plan: &'a Plan,
+    options: &'a BenchOptions,
+    out: &'a Path,
+    progress: &'a Arc<Progress>,
+}
+
+impl Run<'_> {
+    fn take(&self, case: &PlannedCase, files: &mut Files, result: &mut CaseResult) -> Result<()> {
+        let skip = match &case.work {
+            Err(reason) => Some(reason.clone()),
+            Ok(_) if case.effect != Effect::Creates && files.broken.contains(&case.file) => {
+                Some("an earlier benchmark of this file failed or was skipped".into())
+            }
+            Ok(_) => None,
+        };
+        match (&case.work, skip) {
+            (Ok(work), None) => self.measure(case, work, files, result)?,
+            (_, reason) => {
+                result.status = Status::Skipped;
+                result.error = reason;
+                let why = result.error.as_deref().unwrap_or_default();
+                eprintln!(
+                    "[{}/{}] {} on {}: SKIPPED, {why}",
+                    case.number,
+                    self.plan.cases.len(),
+                    case.benchmark,
+                    case.stack
+                );
+            }
+        }
+        match (result.status == Status::Ok, case.effect) {
+            (true, Effect::Creates) => {
+                files.own.insert(case.file.clone());
+                files.broken.remove(&case.file);
+            }
+            (true, _) | (false, Effect::Reads) => {}
+            (false, _) => {
+                files.broken.insert(case.file.clone());
+            }
+        }
+        Ok(())
+    }
+
+    fn measure(&self, case: &PlannedCase, work: &Work, files: &Files, result: &mut CaseResult) -> Result<()> {
+        let screen = screen::Screen::start(case, self.plan.cases.len(), self.progress);
+        let outcome = run_case(&Case {
+            workload: &work.workload,
+            format: work.format.clone(),
+            directory: &self.plan.directory,
+            repeat: case.repeat as usize,
+            cache: case.cache,
+            verify: self.options.verify,
+            overwrite: self.options.overwrite || files.own.contains(&case.file),
+            samples: self.options.samples.then(|| self.out.join(format!("samples-case-{}", case.number))),
+            progress: self.progress,
+        });
+        result.verified = outcome.verified;
+        result.warnings.extend(outcome.warnings);
+        result.warnings.sort();
+        result.warnings.dedup();
+        result.set_repetitions(outcome.repetitions);
+        result.status = match &outcome.failure {
+            None => Status::Ok,
+            Some(error) if error.kind() == ErrorKind::Interrupted => Status::Interrupted,
+            Some(_) => Status::Failed,
+        };
+        result.error = outcome.failure.map(|error| error.to_string());
+        screen.finish(result);
+        if result.status == Status::Ok && self.options.config.is_some() {
+            let directory = run_directory::create(&self.plan.directory)?;
+            let block = run_directory::write(&directory, &case.report, result)?;
+            if self.options.debug {
+                eprintln!("run directory {}{}", directory.display(), block.unwrap_or_default());
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Every case as planned, so that the file is whole from the beginning.
@@ -113,18 +173,18 @@ fn new_results(plan: &Plan) -> Results {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let planned = |case: &PlannedCase| CaseResult {
         number: case.number,
-        benchmark: case.kind.name().into(),
+        benchmark: case.benchmark.clone(),
         file: case.file.clone(),
-        workload: case.workload.header.about.clone(),
+        workload: case.work.as_ref().map_or(String::new(), |work| work.workload.header.about.clone()),
         stack: case.stack.clone(),
         launcher: "threads".into(),
-        ranks: case.workload.header.ranks,
+        ranks: case.ranks,
         cache: case.cache,
         status: Status::Planned,
         error: None,
         verified: Verified::NotAsked,
         warnings: case.notes.clone(),
-        bytes: case.bytes,
+        bytes: case.bytes(),
         observed: Default::default(),
         observed_rate: Default::default(),
         raw_rate: Default::default(),

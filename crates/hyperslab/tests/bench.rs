@@ -128,8 +128,33 @@ fn bad_input_is_refused_with_exit_2_and_nothing_is_made() {
         ("overflow", good.replace("4 K", "9999999999 G"), &[], "benchmarks[0].configuration"),
         ("too large for the disk", good.replace("4 K", "4 T"), &[], "memory"),
         ("benchmark kind", good.replace("\"write\"", "\"wriet\""), &[], "did you mean \"write\""),
-        ("other kind", good.replace("\"write\"", "\"metadata\""), &[], "not available in this build"),
-        ("mode", good.replace("SYNC", "ASYNC"), &[], "MODE=ASYNC is not available"),
+        ("mode", good.replace("SYNC", "SYNCH"), &[], "did you mean \"SYNC\""),
+        (
+            "operation",
+            good.replacen("\"MODE\"", "\"IO_OPERATION\": \"READ\", \"MODE\"", 1),
+            &[],
+            "IO_OPERATION is READ",
+        ),
+        (
+            "partial write",
+            good.replacen("\"MODE\"", "\"TO_READ_NUM_PARTICLES\": 5, \"MODE\"", 1),
+            &[],
+            "belongs to read",
+        ),
+        ("filter", good.replacen("\"MODE\"", "\"FILTERS\": \"deflat\", \"MODE\"", 1), &[], "did you mean"),
+        ("filter level", good.replacen("\"MODE\"", "\"FILTERS\": \"deflate=10\", \"MODE\"", 1), &[], "0 to 9"),
+        ("CSV elsewhere", good.replacen("\"MODE\"", "\"CSV_FILE\": \"../x.csv\", \"MODE\"", 1), &[], "plain file name"),
+        ("blocks", good.replace("\"MODE\"", "\"READ_OPTION\": \"LDC\", \"MODE\""), &[], "needs NUM_DIMS=2"),
+        ("strides", good.replace("\"MODE\"", "\"READ_OPTION\": \"STRIDED\", \"MODE\""), &[], "BLOCK_SIZE is missing"),
+        (
+            "strides that overlap",
+            good.replace("\"MODE\"", "\"READ_OPTION\": \"STRIDED\", \"STRIDE_SIZE\": 2, \"BLOCK_SIZE\": 3, \"MODE\""),
+            &[],
+            "overlap",
+        ),
+        ("what to run", good.clone(), &["--filter", "append"], "leaves no benchmark"),
+        ("what there is", good.clone(), &["--filter", "writ"], "did you mean \"write\""),
+        ("vol key", good.replace("\"vol\": {}", "\"vol\": {\"pth\": \"x\"}"), &[], "did you mean \"path\""),
         ("no benchmarks", r#"{"directory": "data", "benchmarks": []}"#.into(), &[], "empty"),
         ("no directory", r#"{"benchmarks": [1]}"#.into(), &[], "directory is missing"),
         ("file outside", good.replace("test.h5", "../test.h5"), &[], "relative"),
@@ -188,6 +213,35 @@ fn a_read_without_its_write_fails_and_says_what_to_do() {
     let (code, out, _) = run(directory.path(), &["bench", "w.json"]);
     assert_eq!(code, 1);
     assert!(out.contains("put a write benchmark"), "{out}");
+}
+
+#[test]
+fn what_this_build_cannot_run_is_skipped_and_said_so() {
+    for (text, reason) in [
+        (workflow(WRITE, WRITE).replace("SYNC", "ASYNC"), "MODE=ASYNC is not available in this build"),
+        (workflow(WRITE, WRITE).replace("SYNC", "LOG"), "MODE=LOG is not available in this build"),
+        (workflow(&format!(r#"{WRITE}, "SUBFILING": "YES""#), WRITE), "SUBFILING=YES is not available"),
+        (workflow(&format!(r#"{WRITE}, "COMPRESS": "YES", "COMPRESS_FILTER": "SZ3""#), WRITE), "COMPRESS_FILTER=SZ3"),
+        (workflow(WRITE, WRITE).replace("\"benchmark\": \"write\"", "\"benchmark\": \"macsio\""), "\"macsio\" is not"),
+    ] {
+        let directory = with(&text);
+        let (code, out, err) = run(directory.path(), &["bench", "w.json", "--out", "r", "--validate-mode"]);
+        assert!(err.contains(reason) && out.contains(reason), "{reason}: {out}\n{err}");
+        let results = results(&directory.path().join("r/results.json"));
+        assert_eq!(results["cases"][0]["status"], "skipped");
+        // A read whose write was skipped is skipped too; alone it fails for want of the file.
+        assert_eq!(code, if reason.contains("macsio") { 1 } else { 3 }, "{reason}: {out}\n{err}");
+        let (code, _, _) = run(directory.path(), &["bench", "w.json", "--abort-on-failure", "--out", "s"]);
+        assert_eq!(code, 3);
+        let results = self::results(&directory.path().join("s/results.json"));
+        assert_eq!(results["cases"][1]["status"], "planned");
+    }
+    let compressed = format!(r#"{WRITE}, "COMPRESS": "YES""#);
+    let directory = with(&workflow(&compressed, WRITE));
+    let (code, out, _) = run(directory.path(), &["bench", "w.json", "--format", "posix,hdf5", "--verify"]);
+    assert_eq!(code, 3);
+    assert!(out.contains("posix has no such filters"), "{out}");
+    assert_eq!(out.matches("  yes").count(), 2, "{out}");
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! The particle write.
 
-use super::{Particles, Phases, Plan, workload};
+use super::{Particles, Phases, Plan, flush_and_close, workload};
 use hyperslab_core::workload::{FileDeclaration, SEED_ATTRIBUTE, Step, Workload};
-use hyperslab_core::{Attribute, Durability, Open, Result};
+use hyperslab_core::{Open, Result};
 
 impl Particles {
     /// Creates the file, then in every time step a group, its arrays and their data; at the end flushes and closes.
@@ -24,11 +24,11 @@ impl Phases for Writing {
     }
 
     fn before(&self) -> Vec<Step> {
-        let tag = Attribute::integer(self.0.parameters.seed as i64);
+        let value = self.0.parameters.seed_tag();
         vec![
             Step::Barrier,
             Step::OpenFile { file: 0, how: Open::Create },
-            Step::Attribute { file: 0, object: "".into(), name: SEED_ATTRIBUTE.into(), value: tag },
+            Step::Attribute { file: 0, object: "".into(), name: SEED_ATTRIBUTE.into(), value },
         ]
     }
 
@@ -41,24 +41,13 @@ impl Phases for Writing {
             array: i as u32,
             name: plan.array_name(step, i),
         }));
-        let selection = plan.parameters.part_of(rank)?;
-        steps.extend(plan.transfers_at(step).map(|(slot, memory, transfer)| Step::Write {
-            slot,
-            selection: selection.clone(),
-            memory,
-            transfer,
-        }));
+        plan.write(step, &plan.selection_of(rank, 0)?, &mut steps);
         plan.close_due(step, &mut steps);
         plan.compute_after(step, &mut steps);
         Ok(steps)
     }
 
     fn after(&self) -> Vec<Step> {
-        vec![
-            Step::Barrier,
-            Step::Flush { file: 0, how: Durability::Visible },
-            Step::CloseFile { file: 0 },
-            Step::Barrier,
-        ]
+        flush_and_close()
     }
 }

@@ -107,6 +107,17 @@ fn bar(part: f64) -> String {
     "█".repeat(filled)
 }
 
+/// What MODE asked for and what ran.
+pub fn modes(plan: &super::plan::Plan, results: &Results) -> String {
+    let asked: Vec<(usize, &'static str)> =
+        plan.cases.iter().filter_map(|case| Some((case.number, case.report.mode()?))).collect();
+    let ran = |number: usize| results.cases.iter().any(|c| c.number == number && !c.repetitions.is_empty());
+    let not: Vec<String> =
+        asked.iter().filter(|(n, _)| !ran(*n)).map(|(n, mode)| format!("case {n} ({mode}) did not run")).collect();
+    let good = asked.len() - not.len();
+    format!("Modes: {good} of {} cases ran in the mode they ask for. {}", asked.len(), not.join("; "))
+}
+
 /// Who won, by how much, and what to keep in mind.
 pub fn words(results: &Results) -> String {
     let mut out = String::new();

@@ -1,12 +1,13 @@
 //! From the command line and a workflow to the cases to run.
 
+use super::draft::{Draft, Effect, FileState, Report, drafts};
 use crate::arguments::{BenchOptions, Launcher};
-use crate::h5bench::{Pattern, PatternKind, Workflow};
+use crate::h5bench::{Striping, Workflow};
 use crate::table::{Align, Table};
 use anyhow::{Context, Result, bail};
 use hyperslab_core::units::display_size;
 use hyperslab_core::workload::Workload;
-use hyperslab_core::{Format, Stack, parse_stacks, units};
+use hyperslab_core::{ErrorKind, Format, Stack, parse_stacks, units};
 use hyperslab_run::Cache;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,8 @@ const BUILT_IN_DIRECTORY: &str = "hyperslab-bench";
 pub struct Plan {
     /// Where data files lie.
     pub directory: PathBuf,
+    /// How files are to be striped.
+    pub striping: Option<Striping>,
     /// What the user should know beforehand.
     pub notes: Vec<String>,
     /// The cases in order.
@@ -29,30 +32,46 @@ pub struct Plan {
 pub struct PlannedCase {
     /// Number, from 1.
     pub number: usize,
-    /// Write or read.
-    pub kind: PatternKind,
+    /// Kind of benchmark.
+    pub benchmark: String,
     /// The container, relative to the directory.
     pub file: String,
-    /// What to do.
-    pub workload: Workload,
     /// On what, in words.
     pub stack: Stack,
-    /// On what.
-    pub format: Arc<dyn Format>,
     /// Cold or warm.
     pub cache: Cache,
+    /// Number of ranks.
+    pub ranks: usize,
+    /// How often it is run.
+    pub repeat: u32,
+    /// Unmeasured runs before.
+    pub warm_up: u32,
+    /// What it does to its file.
+    pub effect: Effect,
+    /// What differs from what the workflow asks for.
+    pub notes: Vec<String>,
+    /// What is written in h5bench's forms afterwards.
+    pub report: Report,
+    /// What to run, or why it is skipped.
+    pub work: Result<Work, String>,
+}
+
+/// What a case runs.
+pub struct Work {
+    /// What to do.
+    pub workload: Workload,
+    /// On what.
+    pub format: Arc<dyn Format>,
     /// Bytes of one repetition, all ranks.
     pub bytes: u64,
     /// Bytes of buffers, all ranks.
     pub memory: u64,
-    /// What differs from what the workflow asks for.
-    pub notes: Vec<String>,
 }
 
 impl PlannedCase {
-    /// Whether it needs a file that is there already.
-    pub fn reads_only(&self) -> bool {
-        self.kind == PatternKind::Read
+    /// Bytes of one repetition, all ranks.
+    pub fn bytes(&self) -> u64 {
+        self.work.as_ref().map_or(0, |work| work.bytes)
     }
 }
 
@@ -70,6 +89,12 @@ impl Plan {
             }
         };
         notes.append(&mut workflow.notes);
+        if let Some(list) = &options.filter {
+            workflow.filter(list)?;
+        }
+        if options.prefix.is_some() {
+            notes.push("--prefix is not used: no other programs are started".into());
+        }
         let stacks = parse_stacks(options.stack.as_deref().or(options.format.as_deref()).unwrap_or("hdf5"))?;
         let ranks = options.ranks.map(|n| n as usize).or(workflow.ranks).unwrap_or(1);
         let caches: &[Cache] = match (options.warm, options.cold) {
@@ -78,22 +103,28 @@ impl Plan {
             (_, false) => &[Cache::Warm],
         };
         let mut cases = Vec::new();
-        let names = file_names(&stacks, &workflow.benchmarks)?;
         for (stack_number, stack) in stacks.iter().enumerate() {
+            let extension = hyperslab_run::resolve(stack)?.extension();
+            let twins = stacks[..stack_number].iter().filter(|s| s.format.name == stack.format.name).count();
+            let name = |file: &str| file_name(file, extension, twins, stacks.len());
+            let mut files: HashMap<String, FileState> = HashMap::new();
             for &cache in caches {
-                for pattern in &workflow.benchmarks {
-                    let file = names[&(stack_number, pattern.particles.file.clone())].clone();
-                    cases.push(plan_case(cases.len() + 1, pattern, stack, &file, cache, ranks)?);
+                for benchmark in &workflow.benchmarks {
+                    for draft in drafts(benchmark, ranks, &name, &mut files, &mut notes)? {
+                        cases.push(plan_case(cases.len() + 1, draft, stack, cache, ranks, options)?);
+                    }
                 }
             }
         }
+        notes.dedup();
         let directory = options.directory.clone().unwrap_or(workflow.directory);
-        Ok(Self { directory, notes, cases })
+        Ok(Self { directory, striping: workflow.striping, notes, cases })
     }
 
     /// Refuses a run that the machine's memory or the file system cannot hold.
     pub fn check_room(&self) -> Result<()> {
-        let memory = self.cases.iter().map(|c| c.memory).max().unwrap_or(0);
+        let works = || self.cases.iter().filter_map(|case| case.work.as_ref().ok().map(|work| (case, work)));
+        let memory = works().map(|(_, work)| work.memory).max().unwrap_or(0);
         if let Some(available) = hyperslab_run::memory_available()
             && memory > available
         {
@@ -105,9 +136,13 @@ impl Plan {
         }
         // Files of one name replace each other; those of different names add up.
         let mut files: HashMap<&str, u64> = HashMap::new();
-        for case in self.cases.iter().filter(|c| !c.reads_only() && c.format.caps().persistent) {
-            let largest = files.entry(&case.file).or_default();
-            *largest = (*largest).max(case.bytes);
+        for (case, work) in works().filter(|(_, work)| work.format.caps().persistent) {
+            let size = files.entry(&case.file).or_default();
+            match case.effect {
+                Effect::Creates => *size = (*size).max(work.bytes),
+                Effect::Extends => *size = size.saturating_add(work.bytes),
+                Effect::Reads | Effect::Overwrites => {}
+            }
         }
         let need: u64 = files.values().fold(0, |sum, bytes| sum.saturating_add(*bytes));
         let available = hyperslab_run::space_available(&self.directory)?;
@@ -136,16 +171,20 @@ impl Plan {
             ("what", Align::Left),
         ]);
         for case in &self.cases {
+            let (memory, about) = match &case.work {
+                Ok(work) => (display_size(work.memory), work.workload.header.about.clone()),
+                Err(reason) => ("-".into(), format!("skipped: {reason}")),
+            };
             table.row(vec![
                 case.number.to_string(),
-                case.kind.name().into(),
+                case.benchmark.clone(),
                 case.file.clone(),
                 case.stack.to_string(),
                 case.cache.name().into(),
-                case.workload.header.ranks.to_string(),
-                display_size(case.bytes),
-                display_size(case.memory),
-                case.workload.header.about.clone(),
+                case.ranks.to_string(),
+                display_size(case.bytes()),
+                memory,
+                about,
             ]);
         }
         let mut notes: Vec<String> = self.notes.clone();
@@ -161,60 +200,62 @@ fn read_workflow(path: &Path) -> Result<Workflow> {
     Workflow::parse(&text).with_context(|| path.display().to_string())
 }
 
-/// The file of each stack and workflow file. The format's own extension replaces another format's; stacks of the same
-/// format get a number.
-fn file_names(stacks: &[Stack], benchmarks: &[Pattern]) -> Result<HashMap<(usize, String), String>> {
-    let mut names = HashMap::new();
-    for (number, stack) in stacks.iter().enumerate() {
-        let extension = hyperslab_run::resolve(stack)?.extension();
-        let twins = stacks[..number].iter().filter(|s| s.format.name == stack.format.name).count();
-        for pattern in benchmarks {
-            let file = &pattern.particles.file;
-            let (stem, given) = file.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()).unwrap_or((file, ""));
-            let extension = if extension.is_empty() { given } else { extension };
-            let suffix = if twins > 0 { format!("-{}", twins + 1) } else { String::new() };
-            // A name in the format's usual form, or any name on HDF5 alone, is kept as it is.
-            let keep = suffix.is_empty() && (given == extension || (stacks.len() == 1 && extension == "h5"));
-            let name = if keep { file.clone() } else { format!("{stem}{suffix}.{extension}") };
-            names.insert((number, file.clone()), name.trim_end_matches('.').to_owned());
-        }
-    }
-    Ok(names)
+/// The name of a workflow's file on one of `stacks` stacks. The format's own extension replaces another format's; a
+/// stack with `twins` of the same format before it gets a number.
+fn file_name(file: &str, extension: &str, twins: usize, stacks: usize) -> String {
+    let (stem, given) = file.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()).unwrap_or((file, ""));
+    let extension = if extension.is_empty() { given } else { extension };
+    let suffix = if twins > 0 { format!("-{}", twins + 1) } else { String::new() };
+    // A name in the format's usual form, or any name on HDF5 alone, is kept as it is.
+    let keep = suffix.is_empty() && (given == extension || (stacks == 1 && extension == "h5"));
+    let name = if keep { file.to_owned() } else { format!("{stem}{suffix}.{extension}") };
+    name.trim_end_matches('.').to_owned()
 }
 
 fn plan_case(
     number: usize,
-    pattern: &Pattern,
+    draft: Draft,
     stack: &Stack,
-    file: &str,
     cache: Cache,
     ranks: usize,
+    options: &BenchOptions,
 ) -> Result<PlannedCase> {
-    let mut particles = pattern.particles.clone();
-    particles.ranks = ranks;
-    particles.file = file.to_owned();
     let mut stack = stack.clone();
     let mut notes = Vec::new();
-    if let Some((length, threshold)) = pattern.alignment {
+    if let Some((length, threshold)) = draft.alignment {
         align(&mut stack, length, threshold, &mut notes);
     }
-    let format = hyperslab_run::resolve(&stack)?;
-    let (workload, bytes) = match pattern.kind {
-        PatternKind::Write => (particles.write()?, particles.total_bytes()?),
-        PatternKind::Read => (particles.read(pattern.reading)?, particles.read_bytes(pattern.reading)?),
+    if let Some(layer) = draft.layer {
+        stack.layers.insert(0, hyperslab_core::StackElement::plain(layer));
+    }
+    let work = match (draft.work, hyperslab_run::resolve(&stack)) {
+        (Err(reason), _) => Err(reason),
+        // The user's own stack was resolved before, so what is missing is the layer that MODE asks for.
+        (Ok(_), Err(error)) if draft.layer.is_some() && error.kind() == ErrorKind::Unsupported => {
+            Err(format!("{} is not available in this build", draft.layer_reason))
+        }
+        (Ok(_), Err(error)) => return Err(error.into()),
+        (Ok(work), Ok(format)) => match work.lacking(&format.caps()) {
+            Some(what) => Err(format!("{} has no {what}", stack.format.name)),
+            None => Ok(Work { workload: work.workload, format, bytes: work.bytes, memory: work.memory }),
+        },
     };
-    let memory = particles.buffer_bytes()?.saturating_mul(ranks as u64);
+    let repeat = options.repeat.unwrap_or(draft.repeat);
+    // The first write into fresh pages is slower than the next; a cold run has no such state to reach.
+    let usual_warm_up = u32::from(repeat > 1 && cache == Cache::Warm);
     Ok(PlannedCase {
         number,
-        kind: pattern.kind,
-        file: file.to_owned(),
-        workload,
+        benchmark: draft.label,
+        file: draft.file,
         stack,
-        format,
         cache,
-        bytes,
-        memory,
+        ranks,
+        repeat,
+        warm_up: options.warm_up.unwrap_or(usual_warm_up),
+        effect: draft.effect,
         notes,
+        report: draft.report,
+        work,
     })
 }
 

@@ -20,23 +20,23 @@ pub struct Screen {
 
 impl Screen {
     /// Announces the case and follows its progress.
-    pub fn start(case: &PlannedCase, cases: usize, repeat: u32, progress: &Arc<Progress>) -> Self {
-        let times = if repeat > 1 { format!(", {repeat} times") } else { String::new() };
+    pub fn start(case: &PlannedCase, cases: usize, progress: &Arc<Progress>) -> Self {
+        let times = if case.repeat > 1 { format!(", {} times", case.repeat) } else { String::new() };
         let title = format!(
             "[{}/{cases}] {} {} on {} ({}, {} ranks{times})",
             case.number,
-            case.kind.name(),
-            display_size(case.bytes),
+            case.benchmark,
+            display_size(case.bytes()),
             case.stack,
             case.cache.name(),
-            case.workload.header.ranks,
+            case.ranks,
         );
         let over = Arc::new(AtomicBool::new(false));
         if !std::io::stderr().is_terminal() {
             eprintln!("{title} ...");
             return Self { title, bar: ProgressBar::hidden(), over, watcher: None };
         }
-        let bar = ProgressBar::new(case.bytes);
+        let bar = ProgressBar::new(case.bytes());
         if let Ok(style) = ProgressStyle::with_template("{msg} {bar:30} {binary_bytes}/{binary_total_bytes}") {
             bar.set_style(style);
         }

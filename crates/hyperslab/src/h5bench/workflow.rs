@@ -1,6 +1,7 @@
 //! A workflow file: where, with how many ranks, and which benchmarks in order.
 
 use super::pattern::{Pattern, PatternKind};
+use super::striping::Striping;
 use super::values::Keys;
 use anyhow::{Context, Result, bail};
 use hyperslab_core::nearest;
@@ -19,25 +20,43 @@ pub struct Workflow {
     pub directory: PathBuf,
     /// The ranks it asks for, if it does.
     pub ranks: Option<usize>,
+    /// How files are to be striped, if it says so.
+    pub striping: Option<Striping>,
     /// What the user should know.
     pub notes: Vec<String>,
     /// The benchmarks in order.
-    pub benchmarks: Vec<Pattern>,
+    pub benchmarks: Vec<Benchmark>,
 }
 
-/// Benchmark kinds of h5bench that this build does not run.
-const OTHER_KINDS: &[&str] = &[
-    "write-unlimited",
-    "write_var_normal_dist",
-    "write_normal_dist",
-    "overwrite",
-    "append",
-    "exerciser",
-    "metadata",
-    "amrex",
-    "openpmd",
-    "e3sm",
-    "macsio",
+/// One entry of the list of benchmarks.
+#[derive(Debug)]
+pub struct Benchmark {
+    /// Its name in the file.
+    pub name: String,
+    /// Where in the file it stands, for messages.
+    pub place: String,
+    /// What it does.
+    pub what: What,
+}
+
+/// What a benchmark does.
+#[derive(Debug)]
+pub enum What {
+    /// Particles.
+    Pattern(Box<Pattern>),
+    /// A kind that this build does not run.
+    Unavailable,
+}
+
+/// Application kernels of h5bench that this build does not run.
+const UNAVAILABLE_KINDS: &[&str] = &["amrex", "openpmd", "e3sm", "macsio"];
+const PATTERN_KINDS: &[PatternKind] = &[
+    PatternKind::Write,
+    PatternKind::WriteUnlimited,
+    PatternKind::WriteVarNormalDist,
+    PatternKind::Overwrite,
+    PatternKind::Append,
+    PatternKind::Read,
 ];
 
 impl Workflow {
@@ -52,12 +71,8 @@ impl Workflow {
         let top = Keys::new(top, "top level", &["mpi", "vol", "file-system", "directory", "benchmarks"])?;
         let mut notes = Vec::new();
         let ranks = parse_mpi(&top, &mut notes)?;
-        if top.object("vol")?.is_some_and(|vol| !vol.is_empty()) {
-            notes.push("the vol block is not used: connectors are not available in this build".into());
-        }
-        if top.object("file-system")?.is_some_and(|fs| !fs.is_empty()) {
-            notes.push("the file-system block is not used: striping is not available in this build".into());
-        }
+        parse_vol(&top, &mut notes)?;
+        let striping = Striping::parse(&top)?;
         let directory = top.need("directory", top.text("directory")?)?.into();
         let list = top.need("benchmarks", top.list("benchmarks")?)?;
         if list.is_empty() {
@@ -68,8 +83,29 @@ impl Workflow {
             .enumerate()
             .map(|(i, entry)| parse_benchmark(entry, &format!("benchmarks[{i}]"), &mut notes))
             .collect::<Result<_>>()?;
-        Ok(Self { directory, ranks, notes, benchmarks })
+        Ok(Self { directory, ranks, striping, notes, benchmarks })
     }
+
+    /// Keeps only the benchmarks whose names are in a list separated by commas.
+    pub fn filter(&mut self, list: &str) -> Result<()> {
+        let names: Vec<&str> = list.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+        if let Some(wrong) = names.iter().find(|name| !all_kinds().any(|kind| kind == **name)) {
+            bail!("--filter: unknown benchmark {wrong:?}; {}", nearest::hint(wrong, all_kinds()));
+        }
+        self.benchmarks.retain(|benchmark| names.contains(&benchmark.name.as_str()));
+        if self.benchmarks.is_empty() {
+            bail!("--filter {list} leaves no benchmark of the workflow");
+        }
+        Ok(())
+    }
+}
+
+/// Another name for `write_var_normal_dist` that a published sample uses.
+const NORMAL_DIST_ALIAS: &str = "write_normal_dist";
+
+fn all_kinds() -> impl Iterator<Item = &'static str> + Clone {
+    let patterns = PATTERN_KINDS.iter().map(|kind| kind.name());
+    patterns.chain([NORMAL_DIST_ALIAS]).chain(UNAVAILABLE_KINDS.iter().copied())
 }
 
 /// serde_json repeats the place at the end of its message.
@@ -105,20 +141,38 @@ fn parse_mpi(top: &Keys<'_>, notes: &mut Vec<String>) -> Result<Option<usize>> {
     Ok(ranks.map(|n| n as usize))
 }
 
-fn parse_benchmark(entry: &Value, place: &str, notes: &mut Vec<String>) -> Result<Pattern> {
+/// Connectors are for programs that call libhdf5 under their own name; here stacks do their work.
+fn parse_vol(top: &Keys<'_>, notes: &mut Vec<String>) -> Result<()> {
+    let Some(vol) = top.object("vol")? else { return Ok(()) };
+    let vol = Keys::new(vol, "vol", &["library", "path", "preload", "connector"])?;
+    for key in ["library", "path", "preload", "connector"] {
+        vol.text(key)?;
+    }
+    if let Some(connector) = vol.text("connector")? {
+        notes.push(format!("the connector {connector:?} is not loaded: MODE chooses a stack of this program instead"));
+    }
+    Ok(())
+}
+
+fn parse_benchmark(entry: &Value, place: &str, notes: &mut Vec<String>) -> Result<Benchmark> {
     let Value::Object(map) = entry else { bail!("{place} should be an object in braces") };
     let keys = Keys::new(map, place, &["benchmark", "file", "configuration"])?;
     let name = keys.need("benchmark", keys.text("benchmark")?)?;
-    let kind = match name.as_str() {
-        "write" => PatternKind::Write,
-        "read" => PatternKind::Read,
-        other if OTHER_KINDS.contains(&other) => bail!("{place}: benchmark {other:?} is not available in this build"),
-        other => bail!(
-            "{place}: unknown benchmark {other:?}; {}",
-            nearest::hint(other, ["write", "read"].into_iter().chain(OTHER_KINDS.iter().copied()))
-        ),
-    };
-    let file = keys.need("file", keys.text("file")?)?;
     let configuration = keys.need("configuration", keys.object("configuration")?)?;
-    Pattern::parse(kind, file, configuration, &format!("{place}.configuration"), notes)
+    let inside = format!("{place}.configuration");
+    let file = keys.text("file")?;
+    let kind = PATTERN_KINDS.iter().copied().find(|kind| kind.name() == name);
+    let kind = kind.or((name == NORMAL_DIST_ALIAS).then_some(PatternKind::WriteVarNormalDist));
+    let what = match (kind, name.as_str()) {
+        (Some(kind), _) => {
+            if name == NORMAL_DIST_ALIAS {
+                notes.push(format!("{name} is taken for {}; h5bench does not know this name", kind.name()));
+            }
+            let file = keys.need("file", file)?;
+            What::Pattern(Box::new(Pattern::parse(kind, file, configuration, &inside, notes)?))
+        }
+        (None, other) if UNAVAILABLE_KINDS.contains(&other) => What::Unavailable,
+        (None, other) => bail!("{place}: unknown benchmark {other:?}; {}", nearest::hint(other, all_kinds())),
+    };
+    Ok(Benchmark { name, place: inside, what })
 }

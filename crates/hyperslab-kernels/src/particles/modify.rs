@@ -1,0 +1,67 @@
+//! Particles of a file that is there: replaced, or added to.
+
+use super::{Part, Particles, Phases, Plan, flush_and_close, workload};
+use hyperslab_core::workload::{FileDeclaration, SEED_ATTRIBUTE, Step, Update, Workload};
+use hyperslab_core::{Dims, Error, Open, Result};
+
+impl Particles {
+    /// Opens the file and writes in every time step each rank's part of all properties anew.
+    pub fn overwrite(&self) -> Result<Workload> {
+        let file = FileDeclaration::updated(&self.file, Update::Overwrite);
+        let header = self.header("particles-overwrite", self.about("overwrite"), file)?;
+        workload(header, Modifying { plan: Plan::new(self)?, grown: None })
+    }
+
+    /// Opens the file, lengthens in every time step all arrays by as much as all ranks have, and writes there.
+    pub fn append(&self) -> Result<Workload> {
+        let file = FileDeclaration::updated(&self.file, Update::Extend);
+        let header = self.header("particles-append", self.about("append"), file)?;
+        let more = Particles { appended: self.appended + 1, ..self.clone() };
+        if self.part != Part::Whole {
+            return Err(Error::invalid("plan particles", "only whole parts can be appended"));
+        }
+        workload(header, Modifying { plan: Plan::new(self)?, grown: Some(more.file_shape()?) })
+    }
+}
+
+#[derive(Debug)]
+struct Modifying {
+    plan: Plan,
+    /// The new extents, when appending.
+    grown: Option<Dims>,
+}
+
+impl Phases for Modifying {
+    fn time_steps(&self) -> u64 {
+        self.plan.parameters.time_steps
+    }
+
+    fn before(&self) -> Vec<Step> {
+        let mut steps = vec![Step::Barrier, Step::OpenFile { file: 0, how: Open::Update }];
+        if self.grown.is_none() {
+            let value = self.plan.parameters.seed_tag();
+            steps.push(Step::Attribute { file: 0, object: "".into(), name: SEED_ATTRIBUTE.into(), value });
+        }
+        steps
+    }
+
+    fn during(&self, rank: usize, step: u64) -> Result<Vec<Step>> {
+        let plan = &self.plan;
+        let mut steps = vec![Step::Epoch { number: step }];
+        plan.open(step, &mut steps);
+        let mut base = 0;
+        if let Some(shape) = &self.grown {
+            base = plan.parameters.file_shape()?[0];
+            let resize = |i| Step::Resize { slot: plan.slot(step, i), shape: shape.clone() };
+            steps.extend((0..plan.names.len()).map(resize));
+        }
+        plan.write(step, &plan.selection_of(rank, base)?, &mut steps);
+        plan.close_due(step, &mut steps);
+        plan.compute_after(step, &mut steps);
+        Ok(steps)
+    }
+
+    fn after(&self) -> Vec<Step> {
+        flush_and_close()
+    }
+}
