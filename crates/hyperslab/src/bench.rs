@@ -88,6 +88,7 @@ fn run_one(
         format: planned.format.clone(),
         directory: &plan.directory,
         repeat: options.repeat as usize,
+        warm_up: 0,
         cache: planned.cache,
         verify: options.verify,
         overwrite,
