@@ -62,7 +62,7 @@ fn seconds(writes: u64) -> f64 {
         progress: &progress,
     };
     let from = Instant::now();
-    let measured = run_rank(&context, &Solo::shared()).unwrap();
+    let measured = run_rank(&context, &Solo::shared()).unwrap().measured;
     assert_eq!(measured.bytes_written, writes * ELEMENTS * 4);
     let took = from.elapsed().as_secs_f64();
     let _ = format.remove(Path::new("./null"));

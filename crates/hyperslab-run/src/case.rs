@@ -1,15 +1,17 @@
 //! One workload on one stack, repeated.
 
-use crate::execute::{RunContext, run_rank};
-use crate::measure::RankMeasurement;
+use crate::aside::Aside;
+use crate::calls::{CallTimes, Latency};
+use crate::execute::{RankRun, RunContext, run_rank};
 use crate::page_cache;
 use crate::progress::Progress;
 use crate::read_back::read_back;
 use crate::results::{Repetition, Verified};
 use hyperslab_comm::Threads;
-use hyperslab_core::workload::Workload;
+use hyperslab_core::workload::{FileDeclaration, Workload};
 use hyperslab_core::{Communicator, Error, ErrorKind, Format, Result};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -42,8 +44,10 @@ pub struct Case<'a> {
     pub format: Arc<dyn Format>,
     /// Where the files lie.
     pub directory: &'a Path,
-    /// How often.
+    /// How often, measured.
     pub repeat: usize,
+    /// How often before that, neither measured nor verified.
+    pub warm_up: usize,
     /// Cold or warm.
     pub cache: Cache,
     /// Compare all data.
@@ -61,6 +65,8 @@ pub struct Case<'a> {
 pub struct Outcome {
     /// Completed repetitions.
     pub repetitions: Vec<Repetition>,
+    /// The calls of all ranks in all completed repetitions, by kind.
+    pub operations: BTreeMap<String, Latency>,
     /// Whether the data were checked.
     pub verified: Verified,
     /// What the user should know.
@@ -69,11 +75,14 @@ pub struct Outcome {
     pub failure: Option<Error>,
 }
 
-/// Runs the case on thread ranks. A failed or interrupted write leaves no partial file behind.
+/// Runs the case on thread ranks. A failed or interrupted run leaves no partial file behind, and a file that it was
+/// changing is put back as it was, provided there was to be more than one run.
 pub fn run_case(case: &Case<'_>) -> Outcome {
+    let caps = case.format.caps();
     let mut outcome = Outcome {
         repetitions: Vec::new(),
-        verified: match (case.verify, case.format.caps().stores) {
+        operations: BTreeMap::new(),
+        verified: match (case.verify, caps.stores) {
             (false, _) => Verified::NotAsked,
             (true, true) => Verified::Yes,
             (true, false) => Verified::Impossible,
@@ -81,31 +90,88 @@ pub fn run_case(case: &Case<'_>) -> Outcome {
         warnings: Vec::new(),
         failure: None,
     };
-    let caps = case.format.caps();
     if caps.serialises_ranks && case.workload.header.ranks > 1 {
         outcome.warnings.push(format!(
             "{} runs one call at a time: thread ranks take turns inside the library",
             case.format.name()
         ));
     }
-    for number in 1..=case.repeat {
-        match run_once(case, number, &mut outcome.warnings) {
-            Ok(repetition) => outcome.repetitions.push(repetition),
-            Err(error) => {
-                if outcome.verified == Verified::Yes {
-                    outcome.verified = Verified::No;
-                }
-                outcome.failure = Some(error);
-                break;
-            }
+    let mut calls = CallTimes::default();
+    let ended = set_aside(case).and_then(|mut aside| {
+        let ended = run_all(case, &mut aside, &mut calls, &mut outcome);
+        if ended.is_err() {
+            clean_up(case, &mut aside, &mut outcome.warnings);
         }
+        if let Err(left) = aside.remove() {
+            outcome.warnings.push(format!("a copy of a file could not be removed: {left}"));
+        }
+        ended
+    });
+    outcome.operations = calls.summaries();
+    if let Err(error) = ended {
+        if outcome.verified == Verified::Yes {
+            outcome.verified = Verified::No;
+        }
+        outcome.failure = Some(error);
     }
+    outcome.warnings.sort();
+    outcome.warnings.dedup();
     outcome
 }
 
-fn run_once(case: &Case<'_>, number: usize, warnings: &mut Vec<String>) -> Result<Repetition> {
-    let overwrite = case.overwrite || number > 1;
-    for path in paths(case, true) {
+/// Copies what the workload changes, when it will run more than once.
+fn set_aside(case: &Case<'_>) -> Result<Aside> {
+    let updated = paths(case, |file| file.update.is_some());
+    let caps = case.format.caps();
+    if updated.is_empty() || case.repeat.saturating_add(case.warm_up) < 2 || !(caps.persistent || caps.stores) {
+        return Ok(Aside::default());
+    }
+    if !caps.persistent {
+        return Err(Error::unsupported("repeat", "this format keeps no files that could be put back between runs")
+            .backend(case.format.name())
+            .hint("run it once"));
+    }
+    inputs(case)?;
+    Aside::copy(&updated, &|| case.progress.stop_requested())
+}
+
+/// The warm-up and the repetitions, up to the first error.
+fn run_all(case: &Case<'_>, aside: &mut Aside, calls: &mut CallTimes, outcome: &mut Outcome) -> Result<()> {
+    for run in 0..case.repeat.saturating_add(case.warm_up) {
+        if run > 0 {
+            aside.put_back()?;
+        }
+        let (resident_before, ranks) = run_once(case, run, &mut outcome.warnings)?;
+        if run < case.warm_up {
+            continue;
+        }
+        for rank in &ranks {
+            calls.add(&rank.calls)?;
+        }
+        if ranks.iter().any(|rank| rank.same_before) {
+            outcome.warnings.push(
+                "the file held the same data before: a lost overwrite would not be noticed (give the write and the \
+                 overwrite different seeds)"
+                    .into(),
+            );
+        }
+        if ranks.iter().any(|rank| rank.read_unchecked) {
+            outcome.verified = Verified::Impossible;
+            outcome.warnings.push(
+                "parts of the file were overwritten, so no rule tells its contents: what was read was not compared"
+                    .into(),
+            );
+        }
+        let ranks = ranks.into_iter().map(|rank| rank.measured).collect();
+        outcome.repetitions.push(Repetition { resident_before, ranks });
+    }
+    Ok(())
+}
+
+/// Run number `run`, from 0 and counting the warm-up. Returns what part of the files was in memory before.
+fn run_once(case: &Case<'_>, run: usize, warnings: &mut Vec<String>) -> Result<(Option<f64>, Vec<RankRun>)> {
+    let overwrite = case.overwrite || run > 0;
+    for path in paths(case, |file| file.created) {
         if case.format.exists(&path)? {
             if !overwrite {
                 return Err(Error::new(ErrorKind::AlreadyExists, "create", "it exists and would be overwritten")
@@ -117,53 +183,64 @@ fn run_once(case: &Case<'_>, number: usize, warnings: &mut Vec<String>) -> Resul
     }
     let resident_before = set_cache(case, warnings)?;
     case.progress.restart();
-    let stores = case.format.caps().stores;
+    let number = (run + 1).checked_sub(case.warm_up).filter(|number| *number > 0);
+    let verify = case.verify && case.format.caps().stores && number.is_some();
     let context = RunContext {
         workload: case.workload,
         format: &*case.format,
         directory: case.directory,
-        check_reads: case.verify && stores,
+        check_reads: verify,
         durable: case.cache == Cache::Cold,
-        samples: case.samples.as_ref().map(|prefix| {
+        samples: case.samples.as_ref().zip(number).map(|(prefix, number)| {
             let mut name = prefix.as_os_str().to_owned();
             name.push(format!("-repetition-{number}"));
             PathBuf::from(name)
         }),
         progress: case.progress,
     };
-    let body = |comm: Arc<dyn Communicator>| -> Result<RankMeasurement> {
-        let measured = run_rank(&context, &comm)?;
-        if case.verify && stores && measured_writes(&*comm, &measured)? {
+    let body = |comm: Arc<dyn Communicator>| -> Result<RankRun> {
+        let done = run_rank(&context, &comm)?;
+        if verify && any_writes(&*comm, &done)? {
             read_back(&context, &comm).map_err(|error| error.rank(comm.rank()))?;
         }
-        Ok(measured)
+        Ok(done)
     };
-    match Threads::run(case.workload.header.ranks, body) {
-        Ok(ranks) => Ok(Repetition { resident_before, ranks }),
-        Err(error) => {
-            remove_partial(case, &error, warnings);
-            Err(error)
-        }
-    }
+    let ranks = Threads::run(case.workload.header.ranks, body).inspect_err(|error| {
+        remove_partial(case, error, warnings);
+    })?;
+    Ok((resident_before, ranks))
 }
 
 /// Whether any rank wrote; collective, so that all ranks read back or none.
-fn measured_writes(comm: &dyn Communicator, measured: &RankMeasurement) -> Result<bool> {
-    let mut written = [measured.bytes_written];
+fn any_writes(comm: &dyn Communicator, done: &RankRun) -> Result<bool> {
+    let mut written = [done.measured.bytes_written];
     comm.all_reduce(&mut written, hyperslab_core::Reduce::Max)?;
     Ok(written[0] > 0)
 }
 
-/// The containers of all ranks that the workload creates, or that must be there.
-fn paths(case: &Case<'_>, created: bool) -> Vec<PathBuf> {
+/// The containers of all ranks whose declaration fits.
+fn paths(case: &Case<'_>, wanted: impl Fn(&FileDeclaration) -> bool) -> Vec<PathBuf> {
     let header = &case.workload.header;
     let ranks_of = |per_rank: bool| if per_rank { header.ranks } else { 1 };
     header
         .files
         .iter()
-        .filter(|file| file.created == created)
+        .filter(|file| wanted(file))
         .flat_map(|file| (0..ranks_of(file.per_rank)).map(|rank| case.directory.join(file.path_of(rank))))
         .collect()
+}
+
+/// The containers that must be there before, and are.
+fn inputs(case: &Case<'_>) -> Result<Vec<PathBuf>> {
+    let paths = paths(case, |file| !file.created);
+    for path in &paths {
+        if !case.format.exists(path)? {
+            return Err(Error::new(ErrorKind::NotFound, "open", "there is no such file to read or change")
+                .target(path.display())
+                .hint("put a write benchmark of the same file, format and ranks before this one"));
+        }
+    }
+    Ok(paths)
 }
 
 fn set_cache(case: &Case<'_>, warnings: &mut Vec<String>) -> Result<Option<f64>> {
@@ -171,12 +248,7 @@ fn set_cache(case: &Case<'_>, warnings: &mut Vec<String>) -> Result<Option<f64>>
         return Ok(None);
     }
     let mut files = Vec::new();
-    for path in paths(case, false) {
-        if !case.format.exists(&path)? {
-            return Err(Error::new(ErrorKind::NotFound, "open", "there is no such file to read")
-                .target(path.display())
-                .hint("put a write benchmark of the same file, format and ranks before the read"));
-        }
+    for path in inputs(case)? {
         files.extend(case.format.files(&path)?);
     }
     if files.is_empty() {
@@ -201,12 +273,27 @@ fn set_cache(case: &Case<'_>, warnings: &mut Vec<String>) -> Result<Option<f64>>
     Ok(Some(resident))
 }
 
+/// Puts files back that a failed run was changing, or says that they are no longer what they were.
+fn clean_up(case: &Case<'_>, aside: &mut Aside, warnings: &mut Vec<String>) {
+    if !aside.is_empty() {
+        if let Err(error) = aside.put_back() {
+            warnings.push(format!("a changed file could not be put back: {error}"));
+        }
+        return;
+    }
+    for path in paths(case, |file| file.update.is_some()) {
+        if case.format.caps().persistent && case.format.exists(&path).unwrap_or(false) {
+            warnings.push(format!("{} may be changed in part: write it anew before using it", path.display()));
+        }
+    }
+}
+
 /// Removes what a failed run has written, unless it found the file there.
 fn remove_partial(case: &Case<'_>, error: &Error, warnings: &mut Vec<String>) {
     if error.kind() == ErrorKind::AlreadyExists || error.kind() == ErrorKind::Mismatch {
         return; // Not ours, or evidence.
     }
-    for path in paths(case, true) {
+    for path in paths(case, |file| file.created) {
         match case.format.exists(&path) {
             Ok(false) => {}
             Ok(true) | Err(_) => {

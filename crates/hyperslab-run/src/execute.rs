@@ -1,13 +1,15 @@
 //! Plays one rank's steps on a format.
 
+use crate::calls::{CallTimes, Operation};
 use crate::clock::{Clock, Clocked};
 use crate::data::{Buffers, Content};
-use crate::measure::{Operation, RankMeasurement, Recorder};
+use crate::measure::{RankMeasurement, Recorder};
+use crate::origin::Origin;
 use crate::progress::Progress;
 use hyperslab_comm::Solo;
-use hyperslab_core::workload::{SEED_ATTRIBUTE, Step, Workload};
+use hyperslab_core::workload::{ArrayDeclaration, FileDeclaration, Step, Update, Workload};
 use hyperslab_core::{
-    Array, Attribute, Communicator, Container, Durability, Error, ErrorKind, FillRules, Format, Open, Result, dims,
+    Array, Communicator, Container, Durability, Error, ErrorKind, FillRules, Format, Open, Result, dims,
 };
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,13 +35,18 @@ pub struct RunContext<'a> {
 }
 
 impl RunContext<'_> {
+    /// What the workload says about file number `file`.
+    pub(crate) fn file(&self, file: u32) -> Result<&FileDeclaration> {
+        self.workload
+            .header
+            .files
+            .get(file as usize)
+            .ok_or_else(|| Error::invalid("run workload", format!("a step uses file {file}, which is not declared")))
+    }
+
     /// Where `rank` finds file number `file`.
     pub(crate) fn path(&self, file: u32, rank: usize) -> Result<PathBuf> {
-        let declaration =
-            self.workload.header.files.get(file as usize).ok_or_else(|| {
-                Error::invalid("run workload", format!("a step uses file {file}, which is not declared"))
-            })?;
-        Ok(self.directory.join(declaration.path_of(rank)))
+        Ok(self.directory.join(self.file(file)?.path_of(rank)))
     }
 
     /// The communicator for a file: alone if every rank has its own.
@@ -54,8 +61,21 @@ const MAX_SLOTS: usize = 1 << 20;
 /// The longest sleep between two looks at the wish to stop.
 const NAP: Duration = Duration::from_millis(50);
 
+/// What one rank brings home.
+#[derive(Debug)]
+pub struct RankRun {
+    /// Its times and bytes.
+    pub measured: RankMeasurement,
+    /// The times of its calls, to be merged with those of others.
+    pub calls: CallTimes,
+    /// Something was read that no rule tells, so it was not compared although that was asked.
+    pub read_unchecked: bool,
+    /// A file that was overwritten held the same data before, so a lost write would not show.
+    pub same_before: bool,
+}
+
 /// Runs all steps of this rank. Collective: every rank of `comm` calls it. Any error ends the run.
-pub fn run_rank(context: &RunContext<'_>, comm: &Arc<dyn Communicator>) -> Result<RankMeasurement> {
+pub fn run_rank(context: &RunContext<'_>, comm: &Arc<dyn Communicator>) -> Result<RankRun> {
     let rank = comm.rank();
     if comm.size() != context.workload.header.ranks {
         return Err(Error::invalid(
@@ -75,7 +95,9 @@ pub fn run_rank(context: &RunContext<'_>, comm: &Arc<dyn Communicator>) -> Resul
         comm: Clocked::wrap(comm.clone(), clock.clone()),
         rank,
         files: context.workload.header.files.iter().map(|_| None).collect(),
+        origins: vec![None; context.workload.header.files.len()],
         slots: Vec::new(),
+        read_unchecked: false,
         buffers: Buffers::default(),
         recorder: Recorder::start(rank, clock.clone(), samples.as_deref())?,
         clock,
@@ -97,7 +119,10 @@ struct Executor<'a> {
     clock: Arc<Clock>,
     rank: usize,
     files: Vec<Option<Arc<dyn Container>>>,
+    /// By file, from its first opening on: the workload may change what a file says about itself.
+    origins: Vec<Option<Origin>>,
     slots: Vec<Option<Slot>>,
+    read_unchecked: bool,
     buffers: Buffers,
     recorder: Recorder,
 }
@@ -105,6 +130,8 @@ struct Executor<'a> {
 struct Slot {
     array: Arc<dyn Array>,
     content: Content,
+    /// Reads of it have to be compared, and can be.
+    checked: bool,
 }
 
 impl Executor<'_> {
@@ -120,15 +147,15 @@ impl Executor<'_> {
                 let declaration = declaration(self.context.workload, array)?;
                 let container = container(&self.files, file)?;
                 let new = self.recorder.time(Operation::Create, 0, || container.create(&name, &declaration.spec))?;
-                self.occupy(slot, array, &name, new)?;
+                self.occupy(slot, file, array, &name, new)?;
             }
             Step::Open { slot, file, array, name } => {
                 let container = container(&self.files, file)?;
                 let found = self.recorder.time(Operation::Open, 0, || container.array(&name))?;
-                self.occupy(slot, array, &name, found)?;
+                self.occupy(slot, file, array, &name, found)?;
             }
             Step::Write { slot, selection, memory, transfer } => {
-                let Slot { array, content } = occupied(&self.slots, slot)?;
+                let Slot { array, content, .. } = occupied(&self.slots, slot)?;
                 let bytes = Buffers::payload(content, &selection, &memory)?;
                 let (prepared, took) = self.clock.exclude(|| self.buffers.prepare(content, &selection, &memory));
                 prepared?;
@@ -140,9 +167,9 @@ impl Executor<'_> {
                 return Ok(bytes);
             }
             Step::Read { slot, selection, memory, transfer } => {
-                let Slot { array, content } = occupied(&self.slots, slot)?;
+                let Slot { array, content, checked } = occupied(&self.slots, slot)?;
+                let (checked, stale) = (*checked, *checked);
                 let bytes = Buffers::payload(content, &selection, &memory)?;
-                let stale = self.context.check_reads;
                 let (cleared, took) = self.clock.exclude(|| self.buffers.clear(content, &selection, &memory, stale));
                 cleared?;
                 self.recorder.prepare += took;
@@ -150,11 +177,12 @@ impl Executor<'_> {
                 self.recorder
                     .time(Operation::Read, bytes, || array.read(&selection, view, transfer))
                     .map_err(|error| error.target(&content.name))?;
-                if self.context.check_reads {
-                    let (checked, took) = self.clock.exclude(|| self.buffers.check(content, &selection, &memory));
-                    checked?;
+                if checked {
+                    let (right, took) = self.clock.exclude(|| self.buffers.check(content, &selection, &memory));
+                    right?;
                     self.recorder.check += took;
                 }
+                self.read_unchecked |= self.context.check_reads && !checked;
                 return Ok(bytes);
             }
             Step::Resize { slot, shape } => {
@@ -194,35 +222,28 @@ impl Executor<'_> {
         if self.files[file as usize].is_some() {
             return Err(Error::invalid("run workload", "a file is opened that is open already").target(path.display()));
         }
-        if matches!(how, Open::Create | Open::Truncate) && !self.context.workload.header.files[file as usize].created {
-            return Err(
-                Error::invalid("run workload", "a file is created that is not declared so").target(path.display())
-            );
+        let declaration = self.context.file(file)?;
+        let declared = match how {
+            Open::Read => true,
+            Open::Update => declaration.created || declaration.update.is_some(),
+            Open::Create | Open::Truncate => declaration.created,
+        };
+        if !declared {
+            return Err(Error::invalid("run workload", "a file is created or changed that is not declared so")
+                .target(path.display()));
         }
         let comm = self.context.comm_for(file, &self.comm);
         let container = self.recorder.time(Operation::OpenFile, 0, || self.context.format.open(&path, how, &comm))?;
-        if self.context.check_reads && how == Open::Read {
-            self.check_seed(&*container).map_err(|error| error.target(path.display()))?;
+        if self.origins[file as usize].is_none() {
+            let (origin, took) = self.clock.exclude(|| Origin::of(self.context, declaration, &*container));
+            self.recorder.prepare += took;
+            self.origins[file as usize] = Some(origin.map_err(|error| error.target(path.display()))?);
         }
         self.files[file as usize] = Some(container);
         Ok(())
     }
 
-    /// Refuses to check a file whose data were made by other rules than this workload's.
-    fn check_seed(&self, container: &dyn Container) -> Result<()> {
-        let expected = Attribute::integer(self.context.workload.header.seed as i64);
-        match container.attribute("", SEED_ATTRIBUTE) {
-            Ok(found) if found == expected => Ok(()),
-            Ok(_) => Err(Error::invalid("verify", "the file was written with another seed")),
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                Err(Error::invalid("verify", "the file was not written by hyperslab, so its data cannot be checked")
-                    .hint("run without --verify"))
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    fn occupy(&mut self, slot: u32, array: u32, name: &str, open: Arc<dyn Array>) -> Result<()> {
+    fn occupy(&mut self, slot: u32, file: u32, array: u32, name: &str, open: Arc<dyn Array>) -> Result<()> {
         let index = slot as usize;
         if index >= MAX_SLOTS {
             return Err(Error::invalid("run workload", format!("slot {slot}; at most {MAX_SLOTS} are possible")));
@@ -233,7 +254,15 @@ impl Executor<'_> {
         if self.slots[index].is_some() {
             return Err(Error::invalid("run workload", format!("slot {slot} is in use already")).target(name));
         }
-        self.slots[index] = Some(Slot { content: content(self.context.workload, array, name, &*open)?, array: open });
+        let origin = self.origins.get(file as usize).copied().flatten().ok_or_else(|| not_open(file))?;
+        let content = content(self.context.workload, array, name, &*open, origin.seed)?;
+        let extends = self.context.file(file)?.update == Some(Update::Extend);
+        // A format that keeps nothing cannot be put back either between repetitions.
+        if extends && self.context.format.caps().stores {
+            check_untouched(declaration(self.context.workload, array)?, &content)?;
+        }
+        let checked = self.context.check_reads && !origin.mixed;
+        self.slots[index] = Some(Slot { array: open, content, checked });
         Ok(())
     }
 
@@ -251,16 +280,35 @@ impl Executor<'_> {
         self.recorder.compute += took;
     }
 
-    fn finish(self) -> Result<RankMeasurement> {
+    fn finish(self) -> Result<RankRun> {
         if self.files.iter().any(Option::is_some) || self.slots.iter().any(Option::is_some) {
             return Err(Error::invalid("run workload", "the workload ends with files or arrays open").rank(self.rank));
         }
-        self.recorder.finish()
+        let (measured, calls) = self.recorder.finish()?;
+        let same_before = self.origins.iter().flatten().any(|origin| origin.same_before);
+        Ok(RankRun { measured, calls, read_unchecked: self.read_unchecked, same_before })
     }
 }
 
-/// What the data of an opened array must be; refuses an array of another type than declared.
-pub(crate) fn content(workload: &Workload, array: u32, name: &str, open: &dyn Array) -> Result<Content> {
+/// Refuses to extend an array that is not just as long as declared.
+fn check_untouched(declaration: &ArrayDeclaration, content: &Content) -> Result<()> {
+    if content.shape == declaration.spec.shape {
+        return Ok(());
+    }
+    Err(Error::invalid(
+        "open array",
+        format!(
+            "it has {} elements; this append expects {}: it was appended to before, or written with other extents",
+            dims::display(&content.shape),
+            dims::display(&declaration.spec.shape),
+        ),
+    )
+    .target(&content.name)
+    .hint("write it anew before appending to it"))
+}
+
+/// What the data of an opened array must be; refuses an array of another type than declared, or too small a one.
+pub(crate) fn content(workload: &Workload, array: u32, name: &str, open: &dyn Array, seed: u64) -> Result<Content> {
     let declaration = declaration(workload, array)?;
     let spec = open.spec()?;
     if spec.dtype != declaration.spec.dtype || spec.shape.len() != declaration.spec.shape.len() {
@@ -292,11 +340,11 @@ pub(crate) fn content(workload: &Workload, array: u32, name: &str, open: &dyn Ar
         .target(name)
         .hint("read with as many ranks and the same extents per rank as it was written with"));
     }
-    let rules = FillRules::new(&spec.dtype, &declaration.fill, name, workload.header.seed)?;
+    let rules = FillRules::new(&spec.dtype, &declaration.fill, name, seed)?;
     Ok(Content { name: name.into(), dtype: spec.dtype, shape: spec.shape, rules })
 }
 
-pub(crate) fn declaration(workload: &Workload, array: u32) -> Result<&hyperslab_core::workload::ArrayDeclaration> {
+pub(crate) fn declaration(workload: &Workload, array: u32) -> Result<&ArrayDeclaration> {
     workload
         .header
         .arrays
@@ -305,10 +353,11 @@ pub(crate) fn declaration(workload: &Workload, array: u32) -> Result<&hyperslab_
 }
 
 pub(crate) fn container(files: &[Option<Arc<dyn Container>>], file: u32) -> Result<&Arc<dyn Container>> {
-    files
-        .get(file as usize)
-        .and_then(Option::as_ref)
-        .ok_or_else(|| Error::invalid("run workload", format!("a step uses file {file}, which is not open")))
+    files.get(file as usize).and_then(Option::as_ref).ok_or_else(|| not_open(file))
+}
+
+fn not_open(file: u32) -> Error {
+    Error::invalid("run workload", format!("a step uses file {file}, which is not open"))
 }
 
 fn occupied(slots: &[Option<Slot>], slot: u32) -> Result<&Slot> {

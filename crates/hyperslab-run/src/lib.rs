@@ -1,11 +1,14 @@
 //! Interpreter 1: executes a workload on a stack, measures every step, and verifies the data.
 
+mod aside;
+mod calls;
 mod case;
 mod clock;
 mod data;
 mod execute;
 mod machine;
 mod measure;
+mod origin;
 mod page_cache;
 mod progress;
 mod read_back;
@@ -13,10 +16,11 @@ mod results;
 mod stack;
 mod statistics;
 
+pub use calls::{CallTimes, Latency, Operation};
 pub use case::{Cache, Case, Outcome, run_case};
-pub use execute::{RunContext, run_rank};
+pub use execute::{RankRun, RunContext, run_rank};
 pub use machine::{Machine, memory_available, space_available};
-pub use measure::{Latency, Operation, RankMeasurement};
+pub use measure::RankMeasurement;
 pub use progress::Progress;
 pub use results::{CaseResult, RESULTS_VERSION, Repetition, Results, Status, Verified};
 pub use stack::resolve;

@@ -1,7 +1,7 @@
 //! What one rank spent its time on. Bounded memory however many steps there are.
 
+use crate::calls::{CallTimes, Latency, Operation};
 use crate::clock::Clock;
-use hdrhistogram::Histogram;
 use hyperslab_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -10,90 +10,6 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// A kind of timed call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Operation {
-    /// Opening or creating a container.
-    OpenFile,
-    /// Creating a group.
-    Group,
-    /// Creating an array.
-    Create,
-    /// Opening an array.
-    Open,
-    /// Writing elements.
-    Write,
-    /// Reading elements.
-    Read,
-    /// Changing a shape.
-    Resize,
-    /// Setting an attribute.
-    Attribute,
-    /// Flushing a container.
-    Flush,
-    /// Closing an array.
-    CloseArray,
-    /// Closing a container.
-    CloseFile,
-    /// Waiting for other ranks.
-    Barrier,
-}
-
-impl Operation {
-    const ALL: [Self; 12] = [
-        Self::OpenFile,
-        Self::Group,
-        Self::Create,
-        Self::Open,
-        Self::Write,
-        Self::Read,
-        Self::Resize,
-        Self::Attribute,
-        Self::Flush,
-        Self::CloseArray,
-        Self::CloseFile,
-        Self::Barrier,
-    ];
-
-    /// The name used in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::OpenFile => "open_file",
-            Self::Group => "group",
-            Self::Create => "create",
-            Self::Open => "open",
-            Self::Write => "write",
-            Self::Read => "read",
-            Self::Resize => "resize",
-            Self::Attribute => "attribute",
-            Self::Flush => "flush",
-            Self::CloseArray => "close_array",
-            Self::CloseFile => "close_file",
-            Self::Barrier => "barrier",
-        }
-    }
-}
-
-/// How long the calls of one kind took, in seconds.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Latency {
-    /// Number of calls.
-    pub count: u64,
-    /// Sum.
-    pub total: f64,
-    /// Fastest.
-    pub min: f64,
-    /// Half were at most this long (within 0.1 %).
-    pub p50: f64,
-    /// Nine tenths were at most this long.
-    pub p90: f64,
-    /// All but one in a hundred.
-    pub p99: f64,
-    /// Slowest.
-    pub max: f64,
-}
 
 /// One rank's times in seconds and bytes, of one repetition.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -136,8 +52,7 @@ pub struct RankMeasurement {
 pub(crate) struct Recorder {
     rank: usize,
     clock: Arc<Clock>,
-    histograms: [Option<Histogram<u64>>; Operation::ALL.len()],
-    totals: [Duration; Operation::ALL.len()],
+    calls: CallTimes,
     pub compute: Duration,
     pub prepare: Duration,
     pub check: Duration,
@@ -147,6 +62,13 @@ pub(crate) struct Recorder {
     samples: Option<BufWriter<File>>,
 }
 
+impl RankMeasurement {
+    /// Time inside calls that move or describe data: what this rank itself had to do, without waiting in barriers.
+    pub fn own(&self) -> f64 {
+        self.raw + self.metadata + self.open_file + self.flush + self.close_file
+    }
+}
+
 impl Recorder {
     /// Measures by `clock`. With `samples`, every call is also written to that file as CSV.
     pub fn start(rank: usize, clock: Arc<Clock>, samples: Option<&Path>) -> Result<Self> {
@@ -154,8 +76,7 @@ impl Recorder {
         Ok(Self {
             rank,
             clock,
-            histograms: std::array::from_fn(|_| None),
-            totals: [Duration::ZERO; Operation::ALL.len()],
+            calls: CallTimes::default(),
             compute: Duration::ZERO,
             prepare: Duration::ZERO,
             check: Duration::ZERO,
@@ -171,17 +92,7 @@ impl Recorder {
         let from = self.clock.counted();
         let value = call()?;
         let took = self.clock.counted().saturating_sub(from);
-        let index = operation as usize;
-        self.totals[index] += took;
-        if self.histograms[index].is_none() {
-            // Grows with the longest time met: some 30 KiB for a second, 100 KiB for an hour.
-            let new = Histogram::new(3).map_err(|e| Error::invalid("measure", e.to_string()))?;
-            self.histograms[index] = Some(new);
-        }
-        if let Some(histogram) = &mut self.histograms[index] {
-            let nanoseconds = took.as_nanos().min(u128::from(u64::MAX)) as u64;
-            histogram.record(nanoseconds).map_err(|e| Error::invalid("measure", e.to_string()))?;
-        }
+        self.calls.record(operation, took)?;
         match operation {
             Operation::Write => self.bytes_written += bytes,
             Operation::Read => self.bytes_read += bytes,
@@ -196,19 +107,15 @@ impl Recorder {
     }
 
     /// Ends the measurement.
-    pub fn finish(mut self) -> Result<RankMeasurement> {
+    pub fn finish(mut self) -> Result<(RankMeasurement, CallTimes)> {
         let (wall, observed) = (self.clock.wall(), self.clock.counted());
         if let Some(mut samples) = self.samples.take() {
             samples.flush().map_err(|e| Error::io("write samples", e))?;
         }
-        let total = |operation: Operation| self.totals[operation as usize].as_secs_f64();
+        let total = |operation| self.calls.total(operation);
         use Operation as O;
         let metadata = [O::Group, O::Create, O::Open, O::Resize, O::Attribute, O::CloseArray];
-        let operations = O::ALL
-            .into_iter()
-            .filter_map(|o| self.histograms[o as usize].as_ref().map(|h| (o.name().to_owned(), summary(h, total(o)))))
-            .collect();
-        Ok(RankMeasurement {
+        let measured = RankMeasurement {
             rank: self.rank,
             wall: wall.as_secs_f64(),
             observed: observed.as_secs_f64(),
@@ -224,8 +131,9 @@ impl Recorder {
             bytes_written: self.bytes_written,
             bytes_read: self.bytes_read,
             steps: self.steps,
-            operations,
-        })
+            operations: self.calls.summaries(),
+        };
+        Ok((measured, self.calls))
     }
 }
 
@@ -234,17 +142,4 @@ fn open_samples(path: &Path) -> Result<BufWriter<File>> {
     let mut samples = BufWriter::new(file);
     writeln!(samples, "step,operation,start_seconds,seconds,bytes").map_err(|e| Error::io("write samples", e))?;
     Ok(samples)
-}
-
-fn summary(histogram: &Histogram<u64>, total: f64) -> Latency {
-    let seconds = |ns: u64| ns as f64 * 1e-9;
-    Latency {
-        count: histogram.len(),
-        total,
-        min: seconds(histogram.min()),
-        p50: seconds(histogram.value_at_quantile(0.5)),
-        p90: seconds(histogram.value_at_quantile(0.9)),
-        p99: seconds(histogram.value_at_quantile(0.99)),
-        max: seconds(histogram.max()),
-    }
 }

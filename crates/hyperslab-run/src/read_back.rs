@@ -2,6 +2,7 @@
 
 use crate::data::{Buffers, Content};
 use crate::execute::{RunContext, container, content, no_array};
+use crate::origin::Origin;
 use hyperslab_core::workload::Step;
 use hyperslab_core::{Array, Communicator, Container, Error, ErrorKind, Open, Result, Transfer};
 use std::collections::HashMap;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 pub(crate) fn read_back(context: &RunContext<'_>, comm: &Arc<dyn Communicator>) -> Result<u64> {
     let writer = (comm.rank() + 1) % comm.size();
     let mut files: Vec<Option<Arc<dyn Container>>> = context.workload.header.files.iter().map(|_| None).collect();
+    let mut seeds = vec![context.workload.header.seed; files.len()];
     let mut slots: HashMap<u32, (Arc<dyn Array>, Content)> = HashMap::new();
     let mut buffers = Buffers::default();
     let mut bytes = 0;
@@ -23,11 +25,13 @@ pub(crate) fn read_back(context: &RunContext<'_>, comm: &Arc<dyn Communicator>) 
             Step::OpenFile { file, .. } => {
                 let path = context.path(file, writer)?;
                 let comm = context.comm_for(file, comm);
-                files[file as usize] = Some(context.format.open(&path, Open::Read, &comm)?);
+                let container = context.format.open(&path, Open::Read, &comm)?;
+                seeds[file as usize] = Origin::of(context, context.file(file)?, &*container)?.seed;
+                files[file as usize] = Some(container);
             }
             Step::Create { slot, file, array, name } | Step::Open { slot, file, array, name } => {
                 let open = container(&files, file)?.array(&name)?;
-                let expected = content(context.workload, array, &name, &*open)?;
+                let expected = content(context.workload, array, &name, &*open, seeds[file as usize])?;
                 slots.insert(slot, (open, expected));
             }
             Step::Write { slot, selection, memory, .. } => {
@@ -51,4 +55,88 @@ pub(crate) fn read_back(context: &RunContext<'_>, comm: &Arc<dyn Communicator>) 
         }
     }
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::execute::run_rank;
+    use crate::progress::Progress;
+    use hyperslab_comm::Solo;
+    use hyperslab_core::workload::{
+        ArrayDeclaration, FileDeclaration, Header, MIXED_SEEDS, SEED_ATTRIBUTE, StepSource, Update, WORKLOAD_VERSION,
+        Workload,
+    };
+    use hyperslab_core::{ArraySpec, Attribute, Datatype, Fill, Selection, StackElement};
+    use std::path::Path;
+
+    #[derive(Debug)]
+    struct Fixed(Vec<Step>);
+
+    impl StepSource for Fixed {
+        fn steps(&self, _: usize) -> Result<Box<dyn Iterator<Item = Result<Step>> + Send + '_>> {
+            Ok(Box::new(self.0.iter().cloned().map(Ok)))
+        }
+    }
+
+    fn workload(seed: u64, tag: i64, file: FileDeclaration) -> Workload {
+        let (open, array) = if file.created {
+            (Open::Create, Step::Create { slot: 0, file: 0, array: 0, name: "a".into() })
+        } else {
+            (Open::Update, Step::Open { slot: 0, file: 0, array: 0, name: "a".into() })
+        };
+        let value = Attribute::integer(tag);
+        let steps = vec![
+            Step::OpenFile { file: 0, how: open },
+            array,
+            Step::Write {
+                slot: 0,
+                selection: Selection::dense(&[2], &[3]).unwrap(),
+                memory: Arc::default(),
+                transfer: Transfer::Independent,
+            },
+            Step::Attribute { file: 0, object: "".into(), name: SEED_ATTRIBUTE.into(), value },
+            Step::CloseArray { slot: 0 },
+            Step::CloseFile { file: 0 },
+        ];
+        let header = Header {
+            version: WORKLOAD_VERSION,
+            name: "lost".into(),
+            about: String::new(),
+            ranks: 1,
+            seed,
+            files: vec![file],
+            arrays: vec![ArrayDeclaration { spec: ArraySpec::new(Datatype::F32, &[8]), fill: Fill::Random }],
+        };
+        Workload::new(header, Arc::new(Fixed(steps))).unwrap()
+    }
+
+    #[test]
+    fn a_lost_overwrite_is_found() {
+        for name in ["posix", "hdf5", "zarr"] {
+            let directory = tempfile::tempdir().unwrap();
+            let format = hyperslab_formats::build(&StackElement::plain(name)).unwrap();
+            let progress = Progress::default();
+            let comm = Solo::shared();
+            let context = |workload| RunContext {
+                workload,
+                format: &*format,
+                directory: directory.path() as &Path,
+                check_reads: true,
+                durable: false,
+                samples: None,
+                progress: &progress,
+            };
+            let first = workload(1, 1, FileDeclaration::created("f"));
+            run_rank(&context(&first), &comm).unwrap();
+            assert_eq!(read_back(&context(&first), &comm).unwrap(), 12);
+
+            let second = workload(2, MIXED_SEEDS, FileDeclaration::updated("f", Update::Overwrite));
+            let error = read_back(&context(&second), &comm).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Mismatch, "nothing was overwritten yet: {error}");
+            run_rank(&context(&second), &comm).unwrap();
+            assert_eq!(read_back(&context(&second), &comm).unwrap(), 12);
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! Workloads run for real: every pattern, any number of ranks, and what happens when things go wrong.
 #![allow(clippy::unwrap_used)]
 
+use hyperslab_comm::Solo;
 use hyperslab_core::workload::{
     ArrayDeclaration, FileDeclaration, Header, JsonLines, Step, StepSource, WORKLOAD_VERSION, Workload,
     write_json_lines,
@@ -30,6 +31,7 @@ fn run(workload: &Workload, format: &Arc<dyn Format>, directory: &Path, cache: C
         format: format.clone(),
         directory,
         repeat: 2,
+        warm_up: 0,
         cache,
         verify: true,
         overwrite: false,
@@ -136,10 +138,20 @@ fn reading_what_is_not_there_or_not_ours_says_so() {
     let read = p.read().unwrap();
     let error = run(&read, &posix(), directory.path(), Cache::Warm).failure.unwrap();
     assert_eq!(error.kind(), ErrorKind::NotFound);
-    let other = Particles { seed: 10, ..p.clone() };
-    good(run(&other.write().unwrap(), &posix(), directory.path(), Cache::Warm), p.total_bytes().unwrap());
+    let container = posix().open(&directory.path().join("p.raw"), Open::Create, &Solo::shared()).unwrap();
+    container.close().unwrap();
     let error = run(&read, &posix(), directory.path(), Cache::Warm).failure.unwrap();
-    assert!(error.to_string().contains("another seed"), "{error}");
+    assert!(error.to_string().contains("not written by hyperslab"), "{error}");
+}
+
+#[test]
+fn a_file_is_checked_with_the_seed_it_was_written_with() {
+    let directory = tempfile::tempdir().unwrap();
+    let p = particles(2);
+    let other = Particles { seed: 10, ..p.clone() };
+    let bytes = p.total_bytes().unwrap();
+    good(run(&other.write().unwrap(), &posix(), directory.path(), Cache::Warm), bytes);
+    good(run(&p.read().unwrap(), &posix(), directory.path(), Cache::Warm), bytes);
 }
 
 #[test]
@@ -155,6 +167,7 @@ fn a_stopped_run_leaves_no_partial_file() {
                 format: posix(),
                 directory: directory.path(),
                 repeat: 1,
+                warm_up: 0,
                 cache: Cache::Warm,
                 verify: false,
                 overwrite: false,
@@ -182,6 +195,7 @@ fn every_call_is_sampled_when_asked() {
         format: posix(),
         directory: directory.path(),
         repeat: 1,
+        warm_up: 0,
         cache: Cache::Warm,
         verify: false,
         overwrite: false,

@@ -139,6 +139,7 @@ impl Run<'_> {
             format: work.format.clone(),
             directory: &self.plan.directory,
             repeat: case.repeat as usize,
+            warm_up: case.warm_up as usize,
             cache: case.cache,
             verify: self.options.verify,
             overwrite: self.options.overwrite || files.own.contains(&case.file),

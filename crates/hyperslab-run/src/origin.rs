@@ -1,0 +1,69 @@
+//! By which rule the data of a container are made: the seed, and who says it.
+
+use crate::execute::RunContext;
+use hyperslab_core::workload::{FileDeclaration, MIXED_SEEDS, SEED_ATTRIBUTE, Update};
+use hyperslab_core::{Attribute, Container, Datatype, Error, ErrorKind, Result};
+
+/// What is known about the data of a file at its first opening in a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Origin {
+    /// Seed of what is written, and of what is read unless `mixed`.
+    pub seed: u64,
+    /// Parts of the data were made with different seeds: nothing tells what a read must find.
+    pub mixed: bool,
+    /// It is to be overwritten, but held data of the same seed before.
+    pub same_before: bool,
+}
+
+/// What a container says about itself.
+enum Stated {
+    Seed(u64),
+    Mixed,
+    Nothing,
+}
+
+impl Origin {
+    /// Asks the container where the declaration alone does not tell. Not collective; not to be measured.
+    pub fn of(context: &RunContext<'_>, declaration: &FileDeclaration, container: &dyn Container) -> Result<Self> {
+        let seed = context.workload.header.seed;
+        let own = Self { seed, mixed: false, same_before: false };
+        if declaration.created {
+            return Ok(own);
+        }
+        match declaration.update {
+            Some(Update::Overwrite) => {
+                let same = context.check_reads && matches!(stated(container)?, Stated::Seed(s) if s == seed);
+                Ok(Self { same_before: same, ..own })
+            }
+            // Without checking, nothing that is read needs a rule: a foreign file can be measured undisturbed.
+            None if !context.check_reads => Ok(own),
+            None | Some(Update::Extend) => match stated(container)? {
+                Stated::Seed(seed) => Ok(Self { seed, ..own }),
+                Stated::Mixed => Ok(Self { mixed: true, ..own }),
+                Stated::Nothing if context.check_reads => Err(Error::invalid(
+                    "verify",
+                    "the file was not written by hyperslab, so its data cannot be checked",
+                )
+                .hint("run without --verify")),
+                Stated::Nothing => Ok(own),
+            },
+        }
+    }
+}
+
+fn stated(container: &dyn Container) -> Result<Stated> {
+    match container.attribute("", SEED_ATTRIBUTE) {
+        Ok(attribute) => Ok(match integer(&attribute) {
+            Some(MIXED_SEEDS) => Stated::Mixed,
+            Some(seed) => Stated::Seed(seed as u64),
+            None => Stated::Nothing,
+        }),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Unsupported) => Ok(Stated::Nothing),
+        Err(error) => Err(error),
+    }
+}
+
+fn integer(attribute: &Attribute) -> Option<i64> {
+    let scalar = attribute.dtype == Datatype::I64 && attribute.shape.is_empty();
+    attribute.data.as_slice().try_into().ok().filter(|_| scalar).map(i64::from_ne_bytes)
+}
