@@ -318,4 +318,23 @@ mod tests {
         let big = parse(r#"{"numdims": 1, "minels": 72057594037927936}"#).unwrap();
         assert!(big.kernels(4096, "x").is_err(), "no overflow with many ranks");
     }
+
+    #[test]
+    fn no_value_of_any_key_is_too_strange() {
+        for key in KEYS {
+            for value in crate::h5bench::metadata::tests::hostile_values() {
+                let mut map: Map<String, Value> =
+                    serde_json::from_str(r#"{"numdims": 2, "fileblocks": "1 1", "memblock": 1}"#).unwrap();
+                map.insert((*key).to_owned(), value);
+                if let Ok(exerciser) = Exerciser::parse("e.h5".into(), &map, "here") {
+                    for ranks in [0, 1, 7, usize::MAX] {
+                        let Ok((sweeps, _)) = exerciser.kernels(ranks, "e.h5") else { continue };
+                        sweeps.iter().for_each(|sweep| {
+                            let _ = (sweep.write(), sweep.read(), exerciser.checks(sweep));
+                        });
+                    }
+                }
+            }
+        }
+    }
 }

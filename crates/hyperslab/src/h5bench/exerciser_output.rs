@@ -92,7 +92,7 @@ fn moments(values: impl Iterator<Item = f64> + Clone) -> [f64; ROWS.len()] {
 mod tests {
     use super::*;
     use crate::h5bench::exerciser::Exerciser;
-    use crate::h5bench::metadata_output::tests::{case, measured};
+    use crate::h5bench::metadata_output::tests::{case, measured, really_run};
 
     const BYTES: u64 = 1 << 20;
 
@@ -176,5 +176,19 @@ mod tests {
         assert_eq!(rows(&text)[0][8], "0.000000", "{text}");
         let text = table(&[(&sweeps[0], &one, &none)]).unwrap();
         assert!(rows(&text).is_empty(), "{text}");
+    }
+
+    #[test]
+    fn a_real_run_fills_the_columns() {
+        let sweep = &sweeps(r#", "addattr": "true", "derivedtype": "true""#)[0];
+        let directory = tempfile::tempdir().unwrap();
+        let write = really_run(&sweep.write().unwrap(), directory.path());
+        let read = really_run(&sweep.read().unwrap(), directory.path());
+        let text = table(&[(sweep, &write, &read)]).unwrap();
+        let rows = rows(&text);
+        for row in &rows[..4] {
+            // Flushing and closing raw files may take so little that it rounds to 0.
+            assert!(row[1..10].iter().all(|cell| cell.parse::<f64>().unwrap() > 0.0), "{text}");
+        }
     }
 }

@@ -109,7 +109,7 @@ fn is_plain(name: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
 
     fn parse(text: &str) -> Result<Metadata> {
@@ -193,5 +193,31 @@ mod tests {
             let error = format!("{:#}", parse(text).unwrap_err());
             assert!(error.starts_with("here") && error.contains(reason), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn no_value_of_any_key_is_too_strange() {
+        for key in KEYS {
+            for value in hostile_values() {
+                let map = Map::from_iter([((*key).to_owned(), value)]);
+                if let Ok(metadata) = Metadata::parse("m.h5".into(), &map, "here") {
+                    for ranks in [0, 1, 7, usize::MAX] {
+                        let _ = metadata.kernel(ranks, "m.h5").map(|tiles| tiles.write());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Values that no key expects.
+    pub fn hostile_values() -> Vec<Value> {
+        let mut values: Vec<Value> = serde_json::from_str(
+            r#"[null, true, -1, 0, 1e300, 18446744073709551615, "", " ", "\u0000", [], {}, [[1]],
+                [1, -1], [null], "18446744073709551616", "9223372036854775807", "4294967296 4294967296", "1 T", "é"]"#,
+        )
+        .unwrap();
+        values.push("1 ".repeat(1 << 16).into());
+        values.push(vec![Value::from(1); 1 << 16].into());
+        values
     }
 }

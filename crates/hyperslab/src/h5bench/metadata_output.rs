@@ -1,7 +1,7 @@
 //! The row of results that iotest writes as CSV.
 
 use super::metadata::{DATASET_RANKS, LAYOUTS, SCALINGS, SLOWEST, TRANSFERS, word_of};
-use anyhow::Result;
+use anyhow::{Result, bail};
 use hyperslab_kernels::Tiles;
 use hyperslab_run::{CaseResult, Operation, RankMeasurement, Repetition, Spread};
 
@@ -14,16 +14,20 @@ pub const HEADER: &str = "steps,arrays,rows,cols,scaling,proc-rows,proc-cols,slo
 const MEBIBYTE: f64 = 1048576.0;
 
 /// The row under [`HEADER`]: smallest and largest time of a rank, the median of these over the repetitions. `wall` is
-/// the sum of both phases. A rate is of the bytes of one rank; it is 0 where no time was measured.
+/// the sum of both phases. A rate is of the bytes of one rank; it is 0 where no time was measured. Refuses cases without
+/// a completed repetition.
 pub fn row(tiles: &Tiles, write: &CaseResult, read: &CaseResult, file_bytes: u64) -> Result<String> {
+    if write.repetitions.is_empty() || read.repetitions.is_empty() {
+        bail!("a row of results needs a completed repetition of both the write and the read");
+    }
     let bytes = tiles.rank_bytes()? as f64;
     let write_phase = Range::of(write, |rank| rank.observed);
     let create = Range::of(write, |rank| {
         rank.open_file + seconds_in(rank, Operation::Create) + seconds_in(rank, Operation::Open)
     });
-    let written = Range::of(write, |rank| seconds_in(rank, Operation::Write));
+    let writing = Range::of(write, |rank| seconds_in(rank, Operation::Write));
     let read_phase = Range::of(read, |rank| rank.observed);
-    let red = Range::of(read, |rank| seconds_in(rank, Operation::Read));
+    let reading = Range::of(read, |rank| seconds_in(rank, Operation::Read));
     let mut cells = vec![
         tiles.steps.to_string(),
         tiles.arrays.to_string(),
@@ -39,7 +43,7 @@ pub fn row(tiles: &Tiles, write: &CaseResult, read: &CaseResult, file_bytes: u64
         format!("{:.6}", write_phase.max + read_phase.max),
         file_bytes.to_string(),
     ];
-    for range in [write_phase, create, written, written.rate(bytes), read_phase, red, red.rate(bytes)] {
+    for range in [write_phase, create, writing, writing.rate(bytes), read_phase, reading, reading.rate(bytes)] {
         cells.extend([range.min, range.max].map(|value| format!("{value:.6}")));
     }
     Ok(cells.join(","))
@@ -166,11 +170,43 @@ pub mod tests {
         }
     }
 
+    /// What running the workload for real measures.
+    pub fn really_run(workload: &hyperslab_core::workload::Workload, directory: &std::path::Path) -> CaseResult {
+        let progress = hyperslab_run::Progress::default();
+        let outcome = hyperslab_run::run_case(&hyperslab_run::Case {
+            workload,
+            format: hyperslab_run::resolve(&hyperslab_core::parse_stacks("posix").unwrap()[0]).unwrap(),
+            directory,
+            repeat: 2,
+            cache: Cache::Warm,
+            verify: true,
+            overwrite: false,
+            samples: None,
+            progress: &progress,
+        });
+        assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
+        case(outcome.repetitions.into_iter().map(|repetition| repetition.ranks).collect())
+    }
+
     #[test]
-    fn nothing_measured_is_no_rate() {
+    fn a_real_run_fills_every_column() {
+        let map = serde_json::from_str(r#"{"steps": 2, "arrays": 3, "process-rows": 2, "dataset-rank": 2}"#).unwrap();
+        let tiles = Metadata::parse("m".into(), &map, "here").unwrap().kernel(2, "m.posix").unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let write = really_run(&tiles.write().unwrap(), directory.path());
+        let read = really_run(&tiles.read().unwrap(), directory.path());
+        let row = row(&tiles, &write, &read, 1).unwrap();
+        let times: Vec<f64> = row.split(',').skip(11).map(|cell| cell.parse().unwrap()).collect();
+        assert!(times.iter().all(|time| *time > 0.0), "{row}");
+        assert!(times[2..].chunks(2).all(|range| range[0] <= range[1]), "{row}");
+    }
+
+    #[test]
+    fn nothing_measured_is_no_row() {
         let tiles = Metadata::parse("m.h5".into(), &Map::new(), "here").unwrap().tiles;
-        let row = row(&tiles, &case(Vec::new()), &case(vec![Vec::new()]), 0).unwrap();
-        assert_eq!(row.split(',').count(), 27);
+        let error = row(&tiles, &case(Vec::new()), &case(vec![Vec::new()]), 0).unwrap_err().to_string();
+        assert!(error.contains("completed repetition"), "{error}");
+        let row = row(&tiles, &case(vec![Vec::new()]), &case(vec![Vec::new()]), 0).unwrap();
         assert!(!row.contains("inf") && !row.contains("NaN"), "{row}");
     }
 }
