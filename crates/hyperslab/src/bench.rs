@@ -8,7 +8,7 @@ mod screen;
 
 use crate::arguments::{BenchOptions, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_SKIPPED};
 use anyhow::{Context, Result, bail};
-use draft::Effect;
+use draft::{Effect, KeepFile, Report};
 use hyperslab_core::ErrorKind;
 use hyperslab_run::{Case, CaseResult, Machine, Progress, RESULTS_VERSION, Results, Status, Verified, run_case};
 use plan::{Plan, PlannedCase, Work};
@@ -45,8 +45,11 @@ pub fn run(options: &BenchOptions) -> Result<ExitCode> {
     let mut files = Files::default();
     for (index, case) in plan.cases.iter().enumerate() {
         let result = &mut results.cases[index];
-        run.take(case, &mut files, result)?;
+        run.take(case, &mut files, result);
         let ended_badly = result.status != Status::Ok;
+        if !ended_badly {
+            run.report(case, &results.cases[..=index])?;
+        }
         results.save(&results_file)?;
         if progress.stop_requested() || (ended_badly && options.abort_on_failure) {
             break;
@@ -96,7 +99,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn take(&self, case: &PlannedCase, files: &mut Files, result: &mut CaseResult) -> Result<()> {
+    fn take(&self, case: &PlannedCase, files: &mut Files, result: &mut CaseResult) {
         let skip = match &case.work {
             Err(reason) => Some(reason.clone()),
             Ok(_) if case.effect != Effect::Creates && files.broken.contains(&case.file) => {
@@ -105,7 +108,7 @@ impl Run<'_> {
             Ok(_) => None,
         };
         match (&case.work, skip) {
-            (Ok(work), None) => self.measure(case, work, files, result)?,
+            (Ok(work), None) => self.measure(case, work, files, result),
             (_, reason) => {
                 result.status = Status::Skipped;
                 result.error = reason;
@@ -129,10 +132,9 @@ impl Run<'_> {
                 files.broken.insert(case.file.clone());
             }
         }
-        Ok(())
     }
 
-    fn measure(&self, case: &PlannedCase, work: &Work, files: &Files, result: &mut CaseResult) -> Result<()> {
+    fn measure(&self, case: &PlannedCase, work: &Work, files: &Files, result: &mut CaseResult) {
         let screen = screen::Screen::start(case, self.plan.cases.len(), self.progress);
         let outcome = run_case(&Case {
             workload: &work.workload,
@@ -141,7 +143,7 @@ impl Run<'_> {
             repeat: case.repeat as usize,
             warm_up: case.warm_up as usize,
             cache: case.cache,
-            verify: self.options.verify,
+            verify: case.verify,
             overwrite: self.options.overwrite || files.own.contains(&case.file),
             samples: self.options.samples.then(|| self.out.join(format!("samples-case-{}", case.number))),
             progress: self.progress,
@@ -158,15 +160,35 @@ impl Run<'_> {
         };
         result.error = outcome.failure.map(|error| error.to_string());
         screen.finish(result);
-        if result.status == Status::Ok && self.options.config.is_some() {
+    }
+
+    /// Writes what h5bench would, for the last of `results`, and removes a file that is not to be kept.
+    fn report(&self, case: &PlannedCase, results: &[CaseResult]) -> Result<()> {
+        let Ok(work) = &case.work else { return Ok(()) };
+        let path = self.plan.directory.join(&case.file);
+        if self.options.config.is_some() {
             let directory = run_directory::create(&self.plan.directory)?;
-            let block = run_directory::write(&directory, &case.report, result)?;
+            let size = match &case.report {
+                Report::Metadata(..) => size_of(&work.format.files(&path)?),
+                _ => 0,
+            };
+            let block = run_directory::write(&directory, &case.report, results, size)?;
             if self.options.debug {
-                eprintln!("run directory {}{}", directory.display(), block.unwrap_or_default());
+                eprintln!("run directory {}\n{}", directory.display(), block.unwrap_or_default());
             }
+        }
+        if let Report::Exerciser(_, KeepFile::No) = &case.report
+            && work.format.exists(&path)?
+        {
+            work.format.remove(&path)?;
         }
         Ok(())
     }
+}
+
+/// Bytes of files; one that is gone counts nothing.
+fn size_of(files: &[PathBuf]) -> u64 {
+    files.iter().filter_map(|file| fs::metadata(file).ok()).map(|file| file.len()).sum()
 }
 
 /// Every case as planned, so that the file is whole from the beginning.

@@ -1,5 +1,9 @@
 //! h5bench's configuration files: workflows of benchmarks, read as they are, and its forms of output.
 
+mod exerciser;
+pub mod exerciser_output;
+mod metadata;
+pub mod metadata_output;
 pub mod output;
 mod part;
 mod pattern;
@@ -7,6 +11,8 @@ mod striping;
 mod values;
 mod workflow;
 
+pub use exerciser::Exerciser;
+pub use metadata::Metadata;
 pub use pattern::{Mode, Pattern, PatternKind};
 pub use striping::Striping;
 pub use workflow::{Benchmark, What, Workflow};

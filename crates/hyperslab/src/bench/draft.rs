@@ -1,10 +1,10 @@
 //! From a benchmark of a workflow to the workloads that it stands for, on any stack.
 
-use crate::h5bench::{Benchmark, Mode, Pattern, PatternKind, What};
+use crate::h5bench::{Benchmark, Exerciser, Metadata, Mode, Pattern, PatternKind, What};
 use anyhow::{Context, Result};
 use hyperslab_core::workload::{Update, Workload};
 use hyperslab_core::{Caps, Filter};
-use hyperslab_kernels::Particles;
+use hyperslab_kernels::{Particles, Sweep, Tiles};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -33,8 +33,21 @@ pub struct FileState {
 pub enum Report {
     /// A block of results and a CSV file.
     Pattern(Arc<Pattern>),
+    /// A row of the figures of this case and the one before it.
+    Metadata(Arc<Tiles>, Option<String>),
+    /// A table of this case and those before it, a write and a read for each size; then the file may go.
+    Exerciser(Arc<Vec<Sweep>>, KeepFile),
     /// Nothing.
     None,
+}
+
+/// Whether the last case of a benchmark leaves its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeepFile {
+    /// It stays.
+    Yes,
+    /// It is removed.
+    No,
 }
 
 impl Report {
@@ -46,7 +59,7 @@ impl Report {
                 Mode::Async => "ASYNC",
                 Mode::Log => "LOG",
             }),
-            Self::None => None,
+            Self::Metadata(..) | Self::Exerciser(..) | Self::None => None,
         }
     }
 }
@@ -67,6 +80,8 @@ pub struct Draft {
     pub layer_reason: &'static str,
     /// How often it runs unless the user says otherwise.
     pub repeat: u32,
+    /// Whether data are compared though the user did not ask.
+    pub verify: bool,
     /// What is reported.
     pub report: Report,
     /// What to run, or why not.
@@ -124,18 +139,74 @@ pub fn drafts(
             let draft = pattern_draft(pattern, ranks, file, state, notes).with_context(|| benchmark.place.clone())?;
             Ok(vec![draft])
         }
-        What::Unavailable => Ok(vec![Draft {
-            label: benchmark.name.clone(),
-            file: String::new(),
-            effect: Effect::Reads,
+        What::Metadata(metadata) => metadata_drafts(metadata, ranks, name).with_context(|| benchmark.place.clone()),
+        What::Exerciser(exerciser) => {
+            exerciser_drafts(exerciser, ranks, name, notes).with_context(|| benchmark.place.clone())
+        }
+        What::Unavailable => {
+            let reason = format!("benchmark {:?} is not available in this build", benchmark.name);
+            Ok(vec![Draft::plain(benchmark.name.clone(), String::new(), Effect::Reads, Err(reason))])
+        }
+    }
+}
+
+impl Draft {
+    /// Without layers, alignment or reports.
+    fn plain(label: String, file: String, effect: Effect, work: Result<DraftWork, String>) -> Self {
+        Self {
+            label,
+            file,
+            effect,
             alignment: None,
             layer: None,
             layer_reason: "",
             repeat: 1,
+            verify: false,
             report: Report::None,
-            work: Err(format!("benchmark {:?} is not available in this build", benchmark.name)),
-        }]),
+            work,
+        }
     }
+}
+
+fn metadata_drafts(metadata: &Metadata, ranks: usize, name: &dyn Fn(&str) -> String) -> Result<Vec<Draft>> {
+    let file = name(&metadata.tiles.file);
+    let tiles = metadata.kernel(ranks, &file)?;
+    let work = |workload| -> Result<DraftWork> {
+        let memory = tiles.buffer_bytes()?.saturating_mul(ranks as u64);
+        Ok(DraftWork { workload, bytes: tiles.total_bytes()?, memory })
+    };
+    let (write, read) = (work(tiles.write()?)?, work(tiles.read()?)?);
+    let mut read = Draft::plain("metadata read".into(), file.clone(), Effect::Reads, Ok(read));
+    read.report = Report::Metadata(Arc::new(tiles.clone()), metadata.csv_file.clone());
+    Ok(vec![Draft::plain("metadata write".into(), file, Effect::Creates, Ok(write)), read])
+}
+
+fn exerciser_drafts(
+    exerciser: &Exerciser,
+    ranks: usize,
+    name: &dyn Fn(&str) -> String,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Draft>> {
+    let file = name(&exerciser.sweep.file);
+    let (kernels, more) = exerciser.kernels(ranks, &file)?;
+    notes.extend(more);
+    let mut drafts = Vec::with_capacity(2 * kernels.len());
+    for kernel in &kernels {
+        let memory = kernel.buffer_bytes()?.saturating_mul(ranks as u64);
+        let write = DraftWork { workload: kernel.write()?, bytes: kernel.total_bytes()?, memory };
+        let read = DraftWork { workload: kernel.read()?, bytes: kernel.read_bytes()?, memory };
+        for (label, effect, work) in [("write", Effect::Creates, write), ("read", Effect::Reads, read)] {
+            let mut draft = Draft::plain(format!("exerciser {label}"), file.clone(), effect, Ok(work));
+            draft.repeat = Exerciser::REPETITIONS as u32;
+            draft.verify = exerciser.checks(kernel)?;
+            drafts.push(draft);
+        }
+    }
+    if let Some(last) = drafts.last_mut() {
+        let keep = if exerciser.keep_file { KeepFile::Yes } else { KeepFile::No };
+        last.report = Report::Exerciser(Arc::new(kernels), keep);
+    }
+    Ok(drafts)
 }
 
 fn pattern_draft(
@@ -185,18 +256,15 @@ fn pattern_draft(
     };
     let memory = particles.buffer_bytes()?.saturating_mul(ranks as u64);
     let work = DraftWork { workload, bytes: particles.total_bytes()?, memory };
+    let work = match &pattern.unavailable {
+        Some(reason) => Err(reason.clone()),
+        None => Ok(work),
+    };
     Ok(Draft {
-        label: pattern.kind.name().into(),
-        file,
-        effect,
         alignment: pattern.alignment,
         layer,
         layer_reason,
-        repeat: 1,
         report: Report::Pattern(Arc::new(pattern.clone())),
-        work: match &pattern.unavailable {
-            Some(reason) => Err(reason.clone()),
-            None => Ok(work),
-        },
+        ..Draft::plain(pattern.kind.name().into(), file, effect, work)
     })
 }

@@ -46,6 +46,8 @@ pub struct PlannedCase {
     pub repeat: u32,
     /// Unmeasured runs before.
     pub warm_up: u32,
+    /// Whether data are compared.
+    pub verify: bool,
     /// What it does to its file.
     pub effect: Effect,
     /// What differs from what the workflow asks for.
@@ -252,6 +254,7 @@ fn plan_case(
         ranks,
         repeat,
         warm_up: options.warm_up.unwrap_or(usual_warm_up),
+        verify: options.verify || draft.verify,
         effect: draft.effect,
         notes,
         report: draft.report,

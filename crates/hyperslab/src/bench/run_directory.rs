@@ -2,7 +2,7 @@
 //! `stdout` and the CSV file.
 
 use super::draft::Report;
-use crate::h5bench::{Pattern, output};
+use crate::h5bench::{Pattern, exerciser_output, metadata_output, output};
 use anyhow::{Context, Result};
 use hyperslab_run::CaseResult;
 use std::collections::hash_map::RandomState;
@@ -35,12 +35,31 @@ fn job_suffix() -> String {
     job.map_or(String::new(), |job| format!("-{}", job.chars().take(64).map(safe).collect::<String>()))
 }
 
-/// Writes what `report` asks for into `directory`; returns h5bench's block of results.
-pub fn write(directory: &Path, report: &Report, result: &CaseResult) -> Result<Option<String>> {
-    match report {
-        Report::None => Ok(None),
-        Report::Pattern(pattern) => write_pattern(directory, pattern, result),
-    }
+/// Writes what `report` asks for, about the last of `results`, into `directory`; returns what h5bench would print.
+/// `file_bytes` is the size of the data file.
+pub fn write(directory: &Path, report: &Report, results: &[CaseResult], file_bytes: u64) -> Result<Option<String>> {
+    let Some(result) = results.last() else { return Ok(None) };
+    let printed = match report {
+        Report::None => return Ok(None),
+        Report::Pattern(pattern) => return write_pattern(directory, pattern, result),
+        Report::Metadata(tiles, csv_file) => {
+            let [.., write, read] = results else { return Ok(None) };
+            let row = metadata_output::row(tiles, write, read, file_bytes)?;
+            let csv = format!("{}\n{row}\n", metadata_output::HEADER);
+            if let Some(name) = csv_file {
+                put(directory, name, &csv)?;
+            }
+            csv
+        }
+        Report::Exerciser(sweeps, _) => {
+            let Some(first) = results.len().checked_sub(2 * sweeps.len()) else { return Ok(None) };
+            let pairs = results[first..].chunks_exact(2);
+            let sizes: Vec<_> = sweeps.iter().zip(pairs).map(|(sweep, pair)| (sweep, &pair[0], &pair[1])).collect();
+            exerciser_output::table(&sizes)?
+        }
+    };
+    put(directory, "stdout", &printed)?;
+    Ok(Some(printed))
 }
 
 fn write_pattern(directory: &Path, pattern: &Pattern, result: &CaseResult) -> Result<Option<String>> {

@@ -1,5 +1,7 @@
 //! A workflow file: where, with how many ranks, and which benchmarks in order.
 
+use super::exerciser::Exerciser;
+use super::metadata::Metadata;
 use super::pattern::{Pattern, PatternKind};
 use super::striping::Striping;
 use super::values::Keys;
@@ -44,6 +46,10 @@ pub struct Benchmark {
 pub enum What {
     /// Particles.
     Pattern(Box<Pattern>),
+    /// Many small arrays.
+    Metadata(Box<Metadata>),
+    /// Growing buffers.
+    Exerciser(Box<Exerciser>),
     /// A kind that this build does not run.
     Unavailable,
 }
@@ -100,12 +106,16 @@ impl Workflow {
     }
 }
 
+const METADATA: &str = "metadata";
+const EXERCISER: &str = "exerciser";
+/// Workflows name no file for the exerciser.
+const EXERCISER_FILE: &str = "exerciser.h5";
 /// Another name for `write_var_normal_dist` that a published sample uses.
 const NORMAL_DIST_ALIAS: &str = "write_normal_dist";
 
 fn all_kinds() -> impl Iterator<Item = &'static str> + Clone {
     let patterns = PATTERN_KINDS.iter().map(|kind| kind.name());
-    patterns.chain([NORMAL_DIST_ALIAS]).chain(UNAVAILABLE_KINDS.iter().copied())
+    patterns.chain([NORMAL_DIST_ALIAS, METADATA, EXERCISER]).chain(UNAVAILABLE_KINDS.iter().copied())
 }
 
 /// serde_json repeats the place at the end of its message.
@@ -170,6 +180,17 @@ fn parse_benchmark(entry: &Value, place: &str, notes: &mut Vec<String>) -> Resul
             }
             let file = keys.need("file", file)?;
             What::Pattern(Box::new(Pattern::parse(kind, file, configuration, &inside, notes)?))
+        }
+        (None, METADATA) => {
+            let metadata = Metadata::parse(keys.need("file", file)?, configuration, &inside)?;
+            notes.extend(metadata.notes.iter().cloned());
+            What::Metadata(Box::new(metadata))
+        }
+        (None, EXERCISER) => {
+            let file = file.unwrap_or_else(|| EXERCISER_FILE.into());
+            let exerciser = Exerciser::parse(file, configuration, &inside)?;
+            notes.extend(exerciser.notes.iter().cloned());
+            What::Exerciser(Box::new(exerciser))
         }
         (None, other) if UNAVAILABLE_KINDS.contains(&other) => What::Unavailable,
         (None, other) => bail!("{place}: unknown benchmark {other:?}; {}", nearest::hint(other, all_kinds())),
