@@ -166,7 +166,7 @@ impl Run<'_> {
     fn report(&self, case: &PlannedCase, results: &[CaseResult]) -> Result<()> {
         let Ok(work) = &case.work else { return Ok(()) };
         let path = self.plan.directory.join(&case.file);
-        if self.options.config.is_some() {
+        if self.options.config.is_some() && !matches!(case.report, Report::None) {
             let directory = run_directory::create(&self.plan.directory)?;
             let size = match &case.report {
                 Report::Metadata(..) => size_of(&work.format.files(&path)?),

@@ -177,6 +177,7 @@ pub mod tests {
             workload,
             format: hyperslab_run::resolve(&hyperslab_core::parse_stacks("posix").unwrap()[0]).unwrap(),
             directory,
+            warm_up: 0,
             repeat: 2,
             cache: Cache::Warm,
             verify: true,
