@@ -168,7 +168,7 @@ fn a_partly_overwritten_file_can_no_longer_be_checked_as_a_whole() {
         let here = directory.path();
         good(run(&writing(5), &format, here, 0, 1), 1, Verified::Yes);
         let warnings = good(run(&overwriting(6), &format, here, 1, 2), 2, Verified::Yes);
-        assert!(warnings.is_empty(), "{warnings:?}");
+        assert!(!warnings.iter().any(|w| w.contains("overwrite")), "{warnings:?}");
         no_copy_is_left(here);
         assert_eq!(seed_of(&format, here), MIXED_SEEDS);
         let warnings = good(run(&reading(ROWS), &format, here, 0, 1), 1, Verified::Impossible);

@@ -100,6 +100,7 @@ fn run_one(
     result.warnings.sort();
     result.warnings.dedup();
     result.set_repetitions(outcome.repetitions);
+    result.operations = outcome.operations;
     result.status = match &outcome.failure {
         None => Status::Ok,
         Some(error) if error.kind() == ErrorKind::Interrupted => Status::Interrupted,
@@ -129,6 +130,9 @@ fn new_results(plan: &Plan) -> Results {
         observed: Default::default(),
         observed_rate: Default::default(),
         raw_rate: Default::default(),
+        operations: Default::default(),
+        fastest_rank: None,
+        slowest_rank: None,
         repetitions: Vec::new(),
     };
     Results {
