@@ -63,7 +63,7 @@ pub enum Verified {
     Yes,
     /// Nobody asked.
     NotAsked,
-    /// The format keeps nothing that could be compared.
+    /// The format keeps nothing that could be compared, or no rule tells what a file that was read must hold.
     Impossible,
     /// A comparison failed, or an error came before it.
     No,
@@ -198,7 +198,9 @@ impl Results {
                 .target(path.display()));
         }
         let results: Self = serde_json::from_slice(&text)
-            .map_err(|e| Error::new(ErrorKind::Corrupt, "read results", e.to_string()).target(path.display()))?;
+            // The message may quote the file, which may hold what a terminal would obey.
+            .map_err(|e| e.to_string().replace(char::is_control, " "))
+            .map_err(|e| Error::new(ErrorKind::Corrupt, "read results", e).target(path.display()))?;
         if results.version != RESULTS_VERSION {
             return Err(Error::unsupported("read results", format!("version {} is not known", results.version))
                 .target(path.display()));
