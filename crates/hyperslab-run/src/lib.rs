@@ -4,6 +4,7 @@ mod aside;
 mod calls;
 mod case;
 mod clock;
+mod content;
 mod data;
 mod execute;
 mod machine;

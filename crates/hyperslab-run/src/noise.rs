@@ -84,13 +84,10 @@ fn outliers(times: &[f64], skipped: usize) -> Option<String> {
 
 fn unsteady(times: &[f64]) -> Option<String> {
     let spread = Spread::of(times.iter().copied());
-    let width = (spread.q3 - spread.q1) / spread.median;
-    (spread.count >= 4 && width > UNSTEADY).then(|| {
-        format!(
-            "the middle half of the repetitions spreads over {:.0} % of the median: stop other programs, use more \
-             repetitions, or larger data",
-            width * 100.0
-        )
+    (spread.count >= 4 && spread.q3 - spread.q1 > UNSTEADY * spread.median).then(|| {
+        "the middle half of the repetitions spreads over more than 10 % of the median: stop other programs, use more \
+         repetitions, or larger data"
+            .into()
     })
 }
 

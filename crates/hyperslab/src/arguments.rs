@@ -108,8 +108,9 @@ Example:
   hyperslab bench workflow.json --repeat 10 --out after --overwrite
   hyperslab compare before/results.json after/results.json --threshold 5
 
-A case is slower when its rate fell by more than the threshold and, with three repetitions or more on both sides, the
-95 % interval of the ratio lies below 1. Cases that succeeded in one file only are listed and not counted.
+A case is slower when its rate fell by more than the threshold and, with three repetitions or
+more on both sides, the 95 % interval of the ratio lies below 1.
+Cases that did not succeed in both files are listed and not counted.
 
 Exit codes: 0 nothing is slower, 1 a case is slower, 2 bad input or nothing to compare.";
 

@@ -11,6 +11,7 @@ use hyperslab_run::{CaseResult, Repetition, Results};
 use pairs::{Pair, Pairing};
 use ratio::{Ratio, Verdict};
 use serde_json::json;
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -36,10 +37,12 @@ pub fn run(options: &CompareOptions) -> Result<ExitCode> {
     let load = |path: &Path| Results::load(path).map_err(anyhow::Error::from);
     let (a, b) = (load(&options.a).context("the first file")?, load(&options.b).context("the second file")?);
     let comparison = compare(&a, &b, options);
-    if options.json {
-        println!("{:#}", document(&comparison, options));
-    } else {
-        print!("{}", show::text(&comparison, options));
+    let text =
+        if options.json { format!("{:#}\n", document(&comparison, options)) } else { show::text(&comparison, options) };
+    match std::io::stdout().write_all(text.as_bytes()) {
+        // Who reads has read enough; the exit code still tells.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
+        written => written.context("print the comparison")?,
     }
     if comparison.compared.is_empty() {
         bail!("the two files have no case in common that succeeded in both; run the same workflow and stacks twice");
