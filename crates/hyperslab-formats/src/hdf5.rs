@@ -34,6 +34,7 @@ mod tests;
 use crate::FormatEntry;
 
 pub use format::Hdf5;
+pub use library::library_version;
 
 /// Registry line.
 pub const ENTRY: FormatEntry = FormatEntry {

@@ -1,5 +1,6 @@
 //! Where arrays rest. Each format is one folder, one feature where it needs a library, and one line in the registry.
 
+mod libraries;
 mod registry;
 
 #[cfg(feature = "hdf5")]
@@ -9,4 +10,5 @@ pub mod posix;
 #[cfg(feature = "zarr")]
 pub mod zarr;
 
+pub use libraries::library_versions;
 pub use registry::{Build, FormatEntry, build, formats};

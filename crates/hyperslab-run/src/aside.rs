@@ -96,7 +96,12 @@ impl Aside {
 
     /// Removes the copies and says which could not be.
     pub fn remove(&mut self) -> Result<()> {
-        self.copies.drain(..).fold(Ok(()), |result, kept| result.and(remove(&kept.copy)))
+        let mut result = Ok(());
+        for kept in self.copies.drain(..) {
+            let removed = remove(&kept.copy);
+            result = result.and(removed);
+        }
+        result
     }
 }
 

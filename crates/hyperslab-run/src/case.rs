@@ -3,6 +3,7 @@
 use crate::aside::Aside;
 use crate::calls::{CallTimes, Latency};
 use crate::execute::{RankRun, RunContext, run_rank};
+use crate::noise;
 use crate::page_cache;
 use crate::progress::Progress;
 use crate::read_back::read_back;
@@ -108,6 +109,7 @@ pub fn run_case(case: &Case<'_>) -> Outcome {
         ended
     });
     outcome.operations = calls.summaries();
+    outcome.warnings.extend(noise::warnings(&outcome.repetitions, caps.serialises_ranks));
     if let Err(error) = ended {
         if outcome.verified == Verified::Yes {
             outcome.verified = Verified::No;

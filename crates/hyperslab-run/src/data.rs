@@ -1,23 +1,12 @@
 //! The caller's side of a transfer: buffers made and checked in bounded pieces.
 
-use hyperslab_core::{
-    Datatype, Dims, Error, ErrorKind, FillRules, Gather, MemoryLayout, MemoryView, MemoryViewMut, Result, Scatter,
-    Selection,
-};
+use crate::content::Content;
+use hyperslab_core::{Error, ErrorKind, Gather, MemoryLayout, MemoryView, MemoryViewMut, Result, Scatter, Selection};
 
 /// Bytes filled or compared at a time.
 const PIECE: usize = 256 << 10;
 /// What a buffer holds before a read that will be checked; unlikely to be right by chance.
 const STALE: u8 = 0xA5;
-
-/// An open array as far as its data are concerned.
-#[derive(Debug)]
-pub(crate) struct Content {
-    pub name: String,
-    pub dtype: Datatype,
-    pub shape: Dims,
-    pub rules: FillRules,
-}
 
 /// The buffers of one rank. They grow to the largest step and stay.
 #[derive(Debug, Default)]
@@ -178,7 +167,7 @@ fn coordinates(selection: &Selection, shape: &[u64], nth: u64) -> Vec<u64> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use hyperslab_core::Fill;
+    use hyperslab_core::{Datatype, Fill, FillRules};
 
     fn content() -> Content {
         let dtype = Datatype::packed_compound([("a", Datatype::F32), ("b", Datatype::F64)]).unwrap();

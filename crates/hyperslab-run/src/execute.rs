@@ -2,15 +2,14 @@
 
 use crate::calls::{CallTimes, Operation};
 use crate::clock::{Clock, Clocked};
-use crate::data::{Buffers, Content};
+use crate::content::{Content, Extents, declaration};
+use crate::data::Buffers;
 use crate::measure::{RankMeasurement, Recorder};
 use crate::origin::Origin;
 use crate::progress::Progress;
 use hyperslab_comm::Solo;
-use hyperslab_core::workload::{ArrayDeclaration, FileDeclaration, Step, Update, Workload};
-use hyperslab_core::{
-    Array, Communicator, Container, Durability, Error, ErrorKind, FillRules, Format, Open, Result, dims,
-};
+use hyperslab_core::workload::{FileDeclaration, Step, Update, Workload};
+use hyperslab_core::{Array, Communicator, Container, Durability, Error, ErrorKind, Format, Open, Result};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -255,12 +254,11 @@ impl Executor<'_> {
             return Err(Error::invalid("run workload", format!("slot {slot} is in use already")).target(name));
         }
         let origin = self.origins.get(file as usize).copied().flatten().ok_or_else(|| not_open(file))?;
-        let content = content(self.context.workload, array, name, &*open, origin.seed)?;
         let extends = self.context.file(file)?.update == Some(Update::Extend);
-        // A format that keeps nothing cannot be put back either between repetitions.
-        if extends && self.context.format.caps().stores {
-            check_untouched(declaration(self.context.workload, array)?, &content)?;
-        }
+        // A format that keeps nothing cannot be put back between repetitions either.
+        let exactly = extends && self.context.format.caps().stores;
+        let extents = if exactly { Extents::Exactly } else { Extents::AtLeast };
+        let content = Content::of(self.context.workload, array, name, &*open, origin.seed, extents)?;
         let checked = self.context.check_reads && !origin.mixed;
         self.slots[index] = Some(Slot { array: open, content, checked });
         Ok(())
@@ -288,68 +286,6 @@ impl Executor<'_> {
         let same_before = self.origins.iter().flatten().any(|origin| origin.same_before);
         Ok(RankRun { measured, calls, read_unchecked: self.read_unchecked, same_before })
     }
-}
-
-/// Refuses to extend an array that is not just as long as declared.
-fn check_untouched(declaration: &ArrayDeclaration, content: &Content) -> Result<()> {
-    if content.shape == declaration.spec.shape {
-        return Ok(());
-    }
-    Err(Error::invalid(
-        "open array",
-        format!(
-            "it has {} elements; this append expects {}: it was appended to before, or written with other extents",
-            dims::display(&content.shape),
-            dims::display(&declaration.spec.shape),
-        ),
-    )
-    .target(&content.name)
-    .hint("write it anew before appending to it"))
-}
-
-/// What the data of an opened array must be; refuses an array of another type than declared, or too small a one.
-pub(crate) fn content(workload: &Workload, array: u32, name: &str, open: &dyn Array, seed: u64) -> Result<Content> {
-    let declaration = declaration(workload, array)?;
-    let spec = open.spec()?;
-    if spec.dtype != declaration.spec.dtype || spec.shape.len() != declaration.spec.shape.len() {
-        return Err(Error::invalid(
-            "open array",
-            format!(
-                "it has type {} and {} dimensions; the workload expects {} and {}",
-                spec.dtype,
-                spec.shape.len(),
-                declaration.spec.dtype,
-                declaration.spec.shape.len()
-            ),
-        )
-        .target(name)
-        .hint("write and read with the same patterns and number of dimensions"));
-    }
-    let declared = &declaration.spec.shape;
-    let grows_only_slowest = declared.len() < 2 || spec.shape[1..] == declared[1..];
-    if !grows_only_slowest || spec.shape.first() < declared.first() {
-        return Err(Error::invalid(
-            "open array",
-            format!(
-                "it has {} elements; {} ranks of this workload expect {}",
-                dims::display(&spec.shape),
-                workload.header.ranks,
-                dims::display(declared),
-            ),
-        )
-        .target(name)
-        .hint("read with as many ranks and the same extents per rank as it was written with"));
-    }
-    let rules = FillRules::new(&spec.dtype, &declaration.fill, name, seed)?;
-    Ok(Content { name: name.into(), dtype: spec.dtype, shape: spec.shape, rules })
-}
-
-pub(crate) fn declaration(workload: &Workload, array: u32) -> Result<&ArrayDeclaration> {
-    workload
-        .header
-        .arrays
-        .get(array as usize)
-        .ok_or_else(|| Error::invalid("run workload", format!("a step uses array {array}, which is not declared")))
 }
 
 pub(crate) fn container(files: &[Option<Arc<dyn Container>>], file: u32) -> Result<&Arc<dyn Container>> {

@@ -2,6 +2,7 @@
 
 use hyperslab_core::{Error, Result};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -24,6 +25,9 @@ pub struct Machine {
     pub file_system: String,
     /// Device or server behind it.
     pub device: String,
+    /// Versions of the libraries behind the formats, such as `hdf5`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub libraries: BTreeMap<String, String>,
 }
 
 impl Machine {
@@ -40,6 +44,7 @@ impl Machine {
             directory: directory.display().to_string(),
             file_system,
             device,
+            libraries: hyperslab_formats::library_versions(),
         }
     }
 }

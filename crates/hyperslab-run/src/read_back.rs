@@ -1,7 +1,8 @@
 //! Verifies a finished write: reads every written selection back and compares.
 
-use crate::data::{Buffers, Content};
-use crate::execute::{RunContext, container, content, no_array};
+use crate::content::{Content, Extents};
+use crate::data::Buffers;
+use crate::execute::{RunContext, container, no_array};
 use crate::origin::Origin;
 use hyperslab_core::workload::Step;
 use hyperslab_core::{Array, Communicator, Container, Error, ErrorKind, Open, Result, Transfer};
@@ -31,7 +32,8 @@ pub(crate) fn read_back(context: &RunContext<'_>, comm: &Arc<dyn Communicator>) 
             }
             Step::Create { slot, file, array, name } | Step::Open { slot, file, array, name } => {
                 let open = container(&files, file)?.array(&name)?;
-                let expected = content(context.workload, array, &name, &*open, seeds[file as usize])?;
+                let seed = seeds[file as usize];
+                let expected = Content::of(context.workload, array, &name, &*open, seed, Extents::AtLeast)?;
                 slots.insert(slot, (open, expected));
             }
             Step::Write { slot, selection, memory, .. } => {

@@ -1,14 +1,20 @@
 //! The results file: `results.json`, documented in docs/results-format.md.
 
+use crate::calls::Latency;
 use crate::case::Cache;
 use crate::machine::Machine;
 use crate::measure::RankMeasurement;
+use crate::ranks::RankFigures;
 use crate::statistics::Spread;
 use hyperslab_core::{Error, ErrorKind, Result, Stack};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
+
+/// The largest results file that is read.
+const MAX_FILE: u64 = 1 << 30;
 
 /// The version of the results form that this build writes.
 pub const RESULTS_VERSION: u32 = 1;
@@ -57,7 +63,7 @@ pub enum Verified {
     Yes,
     /// Nobody asked.
     NotAsked,
-    /// The format keeps nothing that could be compared.
+    /// The format keeps nothing that could be compared, or no rule tells what a file that was read must hold.
     Impossible,
     /// A comparison failed, or an error came before it.
     No,
@@ -100,6 +106,18 @@ pub struct CaseResult {
     pub observed_rate: Spread,
     /// Bytes per second of transfer time of the slowest rank, over the repetitions.
     pub raw_rate: Spread,
+    /// The calls of all ranks in all repetitions, by kind.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub operations: BTreeMap<String, Latency>,
+    /// The rank that spent least in its own calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fastest_rank: Option<RankFigures>,
+    /// The rank that spent most in its own calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slowest_rank: Option<RankFigures>,
+    /// Bytes of the files after a case that writes: less than what was written when it compresses well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stored: Option<u64>,
     /// Every repetition, unabridged.
     pub repetitions: Vec<Repetition>,
 }
@@ -122,18 +140,39 @@ impl Repetition {
 
     /// Bytes of all ranks.
     pub fn bytes(&self) -> u64 {
-        self.ranks.iter().map(|r| r.bytes_written + r.bytes_read).sum()
+        self.ranks.iter().fold(0, |sum: u64, r| sum.saturating_add(r.bytes_written).saturating_add(r.bytes_read))
+    }
+
+    /// Observed time in seconds.
+    pub fn observed(&self) -> f64 {
+        self.slowest(|m| m.observed)
+    }
+
+    /// Bytes per second of observed time; 0 when no time passed.
+    pub fn observed_rate(&self) -> f64 {
+        self.rate(self.observed())
+    }
+
+    /// Bytes per second of transfer time; 0 when no time passed.
+    pub fn raw_rate(&self) -> f64 {
+        self.rate(self.slowest(|m| m.raw))
+    }
+
+    fn rate(&self, seconds: f64) -> f64 {
+        if seconds > 0.0 { self.bytes() as f64 / seconds } else { 0.0 }
     }
 }
 
 impl CaseResult {
     /// Takes over the repetitions and works out the figures over them.
     pub fn set_repetitions(&mut self, repetitions: Vec<Repetition>) {
-        let rate = |r: &Repetition, seconds: f64| if seconds > 0.0 { r.bytes() as f64 / seconds } else { 0.0 };
         self.bytes = repetitions.first().map_or(0, Repetition::bytes);
-        self.observed = Spread::of(repetitions.iter().map(|r| r.slowest(|m| m.observed)));
-        self.observed_rate = Spread::of(repetitions.iter().map(|r| rate(r, r.slowest(|m| m.observed))));
-        self.raw_rate = Spread::of(repetitions.iter().map(|r| rate(r, r.slowest(|m| m.raw))));
+        self.observed = Spread::of(repetitions.iter().map(Repetition::observed));
+        self.observed_rate = Spread::of(repetitions.iter().map(Repetition::observed_rate));
+        self.raw_rate = Spread::of(repetitions.iter().map(Repetition::raw_rate));
+        let ranks = RankFigures::ordered(&repetitions);
+        self.fastest_rank = ranks.first().copied();
+        self.slowest_rank = ranks.last().copied();
         self.repetitions = repetitions;
     }
 }
@@ -151,11 +190,20 @@ impl Results {
         fs::rename(&new, path).map_err(failed)
     }
 
-    /// Reads a results file of a version this build knows.
+    /// Reads a results file of a version this build knows, of at most 1 GiB.
     pub fn load(path: &Path) -> Result<Self> {
-        let text = fs::read(path).map_err(|e| Error::io("read results", e).target(path.display()))?;
+        let mut text = Vec::new();
+        File::open(path)
+            .and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut text))
+            .map_err(|e| Error::io("read results", e).target(path.display()))?;
+        if text.len() as u64 > MAX_FILE {
+            return Err(Error::new(ErrorKind::Corrupt, "read results", "it is larger than 1 GiB, so no results file")
+                .target(path.display()));
+        }
         let results: Self = serde_json::from_slice(&text)
-            .map_err(|e| Error::new(ErrorKind::Corrupt, "read results", e.to_string()).target(path.display()))?;
+            // The message may quote the file, which may hold what a terminal would obey.
+            .map_err(|e| e.to_string().replace(char::is_control, " "))
+            .map_err(|e| Error::new(ErrorKind::Corrupt, "read results", e).target(path.display()))?;
         if results.version != RESULTS_VERSION {
             return Err(Error::unsupported("read results", format!("version {} is not known", results.version))
                 .target(path.display()));

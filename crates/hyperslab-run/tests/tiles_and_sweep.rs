@@ -27,6 +27,7 @@ fn run(workload: &Workload, format: &Arc<dyn Format>, directory: &Path) -> Outco
         workload,
         format: format.clone(),
         directory,
+        warm_up: 0,
         repeat: 1,
         cache: Cache::Warm,
         verify: true,

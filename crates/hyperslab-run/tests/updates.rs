@@ -30,13 +30,14 @@ impl StepSource for Fixed {
 }
 
 fn workload(seed: u64, file: FileDeclaration, steps: Vec<Step>) -> Workload {
+    let ranks = if file.per_rank { 3 } else { 1 };
     let mut spec = ArraySpec::new(Datatype::F64, &[ROWS, ROW]);
     spec.max_shape = Some(vec![None, Some(ROW)]);
     let header = Header {
         version: WORKLOAD_VERSION,
         name: "updates".into(),
         about: String::new(),
-        ranks: 1,
+        ranks,
         seed,
         files: vec![file],
         arrays: vec![ArrayDeclaration { spec, fill: Fill::Random }],
@@ -70,6 +71,10 @@ fn close() -> [Step; 2] {
 }
 
 fn writing(seed: u64) -> Workload {
+    writing_to(FileDeclaration::created("f"), seed)
+}
+
+fn writing_to(file: FileDeclaration, seed: u64) -> Workload {
     let mut steps = vec![
         Step::OpenFile { file: 0, how: Open::Create },
         seed_becomes(seed as i64),
@@ -77,7 +82,7 @@ fn writing(seed: u64) -> Workload {
         write(0, ROWS),
     ];
     steps.extend(close());
-    workload(seed, FileDeclaration::created("f"), steps)
+    workload(seed, file, steps)
 }
 
 fn overwriting(seed: u64) -> Workload {
@@ -89,11 +94,15 @@ fn overwriting(seed: u64) -> Workload {
 
 /// Two rows more; `then` are further steps before closing.
 fn extending(seed: u64, then: &[Step]) -> Workload {
+    extending_to(FileDeclaration::updated("f", Update::Extend), seed, then)
+}
+
+fn extending_to(file: FileDeclaration, seed: u64, then: &[Step]) -> Workload {
     let mut steps = open(Open::Update).to_vec();
     steps.extend([Step::Resize { slot: 0, shape: [ROWS + 2, ROW].as_slice().into() }, write(ROWS, 2)]);
     steps.extend_from_slice(then);
     steps.extend(close());
-    workload(seed, FileDeclaration::updated("f", Update::Extend), steps)
+    workload(seed, file, steps)
 }
 
 fn reading(count: u64) -> Workload {
@@ -104,18 +113,30 @@ fn reading(count: u64) -> Workload {
 }
 
 fn run(workload: &Workload, format: &Arc<dyn Format>, directory: &Path, warm_up: usize, repeat: usize) -> Outcome {
-    let progress = Progress::default();
+    run_until(workload, format, directory, warm_up, repeat, &Progress::default())
+}
+
+fn run_until(
+    workload: &Workload,
+    format: &Arc<dyn Format>,
+    directory: &Path,
+    warm_up: usize,
+    repeat: usize,
+    progress: &Progress,
+) -> Outcome {
+    // Updated files are dropped from the page cache like files to read.
+    let cache = if warm_up > 0 { Cache::Cold } else { Cache::Warm };
     run_case(&Case {
         workload,
         format: format.clone(),
         directory,
         repeat,
         warm_up,
-        cache: Cache::Warm,
+        cache,
         verify: true,
         overwrite: false,
         samples: Some(directory.join("s")),
-        progress: &progress,
+        progress,
     })
 }
 
@@ -168,7 +189,7 @@ fn a_partly_overwritten_file_can_no_longer_be_checked_as_a_whole() {
         let here = directory.path();
         good(run(&writing(5), &format, here, 0, 1), 1, Verified::Yes);
         let warnings = good(run(&overwriting(6), &format, here, 1, 2), 2, Verified::Yes);
-        assert!(warnings.is_empty(), "{warnings:?}");
+        assert!(!warnings.iter().any(|w| w.contains("overwrite")), "{warnings:?}");
         no_copy_is_left(here);
         assert_eq!(seed_of(&format, here), MIXED_SEEDS);
         let warnings = good(run(&reading(ROWS), &format, here, 0, 1), 1, Verified::Impossible);
@@ -250,4 +271,75 @@ fn files_of_the_warm_up_may_be_replaced_by_the_repetitions() {
         assert_eq!(outcome.operations["close_file"].count, 2);
         good(outcome, 2, Verified::Yes);
     }
+}
+
+#[test]
+fn a_stopped_run_puts_the_file_back() {
+    for format in formats() {
+        let directory = tempfile::tempdir().unwrap();
+        let here = directory.path();
+        good(run(&writing(5), &format, here, 0, 1), 1, Verified::Yes);
+        let slow = extending(5, &[Step::Compute { nanoseconds: 60_000_000_000 }]);
+        let progress = Progress::default();
+        let outcome = std::thread::scope(|scope| {
+            let running = scope.spawn(|| run_until(&slow, &format, here, 1, 1, &progress));
+            while progress.bytes() == 0 {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+            progress.request_stop();
+            running.join().unwrap()
+        });
+        assert_eq!(outcome.failure.unwrap().kind(), ErrorKind::Interrupted);
+        no_copy_is_left(here);
+        good(run(&extending(5, &[]), &format, here, 0, 1), 1, Verified::Yes);
+    }
+}
+
+#[test]
+fn every_rank_may_have_a_file_of_its_own() {
+    for format in formats() {
+        let directory = tempfile::tempdir().unwrap();
+        let here = directory.path();
+        let write = writing_to(FileDeclaration::created("f").per_rank(true), 5);
+        good(run(&write, &format, here, 0, 1), 1, Verified::Yes);
+        let file = FileDeclaration::updated("f", Update::Extend).per_rank(true);
+        good(run(&extending_to(file, 6, &[read(0, ROWS + 2)]), &format, here, 1, 2), 2, Verified::Yes);
+        no_copy_is_left(here);
+        // One that is not as the others is noticed before anything is measured.
+        format.remove(&here.join("rank_1_f")).unwrap();
+        let file = FileDeclaration::updated("f", Update::Overwrite).per_rank(true);
+        let error = run(&extending_to(file, 6, &[]), &format, here, 0, 2).failure.unwrap();
+        assert_eq!(error.kind(), ErrorKind::NotFound);
+        no_copy_is_left(here);
+    }
+}
+
+#[test]
+fn too_short_an_array_is_not_appended_to() {
+    let format = formats().remove(0);
+    let directory = tempfile::tempdir().unwrap();
+    let mut steps = vec![
+        Step::OpenFile { file: 0, how: Open::Create },
+        Step::Create { slot: 0, file: 0, array: 0, name: "a".into() },
+        Step::Resize { slot: 0, shape: [2, ROW].as_slice().into() },
+    ];
+    steps.extend(close());
+    let short = workload(5, FileDeclaration::created("f"), steps);
+    good(run(&short, &format, directory.path(), 0, 1), 1, Verified::Yes);
+    let progress = Progress::default();
+    let append = extending(5, &[]);
+    let outcome = run_case(&Case {
+        workload: &append,
+        format,
+        directory: directory.path(),
+        repeat: 2,
+        warm_up: 0,
+        cache: Cache::Warm,
+        verify: false,
+        overwrite: false,
+        samples: None,
+        progress: &progress,
+    });
+    let error = outcome.failure.unwrap();
+    assert!(error.to_string().contains("2x16") && error.to_string().contains("other extents"), "{error}");
 }

@@ -35,6 +35,9 @@ pub enum Command {
     /// Run an h5bench workflow and print a table
     #[command(after_help = BENCH_EXAMPLES, after_long_help = BENCH_EXAMPLES)]
     Bench(Box<BenchOptions>),
+    /// Compare two results files case by case, and fail if something became slower
+    #[command(after_help = COMPARE_EXAMPLES, after_long_help = COMPARE_EXAMPLES)]
+    Compare(CompareOptions),
     /// List the formats, their options, and whether they are compiled in
     Formats,
 }
@@ -118,4 +121,62 @@ pub struct BenchOptions {
     /// Only print what would be done
     #[arg(long)]
     pub dry_run: bool,
+}
+
+const COMPARE_EXAMPLES: &str = "\
+Example:
+  hyperslab bench workflow.json --repeat 10 --out before
+  (change something)
+  hyperslab bench workflow.json --repeat 10 --out after --overwrite
+  hyperslab compare before/results.json after/results.json --threshold 5
+
+A case is slower when its rate fell by more than the threshold and, with three repetitions or
+more on both sides, the 95 % interval of the ratio lies below 1.
+Cases that did not succeed in both files are listed; one that succeeded in the first
+and failed in the second counts like one that is slower.
+
+Exit codes: 0 nothing is slower, 1 a case is slower or fails now, 2 bad input or nothing to compare.";
+
+/// Which figure to compare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Metric {
+    /// Bytes per second of all I/O, from opening to closing.
+    Observed,
+    /// Bytes per second of the transfer calls alone.
+    Raw,
+}
+
+impl Metric {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Observed => "observed",
+            Self::Raw => "raw",
+        }
+    }
+}
+
+/// Options of `compare`.
+#[derive(Debug, Args)]
+pub struct CompareOptions {
+    /// Results to compare with
+    #[arg(value_name = "A.json")]
+    pub a: PathBuf,
+    /// Results to judge
+    #[arg(value_name = "B.json")]
+    pub b: PathBuf,
+    /// Differences up to this are none
+    #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = percent)]
+    pub threshold: f64,
+    /// The figure to compare
+    #[arg(long, value_enum, default_value = "observed")]
+    pub metric: Metric,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let number: f64 = text.trim_end_matches('%').parse().map_err(|_| "use a number such as 5 or 2.5".to_owned())?;
+    if (0.0..100.0).contains(&number) { Ok(number) } else { Err("use a number from 0 to below 100".into()) }
 }

@@ -153,13 +153,28 @@ impl Run<'_> {
         result.warnings.sort();
         result.warnings.dedup();
         result.set_repetitions(outcome.repetitions);
+        result.operations = outcome.operations;
         result.status = match &outcome.failure {
             None => Status::Ok,
             Some(error) if error.kind() == ErrorKind::Interrupted => Status::Interrupted,
             Some(_) => Status::Failed,
         };
         result.error = outcome.failure.map(|error| error.to_string());
+        if result.status == Status::Ok && case.effect != Effect::Reads && work.format.caps().persistent {
+            result.stored = Some(self.size_of(case, work));
+        }
         screen.finish(result);
+    }
+
+    /// Bytes of the files of all ranks; one that is gone counts nothing.
+    fn size_of(&self, case: &PlannedCase, work: &Work) -> u64 {
+        let header = &work.workload.header;
+        let paths = header.files.iter().flat_map(|file| {
+            let ranks = if file.per_rank { case.ranks } else { 1 };
+            (0..ranks).map(|rank| self.plan.directory.join(file.path_of(rank)))
+        });
+        let files = paths.flat_map(|path| work.format.files(&path).unwrap_or_default());
+        files.filter_map(|file| fs::metadata(file).ok()).map(|file| file.len()).sum()
     }
 
     /// Writes what h5bench would, for the last of `results`, and removes a file that is not to be kept.
@@ -168,10 +183,7 @@ impl Run<'_> {
         let path = self.plan.directory.join(&case.file);
         if self.options.config.is_some() && !matches!(case.report, Report::None) {
             let directory = run_directory::create(&self.plan.directory)?;
-            let size = match &case.report {
-                Report::Metadata(..) => size_of(&work.format.files(&path)?),
-                _ => 0,
-            };
+            let size = self.size_of(case, work);
             let block = run_directory::write(&directory, &case.report, results, size)?;
             if self.options.debug {
                 eprintln!("run directory {}\n{}", directory.display(), block.unwrap_or_default());
@@ -184,11 +196,6 @@ impl Run<'_> {
         }
         Ok(())
     }
-}
-
-/// Bytes of files; one that is gone counts nothing.
-fn size_of(files: &[PathBuf]) -> u64 {
-    files.iter().filter_map(|file| fs::metadata(file).ok()).map(|file| file.len()).sum()
 }
 
 /// Every case as planned, so that the file is whole from the beginning.
@@ -211,6 +218,10 @@ fn new_results(plan: &Plan) -> Results {
         observed: Default::default(),
         observed_rate: Default::default(),
         raw_rate: Default::default(),
+        stored: None,
+        operations: Default::default(),
+        fastest_rank: None,
+        slowest_rank: None,
         repetitions: Vec::new(),
     };
     Results {

@@ -3,6 +3,7 @@
 
 mod arguments;
 mod bench;
+mod compare;
 mod formats;
 mod h5bench;
 mod table;
@@ -15,6 +16,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match arguments.command {
         Command::Bench(options) => bench::run(&options),
+        Command::Compare(options) => compare::run(&options),
         Command::Formats => formats::run(),
     };
     done.unwrap_or_else(|error| {

@@ -56,6 +56,14 @@ pub(super) fn with<T>(body: impl FnOnce() -> T) -> T {
     body()
 }
 
+/// The version of libhdf5 that is linked, such as `2.0.0`.
+pub fn library_version() -> String {
+    let (mut major, mut minor, mut release) = (0, 0, 0);
+    // SAFETY: three places to write numbers to; the call fails only for null pointers.
+    with(|| unsafe { h5::H5get_libversion(&mut major, &mut minor, &mut release) });
+    format!("{major}.{minor}.{release}")
+}
+
 /// An identifier of libhdf5, given back when dropped.
 #[derive(Debug)]
 pub(super) struct Id(hid_t);

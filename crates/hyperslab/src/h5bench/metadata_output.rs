@@ -118,6 +118,10 @@ pub mod tests {
             observed: Spread::default(),
             observed_rate: Spread::default(),
             raw_rate: Spread::default(),
+            stored: None,
+            operations: Default::default(),
+            fastest_rank: None,
+            slowest_rank: None,
             repetitions: Vec::new(),
         };
         case.set_repetitions(

@@ -1,0 +1,146 @@
+//! `hyperslab compare`: the same cases in two results files.
+
+mod differences;
+mod pairs;
+mod ratio;
+mod show;
+
+use crate::arguments::{CompareOptions, EXIT_FAILED, Metric};
+use anyhow::{Context, Result, bail};
+use hyperslab_run::{CaseResult, Repetition, Results};
+use pairs::{Pair, Pairing};
+use ratio::{Ratio, Verdict};
+use serde_json::json;
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// A pair of cases with what came of comparing them.
+struct Compared<'a> {
+    pair: Pair<'a>,
+    /// Median figure of each side.
+    medians: [f64; 2],
+    ratio: Ratio,
+    verdict: Verdict,
+}
+
+/// Everything `compare` has to say.
+struct Comparison<'a> {
+    compared: Vec<Compared<'a>>,
+    /// Cases that were not compared: which, and why.
+    left_out: Vec<(&'a CaseResult, String)>,
+    warnings: Vec<String>,
+    /// Whether a case that was good in the first file failed in the second.
+    broke: bool,
+}
+
+/// Reads, compares and reports.
+pub fn run(options: &CompareOptions) -> Result<ExitCode> {
+    let load = |path: &Path| Results::load(path).map_err(anyhow::Error::from);
+    let (a, b) = (load(&options.a).context("the first file")?, load(&options.b).context("the second file")?);
+    let comparison = compare(&a, &b, options);
+    let text =
+        if options.json { format!("{:#}\n", document(&comparison, options)) } else { show::text(&comparison, options) };
+    match std::io::stdout().write_all(text.as_bytes()) {
+        // Who reads has read enough; the exit code still tells.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
+        written => written.context("print the comparison")?,
+    }
+    if comparison.compared.is_empty() && !comparison.broke {
+        bail!("the two files have no case in common that succeeded in both; run the same workflow and stacks twice");
+    }
+    let slower = comparison.compared.iter().any(|c| c.verdict == Verdict::Slower);
+    Ok(if slower || comparison.broke { ExitCode::from(EXIT_FAILED) } else { ExitCode::SUCCESS })
+}
+
+fn compare<'a>(a: &'a Results, b: &'a Results, options: &CompareOptions) -> Comparison<'a> {
+    let Pairing { pairs, mut left_out, broke } = Pairing::of(a, b);
+    let mut warnings = differences::warnings(a, b);
+    let mut compared = Vec::new();
+    for pair in pairs {
+        let figures = |case: &CaseResult| -> Vec<f64> {
+            case.repetitions.iter().filter_map(|repetition| figure(repetition, options.metric)).collect()
+        };
+        let (of_a, of_b) = (figures(pair.a), figures(pair.b));
+        let whole = of_a.len() == pair.a.repetitions.len() && of_b.len() == pair.b.repetitions.len();
+        let Some((medians, ratio)) = ratio::of_medians(&of_a, &of_b).filter(|_| whole) else {
+            left_out
+                .push((pair.a, format!("a repetition has no {} figure that can be compared", options.metric.name())));
+            continue;
+        };
+        if pair.a.bytes != pair.b.bytes {
+            warnings.push(format!(
+                "case {}: {} bytes in the first file, {} in the second: not the same work",
+                pair.numbers(),
+                pair.a.bytes,
+                pair.b.bytes
+            ));
+        }
+        let verdict = Verdict::of(&ratio, options.threshold / 100.0);
+        compared.push(Compared { pair, medians, ratio, verdict });
+    }
+    if compared.iter().any(|c| c.ratio.interval.is_none()) {
+        warnings.push(format!(
+            "with fewer than {} repetitions on a side there is no interval, and chance may decide: use --repeat 5 or more",
+            ratio::FEWEST
+        ));
+    }
+    Comparison { compared, left_out, warnings, broke }
+}
+
+/// How fast a repetition was: bytes per second, or runs per second where no bytes are moved.
+fn figure(repetition: &Repetition, metric: Metric) -> Option<f64> {
+    let rate = match metric {
+        Metric::Observed if repetition.bytes() == 0 => 1.0 / repetition.observed(),
+        Metric::Observed => repetition.observed_rate(),
+        Metric::Raw => repetition.raw_rate(),
+    };
+    (rate.is_finite() && rate > 0.0).then_some(rate)
+}
+
+/// The comparison for programs; described in docs/results-format.md.
+fn document(comparison: &Comparison<'_>, options: &CompareOptions) -> serde_json::Value {
+    let cases: Vec<_> = comparison
+        .compared
+        .iter()
+        .map(|c| {
+            let side = |case: &CaseResult, median: f64| {
+                json!({"number": case.number, "repetitions": case.repetitions.len(), "median": median})
+            };
+            json!({
+                "benchmark": c.pair.a.benchmark,
+                "workload": c.pair.a.workload,
+                "stack": c.pair.a.stack.to_string(),
+                "ranks": c.pair.a.ranks,
+                "cache": c.pair.a.cache.name(),
+                "a": side(c.pair.a, c.medians[0]),
+                "b": side(c.pair.b, c.medians[1]),
+                "ratio": c.ratio.value,
+                "ratio_95": c.ratio.interval,
+                "verdict": c.verdict.word(),
+            })
+        })
+        .collect();
+    let left_out: Vec<_> = comparison
+        .left_out
+        .iter()
+        .map(|(case, why)| {
+            json!({
+                "number": case.number,
+                "benchmark": case.benchmark,
+                "stack": case.stack.to_string(),
+                "why": why,
+            })
+        })
+        .collect();
+    json!({
+        "hyperslab_comparison": 1,
+        "a": options.a.display().to_string(),
+        "b": options.b.display().to_string(),
+        "metric": options.metric.name(),
+        "threshold_percent": options.threshold,
+        "warnings": comparison.warnings,
+        "cases": cases,
+        "not_compared": left_out,
+    })
+}
