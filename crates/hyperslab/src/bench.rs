@@ -59,6 +59,9 @@ pub fn run(options: &BenchOptions) -> Result<ExitCode> {
     results.save(&results_file)?;
 
     println!("{}", explain::table(&results));
+    for more in [explain::side_by_side(&results), explain::calls(&results)].into_iter().flatten() {
+        println!("{more}");
+    }
     println!("{}", explain::words(&results));
     if options.validate_mode {
         println!("{}", explain::modes(&plan, &results));

@@ -12,14 +12,14 @@ pub enum Align {
 /// Rows of text under headings, each column as wide as its widest cell.
 #[derive(Debug)]
 pub struct Table {
-    columns: Vec<(&'static str, Align)>,
+    columns: Vec<(String, Align)>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
     /// An empty table.
-    pub fn new(columns: &[(&'static str, Align)]) -> Self {
-        Self { columns: columns.to_vec(), rows: Vec::new() }
+    pub fn new<H: ToString>(columns: &[(H, Align)]) -> Self {
+        Self { columns: columns.iter().map(|(head, align)| (head.to_string(), *align)).collect(), rows: Vec::new() }
     }
 
     /// Adds a row with one cell per column.
@@ -49,7 +49,7 @@ impl Table {
                 .collect();
             parts.join("  ").trim_end().to_owned()
         };
-        let mut out = line(&self.columns.iter().map(|(head, _)| *head).collect::<Vec<_>>());
+        let mut out = line(&self.columns.iter().map(|(head, _)| head.as_str()).collect::<Vec<_>>());
         out.push('\n');
         out.push_str(&"─".repeat(widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1)));
         out.push('\n');

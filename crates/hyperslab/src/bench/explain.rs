@@ -1,12 +1,13 @@
-//! Results as a table and in words.
+//! Results as tables and in words.
 
-use crate::table::{Align, Table};
+mod tables;
+
+pub use tables::{calls, side_by_side, table};
+
 use hyperslab_core::units::display_size;
-use hyperslab_run::{Cache, CaseResult, Results, Status, Verified};
+use hyperslab_run::{Cache, CaseResult, Results, Spread, Status, Verified};
+use std::collections::BTreeMap;
 use std::fmt::Write;
-
-/// Width of the bars.
-const BAR: usize = 12;
 
 /// Cases that can be compared: the same benchmark in the same state of the cache.
 fn peers<'a>(results: &'a Results, case: &'a CaseResult) -> impl Iterator<Item = &'a CaseResult> {
@@ -18,53 +19,6 @@ fn peers<'a>(results: &'a Results, case: &'a CaseResult) -> impl Iterator<Item =
     })
 }
 
-/// One row per case, with a bar of its rate against the fastest comparable case.
-pub fn table(results: &Results) -> String {
-    let mut table = Table::new(&[
-        ("case", Align::Right),
-        ("benchmark", Align::Left),
-        ("stack", Align::Left),
-        ("cache", Align::Left),
-        ("data", Align::Right),
-        ("time", Align::Right),
-        ("rate", Align::Right),
-        ("", Align::Left),
-        ("raw rate", Align::Right),
-        ("open+metadata", Align::Right),
-        ("flush+close", Align::Right),
-        ("verified", Align::Left),
-    ]);
-    for case in &results.cases {
-        let ok = !case.repetitions.is_empty();
-        let shown = |text: String| if ok { text } else { "-".into() };
-        let fastest = peers(results, case).map(|c| c.observed_rate.median).fold(0.0, f64::max);
-        let middle = |time: fn(&hyperslab_run::RankMeasurement) -> f64| {
-            seconds(hyperslab_run::Spread::of(case.repetitions.iter().map(|r| r.slowest(time))).median)
-        };
-        table.row(vec![
-            case.number.to_string(),
-            case.benchmark.clone(),
-            case.stack.to_string(),
-            case.cache.name().into(),
-            display_size(case.bytes),
-            shown(with_spread(&case.observed, seconds)),
-            shown(with_spread(&case.observed_rate, rate)),
-            if ok && fastest > 0.0 { bar(case.observed_rate.median / fastest) } else { String::new() },
-            shown(rate(case.raw_rate.median)),
-            shown(middle(|m| m.metadata + m.open_file)),
-            shown(middle(|m| m.flush + m.close_file)),
-            verdict(case).into(),
-        ]);
-    }
-    let ranks = results.cases.first().map_or(0, |case| case.ranks);
-    format!(
-        "\n{ranks} ranks (threads), {} on {}\n\n{}",
-        results.machine.file_system,
-        results.machine.processor,
-        table.render()
-    )
-}
-
 fn verdict(case: &CaseResult) -> &'static str {
     match (case.status, case.verified) {
         (Status::Failed, _) => "FAILED",
@@ -73,7 +27,7 @@ fn verdict(case: &CaseResult) -> &'static str {
         (Status::Planned, _) => "not run",
         (Status::Ok, Verified::Yes) => "yes",
         (Status::Ok, Verified::NotAsked) => "not asked",
-        (Status::Ok, Verified::Impossible) => "keeps no data",
+        (Status::Ok, Verified::Impossible) => "impossible",
         (Status::Ok, Verified::No) => "NO",
     }
 }
@@ -92,19 +46,14 @@ fn rate(bytes_per_second: f64) -> String {
     format!("{}/s", display_size(bytes_per_second as u64))
 }
 
-/// The median, and how far the repetitions lie around it.
-fn with_spread(spread: &hyperslab_run::Spread, show: fn(f64) -> String) -> String {
+/// The median, and how far from it the truth may lie: half of the 95 % interval, or with fewer repetitions of the range.
+fn with_spread(spread: &Spread, show: fn(f64) -> String) -> String {
     let middle = show(spread.median);
     if spread.count < 2 || spread.median <= 0.0 {
         return middle;
     }
-    let half = (spread.max - spread.min) / 2.0 / spread.median * 100.0;
-    format!("{middle} ±{half:.0}%")
-}
-
-fn bar(part: f64) -> String {
-    let filled = ((part * BAR as f64).round() as usize).clamp(1, BAR);
-    "█".repeat(filled)
+    let [low, high] = spread.interval.unwrap_or([spread.min, spread.max]);
+    format!("{middle} ±{:.0}%", (high - low) / 2.0 / spread.median * 100.0)
 }
 
 /// What MODE asked for and what ran.
@@ -138,30 +87,44 @@ pub fn words(results: &Results) -> String {
             .iter()
             .map(|o| format!("{} {:.2}x", o.stack, o.observed_rate.median / best.observed_rate.median))
             .collect();
-        let close = best.observed_rate.count > 1 && best.observed_rate.min <= others[0].observed_rate.max;
+        let reach = |spread: &Spread| spread.interval.unwrap_or([spread.min, spread.max]);
+        let close = best.observed_rate.count > 1 && reach(&best.observed_rate)[0] <= reach(&others[0].observed_rate)[1];
         let _ = writeln!(
             out,
-            "{} {}: {} was fastest at {}; against it {}.{}",
+            "{} {} of {}: {} was fastest at {}; against it {}.{}",
             case.cache.name(),
             case.benchmark,
+            display_size(case.bytes),
             best.stack,
             rate(best.observed_rate.median),
             slower.join(", "),
-            if close { " Its repetitions overlap with the next one's: too close to call." } else { "" }
+            if close { " Its spread overlaps with the next one's: too close to call." } else { "" }
         );
     }
     if results.cases.iter().any(|c| c.cache == Cache::Warm && c.status == Status::Ok) {
         out.push_str("Warm figures are those of the page cache, not of the storage device.\n");
     }
+    let several = |least| results.cases.iter().any(|c| c.observed.count >= least);
+    if several(6) {
+        out.push_str(
+            "± is half of the 95 % interval of the median; with fewer than 6 repetitions, half of the range.\n",
+        );
+    } else if several(2) {
+        out.push_str("± is half of the range; from 6 repetitions on it is half of the 95 % interval of the median.\n");
+    }
     let repeats = results.cases.iter().map(|c| c.repetitions.len()).max().unwrap_or(0);
     if repeats == 1 {
         out.push_str("One run each: differences below a few ten percent mean nothing; use --repeat 5 or more.\n");
     }
-    let mut warnings: Vec<&String> = results.cases.iter().flat_map(|c| &c.warnings).collect();
-    warnings.sort();
-    warnings.dedup();
-    for warning in warnings {
-        let _ = writeln!(out, "note: {warning}.");
+    let mut warnings: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for case in &results.cases {
+        for warning in &case.warnings {
+            warnings.entry(warning).or_default().push(case.number.to_string());
+        }
+    }
+    for (warning, cases) in warnings {
+        let plural = if cases.len() > 1 { "cases" } else { "case" };
+        let _ = writeln!(out, "note ({plural} {}): {warning}.", cases.join(", "));
     }
     for case in results.cases.iter().filter(|c| c.status != Status::Ok) {
         let why = case.error.as_deref().unwrap_or("not reached");
