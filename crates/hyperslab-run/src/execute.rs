@@ -258,7 +258,11 @@ impl Executor<'_> {
         // A format that keeps nothing cannot be put back between repetitions either.
         let exactly = extends && self.context.format.caps().stores;
         let extents = if exactly { Extents::Exactly } else { Extents::AtLeast };
-        let content = Content::of(self.context.workload, array, name, &*open, origin.seed, extents)?;
+        // Looking at what was opened is for our own checks, not what the workload asks for.
+        let of = || Content::of(self.context.workload, array, name, &*open, origin.seed, extents);
+        let (content, took) = self.clock.exclude(of);
+        self.recorder.prepare += took;
+        let content = content?;
         let checked = self.context.check_reads && !origin.mixed;
         self.slots[index] = Some(Slot { array: open, content, checked });
         Ok(())

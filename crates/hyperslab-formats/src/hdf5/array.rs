@@ -5,9 +5,10 @@ use super::dataspace;
 use super::datatype::{self, Stored};
 use super::guarded::Guarded;
 use super::library::{self, Id, count, done};
-use super::storage::MOST_CHUNKED_DIMENSIONS;
+use super::storage::{MOST_CHUNKED_DIMENSIONS, Placement};
 use super::transfer::{self, Request, Scratch};
 use super::unions::Unions;
+use hdf5_metno_sys::h5::HADDR_UNDEF;
 use hdf5_metno_sys::h5d::{self, H5D_fill_value_t, H5D_layout_t};
 use hdf5_metno_sys::h5p;
 use hdf5_metno_sys::h5z::{H5Z_FILTER_DEFLATE, H5Z_FILTER_FLETCHER32, H5Z_FILTER_SHUFFLE};
@@ -34,26 +35,25 @@ pub(super) struct Hdf5Array {
 }
 
 impl Hdf5Array {
-    /// Takes over an open dataset. Refuses element types and shapes this project does not know.
+    /// Takes over an open dataset. Refuses element types and shapes this project does not know. `placement` is known
+    /// of a dataset made here.
     pub(super) fn new(
         name: &str,
         dataset: Id,
         unions: Arc<Unions>,
         comm: Arc<dyn Communicator>,
         writable: bool,
+        placement: Option<&Placement>,
     ) -> Result<Self> {
         let (stored, scratch) = library::with(|| {
-            let (_, shape) = transfer::file_space(&dataset)?;
             // SAFETY: the dataset is live; what is returned is closed by `Id`.
-            let (element, list) = unsafe {
-                let element = Id::take("open array", h5d::H5Dget_type(dataset.raw()))?;
-                (element, Id::take("open array", h5d::H5Dget_create_plist(dataset.raw()))?)
+            let element = Id::take("open array", unsafe { h5d::H5Dget_type(dataset.raw()) })?;
+            let stored = datatype::read(&element)?;
+            let fixed = match placement {
+                Some(placement) => !matches!(placement, Placement::Chunked(_)),
+                None => is_fixed(&dataset)?,
             };
-            // SAFETY: the list is live.
-            let layout = unsafe { h5p::H5Pget_layout(list.raw()) };
-            refuse_too_many_dimensions(shape.len(), layout)?;
-            let fixed = matches!(layout, H5D_layout_t::H5D_CONTIGUOUS | H5D_layout_t::H5D_COMPACT);
-            Ok::<_, Error>((datatype::read(&element)?, Scratch::new(fixed)))
+            Ok::<_, Error>((stored, Scratch::new(fixed)))
         })?;
         let slot = Arc::new(Mutex::new(Some(Guarded::dataset(dataset))));
         Ok(Self { name: name.into(), slot, stored, unions, scratch, comm, writable })
@@ -120,6 +120,25 @@ impl Hdf5Array {
             Ok(changes)
         })
     }
+}
+
+/// Whether the shape can never change. Refuses shapes this project does not know.
+fn is_fixed(dataset: &Id) -> Result<bool> {
+    // Only a contiguous array that has its place in the file has an offset. Asking for it is much cheaper than for the
+    // creation list, which libhdf5 copies.
+    // SAFETY: the dataset is live.
+    let offset = unsafe { h5d::H5Dget_offset(dataset.raw()) };
+    let (_, shape) = transfer::file_space(dataset)?;
+    if offset != HADDR_UNDEF {
+        return Ok(true);
+    }
+    // SAFETY: the dataset is live; the list is closed by `Id`.
+    let layout = unsafe {
+        let list = Id::take("open array", h5d::H5Dget_create_plist(dataset.raw()))?;
+        h5p::H5Pget_layout(list.raw())
+    };
+    refuse_too_many_dimensions(shape.len(), layout)?;
+    Ok(matches!(layout, H5D_layout_t::H5D_CONTIGUOUS | H5D_layout_t::H5D_COMPACT))
 }
 
 /// Refuses arrays whose selections libhdf5 cannot walk without harm.

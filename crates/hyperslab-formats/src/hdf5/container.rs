@@ -10,7 +10,7 @@ use super::library::{self, Id, done};
 use super::objects::{self, Found};
 use super::options::Options;
 use super::properties;
-use super::storage::Storage;
+use super::storage::{Placement, Storage};
 use super::unions::Unions;
 use hdf5_metno_sys::h5p::H5P_DEFAULT;
 use hdf5_metno_sys::{h5d, h5f, h5g};
@@ -127,8 +127,8 @@ impl Hdf5Container {
     }
 
     /// Makes an open dataset an array of this container.
-    fn adopt(&self, name: &str, dataset: Id) -> Result<Arc<dyn Array>> {
-        let array = Hdf5Array::new(name, dataset, self.unions.clone(), self.comm.clone(), self.writable)
+    fn adopt(&self, name: &str, dataset: Id, placement: Option<&Placement>) -> Result<Arc<dyn Array>> {
+        let array = Hdf5Array::new(name, dataset, self.unions.clone(), self.comm.clone(), self.writable, placement)
             .map_err(|error| error.backend(super::NAME).target(name))?;
         let mut arrays = lock(&self.arrays);
         arrays.retain(|slot| slot.strong_count() > 0);
@@ -231,11 +231,11 @@ impl Container for Hdf5Container {
             Some(dataset) => Ok(dataset),
             None => self.open_dataset(name),
         };
-        agree(&*self.comm, opened.and_then(|dataset| self.adopt(name, dataset)))
+        agree(&*self.comm, opened.and_then(|dataset| self.adopt(name, dataset, Some(&storage.placement))))
     }
 
     fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
-        let mine = self.open_dataset(name).and_then(|dataset| self.adopt(name, dataset));
+        let mine = self.open_dataset(name).and_then(|dataset| self.adopt(name, dataset, None));
         agree(&*self.comm, mine)
     }
 
