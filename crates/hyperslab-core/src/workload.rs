@@ -21,6 +21,9 @@ pub const SEED_ATTRIBUTE: &str = "hyperslab_seed";
 /// Value of [`SEED_ATTRIBUTE`] when parts of the data were made with different seeds, so that no rule tells them all.
 pub const MIXED_SEEDS: i64 = -1;
 
+/// The text attribute of a container's root that says, where not all elements were written, which ones were.
+pub const PART_ATTRIBUTE: &str = "hyperslab_part";
+
 /// The most ranks, files and array kinds a workload may declare.
 const MAX_DECLARED: usize = 1 << 20;
 
@@ -59,6 +62,10 @@ pub struct FileDeclaration {
     /// The workload changes one that is there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub update: Option<Update>,
+    /// Which elements are transferred, in words, if not all of each array. Data of a container that was written in part
+    /// can be checked only by workloads that transfer the same part.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub part: String,
     /// Every rank has a container of its own, named `rank_<r>_<name>`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub per_rank: bool,
@@ -77,12 +84,12 @@ pub enum Update {
 impl FileDeclaration {
     /// One that the workload creates.
     pub fn created(name: impl Into<String>) -> Self {
-        Self { name: name.into(), created: true, update: None, per_rank: false }
+        Self { name: name.into(), created: true, update: None, part: String::new(), per_rank: false }
     }
 
     /// One that is there and only read.
     pub fn read(name: impl Into<String>) -> Self {
-        Self { name: name.into(), created: false, update: None, per_rank: false }
+        Self { name: name.into(), created: false, update: None, part: String::new(), per_rank: false }
     }
 
     /// One that is there and changed.

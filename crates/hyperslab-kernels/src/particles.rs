@@ -10,7 +10,7 @@ mod write;
 pub use part::Part;
 
 use hyperslab_core::workload::{
-    ArrayDeclaration, FileDeclaration, Header, MIXED_SEEDS, Step, StepSource, WORKLOAD_VERSION, Workload,
+    ArrayDeclaration, FileDeclaration, Header, SEED_ATTRIBUTE, Step, StepSource, WORKLOAD_VERSION, Workload,
 };
 use hyperslab_core::{
     ArraySpec, Attribute, Datatype, Dims, Durability, Error, Fill, Filter, MemoryLayout, Result, Selection, Transfer,
@@ -205,10 +205,18 @@ impl Particles {
         self.part.within(&start, &self.extent_of(rank, starts))
     }
 
-    /// What the file says of its data after they were written: the seed, unless parts were
-    /// left out.
-    fn seed_tag(&self) -> Attribute {
-        Attribute::integer(if self.part == Part::Whole && self.appended == 0 { self.seed as i64 } else { MIXED_SEEDS })
+    /// The elements that are transferred, in words, if not all.
+    fn part_words(&self) -> String {
+        match self.part {
+            Part::Whole => String::new(),
+            _ => format!("{}{} particles of {} ranks", self.part.about(), dims::display(&self.extent), self.ranks),
+        }
+    }
+
+    /// Says of a file with which seed its data are made.
+    fn seed_tag(seed: i64) -> Step {
+        let value = Attribute::integer(seed);
+        Step::Attribute { file: 0, object: "".into(), name: SEED_ATTRIBUTE.into(), value }
     }
 
     /// The arrays of a time step: name and declaration.
@@ -260,13 +268,14 @@ impl Particles {
     }
 
     fn header(&self, name: &str, about: String, file: FileDeclaration) -> Result<Header> {
+        let file = FileDeclaration { part: self.part_words(), ..file.per_rank(self.file_per_rank) };
         Ok(Header {
             version: WORKLOAD_VERSION,
             name: name.into(),
             about,
             ranks: self.ranks,
             seed: self.seed,
-            files: vec![file.per_rank(self.file_per_rank)],
+            files: vec![file],
             arrays: self.arrays()?.into_iter().map(|(_, declaration)| declaration).collect(),
         })
     }

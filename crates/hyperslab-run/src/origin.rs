@@ -1,7 +1,7 @@
 //! By which rule the data of a container are made: the seed, and who says it.
 
 use crate::execute::RunContext;
-use hyperslab_core::workload::{FileDeclaration, MIXED_SEEDS, SEED_ATTRIBUTE, Update};
+use hyperslab_core::workload::{FileDeclaration, MIXED_SEEDS, PART_ATTRIBUTE, SEED_ATTRIBUTE, Update};
 use hyperslab_core::{Attribute, Container, Datatype, Error, ErrorKind, Result};
 
 /// What is known about the data of a file at its first opening in a run.
@@ -9,7 +9,8 @@ use hyperslab_core::{Attribute, Container, Datatype, Error, ErrorKind, Result};
 pub(crate) struct Origin {
     /// Seed of what is written, and of what is read unless `mixed`.
     pub seed: u64,
-    /// Parts of the data were made with different seeds: nothing tells what a read must find.
+    /// Parts of the data were made with different seeds, or other parts were written than are read: nothing tells what a
+    /// read must find.
     pub mixed: bool,
     /// It is to be overwritten, but held data of the same seed before.
     pub same_before: bool,
@@ -32,12 +33,13 @@ impl Origin {
         }
         match declaration.update {
             Some(Update::Overwrite) => {
-                let same = context.check_reads && matches!(stated(container)?, Stated::Seed(s) if s == seed);
+                let same =
+                    context.check_reads && matches!(stated(container, declaration)?, Stated::Seed(s) if s == seed);
                 Ok(Self { same_before: same, ..own })
             }
             // Without checking, nothing that is read needs a rule: a foreign file can be measured undisturbed.
             None if !context.check_reads => Ok(own),
-            None | Some(Update::Extend) => match stated(container)? {
+            None | Some(Update::Extend) => match stated(container, declaration)? {
                 Stated::Seed(seed) => Ok(Self { seed, ..own }),
                 Stated::Mixed => Ok(Self { mixed: true, ..own }),
                 Stated::Nothing if context.check_reads => Err(Error::invalid(
@@ -51,7 +53,12 @@ impl Origin {
     }
 }
 
-fn stated(container: &dyn Container) -> Result<Stated> {
+fn stated(container: &dyn Container, declaration: &FileDeclaration) -> Result<Stated> {
+    if let Ok(written) = container.attribute("", PART_ATTRIBUTE)
+        && written.as_text() != Some(&declaration.part)
+    {
+        return Ok(Stated::Mixed);
+    }
     match container.attribute("", SEED_ATTRIBUTE) {
         Ok(attribute) => Ok(match integer(&attribute) {
             Some(MIXED_SEEDS) => Stated::Mixed,

@@ -1,7 +1,7 @@
 //! Particles of a file that is there: replaced, or added to.
 
 use super::{Part, Particles, Phases, Plan, flush_and_close, workload};
-use hyperslab_core::workload::{FileDeclaration, SEED_ATTRIBUTE, Step, Update, Workload};
+use hyperslab_core::workload::{FileDeclaration, MIXED_SEEDS, Step, Update, Workload};
 use hyperslab_core::{Dims, Error, Open, Result};
 
 impl Particles {
@@ -39,8 +39,9 @@ impl Phases for Modifying {
     fn before(&self) -> Vec<Step> {
         let mut steps = vec![Step::Barrier, Step::OpenFile { file: 0, how: Open::Update }];
         if self.grown.is_none() {
-            let value = self.plan.parameters.seed_tag();
-            steps.push(Step::Attribute { file: 0, object: "".into(), name: SEED_ATTRIBUTE.into(), value });
+            let Particles { part, appended, seed, .. } = &self.plan.parameters;
+            let all = *part == Part::Whole && *appended == 0;
+            steps.push(Particles::seed_tag(if all { *seed as i64 } else { MIXED_SEEDS }));
         }
         steps
     }

@@ -1,8 +1,8 @@
 //! The particle write.
 
 use super::{Particles, Phases, Plan, flush_and_close, workload};
-use hyperslab_core::workload::{FileDeclaration, SEED_ATTRIBUTE, Step, Workload};
-use hyperslab_core::{Open, Result};
+use hyperslab_core::workload::{FileDeclaration, PART_ATTRIBUTE, Step, Workload};
+use hyperslab_core::{Attribute, Open, Result};
 
 impl Particles {
     /// Creates the file, then in every time step a group, its arrays and their data; at the end flushes and closes.
@@ -24,12 +24,18 @@ impl Phases for Writing {
     }
 
     fn before(&self) -> Vec<Step> {
-        let value = self.0.parameters.seed_tag();
-        vec![
+        let parameters = &self.0.parameters;
+        let mut steps = vec![
             Step::Barrier,
             Step::OpenFile { file: 0, how: Open::Create },
-            Step::Attribute { file: 0, object: "".into(), name: SEED_ATTRIBUTE.into(), value },
-        ]
+            Particles::seed_tag(parameters.seed as i64),
+        ];
+        let part = parameters.part_words();
+        if !part.is_empty() {
+            let value = Attribute::text(&part);
+            steps.push(Step::Attribute { file: 0, object: "".into(), name: PART_ATTRIBUTE.into(), value });
+        }
+        steps
     }
 
     fn during(&self, rank: usize, step: u64) -> Result<Vec<Step>> {

@@ -166,8 +166,17 @@ fn parse_vol(top: &Keys<'_>, notes: &mut Vec<String>) -> Result<()> {
 
 fn parse_benchmark(entry: &Value, place: &str, notes: &mut Vec<String>) -> Result<Benchmark> {
     let Value::Object(map) = entry else { bail!("{place} should be an object in braces") };
+    // The older form: {"write": {"file": ..., "configuration": ...}}.
+    let older = map.iter().next().filter(|(key, _)| map.len() == 1 && all_kinds().any(|kind| kind == key.as_str()));
+    let (map, older_name) = match older {
+        Some((name, Value::Object(inside))) => (inside, Some(name.clone())),
+        _ => (map, None),
+    };
     let keys = Keys::new(map, place, &["benchmark", "file", "configuration"])?;
-    let name = keys.need("benchmark", keys.text("benchmark")?)?;
+    let name = match older_name {
+        Some(name) => name,
+        None => keys.need("benchmark", keys.text("benchmark")?)?,
+    };
     let configuration = keys.need("configuration", keys.object("configuration")?)?;
     let inside = format!("{place}.configuration");
     let file = keys.text("file")?;
