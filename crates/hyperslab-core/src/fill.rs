@@ -310,6 +310,24 @@ mod tests {
         }
     }
 
+    /// docs/workload-format.md has these numbers.
+    #[test]
+    fn values_are_those_of_version_1() {
+        let spec = ArraySpec::new(Datatype::F32, &[3]);
+        let whole = Selection::all(&[3]).unwrap();
+        for (fill, scale, expected) in [
+            (Fill::Random, 16_777_216.0, [3_881_751.0, 4_985_900.0, 8_048_872.0]),
+            (Fill::Index, 1.0, [840.0, 841.0, 842.0]),
+            (Fill::Ramp, 1024.0, [840.0, 841.0, 842.0]),
+        ] {
+            let rules = FillRules::new(&spec.dtype, &fill, "Timestep_0/x", 1).unwrap();
+            let mut bytes = [0; 12];
+            assert_eq!(rules.stream(&spec.shape, &whole).unwrap().next_into(&mut bytes), 3);
+            let values: Vec<f32> = bytes.as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b) * scale).collect();
+            assert_eq!(values, expected, "{fill:?}");
+        }
+    }
+
     #[test]
     fn random_floats_are_spread_and_finite() {
         let spec = ArraySpec::new(Datatype::F32, &[10_000]);
