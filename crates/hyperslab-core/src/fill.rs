@@ -51,6 +51,7 @@ enum Rule {
     RandomFloat,
     RandomBits,
     RandomBool,
+    Letters,
     /// value = index + salt % 4096, as integer.
     CountInteger,
     /// value = (index + salt % 4096) * scale, as float.
@@ -144,7 +145,8 @@ fn collect_leaves(dtype: &Datatype, fill: &Fill, offset: u64, salt: u64, out: &m
         (Fill::Index, _) if float => Rule::CountFloat(1.0),
         (Fill::Ramp, _) if float => Rule::CountFloat(1.0 / 1024.0),
         (Fill::Index | Fill::Ramp, Datatype::Integer { .. }) => Rule::CountInteger,
-        _ => Rule::RandomBits,
+        (_, Datatype::Integer { .. }) => Rule::RandomBits,
+        _ => Rule::Letters,
     };
     out.push(Leaf { offset: offset as usize, size: dtype.size() as usize, rule, big, salt });
     Ok(())
@@ -161,8 +163,10 @@ impl Leaf {
             (Rule::RandomFloat, 8) => {
                 self.each(first, element, part, |i| unit_f64(self.bits64(i)).to_bits().to_le_bytes())
             }
-            (Rule::RandomFloat, _) => self
-                .each(first, element, part, |i| half::f16::from_f32(unit_f32(self.bits32(i) & !0x1fff)).to_le_bytes()),
+            // As many bits as a half has, so that none is rounded up to 1.
+            (Rule::RandomFloat, _) => self.each(first, element, part, |i| {
+                half::f16::from_f32(unit_f32(self.bits32(i) & !0x1f_ffff)).to_le_bytes()
+            }),
             (Rule::CountFloat(scale), 4) => {
                 let scale = scale as f32;
                 self.each(first, element, part, |i| (((i.wrapping_add(base)) as f32) * scale).to_le_bytes())
@@ -182,8 +186,8 @@ impl Leaf {
             (Rule::RandomBits, 1) => self.each(first, element, part, |i| [self.bits32(i) as u8]),
             (Rule::RandomBits, 2) => self.each(first, element, part, |i| (self.bits32(i) as u16).to_le_bytes()),
             (Rule::RandomBits, 4) => self.each(first, element, part, |i| self.bits32(i).to_le_bytes()),
-            (Rule::RandomBits, 8) => self.each(first, element, part, |i| self.bits64(i).to_le_bytes()),
-            (Rule::RandomBits, _) => self.letters(first, element, part),
+            (Rule::RandomBits, _) => self.each(first, element, part, |i| self.bits64(i).to_le_bytes()),
+            (Rule::Letters, _) => self.letters(first, element, part),
         }
     }
 
@@ -306,6 +310,24 @@ mod tests {
         }
     }
 
+    /// docs/workload-format.md has these numbers.
+    #[test]
+    fn values_are_those_of_version_1() {
+        let spec = ArraySpec::new(Datatype::F32, &[3]);
+        let whole = Selection::all(&[3]).unwrap();
+        for (fill, scale, expected) in [
+            (Fill::Random, 16_777_216.0, [3_881_751.0, 4_985_900.0, 8_048_872.0]),
+            (Fill::Index, 1.0, [840.0, 841.0, 842.0]),
+            (Fill::Ramp, 1024.0, [840.0, 841.0, 842.0]),
+        ] {
+            let rules = FillRules::new(&spec.dtype, &fill, "Timestep_0/x", 1).unwrap();
+            let mut bytes = [0; 12];
+            assert_eq!(rules.stream(&spec.shape, &whole).unwrap().next_into(&mut bytes), 3);
+            let values: Vec<f32> = bytes.as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b) * scale).collect();
+            assert_eq!(values, expected, "{fill:?}");
+        }
+    }
+
     #[test]
     fn random_floats_are_spread_and_finite() {
         let spec = ArraySpec::new(Datatype::F32, &[10_000]);
@@ -314,6 +336,26 @@ mod tests {
         let mean = values.iter().sum::<f32>() / 10_000.0;
         assert!((0.45..0.55).contains(&mean), "{mean}");
         assert!(values.iter().all(|v| (0.0..1.0).contains(v)));
+    }
+
+    #[test]
+    fn random_halves_stay_below_one() {
+        let spec = ArraySpec::new("<f2".parse().unwrap(), &[200_000]);
+        let bytes = all(&spec, &Fill::Random, "h", &Selection::all(&[200_000]).unwrap(), 999);
+        let values = || bytes.as_chunks::<2>().0.iter().map(|b| f32::from(half::f16::from_le_bytes(*b)));
+        assert!(values().all(|v| (0.0..1.0).contains(&v)));
+        assert!(values().any(|v| v > 0.999));
+    }
+
+    #[test]
+    fn text_of_any_length_is_letters() {
+        for size in 1..=9 {
+            for kind in ['S', 'V'] {
+                let spec = ArraySpec::new(format!("|{kind}{size}").parse().unwrap(), &[50]);
+                let bytes = all(&spec, &Fill::Random, "t", &Selection::all(&[50]).unwrap(), 7);
+                assert!(bytes.iter().all(u8::is_ascii_lowercase), "{kind}{size}");
+            }
+        }
     }
 
     #[test]

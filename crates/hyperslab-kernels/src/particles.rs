@@ -372,7 +372,9 @@ impl Plan {
 trait Phases: Send + Sync + std::fmt::Debug {
     fn time_steps(&self) -> u64;
     fn before(&self) -> Vec<Step>;
-    fn during(&self, rank: usize, step: u64) -> Result<Vec<Step>>;
+    /// What `rank` transfers of every array in every time step.
+    fn selection(&self, rank: usize) -> Result<Selection>;
+    fn during(&self, selection: &Selection, step: u64) -> Vec<Step>;
     fn after(&self) -> Vec<Step>;
 }
 
@@ -381,11 +383,10 @@ struct Phased<P>(P);
 
 impl<P: Phases> StepSource for Phased<P> {
     fn steps(&self, rank: usize) -> Result<Box<dyn Iterator<Item = Result<Step>> + Send + '_>> {
-        let during = (0..self.0.time_steps()).flat_map(move |step| match self.0.during(rank, step) {
-            Ok(steps) => steps.into_iter().map(Ok).collect::<Vec<_>>(),
-            Err(error) => vec![Err(error)],
-        });
-        Ok(Box::new(self.0.before().into_iter().map(Ok).chain(during).chain(self.0.after().into_iter().map(Ok))))
+        // Made once: unions of many blocks take time.
+        let selection = self.0.selection(rank)?;
+        let during = (0..self.0.time_steps()).flat_map(move |step| self.0.during(&selection, step));
+        Ok(Box::new(self.0.before().into_iter().chain(during).chain(self.0.after()).map(Ok)))
     }
 }
 

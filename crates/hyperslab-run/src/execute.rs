@@ -101,7 +101,11 @@ pub fn run_rank(context: &RunContext<'_>, comm: &Arc<dyn Communicator>) -> Resul
         recorder: Recorder::start(rank, clock.clone(), samples.as_deref())?,
         clock,
     };
-    for step in context.workload.steps(rank)? {
+    let (steps, _) = executor.clock.exclude(|| context.workload.steps(rank));
+    let mut steps = steps?;
+    // Working out what to do is not part of doing it.
+    while let (Some(step), took) = executor.clock.exclude(|| steps.next()) {
+        executor.recorder.prepare += took;
         if context.progress.stop_requested() {
             return Err(Error::new(ErrorKind::Interrupted, "run workload", "stopped on request").rank(rank));
         }

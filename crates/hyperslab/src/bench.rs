@@ -1,6 +1,6 @@
 //! `hyperslab bench`: a workflow on one or more stacks.
 
-mod draft;
+pub(crate) mod draft;
 mod explain;
 mod plan;
 mod run_directory;

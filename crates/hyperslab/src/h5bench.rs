@@ -2,6 +2,8 @@
 
 mod exerciser;
 pub mod exerciser_output;
+#[cfg(test)]
+mod fuzz;
 mod metadata;
 pub mod metadata_output;
 pub mod output;

@@ -1,25 +1,14 @@
 //! `hyperslab bench` as a user meets it.
 #![allow(clippy::unwrap_used)]
 
-use assert_cmd::cargo::CommandCargoExt;
+#[path = "common/program.rs"]
+mod program;
+
+use program::{hyperslab, results, run, with};
 use std::fs;
 use std::io::Read;
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
-
-fn hyperslab(directory: &Path) -> Command {
-    #[allow(deprecated)]
-    let mut command = Command::cargo_bin("hyperslab").unwrap();
-    command.current_dir(directory);
-    command
-}
-
-fn run(directory: &Path, arguments: &[&str]) -> (i32, String, String) {
-    let Output { status, stdout, stderr } = hyperslab(directory).args(arguments).output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (status.code().unwrap_or(-1), text(stdout), text(stderr))
-}
 
 const WRITE: &str = r#""MEM_PATTERN": "CONTIG", "FILE_PATTERN": "CONTIG", "TIMESTEPS": "2", "NUM_DIMS": 1, "DIM_1": "4 K", "MODE": "SYNC""#;
 
@@ -29,16 +18,6 @@ fn workflow(write: &str, read: &str) -> String {
             {{"benchmark": "write", "file": "test.h5", "configuration": {{{write}}}}},
             {{"benchmark": "read", "file": "test.h5", "configuration": {{{read}}}}}]}}"#
     )
-}
-
-fn with(text: &str) -> tempfile::TempDir {
-    let directory = tempfile::tempdir().unwrap();
-    fs::write(directory.path().join("w.json"), text).unwrap();
-    directory
-}
-
-fn results(path: &Path) -> serde_json::Value {
-    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
 #[test]
@@ -233,7 +212,7 @@ fn what_this_build_cannot_run_is_skipped_and_said_so() {
         assert_eq!(code, if reason.contains("macsio") { 1 } else { 3 }, "{reason}: {out}\n{err}");
         let (code, _, _) = run(directory.path(), &["bench", "w.json", "--abort-on-failure", "--out", "s"]);
         assert_eq!(code, 3);
-        let results = self::results(&directory.path().join("s/results.json"));
+        let results = program::results(&directory.path().join("s/results.json"));
         assert_eq!(results["cases"][1]["status"], "planned");
     }
     let compressed = format!(r#"{WRITE}, "COMPRESS": "YES""#);

@@ -2,7 +2,7 @@
 
 use super::{Part, Particles, Phases, Plan, flush_and_close, workload};
 use hyperslab_core::workload::{FileDeclaration, MIXED_SEEDS, Step, Update, Workload};
-use hyperslab_core::{Dims, Error, Open, Result};
+use hyperslab_core::{Dims, Error, Open, Result, Selection};
 
 impl Particles {
     /// Opens the file and writes in every time step each rank's part of all properties anew.
@@ -46,20 +46,23 @@ impl Phases for Modifying {
         steps
     }
 
-    fn during(&self, rank: usize, step: u64) -> Result<Vec<Step>> {
+    fn selection(&self, rank: usize) -> Result<Selection> {
+        let base = if self.grown.is_some() { self.plan.parameters.file_shape()?[0] } else { 0 };
+        self.plan.selection_of(rank, base)
+    }
+
+    fn during(&self, selection: &Selection, step: u64) -> Vec<Step> {
         let plan = &self.plan;
         let mut steps = vec![Step::Epoch { number: step }];
         plan.open(step, &mut steps);
-        let mut base = 0;
         if let Some(shape) = &self.grown {
-            base = plan.parameters.file_shape()?[0];
             let resize = |i| Step::Resize { slot: plan.slot(step, i), shape: shape.clone() };
             steps.extend((0..plan.names.len()).map(resize));
         }
-        plan.write(step, &plan.selection_of(rank, base)?, &mut steps);
+        plan.write(step, selection, &mut steps);
         plan.close_due(step, &mut steps);
         plan.compute_after(step, &mut steps);
-        Ok(steps)
+        steps
     }
 
     fn after(&self) -> Vec<Step> {

@@ -161,5 +161,6 @@ impl Part {
     }
 }
 
-/// Every block of stairs is a piece of the selection.
-const MOST_STAIRS: u64 = 1 << 20;
+/// Every block of stairs is a piece of the selection, and a time step holds the selection several times: these are some
+/// 15 MiB.
+const MOST_STAIRS: u64 = 1 << 14;

@@ -2,7 +2,7 @@
 
 use super::{Particles, Phases, Plan, workload};
 use hyperslab_core::workload::{FileDeclaration, Step, Workload};
-use hyperslab_core::{Open, Result};
+use hyperslab_core::{Open, Result, Selection};
 
 impl Particles {
     /// Opens the file and reads in every time step each rank's part of all properties.
@@ -24,11 +24,14 @@ impl Phases for Reading {
         vec![Step::Barrier, Step::OpenFile { file: 0, how: Open::Read }]
     }
 
-    fn during(&self, rank: usize, step: u64) -> Result<Vec<Step>> {
+    fn selection(&self, rank: usize) -> Result<Selection> {
+        self.0.selection_of(rank, 0)
+    }
+
+    fn during(&self, selection: &Selection, step: u64) -> Vec<Step> {
         let plan = &self.0;
         let mut steps = vec![Step::Epoch { number: step }];
         plan.open(step, &mut steps);
-        let selection = plan.selection_of(rank, 0)?;
         steps.extend(plan.transfers_at(step).map(|(slot, memory, transfer)| Step::Read {
             slot,
             selection: selection.clone(),
@@ -37,7 +40,7 @@ impl Phases for Reading {
         }));
         plan.close_due(step, &mut steps);
         plan.compute_after(step, &mut steps);
-        Ok(steps)
+        steps
     }
 
     fn after(&self) -> Vec<Step> {

@@ -2,7 +2,7 @@
 
 use super::{Particles, Phases, Plan, flush_and_close, workload};
 use hyperslab_core::workload::{FileDeclaration, PART_ATTRIBUTE, Step, Workload};
-use hyperslab_core::{Attribute, Open, Result};
+use hyperslab_core::{Attribute, Open, Result, Selection};
 
 impl Particles {
     /// Creates the file, then in every time step a group, its arrays and their data; at the end flushes and closes.
@@ -38,7 +38,11 @@ impl Phases for Writing {
         steps
     }
 
-    fn during(&self, rank: usize, step: u64) -> Result<Vec<Step>> {
+    fn selection(&self, rank: usize) -> Result<Selection> {
+        self.0.selection_of(rank, 0)
+    }
+
+    fn during(&self, selection: &Selection, step: u64) -> Vec<Step> {
         let plan = &self.0;
         let mut steps = vec![Step::Epoch { number: step }, Step::Group { file: 0, name: Plan::group(step).into() }];
         steps.extend((0..plan.names.len()).map(|i| Step::Create {
@@ -47,10 +51,10 @@ impl Phases for Writing {
             array: i as u32,
             name: plan.array_name(step, i),
         }));
-        plan.write(step, &plan.selection_of(rank, 0)?, &mut steps);
+        plan.write(step, selection, &mut steps);
         plan.close_due(step, &mut steps);
         plan.compute_after(step, &mut steps);
-        Ok(steps)
+        steps
     }
 
     fn after(&self) -> Vec<Step> {
