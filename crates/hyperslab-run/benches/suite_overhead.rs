@@ -26,9 +26,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-const PARTICLES: u64 = 1 << 20;
-/// Few enough that the system does not begin to write pages out while they are made.
-const STEPS: u64 = 2;
+/// As many as a rank has in h5bench's samples.
+const PARTICLES: u64 = 4 << 20;
+/// Few, so that the system does not begin to write pages out while they are made.
+const STEPS: u64 = 1;
 static SEED: i64 = 0;
 const TARGET: f64 = 1.05;
 const NAMES: [&str; 8] = ["x", "y", "z", "px", "py", "pz", "id_1", "id_2"];

@@ -92,6 +92,14 @@ impl Recorder {
         let from = self.clock.counted();
         let value = call()?;
         let took = self.clock.counted().saturating_sub(from);
+        let clock = self.clock.clone();
+        let (noted, keeping) = clock.exclude(|| self.note(operation, bytes, from, took));
+        self.prepare += keeping;
+        noted.map(|()| value)
+    }
+
+    /// Keeps the books about a call.
+    fn note(&mut self, operation: Operation, bytes: u64, from: Duration, took: Duration) -> Result<()> {
         self.calls.record(operation, took)?;
         match operation {
             Operation::Write => self.bytes_written += bytes,
@@ -103,7 +111,7 @@ impl Recorder {
             writeln!(samples, "{},{},{at:.9},{:.9},{bytes}", self.steps, operation.name(), took.as_secs_f64())
                 .map_err(|e| Error::io("write samples", e))?;
         }
-        Ok(value)
+        Ok(())
     }
 
     /// Ends the measurement.
