@@ -91,7 +91,7 @@ pub fn strided_writes() {
         for (index, (name, extent, memory, part)) in expected.into_iter().enumerate() {
             let case = ran.case(index);
             assert_eq!(case["bytes"], strided_elements(&part) * 32 * 2 * ranks, "{name}");
-            let more = json!({"layout": layout(memory, "STRIDED"), "written": part, "seed_attribute": -1});
+            let more = json!({"layout": layout(memory, "STRIDED"), "written": part, "seed_attribute": 1, "part": true});
             jobs.push(and(particles(ran.file(&name), &file_shape(&extent, ranks), 2), more));
         }
         runs.push(ran);

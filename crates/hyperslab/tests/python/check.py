@@ -103,6 +103,8 @@ def particles(job):
     arrays = particle_arrays(job)
     if container.names() != sorted(name for name, _, _ in arrays):
         problems.append(f"the arrays are {container.names()}")
+    if job.get("part") and not container.part():
+        problems.append("hyperslab_part does not say that elements were left out")
     if "seed_attribute" in job and container.seed() != job["seed_attribute"]:
         problems.append(f"hyperslab_seed is {container.seed()}, expected {job['seed_attribute']}")
     for name, dtype, fill in arrays:

@@ -25,6 +25,9 @@ class Hdf5:
         assert np.asarray(value).dtype == np.dtype("<i8"), value
         return int(np.asarray(value).reshape(-1)[0])
 
+    def part(self):
+        return self.file.attrs.get("hyperslab_part")
+
     def attributes(self, name):
         return dict(self.file[name].attrs)
 
