@@ -224,6 +224,63 @@ fn what_this_build_cannot_run_is_skipped_and_said_so() {
 }
 
 #[test]
+fn where_h5bench_would_measure_something_else_one_line_says_so() {
+    let two =
+        WRITE.replace("\"NUM_DIMS\": 1", "\"NUM_DIMS\": 2, \"DIM_2\": 2, \"CHUNK_DIM_1\": 64, \"CHUNK_DIM_2\": 2");
+    let kinds = |write: &str, read: &str| {
+        let text = workflow(&two, &two).replace("\"benchmark\": \"write\"", &format!("\"benchmark\": \"{write}\""));
+        text.replace("\"benchmark\": \"read\"", &format!("\"benchmark\": \"{read}\""))
+    };
+    let per_rank = format!(r#"{WRITE}, "FILE_PER_PROC": "YES""#);
+    for (text, words) in [
+        (
+            kinds("write-unlimited", "append"),
+            vec!["writes nothing", "addresses of its buffers", "every rank adds DIM_1"],
+        ),
+        (kinds("write_normal_dist", "overwrite"), vec!["does not know this name", "one rank's for every rank"]),
+        (workflow(&per_rank, &per_rank), vec!["does not open those files"]),
+    ] {
+        let directory = with(&text);
+        let (code, out, err) = run(directory.path(), &["bench", "w.json", "--dry-run"]);
+        assert_eq!(code, 0, "{err}");
+        for words in words {
+            assert_eq!(out.matches(words).count(), 1, "{words:?} in\n{out}");
+        }
+    }
+}
+
+#[test]
+fn striping_is_set_where_lfs_says_that_it_can_be() {
+    use std::os::unix::fs::PermissionsExt;
+    let text = workflow(WRITE, WRITE).replace(
+        "\"file-system\": {}",
+        "\"file-system\": {\"lustre\": {\"stripe-size\": \"1 M\", \"stripe-count\": 4}}",
+    );
+    for (script, words, calls) in [
+        ("exit 0", "set for new files in data", "getstripe data\nsetstripe -S 1M -c 4 data\n"),
+        ("test $1 = getstripe && exit 1; exit 0", "data is not on Lustre", "getstripe data\n"),
+        (
+            "test $1 = getstripe || { echo no >&2; exit 1; }",
+            "lfs says no",
+            "getstripe data\nsetstripe -S 1M -c 4 data\n",
+        ),
+    ] {
+        let directory = with(&text);
+        let program = directory.path().join("lfs");
+        fs::write(&program, format!("#!/bin/sh\necho \"$*\" >> calls\n{script}\n")).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let path = format!("{}:{}", directory.path().display(), std::env::var("PATH").unwrap_or_default());
+        let output = hyperslab(directory.path()).env("PATH", path).args(["bench", "w.json"]).output().unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{err}");
+        assert!(err.contains(words), "{words:?} in\n{err}");
+        assert_eq!(fs::read_to_string(directory.path().join("calls")).unwrap(), calls);
+    }
+    let (_, _, err) = run(with(&text).path(), &["bench", "w.json"]);
+    assert!(err.contains("no lfs program") || err.contains("Lustre"), "{err}");
+}
+
+#[test]
 fn ctrl_c_leaves_valid_results_and_no_partial_file() {
     let slow = format!(r#"{WRITE}, "EMULATED_COMPUTE_TIME_PER_TIMESTEP": "60 s""#);
     let directory = with(&workflow(&slow, WRITE));

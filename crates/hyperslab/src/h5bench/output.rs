@@ -92,11 +92,34 @@ impl Pattern {
     }
 }
 
+/// What was run, in the manner of h5bench's first block.
+fn configuration(pattern: &Pattern, result: &CaseResult) -> String {
+    let particles = &pattern.particles;
+    let yes_no = |flag: bool| if flag { "YES" } else { "NO" };
+    format!(
+        "================ Benchmark Configuration ==================\n\
+         File: {}\nStack: {}\nWorkload: {}\nNumber of particles per rank: {}\nNumber of time steps: {}\n\
+         Emulated compute time per timestep: {:.3} s\nMode: {}\nCollective metadata operations: {}\n\
+         Collective buffering for data operations: {}\n\
+         ===========================================================\n",
+        result.file,
+        result.stack,
+        result.workload,
+        hyperslab_core::dims::display(&particles.extent),
+        particles.time_steps,
+        particles.compute.as_secs_f64(),
+        pattern.mode_name(),
+        yes_no(pattern.asked.collective_metadata),
+        yes_no(pattern.asked.collective_data),
+    )
+}
+
 /// The block that h5bench's programs print; `None` without a finished repetition.
 pub fn block(pattern: &Pattern, result: &CaseResult) -> Option<String> {
     let figures = Figures::of(result)?;
     let (verb, mode) = (pattern.kind.verb(), pattern.mode_name());
-    let mut out = String::from("\n=================== Performance Results ==================\n");
+    let mut out = configuration(pattern, result);
+    out.push_str("\n=================== Performance Results ==================\n");
     let mut line = |label: &str, value: String| {
         let _ = writeln!(out, "{label}: {value}");
     };

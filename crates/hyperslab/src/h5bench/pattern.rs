@@ -199,6 +199,7 @@ impl Pattern {
             bail!("{place}: DELAYED_CLOSE_TIMESTEPS keeps more than {MOST_DELAYED} time steps open");
         }
         check_memory_limit(&keys, &particles, place)?;
+        differences(kind, &particles).into_iter().for_each(|text| note(text.into()));
         Ok(Self {
             kind,
             alignment: parse_alignment(&keys)?,
@@ -208,6 +209,25 @@ impl Pattern {
             asked,
         })
     }
+}
+
+/// What h5bench would measure instead, in cases where that is not what it says.
+fn differences(kind: PatternKind, particles: &Particles) -> Vec<&'static str> {
+    let mut notes = Vec::new();
+    if matches!(kind, PatternKind::Overwrite | PatternKind::Append) && particles.extent.len() > 1 {
+        notes
+            .push("overwrite and append in 2-D and 3-D write particles; h5bench writes addresses of its buffers there");
+    }
+    if kind == PatternKind::WriteUnlimited && particles.filters.is_empty() {
+        notes.push("write-unlimited without COMPRESS writes chunks without filters; h5bench stops and writes nothing");
+    }
+    if kind == PatternKind::WriteVarNormalDist {
+        notes.push("write_var_normal_dist: bytes are those of all ranks; h5bench takes one rank's for every rank");
+    }
+    if kind == PatternKind::Read && particles.file_per_rank {
+        notes.push("FILE_PER_PROC: every rank reads its own file; h5bench does not open those files");
+    }
+    notes
 }
 
 /// IO_OPERATION must say what the benchmark is, if anything.

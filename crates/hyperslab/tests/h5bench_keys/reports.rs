@@ -132,8 +132,9 @@ pub fn printed_block() {
         ("overwrite.csv", "modify", false),
     ] {
         let printed = &reports[name].1;
-        assert!(printed.contains(" Performance Results "), "{printed}");
-        let rows: Vec<(&str, &str)> = printed.lines().filter_map(|line| line.split_once(": ")).collect();
+        let (configuration, results) = printed.split_once(" Performance Results ").unwrap();
+        assert!(configuration.contains("\nMode: SYNC\n"), "{printed}");
+        let rows: Vec<(&str, &str)> = results.lines().filter_map(|line| line.split_once(": ")).collect();
         let found: Vec<&str> = rows.iter().map(|(label, _)| *label).collect();
         assert_eq!(found, labels(verb, creates, name == "normal.csv"), "{printed}");
         for (label, value) in rows {
