@@ -34,7 +34,7 @@ pub(crate) fn warnings(repetitions: &[Repetition], take_turns: bool) -> Vec<Stri
     let first_is_slow = is_first_slow(&times);
     if first_is_slow {
         warnings.push(
-            "the first repetition was much slower than the others: --warm-up 1 or more leaves it out of the figures"
+            "the first repetition was much slower than the others: a larger --warm-up leaves it out of the figures"
                 .into(),
         );
     }
