@@ -136,7 +136,7 @@ mod tests {
     fn each_disturbance_is_named_with_its_remedy() {
         for (times, words) in [
             (&[0.001, 0.5, 0.001][..], "larger extents"),
-            (&[2.0, 1.0, 1.01, 0.99], "--warm-up 1"),
+            (&[2.0, 1.0, 1.01, 0.99], "--warm-up"),
             (&[1.0, 1.01, 0.99, 1.0, 3.0, 1.01], "1 of 6 repetitions lie far from the others (number 5)"),
             (&[1.0, 1.3, 0.8, 1.2, 0.9, 1.1], "middle half"),
         ] {
