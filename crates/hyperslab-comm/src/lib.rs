@@ -1,13 +1,18 @@
-//! Ranks: one alone ([`Solo`]), or threads of this process ([`Threads`]).
+//! Ranks: one alone ([`Solo`]), threads of this process ([`Threads`]), or processes of an MPI job (`Mpi`, feature `mpi`).
 //!
 //! A rank that fails, panics, aborts or leaves never keeps the others waiting: they return an error of kind
-//! [`Peer`](hyperslab_core::ErrorKind::Peer) from the collective call they are in, and from every later one.
+//! [`Peer`](hyperslab_core::ErrorKind::Peer) from the collective call they are in, and from every later one. In an MPI job
+//! the whole job ends instead, with the message of the rank that failed: MPI knows no other way.
 
 mod family;
+#[cfg(feature = "mpi")]
+mod mpi;
 mod offer;
 mod solo;
 mod threads;
 mod world;
 
+#[cfg(feature = "mpi")]
+pub use mpi::{Mpi, MpiJob};
 pub use solo::Solo;
 pub use threads::Threads;

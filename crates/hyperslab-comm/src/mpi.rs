@@ -1,0 +1,229 @@
+//! Processes of an MPI job.
+
+use ::mpi::Threading;
+use ::mpi::collective::{CommunicatorCollectives, Root, SystemOperation};
+use ::mpi::datatype::{Partition, PartitionMut};
+use ::mpi::environment::Universe;
+use ::mpi::topology::{Communicator as _, SimpleCommunicator};
+use hyperslab_core::{Communicator, Error, Reduce, Result};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The most bytes that one call moves: MPI counts with 32 bits, displacements included.
+const ROUND: usize = 1 << 30;
+/// What a job that gives up ends with.
+const EXIT_ABORTED: i32 = 1;
+
+/// This process as part of an MPI job. Dropping it ends MPI; dropping it in a panic ends the job.
+pub struct MpiJob {
+    universe: Universe,
+}
+
+impl MpiJob {
+    /// Starts MPI, once in a process, before other threads use it.
+    pub fn start() -> Result<Self> {
+        let (universe, level) = ::mpi::initialize_with_threading(Threading::Multiple)
+            .ok_or_else(|| Error::invalid("start MPI", "it was started before in this process"))?;
+        // One call at a time is enough: every communicator has a lock.
+        if level < Threading::Serialized {
+            return Err(Error::unsupported("start MPI", format!("it offers thread level {level:?} only"))
+                .hint("use an MPI library built with thread support (MPI_THREAD_SERIALIZED or higher)"));
+        }
+        Ok(Self { universe })
+    }
+
+    /// All ranks of the job.
+    pub fn world(&self) -> Arc<dyn Communicator> {
+        // Of our own, so that nobody else's messages mix with ours.
+        Mpi::shared(self.universe.world().duplicate())
+    }
+}
+
+impl std::fmt::Debug for MpiJob {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("MpiJob")
+    }
+}
+
+impl Drop for MpiJob {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            // The others may wait for this rank; ending MPI in good order would wait for them.
+            self.universe.world().abort(EXIT_ABORTED);
+        }
+    }
+}
+
+/// A group of ranks of an MPI job.
+pub struct Mpi {
+    rank: usize,
+    size: usize,
+    /// One call at a time, as thread level "serialized" demands.
+    comm: Mutex<SimpleCommunicator>,
+}
+
+// SAFETY: the handle is a number or a pointer that any thread may use while MPI runs with at least thread level
+// "serialized" (checked at the start) and calls do not overlap (the lock).
+unsafe impl Send for Mpi {}
+// SAFETY: as above.
+unsafe impl Sync for Mpi {}
+
+impl Mpi {
+    fn shared(comm: SimpleCommunicator) -> Arc<dyn Communicator> {
+        Arc::new(Self { rank: comm.rank() as usize, size: comm.size() as usize, comm: Mutex::new(comm) })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, SimpleCommunicator> {
+        self.comm.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Everyone's `mine`, by rank.
+    fn gather_numbers(&self, mine: &[u64]) -> Vec<u64> {
+        let mut all = vec![0; mine.len() * self.size];
+        self.lock().all_gather_into(mine, &mut all[..]);
+        all
+    }
+}
+
+impl std::fmt::Debug for Mpi {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Mpi(rank {} of {})", self.rank, self.size)
+    }
+}
+
+/// The part of a message of `len` bytes that goes in round `round`, at most `most` bytes of it.
+fn part_of_round(len: u64, round: u64, most: u64) -> std::ops::Range<usize> {
+    let begin = (round * most).min(len);
+    begin as usize..(begin + most).min(len) as usize
+}
+
+/// Counts and displacements of parts that lie one after the other.
+fn places(lengths: impl Iterator<Item = usize>) -> (Vec<i32>, Vec<i32>) {
+    let mut next = 0;
+    lengths
+        .map(|len| {
+            let at = next;
+            next += len as i32;
+            (len as i32, at)
+        })
+        .unzip()
+}
+
+/// Hands each sender's bytes of a round to its message.
+fn append(messages: &mut [Vec<u8>], received: &[u8], counts: &[i32]) {
+    let mut rest = received;
+    for (message, &count) in messages.iter_mut().zip(counts) {
+        let (part, more) = rest.split_at(count as usize);
+        message.extend_from_slice(part);
+        rest = more;
+    }
+}
+
+impl Communicator for Mpi {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.size
+    }
+
+    fn one_process(&self) -> bool {
+        self.size == 1
+    }
+
+    fn barrier(&self) -> Result<()> {
+        self.lock().barrier();
+        Ok(())
+    }
+
+    fn broadcast(&self, root: usize, data: &mut Vec<u8>) -> Result<()> {
+        if root >= self.size {
+            return Err(Error::invalid("broadcast", format!("the root is rank {root} of {}", self.size)));
+        }
+        let comm = self.lock();
+        let process = comm.process_at_rank(root as i32);
+        let mut len = data.len() as u64;
+        process.broadcast_into(&mut len);
+        data.resize(len as usize, 0);
+        data.chunks_mut(ROUND).for_each(|piece| process.broadcast_into(piece));
+        Ok(())
+    }
+
+    fn all_gather(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>> {
+        let lengths = self.gather_numbers(&[mine.len() as u64]);
+        let most = (ROUND / self.size).max(1) as u64;
+        let rounds = lengths.iter().map(|len| len.div_ceil(most)).max().unwrap_or(0);
+        let mut all: Vec<Vec<u8>> = lengths.iter().map(|len| Vec::with_capacity(*len as usize)).collect();
+        for round in 0..rounds {
+            let (counts, offsets) = places(lengths.iter().map(|&len| part_of_round(len, round, most).len()));
+            let mut received = vec![0u8; counts.iter().map(|&n| n as usize).sum()];
+            let part = part_of_round(mine.len() as u64, round, most);
+            let mut into = PartitionMut::new(&mut received[..], &counts[..], &offsets[..]);
+            self.lock().all_gather_varcount_into(&mine[part], &mut into);
+            append(&mut all, &received, &counts);
+        }
+        Ok(all)
+    }
+
+    fn all_to_all(&self, parts: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
+        if parts.len() != self.size {
+            return Err(Error::invalid("all to all", format!("{} parts for {} ranks", parts.len(), self.size)));
+        }
+        let sizes: Vec<u64> = parts.iter().map(|part| part.len() as u64).collect();
+        // Row r: what rank r sends to everyone. Every rank needs all to know the number of rounds.
+        let matrix = self.gather_numbers(&sizes);
+        let most = (ROUND / self.size).max(1) as u64;
+        let rounds = matrix.iter().map(|len| len.div_ceil(most)).max().unwrap_or(0);
+        let coming: Vec<u64> = (0..self.size).map(|from| matrix[from * self.size + self.rank]).collect();
+        let mut messages: Vec<Vec<u8>> = coming.iter().map(|len| Vec::with_capacity(*len as usize)).collect();
+        for round in 0..rounds {
+            let ranges = || sizes.iter().map(|&len| part_of_round(len, round, most));
+            let sent: Vec<u8> = parts.iter().zip(ranges()).flat_map(|(part, range)| &part[range]).copied().collect();
+            let (send_counts, send_offsets) = places(ranges().map(|range| range.len()));
+            let (counts, offsets) = places(coming.iter().map(|&len| part_of_round(len, round, most).len()));
+            let mut received = vec![0u8; counts.iter().map(|&n| n as usize).sum()];
+            let from = Partition::new(&sent[..], &send_counts[..], &send_offsets[..]);
+            let mut into = PartitionMut::new(&mut received[..], &counts[..], &offsets[..]);
+            self.lock().all_to_all_varcount_into(&from, &mut into);
+            append(&mut messages, &received, &counts);
+        }
+        Ok(messages)
+    }
+
+    fn all_reduce(&self, values: &mut [u64], how: Reduce) -> Result<()> {
+        let mine = values.to_vec();
+        self.lock().all_reduce_into(&mine[..], values, operation(how));
+        Ok(())
+    }
+
+    fn all_reduce_f64(&self, values: &mut [f64], how: Reduce) -> Result<()> {
+        let mine = values.to_vec();
+        self.lock().all_reduce_into(&mine[..], values, operation(how));
+        // MPI may add in another order on every rank; all are to have the same.
+        let comm = self.lock();
+        comm.process_at_rank(0).broadcast_into(values);
+        Ok(())
+    }
+
+    fn split_by_node(&self) -> Result<Arc<dyn Communicator>> {
+        Ok(Self::shared(self.lock().split_shared(self.rank as i32)))
+    }
+
+    /// Ends the whole job, after saying why: MPI cannot wake ranks that wait.
+    fn abort(&self, reason: &Error) {
+        let mut message = reason.to_string();
+        message.push('\n');
+        // Standard error may be gone; the job ends all the same.
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("rank {}: {message}", self.rank).as_bytes());
+        // Not by the lock: another thread of this rank may hold it, waiting for ranks that never come.
+        SimpleCommunicator::world().abort(EXIT_ABORTED);
+    }
+}
+
+fn operation(how: Reduce) -> SystemOperation {
+    match how {
+        Reduce::Sum => SystemOperation::sum(),
+        Reduce::Min => SystemOperation::min(),
+        Reduce::Max => SystemOperation::max(),
+    }
+}

@@ -1,0 +1,105 @@
+//! What MPI ranks promise. Starts itself under `mpirun` with 1, 2, 3 and 4 ranks; a hang is a failure.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+use hyperslab_comm::MpiJob;
+use hyperslab_core::{Communicator, Error, ErrorKind, Reduce, agree};
+use std::process::{Command, ExitCode, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const INSIDE: &str = "HYPERSLAB_TEST_INSIDE_MPI";
+
+fn main() -> ExitCode {
+    if let Ok(what) = std::env::var(INSIDE) {
+        let job = MpiJob::start().unwrap();
+        let comm = job.world();
+        match what.as_str() {
+            "collectives" => collectives(&*comm),
+            "error" => one_fails(&*comm),
+            "abort" => one_aborts(&*comm),
+            "panic" => assert!(comm.rank() > 0 || comm.size() > 9, "rank 0 panics"),
+            "death" if comm.rank() == comm.size() - 1 => std::process::abort(),
+            _ => {}
+        }
+        comm.barrier().unwrap();
+        return ExitCode::SUCCESS;
+    }
+    for ranks in 1..=4 {
+        for what in ["collectives", "error"] {
+            let output = mpirun(ranks, what);
+            assert!(output.status.success(), "{what} on {ranks}: {}", String::from_utf8_lossy(&output.stderr));
+        }
+    }
+    for (what, words) in [("abort", "the disk is full"), ("panic", "rank 0 panics"), ("death", "")] {
+        let output = mpirun(3, what);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success(), "{what} goes unnoticed");
+        assert!(said.contains(words), "{what}: {said}");
+    }
+    println!("MPI ranks: all checks passed on 1 to 4 ranks");
+    ExitCode::SUCCESS
+}
+
+/// Runs this program again, as ranks.
+fn mpirun(ranks: usize, what: &str) -> Output {
+    let mut command = Command::new("mpirun");
+    command.args(["-n", &ranks.to_string()]);
+    let version = Command::new("mpirun").arg("--version").output().unwrap();
+    if String::from_utf8_lossy(&version.stdout).contains("Open MPI") {
+        command.arg("--oversubscribe");
+        command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    }
+    command.arg(std::env::current_exe().unwrap()).env(INSIDE, what);
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let begin = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "{what} on {ranks} ranks still runs after a minute");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.wait_with_output().unwrap()
+}
+
+fn collectives(comm: &dyn Communicator) {
+    let (rank, size) = (comm.rank(), comm.size());
+    let message = |from: usize, to: usize| vec![(from * 16 + to) as u8; (from * 7 + to * 3) % 11];
+    let gathered = comm.all_gather(&vec![rank as u8; rank]).unwrap();
+    assert_eq!(gathered, (0..size).map(|r| vec![r as u8; r]).collect::<Vec<_>>());
+    let came = comm.all_to_all((0..size).map(|to| message(rank, to)).collect()).unwrap();
+    assert_eq!(came, (0..size).map(|from| message(from, rank)).collect::<Vec<_>>());
+    for root in 0..size {
+        let mut data = vec![rank as u8; 1 + rank];
+        comm.broadcast(root, &mut data).unwrap();
+        assert_eq!(data, vec![root as u8; 1 + root]);
+    }
+    let n = size as u64;
+    for (how, expected) in [(Reduce::Sum, [n * (n - 1) / 2, n]), (Reduce::Min, [0, 1]), (Reduce::Max, [n - 1, 1])] {
+        let mut values = [rank as u64, 1];
+        comm.all_reduce(&mut values, how).unwrap();
+        assert_eq!(values, expected, "{how:?}");
+        let mut floats = [rank as f64, 1.0];
+        comm.all_reduce_f64(&mut floats, how).unwrap();
+        assert_eq!(floats, expected.map(|v| v as f64), "{how:?}");
+    }
+    let node = comm.split_by_node().unwrap();
+    assert_eq!((node.rank(), node.size()), (rank, size), "all ranks of this test share a node");
+    assert_eq!(node.all_gather(&[rank as u8]).unwrap(), (0..size).map(|r| vec![r as u8]).collect::<Vec<_>>());
+    assert_eq!(comm.one_process(), size == 1);
+    assert!(comm.broadcast(size, &mut Vec::new()).is_err() && comm.all_to_all(vec![Vec::new(); size + 1]).is_err());
+}
+
+/// An error of one rank is everyone's.
+fn one_fails(comm: &dyn Communicator) {
+    let last = comm.size() - 1;
+    let mine = if comm.rank() == last { Err(Error::new(ErrorKind::NoSpace, "write", "full")) } else { Ok(()) };
+    let error = agree(comm, mine).unwrap_err();
+    let expected = if comm.rank() == last { ErrorKind::NoSpace } else { ErrorKind::Peer };
+    assert_eq!(error.kind(), expected);
+    assert!(error.to_string().contains("full"), "{error}");
+}
+
+/// A rank that gives up takes the waiting ones along.
+fn one_aborts(comm: &dyn Communicator) {
+    if comm.rank() == 1 {
+        comm.abort(&Error::new(ErrorKind::NoSpace, "write", "the disk is full"));
+    }
+    comm.barrier().unwrap();
+}
