@@ -21,7 +21,7 @@ pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
     if chosen.is_empty() {
         bail!("no crate has benchmarks\n  try: add a file to its folder benches, with harness = false in its manifest");
     }
-    let wish = Wish { tests: false, clients: false, apt: !arguments.has("--no-apt") };
+    let wish = Wish { tests: false, clients: false, mpi: false, apt: !arguments.has("--no-apt") };
     let environment = setup::prepare(workspace, wish)?;
     println!("\nbenchmarks: {}", chosen.join(", "));
     // One command for all: with one for each crate, cargo would build shared crates again with other features.

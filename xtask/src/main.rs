@@ -34,7 +34,7 @@ const TASKS: [Task; 6] = [
     },
     Task {
         name: "test",
-        flags: "[--fast] [--no-python] [--no-apt] [-- ARGS]",
+        flags: "[--fast] [--no-python] [--mpi] [--no-apt] [-- ARGS]",
         purpose: "all checks: tidy, format, clippy (not with --fast), tests; ARGS go to `cargo test`",
         run: test::run,
     },
@@ -52,8 +52,8 @@ const TASKS: [Task; 6] = [
     },
     Task {
         name: "setup",
-        flags: "[--tests] [--no-apt]",
-        purpose: "find or install what a build needs (with --tests: what the tests need too)",
+        flags: "[--tests] [--mpi] [--no-apt]",
+        purpose: "find or install what a build needs (with --tests: what the tests need too; --mpi: an MPI library)",
         run: setup::run,
     },
     Task { name: "help", flags: "", purpose: "this list", run: help },

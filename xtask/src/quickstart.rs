@@ -21,7 +21,7 @@ const RESULTS: &str = "target/quickstart/results";
 /// The command `quickstart`.
 pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
     let arguments = Arguments::parse(words, &["--no-apt"], false)?;
-    let wish = Wish { tests: false, clients: false, apt: !arguments.has("--no-apt") };
+    let wish = Wish { tests: false, clients: false, mpi: false, apt: !arguments.has("--no-apt") };
     let environment = setup::prepare(workspace, wish)?;
     let program = build(workspace, &environment)?;
     println!("\nbenchmark: one workload, three formats, two ranks, page cache warm and cold, every byte verified");

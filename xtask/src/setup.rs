@@ -5,6 +5,7 @@ mod apt;
 mod build_tools;
 mod cmake;
 mod components;
+mod mpi;
 mod private_python;
 mod test_clients;
 
@@ -26,6 +27,8 @@ pub struct Wish {
     pub tests: bool,
     /// With `tests`: the Python clients that check files written by Hyperslab.
     pub clients: bool,
+    /// Also an MPI library.
+    pub mpi: bool,
     /// Install packages of the system where that is possible.
     pub apt: bool,
 }
@@ -60,8 +63,13 @@ impl Environment {
 
 /// The command `setup`.
 pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
-    let arguments = Arguments::parse(words, &["--tests", "--no-apt"], false)?;
-    let wish = Wish { tests: arguments.has("--tests"), clients: true, apt: !arguments.has("--no-apt") };
+    let arguments = Arguments::parse(words, &["--tests", "--mpi", "--no-apt"], false)?;
+    let wish = Wish {
+        tests: arguments.has("--tests"),
+        clients: true,
+        mpi: arguments.has("--mpi"),
+        apt: !arguments.has("--no-apt"),
+    };
     let environment = prepare(workspace, wish)?;
     for missing in &environment.missing {
         println!("  missing  {missing}");
@@ -90,6 +98,9 @@ pub fn prepare(workspace: &Workspace, wish: Wish) -> Result<Environment> {
     } else {
         test_clients::recall(workspace, &mut environment);
     }
+    if wish.mpi {
+        mpi::provide(workspace, wish, &mut environment);
+    }
     write_environment_file(workspace, &environment)?;
     Ok(environment)
 }
@@ -97,6 +108,11 @@ pub fn prepare(workspace: &Workspace, wish: Wish) -> Result<Environment> {
 /// Whether this Rust has `cargo SUBCOMMAND`.
 pub fn has_subcommand(workspace: &Workspace, subcommand: &str) -> bool {
     components::available(workspace, subcommand)
+}
+
+/// Whether crates that use MPI can be built and run here.
+pub fn has_mpi() -> bool {
+    mpi::available()
 }
 
 /// One line of what the set-up found or does.

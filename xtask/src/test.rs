@@ -29,8 +29,13 @@ struct Step {
 
 /// The command `test`.
 pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
-    let arguments = Arguments::parse(words, &["--fast", "--no-python", "--no-apt"], false)?;
-    let wish = Wish { tests: true, clients: !arguments.has("--no-python"), apt: !arguments.has("--no-apt") };
+    let arguments = Arguments::parse(words, &["--fast", "--no-python", "--mpi", "--no-apt"], false)?;
+    let wish = Wish {
+        tests: true,
+        clients: !arguments.has("--no-python"),
+        mpi: arguments.has("--mpi"),
+        apt: !arguments.has("--no-apt"),
+    };
     let begin = Instant::now();
     let environment = setup::prepare(workspace, wish)?;
     let mut steps = vec![Step { name: "set-up", outcome: Outcome::Passed(String::new()), time: begin.elapsed() }];
@@ -56,6 +61,14 @@ pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
                 Outcome::Failed(tally.to_string())
             }
         })
+    }));
+    steps.push(step("mpi", || {
+        if !setup::has_mpi() {
+            return Ok(Outcome::Skipped("no MPI here; cargo xtask test --mpi installs it where it can".to_owned()));
+        }
+        // By itself, so that the other crates are not built again with its feature.
+        let words = ["test", "-p", "hyperslab-comm", "--features", "mpi", "--test", "mpi"];
+        cargo_check(workspace, &environment, &words, "mpirun -n 2 hostname, to see whether MPI runs at all")
     }));
 
     summarise(&steps, &environment, &tally);

@@ -33,8 +33,14 @@ impl MpiJob {
 
     /// All ranks of the job.
     pub fn world(&self) -> Arc<dyn Communicator> {
+        self.world_in_rounds(ROUND)
+    }
+
+    /// All ranks of the job, moving at most `bytes` in one call of MPI: for tests of large messages without large memory.
+    #[doc(hidden)]
+    pub fn world_in_rounds(&self, bytes: usize) -> Arc<dyn Communicator> {
         // Of our own, so that nobody else's messages mix with ours.
-        Mpi::shared(self.universe.world().duplicate())
+        Mpi::shared(self.universe.world().duplicate(), bytes.clamp(1, ROUND))
     }
 }
 
@@ -57,6 +63,8 @@ impl Drop for MpiJob {
 pub struct Mpi {
     rank: usize,
     size: usize,
+    /// The most bytes that one call moves.
+    round: usize,
     /// One call at a time, as thread level "serialized" demands.
     comm: Mutex<SimpleCommunicator>,
 }
@@ -68,8 +76,13 @@ unsafe impl Send for Mpi {}
 unsafe impl Sync for Mpi {}
 
 impl Mpi {
-    fn shared(comm: SimpleCommunicator) -> Arc<dyn Communicator> {
-        Arc::new(Self { rank: comm.rank() as usize, size: comm.size() as usize, comm: Mutex::new(comm) })
+    fn shared(comm: SimpleCommunicator, round: usize) -> Arc<dyn Communicator> {
+        Arc::new(Self { rank: comm.rank() as usize, size: comm.size() as usize, round, comm: Mutex::new(comm) })
+    }
+
+    /// The most bytes that one pair of ranks exchanges in one call.
+    fn share(&self) -> u64 {
+        (self.round / self.size).max(1) as u64
     }
 
     fn lock(&self) -> MutexGuard<'_, SimpleCommunicator> {
@@ -94,6 +107,19 @@ impl std::fmt::Debug for Mpi {
 fn part_of_round(len: u64, round: u64, most: u64) -> std::ops::Range<usize> {
     let begin = (round * most).min(len);
     begin as usize..(begin + most).min(len) as usize
+}
+
+/// An empty slice of Rust may point to address 1, which OpenMPI takes for MPI_IN_PLACE; this one never does.
+fn at_an_address(data: &[u8]) -> &[u8] {
+    static SOMEWHERE: [u8; 1] = [0];
+    if data.is_empty() { &SOMEWHERE[..0] } else { data }
+}
+
+/// Room for `len` bytes, at an address that means nothing to MPI even if there are none.
+fn room(len: usize) -> Vec<u8> {
+    let mut room = Vec::with_capacity(len.max(1));
+    room.resize(len, 0);
+    room
 }
 
 /// Counts and displacements of parts that lie one after the other.
@@ -145,21 +171,21 @@ impl Communicator for Mpi {
         let mut len = data.len() as u64;
         process.broadcast_into(&mut len);
         data.resize(len as usize, 0);
-        data.chunks_mut(ROUND).for_each(|piece| process.broadcast_into(piece));
+        data.chunks_mut(self.round).for_each(|piece| process.broadcast_into(piece));
         Ok(())
     }
 
     fn all_gather(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>> {
         let lengths = self.gather_numbers(&[mine.len() as u64]);
-        let most = (ROUND / self.size).max(1) as u64;
+        let most = self.share();
         let rounds = lengths.iter().map(|len| len.div_ceil(most)).max().unwrap_or(0);
         let mut all: Vec<Vec<u8>> = lengths.iter().map(|len| Vec::with_capacity(*len as usize)).collect();
         for round in 0..rounds {
             let (counts, offsets) = places(lengths.iter().map(|&len| part_of_round(len, round, most).len()));
-            let mut received = vec![0u8; counts.iter().map(|&n| n as usize).sum()];
+            let mut received = room(counts.iter().map(|&n| n as usize).sum());
             let part = part_of_round(mine.len() as u64, round, most);
             let mut into = PartitionMut::new(&mut received[..], &counts[..], &offsets[..]);
-            self.lock().all_gather_varcount_into(&mine[part], &mut into);
+            self.lock().all_gather_varcount_into(at_an_address(&mine[part]), &mut into);
             append(&mut all, &received, &counts);
         }
         Ok(all)
@@ -172,7 +198,7 @@ impl Communicator for Mpi {
         let sizes: Vec<u64> = parts.iter().map(|part| part.len() as u64).collect();
         // Row r: what rank r sends to everyone. Every rank needs all to know the number of rounds.
         let matrix = self.gather_numbers(&sizes);
-        let most = (ROUND / self.size).max(1) as u64;
+        let most = self.share();
         let rounds = matrix.iter().map(|len| len.div_ceil(most)).max().unwrap_or(0);
         let coming: Vec<u64> = (0..self.size).map(|from| matrix[from * self.size + self.rank]).collect();
         let mut messages: Vec<Vec<u8>> = coming.iter().map(|len| Vec::with_capacity(*len as usize)).collect();
@@ -181,8 +207,8 @@ impl Communicator for Mpi {
             let sent: Vec<u8> = parts.iter().zip(ranges()).flat_map(|(part, range)| &part[range]).copied().collect();
             let (send_counts, send_offsets) = places(ranges().map(|range| range.len()));
             let (counts, offsets) = places(coming.iter().map(|&len| part_of_round(len, round, most).len()));
-            let mut received = vec![0u8; counts.iter().map(|&n| n as usize).sum()];
-            let from = Partition::new(&sent[..], &send_counts[..], &send_offsets[..]);
+            let mut received = room(counts.iter().map(|&n| n as usize).sum());
+            let from = Partition::new(at_an_address(&sent), &send_counts[..], &send_offsets[..]);
             let mut into = PartitionMut::new(&mut received[..], &counts[..], &offsets[..]);
             self.lock().all_to_all_varcount_into(&from, &mut into);
             append(&mut messages, &received, &counts);
@@ -191,12 +217,18 @@ impl Communicator for Mpi {
     }
 
     fn all_reduce(&self, values: &mut [u64], how: Reduce) -> Result<()> {
+        if values.is_empty() {
+            return Ok(());
+        }
         let mine = values.to_vec();
         self.lock().all_reduce_into(&mine[..], values, operation(how));
         Ok(())
     }
 
     fn all_reduce_f64(&self, values: &mut [f64], how: Reduce) -> Result<()> {
+        if values.is_empty() {
+            return Ok(());
+        }
         let mine = values.to_vec();
         self.lock().all_reduce_into(&mine[..], values, operation(how));
         // MPI may add in another order on every rank; all are to have the same.
@@ -206,7 +238,7 @@ impl Communicator for Mpi {
     }
 
     fn split_by_node(&self) -> Result<Arc<dyn Communicator>> {
-        Ok(Self::shared(self.lock().split_shared(self.rank as i32)))
+        Ok(Self::shared(self.lock().split_shared(self.rank as i32), self.round))
     }
 
     /// Ends the whole job, after saying why: MPI cannot wake ranks that wait.

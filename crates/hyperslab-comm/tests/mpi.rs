@@ -13,7 +13,11 @@ fn main() -> ExitCode {
         let job = MpiJob::start().unwrap();
         let comm = job.world();
         match what.as_str() {
-            "collectives" => collectives(&*comm),
+            "collectives" => {
+                collectives(&*comm);
+                // Every message larger than a call may move.
+                (1..9).for_each(|bytes| collectives(&*job.world_in_rounds(bytes)));
+            }
             "error" => one_fails(&*comm),
             "abort" => one_aborts(&*comm),
             "panic" => assert!(comm.rank() > 0 || comm.size() > 9, "rank 0 panics"),
