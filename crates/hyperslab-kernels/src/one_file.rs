@@ -5,12 +5,13 @@ use hyperslab_core::{Attribute, Durability, Open};
 
 /// Creates the container and says in it with which seed its data are made.
 pub fn create(seed: u64) -> Vec<Step> {
-    let value = Attribute::integer(seed as i64);
-    vec![
-        Step::Barrier,
-        Step::OpenFile { file: 0, how: Open::Create },
-        Step::Attribute { file: 0, object: "".into(), name: SEED_ATTRIBUTE.into(), value },
-    ]
+    vec![Step::Barrier, Step::OpenFile { file: 0, how: Open::Create }, seed_tag(seed as i64)]
+}
+
+/// Says in the container with which seed its data are made.
+pub fn seed_tag(seed: i64) -> Step {
+    let value = Attribute::integer(seed);
+    Step::Attribute { file: 0, object: "".into(), name: SEED_ATTRIBUTE.into(), value }
 }
 
 /// Opens the container to read.

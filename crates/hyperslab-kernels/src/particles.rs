@@ -10,12 +10,9 @@ mod write;
 pub use part::Part;
 
 use hyperslab_core::workload::{
-    ArrayDeclaration, FileDeclaration, Header, SEED_ATTRIBUTE, Step, StepSource, WORKLOAD_VERSION, Workload,
+    ArrayDeclaration, FileDeclaration, Header, Step, StepSource, WORKLOAD_VERSION, Workload,
 };
-use hyperslab_core::{
-    ArraySpec, Attribute, Datatype, Dims, Durability, Error, Fill, Filter, MemoryLayout, Result, Selection, Transfer,
-    dims,
-};
+use hyperslab_core::{ArraySpec, Datatype, Dims, Error, Fill, Filter, MemoryLayout, Result, Selection, Transfer, dims};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -213,12 +210,6 @@ impl Particles {
         }
     }
 
-    /// Says of a file with which seed its data are made.
-    fn seed_tag(seed: i64) -> Step {
-        let value = Attribute::integer(seed);
-        Step::Attribute { file: 0, object: "".into(), name: SEED_ATTRIBUTE.into(), value }
-    }
-
     /// The arrays of a time step: name and declaration.
     fn arrays(&self) -> Result<Vec<(&'static str, ArrayDeclaration)>> {
         let declare = |dtype: Datatype, fill: Fill| -> Result<ArrayDeclaration> {
@@ -388,11 +379,6 @@ impl<P: Phases> StepSource for Phased<P> {
         let during = (0..self.0.time_steps()).flat_map(move |step| self.0.during(&selection, step));
         Ok(Box::new(self.0.before().into_iter().chain(during).chain(self.0.after()).map(Ok)))
     }
-}
-
-/// The end of a kernel that writes.
-fn flush_and_close() -> Vec<Step> {
-    vec![Step::Barrier, Step::Flush { file: 0, how: Durability::Visible }, Step::CloseFile { file: 0 }, Step::Barrier]
 }
 
 fn workload(header: Header, phases: impl Phases + 'static) -> Result<Workload> {

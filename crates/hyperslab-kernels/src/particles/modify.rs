@@ -1,6 +1,7 @@
 //! Particles of a file that is there: replaced, or added to.
 
-use super::{Part, Particles, Phases, Plan, flush_and_close, workload};
+use super::{Part, Particles, Phases, Plan, workload};
+use crate::one_file;
 use hyperslab_core::workload::{FileDeclaration, MIXED_SEEDS, Step, Update, Workload};
 use hyperslab_core::{Dims, Error, Open, Result, Selection};
 
@@ -41,7 +42,7 @@ impl Phases for Modifying {
         if self.grown.is_none() {
             let Particles { part, appended, seed, .. } = &self.plan.parameters;
             let all = *part == Part::Whole && *appended == 0;
-            steps.push(Particles::seed_tag(if all { *seed as i64 } else { MIXED_SEEDS }));
+            steps.push(one_file::seed_tag(if all { *seed as i64 } else { MIXED_SEEDS }));
         }
         steps
     }
@@ -66,6 +67,6 @@ impl Phases for Modifying {
     }
 
     fn after(&self) -> Vec<Step> {
-        flush_and_close()
+        one_file::flush_and_close()
     }
 }

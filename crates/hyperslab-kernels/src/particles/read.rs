@@ -1,8 +1,9 @@
 //! The particle read.
 
 use super::{Particles, Phases, Plan, workload};
+use crate::one_file;
 use hyperslab_core::workload::{FileDeclaration, Step, Workload};
-use hyperslab_core::{Open, Result, Selection};
+use hyperslab_core::{Result, Selection};
 
 impl Particles {
     /// Opens the file and reads in every time step each rank's part of all properties.
@@ -21,7 +22,7 @@ impl Phases for Reading {
     }
 
     fn before(&self) -> Vec<Step> {
-        vec![Step::Barrier, Step::OpenFile { file: 0, how: Open::Read }]
+        one_file::open()
     }
 
     fn selection(&self, rank: usize) -> Result<Selection> {
@@ -44,6 +45,6 @@ impl Phases for Reading {
     }
 
     fn after(&self) -> Vec<Step> {
-        vec![Step::Barrier, Step::CloseFile { file: 0 }, Step::Barrier]
+        one_file::close()
     }
 }

@@ -1,8 +1,9 @@
 //! The particle write.
 
-use super::{Particles, Phases, Plan, flush_and_close, workload};
+use super::{Particles, Phases, Plan, workload};
+use crate::one_file;
 use hyperslab_core::workload::{FileDeclaration, PART_ATTRIBUTE, Step, Workload};
-use hyperslab_core::{Attribute, Open, Result, Selection};
+use hyperslab_core::{Attribute, Result, Selection};
 
 impl Particles {
     /// Creates the file, then in every time step a group, its arrays and their data; at the end flushes and closes.
@@ -25,11 +26,7 @@ impl Phases for Writing {
 
     fn before(&self) -> Vec<Step> {
         let parameters = &self.0.parameters;
-        let mut steps = vec![
-            Step::Barrier,
-            Step::OpenFile { file: 0, how: Open::Create },
-            Particles::seed_tag(parameters.seed as i64),
-        ];
+        let mut steps = one_file::create(parameters.seed);
         let part = parameters.part_words();
         if !part.is_empty() {
             let value = Attribute::text(&part);
@@ -58,6 +55,6 @@ impl Phases for Writing {
     }
 
     fn after(&self) -> Vec<Step> {
-        flush_and_close()
+        one_file::flush_and_close()
     }
 }
