@@ -281,6 +281,22 @@ fn striping_is_set_where_lfs_says_that_it_can_be() {
 }
 
 #[test]
+fn the_example_of_every_benchmark_runs_on_every_format() {
+    let example = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/base-suite.json");
+    let directory = with("");
+    let arguments = ["bench", example.to_str().unwrap(), "--format", "hdf5,zarr,posix", "--verify", "--out", "r"];
+    let (code, out, err) = run(directory.path(), &arguments);
+    assert_eq!(code, 3, "{out}\n{err}");
+    let results = results(&directory.path().join("r/results.json"));
+    for case in results["cases"].as_array().unwrap() {
+        // Raw files have no chunks; everything else must run, and be right.
+        let growing = case["stack"] == "posix" && case["file"] == "growing.posix";
+        assert_eq!(case["status"], if growing { "skipped" } else { "ok" }, "{case}");
+        assert!(growing || case["verified"] == "yes", "{case}");
+    }
+}
+
+#[test]
 fn ctrl_c_leaves_valid_results_and_no_partial_file() {
     let slow = format!(r#"{WRITE}, "EMULATED_COMPUTE_TIME_PER_TIMESTEP": "60 s""#);
     let directory = with(&workflow(&slow, WRITE));
