@@ -240,7 +240,10 @@ impl Executor<'_> {
         if self.origins[file as usize].is_none() {
             let (origin, took) = self.clock.exclude(|| Origin::of(self.context, declaration, &*container));
             self.recorder.prepare += took;
-            self.origins[file as usize] = Some(origin.map_err(|error| error.target(path.display()))?);
+            let mut origin = origin.map_err(|error| error.target(path.display()))?;
+            // The first rank changes what a shared file says about itself, perhaps before another has looked.
+            origin.same_before &= self.rank == 0 || declaration.per_rank;
+            self.origins[file as usize] = Some(origin);
         }
         self.files[file as usize] = Some(container);
         Ok(())

@@ -56,6 +56,28 @@ fn with_spread(spread: &Spread, show: fn(f64) -> String) -> String {
     format!("{middle} ±{:.0}%", (high - low) / 2.0 / spread.median * 100.0)
 }
 
+/// The file of a case without the extension, which differs from format to format.
+fn stem(case: &CaseResult) -> &str {
+    case.file.rsplit_once('.').map_or(&case.file, |(stem, _)| stem)
+}
+
+/// Rising numbers, with stretches shortened: `1 to 4, 7`.
+fn ranges(numbers: &[usize]) -> String {
+    let mut parts: Vec<(usize, usize)> = Vec::new();
+    for &number in numbers {
+        match parts.last_mut() {
+            Some((_, last)) if number == *last + 1 => *last = number,
+            _ => parts.push((number, number)),
+        }
+    }
+    let shown = parts.iter().map(|(first, last)| match last - first {
+        0 => first.to_string(),
+        1 => format!("{first}, {last}"),
+        _ => format!("{first} to {last}"),
+    });
+    shown.collect::<Vec<_>>().join(", ")
+}
+
 /// What MODE asked for and what ran.
 pub fn modes(plan: &super::plan::Plan, results: &Results) -> String {
     let asked: Vec<(usize, &'static str)> =
@@ -91,9 +113,10 @@ pub fn words(results: &Results) -> String {
         let close = best.observed_rate.count > 1 && reach(&best.observed_rate)[0] <= reach(&others[0].observed_rate)[1];
         let _ = writeln!(
             out,
-            "{} {} of {}: {} was fastest at {}; against it {}.{}",
+            "{} {} of {} ({}): {} was fastest at {}; against it {}.{}",
             case.cache.name(),
             case.benchmark,
+            stem(case),
             display_size(case.bytes),
             best.stack,
             rate(best.observed_rate.median),
@@ -116,19 +139,31 @@ pub fn words(results: &Results) -> String {
     if repeats == 1 {
         out.push_str("One run each: differences below a few ten percent mean nothing; use --repeat 5 or more.\n");
     }
-    let mut warnings: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    let mut warnings: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for case in &results.cases {
         for warning in &case.warnings {
-            warnings.entry(warning).or_default().push(case.number.to_string());
+            warnings.entry(warning).or_default().push(case.number);
         }
     }
     for (warning, cases) in warnings {
         let plural = if cases.len() > 1 { "cases" } else { "case" };
-        let _ = writeln!(out, "note ({plural} {}): {warning}.", cases.join(", "));
+        let _ = writeln!(out, "note ({plural} {}): {warning}.", ranges(&cases));
     }
     for case in results.cases.iter().filter(|c| c.status != Status::Ok) {
         let why = case.error.as_deref().unwrap_or("not reached");
         let _ = writeln!(out, "case {} {}: {}", case.number, verdict(case), why);
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ranges;
+
+    #[test]
+    fn stretches_of_numbers_are_shortened() {
+        assert_eq!(ranges(&[1, 2, 3, 4, 7, 9, 10]), "1 to 4, 7, 9, 10");
+        assert_eq!(ranges(&[5]), "5");
+        assert_eq!(ranges(&[]), "");
+    }
 }

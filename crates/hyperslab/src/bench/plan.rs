@@ -48,6 +48,10 @@ pub struct PlannedCase {
     pub warm_up: u32,
     /// Whether data are compared.
     pub verify: bool,
+    /// What it does, in words.
+    pub about: String,
+    /// Bytes of one repetition, all ranks.
+    pub bytes: u64,
     /// What it does to its file.
     pub effect: Effect,
     /// What differs from what the workflow asks for.
@@ -64,17 +68,8 @@ pub struct Work {
     pub workload: Workload,
     /// On what.
     pub format: Arc<dyn Format>,
-    /// Bytes of one repetition, all ranks.
-    pub bytes: u64,
     /// Bytes of buffers, all ranks.
     pub memory: u64,
-}
-
-impl PlannedCase {
-    /// Bytes of one repetition, all ranks.
-    pub fn bytes(&self) -> u64 {
-        self.work.as_ref().map_or(0, |work| work.bytes)
-    }
 }
 
 impl Plan {
@@ -138,11 +133,11 @@ impl Plan {
         }
         // Files of one name replace each other; those of different names add up.
         let mut files: HashMap<&str, u64> = HashMap::new();
-        for (case, work) in works().filter(|(_, work)| work.format.caps().persistent) {
+        for (case, _) in works().filter(|(_, work)| work.format.caps().persistent) {
             let size = files.entry(&case.file).or_default();
             match case.effect {
-                Effect::Creates => *size = (*size).max(work.bytes),
-                Effect::Extends => *size = size.saturating_add(work.bytes),
+                Effect::Creates => *size = (*size).max(case.bytes),
+                Effect::Extends => *size = size.saturating_add(case.bytes),
                 Effect::Reads | Effect::Overwrites => {}
             }
         }
@@ -174,7 +169,7 @@ impl Plan {
         ]);
         for case in &self.cases {
             let (memory, about) = match &case.work {
-                Ok(work) => (display_size(work.memory), work.workload.header.about.clone()),
+                Ok(work) => (display_size(work.memory), case.about.clone()),
                 Err(reason) => ("-".into(), format!("skipped: {reason}")),
             };
             table.row(vec![
@@ -184,7 +179,7 @@ impl Plan {
                 case.stack.to_string(),
                 case.cache.name().into(),
                 case.ranks.to_string(),
-                display_size(case.bytes()),
+                display_size(case.bytes),
                 memory,
                 about,
             ]);
@@ -230,6 +225,10 @@ fn plan_case(
     if let Some(layer) = draft.layer {
         stack.layers.insert(0, hyperslab_core::StackElement::plain(layer));
     }
+    let (about, bytes) = match &draft.work {
+        Ok(work) => (work.workload.header.about.clone(), work.bytes),
+        Err(_) => (String::new(), 0),
+    };
     let work = match (draft.work, hyperslab_run::resolve(&stack)) {
         (Err(reason), _) => Err(reason),
         // The user's own stack was resolved before, so what is missing is the layer that MODE asks for.
@@ -239,7 +238,7 @@ fn plan_case(
         (Ok(_), Err(error)) => return Err(error.into()),
         (Ok(work), Ok(format)) => match work.lacking(&format.caps()) {
             Some(what) => Err(format!("{} has no {what}", stack.format.name)),
-            None => Ok(Work { workload: work.workload, format, bytes: work.bytes, memory: work.memory }),
+            None => Ok(Work { workload: work.workload, format, memory: work.memory }),
         },
     };
     let repeat = options.repeat.unwrap_or(draft.repeat);
@@ -255,6 +254,8 @@ fn plan_case(
         repeat,
         warm_up: options.warm_up.unwrap_or(usual_warm_up),
         verify: options.verify || draft.verify,
+        about,
+        bytes,
         effect: draft.effect,
         notes,
         report: draft.report,

@@ -26,7 +26,7 @@ impl Screen {
             "[{}/{cases}] {} {} on {} ({}, {} ranks{times})",
             case.number,
             case.benchmark,
-            display_size(case.bytes()),
+            display_size(case.bytes),
             case.stack,
             case.cache.name(),
             case.ranks,
@@ -36,7 +36,7 @@ impl Screen {
             eprintln!("{title} ...");
             return Self { title, bar: ProgressBar::hidden(), over, watcher: None };
         }
-        let bar = ProgressBar::new(case.bytes());
+        let bar = ProgressBar::new(case.bytes);
         if let Ok(style) = ProgressStyle::with_template("{msg} {bar:30} {binary_bytes}/{binary_total_bytes}") {
             bar.set_style(style);
         }

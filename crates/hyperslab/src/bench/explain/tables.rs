@@ -1,6 +1,6 @@
 //! The tables of a run.
 
-use super::{peers, rate, seconds, verdict, with_spread};
+use super::{peers, rate, seconds, stem, verdict, with_spread};
 use crate::table::{Align, Table};
 use hyperslab_core::units::display_size;
 use hyperslab_run::{CaseResult, RankMeasurement, Results, Spread, Status};
@@ -71,12 +71,16 @@ pub fn side_by_side(results: &Results) -> Option<String> {
     if stacks.len() < 2 {
         return None;
     }
-    let mut columns =
-        vec![("benchmark".to_owned(), Align::Left), ("cache".into(), Align::Left), ("data".into(), Align::Right)];
+    let mut columns = vec![
+        ("benchmark".to_owned(), Align::Left),
+        ("file".into(), Align::Left),
+        ("cache".into(), Align::Left),
+        ("data".into(), Align::Right),
+    ];
     columns.extend(stacks.iter().map(|stack| (stack.clone(), Align::Right)));
     let mut table = Table::new(&columns);
     for row in rows {
-        let mut cells = vec![row.benchmark.clone(), row.cache.name().into(), display_size(row.bytes)];
+        let mut cells = vec![row.benchmark.clone(), stem(row).into(), row.cache.name().into(), display_size(row.bytes)];
         let fastest = peers(results, row).map(|c| c.observed_rate.median).fold(0.0, f64::max);
         cells.extend(stacks.iter().map(|stack| {
             let case = results.cases.iter().find(|case| case.stack.to_string() == *stack && same(row, case));
