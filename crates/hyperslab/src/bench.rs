@@ -46,10 +46,14 @@ pub fn run(options: &BenchOptions) -> Result<ExitCode> {
     for (index, case) in plan.cases.iter().enumerate() {
         let result = &mut results.cases[index];
         run.take(case, &mut files, result);
-        let ended_badly = result.status != Status::Ok;
-        if !ended_badly {
-            run.report(case, &results.cases[..=index])?;
+        if result.status == Status::Ok
+            && let Err(error) = run.report(case, &results.cases[..=index])
+        {
+            let result = &mut results.cases[index];
+            result.status = Status::Failed;
+            result.error = Some(format!("it ran, but its reports could not be written: {error:#}"));
         }
+        let ended_badly = results.cases[index].status != Status::Ok;
         results.save(&results_file)?;
         if progress.stop_requested() || (ended_badly && options.abort_on_failure) {
             break;

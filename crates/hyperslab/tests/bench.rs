@@ -122,6 +122,12 @@ fn bad_input_is_refused_with_exit_2_and_nothing_is_made() {
         ),
         ("filter", good.replacen("\"MODE\"", "\"FILTERS\": \"deflat\", \"MODE\"", 1), &[], "did you mean"),
         ("filter level", good.replacen("\"MODE\"", "\"FILTERS\": \"deflate=10\", \"MODE\"", 1), &[], "0 to 9"),
+        (
+            "no such list",
+            good.replacen("\"MODE\"", "\"ENV_METADATA_FILE\": \"nowhere\", \"MODE\"", 1),
+            &[],
+            "ENV_METADATA_FILE nowhere",
+        ),
         ("CSV elsewhere", good.replacen("\"MODE\"", "\"CSV_FILE\": \"../x.csv\", \"MODE\"", 1), &[], "plain file name"),
         ("blocks", good.replace("\"MODE\"", "\"READ_OPTION\": \"LDC\", \"MODE\""), &[], "needs NUM_DIMS=2"),
         ("strides", good.replace("\"MODE\"", "\"READ_OPTION\": \"STRIDED\", \"MODE\""), &[], "BLOCK_SIZE is missing"),
@@ -294,6 +300,20 @@ fn the_example_of_every_benchmark_runs_on_every_format() {
         assert_eq!(case["status"], if growing { "skipped" } else { "ok" }, "{case}");
         assert!(growing || case["verified"] == "yes", "{case}");
     }
+}
+
+#[test]
+fn a_report_that_cannot_be_written_fails_its_case_and_no_other() {
+    // No file can have so long a name.
+    let long = "x".repeat(300);
+    let keys = format!(r#"{WRITE}, "CSV_FILE": "{long}""#);
+    let directory = with(&workflow(&keys, WRITE));
+    let (code, out, err) = run(directory.path(), &["bench", "w.json", "--out", "r", "--verify"]);
+    assert_eq!(code, 1, "{out}\n{err}");
+    assert!(out.contains("its reports could not be written"), "{out}");
+    let results = results(&directory.path().join("r/results.json"));
+    assert_eq!(results["cases"][0]["status"], "failed");
+    assert_eq!(results["cases"][1]["status"], "ok", "the data file is there");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! From the command line and a workflow to the cases to run.
 
 use super::draft::{Draft, Effect, FileState, Report, drafts};
+use super::run_directory;
 use crate::arguments::{BenchOptions, Launcher};
 use crate::h5bench::{Striping, Workflow};
 use crate::table::{Align, Table};
@@ -108,6 +109,7 @@ impl Plan {
             for &cache in caches {
                 for benchmark in &workflow.benchmarks {
                     for draft in drafts(benchmark, ranks, &name, &mut files, &mut notes)? {
+                        run_directory::check(&draft.report).with_context(|| benchmark.place.clone())?;
                         cases.push(plan_case(cases.len() + 1, draft, stack, cache, ranks, options)?);
                     }
                 }

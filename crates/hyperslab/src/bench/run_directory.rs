@@ -82,6 +82,17 @@ fn put(directory: &Path, name: &str, text: &str) -> Result<()> {
     fs::write(&path, text).with_context(|| format!("write {}", path.display()))
 }
 
+/// Whether what the report needs can be read, so that this is known before anything runs.
+pub fn check(report: &Report) -> Result<()> {
+    match report {
+        Report::Pattern(pattern) => match &pattern.asked.environment_file {
+            Some(list) => environment(Path::new(list)).map(|_| ()),
+            None => Ok(()),
+        },
+        Report::Metadata(..) | Report::Exerciser(..) | Report::None => Ok(()),
+    }
+}
+
 /// The variables that a file names, one in a line, and their values.
 fn environment(list: &Path) -> Result<Vec<(String, String)>> {
     let size = fs::metadata(list).with_context(|| format!("ENV_METADATA_FILE {}", list.display()))?.len();
