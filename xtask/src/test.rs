@@ -68,7 +68,9 @@ pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
         }
         // By itself, so that the other crates are not built again with its feature.
         let words = ["test", "-p", "hyperslab-comm", "--features", "mpi", "--test", "mpi"];
-        cargo_check(workspace, &environment, &words, "mpirun -n 2 hostname, to see whether MPI runs at all")
+        let hint = "mpirun -n 2 hostname, to see whether MPI runs at all";
+        shell::run_visibly(environment.apply(&mut workspace.cargo(&words)), hint)?;
+        Ok(Outcome::Passed(String::new()))
     }));
 
     summarise(&steps, &environment, &tally);

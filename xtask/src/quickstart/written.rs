@@ -59,23 +59,21 @@ impl Kind {
     }
 }
 
-/// Everything below `folder`: HDF5 files, Zarr stores, and outermost folders that hold other files. Sorted by path.
+/// Everything below `folder`: HDF5 files, Zarr stores, and folders of raw arrays. Sorted by path.
 pub fn find(folder: &Path) -> Vec<Written> {
     let mut found = Vec::new();
     look(folder, DEEPEST, &mut found);
-    let plain: Vec<PathBuf> = found.iter().filter(|one| one.kind == Kind::Plain).map(|one| one.path.clone()).collect();
-    let inside = |path: &Path| path.ancestors().skip(1).any(|above| plain.iter().any(|folder| folder == above));
-    found.retain(|one| one.kind != Kind::Plain || !inside(&one.path));
     found.sort_by(|a, b| a.path.cmp(&b.path));
     found
 }
 
 fn look(folder: &Path, depth: usize, found: &mut Vec<Written>) {
-    if folder.join("zarr.json").is_file() {
-        return found.push(Written { kind: Kind::Zarr, path: folder.to_owned() });
+    for (mark, kind) in [("zarr.json", Kind::Zarr), ("hyperslab.json", Kind::Plain)] {
+        if folder.join(mark).is_file() {
+            return found.push(Written { kind, path: folder.to_owned() });
+        }
     }
     // A folder that cannot be listed is simply not shown: the benchmark itself has reported its errors already.
-    let mut plain = false;
     for path in fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
         if path.is_dir() {
             if depth > 0 {
@@ -83,12 +81,7 @@ fn look(folder: &Path, depth: usize, found: &mut Vec<Written>) {
             }
         } else if is_hdf5(&path) {
             found.push(Written { kind: Kind::Hdf5, path });
-        } else {
-            plain = true;
         }
-    }
-    if plain {
-        found.push(Written { kind: Kind::Plain, path: folder.to_owned() });
     }
 }
 
@@ -111,8 +104,10 @@ mod tests {
         fs::write(root.join("a/x.h5"), [&HDF5_SIGNATURE[..], b"more"].concat()).unwrap();
         fs::write(root.join("b/x.zarr/zarr.json"), "{}").unwrap();
         fs::write(root.join("b/x.zarr/c/0"), "chunk").unwrap();
-        fs::write(root.join("d/data"), "short").unwrap();
-        fs::write(root.join("d/inside/data"), "long enough to be something else").unwrap();
+        fs::write(root.join("d/hyperslab.json"), "{}").unwrap();
+        fs::write(root.join("d/inside/data"), "raw").unwrap();
+        fs::create_dir(root.join("0123abcd")).unwrap();
+        fs::write(root.join("0123abcd/stdout"), "a report, not data").unwrap();
         let found = find(&root);
         fs::remove_dir_all(&root).unwrap();
         let expected = [(Kind::Hdf5, "a/x.h5"), (Kind::Zarr, "b/x.zarr"), (Kind::Plain, "d")];
