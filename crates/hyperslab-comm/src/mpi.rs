@@ -4,6 +4,7 @@ use ::mpi::Threading;
 use ::mpi::collective::{CommunicatorCollectives, Root, SystemOperation};
 use ::mpi::datatype::{Partition, PartitionMut};
 use ::mpi::environment::Universe;
+use ::mpi::raw::AsRaw;
 use ::mpi::topology::{Communicator as _, SimpleCommunicator};
 use hyperslab_core::{Communicator, Error, Reduce, Result};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -155,6 +156,11 @@ impl Communicator for Mpi {
 
     fn one_process(&self) -> bool {
         self.size == 1
+    }
+
+    fn mpi_handle(&self) -> Option<i32> {
+        // SAFETY: the communicator is live, and converting it touches nothing.
+        Some(unsafe { ::mpi::ffi::RSMPI_Comm_c2f(self.lock().as_raw()) })
     }
 
     fn barrier(&self) -> Result<()> {

@@ -15,8 +15,8 @@ pub enum Reduce {
     Max,
 }
 
-/// A fixed group of ranks. Every method but `rank`, `size`, `one_process` and `abort` is collective: each rank calls
-/// the same methods in the same order, and returns an error of kind `Peer` when another rank has given up.
+/// A fixed group of ranks. Every method but `rank`, `size`, `one_process`, `mpi_handle` and `abort` is collective: each
+/// rank calls the same methods in the same order, and returns an error of kind `Peer` when another rank has given up.
 pub trait Communicator: Send + Sync + Debug {
     /// This rank, from 0.
     fn rank(&self) -> usize;
@@ -24,6 +24,11 @@ pub trait Communicator: Send + Sync + Debug {
     fn size(&self) -> usize;
     /// Whether all ranks are threads of this process.
     fn one_process(&self) -> bool;
+    /// The group as MPI knows it, for libraries that use MPI themselves: the number that Fortran programs use, which
+    /// every MPI library can turn into its own handle. `None` for ranks that are no MPI processes.
+    fn mpi_handle(&self) -> Option<i32> {
+        None
+    }
     /// Returns when every rank has called it.
     fn barrier(&self) -> Result<()>;
     /// Replaces `data` on every rank by the root's.

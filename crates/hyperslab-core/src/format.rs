@@ -265,6 +265,11 @@ pub trait Container: Send + Sync + Debug {
     fn attribute(&self, object: &str, name: &str) -> Result<Attribute>;
     /// Names of the attributes of an object, sorted. Not collective.
     fn attributes(&self, object: &str) -> Result<Vec<String>>;
+    /// What people should know about the transfers of this rank so far, such as collective ones that were none. Not
+    /// collective.
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
     /// Makes all completed writes visible or durable, and reports deferred errors.
     fn flush(&self, how: Durability) -> Result<()>;
     /// Flushes to `Visible`, releases everything and reports deferred errors. Later calls on the container or its

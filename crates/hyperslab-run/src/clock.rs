@@ -126,6 +126,10 @@ impl Communicator for Clocked {
         self.inner.one_process()
     }
 
+    fn mpi_handle(&self) -> Option<i32> {
+        self.inner.mpi_handle()
+    }
+
     fn barrier(&self) -> Result<()> {
         self.all_gather(&[]).map(|_| ())
     }

@@ -1,0 +1,5 @@
+//! Layers: formats that wrap a format. Each is one folder and one line in the registry, and never chooses what it wraps.
+
+mod registry;
+
+pub use registry::{LayerEntry, layers, wrap};

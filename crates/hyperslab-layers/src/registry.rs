@@ -1,0 +1,34 @@
+//! The layers by name.
+
+use hyperslab_core::{Error, Format, Layer, OptionSpec, Result, StackElement, nearest};
+use std::sync::Arc;
+
+/// A layer that a stack string can name.
+#[derive(Debug, Clone, Copy)]
+pub struct LayerEntry {
+    /// Its name in stack strings.
+    pub name: &'static str,
+    /// One line for people.
+    pub about: &'static str,
+    /// The options it understands.
+    pub options: &'static [OptionSpec],
+    /// Makes it with the options of a stack element.
+    pub build: fn(&StackElement) -> Result<Arc<dyn Layer>>,
+}
+
+const LAYERS: &[LayerEntry] = &[];
+
+/// Every layer of this version.
+pub fn layers() -> &'static [LayerEntry] {
+    LAYERS
+}
+
+/// `inner` in the layer that `element` names, with its options checked.
+pub fn wrap(element: &StackElement, inner: Arc<dyn Format>) -> Result<Arc<dyn Format>> {
+    let entry = LAYERS.iter().find(|entry| entry.name == element.name).ok_or_else(|| {
+        Error::unsupported("choose stack", format!("layer {:?} is not available in this build", element.name))
+            .hint(nearest::hint(&element.name, LAYERS.iter().map(|entry| entry.name)))
+    })?;
+    element.check_options(entry.options)?;
+    (entry.build)(element)?.wrap(inner)
+}
