@@ -1,10 +1,12 @@
 //! The one error type of the workspace.
 
+use serde::{Deserialize, Serialize};
 use std::error::Error as StdError;
 use std::fmt;
 
 /// What code can act on. The message is for people, the kind for programs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// The caller asked for something that makes no sense (bad option, selection outside the array).
@@ -86,6 +88,11 @@ impl Error {
     /// Shorthand for [`ErrorKind::Unsupported`].
     pub fn unsupported(operation: &'static str, message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Unsupported, operation, message)
+    }
+
+    /// An error of another process, `text` being how it printed there.
+    pub fn relayed(kind: ErrorKind, text: impl Into<String>) -> Self {
+        Self::new(kind, "", text)
     }
 
     /// Wraps an operating-system error, choosing the kind from its code.
@@ -174,20 +181,21 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let d = &*self.0;
-        write!(f, "{}", d.operation)?;
-        if let Some(target) = &d.target {
-            write!(f, " {target}")?;
-        }
-        match (d.backend, d.rank) {
-            (Some(backend), Some(rank)) => write!(f, " ({backend}, rank {rank})")?,
-            (Some(backend), None) => write!(f, " ({backend})")?,
-            (None, Some(rank)) => write!(f, " (rank {rank})")?,
-            (None, None) => {}
-        }
-        if d.message.is_empty() {
-            write!(f, ": {}", d.kind.words())?;
+        if d.operation.is_empty() {
+            write!(f, "{}", d.message)?; // relayed: all of this is in the message
         } else {
-            write!(f, ": {}", d.message)?;
+            write!(f, "{}", d.operation)?;
+            if let Some(target) = &d.target {
+                write!(f, " {target}")?;
+            }
+            match (d.backend, d.rank) {
+                (Some(backend), Some(rank)) => write!(f, " ({backend}, rank {rank})")?,
+                (Some(backend), None) => write!(f, " ({backend})")?,
+                (None, Some(rank)) => write!(f, " (rank {rank})")?,
+                (None, None) => {}
+            }
+            let message = if d.message.is_empty() { d.kind.words() } else { &d.message };
+            write!(f, ": {message}")?;
         }
         if let Some(hint) = &d.hint {
             write!(f, "\n  try: {hint}")?;
@@ -220,6 +228,13 @@ mod tests {
         let text = error.to_string();
         assert!(text.starts_with("write /data/x (posix, rank 3): "), "{text}");
         assert!(text.contains("try: free some space"), "{text}");
+    }
+
+    #[test]
+    fn a_relayed_error_prints_as_it_did() {
+        let error = Error::invalid("open", "bad").target("x").hint("other");
+        let relayed = Error::relayed(error.kind(), error.to_string());
+        assert_eq!((relayed.kind(), relayed.to_string()), (error.kind(), error.to_string()));
     }
 
     #[test]

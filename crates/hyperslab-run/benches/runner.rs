@@ -56,7 +56,7 @@ fn seconds(writes: u64) -> f64 {
         workload: &workload,
         format: &*format,
         directory: Path::new("."),
-        check_reads: false,
+        verify: false,
         durable: false,
         samples: None,
         progress: &progress,

@@ -19,7 +19,7 @@ use hdf5_metno_sys::h5s::{H5S_SELECT_SET, H5S_class_t, H5Sclose, H5Screate, H5Sc
 use hdf5_metno_sys::h5t::{H5T_NATIVE_FLOAT, H5T_NATIVE_INT32, H5T_NATIVE_INT64, H5T_class_t, H5Tcreate, H5Tinsert};
 use hyperslab_core::Format;
 use hyperslab_kernels::{FilePattern, MemoryPattern, Particles};
-use hyperslab_run::{Cache, Case, Progress, run_case};
+use hyperslab_run::{Case, Progress, run_case};
 use std::ffi::CString;
 use std::hint::black_box;
 use std::path::Path;
@@ -120,18 +120,8 @@ fn in_a_thread(work: impl FnOnce() -> f64 + Send) -> f64 {
 
 /// Observed seconds of one run through the suite.
 fn suite(workload: &hyperslab_core::workload::Workload, format: &Arc<dyn Format>, directory: &Path) -> f64 {
-    let outcome = run_case(&Case {
-        workload,
-        format: format.clone(),
-        directory,
-        repeat: 1,
-        warm_up: 0,
-        cache: Cache::Warm,
-        verify: false,
-        overwrite: true,
-        samples: None,
-        progress: &Progress::default(),
-    });
+    let outcome =
+        run_case(&Case { overwrite: true, ..Case::new(workload, format.clone(), directory, &Progress::default()) });
     assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
     outcome.repetitions[0].ranks[0].observed
 }

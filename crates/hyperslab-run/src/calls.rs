@@ -91,7 +91,8 @@ pub struct Latency {
 }
 
 /// The times of many calls, of one rank or of many, by kind.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(try_from = "Vec<Counted>", into = "Vec<Counted>")]
 pub struct CallTimes {
     histograms: [Option<Histogram<u64>>; Operation::ALL.len()],
     totals: [Duration; Operation::ALL.len()],
@@ -142,6 +143,41 @@ impl CallTimes {
     }
 }
 
+/// The calls of one kind, as one process tells another: nothing is lost that a histogram keeps.
+#[derive(Debug, Serialize, Deserialize)]
+struct Counted {
+    operation: Operation,
+    total: Duration,
+    /// Nanoseconds, and how many calls took that long.
+    times: Vec<(u64, u64)>,
+}
+
+impl From<CallTimes> for Vec<Counted> {
+    fn from(calls: CallTimes) -> Self {
+        let counted = |operation: Operation| {
+            let histogram = calls.histograms[operation as usize].as_ref()?;
+            let times =
+                histogram.iter_recorded().map(|step| (step.value_iterated_to(), step.count_at_value())).collect();
+            Some(Counted { operation, total: calls.totals[operation as usize], times })
+        };
+        Operation::ALL.into_iter().filter_map(counted).collect()
+    }
+}
+
+impl TryFrom<Vec<Counted>> for CallTimes {
+    type Error = Error;
+
+    fn try_from(counted: Vec<Counted>) -> Result<Self> {
+        let mut calls = Self::default();
+        for Counted { operation, total, times } in counted {
+            calls.totals[operation as usize] += total;
+            let histogram = calls.histogram(operation)?;
+            times.into_iter().try_for_each(|(time, count)| histogram.record_n(time, count)).map_err(failed)?;
+        }
+        Ok(calls)
+    }
+}
+
 fn failed(error: impl std::fmt::Display) -> Error {
     Error::invalid("measure", error.to_string())
 }
@@ -181,5 +217,7 @@ mod tests {
         assert!(near(write.total, 5.05) && near(write.min, 0.001) && near(write.max, 0.1), "{write:?}");
         assert!(near(write.p50, 0.05) && near(write.p90, 0.09) && near(write.p99, 0.099), "{write:?}");
         assert!(near(all["flush"].total, 7.0));
+        let told: CallTimes = serde_json::from_str(&serde_json::to_string(&one).unwrap()).unwrap();
+        assert_eq!(told.summaries(), all);
     }
 }

@@ -2,15 +2,14 @@
 
 use crate::aside::Aside;
 use crate::calls::{CallTimes, Latency};
-use crate::execute::{RankRun, RunContext, run_rank};
+use crate::execute::{RankRun, RunContext, container_paths};
+use crate::launch::{Ranks, ThreadRanks};
 use crate::noise;
 use crate::page_cache;
 use crate::progress::Progress;
-use crate::read_back::read_back;
 use crate::results::{Repetition, Verified};
-use hyperslab_comm::Threads;
 use hyperslab_core::workload::{FileDeclaration, Workload};
-use hyperslab_core::{Communicator, Error, ErrorKind, Format, Result};
+use hyperslab_core::{Error, ErrorKind, Format, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -43,6 +42,8 @@ pub struct Case<'a> {
     pub workload: &'a Workload,
     /// On what.
     pub format: Arc<dyn Format>,
+    /// What its ranks are.
+    pub ranks: &'a dyn Ranks,
     /// Where the files lie.
     pub directory: &'a Path,
     /// How often, measured.
@@ -61,6 +62,25 @@ pub struct Case<'a> {
     pub progress: &'a Progress,
 }
 
+impl<'a> Case<'a> {
+    /// One warm run on thread ranks, nothing verified or replaced.
+    pub fn new(workload: &'a Workload, format: Arc<dyn Format>, directory: &'a Path, progress: &'a Progress) -> Self {
+        Self {
+            workload,
+            format,
+            ranks: &ThreadRanks,
+            directory,
+            repeat: 1,
+            warm_up: 0,
+            cache: Cache::Warm,
+            verify: false,
+            overwrite: false,
+            samples: None,
+            progress,
+        }
+    }
+}
+
 /// What came of a case. Repetitions before a failure are kept.
 #[derive(Debug)]
 pub struct Outcome {
@@ -76,7 +96,7 @@ pub struct Outcome {
     pub failure: Option<Error>,
 }
 
-/// Runs the case on thread ranks. A failed or interrupted run leaves no partial file behind, and a file that it was
+/// Runs the case. A failed or interrupted run leaves no partial file behind, and a file that it was
 /// changing is put back as it was, provided there was to be more than one run.
 pub fn run_case(case: &Case<'_>) -> Outcome {
     let caps = case.format.caps();
@@ -91,7 +111,8 @@ pub fn run_case(case: &Case<'_>) -> Outcome {
         warnings: Vec::new(),
         failure: None,
     };
-    if caps.serialises_ranks && case.workload.header.ranks > 1 {
+    let takes_turns = caps.serialises_ranks && case.ranks.one_process();
+    if takes_turns && case.workload.header.ranks > 1 {
         outcome.warnings.push(format!(
             "{} runs one call at a time: thread ranks take turns inside the library",
             case.format.name()
@@ -109,7 +130,7 @@ pub fn run_case(case: &Case<'_>) -> Outcome {
         ended
     });
     outcome.operations = calls.summaries();
-    outcome.warnings.extend(noise::warnings(&outcome.repetitions, caps.serialises_ranks));
+    outcome.warnings.extend(noise::warnings(&outcome.repetitions, takes_turns));
     if let Err(error) = ended {
         if outcome.verified == Verified::Yes {
             outcome.verified = Verified::No;
@@ -165,6 +186,7 @@ fn run_all(case: &Case<'_>, aside: &mut Aside, calls: &mut CallTimes, outcome: &
                     .into(),
             );
         }
+        outcome.warnings.extend(ranks.iter().flat_map(|rank| rank.remarks.iter().cloned()));
         let ranks = ranks.into_iter().map(|rank| rank.measured).collect();
         outcome.repetitions.push(Repetition { resident_before, ranks });
     }
@@ -192,7 +214,7 @@ fn run_once(case: &Case<'_>, run: usize, warnings: &mut Vec<String>) -> Result<(
         workload: case.workload,
         format: &*case.format,
         directory: case.directory,
-        check_reads: verify,
+        verify,
         durable: case.cache == Cache::Cold,
         samples: case.samples.as_ref().zip(number).map(|(prefix, number)| {
             let mut name = prefix.as_os_str().to_owned();
@@ -201,36 +223,13 @@ fn run_once(case: &Case<'_>, run: usize, warnings: &mut Vec<String>) -> Result<(
         }),
         progress: case.progress,
     };
-    let body = |comm: Arc<dyn Communicator>| -> Result<RankRun> {
-        let done = run_rank(&context, &comm)?;
-        if verify && any_writes(&*comm, &done)? {
-            read_back(&context, &comm).map_err(|error| error.rank(comm.rank()))?;
-        }
-        Ok(done)
-    };
-    let ranks = Threads::run(case.workload.header.ranks, body).inspect_err(|error| {
-        remove_partial(case, error, warnings);
-    })?;
+    let ranks = case.ranks.run(&context).inspect_err(|error| remove_partial(case, error, warnings))?;
     Ok((resident_before, ranks))
-}
-
-/// Whether any rank wrote; collective, so that all ranks read back or none.
-fn any_writes(comm: &dyn Communicator, done: &RankRun) -> Result<bool> {
-    let mut written = [done.measured.bytes_written];
-    comm.all_reduce(&mut written, hyperslab_core::Reduce::Max)?;
-    Ok(written[0] > 0)
 }
 
 /// The containers of all ranks whose declaration fits.
 fn paths(case: &Case<'_>, wanted: impl Fn(&FileDeclaration) -> bool) -> Vec<PathBuf> {
-    let header = &case.workload.header;
-    let ranks_of = |per_rank: bool| if per_rank { header.ranks } else { 1 };
-    header
-        .files
-        .iter()
-        .filter(|file| wanted(file))
-        .flat_map(|file| (0..ranks_of(file.per_rank)).map(|rank| case.directory.join(file.path_of(rank))))
-        .collect()
+    container_paths(case.workload, case.directory, wanted)
 }
 
 /// The containers that must be there before, and are.

@@ -10,6 +10,7 @@ use crate::progress::Progress;
 use hyperslab_comm::Solo;
 use hyperslab_core::workload::{FileDeclaration, Step, Update, Workload};
 use hyperslab_core::{Array, Communicator, Container, Durability, Error, ErrorKind, Format, Open, Result};
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,8 +24,8 @@ pub struct RunContext<'a> {
     pub format: &'a dyn Format,
     /// Where the workload's files lie.
     pub directory: &'a Path,
-    /// Check what is read against what was written.
-    pub check_reads: bool,
+    /// Check what is read against what was written, and read back what is written.
+    pub verify: bool,
     /// Turn every flush into a durable one.
     pub durable: bool,
     /// Write every call's time to `<prefix>-rank-<r>.csv`.
@@ -48,11 +49,37 @@ impl RunContext<'_> {
         Ok(self.directory.join(self.file(file)?.path_of(rank)))
     }
 
+    /// The files of all containers that were there before.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn input_files(&self) -> Result<Vec<PathBuf>> {
+        let mut files = Vec::new();
+        for path in container_paths(self.workload, self.directory, |file| !file.created) {
+            files.extend(self.format.files(&path)?);
+        }
+        Ok(files)
+    }
+
     /// The communicator for a file: alone if every rank has its own.
     pub(crate) fn comm_for(&self, file: u32, comm: &Arc<dyn Communicator>) -> Arc<dyn Communicator> {
         let alone = self.workload.header.files.get(file as usize).is_some_and(|f| f.per_rank);
         if alone { Solo::shared() } else { comm.clone() }
     }
+}
+
+/// The containers of all ranks whose declaration fits.
+pub(crate) fn container_paths(
+    workload: &Workload,
+    directory: &Path,
+    wanted: impl Fn(&FileDeclaration) -> bool,
+) -> Vec<PathBuf> {
+    let header = &workload.header;
+    let ranks_of = |per_rank: bool| if per_rank { header.ranks } else { 1 };
+    header
+        .files
+        .iter()
+        .filter(|file| wanted(file))
+        .flat_map(|file| (0..ranks_of(file.per_rank)).map(|rank| directory.join(file.path_of(rank))))
+        .collect()
 }
 
 /// The most arrays a rank may have open.
@@ -61,7 +88,7 @@ const MAX_SLOTS: usize = 1 << 20;
 const NAP: Duration = Duration::from_millis(50);
 
 /// What one rank brings home.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct RankRun {
     /// Its times and bytes.
     pub measured: RankMeasurement,
@@ -71,6 +98,8 @@ pub struct RankRun {
     pub read_unchecked: bool,
     /// A file that was overwritten held the same data before, so a lost write would not show.
     pub same_before: bool,
+    /// What the format said about the transfers.
+    pub remarks: Vec<String>,
 }
 
 /// Runs all steps of this rank. Collective: every rank of `comm` calls it. Any error ends the run.
@@ -97,6 +126,7 @@ pub fn run_rank(context: &RunContext<'_>, comm: &Arc<dyn Communicator>) -> Resul
         origins: vec![None; context.workload.header.files.len()],
         slots: Vec::new(),
         read_unchecked: false,
+        remarks: Vec::new(),
         buffers: Buffers::default(),
         recorder: Recorder::start(rank, clock.clone(), samples.as_deref())?,
         clock,
@@ -126,6 +156,7 @@ struct Executor<'a> {
     origins: Vec<Option<Origin>>,
     slots: Vec<Option<Slot>>,
     read_unchecked: bool,
+    remarks: Vec<String>,
     buffers: Buffers,
     recorder: Recorder,
 }
@@ -185,7 +216,7 @@ impl Executor<'_> {
                     right?;
                     self.recorder.check += took;
                 }
-                self.read_unchecked |= self.context.check_reads && !checked;
+                self.read_unchecked |= self.context.verify && !checked;
                 return Ok(bytes);
             }
             Step::Resize { slot, shape } => {
@@ -214,6 +245,7 @@ impl Executor<'_> {
             Step::CloseFile { file } => {
                 let container = container(&self.files, file)?.clone();
                 self.files[file as usize] = None;
+                self.clock.exclude(|| self.remarks.extend(container.remarks()));
                 self.recorder.time(Operation::CloseFile, 0, || container.close())?;
             }
         }
@@ -270,7 +302,7 @@ impl Executor<'_> {
         let (content, took) = self.clock.exclude(of);
         self.recorder.prepare += took;
         let content = content?;
-        let checked = self.context.check_reads && !origin.mixed;
+        let checked = self.context.verify && !origin.mixed;
         self.slots[index] = Some(Slot { array: open, content, checked });
         Ok(())
     }
@@ -295,7 +327,8 @@ impl Executor<'_> {
         }
         let (measured, calls) = self.recorder.finish()?;
         let same_before = self.origins.iter().flatten().any(|origin| origin.same_before);
-        Ok(RankRun { measured, calls, read_unchecked: self.read_unchecked, same_before })
+        let (read_unchecked, remarks) = (self.read_unchecked, self.remarks);
+        Ok(RankRun { measured, calls, read_unchecked, same_before, remarks })
     }
 }
 

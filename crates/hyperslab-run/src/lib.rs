@@ -7,6 +7,7 @@ mod clock;
 mod content;
 mod data;
 mod execute;
+mod launch;
 mod machine;
 mod measure;
 mod noise;
@@ -22,6 +23,9 @@ mod statistics;
 pub use calls::{CallTimes, Latency, Operation};
 pub use case::{Cache, Case, Outcome, run_case};
 pub use execute::{RankRun, RunContext, run_rank};
+pub use launch::{LaunchCommand, Ranks, ThreadRanks};
+#[cfg(feature = "mpi")]
+pub use launch::{Processes, World, rank_of_job, serve};
 pub use machine::{Machine, memory_available, space_available};
 pub use measure::RankMeasurement;
 pub use progress::Progress;

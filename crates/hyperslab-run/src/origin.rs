@@ -33,16 +33,15 @@ impl Origin {
         }
         match declaration.update {
             Some(Update::Overwrite) => {
-                let same =
-                    context.check_reads && matches!(stated(container, declaration)?, Stated::Seed(s) if s == seed);
+                let same = context.verify && matches!(stated(container, declaration)?, Stated::Seed(s) if s == seed);
                 Ok(Self { same_before: same, ..own })
             }
             // Without checking, nothing that is read needs a rule: a foreign file can be measured undisturbed.
-            None if !context.check_reads => Ok(own),
+            None if !context.verify => Ok(own),
             None | Some(Update::Extend) => match stated(container, declaration)? {
                 Stated::Seed(seed) => Ok(Self { seed, ..own }),
                 Stated::Mixed => Ok(Self { mixed: true, ..own }),
-                Stated::Nothing if context.check_reads => Err(Error::invalid(
+                Stated::Nothing if context.verify => Err(Error::invalid(
                     "verify",
                     "the file was not written by hyperslab, so its data cannot be checked",
                 )

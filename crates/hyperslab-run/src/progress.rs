@@ -37,6 +37,13 @@ impl Progress {
         self.stop.load(Relaxed)
     }
 
+    /// Takes over what other processes have counted.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn reached(&self, steps: u64, bytes: u64) {
+        self.steps.store(steps, Relaxed);
+        self.bytes.store(bytes, Relaxed);
+    }
+
     pub(crate) fn advance(&self, bytes: u64) {
         self.steps.fetch_add(1, Relaxed);
         if bytes > 0 {

@@ -125,7 +125,7 @@ mod tests {
                 workload,
                 format: &*format,
                 directory: directory.path() as &Path,
-                check_reads: true,
+                verify: true,
                 durable: false,
                 samples: None,
                 progress: &progress,

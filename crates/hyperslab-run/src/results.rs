@@ -33,6 +33,9 @@ pub struct Results {
     pub started: f64,
     /// Whether all cases were gone through.
     pub complete: bool,
+    /// The command that started the ranks, if one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launch: Option<String>,
     /// On what it was measured.
     pub machine: Machine,
     /// The cases in order.

@@ -26,18 +26,7 @@ fn posix() -> Arc<dyn Format> {
 
 fn run(workload: &Workload, format: &Arc<dyn Format>, directory: &Path, cache: Cache) -> Outcome {
     let progress = Progress::default();
-    run_case(&Case {
-        workload,
-        format: format.clone(),
-        directory,
-        repeat: 2,
-        warm_up: 0,
-        cache,
-        verify: true,
-        overwrite: false,
-        samples: None,
-        progress: &progress,
-    })
+    run_case(&Case { repeat: 2, cache, verify: true, ..Case::new(workload, format.clone(), directory, &progress) })
 }
 
 fn good(outcome: Outcome, bytes: u64) {
@@ -161,20 +150,7 @@ fn a_stopped_run_leaves_no_partial_file() {
     let workload = p.write().unwrap();
     let progress = Progress::default();
     let outcome = std::thread::scope(|scope| {
-        let running = scope.spawn(|| {
-            run_case(&Case {
-                workload: &workload,
-                format: posix(),
-                directory: directory.path(),
-                repeat: 1,
-                warm_up: 0,
-                cache: Cache::Warm,
-                verify: false,
-                overwrite: false,
-                samples: None,
-                progress: &progress,
-            })
-        });
+        let running = scope.spawn(|| run_case(&Case::new(&workload, posix(), directory.path(), &progress)));
         while progress.bytes() == 0 {
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -191,16 +167,8 @@ fn every_call_is_sampled_when_asked() {
     let progress = Progress::default();
     let workload = particles(2).write().unwrap();
     let outcome = run_case(&Case {
-        workload: &workload,
-        format: posix(),
-        directory: directory.path(),
-        repeat: 1,
-        warm_up: 0,
-        cache: Cache::Warm,
-        verify: false,
-        overwrite: false,
         samples: Some(directory.path().join("s")),
-        progress: &progress,
+        ..Case::new(&workload, posix(), directory.path(), &progress)
     });
     assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
     assert_eq!(outcome.verified, Verified::NotAsked);

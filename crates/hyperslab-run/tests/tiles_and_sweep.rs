@@ -4,7 +4,7 @@
 use hyperslab_core::workload::Workload;
 use hyperslab_core::{ErrorKind, Format, StackElement, Transfer};
 use hyperslab_kernels::{DatasetRank, Scaling, Slowest, Sweep, Tiles};
-use hyperslab_run::{Cache, Case, Outcome, Progress, Verified, run_case};
+use hyperslab_run::{Case, Outcome, Progress, Verified, run_case};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -23,18 +23,7 @@ fn formats() -> Vec<Arc<dyn Format>> {
 
 fn run(workload: &Workload, format: &Arc<dyn Format>, directory: &Path) -> Outcome {
     let progress = Progress::default();
-    run_case(&Case {
-        workload,
-        format: format.clone(),
-        directory,
-        warm_up: 0,
-        repeat: 1,
-        cache: Cache::Warm,
-        verify: true,
-        overwrite: true,
-        samples: None,
-        progress: &progress,
-    })
+    run_case(&Case { verify: true, overwrite: true, ..Case::new(workload, format.clone(), directory, &progress) })
 }
 
 /// Writes and reads, both verified; formats without chunks must say so.

@@ -127,16 +127,12 @@ fn run_until(
     // Updated files are dropped from the page cache like files to read.
     let cache = if warm_up > 0 { Cache::Cold } else { Cache::Warm };
     run_case(&Case {
-        workload,
-        format: format.clone(),
-        directory,
         repeat,
         warm_up,
         cache,
         verify: true,
-        overwrite: false,
         samples: Some(directory.join("s")),
-        progress,
+        ..Case::new(workload, format.clone(), directory, progress)
     })
 }
 
@@ -328,18 +324,7 @@ fn too_short_an_array_is_not_appended_to() {
     good(run(&short, &format, directory.path(), 0, 1), 1, Verified::Yes);
     let progress = Progress::default();
     let append = extending(5, &[]);
-    let outcome = run_case(&Case {
-        workload: &append,
-        format,
-        directory: directory.path(),
-        repeat: 2,
-        warm_up: 0,
-        cache: Cache::Warm,
-        verify: false,
-        overwrite: false,
-        samples: None,
-        progress: &progress,
-    });
+    let outcome = run_case(&Case { repeat: 2, ..Case::new(&append, format, directory.path(), &progress) });
     let error = outcome.failure.unwrap();
     assert!(error.to_string().contains("2x16") && error.to_string().contains("other extents"), "{error}");
 }

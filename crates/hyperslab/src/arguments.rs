@@ -40,6 +40,12 @@ pub enum Command {
     Compare(CompareOptions),
     /// List the formats, their options, and whether they are compiled in
     Formats,
+    /// One rank of a run, started by another process of this program
+    #[command(hide = true)]
+    MpiRank {
+        /// The run
+        folder: PathBuf,
+    },
 }
 
 const BENCH_EXAMPLES: &str = "\
@@ -48,6 +54,8 @@ Examples:
   hyperslab bench workflow.json --verify                an h5bench file, every byte checked
   hyperslab bench workflow.json --format posix,hdf5,zarr --warm --cold
   hyperslab bench workflow.json --stack 'hdf5(align=1MiB),zarr(codec=zstd)' --ranks 4 --repeat 5
+  hyperslab bench workflow.json --launcher mpi --ranks 4     MPI ranks, started by mpirun
+  srun -n 512 hyperslab bench workflow.json                  inside a job that is running
 
 Exit codes: 0 done, 1 a benchmark failed or data were wrong, 2 bad input and nothing started,
 3 nothing failed but cases were skipped, 130 stopped.";
@@ -55,8 +63,13 @@ Exit codes: 0 done, 1 a benchmark failed or data were wrong, 2 bad input and not
 /// How ranks are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Launcher {
+    /// The MPI job that the program was started in; otherwise the launcher that the workflow names, if this build has
+    /// MPI and the launcher is installed; otherwise threads.
+    Auto,
     /// Threads of this process; nothing to install.
     Threads,
+    /// Processes, started by the workflow's launcher or mpirun.
+    Mpi,
 }
 
 /// Options of `bench`.
@@ -71,11 +84,15 @@ pub struct BenchOptions {
     #[arg(long, value_name = "LIST")]
     pub stack: Option<String>,
     /// Number of ranks [default: what the workflow says]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub ranks: Option<u32>,
     /// How ranks are made
-    #[arg(long, value_enum, default_value = "threads")]
+    #[arg(long, value_enum, default_value = "auto")]
     pub launcher: Launcher,
+    /// Start ranks with this command, such as srun or 'mpirun --bind-to core'; {ranks} in it stands for their number, and
+    /// {command} for the program, if it is not to come last
+    #[arg(long, value_name = "COMMAND")]
+    pub mpi_command: Option<String>,
     /// Run each case so often [default: 1; exerciser: 10]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub repeat: Option<u32>,

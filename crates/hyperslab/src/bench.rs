@@ -2,11 +2,13 @@
 
 pub(crate) mod draft;
 mod explain;
+mod launch;
 mod plan;
 mod run_directory;
 mod screen;
 
 use crate::arguments::{BenchOptions, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_SKIPPED};
+use crate::mpi_job::InsideJob;
 use anyhow::{Context, Result, bail};
 use draft::{Effect, KeepFile, Report};
 use hyperslab_core::ErrorKind;
@@ -21,7 +23,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Plans, checks, runs and reports.
 pub fn run(options: &BenchOptions) -> Result<ExitCode> {
-    let plan = Plan::new(options)?;
+    let inside = InsideJob::join()?;
+    if inside.as_ref().map_or(Ok(false), InsideJob::served)? {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let plan = Plan::new(options, inside.as_ref())?;
     if options.dry_run {
         println!("{}", plan.describe()?);
         return Ok(ExitCode::SUCCESS);
@@ -143,17 +149,16 @@ impl Run<'_> {
 
     fn measure(&self, case: &PlannedCase, work: &Work, files: &Files, result: &mut CaseResult) {
         let screen = screen::Screen::start(case, self.plan.cases.len(), self.progress);
+        let ranks = self.plan.launch.ranks(&case.stack, self.out, case.number);
         let outcome = run_case(&Case {
-            workload: &work.workload,
-            format: work.format.clone(),
-            directory: &self.plan.directory,
+            ranks: &*ranks,
             repeat: case.repeat as usize,
             warm_up: case.warm_up as usize,
             cache: case.cache,
             verify: case.verify,
             overwrite: self.options.overwrite || files.own.contains(&case.file),
             samples: self.options.samples.then(|| self.out.join(format!("samples-case-{}", case.number))),
-            progress: self.progress,
+            ..Case::new(&work.workload, work.format.clone(), &self.plan.directory, self.progress)
         });
         result.verified = outcome.verified;
         result.warnings.extend(outcome.warnings);
@@ -214,7 +219,7 @@ fn new_results(plan: &Plan) -> Results {
         file: case.file.clone(),
         workload: case.about.clone(),
         stack: case.stack.clone(),
-        launcher: "threads".into(),
+        launcher: plan.launch.name().into(),
         ranks: case.ranks,
         cache: case.cache,
         status: Status::Planned,
@@ -237,6 +242,7 @@ fn new_results(plan: &Plan) -> Results {
         command: std::env::args().collect(),
         started: now.as_secs_f64(),
         complete: false,
+        launch: plan.launch.command(),
         machine: Machine::of(&plan.directory),
         cases: plan.cases.iter().map(planned).collect(),
     }

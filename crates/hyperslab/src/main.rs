@@ -6,6 +6,7 @@ mod bench;
 mod compare;
 mod formats;
 mod h5bench;
+mod mpi_job;
 mod table;
 
 use arguments::{Arguments, Command};
@@ -18,6 +19,7 @@ fn main() -> ExitCode {
         Command::Bench(options) => bench::run(&options),
         Command::Compare(options) => compare::run(&options),
         Command::Formats => formats::run(),
+        Command::MpiRank { folder } => mpi_job::run_rank(&folder).map(|()| ExitCode::SUCCESS),
     };
     done.unwrap_or_else(|error| {
         eprintln!("hyperslab: {error:#}");

@@ -99,6 +99,11 @@ pub struct DraftWork {
 }
 
 impl DraftWork {
+    /// Whether ranks meet in a file.
+    pub fn shares_files(&self) -> bool {
+        self.workload.header.files.iter().any(|file| !file.per_rank)
+    }
+
     /// What the workload needs and a format with `caps` has not.
     pub fn lacking(&self, caps: &Caps) -> Option<&'static str> {
         let has = |filter: &Filter| match filter {

@@ -1,9 +1,11 @@
 //! From the command line and a workflow to the cases to run.
 
 use super::draft::{Draft, Effect, FileState, Report, drafts};
+use super::launch::Launch;
 use super::run_directory;
-use crate::arguments::{BenchOptions, Launcher};
+use crate::arguments::BenchOptions;
 use crate::h5bench::{Striping, Workflow};
+use crate::mpi_job::InsideJob;
 use crate::table::{Align, Table};
 use anyhow::{Context, Result, bail};
 use hyperslab_core::units::display_size;
@@ -25,6 +27,8 @@ pub struct Plan {
     pub striping: Option<Striping>,
     /// What the user should know beforehand.
     pub notes: Vec<String>,
+    /// What the ranks are.
+    pub launch: Launch,
     /// The cases in order.
     pub cases: Vec<PlannedCase>,
 }
@@ -75,8 +79,7 @@ pub struct Work {
 
 impl Plan {
     /// Reads the workflow and combines it with the command line. Touches no data.
-    pub fn new(options: &BenchOptions) -> Result<Self> {
-        let Launcher::Threads = options.launcher;
+    pub fn new(options: &BenchOptions, inside: Option<&InsideJob>) -> Result<Self> {
         let (mut workflow, mut notes) = match &options.config {
             Some(path) => (read_workflow(path)?, Vec::new()),
             None => {
@@ -94,7 +97,7 @@ impl Plan {
             notes.push("--prefix is not used: no other programs are started".into());
         }
         let stacks = parse_stacks(options.stack.as_deref().or(options.format.as_deref()).unwrap_or("hdf5"))?;
-        let ranks = options.ranks.map(|n| n as usize).or(workflow.ranks).unwrap_or(1);
+        let (launch, ranks) = Launch::choose(options, &workflow, inside, &mut notes)?;
         let caches: &[Cache] = match (options.warm, options.cold) {
             (true, true) => &[Cache::Warm, Cache::Cold],
             (false, true) => &[Cache::Cold],
@@ -110,14 +113,14 @@ impl Plan {
                 for benchmark in &workflow.benchmarks {
                     for draft in drafts(benchmark, ranks, &name, &mut files, &mut notes)? {
                         run_directory::check(&draft.report).with_context(|| benchmark.place.clone())?;
-                        cases.push(plan_case(cases.len() + 1, draft, stack, cache, ranks, options)?);
+                        cases.push(plan_case(cases.len() + 1, draft, stack, cache, ranks, &launch, options)?);
                     }
                 }
             }
         }
         notes.dedup();
         let directory = options.directory.clone().unwrap_or(workflow.directory);
-        Ok(Self { directory, striping: workflow.striping, notes, cases })
+        Ok(Self { directory, striping: workflow.striping, notes, launch, cases })
     }
 
     /// Refuses a run that the machine's memory or the file system cannot hold.
@@ -190,7 +193,8 @@ impl Plan {
         notes.extend(self.cases.iter().flat_map(|c| c.notes.clone()));
         notes.dedup();
         let notes: String = notes.iter().map(|n| format!("note: {n}\n")).collect();
-        Ok(format!("{notes}Would run in {}:\n\n{}", self.directory.display(), table.render()))
+        let command = self.launch.command().map_or(String::new(), |command| format!(" with {command}"));
+        Ok(format!("{notes}Would run in {}{command}:\n\n{}", self.directory.display(), table.render()))
     }
 }
 
@@ -217,6 +221,7 @@ fn plan_case(
     stack: &Stack,
     cache: Cache,
     ranks: usize,
+    launch: &Launch,
     options: &BenchOptions,
 ) -> Result<PlannedCase> {
     let mut stack = stack.clone();
@@ -240,6 +245,13 @@ fn plan_case(
         (Ok(_), Err(error)) => return Err(error.into()),
         (Ok(work), Ok(format)) => match work.lacking(&format.caps()) {
             Some(what) => Err(format!("{} has no {what}", stack.format.name)),
+            None if ranks > 1 && !launch.one_process() && !format.caps().many_processes && work.shares_files() => {
+                Err(format!(
+                    "{} in this build works within one process: use a build with its parallel library, a file per rank, or \
+                     --launcher threads",
+                    stack.format.name
+                ))
+            }
             None => Ok(Work { workload: work.workload, format, memory: work.memory }),
         },
     };

@@ -178,16 +178,14 @@ pub mod tests {
     pub fn really_run(workload: &hyperslab_core::workload::Workload, directory: &std::path::Path) -> CaseResult {
         let progress = hyperslab_run::Progress::default();
         let outcome = hyperslab_run::run_case(&hyperslab_run::Case {
-            workload,
-            format: hyperslab_run::resolve(&hyperslab_core::parse_stacks("posix").unwrap()[0]).unwrap(),
-            directory,
-            warm_up: 0,
             repeat: 2,
-            cache: Cache::Warm,
             verify: true,
-            overwrite: false,
-            samples: None,
-            progress: &progress,
+            ..hyperslab_run::Case::new(
+                workload,
+                hyperslab_run::resolve(&hyperslab_core::parse_stacks("posix").unwrap()[0]).unwrap(),
+                directory,
+                &progress,
+            )
         });
         assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
         case(outcome.repetitions.into_iter().map(|repetition| repetition.ranks).collect())

@@ -12,8 +12,8 @@ use std::path::PathBuf;
 
 /// The largest workflow file that is read.
 const MAX_TEXT: usize = 16 << 20;
-/// The most ranks that a workflow may ask for on thread ranks.
-const MAX_RANKS: u64 = 4096;
+/// The most ranks that a workflow may ask for.
+const MAX_RANKS: u64 = 1 << 20;
 
 /// A workflow file, read and checked.
 #[derive(Debug)]
@@ -22,12 +22,23 @@ pub struct Workflow {
     pub directory: PathBuf,
     /// The ranks it asks for, if it does.
     pub ranks: Option<usize>,
+    /// The launcher that it names.
+    pub launcher: Option<MpiLauncher>,
     /// How files are to be striped, if it says so.
     pub striping: Option<Striping>,
     /// What the user should know.
     pub notes: Vec<String>,
     /// The benchmarks in order.
     pub benchmarks: Vec<Benchmark>,
+}
+
+/// How h5bench would start its programs.
+#[derive(Debug)]
+pub struct MpiLauncher {
+    /// `command`, such as `mpirun`.
+    pub command: String,
+    /// `configuration`: its options, which then must say the number of ranks.
+    pub configuration: Option<String>,
 }
 
 /// One entry of the list of benchmarks.
@@ -76,7 +87,7 @@ impl Workflow {
         let Value::Object(top) = &value else { bail!("the file should hold an object in braces") };
         let top = Keys::new(top, "top level", &["mpi", "vol", "file-system", "directory", "benchmarks"])?;
         let mut notes = Vec::new();
-        let ranks = parse_mpi(&top, &mut notes)?;
+        let (ranks, launcher) = parse_mpi(&top)?;
         parse_vol(&top, &mut notes)?;
         let striping = Striping::parse(&top)?;
         let directory = top.need("directory", top.text("directory")?)?.into();
@@ -89,7 +100,7 @@ impl Workflow {
             .enumerate()
             .map(|(i, entry)| parse_benchmark(entry, &format!("benchmarks[{i}]"), &mut notes))
             .collect::<Result<_>>()?;
-        Ok(Self { directory, ranks, striping, notes, benchmarks })
+        Ok(Self { directory, ranks, launcher, striping, notes, benchmarks })
     }
 
     /// Keeps only the benchmarks whose names are in a list separated by commas.
@@ -124,31 +135,36 @@ fn without_place(error: &serde_json::Error) -> String {
     text.rsplit_once(" at line ").map_or(text.clone(), |(message, _)| message.to_owned())
 }
 
-fn parse_mpi(top: &Keys<'_>, notes: &mut Vec<String>) -> Result<Option<usize>> {
-    let Some(mpi) = top.object("mpi")? else { return Ok(None) };
+fn parse_mpi(top: &Keys<'_>) -> Result<(Option<usize>, Option<MpiLauncher>)> {
+    let Some(mpi) = top.object("mpi")? else { return Ok((None, None)) };
     let mpi = Keys::new(mpi, "mpi", &["command", "ranks", "configuration"])?;
+    let (command, configuration) = (mpi.text("command")?, mpi.text("configuration")?);
     let mut ranks = mpi.positive("ranks")?;
-    if let Some(configuration) = mpi.text("configuration")? {
-        let words: Vec<&str> = configuration.split_whitespace().collect();
-        let asked = words.windows(2).find(|w| ["-n", "-np", "--np", "-c", "--ntasks"].contains(&w[0])).map(|w| w[1]);
-        if let Some(number) = asked {
-            ranks =
-                Some(
-                    number.parse().ok().filter(|&n| n > 0).with_context(|| {
-                        format!("mpi: configuration asks for {number:?} ranks, which is not a number")
-                    })?,
-                );
-        }
+    if let Some(number) = configuration.as_deref().and_then(|words| ranks_in(words, command.as_deref())) {
+        ranks = Some(
+            number
+                .parse()
+                .ok()
+                .filter(|&n| n > 0)
+                .with_context(|| format!("mpi: configuration asks for {number:?} ranks, which is not a number"))?,
+        );
     }
-    if let Some(n) = ranks
-        && n > MAX_RANKS
-    {
-        bail!("mpi: {n} ranks; at most {MAX_RANKS} thread ranks are possible");
+    if let Some(n) = ranks.filter(|n| *n > MAX_RANKS) {
+        bail!("mpi: {n} ranks; at most {MAX_RANKS} are possible");
     }
-    if let Some(command) = mpi.text("command")? {
-        notes.push(format!("{command} is not used: ranks are threads of this process"));
-    }
-    Ok(ranks.map(|n| n as usize))
+    Ok((ranks.map(|n| n as usize), command.map(|command| MpiLauncher { command, configuration })))
+}
+
+/// The number of ranks that a launcher's options ask for.
+fn ranks_in<'a>(options: &'a str, command: Option<&str>) -> Option<&'a str> {
+    let name = command.unwrap_or("mpirun").split_whitespace().next().unwrap_or_default();
+    let name = name.rsplit('/').next().unwrap_or(name);
+    // For other launchers -c means cores.
+    let short = if name.starts_with("mpi") { ["-n", "-np", "-c"].as_slice() } else { ["-n", "-np"].as_slice() };
+    let words: Vec<&str> = options.split_whitespace().collect();
+    let apart = |w: &[&'a str]| (short.contains(&w[0]) || ["--np", "--ntasks"].contains(&w[0])).then_some(w[1]);
+    let joined = |w: &&'a str| w.strip_prefix("--ntasks=").or(w.strip_prefix("--np="));
+    words.windows(2).find_map(apart).or_else(|| words.iter().find_map(joined))
 }
 
 /// Connectors are for programs that call libhdf5 under their own name; here stacks do their work.

@@ -46,9 +46,9 @@ pub fn table(results: &Results) -> String {
             verdict(case).into(),
         ]);
     }
-    let ranks = results.cases.first().map_or(0, |case| case.ranks);
+    let (ranks, launcher) = results.cases.first().map_or((0, ""), |case| (case.ranks, case.launcher.as_str()));
     format!(
-        "\n{ranks} ranks (threads), {} on {}\n\n{}",
+        "\n{ranks} ranks ({launcher}), {} on {}\n\n{}",
         results.machine.file_system,
         results.machine.processor,
         table.render()
