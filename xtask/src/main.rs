@@ -4,6 +4,7 @@
 
 mod arguments;
 mod bench;
+mod build;
 mod quickstart;
 mod setup;
 mod shell;
@@ -25,17 +26,23 @@ struct Task {
     run: fn(&Workspace, &[String]) -> Result<()>,
 }
 
-const TASKS: [Task; 6] = [
+const TASKS: [Task; 7] = [
     Task {
         name: "quickstart",
-        flags: "[--no-apt]",
-        purpose: "build the release binary and run a first benchmark: POSIX, HDF5, Zarr; warm and cold",
+        flags: "[--mpi] [--no-apt]",
+        purpose: "build the release program and run a first benchmark: POSIX, HDF5, Zarr; warm and cold; --mpi: on MPI ranks",
         run: quickstart::run,
+    },
+    Task {
+        name: "build",
+        flags: "[--mpi] [--no-apt]",
+        purpose: "build the release program; --mpi: with MPI ranks, MPI-IO and parallel HDF5",
+        run: build::run,
     },
     Task {
         name: "test",
         flags: "[--fast] [--no-python] [--mpi] [--no-apt] [-- ARGS]",
-        purpose: "all checks: tidy, format, clippy (not with --fast), tests; ARGS go to `cargo test`",
+        purpose: "all checks: tidy, format, clippy (not with --fast), tests; --mpi: those under mpirun too; ARGS go to `cargo test`",
         run: test::run,
     },
     Task {
@@ -53,7 +60,7 @@ const TASKS: [Task; 6] = [
     Task {
         name: "setup",
         flags: "[--tests] [--mpi] [--no-apt]",
-        purpose: "find or install what a build needs (with --tests: what the tests need too; --mpi: an MPI library)",
+        purpose: "find or install what a build needs (--tests: what the tests need too; --mpi: MPI and a parallel HDF5)",
         run: setup::run,
     },
     Task { name: "help", flags: "", purpose: "this list", run: help },

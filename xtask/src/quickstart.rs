@@ -2,13 +2,13 @@
 
 mod written;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
-use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use crate::arguments::Arguments;
+use crate::build;
 use crate::setup::{self, Environment, Wish};
 use crate::shell;
 use crate::workspace::Workspace;
@@ -20,34 +20,23 @@ const RESULTS: &str = "target/quickstart/results";
 
 /// The command `quickstart`.
 pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
-    let arguments = Arguments::parse(words, &["--no-apt"], false)?;
-    let wish = Wish { tests: false, clients: false, mpi: false, apt: !arguments.has("--no-apt") };
+    let arguments = Arguments::parse(words, &["--mpi", "--no-apt"], false)?;
+    let wish = Wish { tests: false, clients: false, mpi: arguments.has("--mpi"), apt: !arguments.has("--no-apt") };
     let environment = setup::prepare(workspace, wish)?;
-    let program = build(workspace, &environment)?;
-    println!("\nbenchmark: one workload, three formats, two ranks, page cache warm and cold, every byte verified");
+    let program = build::program(workspace, &environment, wish.mpi)?;
+    let (formats, launcher, ranks) = if wish.mpi {
+        ("posix,mpiio,hdf5,zarr", "mpi", "two MPI ranks")
+    } else {
+        ("posix,hdf5,zarr", "threads", "two ranks")
+    };
+    println!("\nbenchmark: one workload, several formats, {ranks}, page cache warm and cold, every byte verified");
     let mut command = Command::new(Path::new(".").join(workspace.display(&program)));
-    command.current_dir(workspace.root()).args(["bench", WORKFLOW, "--format", "posix,hdf5,zarr", "--ranks", "2"]);
+    command.current_dir(workspace.root()).args(["bench", WORKFLOW, "--format", formats, "--ranks", "2"]);
+    command.args(["--launcher", launcher]);
     command.args(["--warm", "--cold", "--verify", "--repeat", "3", "--overwrite", "--out", RESULTS]);
     shell::run_visibly(&mut command, "room for 1 GiB in target/quickstart, then cargo xtask quickstart once more")?;
     say_what_next(workspace, &environment, &program);
     Ok(())
-}
-
-/// Builds the release program, with cargo's own progress on the screen.
-fn build(workspace: &Workspace, environment: &Environment) -> Result<PathBuf> {
-    let metadata = workspace.metadata()?;
-    let target = metadata["target_directory"].as_str().context("cargo metadata names no target folder")?;
-    let program = Path::new(target).join("release/hyperslab");
-    println!("\nbuild");
-    if !program.exists() {
-        println!("  the first build compiles libhdf5 too, which takes some minutes; later ones do not");
-    }
-    let begin = Instant::now();
-    let mut command = workspace.cargo(&["build", "--release", "--package", "hyperslab"]);
-    let hint = "read the first error above; if it is about CMake or libhdf5, docs/building.md helps";
-    shell::run_visibly(environment.apply(&mut command), hint)?;
-    println!("  {} is ready after {:.1} s", workspace.display(&program), begin.elapsed().as_secs_f64());
-    Ok(program)
 }
 
 fn say_what_next(workspace: &Workspace, environment: &Environment, program: &Path) {

@@ -6,6 +6,7 @@ mod build_tools;
 mod cmake;
 mod components;
 mod mpi;
+mod parallel_hdf5;
 mod private_python;
 mod test_clients;
 
@@ -20,6 +21,8 @@ use anyhow::{Context, Result};
 use crate::arguments::Arguments;
 use crate::workspace::Workspace;
 
+pub use mpi::Mpi;
+
 /// What the set-up is for, and what it may do.
 #[derive(Clone, Copy)]
 pub struct Wish {
@@ -27,7 +30,7 @@ pub struct Wish {
     pub tests: bool,
     /// With `tests`: the Python clients that check files written by Hyperslab.
     pub clients: bool,
-    /// Also an MPI library.
+    /// Also an MPI library with a parallel libhdf5; with `tests`, MPICH beside it.
     pub mpi: bool,
     /// Install packages of the system where that is possible.
     pub apt: bool,
@@ -40,6 +43,8 @@ pub struct Environment {
     removed: Vec<&'static str>,
     /// Optional things that are not there, each with how to get it.
     pub missing: Vec<String>,
+    /// The MPI libraries, the usual one first.
+    pub mpi: Vec<Mpi>,
 }
 
 impl Environment {
@@ -99,7 +104,14 @@ pub fn prepare(workspace: &Workspace, wish: Wish) -> Result<Environment> {
         test_clients::recall(workspace, &mut environment);
     }
     if wish.mpi {
-        mpi::provide(workspace, wish, &mut environment);
+        let usual = mpi::provide(workspace, wish, &mut environment)?;
+        environment.mpi.extend(usual);
+        if wish.tests && !environment.mpi.is_empty() {
+            let second = mpi::provide_mpich(workspace, wish, &mut environment)?;
+            environment.mpi.extend(second);
+        }
+    } else {
+        parallel_hdf5::recall(workspace, &mut environment);
     }
     write_environment_file(workspace, &environment)?;
     Ok(environment)
@@ -108,11 +120,6 @@ pub fn prepare(workspace: &Workspace, wish: Wish) -> Result<Environment> {
 /// Whether this Rust has `cargo SUBCOMMAND`.
 pub fn has_subcommand(workspace: &Workspace, subcommand: &str) -> bool {
     components::available(workspace, subcommand)
-}
-
-/// Whether crates that use MPI can be built and run here.
-pub fn has_mpi() -> bool {
-    mpi::available()
 }
 
 /// One line of what the set-up found or does.
@@ -135,7 +142,7 @@ fn lock(workspace: &Workspace) -> Result<File> {
 
 /// Makes plain cargo commands find what lies in the private environment: `.cargo/config.toml` includes this file.
 fn write_environment_file(workspace: &Workspace, environment: &Environment) -> Result<()> {
-    let private = workspace.python_environment();
+    let private = workspace.root().join("target");
     let mut text = String::from("# Written by cargo xtask setup; included by .cargo/config.toml.\n[env]\n");
     for (name, value) in &environment.variables {
         // What the user's own environment says is the user's to keep.

@@ -1,5 +1,6 @@
 //! `cargo xtask test`: every check there is, one after the other, and a summary. A failed check does not stop the next.
 
+mod mpi;
 mod tally;
 
 use std::time::{Duration, Instant};
@@ -62,16 +63,9 @@ pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
             }
         })
     }));
-    steps.push(step("mpi", || {
-        if !setup::has_mpi() {
-            return Ok(Outcome::Skipped("no MPI here; cargo xtask test --mpi installs it where it can".to_owned()));
-        }
-        // By itself, so that the other crates are not built again with its feature.
-        let words = ["test", "-p", "hyperslab-comm", "--features", "mpi", "--test", "mpi"];
-        let hint = "mpirun -n 2 hostname, to see whether MPI runs at all";
-        shell::run_visibly(environment.apply(&mut workspace.cargo(&words)), hint)?;
-        Ok(Outcome::Passed(String::new()))
-    }));
+    if wish.mpi {
+        mpi::run(workspace, &environment, &mut steps);
+    }
 
     summarise(&steps, &environment, &tally);
     if steps.iter().any(|step| matches!(step.outcome, Outcome::Failed(_))) {

@@ -1,37 +1,92 @@
-//! An MPI library with its compiler and launcher, and libclang, which reads its header files.
+//! MPI libraries, each with its compiler and launcher, and libclang, which reads their header files.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{Environment, Wish, apt, say};
+use anyhow::Result;
+
+use super::{Environment, Wish, apt, parallel_hdf5, say};
 use crate::shell;
 use crate::workspace::Workspace;
 
-const PACKAGES: [&str; 3] = ["libopenmpi-dev", "openmpi-bin", "libclang-dev"];
+const PACKAGES: [&str; 4] = ["libopenmpi-dev", "openmpi-bin", "libclang-dev", "zlib1g-dev"];
+const MPICH_PACKAGES: [&str; 2] = ["libmpich-dev", "mpich"];
 
-/// Finds MPI, or installs OpenMPI where apt can. Optional: what is missing is listed.
-pub fn provide(workspace: &Workspace, wish: Wish, environment: &mut Environment) {
-    if !available()
-        && wish.apt
-        && apt::usable()
-        && let Err(error) = apt::install(workspace, &PACKAGES, "MPI ranks")
-    {
-        say("note", format!("going on without MPI: {error:#}"));
-    }
-    if available() {
-        let version = shell::output(Command::new("mpirun").arg("--version"), "").unwrap_or_default();
-        return say("found", format!("MPI ({})", version.lines().next().unwrap_or("mpirun").trim()));
-    }
-    environment.missing.push(format!(
-        "MPI (mpicc, mpirun) or libclang: {}; without root: load the MPI module of the cluster, and set LIBCLANG_PATH to \
-         the folder of libclang.so (in the package libclang of PyPI or conda-forge)",
-        apt::by_hand(&PACKAGES)
-    ));
+/// An MPI library, and the parallel libhdf5 that goes with it.
+#[derive(Debug)]
+pub struct Mpi {
+    /// What people call it.
+    pub name: &'static str,
+    /// Its C compiler.
+    pub compiler: PathBuf,
+    /// What starts its programs.
+    pub launcher: PathBuf,
+    /// Where its parallel libhdf5 is.
+    pub hdf5: PathBuf,
 }
 
-/// Whether crates that use MPI can be built and run.
-pub fn available() -> bool {
-    ["mpicc", "mpirun"].iter().all(|name| shell::find_program(name).is_some()) && has_libclang()
+impl Mpi {
+    /// Sets the variables by which builds and tests find this library.
+    pub fn apply<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        command.env("MPICC", &self.compiler).env("HYPERSLAB_MPIRUN", &self.launcher).env("HDF5_DIR", &self.hdf5)
+    }
+}
+
+/// Finds the machine's MPI, or installs OpenMPI where apt can, and builds what belongs to it. Optional: what is missing
+/// is listed.
+pub fn provide(workspace: &Workspace, wish: Wish, environment: &mut Environment) -> Result<Option<Mpi>> {
+    let find = || programs(&usual_compiler(), "mpirun").filter(|_| has_libclang());
+    if find().is_none() && wish.apt && apt::usable() {
+        attempt(apt::install(workspace, &PACKAGES, "MPI ranks"));
+    }
+    let Some((compiler, launcher)) = find() else {
+        environment.missing.push(format!(
+            "MPI (mpicc, mpirun) or libclang: {}; without root: load the MPI module of the cluster, and set LIBCLANG_PATH \
+             to the folder of libclang.so (in the package libclang of PyPI or conda-forge)",
+            apt::by_hand(&PACKAGES)
+        ));
+        return Ok(None);
+    };
+    say("found", format!("MPI ({})", version(&launcher)));
+    let hdf5 = parallel_hdf5::provide(workspace, environment, parallel_hdf5::USUAL, &compiler)?;
+    environment.set("HDF5_DIR", &hdf5);
+    Ok(Some(Mpi { name: "MPI", compiler, launcher, hdf5 }))
+}
+
+/// MPICH beside another MPI, under the names that Debian gives its programs; installed where apt can.
+pub fn provide_mpich(workspace: &Workspace, wish: Wish, environment: &mut Environment) -> Result<Option<Mpi>> {
+    let find = || programs("mpicc.mpich", "mpirun.mpich");
+    if find().is_none() && wish.apt && apt::usable() {
+        attempt(apt::install(workspace, &MPICH_PACKAGES, "the tests run on a second MPI library"));
+    }
+    let Some((compiler, launcher)) = find() else {
+        let how = apt::by_hand(&MPICH_PACKAGES);
+        environment.missing.push(format!("MPICH beside the usual MPI (mpicc.mpich, mpirun.mpich): {how}"));
+        return Ok(None);
+    };
+    say("found", "MPICH");
+    let hdf5 = parallel_hdf5::provide(workspace, environment, "mpich", &compiler)?;
+    Ok(Some(Mpi { name: "MPICH", compiler, launcher, hdf5 }))
+}
+
+/// Going on without something optional, after saying why.
+fn attempt(done: Result<()>) {
+    if let Err(error) = done {
+        say("note", format!("going on without: {error:#}"));
+    }
+}
+
+fn usual_compiler() -> String {
+    std::env::var("MPICC").ok().filter(|name| !name.is_empty()).unwrap_or_else(|| "mpicc".to_owned())
+}
+
+fn programs(compiler: &str, launcher: &str) -> Option<(PathBuf, PathBuf)> {
+    Some((shell::find_program(compiler)?, shell::find_program(launcher)?))
+}
+
+fn version(launcher: &Path) -> String {
+    let text = shell::output(Command::new(launcher).arg("--version"), "").unwrap_or_default();
+    text.lines().next().unwrap_or("mpirun").trim().to_owned()
 }
 
 fn has_libclang() -> bool {

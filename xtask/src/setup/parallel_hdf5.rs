@@ -1,0 +1,158 @@
+//! A parallel libhdf5: the user's own (a module of a cluster), or one built once from the source that comes with a crate.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use super::{Environment, say};
+use crate::shell;
+use crate::workspace::Workspace;
+
+const SOURCE_CRATE: &str = "hdf5-metno-src";
+/// Written last, so that a build that was cut off is begun anew.
+const STAMP: &str = "built-by-xtask.txt";
+
+/// The machine's MPI, as part of folder names. Only for this one the user may have a libhdf5.
+pub const USUAL: &str = "mpi";
+/// Names a libhdf5 to builds.
+const VARIABLE: &str = "HDF5_DIR";
+
+/// The folder of a parallel libhdf5 for the MPI library `name`, with the C compiler of that.
+pub fn provide(workspace: &Workspace, environment: &Environment, name: &str, compiler: &Path) -> Result<PathBuf> {
+    let folder = folder(workspace, name);
+    if let Some(own) = chosen(workspace).filter(|_| name == USUAL) {
+        check(&own)?;
+        say("found", format!("parallel HDF5 ({}, by {VARIABLE})", own.display()));
+        return Ok(own);
+    }
+    let source = source(workspace)?;
+    let stamp = format!("{}\n{}\n", source.display(), identity(compiler));
+    if fs::read_to_string(folder.join(STAMP)).is_ok_and(|found| found == stamp) {
+        say("found", format!("parallel HDF5 ({})", workspace.display(&folder)));
+        return Ok(folder);
+    }
+    build(workspace, environment, name, compiler, &source, &folder)?;
+    fs::write(folder.join(STAMP), stamp).with_context(|| format!("cannot write to {}", folder.display()))?;
+    Ok(folder)
+}
+
+/// Keeps naming the parallel libhdf5 if an earlier set-up made it; builds nothing.
+pub fn recall(workspace: &Workspace, environment: &mut Environment) {
+    let made = Some(folder(workspace, USUAL)).filter(|folder| folder.join(STAMP).exists());
+    if let Some(folder) = chosen(workspace).or(made) {
+        environment.set(VARIABLE, folder);
+    }
+}
+
+fn folder(workspace: &Workspace, name: &str) -> PathBuf {
+    workspace.root().join(format!("target/hdf5-{name}"))
+}
+
+/// The one that the user chose. The environment file may have set the variable too; that one is ours.
+fn chosen(workspace: &Workspace) -> Option<PathBuf> {
+    let path = PathBuf::from(std::env::var_os(VARIABLE)?);
+    (!path.as_os_str().is_empty() && path != folder(workspace, USUAL)).then_some(path)
+}
+
+/// Refuses a libhdf5 that knows no MPI.
+fn check(folder: &Path) -> Result<()> {
+    let header = folder.join("include/H5pubconf.h");
+    let text = fs::read_to_string(&header).with_context(|| {
+        format!("{VARIABLE}: cannot read {}\n  try: name the folder above include and lib", header.display())
+    })?;
+    if !text.lines().any(|line| line.split_whitespace().eq(["#define", "H5_HAVE_PARALLEL", "1"])) {
+        bail!(
+            "{VARIABLE}: {} is no parallel HDF5\n  try: another module of the cluster, or unset {VARIABLE} to have one built",
+            folder.display()
+        );
+    }
+    Ok(())
+}
+
+/// What tells one compiler wrapper from another, since the library depends on its MPI.
+fn identity(compiler: &Path) -> String {
+    shell::output(Command::new(compiler).arg("-show"), "").unwrap_or_default().trim().to_owned()
+}
+
+/// The source, downloaded if it was not yet.
+fn source(workspace: &Workspace) -> Result<PathBuf> {
+    let mut command = workspace.cargo(&["metadata", "--format-version=1", "--features", "hyperslab/bundled-hdf5"]);
+    let text = shell::output(&mut command, "a connection to the registry of crates, once")?;
+    let metadata: Value = serde_json::from_str(&text).context("cargo metadata did not print JSON")?;
+    let packages = metadata["packages"].as_array().into_iter().flatten();
+    let manifest = packages
+        .filter(|package| package["name"] == SOURCE_CRATE)
+        .find_map(|package| package["manifest_path"].as_str())
+        .with_context(|| format!("no package {SOURCE_CRATE} brings the source of libhdf5"))?;
+    Ok(Path::new(manifest).with_file_name("ext").join("hdf5"))
+}
+
+fn build(
+    workspace: &Workspace,
+    environment: &Environment,
+    name: &str,
+    compiler: &Path,
+    source: &Path,
+    folder: &Path,
+) -> Result<()> {
+    say("build", format!("parallel HDF5 with {}, which takes some minutes, once", compiler.display()));
+    let work = workspace.state().join(format!("hdf5-{name}-build"));
+    for old in [&work, &folder.to_owned()] {
+        if old.exists() {
+            fs::remove_dir_all(old).with_context(|| format!("cannot remove {}", old.display()))?;
+        }
+    }
+    let log = |step: &str| workspace.state().join(format!("log/hdf5-{name}-{step}.txt"));
+    let hint = "another parallel HDF5, named by HDF5_DIR; docs/building.md says more";
+    let cmake = || {
+        let program = environment.variables.iter().find(|(name, _)| *name == "CMAKE").map(|(_, path)| path.clone());
+        let mut command = Command::new(program.unwrap_or_else(|| "cmake".into()));
+        environment.apply(&mut command);
+        command
+    };
+    let mut configure = cmake();
+    configure.env("CC", compiler).arg("-S").arg(source).arg("-B").arg(&work);
+    configure.arg(format!("-DCMAKE_INSTALL_PREFIX={}", folder.display()));
+    for (names, value) in [
+        (
+            [
+                "BUILD_SHARED_LIBS",
+                "HDF5_ENABLE_PARALLEL",
+                "HDF5_ENABLE_SUBFILING_VFD",
+                "HDF5_ENABLE_ZLIB_SUPPORT",
+                "HDF5_NO_PACKAGES",
+            ]
+            .as_slice(),
+            "ON",
+        ),
+        (
+            &[
+                "BUILD_STATIC_LIBS",
+                "BUILD_TESTING",
+                "HDF5_BUILD_CPP_LIB",
+                "HDF5_BUILD_EXAMPLES",
+                "HDF5_BUILD_FORTRAN",
+                "HDF5_BUILD_HL_LIB",
+                "HDF5_BUILD_JAVA",
+                "HDF5_BUILD_TOOLS",
+                "HDF5_BUILD_UTILS",
+                "HDF5_ENABLE_SZIP_SUPPORT",
+            ],
+            "OFF",
+        ),
+        (&["CMAKE_BUILD_TYPE"], "Release"),
+        (&["CMAKE_INSTALL_LIBDIR"], "lib"),
+    ] {
+        configure.args(names.iter().map(|option| format!("-D{option}={value}")));
+    }
+    shell::run_quietly(&mut configure, &log("configure"), hint)?;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from).to_string();
+    shell::run_quietly(cmake().arg("--build").arg(&work).args(["--parallel", &cores]), &log("build"), hint)?;
+    shell::run_quietly(cmake().arg("--install").arg(&work), &log("install"), hint)?;
+    check(folder)?;
+    // Objects of a finished build are of no use.
+    fs::remove_dir_all(&work).with_context(|| format!("cannot remove {}", work.display()))
+}

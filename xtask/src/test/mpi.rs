@@ -1,0 +1,73 @@
+//! The checks that need MPI, on every MPI library that the set-up found.
+
+use std::process::Command;
+
+use anyhow::Result;
+
+use super::{Outcome, Step, cargo_check, step};
+use crate::build::MPI_FEATURES as FEATURES;
+use crate::setup::{Environment, Mpi};
+use crate::shell;
+use crate::workspace::Workspace;
+
+/// For the second MPI library, which needs a build of its own: without what has nothing to do with MPI.
+const FEW_FEATURES: [&str; 3] = ["--no-default-features", "--features", "parallel-hdf5"];
+
+/// Adds a step for clippy, and one for each library.
+pub fn run(workspace: &Workspace, environment: &Environment, steps: &mut Vec<Step>) {
+    let Some((usual, others)) = environment.mpi.split_first() else {
+        return steps.push(step("mpi", || Ok(Outcome::Skipped("no MPI here, and none could be installed".to_owned()))));
+    };
+    steps.push(step("mpi lint", || {
+        let packages = ["--package", "hyperslab-comm", "--package", "hyperslab-formats", "--package", "hyperslab"];
+        let words = [&["clippy", "--all-targets"], &packages[..], &FEATURES, &["--", "-D", "warnings"]].concat();
+        cargo_check(workspace, environment, &words, "mend what clippy lists above")
+    }));
+    steps.push(step("mpi", || {
+        test(workspace, environment, usual, &["-p", "hyperslab-comm", "--features", "mpi", "--test", "mpi"], None)?;
+        let tests = ["--test", "mpi", "--test", "hdf5_mpi"];
+        test(workspace, environment, usual, &[&["-p", "hyperslab-formats"], &FEATURES[..], &tests].concat(), None)?;
+        let tests = ["--test", "mpi", "--test", "h5bench_keys"];
+        test(workspace, environment, usual, &[&["-p", "hyperslab"], &FEATURES[..], &tests].concat(), None)?;
+        Ok(Outcome::Passed(usual.name.to_owned()))
+    }));
+    for other in others {
+        steps.push(step("mpich", || {
+            let folder = Some("target/mpich");
+            test(
+                workspace,
+                environment,
+                other,
+                &["-p", "hyperslab-comm", "--features", "mpi", "--test", "mpi"],
+                folder,
+            )?;
+            let tests = ["--test", "mpi", "--test", "hdf5_mpi"];
+            test(
+                workspace,
+                environment,
+                other,
+                &[&["-p", "hyperslab-formats"], &FEW_FEATURES[..], &tests].concat(),
+                folder,
+            )?;
+            Ok(Outcome::Passed(other.name.to_owned()))
+        }));
+    }
+}
+
+/// Tests on one library. Crates remember which MPI they were built with, so another one needs another `folder`.
+fn test(
+    workspace: &Workspace,
+    environment: &Environment,
+    mpi: &Mpi,
+    words: &[&str],
+    folder: Option<&str>,
+) -> Result<()> {
+    let mut command: Command = workspace.cargo(&["test"]);
+    command.args(words);
+    if let Some(folder) = folder {
+        command.args(["--target-dir", folder]);
+    }
+    environment.apply(&mut command);
+    let hint = "mpirun -n 2 hostname, to see whether MPI runs at all";
+    shell::run_visibly(mpi.apply(&mut command), hint)
+}
