@@ -23,9 +23,6 @@ pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
 
 /// Builds the release program, with cargo's own progress on the screen.
 pub fn program(workspace: &Workspace, environment: &Environment, mpi: bool) -> Result<PathBuf> {
-    if mpi && environment.mpi.is_empty() {
-        bail!("there is no MPI\n  try: {}", environment.missing.join("\n       "));
-    }
     let metadata = workspace.metadata()?;
     let target = metadata["target_directory"].as_str().context("cargo metadata names no target folder")?;
     let program = Path::new(target).join("release/hyperslab");
@@ -35,11 +32,15 @@ pub fn program(workspace: &Workspace, environment: &Environment, mpi: bool) -> R
     }
     let begin = Instant::now();
     let mut command = workspace.cargo(&["build", "--release", "--package", "hyperslab"]);
+    environment.apply(&mut command);
     if mpi {
-        command.args(MPI_FEATURES);
+        let Some(library) = environment.mpi.first() else {
+            bail!("there is no MPI\n  try: {}", environment.missing.join("\n       "));
+        };
+        library.apply(command.args(MPI_FEATURES));
     }
     let hint = "read the first error above; if it is about CMake, libhdf5 or MPI, docs/building.md helps";
-    shell::run_visibly(environment.apply(&mut command), hint)?;
+    shell::run_visibly(&mut command, hint)?;
     println!("  {} is ready after {:.1} s", workspace.display(&program), begin.elapsed().as_secs_f64());
     Ok(program)
 }

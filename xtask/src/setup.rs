@@ -88,7 +88,8 @@ pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
 pub fn prepare(workspace: &Workspace, wish: Wish) -> Result<Environment> {
     println!("set-up");
     let _one_at_a_time = lock(workspace)?;
-    let mut environment = Environment::default();
+    // A libhdf5 of the machine would take the place of the bundled one; builds with MPI are told theirs.
+    let mut environment = Environment { removed: vec![parallel_hdf5::VARIABLE], ..Environment::default() };
     build_tools::compiler(workspace, wish)?;
     cmake::provide(workspace, wish, &mut environment)?;
     build_tools::make(workspace, wish, &mut environment)?;
@@ -110,8 +111,6 @@ pub fn prepare(workspace: &Workspace, wish: Wish) -> Result<Environment> {
             let second = mpi::provide_mpich(workspace, wish, &mut environment)?;
             environment.mpi.extend(second);
         }
-    } else {
-        parallel_hdf5::recall(workspace, &mut environment);
     }
     write_environment_file(workspace, &environment)?;
     Ok(environment)
@@ -142,7 +141,7 @@ fn lock(workspace: &Workspace) -> Result<File> {
 
 /// Makes plain cargo commands find what lies in the private environment: `.cargo/config.toml` includes this file.
 fn write_environment_file(workspace: &Workspace, environment: &Environment) -> Result<()> {
-    let private = workspace.root().join("target");
+    let private = workspace.python_environment();
     let mut text = String::from("# Written by cargo xtask setup; included by .cargo/config.toml.\n[env]\n");
     for (name, value) in &environment.variables {
         // What the user's own environment says is the user's to keep.

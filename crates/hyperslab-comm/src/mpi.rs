@@ -17,6 +17,7 @@ const EXIT_ABORTED: i32 = 1;
 /// This process as part of an MPI job. Dropping it ends MPI; dropping it in a panic ends the job.
 pub struct MpiJob {
     universe: Universe,
+    level: Threading,
 }
 
 impl MpiJob {
@@ -29,7 +30,18 @@ impl MpiJob {
             return Err(Error::unsupported("start MPI", format!("it offers thread level {level:?} only"))
                 .hint("use an MPI library built with thread support (MPI_THREAD_SERIALIZED or higher)"));
         }
-        Ok(Self { universe })
+        Ok(Self { universe, level })
+    }
+
+    /// The MPI library and its version, in one line.
+    pub fn library() -> String {
+        let text = ::mpi::environment::library_version().unwrap_or_default();
+        text.lines().next().unwrap_or_default().split(',').next().unwrap_or_default().trim().to_owned()
+    }
+
+    /// How threads may call MPI, in MPI's own word.
+    pub fn thread_level(&self) -> String {
+        format!("{:?}", self.level).to_lowercase()
     }
 
     /// All ranks of the job.

@@ -28,6 +28,7 @@ pub use launch::{LaunchCommand, Ranks, ThreadRanks};
 pub use launch::{Processes, World, rank_of_job, serve};
 pub use machine::{Machine, memory_available, space_available};
 pub use measure::RankMeasurement;
+pub use page_cache::page_cache_control;
 pub use progress::Progress;
 pub use ranks::RankFigures;
 pub use results::{CaseResult, RESULTS_VERSION, Repetition, Results, Status, Verified};

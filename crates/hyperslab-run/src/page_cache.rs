@@ -3,7 +3,7 @@
 use hyperslab_core::{Error, Result};
 use rustix::fs::{Advice, fadvise};
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +15,16 @@ pub(crate) fn drop_pages(files: &[PathBuf]) -> Result<f64> {
         fadvise(&file, 0, None, Advice::DontNeed).map_err(|e| failed("drop from page cache", path, e.into()))?;
     }
     resident(files)
+}
+
+/// Whether files in `directory` can be dropped from the page cache: the part that stays of one that is made for this.
+pub fn page_cache_control(directory: &Path) -> Result<f64> {
+    let path = directory.join(format!(".hyperslab-page-cache-{}", std::process::id()));
+    let made = File::create_new(&path).and_then(|mut file| file.write_all(&[7; 1 << 16]));
+    let left = made.map_err(|e| failed("write", &path, e)).and_then(|()| drop_pages(std::slice::from_ref(&path)));
+    // If it was not made there is nothing to remove.
+    let _ = std::fs::remove_file(&path);
+    left
 }
 
 /// Reads the files once, so that they are in the page cache as far as they fit.

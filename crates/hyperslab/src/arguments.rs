@@ -40,6 +40,11 @@ pub enum Command {
     Compare(CompareOptions),
     /// List the formats, their options, and whether they are compiled in
     Formats,
+    /// Say what works here, what is missing, and what provides it
+    Doctor(DoctorOptions),
+    /// Two ranks that greet each other, for doctor
+    #[command(hide = true)]
+    MpiHello,
     /// One rank of a run, started by another process of this program
     #[command(hide = true)]
     MpiRank {
@@ -191,6 +196,14 @@ pub struct CompareOptions {
     /// Print JSON instead of a table
     #[arg(long)]
     pub json: bool,
+}
+
+/// Options of `doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorOptions {
+    /// The directory that benchmarks would use
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub directory: PathBuf,
 }
 
 fn percent(text: &str) -> Result<f64, String> {

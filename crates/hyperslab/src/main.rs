@@ -4,6 +4,7 @@
 mod arguments;
 mod bench;
 mod compare;
+mod doctor;
 mod formats;
 mod h5bench;
 mod mpi_job;
@@ -19,6 +20,8 @@ fn main() -> ExitCode {
         Command::Bench(options) => bench::run(&options),
         Command::Compare(options) => compare::run(&options),
         Command::Formats => formats::run(),
+        Command::Doctor(options) => doctor::run(&options),
+        Command::MpiHello => mpi_job::hello().map(|()| ExitCode::SUCCESS),
         Command::MpiRank { folder } => mpi_job::run_rank(&folder).map(|()| ExitCode::SUCCESS),
     };
     done.unwrap_or_else(|error| {

@@ -88,6 +88,25 @@ pub fn run_rank(_: &Path) -> Result<()> {
     anyhow::bail!("this build has no MPI; {HOW_TO_BUILD}")
 }
 
+/// Meets the other ranks; the first one says how many there are and what MPI they run on.
+#[cfg(feature = "mpi")]
+pub fn hello() -> Result<()> {
+    let job = hyperslab_comm::MpiJob::start()?;
+    let comm = job.world();
+    let mut count = [1];
+    comm.all_reduce(&mut count, hyperslab_core::Reduce::Sum)?;
+    if comm.rank() == 0 {
+        println!("{} ranks met; {}, threads: {}", count[0], hyperslab_comm::MpiJob::library(), job.thread_level());
+    }
+    Ok(())
+}
+
+/// Without MPI there are no ranks to meet.
+#[cfg(not(feature = "mpi"))]
+pub fn hello() -> Result<()> {
+    anyhow::bail!("this build has no MPI; {HOW_TO_BUILD}")
+}
+
 /// Where a program lies that a command line begins with.
 pub fn find_program(command: &str) -> Option<PathBuf> {
     let name = command.split_whitespace().next()?;

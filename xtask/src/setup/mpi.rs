@@ -28,7 +28,10 @@ pub struct Mpi {
 impl Mpi {
     /// Sets the variables by which builds and tests find this library.
     pub fn apply<'a>(&self, command: &'a mut Command) -> &'a mut Command {
-        command.env("MPICC", &self.compiler).env("HYPERSLAB_MPIRUN", &self.launcher).env("HDF5_DIR", &self.hdf5)
+        command
+            .env("MPICC", &self.compiler)
+            .env("HYPERSLAB_MPIRUN", &self.launcher)
+            .env(parallel_hdf5::VARIABLE, &self.hdf5)
     }
 }
 
@@ -49,7 +52,6 @@ pub fn provide(workspace: &Workspace, wish: Wish, environment: &mut Environment)
     };
     say("found", format!("MPI ({})", version(&launcher)));
     let hdf5 = parallel_hdf5::provide(workspace, environment, parallel_hdf5::USUAL, &compiler)?;
-    environment.set("HDF5_DIR", &hdf5);
     Ok(Some(Mpi { name: "MPI", compiler, launcher, hdf5 }))
 }
 

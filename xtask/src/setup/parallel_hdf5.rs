@@ -18,12 +18,13 @@ const STAMP: &str = "built-by-xtask.txt";
 /// The machine's MPI, as part of folder names. Only for this one the user may have a libhdf5.
 pub const USUAL: &str = "mpi";
 /// Names a libhdf5 to builds.
-const VARIABLE: &str = "HDF5_DIR";
+pub const VARIABLE: &str = "HDF5_DIR";
 
 /// The folder of a parallel libhdf5 for the MPI library `name`, with the C compiler of that.
 pub fn provide(workspace: &Workspace, environment: &Environment, name: &str, compiler: &Path) -> Result<PathBuf> {
     let folder = folder(workspace, name);
-    if let Some(own) = chosen(workspace).filter(|_| name == USUAL) {
+    let chosen = std::env::var_os(VARIABLE).map(PathBuf::from).filter(|path| !path.as_os_str().is_empty());
+    if let Some(own) = chosen.filter(|own| name == USUAL && *own != folder) {
         check(&own)?;
         say("found", format!("parallel HDF5 ({}, by {VARIABLE})", own.display()));
         return Ok(own);
@@ -39,22 +40,8 @@ pub fn provide(workspace: &Workspace, environment: &Environment, name: &str, com
     Ok(folder)
 }
 
-/// Keeps naming the parallel libhdf5 if an earlier set-up made it; builds nothing.
-pub fn recall(workspace: &Workspace, environment: &mut Environment) {
-    let made = Some(folder(workspace, USUAL)).filter(|folder| folder.join(STAMP).exists());
-    if let Some(folder) = chosen(workspace).or(made) {
-        environment.set(VARIABLE, folder);
-    }
-}
-
 fn folder(workspace: &Workspace, name: &str) -> PathBuf {
     workspace.root().join(format!("target/hdf5-{name}"))
-}
-
-/// The one that the user chose. The environment file may have set the variable too; that one is ours.
-fn chosen(workspace: &Workspace) -> Option<PathBuf> {
-    let path = PathBuf::from(std::env::var_os(VARIABLE)?);
-    (!path.as_os_str().is_empty() && path != folder(workspace, USUAL)).then_some(path)
 }
 
 /// Refuses a libhdf5 that knows no MPI.

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use super::{Outcome, Step, cargo_check, step};
+use super::{Outcome, Step, step};
 use crate::build::MPI_FEATURES as FEATURES;
 use crate::setup::{Environment, Mpi};
 use crate::shell;
@@ -21,7 +21,9 @@ pub fn run(workspace: &Workspace, environment: &Environment, steps: &mut Vec<Ste
     steps.push(step("mpi lint", || {
         let packages = ["--package", "hyperslab-comm", "--package", "hyperslab-formats", "--package", "hyperslab"];
         let words = [&["clippy", "--all-targets"], &packages[..], &FEATURES, &["--", "-D", "warnings"]].concat();
-        cargo_check(workspace, environment, &words, "mend what clippy lists above")
+        let mut command = workspace.cargo(&words);
+        shell::run_visibly(usual.apply(environment.apply(&mut command)), "mend what clippy lists above")?;
+        Ok(Outcome::Passed(String::new()))
     }));
     steps.push(step("mpi", || {
         test(workspace, environment, usual, &["-p", "hyperslab-comm", "--features", "mpi", "--test", "mpi"], None)?;
