@@ -169,7 +169,7 @@ impl Repetition {
 impl CaseResult {
     /// Takes over the repetitions and works out the figures over them.
     pub fn set_repetitions(&mut self, repetitions: Vec<Repetition>) {
-        self.bytes = repetitions.first().map_or(0, Repetition::bytes);
+        self.bytes = repetitions.first().map_or(self.bytes, Repetition::bytes);
         self.observed = Spread::of(repetitions.iter().map(Repetition::observed));
         self.observed_rate = Spread::of(repetitions.iter().map(Repetition::observed_rate));
         self.raw_rate = Spread::of(repetitions.iter().map(Repetition::raw_rate));

@@ -252,6 +252,12 @@ fn plan_case(
                     stack.format.name
                 ))
             }
+            None if matches!(launch, Launch::Processes(_))
+                && !format.caps().persistent
+                && draft.effect != Effect::Creates =>
+            {
+                Err(format!("{} keeps nothing when its processes end: use --launcher threads", stack.format.name))
+            }
             None => Ok(Work { workload: work.workload, format, memory: work.memory }),
         },
     };

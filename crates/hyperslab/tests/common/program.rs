@@ -10,10 +10,19 @@ pub fn hyperslab(directory: &Path) -> Command {
     #[allow(deprecated)]
     let mut command = Command::cargo_bin("hyperslab").unwrap();
     command.current_dir(directory);
+    for_any_user(&mut command);
     for variable in ["SLURM_JOB_ID", "COBALT_JOBID", "PBS_JOBID", "LSB_JOBID"] {
         command.env_remove(variable);
     }
     command
+}
+
+/// Lets OpenMPI run as root and with more ranks than cores.
+pub fn for_any_user(command: &mut Command) -> &mut Command {
+    for variable in ["ALLOW_RUN_AS_ROOT", "ALLOW_RUN_AS_ROOT_CONFIRM", "MCA_rmaps_base_oversubscribe"] {
+        command.env(format!("OMPI_{variable}"), "1");
+    }
+    command.env("OMPI_MCA_mpi_yield_when_idle", "1")
 }
 
 /// Exit code, standard output and standard error.
