@@ -1,11 +1,14 @@
 //! An open HDF5 dataset.
 
-use super::container::{Slot, closed, refuse_writing};
+use super::collective::Collective;
+use super::container::{Slot, closed, refuse_compact, refuse_writing};
 use super::dataspace;
 use super::datatype::{self, Stored};
 use super::guarded::Guarded;
 use super::library::{self, Id, count, done};
+use super::ranks::Ranks;
 use super::storage::{MOST_CHUNKED_DIMENSIONS, Placement};
+use super::together;
 use super::transfer::{self, Request, Scratch};
 use super::unions::Unions;
 use hdf5_metno_sys::h5::HADDR_UNDEF;
@@ -13,8 +16,7 @@ use hdf5_metno_sys::h5d::{self, H5D_fill_value_t, H5D_layout_t};
 use hdf5_metno_sys::h5p;
 use hdf5_metno_sys::h5z::{H5Z_FILTER_DEFLATE, H5Z_FILTER_FLETCHER32, H5Z_FILTER_SHUFFLE};
 use hyperslab_core::{
-    Array, ArraySpec, Communicator, Dims, Error, Filter, MAX_RANK, MemoryView, MemoryViewMut, Result, Selection,
-    Transfer, agree, dims,
+    Array, ArraySpec, Dims, Error, Filter, MAX_RANK, MemoryView, MemoryViewMut, Result, Selection, Transfer, dims,
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -30,8 +32,21 @@ pub(super) struct Hdf5Array {
     stored: Stored,
     unions: Arc<Unions>,
     scratch: Mutex<Scratch>,
-    comm: Arc<dyn Communicator>,
+    ranks: Ranks,
+    /// Where ranks are processes.
+    collective: Option<Arc<Collective>>,
+    limits: Limits,
     writable: bool,
+}
+
+/// What processes cannot do with an array that they share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Limits {
+    None,
+    /// Filtered: chunks change their size and place, so all processes must write together.
+    WriteTogether,
+    /// Compact: nobody may write.
+    NeverWrite,
 }
 
 impl Hdf5Array {
@@ -41,11 +56,12 @@ impl Hdf5Array {
         name: &str,
         dataset: Id,
         unions: Arc<Unions>,
-        comm: Arc<dyn Communicator>,
+        ranks: Ranks,
+        collective: Option<Arc<Collective>>,
         writable: bool,
         placement: Option<&Placement>,
     ) -> Result<Self> {
-        let (stored, scratch) = library::with(|| {
+        let (stored, scratch, limits) = library::with(|| {
             // SAFETY: the dataset is live; what is returned is closed by `Id`.
             let element = Id::take("open array", unsafe { h5d::H5Dget_type(dataset.raw()) })?;
             let stored = datatype::read(&element)?;
@@ -53,10 +69,11 @@ impl Hdf5Array {
                 Some(placement) => !matches!(placement, Placement::Chunked(_)),
                 None => is_fixed(&dataset)?,
             };
-            Ok::<_, Error>((stored, Scratch::new(fixed)))
+            let limits = if ranks.are_processes() && ranks.count() > 1 { limits(&dataset)? } else { Limits::None };
+            Ok::<_, Error>((stored, Scratch::new(fixed), limits))
         })?;
-        let slot = Arc::new(Mutex::new(Some(Guarded::dataset(dataset))));
-        Ok(Self { name: name.into(), slot, stored, unions, scratch, comm, writable })
+        let slot = Arc::new(Mutex::new(Some(Guarded::dataset(dataset, &ranks))));
+        Ok(Self { name: name.into(), slot, stored, unions, scratch, ranks, collective, limits, writable })
     }
 
     /// What the container empties on close.
@@ -76,9 +93,27 @@ impl Hdf5Array {
         .map_err(|error| self.mark(error))
     }
 
-    fn request<'a>(&'a self, dataset: &'a Guarded, transfer: Transfer) -> Request<'a> {
+    fn request<'a>(&'a self, dataset: &'a Guarded) -> Request<'a> {
         let Self { stored, unions, scratch, .. } = self;
-        Request { dataset: dataset.id(), stored, unions, scratch, transfer }
+        Request { dataset: dataset.id(), stored, unions, scratch, filtered: self.limits == Limits::WriteTogether }
+    }
+
+    /// What a transfer uses that all processes make together; `None` if each rank acts for itself.
+    fn together(&self, transfer: Transfer) -> Option<&Collective> {
+        self.collective.as_deref().filter(|_| transfer == Transfer::Collective)
+    }
+
+    /// Refuses writes that would harm the file, alike on every rank.
+    fn refuse_harm(&self, transfer: Transfer) -> Result<()> {
+        match self.limits {
+            Limits::WriteTogether if transfer == Transfer::Independent => Err(Error::unsupported(
+                "write",
+                "processes cannot write an array with filters independently of each other",
+            )
+            .hint("use collective transfers, or an array without filters")),
+            Limits::NeverWrite => Err(refuse_compact("write")),
+            _ => Ok(()),
+        }
     }
 
     fn mark(&self, error: Error) -> Error {
@@ -122,6 +157,20 @@ impl Hdf5Array {
     }
 }
 
+/// What processes cannot do with a dataset. Call under the lock.
+fn limits(dataset: &Id) -> Result<Limits> {
+    const DOING: &str = "open array";
+    // SAFETY: the dataset is live; the list is closed by `Id`.
+    unsafe {
+        let list = Id::take(DOING, h5d::H5Dget_create_plist(dataset.raw()))?;
+        if h5p::H5Pget_layout(list.raw()) == H5D_layout_t::H5D_COMPACT {
+            return Ok(Limits::NeverWrite);
+        }
+        let filters = count(DOING, h5p::H5Pget_nfilters(list.raw()))?;
+        Ok(if filters > 0 { Limits::WriteTogether } else { Limits::None })
+    }
+}
+
 /// Whether the shape can never change. Refuses shapes this project does not know.
 fn is_fixed(dataset: &Id) -> Result<bool> {
     // Only a contiguous array that has its place in the file has an offset. Asking for it is much cheaper than for the
@@ -158,33 +207,41 @@ impl Array for Hdf5Array {
     fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: Transfer) -> Result<()> {
         self.with("write", |dataset| {
             refuse_writing("write", self.writable)?;
+            self.refuse_harm(transfer)?;
+            transfer::refuse_cutting(&self.stored)?;
             dataset.note_change();
-            transfer::write(self.request(dataset, transfer), selection, memory)
+            match self.together(transfer) {
+                Some(collective) => together::write(self.request(dataset), collective, selection, memory),
+                None => transfer::write(self.request(dataset), selection, memory),
+            }
         })
     }
 
     fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: Transfer) -> Result<()> {
-        self.with("read", |dataset| transfer::read(self.request(dataset, transfer), selection, memory))
+        self.with("read", |dataset| match self.together(transfer) {
+            Some(collective) => together::read(self.request(dataset), collective, selection, memory),
+            None => transfer::read(self.request(dataset), selection, memory),
+        })
     }
 
     fn resize(&self, shape: &[u64]) -> Result<()> {
         let checked = self.with(RESIZING, |dataset| self.check_resize(dataset.id(), shape));
-        let mine = if agree(&*self.comm, checked)? && self.comm.rank() == 0 {
-            self.with(RESIZING, |dataset| {
-                dataset.note_change();
-                // SAFETY: the dataset is live and has as many dimensions as `shape` (checked above).
-                library::with(|| done(RESIZING, unsafe { h5d::H5Dset_extent(dataset.id().raw(), shape.as_ptr()) }))
-            })
-        } else {
-            Ok(())
+        let changes = self.ranks.agree(checked)?;
+        let resize = |dataset: &Guarded| {
+            if !changes {
+                return Ok(());
+            }
+            dataset.note_change();
+            // SAFETY: the dataset is live and has as many dimensions as `shape` (checked above).
+            library::with(|| done(RESIZING, unsafe { h5d::H5Dset_extent(dataset.id().raw(), shape.as_ptr()) }))
         };
-        agree(&*self.comm, mine)
+        self.ranks.change(Ok(()), || self.with(RESIZING, resize)).map(|_| ())
     }
 
     fn close(&self) -> Result<()> {
         let Some(dataset) = self.lock().take() else { return Ok(()) };
         let mine = dataset.close("close array").map_err(|error| self.mark(error));
-        agree(&*self.comm, mine)
+        self.ranks.agree(mine)
     }
 }
 
