@@ -1,11 +1,11 @@
 //! An open HDF5 dataset.
 
-use super::collective::Collective;
+use super::collective::{Collective, Direction};
 use super::container::{Slot, closed, refuse_compact, refuse_writing};
 use super::dataspace;
 use super::datatype::{self, Stored};
 use super::guarded::Guarded;
-use super::library::{self, Id, count, done};
+use super::library::{self, Id, count, done, truth};
 use super::ranks::Ranks;
 use super::storage::{MOST_CHUNKED_DIMENSIONS, Placement};
 use super::together;
@@ -13,10 +13,11 @@ use super::transfer::{self, Request, Scratch};
 use super::unions::Unions;
 use hdf5_metno_sys::h5::HADDR_UNDEF;
 use hdf5_metno_sys::h5d::{self, H5D_fill_value_t, H5D_layout_t};
-use hdf5_metno_sys::h5p;
 use hdf5_metno_sys::h5z::{H5Z_FILTER_DEFLATE, H5Z_FILTER_FLETCHER32, H5Z_FILTER_SHUFFLE};
+use hdf5_metno_sys::{h5p, h5t};
 use hyperslab_core::{
-    Array, ArraySpec, Dims, Error, Filter, MAX_RANK, MemoryView, MemoryViewMut, Result, Selection, Transfer, dims,
+    Array, ArraySpec, Datatype, Dims, Error, Filter, MAX_RANK, MemoryView, MemoryViewMut, Result, Selection, Transfer,
+    dims,
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -45,8 +46,19 @@ enum Limits {
     None,
     /// Filtered: chunks change their size and place, so all processes must write together.
     WriteTogether,
-    /// Compact: nobody may write.
-    NeverWrite,
+    /// Structures that libhdf5 must convert: it would read what it writes over, by collective calls that ranks without
+    /// elements do not make.
+    WriteAlone,
+    /// Nobody may write.
+    NeverWrite(Because),
+}
+
+/// Why processes cannot write an array at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Because {
+    Compact,
+    /// With filters, which libhdf5 does not combine with conversions in parallel.
+    Converted,
 }
 
 impl Hdf5Array {
@@ -69,7 +81,11 @@ impl Hdf5Array {
                 Some(placement) => !matches!(placement, Placement::Chunked(_)),
                 None => is_fixed(&dataset)?,
             };
-            let limits = if ranks.are_processes() && ranks.count() > 1 { limits(&dataset)? } else { Limits::None };
+            let limits = if ranks.are_processes() && ranks.count() > 1 {
+                limits(&dataset, &element, &stored)?
+            } else {
+                Limits::None
+            };
             Ok::<_, Error>((stored, Scratch::new(fixed), limits))
         })?;
         let slot = Arc::new(Mutex::new(Some(Guarded::dataset(dataset, &ranks))));
@@ -95,12 +111,22 @@ impl Hdf5Array {
 
     fn request<'a>(&'a self, dataset: &'a Guarded) -> Request<'a> {
         let Self { stored, unions, scratch, .. } = self;
-        Request { dataset: dataset.id(), stored, unions, scratch, filtered: self.limits == Limits::WriteTogether }
+        Request { dataset: dataset.id(), stored, unions, scratch }
     }
 
     /// What a transfer uses that all processes make together; `None` if each rank acts for itself.
     fn together(&self, transfer: Transfer) -> Option<&Collective> {
         self.collective.as_deref().filter(|_| transfer == Transfer::Collective)
+    }
+
+    /// Like [`Self::together`] for writes, alike on every rank.
+    fn together_writing(&self, transfer: Transfer) -> Option<&Collective> {
+        let collective = self.together(transfer)?;
+        if self.limits == Limits::WriteAlone {
+            collective.note_conversion(Direction::Write);
+            return None;
+        }
+        Some(collective)
     }
 
     /// Refuses writes that would harm the file, alike on every rank.
@@ -111,7 +137,12 @@ impl Hdf5Array {
                 "processes cannot write an array with filters independently of each other",
             )
             .hint("use collective transfers, or an array without filters")),
-            Limits::NeverWrite => Err(refuse_compact("write")),
+            Limits::NeverWrite(Because::Compact) => Err(refuse_compact("write")),
+            Limits::NeverWrite(Because::Converted) => Err(Error::unsupported(
+                "write",
+                "processes cannot write an array with filters whose elements are not stored as in memory",
+            )
+            .hint("write it with one rank, or create an array of this machine's own types")),
             _ => Ok(()),
         }
     }
@@ -158,16 +189,23 @@ impl Hdf5Array {
 }
 
 /// What processes cannot do with a dataset. Call under the lock.
-fn limits(dataset: &Id) -> Result<Limits> {
+fn limits(dataset: &Id, element: &Id, stored: &Stored) -> Result<Limits> {
     const DOING: &str = "open array";
     // SAFETY: the dataset is live; the list is closed by `Id`.
     unsafe {
         let list = Id::take(DOING, h5d::H5Dget_create_plist(dataset.raw()))?;
         if h5p::H5Pget_layout(list.raw()) == H5D_layout_t::H5D_COMPACT {
-            return Ok(Limits::NeverWrite);
+            return Ok(Limits::NeverWrite(Because::Compact));
         }
-        let filters = count(DOING, h5p::H5Pget_nfilters(list.raw()))?;
-        Ok(if filters > 0 { Limits::WriteTogether } else { Limits::None })
+        let filtered = count(DOING, h5p::H5Pget_nfilters(list.raw()))? > 0;
+        let structure = matches!(stored.dtype, Datatype::Compound(_));
+        let converts = (structure || filtered) && !truth(DOING, h5t::H5Tequal(element.raw(), stored.memory.raw()))?;
+        Ok(match (filtered, converts) {
+            (true, true) => Limits::NeverWrite(Because::Converted),
+            (true, false) => Limits::WriteTogether,
+            (false, true) => Limits::WriteAlone,
+            (false, false) => Limits::None,
+        })
     }
 }
 
@@ -210,8 +248,15 @@ impl Array for Hdf5Array {
             self.refuse_harm(transfer)?;
             transfer::refuse_cutting(&self.stored)?;
             dataset.note_change();
-            match self.together(transfer) {
-                Some(collective) => together::write(self.request(dataset), collective, selection, memory),
+            match self.together_writing(transfer) {
+                Some(collective) => {
+                    let mine = together::write(self.request(dataset), collective, selection, memory);
+                    if self.limits == Limits::WriteTogether {
+                        // A chunk of several ranks is written by one of them: only then can the others read theirs.
+                        self.ranks.barrier()?;
+                    }
+                    mine
+                }
                 None => transfer::write(self.request(dataset), selection, memory),
             }
         })

@@ -52,6 +52,11 @@ impl Collective {
         Ok(())
     }
 
+    /// Notes a transfer that libhdf5 was not asked to make collectively, because elements must be converted.
+    pub(super) fn note_conversion(&self, direction: Direction) {
+        self.tally().count(direction, 0, CONVERSION);
+    }
+
     /// What people should know.
     pub(super) fn remarks(&self) -> Vec<String> {
         self.tally().remarks()
@@ -65,6 +70,8 @@ impl Collective {
 /// `H5D_MPIO_CHUNK_INDEPENDENT` and `H5D_MPIO_CHUNK_MIXED`: modes of transfers that libhdf5 does not count as broken.
 const CHUNK_INDEPENDENT: u32 = 1;
 const CHUNK_MIXED: u32 = 3;
+/// `H5D_MPIO_DATATYPE_CONVERSION`.
+const CONVERSION: u32 = 0x02;
 /// `H5D_MPIO_NO_SELECTION_IO`: a detail of other causes.
 const NO_SELECTION_IO: u32 = 0x100;
 
@@ -89,7 +96,7 @@ impl Cause {
 
 fn reason(bit: u32) -> &'static str {
     match bit {
-        0x02 => "a datatype conversion was needed",
+        CONVERSION => "a datatype conversion was needed",
         0x04 => "a data transform was set",
         0x08 => "the environment variable HDF5_MPI_OPT_TYPES forbids it",
         0x10 => "the array or the memory has no simple shape",

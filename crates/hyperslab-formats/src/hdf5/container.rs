@@ -37,11 +37,11 @@ pub(super) struct Means {
 }
 
 impl Means {
-    pub(super) fn new(options: &Options, ranks: &Ranks) -> Result<Self> {
+    pub(super) fn new(options: &Options, ranks: &Ranks, writable: bool) -> Result<Self> {
         library::with(|| {
             Ok(Self {
                 links: properties::link_creation()?,
-                arrays: properties::array_access(options, ranks)?,
+                arrays: properties::array_access(options, ranks, writable)?,
                 objects: properties::object_access(options, ranks)?,
                 collective: ranks.are_processes().then(|| Collective::new(options).map(Arc::new)).transpose()?,
             })

@@ -178,7 +178,7 @@ impl Format for Hdf5 {
         let driver = Driver::choose(&self.options, &**comm).map_err(mark)?;
         let ranks = Ranks::new(comm.clone(), driver.changes());
         let creates = matches!(how, Open::Create | Open::Truncate);
-        let means = Means::new(&self.options, &ranks).and_then(|means| {
+        let means = Means::new(&self.options, &ranks, how != Open::Read).and_then(|means| {
             let looks = ranks.is_first() || !creates && !ranks.are_processes();
             if looks { self.make_ready(path, how, driver).map(|()| means) } else { Ok(means) }
         });

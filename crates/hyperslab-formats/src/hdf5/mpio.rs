@@ -15,20 +15,27 @@ unsafe extern "C" {
     fn H5Pget_mpio_no_collective_cause(list: hid_t, local: *mut u32, global: *mut u32) -> c_int;
 }
 
-/// `H5FD_subfiling_config_t` with its inner structure.
+/// `H5FD_subfiling_params_t`.
 #[repr(C)]
-struct SubfilingConfig {
-    magic: u32,
-    version: u32,
-    concentrator_list: hid_t,
-    require_concentrators: bool,
+#[derive(Default)]
+struct Striping {
     selection: c_int,
     stripe_size: i64,
     stripe_count: i32,
 }
 
-/// `SELECT_IOC_ONE_PER_NODE` and `SELECT_IOC_EVERY_NTH_RANK`.
-const ONE_PER_NODE: c_int = 0;
+/// `H5FD_subfiling_config_t`.
+#[repr(C)]
+#[derive(Default)]
+struct SubfilingConfig {
+    magic: u32,
+    version: u32,
+    concentrator_list: hid_t,
+    require_concentrators: bool,
+    striping: Striping,
+}
+
+/// `SELECT_IOC_EVERY_NTH_RANK`, where n is 1 unless the environment says otherwise.
 const EVERY_NTH_RANK: c_int = 1;
 /// `H5D_SELECTION_IO_MODE_OFF`.
 const SELECTION_IO_OFF: c_int = 1;
@@ -134,28 +141,20 @@ pub(super) fn use_subfiling(list: &Id, handle: i32, options: &Options) -> Result
     };
     refuse_surroundings(options)?;
     let hints = Hints::new(&options.hints)?;
-    let mut config = SubfilingConfig {
-        magic: 0,
-        version: 0,
-        concentrator_list: -1,
-        require_concentrators: true,
-        selection: ONE_PER_NODE,
-        stripe_size: 0,
-        stripe_count: 0,
-    };
+    let mut config = SubfilingConfig::default();
     // SAFETY: list, communicator and hints are live, the structure is libhdf5's; the list inside is ours to close.
     unsafe {
         done("open", set_parameters(list.raw(), communicator(handle), hints.0))?;
         done("open", get(list.raw(), &raw mut config))?;
         let _concentrators = Id::take("open", config.concentrator_list)?;
         if options.ioc_selection == Some(Concentrators::Rank) {
-            config.selection = EVERY_NTH_RANK;
+            config.striping.selection = EVERY_NTH_RANK;
         }
         if let Some(size) = options.stripe_size {
-            config.stripe_size = size as i64;
+            config.striping.stripe_size = size as i64;
         }
         if let Some(count) = options.stripe_count {
-            config.stripe_count = count as i32;
+            config.striping.stripe_count = count as i32;
         }
         done("open", set(list.raw(), &raw const config))
     }

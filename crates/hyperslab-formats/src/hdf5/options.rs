@@ -39,7 +39,12 @@ pub(super) const TABLE: &[OptionSpec] = &[
     ),
     option("align", "SIZE", "1", "objects of align_threshold or more begin at multiples of this"),
     option("align_threshold", "SIZE", "the smaller of align and 64KiB", "smallest object that align concerns"),
-    option("cache", "SIZE", "libhdf5's (8MiB)", "chunk cache of each array"),
+    option(
+        "cache",
+        "SIZE",
+        "libhdf5's (8MiB)",
+        "chunk cache of each array; none in files that several processes write",
+    ),
     option("cache_slots", "N", "libhdf5's (8191)", "hash slots of the chunk cache, best a prime"),
     option("cache_w0", "0..100", "libhdf5's (75)", "percent: how much fully used chunks are dropped first"),
     option("libver", "earliest|v18|v110|v112|v114|latest", "v18", "oldest library version that must read new objects"),

@@ -96,9 +96,14 @@ fn access(class: hid_t, options: &Options, ranks: &Ranks) -> Result<Id> {
 }
 
 /// How arrays are opened: as other objects, and the chunk cache.
-pub(super) fn array_access(options: &Options, ranks: &Ranks) -> Result<Id> {
+pub(super) fn array_access(options: &Options, ranks: &Ranks, writable: bool) -> Result<Id> {
     let list = access(*h5p::H5P_CLS_DATASET_ACCESS, options, ranks)?;
-    if options.cache.is_some() || options.cache_slots.is_some() || options.cache_w0.is_some() {
+    if ranks.are_processes() && writable {
+        // libhdf5 (2.2) caches what a process reads of chunks with filters, and does not forget it when they are written
+        // by all.
+        // SAFETY: `list` is a live dataset access list.
+        unsafe { done("open", h5p::H5Pset_chunk_cache(list.raw(), 0, 0, 0.0))? };
+    } else if options.cache.is_some() || options.cache_slots.is_some() || options.cache_w0.is_some() {
         let slots = options.cache_slots.map_or(H5D_CHUNK_CACHE_NSLOTS_DEFAULT, |n| n as usize);
         let bytes = options.cache.map_or(H5D_CHUNK_CACHE_NBYTES_DEFAULT, |n| n as usize);
         let w0 = options.cache_w0.map_or(f64::from(H5D_CHUNK_CACHE_W0_DEFAULT), |percent| percent as f64 / 100.0);

@@ -3,7 +3,7 @@
 
 use super::collective::{Collective, Direction};
 use super::library;
-use super::transfer::{Buffer, Call, Memory, PACKED, Request, Route, prepare, read_route, route, run};
+use super::transfer::{Buffer, Call, PACKED, Request, Route, prepare, read_route, route, run};
 use hyperslab_core::{Gather, MemoryView, MemoryViewMut, Result, Scatter, Selection};
 use std::borrow::Cow;
 
@@ -80,11 +80,10 @@ fn outgoing<'a>(
         return Ok(None);
     }
     let whole = memory.layout.plan(dtype)?.covers_element();
-    // libhdf5 reads the fields that are not written by a collective call of its own, which ranks that write whole
-    // elements would not make; and chunks with filters it never converts in parallel.
-    let direct = |lies: &Memory| whole && !(request.filtered && lies.element.is_some());
     match route(request, selection.len(), memory.layout)? {
-        Route::Direct(lies) if direct(&lies) => {
+        // libhdf5 (2.2) converts structures over what the file holds, which it reads by a collective call that ranks
+        // with other memory do not make. So structures are taken apart here.
+        Route::Direct(lies) if whole && lies.element.is_none() => {
             let bytes = &memory.data[lies.skip..];
             Ok(Some((prepare(request, selection, space, &shape, lies)?, Cow::Borrowed(bytes))))
         }

@@ -25,8 +25,6 @@ pub(super) struct Request<'a> {
     pub(super) stored: &'a Stored,
     pub(super) unions: &'a Unions,
     pub(super) scratch: &'a Mutex<Scratch>,
-    /// Whether processes share the array and it has filters.
-    pub(super) filtered: bool,
 }
 
 /// Dataspaces kept from call to call: making them anew costs microseconds, as much as a small transfer.
