@@ -94,12 +94,14 @@ fn subfiling(stage: &Stage) {
     for (round, how) in [Open::Create, Open::Truncate].into_iter().enumerate() {
         let file = format.open(&path, how, &stage.comm).unwrap();
         let array = stage.create(&file, "g/a", &shape);
-        stage.put(&*array, &stage.columns(&shape), &shape, Transfer::Collective);
-        if round == 1 {
-            stage.put(&*array, &stage.rows(&shape), &shape, Transfer::Independent);
-        }
+        stage.put(&*array, &stage.rows(&shape), &shape, [Transfer::Collective, Transfer::Independent][round]);
+        // Few, since every element becomes a message.
+        let few = [6, 10];
+        let small = stage.create(&file, "small", &few);
+        stage.put(&*small, &stage.columns(&few), &few, Transfer::Collective);
         file.flush(Durability::Durable).unwrap();
         stage.get(&*array, &Selection::all(&shape).unwrap(), &shape, Transfer::Collective);
+        stage.get(&*small, &Selection::all(&few).unwrap(), &few, Transfer::Independent);
         file.close().unwrap();
         let file = format.open(&path, Open::Read, &stage.comm).unwrap();
         stage.get(&*file.array("g/a").unwrap(), &stage.rows(&shape), &shape, Transfer::Independent);
