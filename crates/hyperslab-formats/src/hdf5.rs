@@ -4,8 +4,15 @@
 //! turns ([`Caps::serialises_ranks`](hyperslab_core::Caps)). The ranks of one process share the open file inside
 //! libhdf5: rank 0 creates files, groups, arrays and attributes, the others open them afterwards.
 //!
+//! With the feature `parallel-hdf5` the processes of an MPI job share a file by libhdf5's MPI-IO driver. Every process
+//! then makes the calls that open, create, resize, flush and close, so one that drops a container without closing it
+//! leaves the file open: closing would wait for the others. What is allocated later in files of one process is allocated
+//! when an array is created. Arrays with filters are written by collective transfers only, and compact arrays not at
+//! all, since every process would have to write the same. Collective transfers that libhdf5 ran independently are told
+//! by [`Container::remarks`](hyperslab_core::Container::remarks).
+//!
 //! `Visible` is H5Fflush: other programs that open the file then see the data, ranks of this process always do.
-//! `Durable` adds fsync of the file and, if it was created here, of its directory.
+//! `Durable` adds fsync of the file (and its subfiles) and, if it was created here, of its directory.
 //!
 //! An array without a fill value reads as zeros where nothing was written, with one exception that is libhdf5's own:
 //! under `fill_time=ifset` contiguous space that was freed earlier in the same session is reused without being cleared.
@@ -13,18 +20,25 @@
 
 mod array;
 mod attribute;
+mod collective;
 mod container;
 mod cut;
 mod dataspace;
 mod datatype;
+mod driver;
 mod errors;
 mod format;
 mod guarded;
 mod library;
+#[cfg_attr(not(feature = "parallel-hdf5"), path = "hdf5/no_mpio.rs")]
+mod mpio;
 mod objects;
 mod options;
 mod properties;
+mod ranks;
 mod storage;
+mod subfiles;
+mod together;
 mod transfer;
 mod unions;
 

@@ -1,20 +1,23 @@
 //! An open HDF5 dataset.
 
-use super::container::{Slot, closed, refuse_writing};
+use super::collective::{Collective, Direction};
+use super::container::{Slot, closed, refuse_compact, refuse_writing};
 use super::dataspace;
 use super::datatype::{self, Stored};
 use super::guarded::Guarded;
-use super::library::{self, Id, count, done};
+use super::library::{self, Id, count, done, truth};
+use super::ranks::Ranks;
 use super::storage::{MOST_CHUNKED_DIMENSIONS, Placement};
+use super::together;
 use super::transfer::{self, Request, Scratch};
 use super::unions::Unions;
 use hdf5_metno_sys::h5::HADDR_UNDEF;
 use hdf5_metno_sys::h5d::{self, H5D_fill_value_t, H5D_layout_t};
-use hdf5_metno_sys::h5p;
 use hdf5_metno_sys::h5z::{H5Z_FILTER_DEFLATE, H5Z_FILTER_FLETCHER32, H5Z_FILTER_SHUFFLE};
+use hdf5_metno_sys::{h5p, h5t};
 use hyperslab_core::{
-    Array, ArraySpec, Communicator, Dims, Error, Filter, MAX_RANK, MemoryView, MemoryViewMut, Result, Selection,
-    Transfer, agree, dims,
+    Array, ArraySpec, Datatype, Dims, Error, Filter, MAX_RANK, MemoryView, MemoryViewMut, Result, Selection, Transfer,
+    dims,
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -30,8 +33,32 @@ pub(super) struct Hdf5Array {
     stored: Stored,
     unions: Arc<Unions>,
     scratch: Mutex<Scratch>,
-    comm: Arc<dyn Communicator>,
+    ranks: Ranks,
+    /// Where ranks are processes.
+    collective: Option<Arc<Collective>>,
+    limits: Limits,
     writable: bool,
+}
+
+/// What processes cannot do with an array that they share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Limits {
+    None,
+    /// Filtered: chunks change their size and place, so all processes must write together.
+    WriteTogether,
+    /// Structures that libhdf5 must convert: it would read what it writes over, by collective calls that ranks without
+    /// elements do not make.
+    WriteAlone,
+    /// Nobody may write.
+    NeverWrite(Because),
+}
+
+/// Why processes cannot write an array at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Because {
+    Compact,
+    /// With filters, which libhdf5 does not combine with conversions in parallel.
+    Converted,
 }
 
 impl Hdf5Array {
@@ -41,11 +68,12 @@ impl Hdf5Array {
         name: &str,
         dataset: Id,
         unions: Arc<Unions>,
-        comm: Arc<dyn Communicator>,
+        ranks: Ranks,
+        collective: Option<Arc<Collective>>,
         writable: bool,
         placement: Option<&Placement>,
     ) -> Result<Self> {
-        let (stored, scratch) = library::with(|| {
+        let (stored, scratch, limits) = library::with(|| {
             // SAFETY: the dataset is live; what is returned is closed by `Id`.
             let element = Id::take("open array", unsafe { h5d::H5Dget_type(dataset.raw()) })?;
             let stored = datatype::read(&element)?;
@@ -53,10 +81,15 @@ impl Hdf5Array {
                 Some(placement) => !matches!(placement, Placement::Chunked(_)),
                 None => is_fixed(&dataset)?,
             };
-            Ok::<_, Error>((stored, Scratch::new(fixed)))
+            let limits = if ranks.are_processes() && ranks.count() > 1 {
+                limits(&dataset, &element, &stored)?
+            } else {
+                Limits::None
+            };
+            Ok::<_, Error>((stored, Scratch::new(fixed), limits))
         })?;
-        let slot = Arc::new(Mutex::new(Some(Guarded::dataset(dataset))));
-        Ok(Self { name: name.into(), slot, stored, unions, scratch, comm, writable })
+        let slot = Arc::new(Mutex::new(Some(Guarded::dataset(dataset, &ranks))));
+        Ok(Self { name: name.into(), slot, stored, unions, scratch, ranks, collective, limits, writable })
     }
 
     /// What the container empties on close.
@@ -76,9 +109,42 @@ impl Hdf5Array {
         .map_err(|error| self.mark(error))
     }
 
-    fn request<'a>(&'a self, dataset: &'a Guarded, transfer: Transfer) -> Request<'a> {
+    fn request<'a>(&'a self, dataset: &'a Guarded) -> Request<'a> {
         let Self { stored, unions, scratch, .. } = self;
-        Request { dataset: dataset.id(), stored, unions, scratch, transfer }
+        Request { dataset: dataset.id(), stored, unions, scratch }
+    }
+
+    /// What a transfer uses that all processes make together; `None` if each rank acts for itself.
+    fn together(&self, transfer: Transfer) -> Option<&Collective> {
+        self.collective.as_deref().filter(|_| transfer == Transfer::Collective)
+    }
+
+    /// Like [`Self::together`] for writes, alike on every rank.
+    fn together_writing(&self, transfer: Transfer) -> Option<&Collective> {
+        let collective = self.together(transfer)?;
+        if self.limits == Limits::WriteAlone {
+            collective.note_conversion(Direction::Write);
+            return None;
+        }
+        Some(collective)
+    }
+
+    /// Refuses writes that would harm the file, alike on every rank.
+    fn refuse_harm(&self, transfer: Transfer) -> Result<()> {
+        match self.limits {
+            Limits::WriteTogether if transfer == Transfer::Independent => Err(Error::unsupported(
+                "write",
+                "processes cannot write an array with filters independently of each other",
+            )
+            .hint("use collective transfers, or an array without filters")),
+            Limits::NeverWrite(Because::Compact) => Err(refuse_compact("write")),
+            Limits::NeverWrite(Because::Converted) => Err(Error::unsupported(
+                "write",
+                "processes cannot write an array with filters whose elements are not stored as in memory",
+            )
+            .hint("write it with one rank, or create an array of this machine's own types")),
+            _ => Ok(()),
+        }
     }
 
     fn mark(&self, error: Error) -> Error {
@@ -122,6 +188,27 @@ impl Hdf5Array {
     }
 }
 
+/// What processes cannot do with a dataset. Call under the lock.
+fn limits(dataset: &Id, element: &Id, stored: &Stored) -> Result<Limits> {
+    const DOING: &str = "open array";
+    // SAFETY: the dataset is live; the list is closed by `Id`.
+    unsafe {
+        let list = Id::take(DOING, h5d::H5Dget_create_plist(dataset.raw()))?;
+        if h5p::H5Pget_layout(list.raw()) == H5D_layout_t::H5D_COMPACT {
+            return Ok(Limits::NeverWrite(Because::Compact));
+        }
+        let filtered = count(DOING, h5p::H5Pget_nfilters(list.raw()))? > 0;
+        let structure = matches!(stored.dtype, Datatype::Compound(_));
+        let converts = (structure || filtered) && !truth(DOING, h5t::H5Tequal(element.raw(), stored.memory.raw()))?;
+        Ok(match (filtered, converts) {
+            (true, true) => Limits::NeverWrite(Because::Converted),
+            (true, false) => Limits::WriteTogether,
+            (false, true) => Limits::WriteAlone,
+            (false, false) => Limits::None,
+        })
+    }
+}
+
 /// Whether the shape can never change. Refuses shapes this project does not know.
 fn is_fixed(dataset: &Id) -> Result<bool> {
     // Only a contiguous array that has its place in the file has an offset. Asking for it is much cheaper than for the
@@ -158,33 +245,48 @@ impl Array for Hdf5Array {
     fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: Transfer) -> Result<()> {
         self.with("write", |dataset| {
             refuse_writing("write", self.writable)?;
+            self.refuse_harm(transfer)?;
+            transfer::refuse_cutting(&self.stored)?;
             dataset.note_change();
-            transfer::write(self.request(dataset, transfer), selection, memory)
+            match self.together_writing(transfer) {
+                Some(collective) => {
+                    let mine = together::write(self.request(dataset), collective, selection, memory);
+                    if self.limits == Limits::WriteTogether {
+                        // A chunk of several ranks is written by one of them: only then can the others read theirs.
+                        self.ranks.barrier()?;
+                    }
+                    mine
+                }
+                None => transfer::write(self.request(dataset), selection, memory),
+            }
         })
     }
 
     fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: Transfer) -> Result<()> {
-        self.with("read", |dataset| transfer::read(self.request(dataset, transfer), selection, memory))
+        self.with("read", |dataset| match self.together(transfer) {
+            Some(collective) => together::read(self.request(dataset), collective, selection, memory),
+            None => transfer::read(self.request(dataset), selection, memory),
+        })
     }
 
     fn resize(&self, shape: &[u64]) -> Result<()> {
         let checked = self.with(RESIZING, |dataset| self.check_resize(dataset.id(), shape));
-        let mine = if agree(&*self.comm, checked)? && self.comm.rank() == 0 {
-            self.with(RESIZING, |dataset| {
-                dataset.note_change();
-                // SAFETY: the dataset is live and has as many dimensions as `shape` (checked above).
-                library::with(|| done(RESIZING, unsafe { h5d::H5Dset_extent(dataset.id().raw(), shape.as_ptr()) }))
-            })
-        } else {
-            Ok(())
+        let changes = self.ranks.agree(checked)?;
+        let resize = |dataset: &Guarded| {
+            if !changes {
+                return Ok(());
+            }
+            dataset.note_change();
+            // SAFETY: the dataset is live and has as many dimensions as `shape` (checked above).
+            library::with(|| done(RESIZING, unsafe { h5d::H5Dset_extent(dataset.id().raw(), shape.as_ptr()) }))
         };
-        agree(&*self.comm, mine)
+        self.ranks.change(Ok(()), || self.with(RESIZING, resize)).map(|_| ())
     }
 
     fn close(&self) -> Result<()> {
         let Some(dataset) = self.lock().take() else { return Ok(()) };
         let mine = dataset.close("close array").map_err(|error| self.mark(error));
-        agree(&*self.comm, mine)
+        self.ranks.agree(mine)
     }
 }
 

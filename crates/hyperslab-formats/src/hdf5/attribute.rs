@@ -19,8 +19,8 @@ const MAX_BYTES: u64 = 256 << 20;
 /// Name of the new value while the old one is still there.
 const BESIDE: &str = ".new";
 
-/// Sets the attribute `name`, replacing an earlier value only once the new one is written.
-pub(super) fn set(object: &Id, name: &str, value: &Attribute) -> Result<()> {
+/// Refuses names and values that contradict themselves.
+pub(super) fn check(name: &str, value: &Attribute) -> Result<()> {
     if name.is_empty() {
         return Err(Error::invalid(SETTING, "an attribute needs a name"));
     }
@@ -28,6 +28,11 @@ pub(super) fn set(object: &Id, name: &str, value: &Attribute) -> Result<()> {
     if value.data.len() as u64 != wanted {
         return Err(Error::invalid(SETTING, format!("the value has {} bytes, not {wanted}", value.data.len())));
     }
+    c_text(SETTING, name).map(|_| ())
+}
+
+/// Sets the attribute `name`, replacing an earlier value only once the new one is written. Both have passed [`check`].
+pub(super) fn set(object: &Id, name: &str, value: &Attribute) -> Result<()> {
     let kind = datatype::create(&value.dtype)?;
     if matches!(value.dtype, Datatype::FixedString(_)) && !value.data.is_ascii() {
         datatype::mark_utf8(&kind)?;

@@ -2,6 +2,7 @@
 
 use super::array::Hdf5Array;
 use super::attribute;
+use super::collective::Collective;
 use super::dataspace;
 use super::datatype;
 use super::errors;
@@ -10,13 +11,13 @@ use super::library::{self, Id, done};
 use super::objects::{self, Found};
 use super::options::Options;
 use super::properties;
+use super::ranks::Ranks;
 use super::storage::{Placement, Storage};
+use super::subfiles;
 use super::unions::Unions;
 use hdf5_metno_sys::h5p::H5P_DEFAULT;
 use hdf5_metno_sys::{h5d, h5f, h5g};
-use hyperslab_core::{
-    Array, ArraySpec, Attribute, Communicator, Container, Durability, Error, ErrorKind, Result, agree,
-};
+use hyperslab_core::{Array, ArraySpec, Attribute, Container, Durability, Error, ErrorKind, Result};
 use std::fs::File;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
@@ -25,6 +26,29 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 /// What is open, until it is closed. A container can take it away from its arrays.
 pub(super) type Slot = Mutex<Option<Guarded>>;
 
+/// What calls on an open file need, made before it is opened, since failing afterwards would be too late for the others.
+#[derive(Debug)]
+pub(super) struct Means {
+    links: Id,
+    arrays: Id,
+    objects: Id,
+    /// Where ranks are processes.
+    collective: Option<Arc<Collective>>,
+}
+
+impl Means {
+    pub(super) fn new(options: &Options, ranks: &Ranks, writable: bool) -> Result<Self> {
+        library::with(|| {
+            Ok(Self {
+                links: properties::link_creation()?,
+                arrays: properties::array_access(options, ranks, writable)?,
+                objects: properties::object_access(options, ranks)?,
+                collective: ranks.are_processes().then(|| Collective::new(options).map(Arc::new)).transpose()?,
+            })
+        })
+    }
+}
+
 /// One rank's handle of an HDF5 file. The ranks of a process share the file inside libhdf5.
 #[derive(Debug)]
 pub(super) struct Hdf5Container {
@@ -32,13 +56,12 @@ pub(super) struct Hdf5Container {
     file: Slot,
     arrays: Mutex<Vec<Weak<Slot>>>,
     unions: Arc<Unions>,
-    comm: Arc<dyn Communicator>,
+    ranks: Ranks,
     options: Arc<Options>,
     writable: bool,
     /// Made here, so that its directory entry must be made durable too.
     created: bool,
-    links: Id,
-    access: Id,
+    means: Means,
 }
 
 /// The error of a handle used after close.
@@ -54,21 +77,25 @@ pub(super) fn refuse_writing(operation: &'static str, writable: bool) -> Result<
     Err(Error::invalid(operation, "the file is open for reading only").hint("open it for update"))
 }
 
+/// The error of compact arrays among processes.
+pub(super) fn refuse_compact(operation: &'static str) -> Error {
+    Error::unsupported(operation, "compact arrays lie in the metadata, of which every process would write its own")
+        .hint("use layout=contiguous")
+}
+
 impl Hdf5Container {
     /// Takes over an open file.
     pub(super) fn new(
         path: &Path,
-        file: Id,
-        comm: Arc<dyn Communicator>,
+        file: Guarded,
+        ranks: Ranks,
         options: Arc<Options>,
+        means: Means,
         writable: bool,
         created: bool,
-    ) -> Result<Self> {
-        let (links, access) =
-            library::with(|| Ok::<_, Error>((properties::link_creation()?, properties::array_access(&options)?)))?;
-        let (file, arrays, unions) =
-            (Mutex::new(Some(Guarded::file(file, writable))), Mutex::default(), Arc::default());
-        Ok(Self { path: path.into(), file, arrays, unions, comm, options, writable, created, links, access })
+    ) -> Self {
+        let (file, arrays, unions) = (Mutex::new(Some(file)), Mutex::default(), Arc::default());
+        Self { path: path.into(), file, arrays, unions, ranks, options, writable, created, means }
     }
 
     /// Runs `body` under the lock with the open file.
@@ -84,11 +111,16 @@ impl Hdf5Container {
         error.backend(super::NAME).target(self.path.display())
     }
 
-    /// Rank 0 changes the file; every rank returns when that is done, or an error.
-    fn on_first_rank<T>(&self, operation: &'static str, body: impl FnOnce(&Id) -> Result<T>) -> Result<Option<T>> {
-        let mine = refuse_writing(operation, self.writable)
-            .and_then(|()| if self.comm.rank() == 0 { self.with(operation, body).map(Some) } else { Ok(None) });
-        agree(&*self.comm, mine.map_err(|error| self.mark(error)))
+    /// Changes the file; every rank returns when that is done, or an error. `None` where another rank did it.
+    fn change<T>(
+        &self,
+        operation: &'static str,
+        checked: Result<()>,
+        body: impl FnOnce(&Id) -> Result<T>,
+    ) -> Result<Option<T>> {
+        let checked = refuse_writing(operation, self.writable).and(checked);
+        let checked = checked.and_then(|()| self.with(operation, |_| Ok(())));
+        self.ranks.change(checked.map_err(|error| self.mark(error)), || self.with(operation, body))
     }
 
     fn open_dataset(&self, name: &str) -> Result<Id> {
@@ -96,7 +128,7 @@ impl Hdf5Container {
         let text = objects::path(DOING, name)?;
         self.with(DOING, |file| {
             // SAFETY: file and list are live, the name ends in NUL.
-            let raw = unsafe { h5d::H5Dopen2(file.raw(), text.as_ptr(), self.access.raw()) };
+            let raw = unsafe { h5d::H5Dopen2(file.raw(), text.as_ptr(), self.means.arrays.raw()) };
             Id::take(DOING, raw).map_err(|failure| objects::why_not(DOING, file, name, Found::Array, failure))
         })
     }
@@ -114,9 +146,9 @@ impl Hdf5Container {
                 text.as_ptr(),
                 element.raw(),
                 space.raw(),
-                self.links.raw(),
+                self.means.links.raw(),
                 creation.raw(),
-                self.access.raw(),
+                self.means.arrays.raw(),
             )
         };
         Id::take(DOING, raw).map_err(|failure| match objects::probe(DOING, file, name) {
@@ -128,7 +160,8 @@ impl Hdf5Container {
 
     /// Makes an open dataset an array of this container.
     fn adopt(&self, name: &str, dataset: Id, placement: Option<&Placement>) -> Result<Arc<dyn Array>> {
-        let array = Hdf5Array::new(name, dataset, self.unions.clone(), self.comm.clone(), self.writable, placement)
+        let (unions, ranks, collective) = (self.unions.clone(), self.ranks.clone(), self.means.collective.clone());
+        let array = Hdf5Array::new(name, dataset, unions, ranks, collective, self.writable, placement)
             .map_err(|error| error.backend(super::NAME).target(name))?;
         let mut arrays = lock(&self.arrays);
         arrays.retain(|slot| slot.strong_count() > 0);
@@ -155,17 +188,24 @@ impl Hdf5Container {
 
     fn flush_now(&self, how: Durability) -> Result<()> {
         const DOING: &str = "flush";
+        let durable = how == Durability::Durable;
         let descriptor = self.with(DOING, |file| {
             // SAFETY: the file is live.
             done(DOING, unsafe { h5f::H5Fflush(file.raw(), h5f::H5F_scope_t::H5F_SCOPE_GLOBAL) })?;
-            if how == Durability::Durable { own_descriptor(file).map(Some) } else { Ok(None) }
+            let own = durable && !self.ranks.are_processes();
+            own.then(|| own_descriptor(file)).transpose()
         })?;
-        let Some(descriptor) = descriptor else { return Ok(()) };
-        descriptor.sync_all().map_err(|e| self.mark(Error::io(DOING, e)))?;
-        if self.created {
-            sync_directory(&self.path).map_err(|e| self.mark(Error::io(DOING, e)))?;
-        }
-        Ok(())
+        let sync = || {
+            match descriptor {
+                Some(descriptor) => descriptor.sync_all()?,
+                // Every process for its own node's cache: MPI-IO has no descriptor to give.
+                None => std::iter::once(self.path.clone())
+                    .chain(subfiles::beside(&self.path)?)
+                    .try_for_each(|file| File::open(file)?.sync_all())?,
+            }
+            if self.created { sync_directory(&self.path) } else { Ok(()) }
+        };
+        if durable { sync().map_err(|e| self.mark(Error::io(DOING, e))) } else { Ok(()) }
     }
 }
 
@@ -204,13 +244,14 @@ impl Container for Hdf5Container {
 
     fn create_group(&self, name: &str) -> Result<()> {
         const DOING: &str = "create group";
-        self.on_first_rank(DOING, |file| {
+        self.change(DOING, objects::path(DOING, name).map(|_| ()), |file| {
             let text = objects::path(DOING, name)?;
             if name.is_empty() {
                 return Ok(());
             }
             // SAFETY: file and list are live, the name ends in NUL.
-            let raw = unsafe { h5g::H5Gcreate2(file.raw(), text.as_ptr(), self.links.raw(), H5P_DEFAULT, H5P_DEFAULT) };
+            let raw =
+                unsafe { h5g::H5Gcreate2(file.raw(), text.as_ptr(), self.means.links.raw(), H5P_DEFAULT, H5P_DEFAULT) };
             match Id::take(DOING, raw) {
                 Ok(group) => group.close(DOING),
                 Err(failure) => match objects::probe(DOING, file, name).map_err(|e| e.target(name))? {
@@ -225,52 +266,59 @@ impl Container for Hdf5Container {
 
     fn create(&self, name: &str, spec: &ArraySpec) -> Result<Arc<dyn Array>> {
         const DOING: &str = "create array";
-        let storage = agree(&*self.comm, self.decide(name, spec))?;
-        let made = self.on_first_rank(DOING, |file| self.create_dataset(file, name, spec, &storage))?;
+        let storage = self.ranks.agree(self.decide(name, spec))?;
+        let made = self.change(DOING, Ok(()), |file| self.create_dataset(file, name, spec, &storage))?;
         let opened = match made {
             Some(dataset) => Ok(dataset),
             None => self.open_dataset(name),
         };
-        agree(&*self.comm, opened.and_then(|dataset| self.adopt(name, dataset, Some(&storage.placement))))
+        self.ranks.agree(opened.and_then(|dataset| self.adopt(name, dataset, Some(&storage.placement))))
     }
 
     fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
-        let mine = self.open_dataset(name).and_then(|dataset| self.adopt(name, dataset, None));
-        agree(&*self.comm, mine)
+        let checked = objects::path("open array", name).and_then(|_| self.with("open array", |_| Ok(())));
+        self.ranks.everyone(checked, || self.open_dataset(name).and_then(|dataset| self.adopt(name, dataset, None)))
     }
 
     fn set_attribute(&self, object: &str, name: &str, value: &Attribute) -> Result<()> {
         const DOING: &str = "set attribute";
-        self.on_first_rank(DOING, |file| {
-            let open = objects::open(DOING, file, object)?;
-            attribute::set(&open, name, value).map_err(|error| error.target(format!("{object}@{name}")))
+        let mark = |error: Error| error.target(format!("{object}@{name}"));
+        let checked = objects::path(DOING, object).and_then(|_| attribute::check(name, value).map_err(mark));
+        self.change(DOING, checked, |file| {
+            let open = objects::open(DOING, file, object, self.means.objects.raw())?;
+            attribute::set(&open, name, value).map_err(mark)
         })
         .map(|_| ())
     }
 
     fn attribute(&self, object: &str, name: &str) -> Result<Attribute> {
         self.with("read attribute", |file| {
-            let open = objects::open("read attribute", file, object)?;
+            let open = objects::open("read attribute", file, object, H5P_DEFAULT)?;
             attribute::get(&open, name).map_err(|error| error.target(format!("{object}@{name}")))
         })
     }
 
     fn attributes(&self, object: &str) -> Result<Vec<String>> {
-        self.with("list attributes", |file| attribute::names(&objects::open("list attributes", file, object)?))
+        const DOING: &str = "list attributes";
+        self.with(DOING, |file| attribute::names(&objects::open(DOING, file, object, H5P_DEFAULT)?))
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        self.means.collective.as_ref().map_or_else(Vec::new, |collective| collective.remarks())
     }
 
     fn flush(&self, how: Durability) -> Result<()> {
-        if self.comm.size() > 1 {
-            self.comm.barrier()?; // what every rank has written by now
+        self.ranks.barrier()?; // what every rank has written by now
+        let checked = self.with("flush", |_| Ok(()));
+        if !self.writable {
+            return self.ranks.agree(checked);
         }
-        let mine =
-            if self.comm.rank() == 0 && self.writable { self.flush_now(how) } else { self.with("flush", |_| Ok(())) };
-        agree(&*self.comm, mine)
+        self.ranks.change(checked, || self.flush_now(how)).map(|_| ())
     }
 
     fn close(&self) -> Result<()> {
         let Some(file) = lock(&self.file).take() else { return Ok(()) };
-        agree(&*self.comm, self.release(file))
+        self.ranks.agree(self.release(file))
     }
 }
 
@@ -279,6 +327,12 @@ impl Hdf5Container {
         if name.is_empty() {
             return Err(Error::invalid("create array", "an array needs a name").backend(super::NAME));
         }
-        Storage::decide(spec, &self.options).map_err(|error| error.backend(super::NAME).target(name))
+        let mark = |error: Error| error.backend(super::NAME).target(name);
+        let storage = Storage::decide(spec, &self.options).map_err(mark)?;
+        if storage.placement == Placement::Compact && self.ranks.are_processes() && self.ranks.count() > 1 {
+            return Err(mark(refuse_compact("create array")));
+        }
+        objects::path("create array", name)?;
+        Ok(storage)
     }
 }

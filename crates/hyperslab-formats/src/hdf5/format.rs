@@ -1,15 +1,17 @@
 //! The format: opening, finding and removing files.
 
-use super::container::Hdf5Container;
+use super::container::{Hdf5Container, Means};
+use super::driver::Driver;
+use super::guarded::Guarded;
 use super::library::{self, Id, truth};
 use super::options::Options;
 use super::properties;
+use super::ranks::Ranks;
 use super::storage::MOST_CHUNKED_DIMENSIONS;
+use super::subfiles;
 use hdf5_metno_sys::h5f;
 use hdf5_metno_sys::h5p::H5P_DEFAULT;
-use hyperslab_core::{
-    Caps, Communicator, Container, Error, ErrorKind, Format, MAX_RANK, Open, Result, StackElement, agree,
-};
+use hyperslab_core::{Caps, Communicator, Container, Error, ErrorKind, Format, MAX_RANK, Open, Result, StackElement};
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -31,14 +33,37 @@ impl Hdf5 {
         Ok(Arc::new(Self::new(element)?))
     }
 
-    /// One rank's part of opening: rank 0 creates, everyone else opens.
-    fn open_file(&self, path: &Path, how: Open) -> Result<Id> {
-        let name = c_path(path)?;
-        if how == Open::Truncate {
-            refuse_strangers("truncate", path)?;
+    /// Refuses what must not be opened like this, and clears away what stands in the way of replacing a file.
+    fn make_ready(&self, path: &Path, how: Open, driver: Driver) -> Result<()> {
+        match how {
+            Open::Read | Open::Update => {
+                if driver != Driver::Default {
+                    // MPI would not say why it cannot open a file.
+                    std::fs::File::open(path).map_err(|e| Error::io("open", e))?;
+                }
+                refuse_empty(path, how)?;
+                if found("open", path)? {
+                    subfiles::refuse_wrong_driver(path, matches!(driver, Driver::Subfiling(_)))?;
+                }
+                Ok(())
+            }
+            Open::Create if driver != Driver::Default && found("create", path)? => {
+                Err(Error::new(ErrorKind::AlreadyExists, "create", "the file exists"))
+            }
+            Open::Create => Ok(()),
+            Open::Truncate => {
+                refuse_strangers("truncate", path)?;
+                let subfiles = subfiles::beside(path).map_err(|e| Error::io("truncate", e))?;
+                if subfiles.is_empty() { Ok(()) } else { remove_all("truncate", path, subfiles) }
+            }
         }
-        library::with(|| {
-            let access = properties::file_access(&self.options)?;
+    }
+
+    /// One rank's part of opening.
+    fn open_file(&self, path: &Path, how: Open, driver: Driver, ranks: &Ranks) -> Result<Guarded> {
+        let name = c_path(path)?;
+        let file = library::with(|| {
+            let access = properties::file_access(&self.options, driver)?;
             let flags = match how {
                 Open::Read => h5f::H5F_ACC_RDONLY,
                 Open::Update => h5f::H5F_ACC_RDWR,
@@ -53,7 +78,8 @@ impl Hdf5 {
                 }
             };
             Id::take(if how == Open::Create { "create" } else { "open" }, raw)
-        })
+        })?;
+        Ok(Guarded::file(file, how != Open::Read, ranks))
     }
 }
 
@@ -82,6 +108,17 @@ fn refuse_empty(path: &Path, how: Open) -> Result<()> {
             .hint("remove it, or create the container under another name"));
     }
     Ok(())
+}
+
+/// Removes a file and its subfiles.
+fn remove_all(operation: &'static str, path: &Path, subfiles: Vec<PathBuf>) -> Result<()> {
+    // The file itself comes last: without it nobody would find the others.
+    subfiles
+        .iter()
+        .map(PathBuf::as_path)
+        .chain([path])
+        .try_for_each(std::fs::remove_file)
+        .map_err(|e| Error::io(operation, e))
 }
 
 fn found(operation: &'static str, path: &Path) -> Result<bool> {
@@ -120,8 +157,9 @@ impl Format for Hdf5 {
             groups: true,
             concurrent_writers: true,
             serialises_ranks: true,
-            collective: false,
-            many_processes: false,
+            collective: cfg!(feature = "parallel-hdf5"),
+            many_processes: cfg!(feature = "parallel-hdf5"),
+            // Processes write arrays with filters by collective transfers only.
             deflate: chunks,
             shuffle: chunks,
             fletcher32: chunks,
@@ -137,25 +175,27 @@ impl Format for Hdf5 {
 
     fn open(&self, path: &Path, how: Open, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
         let mark = |error: Error| error.backend(super::NAME).target(path.display());
-        if comm.size() > 1 && !comm.one_process() {
-            return Err(mark(
-                Error::unsupported("open", "ranks in several processes need parallel HDF5, which this build lacks")
-                    .hint("use thread ranks, or a build with the feature mpi"),
-            ));
-        }
+        let driver = Driver::choose(&self.options, &**comm).map_err(mark)?;
+        let ranks = Ranks::new(comm.clone(), driver.changes());
         let creates = matches!(how, Open::Create | Open::Truncate);
-        let opened = |how| refuse_empty(path, how).and_then(|()| self.open_file(path, how));
-        let first = if comm.rank() == 0 || !creates { opened(how).map(Some) } else { Ok(None) };
-        let file = match agree(&**comm, first.map_err(mark))? {
-            Some(file) => Ok(file),
-            None => self.open_file(path, Open::Update).map_err(mark),
-        };
-        let mine = file.and_then(|file| {
-            let (comm, options) = (comm.clone(), self.options.clone());
-            Hdf5Container::new(path, file, comm, options, how != Open::Read, creates).map_err(mark)
+        let means = Means::new(&self.options, &ranks, how != Open::Read).and_then(|means| {
+            let looks = ranks.is_first() || !creates && !ranks.are_processes();
+            if looks { self.make_ready(path, how, driver).map(|()| means) } else { Ok(means) }
         });
-        let mine = agree(&**comm, mine)?;
-        Ok(Arc::new(mine))
+        let (means, checked) = match means {
+            Ok(means) => (Some(means), Ok(())),
+            Err(error) => (None, Err(mark(error))),
+        };
+        let open = |how| self.open_file(path, how, driver, &ranks).map_err(mark);
+        let file = if creates {
+            let file = ranks.change(checked, || open(how))?;
+            ranks.agree(file.map_or_else(|| open(Open::Update), Ok))?
+        } else {
+            ranks.everyone(checked, || open(how))?
+        };
+        let Some(means) = means else { return Err(mark(Error::invalid("open", "nothing was made ready"))) };
+        let options = self.options.clone();
+        Ok(Arc::new(Hdf5Container::new(path, file, ranks, options, means, how != Open::Read, creates)))
     }
 
     fn exists(&self, path: &Path) -> Result<bool> {
@@ -167,12 +207,14 @@ impl Format for Hdf5 {
             if !is_hdf5("remove", path)? {
                 return Err(Error::invalid("remove", "this is not an HDF5 file, and is left alone"));
             }
-            std::fs::remove_file(path).map_err(|e| Error::io("remove", e))
+            let subfiles = subfiles::beside(path).map_err(|e| Error::io("remove", e))?;
+            remove_all("remove", path, subfiles)
         };
         remove().map_err(|error| error.backend(super::NAME).target(path.display()))
     }
 
     fn files(&self, path: &Path) -> Result<Vec<PathBuf>> {
-        Ok(vec![path.into()])
+        let mark = |e| Error::io("look", e).backend(super::NAME).target(path.display());
+        Ok(std::iter::once(path.into()).chain(subfiles::beside(path).map_err(mark)?).collect())
     }
 }

@@ -3,8 +3,11 @@
 //! When that write fails, libhdf5 frees the object yet keeps its identifier, and later calls (on any file) touch freed
 //! memory. So everything is flushed first; if that fails the object is left open until the process ends, and libhdf5
 //! is not closed down then.
+//!
+//! Of files that processes share nothing waits in memory but metadata, and only a call of all of them can write that.
 
 use super::library::{self, Id, done};
+use super::ranks::Ranks;
 use hdf5_metno_sys::{h5d, h5f};
 use hyperslab_core::Result;
 use std::mem::ManuallyDrop;
@@ -23,17 +26,24 @@ pub(super) struct Guarded {
 enum Kind {
     File,
     Dataset,
+    /// Shared by processes: closing waits for the others.
+    SharedFile,
+    /// In such a file: closing concerns this process only.
+    SharedDataset,
 }
 
 impl Guarded {
-    /// Guards a file.
-    pub(super) fn file(id: Id, writable: bool) -> Self {
-        Self { id: ManuallyDrop::new(id), kind: Kind::File, changed: AtomicBool::new(writable) }
+    /// Guards a file that these ranks have open.
+    pub(super) fn file(id: Id, writable: bool, ranks: &Ranks) -> Self {
+        let (kind, changed) =
+            if ranks.are_processes() && ranks.count() > 1 { (Kind::SharedFile, false) } else { (Kind::File, writable) };
+        Self { id: ManuallyDrop::new(id), kind, changed: AtomicBool::new(changed) }
     }
 
     /// Guards a dataset that nothing was written to yet.
-    pub(super) fn dataset(id: Id) -> Self {
-        Self { id: ManuallyDrop::new(id), kind: Kind::Dataset, changed: AtomicBool::new(false) }
+    pub(super) fn dataset(id: Id, ranks: &Ranks) -> Self {
+        let kind = if ranks.are_processes() { Kind::SharedDataset } else { Kind::Dataset };
+        Self { id: ManuallyDrop::new(id), kind, changed: AtomicBool::new(false) }
     }
 
     /// The identifier inside.
@@ -48,15 +58,15 @@ impl Guarded {
 
     /// Writes what is pending.
     pub(super) fn flush(&self, operation: &'static str) -> Result<()> {
-        if !self.changed.load(Ordering::Relaxed) {
+        if !self.changed.load(Ordering::Relaxed) || matches!(self.kind, Kind::SharedFile | Kind::SharedDataset) {
             return Ok(());
         }
         library::with(|| {
             // SAFETY: the identifier is live and of this kind.
             let status = unsafe {
                 match self.kind {
-                    Kind::File => h5f::H5Fflush(self.id.raw(), h5f::H5F_scope_t::H5F_SCOPE_GLOBAL),
-                    Kind::Dataset => h5d::H5Dflush(self.id.raw()),
+                    Kind::File | Kind::SharedFile => h5f::H5Fflush(self.id.raw(), h5f::H5F_scope_t::H5F_SCOPE_GLOBAL),
+                    Kind::Dataset | Kind::SharedDataset => h5d::H5Dflush(self.id.raw()),
                 }
             };
             done(operation, status)
@@ -87,6 +97,9 @@ impl Guarded {
 
 impl Drop for Guarded {
     fn drop(&mut self) {
+        if matches!(self.kind, Kind::SharedFile) {
+            return; // one process that gives up must not wait for the others; libhdf5 closes the file when MPI ends
+        }
         // Errors have no place to go in a drop.
         let _ = self.release("close");
     }

@@ -1,6 +1,7 @@
 //! The door to libhdf5: one lock, identifiers that close themselves, results that become errors.
 
 use super::errors;
+use super::mpio;
 use hdf5_metno_sys::{LOCK, h5, h5e, h5i};
 use hyperslab_core::{Error, Result};
 use std::cell::Cell;
@@ -18,7 +19,8 @@ static START: Once = Once::new();
 static LEFT_OPEN: AtomicBool = AtomicBool::new(false);
 
 /// Initialises the library, and closes it down at the end of the process ourselves: libhdf5's own handler would run
-/// while other threads are inside, and would try again, and crash, on what could not be written.
+/// while other threads are inside, and would try again, and crash, on what could not be written. In an MPI job libhdf5
+/// closes down when MPI ends, while processes can still work together; later it is too late.
 fn start() {
     // SAFETY: called under the lock before anything else of libhdf5; the handler has no arguments and does not unwind.
     unsafe {
@@ -31,6 +33,7 @@ fn start() {
 extern "C" fn end() {
     if let Some(_guard) = LOCK.try_lock()
         && !LEFT_OPEN.load(Ordering::Relaxed)
+        && !mpio::started()
     {
         // SAFETY: the lock is held, so no other thread is inside.
         unsafe { h5::H5close() };
@@ -81,6 +84,9 @@ impl Id {
 
     /// Gives it back and reports what libhdf5 says about that (closing may write).
     pub(super) fn close(self, operation: &'static str) -> Result<()> {
+        if mpio::ended() {
+            return Err(Error::invalid(operation, "MPI has ended, and libhdf5 with it").hint("close before MPI ends"));
+        }
         let raw = self.0;
         std::mem::forget(self);
         // SAFETY: `raw` came from libhdf5, is owned here and never used again.
@@ -90,6 +96,9 @@ impl Id {
 
 impl Drop for Id {
     fn drop(&mut self) {
+        if mpio::ended() {
+            return; // libhdf5 ended with MPI, and the identifier with it
+        }
         with(|| {
             // SAFETY: the identifier is owned and never used again. Errors have no place to go in a drop.
             unsafe {

@@ -81,11 +81,11 @@ pub(super) fn why_not(operation: &'static str, file: &Id, name: &str, wanted: Fo
     .target(name)
 }
 
-/// Opens the root, a group or an array.
-pub(super) fn open(operation: &'static str, file: &Id, name: &str) -> Result<Id> {
+/// Opens the root, a group or an array, with an access list.
+pub(super) fn open(operation: &'static str, file: &Id, name: &str, access: hid_t) -> Result<Id> {
     let text = path(operation, name)?;
     // SAFETY: the file is live, the name ends in NUL.
-    Id::take(operation, unsafe { h5o::H5Oopen(file.raw(), text.as_ptr(), H5P_DEFAULT) })
+    Id::take(operation, unsafe { h5o::H5Oopen(file.raw(), text.as_ptr(), access) })
         .map_err(|failure| why_not(operation, file, name, Found::Other, failure))
 }
 

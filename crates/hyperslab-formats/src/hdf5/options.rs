@@ -31,16 +31,72 @@ pub(super) const TABLE: &[OptionSpec] = &[
         "ifset",
         "when fill values are written; with never, what was not written reads as anything",
     ),
-    option("alloc_time", "default|early|late|incremental", "default", "when file space of arrays is allocated"),
+    option(
+        "alloc_time",
+        "default|early|late|incremental",
+        "default",
+        "when file space of arrays is allocated; in files shared by processes libhdf5 always does it early",
+    ),
     option("align", "SIZE", "1", "objects of align_threshold or more begin at multiples of this"),
     option("align_threshold", "SIZE", "the smaller of align and 64KiB", "smallest object that align concerns"),
-    option("cache", "SIZE", "libhdf5's (8MiB)", "chunk cache of each array"),
+    option(
+        "cache",
+        "SIZE",
+        "libhdf5's (8MiB)",
+        "chunk cache of each array; none in files that several processes write",
+    ),
     option("cache_slots", "N", "libhdf5's (8191)", "hash slots of the chunk cache, best a prime"),
     option("cache_w0", "0..100", "libhdf5's (75)", "percent: how much fully used chunks are dropped first"),
     option("libver", "earliest|v18|v110|v112|v114|latest", "v18", "oldest library version that must read new objects"),
     option("meta_block", "SIZE", "libhdf5's (2KiB)", "metadata is allocated in blocks of this size"),
     option("sieve", "SIZE", "libhdf5's (64KiB)", "buffer that joins small accesses to contiguous arrays"),
-    option("locking", "yes|no|best_effort", "libhdf5's", "lock the file against other programs"),
+    option("locking", "yes|no|best_effort", "libhdf5's", "lock the file against other programs; mpio never does"),
+    option(
+        "driver",
+        "auto|mpio|subfiling",
+        "auto",
+        "how the file is reached; auto: mpio (MPI-IO) if several MPI processes share it, else POSIX calls; subfiling: \
+         mpio over several files, which only subfiling can read",
+    ),
+    option(
+        "collective_metadata",
+        "yes|no",
+        "no",
+        "processes read metadata together when they open objects, and write it together when they flush",
+    ),
+    option(
+        "chunk_io",
+        "auto|one|multi",
+        "auto",
+        "collective transfers of processes: all chunks in one MPI-IO call, or one call for each chunk",
+    ),
+    option("hints", "\"cb_nodes=2;romio_cb_write=enable\"", "none", "hints for MPI-IO, as key=value;key=value"),
+    option("stripe_size", "SIZE", "libhdf5's (32MiB)", "subfiling: bytes that go to one file before the next is used"),
+    option("stripe_count", "N", "one for each concentrator", "subfiling: number of files"),
+    option(
+        "ioc_selection",
+        "node|rank",
+        "node",
+        "subfiling: one rank of each node does the I/O (a concentrator), or every rank, at most stripe_count of them",
+    ),
+    option(
+        "ioc_per_node",
+        "N",
+        "1",
+        "subfiling: concentrators on each node; libhdf5 takes it from H5FD_SUBFILING_IOC_PER_NODE, which must say the same",
+    ),
+];
+
+/// Options that only parallel libhdf5 understands.
+const PARALLEL: &[&str] = &[
+    "driver",
+    "collective_metadata",
+    "chunk_io",
+    "hints",
+    "stripe_size",
+    "stripe_count",
+    "ioc_selection",
+    "ioc_per_node",
 ];
 
 /// The `layout` option.
@@ -59,6 +115,29 @@ pub(super) enum Locking {
     Yes,
     No,
     BestEffort,
+}
+
+/// The `driver` option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Wanted {
+    #[default]
+    Auto,
+    Mpio,
+    Subfiling,
+}
+
+/// The `chunk_io` option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ChunkIo {
+    One,
+    Multi,
+}
+
+/// The `ioc_selection` option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Concentrators {
+    Node,
+    Rank,
 }
 
 /// All options, parsed; `None` leaves the matter to the array or to libhdf5.
@@ -80,6 +159,15 @@ pub(super) struct Options {
     pub(super) meta_block: Option<u64>,
     pub(super) sieve: Option<u64>,
     pub(super) locking: Option<Locking>,
+    pub(super) driver: Wanted,
+    pub(super) collective_metadata: bool,
+    pub(super) chunk_io: Option<ChunkIo>,
+    /// Keys and values.
+    pub(super) hints: Vec<(String, String)>,
+    pub(super) stripe_size: Option<u64>,
+    pub(super) stripe_count: Option<u64>,
+    pub(super) ioc_selection: Option<Concentrators>,
+    pub(super) ioc_per_node: Option<u64>,
 }
 
 impl Options {
@@ -114,6 +202,11 @@ impl Options {
         ];
         const LOCKING: &[(&str, Locking)] =
             &[("yes", Locking::Yes), ("no", Locking::No), ("best_effort", Locking::BestEffort)];
+        const DRIVERS: &[(&str, Wanted)] =
+            &[("auto", Wanted::Auto), ("mpio", Wanted::Mpio), ("subfiling", Wanted::Subfiling)];
+        const CHUNK_IO: &[(&str, Option<ChunkIo>)] =
+            &[("auto", None), ("one", Some(ChunkIo::One)), ("multi", Some(ChunkIo::Multi))];
+        const CONCENTRATORS: &[(&str, Concentrators)] = &[("node", Concentrators::Node), ("rank", Concentrators::Rank)];
         let options = Self {
             layout: element.choice("layout", LAYOUTS)?.unwrap_or_default(),
             chunk: element.dims("chunk")?,
@@ -131,7 +224,25 @@ impl Options {
             meta_block: element.size("meta_block")?,
             sieve: element.size("sieve")?,
             locking: element.choice("locking", LOCKING)?,
+            driver: element.choice("driver", DRIVERS)?.unwrap_or_default(),
+            collective_metadata: element.flag("collective_metadata")?.unwrap_or(false),
+            chunk_io: element.choice("chunk_io", CHUNK_IO)?.flatten(),
+            hints: element.get("hints").map_or(Ok(Vec::new()), hints)?,
+            stripe_size: element.size("stripe_size")?,
+            stripe_count: element.number("stripe_count", 1..=i32::MAX as u64)?,
+            ioc_selection: element.choice("ioc_selection", CONCENTRATORS)?,
+            ioc_per_node: element.number("ioc_per_node", 1..=i32::MAX as u64)?,
         };
+        if let Some(key) = PARALLEL.iter().find(|key| element.get(key).is_some_and(|value| value != "auto"))
+            && !cfg!(feature = "parallel-hdf5")
+        {
+            return Err(Error::unsupported(
+                "parse stack",
+                format!("{key} needs parallel HDF5, which this build lacks"),
+            )
+            .backend(super::NAME)
+            .hint("leave it out, or use a build with the feature parallel-hdf5"));
+        }
         options.check()?;
         Ok(options)
     }
@@ -161,6 +272,27 @@ impl Options {
         if self.align_threshold.is_some() && self.align.is_none() {
             return bad("align_threshold has no effect without align", "add align=1MiB or the like");
         }
+        self.check_subfiling()
+    }
+
+    fn check_subfiling(&self) -> Result<()> {
+        let bad =
+            |message: String, hint: &str| Err(Error::invalid("parse stack", message).backend(super::NAME).hint(hint));
+        let given = [
+            ("stripe_size", self.stripe_size.is_some()),
+            ("stripe_count", self.stripe_count.is_some()),
+            ("ioc_selection", self.ioc_selection.is_some()),
+            ("ioc_per_node", self.ioc_per_node.is_some()),
+        ];
+        if let Some((key, _)) = given.iter().find(|(_, given)| *given && self.driver != Wanted::Subfiling) {
+            return bad(format!("{key} concerns driver=subfiling only"), "add driver=subfiling, or leave it out");
+        }
+        if self.stripe_size.is_some_and(|size| size == 0 || i64::try_from(size).is_err()) {
+            return bad("stripe_size makes no sense".into(), "use stripe_size=32MiB or the like");
+        }
+        if self.ioc_per_node.is_some() && self.ioc_selection == Some(Concentrators::Rank) {
+            return bad("ioc_per_node contradicts ioc_selection=rank".into(), "leave one of the two out");
+        }
         Ok(())
     }
 
@@ -178,5 +310,65 @@ impl Options {
     /// Whether elements never written read as the fill value.
     pub(super) fn fills(&self) -> bool {
         self.fill_time != Some(H5D_fill_time_t::H5D_FILL_TIME_NEVER)
+    }
+}
+
+/// Reads `key=value;key=value`.
+fn hints(text: &str) -> Result<Vec<(String, String)>> {
+    let pair = |part: &str| match part.split_once('=').map(|(key, value)| (key.trim(), value.trim())) {
+        Some((key, value)) if !key.is_empty() && !value.is_empty() && !part.contains('\0') => {
+            Ok((key.to_owned(), value.to_owned()))
+        }
+        _ => Err(Error::invalid("parse stack", format!("{part:?} is not a hint"))
+            .backend(super::NAME)
+            .hint("write them like hints=\"cb_nodes=2;romio_cb_write=enable\"")),
+    };
+    text.split(';').filter(|part| !part.trim().is_empty()).map(pair).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use hyperslab_core::{ErrorKind, Stack};
+
+    fn parse(text: &str) -> Result<Options> {
+        Options::parse(&text.parse::<Stack>().unwrap().format)
+    }
+
+    #[test]
+    fn hints_are_pairs() {
+        let pairs = hints("cb_nodes=2; romio_cb_write=enable;").unwrap();
+        assert_eq!(pairs, [("cb_nodes".into(), "2".into()), ("romio_cb_write".into(), "enable".into())]);
+        assert!(hints("cb_nodes").is_err() && hints("=2").is_err());
+    }
+
+    #[test]
+    fn options_of_parallel_files_need_a_parallel_library() {
+        for text in [
+            "hdf5(driver=mpio)",
+            "hdf5(collective_metadata=yes,chunk_io=one)",
+            "hdf5(hints=\"cb_nodes=2;romio_cb_write=enable\")",
+            "hdf5(driver=subfiling,stripe_size=1MiB,stripe_count=4,ioc_selection=rank)",
+        ] {
+            match parse(text) {
+                Ok(_) => assert!(cfg!(feature = "parallel-hdf5"), "{text}"),
+                Err(error) => {
+                    assert!(!cfg!(feature = "parallel-hdf5"), "{text}: {error}");
+                    assert_eq!(error.kind(), ErrorKind::Unsupported);
+                }
+            }
+        }
+        assert!(parse("hdf5(driver=auto,chunk_io=auto)").is_ok());
+        for text in [
+            "hdf5(stripe_count=2)",
+            "hdf5(driver=mpio,stripe_size=1MiB)",
+            "hdf5(driver=subfiling,stripe_count=0)",
+            "hdf5(driver=subfiling,stripe_size=0)",
+            "hdf5(driver=subfiling,ioc_selection=rank,ioc_per_node=2)",
+            "hdf5(driver=romio)",
+        ] {
+            assert!(parse(text).is_err(), "{text}");
+        }
     }
 }

@@ -1,7 +1,10 @@
 //! Property lists: everything libhdf5 is told besides data, made in one place.
 
+use super::driver::Driver;
 use super::library::{Id, done, hid_t};
+use super::mpio;
 use super::options::{Locking, Options};
+use super::ranks::Ranks;
 use super::storage::{Placement, Storage};
 use hdf5_metno_sys::h5d::{
     H5D_CHUNK_CACHE_NBYTES_DEFAULT, H5D_CHUNK_CACHE_NSLOTS_DEFAULT, H5D_CHUNK_CACHE_W0_DEFAULT, H5D_layout_t,
@@ -9,19 +12,28 @@ use hdf5_metno_sys::h5d::{
 use hdf5_metno_sys::h5f::H5F_LIBVER_LATEST;
 use hdf5_metno_sys::h5p;
 use hdf5_metno_sys::h5t::H5T_cset_t;
-use hyperslab_core::{ArraySpec, Filter, Result, Transfer};
+use hyperslab_core::{ArraySpec, Filter, Result};
 
 /// Threshold of alignment when only the alignment is given: small metadata stays together.
 const ALIGN_THRESHOLD: u64 = 64 << 10;
 
-fn new(operation: &'static str, class: hid_t) -> Result<Id> {
+/// An empty list of a class. Call under the lock, as everything here.
+pub(super) fn new(operation: &'static str, class: hid_t) -> Result<Id> {
     // SAFETY: `class` is one of libhdf5's own property classes.
     Id::take(operation, unsafe { h5p::H5Pcreate(class) })
 }
 
-/// How files are opened and created. Call under the lock, as everything here.
-pub(super) fn file_access(options: &Options) -> Result<Id> {
+/// How files are opened and created.
+pub(super) fn file_access(options: &Options, driver: Driver) -> Result<Id> {
     let list = new("open", *h5p::H5P_CLS_FILE_ACCESS)?;
+    match driver {
+        Driver::Default => {}
+        Driver::Mpio(handle) => mpio::use_mpio(&list, handle, options)?,
+        Driver::Subfiling(handle) => mpio::use_subfiling(&list, handle, options)?,
+    }
+    if driver != Driver::Default && options.collective_metadata {
+        mpio::write_metadata_together(&list)?;
+    }
     let set = |status: i32| done("open", status);
     // SAFETY: `list` is a live file access list; the calls only store values in it.
     unsafe {
@@ -69,10 +81,29 @@ pub(super) fn attribute_creation() -> Result<Id> {
     Ok(list)
 }
 
-/// How arrays are opened: the chunk cache.
-pub(super) fn array_access(options: &Options) -> Result<Id> {
-    let list = new("open", *h5p::H5P_CLS_DATASET_ACCESS)?;
-    if options.cache.is_some() || options.cache_slots.is_some() || options.cache_w0.is_some() {
+/// How objects are opened in calls that all ranks make. Reading metadata together is a matter of these lists and not of
+/// the file's, because some calls of the format are of one rank alone.
+pub(super) fn object_access(options: &Options, ranks: &Ranks) -> Result<Id> {
+    access(*h5p::H5P_CLS_LINK_ACCESS, options, ranks)
+}
+
+fn access(class: hid_t, options: &Options, ranks: &Ranks) -> Result<Id> {
+    let list = new("open", class)?;
+    if ranks.are_processes() && options.collective_metadata {
+        mpio::read_metadata_together(&list)?;
+    }
+    Ok(list)
+}
+
+/// How arrays are opened: as other objects, and the chunk cache.
+pub(super) fn array_access(options: &Options, ranks: &Ranks, writable: bool) -> Result<Id> {
+    let list = access(*h5p::H5P_CLS_DATASET_ACCESS, options, ranks)?;
+    if ranks.are_processes() && writable {
+        // libhdf5 (2.2) caches what a process reads of chunks with filters, and does not forget it when they are written
+        // by all.
+        // SAFETY: `list` is a live dataset access list.
+        unsafe { done("open", h5p::H5Pset_chunk_cache(list.raw(), 0, 0, 0.0))? };
+    } else if options.cache.is_some() || options.cache_slots.is_some() || options.cache_w0.is_some() {
         let slots = options.cache_slots.map_or(H5D_CHUNK_CACHE_NSLOTS_DEFAULT, |n| n as usize);
         let bytes = options.cache.map_or(H5D_CHUNK_CACHE_NBYTES_DEFAULT, |n| n as usize);
         let w0 = options.cache_w0.map_or(f64::from(H5D_CHUNK_CACHE_W0_DEFAULT), |percent| percent as f64 / 100.0);
@@ -119,9 +150,4 @@ pub(super) fn array_creation(spec: &ArraySpec, storage: &Storage, options: &Opti
         }
     }
     Ok(list)
-}
-
-/// How a transfer runs. One process: ranks have nothing to do together, so collective and independent are the same.
-pub(super) fn transfer(_transfer: Transfer) -> hid_t {
-    h5p::H5P_DEFAULT
 }

@@ -3,28 +3,28 @@
 use super::cut::cut;
 use super::dataspace::{self, is_all, raw_or_all};
 use super::datatype::{self, Stored};
-use super::library::{self, Id, done};
-use super::properties;
+use super::library::{self, Id, done, hid_t};
 use super::storage::MOST_CHUNKED_DIMENSIONS;
 use super::unions::Unions;
 use hdf5_metno_sys::h5d::{self, H5D_space_status_t};
+use hdf5_metno_sys::h5p::H5P_DEFAULT;
+use hdf5_metno_sys::h5s;
 use hyperslab_core::{
     Datatype, Dims, Error, Gather, MemoryLayout, MemoryView, MemoryViewMut, Result, Scatter, Selection, Structure,
-    Transfer, Within,
+    Within,
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Buffer for layouts that libhdf5 cannot express.
 const PIECE_BYTES: u64 = 4 << 20;
 
-/// The array concerned and how the transfer runs.
+/// The array concerned.
 #[derive(Clone, Copy)]
 pub(super) struct Request<'a> {
     pub(super) dataset: &'a Id,
     pub(super) stored: &'a Stored,
     pub(super) unions: &'a Unions,
     pub(super) scratch: &'a Mutex<Scratch>,
-    pub(super) transfer: Transfer,
 }
 
 /// Dataspaces kept from call to call: making them anew costs microseconds, as much as a small transfer.
@@ -46,37 +46,42 @@ impl Scratch {
 
 /// Where libhdf5 takes the bytes from, or puts them.
 #[derive(Clone, Copy)]
-enum Buffer {
+pub(super) enum Buffer {
     From(*const u8),
     To(*mut u8),
 }
 
 /// How memory is described to libhdf5.
-enum Route {
+pub(super) enum Route {
     Direct(Memory),
     /// In a way that has no words: copied to packed pieces.
     Pieces,
 }
 
 /// Memory in the words of libhdf5.
-struct Memory {
+pub(super) struct Memory {
     /// `None`: the array's own type.
-    element: Option<Id>,
+    pub(super) element: Option<Id>,
     /// `None`: elements follow each other in the order of the selection.
     space: Option<Arc<Id>>,
     /// Bytes before the first element of the space.
-    skip: usize,
+    pub(super) skip: usize,
 }
 
-const PACKED: Memory = Memory { element: None, space: None, skip: 0 };
+pub(super) const PACKED: Memory = Memory { element: None, space: None, skip: 0 };
 
-/// Writes the selected elements.
-pub(super) fn write(request: Request<'_>, selection: &Selection, memory: MemoryView<'_>) -> Result<()> {
-    let Stored { dtype, terminated, .. } = request.stored;
-    if *terminated {
+/// Refuses arrays that cannot take every value of their type.
+pub(super) fn refuse_cutting(stored: &Stored) -> Result<()> {
+    if stored.terminated {
         return Err(Error::unsupported("write", "texts of this array end in NUL, so full-length text would be cut")
             .hint("write to an array with NUL-padded text"));
     }
+    Ok(())
+}
+
+/// Writes the selected elements, this rank for itself.
+pub(super) fn write(request: Request<'_>, selection: &Selection, memory: MemoryView<'_>) -> Result<()> {
+    let dtype = &request.stored.dtype;
     library::with(|| {
         let (space, shape) = request.file_space()?;
         selection.check_inside(&shape)?;
@@ -94,23 +99,23 @@ pub(super) fn write(request: Request<'_>, selection: &Selection, memory: MemoryV
         match route {
             Route::Direct(lies) => {
                 let buffer = Buffer::From(memory.data[lies.skip..].as_ptr());
-                run(request, selection, space, &shape, &lies, buffer)
+                run(request, selection, space, &shape, lies, buffer)
             }
             Route::Pieces => {
                 let mut gather = Gather::new(memory, dtype, selection.len())?;
                 in_pieces(request, selection, |piece, space, packed| {
                     if !whole {
-                        run(request, piece, space.clone(), &shape, &PACKED, Buffer::To(packed.as_mut_ptr()))?;
+                        run(request, piece, space.clone(), &shape, PACKED, Buffer::To(packed.as_mut_ptr()))?;
                     }
                     gather.next_into(packed);
-                    run(request, piece, space, &shape, &PACKED, Buffer::From(packed.as_ptr()))
+                    run(request, piece, space, &shape, PACKED, Buffer::From(packed.as_ptr()))
                 })
             }
         }
     })
 }
 
-/// Reads the selected elements. Bytes of memory that no element or member covers stay as they are.
+/// Reads the selected elements, this rank for itself. Bytes of memory that no element or member covers stay as they are.
 pub(super) fn read(request: Request<'_>, selection: &Selection, memory: MemoryViewMut<'_>) -> Result<()> {
     let dtype = &request.stored.dtype;
     library::with(|| {
@@ -120,22 +125,15 @@ pub(super) fn read(request: Request<'_>, selection: &Selection, memory: MemoryVi
         if selection.is_empty() {
             return Ok(());
         }
-        let route = match route(request, selection.len(), memory.layout)? {
-            // Where nothing was written, libhdf5 fills whole structures, gaps included.
-            Route::Direct(lies) if lies.element.is_some() && has_gaps(memory.layout, dtype)? => {
-                if is_allocated(request.dataset)? { Route::Direct(lies) } else { Route::Pieces }
-            }
-            route => route,
-        };
-        match route {
+        match read_route(request, selection.len(), memory.layout)? {
             Route::Direct(lies) => {
                 let buffer = Buffer::To(memory.data[lies.skip..].as_mut_ptr());
-                run(request, selection, space, &shape, &lies, buffer)
+                run(request, selection, space, &shape, lies, buffer)
             }
             Route::Pieces => {
                 let mut scatter = Scatter::new(memory, dtype, selection.len())?;
                 in_pieces(request, selection, |piece, space, packed| {
-                    run(request, piece, space, &shape, &PACKED, Buffer::To(packed.as_mut_ptr()))?;
+                    run(request, piece, space, &shape, PACKED, Buffer::To(packed.as_mut_ptr()))?;
                     scatter.next_from(packed);
                     Ok(())
                 })
@@ -159,8 +157,8 @@ fn make_room(request: Request<'_>, selection: &Selection, space: &Arc<Id>, shape
     }
     let first = Selection::dense(&Dims::from_elem(0, shape.len()), &Dims::from_elem(1, shape.len()))?;
     let mut element = vec![0; request.stored.dtype.size() as usize];
-    run(request, &first, space.clone(), shape, &PACKED, Buffer::To(element.as_mut_ptr()))?;
-    run(request, &first, space.clone(), shape, &PACKED, Buffer::From(element.as_ptr()))
+    run(request, &first, space.clone(), shape, PACKED, Buffer::To(element.as_mut_ptr()))?;
+    run(request, &first, space.clone(), shape, PACKED, Buffer::From(element.as_ptr()))
 }
 
 /// Whether a structure has bytes that belong to no transferred member.
@@ -192,7 +190,7 @@ impl Request<'_> {
     }
 
     /// The dataspace of the array, to select in, and its present shape.
-    fn file_space(&self) -> Result<(Arc<Id>, Dims)> {
+    pub(super) fn file_space(&self) -> Result<(Arc<Id>, Dims)> {
         let mut scratch = self.scratch();
         if let Some(kept) = &scratch.file {
             return Ok(kept.clone());
@@ -231,15 +229,22 @@ fn in_pieces(
     })
 }
 
-/// One call of libhdf5. The selection is not empty and lies inside `shape`; the buffer holds what `memory` describes.
-fn run(
+/// One call of libhdf5 with everything but the buffer.
+pub(super) struct Call {
+    element: Option<Id>,
+    /// `None` is everything, of the shape of the array.
+    memory: Option<Arc<Id>>,
+    file: Option<Arc<Id>>,
+}
+
+/// Describes a transfer to libhdf5. The selection is not empty and lies inside `shape`.
+pub(super) fn prepare(
     request: Request<'_>,
     selection: &Selection,
     space: Arc<Id>,
     shape: &[u64],
-    memory: &Memory,
-    buffer: Buffer,
-) -> Result<()> {
+    memory: Memory,
+) -> Result<Call> {
     let file = if is_all(selection, shape) { None } else { Some(request.unions.select(space, shape, selection)?) };
     let packed = match (&memory.space, &file) {
         (Some(_), _) | (None, None) => None,
@@ -249,22 +254,59 @@ fn run(
             None => Dims::from_slice(&[selection.len()]),
         })?),
     };
-    let lies = raw_or_all(memory.space.as_ref().or(packed.as_ref()));
-    let element = memory.element.as_ref().unwrap_or(&request.stored.memory).raw();
-    let how = properties::transfer(request.transfer);
-    let (dataset, file) = (request.dataset.raw(), raw_or_all(file.as_ref()));
-    // SAFETY: identifiers are live. Selection and layout were checked against shape and buffer length, so libhdf5
-    // touches only bytes of the buffer; when the memory space is "all", so is the file's, and both are `shape`.
-    unsafe {
-        match buffer {
-            Buffer::From(from) => done("write", h5d::H5Dwrite(dataset, element, lies, file, how, from.cast())),
-            Buffer::To(to) => done("read", h5d::H5Dread(dataset, element, lies, file, how, to.cast())),
+    Ok(Call { element: memory.element, memory: memory.space.or(packed), file })
+}
+
+impl Call {
+    /// A transfer of no elements, for ranks that only take part. Nothing is selected in `memory`.
+    pub(super) fn of_nothing(request: Request<'_>, memory: &Arc<Id>) -> Result<Self> {
+        let (file, _) = request.file_space()?;
+        // SAFETY: the dataspace is live.
+        done("select", unsafe { h5s::H5Sselect_none(file.raw()) })?;
+        Ok(Self { element: None, memory: Some(memory.clone()), file: Some(file) })
+    }
+
+    /// Makes the call with a transfer list. The buffer holds what the memory of [`prepare`] describes.
+    pub(super) fn perform(&self, request: Request<'_>, list: hid_t, buffer: Buffer) -> Result<()> {
+        let element = self.element.as_ref().unwrap_or(&request.stored.memory).raw();
+        let (dataset, memory) = (request.dataset.raw(), raw_or_all(self.memory.as_ref()));
+        let file = raw_or_all(self.file.as_ref());
+        // SAFETY: identifiers are live. Selection and layout were checked against shape and buffer length, so libhdf5
+        // touches only bytes of the buffer; when the memory space is "all", so is the file's, and both are the shape.
+        unsafe {
+            match buffer {
+                Buffer::From(from) => done("write", h5d::H5Dwrite(dataset, element, memory, file, list, from.cast())),
+                Buffer::To(to) => done("read", h5d::H5Dread(dataset, element, memory, file, list, to.cast())),
+            }
         }
     }
 }
 
+/// One transfer of this rank alone. As for [`prepare`] and [`Call::perform`].
+pub(super) fn run(
+    request: Request<'_>,
+    selection: &Selection,
+    space: Arc<Id>,
+    shape: &[u64],
+    memory: Memory,
+    buffer: Buffer,
+) -> Result<()> {
+    prepare(request, selection, space, shape, memory)?.perform(request, H5P_DEFAULT, buffer)
+}
+
+/// The words for memory that is read into.
+pub(super) fn read_route(request: Request<'_>, elements: u64, layout: &MemoryLayout) -> Result<Route> {
+    match route(request, elements, layout)? {
+        // Where nothing was written, libhdf5 fills whole structures, gaps included.
+        Route::Direct(lies) if lies.element.is_some() && has_gaps(layout, &request.stored.dtype)? => {
+            if is_allocated(request.dataset)? { Ok(Route::Direct(lies)) } else { Ok(Route::Pieces) }
+        }
+        route => Ok(route),
+    }
+}
+
 /// Finds the words for a layout that has passed its check. Copies nothing.
-fn route(request: Request<'_>, elements: u64, layout: &MemoryLayout) -> Result<Route> {
+pub(super) fn route(request: Request<'_>, elements: u64, layout: &MemoryLayout) -> Result<Route> {
     let stored = request.stored;
     let select_within = |within: &Within| {
         let space = Arc::new(dataspace::simple(&within.shape, None)?);

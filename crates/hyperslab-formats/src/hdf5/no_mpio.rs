@@ -1,0 +1,42 @@
+//! In place of `mpio` where libhdf5 knows one process only. Nothing here is reached but by mistake: without MPI no
+//! driver is chosen that would need it.
+
+use super::library::Id;
+use super::options::Options;
+use hyperslab_core::{Error, Result};
+
+fn absent<T>() -> Result<T> {
+    Err(Error::unsupported("open", "this build has no parallel HDF5"))
+}
+
+pub(super) fn started() -> bool {
+    false
+}
+
+pub(super) fn ended() -> bool {
+    false
+}
+
+pub(super) fn use_mpio(_list: &Id, _handle: i32, _options: &Options) -> Result<()> {
+    absent()
+}
+
+pub(super) fn use_subfiling(_list: &Id, _handle: i32, _options: &Options) -> Result<()> {
+    absent()
+}
+
+pub(super) fn read_metadata_together(_list: &Id) -> Result<()> {
+    absent()
+}
+
+pub(super) fn write_metadata_together(_list: &Id) -> Result<()> {
+    absent()
+}
+
+pub(super) fn collective_transfer(_options: &Options) -> Result<Id> {
+    absent()
+}
+
+pub(super) fn outcome(_list: &Id) -> Result<(u32, u32)> {
+    absent()
+}

@@ -1,0 +1,77 @@
+//! The ranks that have a file open together, and which of them make the calls that change it.
+
+use hyperslab_core::{Communicator, Result, agree};
+use std::sync::Arc;
+
+/// Who makes the calls of libhdf5 that change a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Changes {
+    /// Ranks of one process share the file inside libhdf5, so one call is enough.
+    FirstRank,
+    /// Every process has its own libhdf5, and these work together: all make the same call.
+    EveryRank,
+}
+
+/// The ranks of one file.
+#[derive(Debug, Clone)]
+pub(super) struct Ranks {
+    comm: Arc<dyn Communicator>,
+    changes: Changes,
+}
+
+impl Ranks {
+    pub(super) fn new(comm: Arc<dyn Communicator>, changes: Changes) -> Self {
+        Self { comm, changes }
+    }
+
+    /// Whether the ranks are processes that call libhdf5 together.
+    pub(super) fn are_processes(&self) -> bool {
+        self.changes == Changes::EveryRank
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.comm.size()
+    }
+
+    /// Whether this is the first rank.
+    pub(super) fn is_first(&self) -> bool {
+        self.comm.rank() == 0
+    }
+
+    /// Waits for the others.
+    pub(super) fn barrier(&self) -> Result<()> {
+        if self.comm.size() > 1 { self.comm.barrier() } else { Ok(()) }
+    }
+
+    /// Success if every rank has it.
+    pub(super) fn agree<T>(&self, mine: Result<T>) -> Result<T> {
+        agree(&*self.comm, mine)
+    }
+
+    /// A change of the file. `checked` is what this rank found out before: nobody calls `body`, which may wait for
+    /// the same call of the others, unless all ranks may. `None` where another rank made the change.
+    pub(super) fn change<T>(&self, checked: Result<()>, body: impl FnOnce() -> Result<T>) -> Result<Option<T>> {
+        let mine = match self.changes {
+            Changes::FirstRank if !self.is_first() => checked.map(|()| None),
+            Changes::FirstRank => checked.and_then(|()| body().map(Some)),
+            Changes::EveryRank => {
+                self.agree(checked)?;
+                body().map(Some)
+            }
+        };
+        self.agree(mine)
+    }
+
+    /// Something that every rank does for itself, though processes do it together, such as opening.
+    pub(super) fn everyone<T>(&self, checked: Result<()>, body: impl FnOnce() -> Result<T>) -> Result<T> {
+        let mine = match self.changes {
+            Changes::FirstRank => checked.and_then(|()| body()),
+            Changes::EveryRank => {
+                self.agree(checked)?;
+                body()
+            }
+        };
+        self.agree(mine)
+    }
+}

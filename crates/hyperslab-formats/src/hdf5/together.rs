@@ -1,0 +1,126 @@
+//! Transfers that processes make together. Every rank makes exactly one collective call of libhdf5, whatever its
+//! memory looks like, and also if it has nothing to transfer or fails its checks: nobody waits in vain.
+
+use super::collective::{Collective, Direction};
+use super::library;
+use super::transfer::{Buffer, Call, PACKED, Request, Route, prepare, read_route, route, run};
+use hyperslab_core::{Gather, MemoryView, MemoryViewMut, Result, Scatter, Selection};
+use std::borrow::Cow;
+
+/// Writes the selected elements.
+pub(super) fn write(
+    request: Request<'_>,
+    collective: &Collective,
+    selection: &Selection,
+    memory: MemoryView<'_>,
+) -> Result<()> {
+    library::with(|| match outgoing(request, selection, memory) {
+        Ok(Some((call, bytes))) => perform(request, collective, &call, Buffer::From(bytes.as_ptr())),
+        Ok(None) => join(request, collective, Direction::Write),
+        Err(error) => {
+            let _ = join(request, collective, Direction::Write); // the first error is the cause
+            Err(error)
+        }
+    })
+}
+
+/// Reads the selected elements. Bytes of memory that no element or member covers stay as they are.
+pub(super) fn read(
+    request: Request<'_>,
+    collective: &Collective,
+    selection: &Selection,
+    memory: MemoryViewMut<'_>,
+) -> Result<()> {
+    library::with(|| match incoming(request, selection, &memory) {
+        Ok(Some((call, Place::Memory(skip)))) => {
+            perform(request, collective, &call, Buffer::To(memory.data[skip..].as_mut_ptr()))
+        }
+        Ok(Some((call, Place::Packed(mut packed)))) => {
+            perform(request, collective, &call, Buffer::To(packed.as_mut_ptr()))?;
+            Scatter::new(memory, &request.stored.dtype, selection.len())?.next_from(&packed);
+            Ok(())
+        }
+        Ok(None) => join(request, collective, Direction::Read),
+        Err(error) => {
+            let _ = join(request, collective, Direction::Read); // the first error is the cause
+            Err(error)
+        }
+    })
+}
+
+/// Takes part with nothing.
+fn join(request: Request<'_>, collective: &Collective, direction: Direction) -> Result<()> {
+    let mut nowhere = [0u8; 1];
+    let buffer = match direction {
+        Direction::Write => Buffer::From(nowhere.as_ptr()),
+        Direction::Read => Buffer::To(nowhere.as_mut_ptr()),
+    };
+    perform(request, collective, &Call::of_nothing(request, collective.nothing())?, buffer)
+}
+
+fn perform(request: Request<'_>, collective: &Collective, call: &Call, buffer: Buffer) -> Result<()> {
+    call.perform(request, collective.list().raw(), buffer)?;
+    collective.note(match buffer {
+        Buffer::From(_) => Direction::Write,
+        Buffer::To(_) => Direction::Read,
+    })
+}
+
+/// What this rank has to write, described in one call; `None` if nothing.
+fn outgoing<'a>(
+    request: Request<'_>,
+    selection: &Selection,
+    memory: MemoryView<'a>,
+) -> Result<Option<(Call, Cow<'a, [u8]>)>> {
+    let dtype = &request.stored.dtype;
+    let (space, shape) = request.file_space()?;
+    selection.check_inside(&shape)?;
+    memory.check(dtype, selection.len())?;
+    if selection.is_empty() {
+        return Ok(None);
+    }
+    let whole = memory.layout.plan(dtype)?.covers_element();
+    match route(request, selection.len(), memory.layout)? {
+        // libhdf5 (2.2) converts structures over what the file holds, which it reads by a collective call that ranks
+        // with other memory do not make. So structures are taken apart here.
+        Route::Direct(lies) if whole && lies.element.is_none() => {
+            let bytes = &memory.data[lies.skip..];
+            Ok(Some((prepare(request, selection, space, &shape, lies)?, Cow::Borrowed(bytes))))
+        }
+        _ => {
+            let mut packed = vec![0; (selection.len() * dtype.size()) as usize];
+            if !whole {
+                run(request, selection, space.clone(), &shape, PACKED, Buffer::To(packed.as_mut_ptr()))?;
+            }
+            Gather::new(memory, dtype, selection.len())?.next_into(&mut packed);
+            Ok(Some((prepare(request, selection, space, &shape, PACKED)?, Cow::Owned(packed))))
+        }
+    }
+}
+
+/// Where elements arrive.
+enum Place {
+    /// In the memory itself, from this byte on.
+    Memory(usize),
+    /// Packed, to be put in their places afterwards.
+    Packed(Vec<u8>),
+}
+
+/// Where what this rank reads is to go, described in one call; `None` if it reads nothing.
+fn incoming(request: Request<'_>, selection: &Selection, memory: &MemoryViewMut<'_>) -> Result<Option<(Call, Place)>> {
+    let dtype = &request.stored.dtype;
+    let (space, shape) = request.file_space()?;
+    selection.check_inside(&shape)?;
+    memory.check(dtype, selection.len())?;
+    if selection.is_empty() {
+        return Ok(None);
+    }
+    let (lies, place) = match read_route(request, selection.len(), memory.layout)? {
+        Route::Direct(lies) => {
+            let skip = lies.skip;
+            (lies, Place::Memory(skip))
+        }
+        Route::Pieces => (PACKED, Place::Packed(vec![0; (selection.len() * dtype.size()) as usize])),
+    };
+    Ok(Some((prepare(request, selection, space, &shape, lies)?, place)))
+}
