@@ -6,6 +6,7 @@ mod launch;
 mod plan;
 mod run_directory;
 mod screen;
+mod wish;
 
 use crate::arguments::{BenchOptions, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_SKIPPED};
 use crate::mpi_job::InsideJob;

@@ -1,7 +1,9 @@
 //! From a benchmark of a workflow to the workloads that it stands for, on any stack.
 
+use super::wish::Wish;
 use crate::h5bench::{Benchmark, Exerciser, Metadata, Mode, Pattern, PatternKind, What};
 use anyhow::{Context, Result};
+use hyperslab_core::units::exact_size;
 use hyperslab_core::workload::{Update, Workload};
 use hyperslab_core::{Caps, Filter};
 use hyperslab_kernels::{Particles, Sweep, Tiles};
@@ -72,8 +74,8 @@ pub struct Draft {
     pub file: String,
     /// What happens to it.
     pub effect: Effect,
-    /// Alignment of objects in the file, and from which size on.
-    pub alignment: Option<(u64, u64)>,
+    /// What it asks of the format.
+    pub wishes: Vec<Wish>,
     /// The layer that it asks for.
     pub layer: Option<&'static str>,
     /// What asks for the layer.
@@ -156,13 +158,13 @@ pub fn drafts(
 }
 
 impl Draft {
-    /// Without layers, alignment or reports.
+    /// Without layers, wishes or reports.
     fn plain(label: String, file: String, effect: Effect, work: Result<DraftWork, String>) -> Self {
         Self {
             label,
             file,
             effect,
-            alignment: None,
+            wishes: Vec::new(),
             layer: None,
             layer_reason: "",
             repeat: 1,
@@ -266,10 +268,26 @@ fn pattern_draft(
         None => Ok(work),
     };
     Ok(Draft {
-        alignment: pattern.alignment,
+        wishes: wishes(pattern),
         layer,
         layer_reason,
         report: Report::Pattern(Arc::new(pattern.clone())),
         ..Draft::plain(pattern.kind.name().into(), file, effect, work)
     })
+}
+
+fn wishes(pattern: &Pattern) -> Vec<Wish> {
+    let mut wishes = Vec::new();
+    let mut wish = |key, options, processes, vital| wishes.push(Wish { key, options, processes, vital });
+    if let Some((length, threshold)) = pattern.alignment {
+        let options = vec![("align", exact_size(length)), ("align_threshold", exact_size(threshold))];
+        wish("ALIGN", options, false, false);
+    }
+    if pattern.asked.collective_metadata {
+        wish("COLLECTIVE_METADATA", vec![("collective_metadata", "yes".into())], true, false);
+    }
+    if pattern.asked.subfiling {
+        wish("SUBFILING=YES", vec![("driver", "subfiling".into())], true, true);
+    }
+    wishes
 }

@@ -10,7 +10,7 @@ use crate::table::{Align, Table};
 use anyhow::{Context, Result, bail};
 use hyperslab_core::units::display_size;
 use hyperslab_core::workload::Workload;
-use hyperslab_core::{ErrorKind, Format, Stack, parse_stacks, units};
+use hyperslab_core::{ErrorKind, Format, Stack, parse_stacks};
 use hyperslab_run::Cache;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -226,8 +226,11 @@ fn plan_case(
 ) -> Result<PlannedCase> {
     let mut stack = stack.clone();
     let mut notes = Vec::new();
-    if let Some((length, threshold)) = draft.alignment {
-        align(&mut stack, length, threshold, &mut notes);
+    let mut denied = None;
+    for wish in &draft.wishes {
+        if let Err(reason) = wish.grant(&mut stack, !launch.one_process(), &mut notes) {
+            denied = Some(reason);
+        }
     }
     if let Some(layer) = draft.layer {
         stack.layers.insert(0, hyperslab_core::StackElement::plain(layer));
@@ -236,11 +239,14 @@ fn plan_case(
         Ok(work) => (work.workload.header.about.clone(), work.bytes),
         Err(_) => (String::new(), 0),
     };
-    let work = match (draft.work, hyperslab_run::resolve(&stack)) {
+    let work = match (denied.map_or(draft.work, Err), hyperslab_run::resolve(&stack)) {
         (Err(reason), _) => Err(reason),
         // The user's own stack was resolved before, so what is missing is the layer that MODE asks for.
         (Ok(_), Err(error)) if draft.layer.is_some() && error.kind() == ErrorKind::Unsupported => {
             Err(format!("{} is not available in this build", draft.layer_reason))
+        }
+        (Ok(_), Err(error)) if draft.wishes.iter().any(|w| w.vital) && error.kind() == ErrorKind::Unsupported => {
+            Err(error.to_string())
         }
         (Ok(_), Err(error)) => return Err(error.into()),
         (Ok(work), Ok(format)) => match work.lacking(&format.caps()) {
@@ -281,21 +287,4 @@ fn plan_case(
         report: draft.report,
         work,
     })
-}
-
-/// Adds the workflow's alignment to the stack, where the format has such options and the user gave none.
-fn align(stack: &mut Stack, length: u64, threshold: u64, notes: &mut Vec<String>) {
-    let known = |option: &str| {
-        let entry = hyperslab_formats::formats().iter().find(|entry| entry.name == stack.format.name);
-        entry.is_some_and(|entry| entry.options.iter().any(|o| o.name == option))
-    };
-    if !known("align") {
-        notes.push(format!("{} has no alignment: ALIGN has no effect on it", stack.format.name));
-        return;
-    }
-    for (option, value) in [("align", length), ("align_threshold", threshold)] {
-        if known(option) && stack.format.get(option).is_none() {
-            stack.format.options.push((option.into(), units::exact_size(value)));
-        }
-    }
 }

@@ -173,11 +173,8 @@ impl Pattern {
         let chunked = compressed || unlimited || keys.flag("CHUNKED")?.unwrap_or(false);
         let chunk =
             parse_chunk(&keys, &extent, if interleaved { 32 } else { 4 }, chunked && kind.creates(), &mut note)?;
-        if asked.subfiling {
-            if asked.collective_data {
-                bail!("{place}: SUBFILING=YES cannot go with COLLECTIVE_DATA=YES");
-            }
-            unavailable = Some("SUBFILING=YES is not available in this build".into());
+        if asked.subfiling && asked.collective_data {
+            bail!("{place}: SUBFILING=YES cannot go with COLLECTIVE_DATA=YES");
         }
         let particles = Particles {
             file_per_rank: keys.flag("FILE_PER_PROC")?.unwrap_or(false),
