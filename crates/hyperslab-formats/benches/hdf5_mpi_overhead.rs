@@ -11,16 +11,16 @@ use hdf5_metno_sys::h5d::{H5Dclose, H5Dcreate2, H5Dread, H5Dwrite};
 use hdf5_metno_sys::h5f::{H5F_ACC_TRUNC, H5Fclose, H5Fcreate};
 use hdf5_metno_sys::h5i::hid_t;
 use hdf5_metno_sys::h5p::{
-    H5FD_mpio_xfer_t, H5P_CLS_DATASET_XFER, H5P_CLS_FILE_ACCESS, H5P_DEFAULT, H5Pclose, H5Pcreate, H5Pset_dxpl_mpio,
-    H5Pset_fapl_mpio,
+    H5FD_mpio_xfer_t, H5P_CLS_DATASET_XFER, H5P_CLS_FILE_ACCESS, H5P_DEFAULT, H5Pclose, H5Pcreate, H5Pset_alignment,
+    H5Pset_dxpl_mpio, H5Pset_fapl_mpio,
 };
 use hdf5_metno_sys::h5s::{H5S_SELECT_SET, H5Sclose, H5Screate_simple, H5Sselect_hyperslab};
 use hdf5_metno_sys::h5t::H5T_IEEE_F32LE;
 use hdf5_metno_sys::{LOCK, h5::H5open};
 use hyperslab_comm::MpiJob;
 use hyperslab_core::{
-    Array, ArraySpec, Communicator, Container, Datatype, MemoryView, MemoryViewMut, Open, Reduce, Selection,
-    StackElement, Transfer,
+    Array, ArraySpec, Communicator, Container, Datatype, MemoryView, MemoryViewMut, Open, Reduce, Selection, Stack,
+    Transfer,
 };
 use hyperslab_formats::build;
 use std::ffi::CString;
@@ -52,7 +52,7 @@ fn main() {
             command.args(["-n", "2"]);
             let version = Command::new("mpirun").arg("--version").output().unwrap();
             if String::from_utf8_lossy(&version.stdout).contains("Open MPI") {
-                command.arg("--oversubscribe");
+                command.args(["--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]);
                 command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
             }
             command.arg(std::env::current_exe().unwrap()).args(std::env::args_os().skip(1));
@@ -140,7 +140,7 @@ struct Through {
 
 impl Through {
     fn new(path: &Path, comm: &Arc<dyn Communicator>) -> Self {
-        let format = build(&StackElement::plain("hdf5")).unwrap();
+        let format = build(&"hdf5(align=1MiB)".parse::<Stack>().unwrap().format).unwrap();
         let file = format.open(path, Open::Truncate, comm).unwrap();
         let elements = BYTES / 4;
         let spec = ArraySpec::new(Datatype::F32, &[elements * comm.size() as u64]);
@@ -185,6 +185,8 @@ impl Direct {
             let access = H5Pcreate(*H5P_CLS_FILE_ACCESS);
             let group = mpi_sys::RSMPI_Comm_f2c(comm.mpi_handle().unwrap());
             assert!(H5Pset_fapl_mpio(access, group, mpi_sys::RSMPI_INFO_NULL) >= 0);
+            // Alike for both, so that copies to and from the page cache are.
+            assert!(H5Pset_alignment(access, 64 << 10, 1 << 20) >= 0);
             let file = H5Fcreate(name.as_ptr(), H5F_ACC_TRUNC, H5P_DEFAULT, access);
             let space = H5Screate_simple(1, [elements * comm.size() as u64].as_ptr(), std::ptr::null());
             let arrays: Vec<hid_t> = (0..ARRAYS)

@@ -161,8 +161,10 @@ pub(super) struct Options {
     pub(super) locking: Option<Locking>,
     pub(super) driver: Wanted,
     pub(super) collective_metadata: bool,
+    #[cfg_attr(not(feature = "parallel-hdf5"), expect(dead_code, reason = "refused when parsed"))]
     pub(super) chunk_io: Option<ChunkIo>,
     /// Keys and values.
+    #[cfg_attr(not(feature = "parallel-hdf5"), expect(dead_code, reason = "refused when parsed"))]
     pub(super) hints: Vec<(String, String)>,
     pub(super) stripe_size: Option<u64>,
     pub(super) stripe_count: Option<u64>,
