@@ -1,13 +1,13 @@
 //! What must hold whatever the options.
 
-use super::stage::{Stage, format};
+use super::stage::{Check, Stage, format};
 use hyperslab_comm::Solo;
 use hyperslab_core::{
     ArraySpec, Attribute, Datatype, Durability, ErrorKind, Filter, MemoryLayout, MemoryView, MemoryViewMut, Open,
     Selection, Transfer,
 };
 
-pub const ALL: &[(&str, fn(&Stage))] = &[
+pub const ALL: &[Check] = &[
     ("independent and collective writes give the same", alike),
     ("ranks without elements", some_empty),
     ("filters", filters),

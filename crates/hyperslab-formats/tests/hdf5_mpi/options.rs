@@ -1,12 +1,12 @@
 //! What the options of shared files do.
 
-use super::stage::{Stage, format};
+use super::stage::{Check, Stage, format};
 use hyperslab_comm::Solo;
 use hyperslab_core::{
     Datatype, Durability, ErrorKind, MemoryLayout, MemoryView, MemoryViewMut, Open, Selection, Transfer,
 };
 
-pub const ALL: &[(&str, fn(&Stage))] = &[
+pub const ALL: &[Check] = &[
     ("options keep the data", data_is_kept),
     ("drivers need their ranks", drivers),
     ("conversions are told", conversion),

@@ -8,6 +8,9 @@ use hyperslab_core::{
 use std::path::PathBuf;
 use std::sync::Arc;
 
+/// A name and what all ranks do.
+pub type Check = (&'static str, fn(&Stage));
+
 /// The ranks and their folder.
 pub struct Stage {
     pub comm: Arc<dyn Communicator>,
