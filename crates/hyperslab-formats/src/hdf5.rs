@@ -6,10 +6,12 @@
 //!
 //! With the feature `parallel-hdf5` the processes of an MPI job share a file by libhdf5's MPI-IO driver. Every process
 //! then makes the calls that open, create, resize, flush and close, so one that drops a container without closing it
-//! leaves the file open: closing would wait for the others. What is allocated later in files of one process is allocated
+//! leaves the file open until the same processes open another, or MPI ends: closing would wait for the others. What is allocated later in files of one process is allocated
 //! when an array is created. Arrays with filters are written by collective transfers only, and compact arrays not at
 //! all, since every process would have to write the same. Collective transfers that libhdf5 ran independently are told
-//! by [`Container::remarks`](hyperslab_core::Container::remarks).
+//! by [`Container::remarks`](hyperslab_core::Container::remarks). What MPI-IO does not report nobody learns: ompio of
+//! Open MPI 4.1 calls collective writes successful that a full disk cut short; its other implementation, ROMIO
+//! (`mpirun --mca io romio321`), does not.
 //!
 //! `Visible` is H5Fflush: other programs that open the file then see the data, ranks of this process always do.
 //! `Durable` adds fsync of the file (and its subfiles) and, if it was created here, of its directory.
@@ -18,6 +20,7 @@
 //! under `fill_time=ifset` contiguous space that was freed earlier in the same session is reused without being cleared.
 //! `fill_time=alloc` clears it.
 
+mod abandoned;
 mod array;
 mod attribute;
 mod collective;

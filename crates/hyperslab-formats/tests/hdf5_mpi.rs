@@ -50,7 +50,7 @@ fn inside(what: &str) {
             let array = stage.create(&file, "a", &[16]);
             stage.write_rows(&*array, &[16]);
             std::mem::forget(file);
-            drop(stage.open("hdf5", "dropped.h5", Open::Create));
+            drop(stage.open("hdf5", "left-too.h5", Open::Create));
         }
         // One rank fails while the others wait for it.
         "one gives up" => {
@@ -66,6 +66,7 @@ fn inside(what: &str) {
             assert!(stage.comm.rank() != 1, "rank 1 panics");
             file.close().unwrap();
         }
+        "no space" => checks::no_space(&stage),
         other => panic!("{other}?"),
     }
 }
@@ -74,9 +75,12 @@ fn inside(what: &str) {
 fn outside() {
     for ranks in [1, 2, 4] {
         let folder = tempfile::tempdir().unwrap();
-        for (what, variables) in
-            [("checks", vec![]), ("left open", vec![]), ("without MPI types", vec![("HDF5_MPI_OPT_TYPES", "0")])]
-        {
+        for (what, variables) in [
+            ("checks", vec![]),
+            ("left open", vec![]),
+            ("no space", vec![]),
+            ("without MPI types", vec![("HDF5_MPI_OPT_TYPES", "0")]),
+        ] {
             let output = mpirun(ranks, what, folder.path(), &variables);
             print!("{}", String::from_utf8_lossy(&output.stdout));
             assert!(output.status.success(), "{what} on {ranks}: {}", String::from_utf8_lossy(&output.stderr));

@@ -1,5 +1,6 @@
 //! An open HDF5 file.
 
+use super::abandoned::{self, Token};
 use super::array::Hdf5Array;
 use super::attribute;
 use super::collective::Collective;
@@ -34,16 +35,22 @@ pub(super) struct Means {
     objects: Id,
     /// Where ranks are processes.
     collective: Option<Arc<Collective>>,
+    /// Where ranks are several processes.
+    token: Option<Token>,
 }
 
 impl Means {
+    /// Collective where ranks are processes.
     pub(super) fn new(options: &Options, ranks: &Ranks, writable: bool) -> Result<Self> {
+        let several = ranks.are_processes() && ranks.count() > 1;
+        let token = several.then(|| Token::new(ranks)).transpose()?;
         library::with(|| {
             Ok(Self {
                 links: properties::link_creation()?,
                 arrays: properties::array_access(options, ranks, writable)?,
                 objects: properties::object_access(options, ranks)?,
                 collective: ranks.are_processes().then(|| Collective::new(options).map(Arc::new)).transpose()?,
+                token,
             })
         })
     }
@@ -209,7 +216,7 @@ impl Hdf5Container {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -319,6 +326,16 @@ impl Container for Hdf5Container {
     fn close(&self) -> Result<()> {
         let Some(file) = lock(&self.file).take() else { return Ok(()) };
         self.ranks.agree(self.release(file))
+    }
+}
+
+impl Drop for Hdf5Container {
+    fn drop(&mut self) {
+        if let Some(token) = self.means.token
+            && let Some(file) = lock(&self.file).take()
+        {
+            abandoned::keep(token, file, std::mem::take(&mut *lock(&self.arrays)));
+        }
     }
 }
 

@@ -81,6 +81,8 @@ fn classify(operation: &'static str, frames: &[Frame]) -> Error {
         (ErrorKind::Corrupt, innermost)
     } else if code(*h5e::H5E_NOFILTER) || says("required filter") {
         (ErrorKind::Unsupported, innermost)
+    } else if says("MPI_ERR_NO_SPACE") || says("MPI_ERR_QUOTA") {
+        (ErrorKind::NoSpace, innermost)
     } else {
         (ErrorKind::Io, innermost)
     };

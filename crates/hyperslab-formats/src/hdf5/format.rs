@@ -1,5 +1,6 @@
 //! The format: opening, finding and removing files.
 
+use super::abandoned;
 use super::container::{Hdf5Container, Means};
 use super::driver::Driver;
 use super::guarded::Guarded;
@@ -177,6 +178,9 @@ impl Format for Hdf5 {
         let mark = |error: Error| error.backend(super::NAME).target(path.display());
         let driver = Driver::choose(&self.options, &**comm).map_err(mark)?;
         let ranks = Ranks::new(comm.clone(), driver.changes());
+        if ranks.are_processes() {
+            abandoned::close_together(&ranks)?;
+        }
         let creates = matches!(how, Open::Create | Open::Truncate);
         let means = Means::new(&self.options, &ranks, how != Open::Read).and_then(|means| {
             let looks = ranks.is_first() || !creates && !ranks.are_processes();

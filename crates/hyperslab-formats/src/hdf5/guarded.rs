@@ -98,7 +98,7 @@ impl Guarded {
 impl Drop for Guarded {
     fn drop(&mut self) {
         if matches!(self.kind, Kind::SharedFile) {
-            return; // one process that gives up must not wait for the others; libhdf5 closes the file when MPI ends
+            return; // one process that gives up must not wait for the others; see `abandoned`
         }
         // Errors have no place to go in a drop.
         let _ = self.release("close");

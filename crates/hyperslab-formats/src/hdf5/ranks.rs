@@ -44,6 +44,16 @@ impl Ranks {
         if self.comm.size() > 1 { self.comm.barrier() } else { Ok(()) }
     }
 
+    /// Replaces `data` on every rank by the first rank's.
+    pub(super) fn broadcast(&self, data: &mut Vec<u8>) -> Result<()> {
+        self.comm.broadcast(0, data)
+    }
+
+    /// Everyone's bytes, by rank.
+    pub(super) fn all_gather(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>> {
+        self.comm.all_gather(mine)
+    }
+
     /// Success if every rank has it.
     pub(super) fn agree<T>(&self, mine: Result<T>) -> Result<T> {
         agree(&*self.comm, mine)

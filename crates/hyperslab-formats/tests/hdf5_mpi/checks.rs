@@ -4,7 +4,7 @@ use super::stage::{Check, Stage, format};
 use hyperslab_comm::Solo;
 use hyperslab_core::{
     ArraySpec, Attribute, Datatype, Durability, ErrorKind, Filter, MemoryLayout, MemoryView, MemoryViewMut, Open,
-    Selection, Transfer,
+    Reduce, Selection, Transfer,
 };
 
 pub const ALL: &[Check] = &[
@@ -19,6 +19,7 @@ pub const ALL: &[Check] = &[
     ("compact arrays", compact),
     ("files for others", for_others),
     ("every process a file of its own", file_per_process),
+    ("dropped files", dropped),
 ];
 
 fn alike(stage: &Stage) {
@@ -342,6 +343,26 @@ fn file_per_process(stage: &Stage) {
     file.close().unwrap();
 }
 
+/// What all ranks drop without closing is closed when they open something again, arrays that live on included.
+fn dropped(stage: &Stage) {
+    let file = stage.open("hdf5", "dropped.h5", Open::Create);
+    let array = stage.create(&file, "a", &[16]);
+    stage.write_rows(&*array, &[16]);
+    drop(file);
+    if stage.first() {
+        drop(array);
+        stage.open("hdf5", "other.h5", Open::Create).close().unwrap();
+    } else {
+        stage.open("hdf5", "other.h5", Open::Create).close().unwrap();
+        let error = array.spec().err();
+        assert!(stage.size() == 1 || error.is_some_and(|error| error.to_string().contains("closed")));
+    }
+    stage.verify_alone("dropped.h5", "a", &[16]);
+    let file = stage.open("hdf5", "dropped.h5", Open::Truncate);
+    assert!(file.arrays().unwrap().is_empty());
+    file.close().unwrap();
+}
+
 /// More than 2 GiB in one transfer of one rank.
 pub fn large(stage: &Stage) {
     let shape = [(5 << 30) / 8 + 1];
@@ -358,5 +379,30 @@ pub fn large(stage: &Stage) {
         array.read(&mine, MemoryViewMut::packed(&mut back), transfer).unwrap();
         assert!(back == data, "{transfer:?}");
         file.close().unwrap();
+    }
+}
+
+/// Files may not grow beyond a mebibyte: errors, and an end.
+pub fn no_space(stage: &Stage) {
+    // SAFETY: changes limits of this process, whose other threads do not write files.
+    unsafe {
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+        let limit = libc::rlimit { rlim_cur: 1 << 20, rlim_max: 1 << 20 };
+        assert_eq!(libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit), 0);
+    }
+    let shape = [4 << 20];
+    for transfer in [Transfer::Independent, Transfer::Collective] {
+        let name = format!("no-space-{transfer:?}.h5");
+        let file = stage.open("hdf5(driver=mpio)", &name, Open::Create);
+        let array = file.create("a", &ArraySpec::new(Datatype::U8, &shape));
+        let written = array.and_then(|array| {
+            let mine = stage.rows(&shape);
+            array.write(&mine, MemoryView::packed(&vec![1; mine.len() as usize]), transfer)
+        });
+        let mut failures = [u64::from(written.is_err()), u64::from(file.close().is_err())];
+        stage.comm.all_reduce(&mut failures, Reduce::Max).unwrap();
+        // Open MPI's ompio tells nobody of collective writes that failed on one rank.
+        let unheard = transfer == Transfer::Collective;
+        assert!(failures == [1, 1] || unheard && failures[1] == 1, "a full disk goes unnoticed: {failures:?}");
     }
 }
