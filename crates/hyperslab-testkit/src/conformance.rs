@@ -23,6 +23,7 @@ mod resize;
 use crate::{Overrides, Processes, Ranks, Subject, watchdog};
 use hyperslab_core::{Caps, Error, ErrorKind, Format, Result};
 use libtest_mimic::{Completion, Failed, Trial};
+use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -95,6 +96,10 @@ pub fn run_in_job(
         let verdict = match check.skip {
             Some(reason) => Ok(Completion::ignored_with(reason)),
             None => {
+                if job.world.rank() == 0 {
+                    // Should it hang, this is what is left of it.
+                    let _ = writeln!(std::io::stderr(), "begins: {}", check.name);
+                }
                 let subject = Subject::on(ranks.clone(), format.clone(), overrides)?;
                 // The directory is there until every rank is done.
                 job.verdict((check.run)(&subject))

@@ -2,7 +2,7 @@
 
 use hyperslab_comm::MpiJob;
 use hyperslab_core::{Format, Stack};
-use hyperslab_testkit::{Overrides, Processes, conformance};
+use hyperslab_testkit::{Overrides, Processes, conformance, model};
 use std::sync::Arc;
 
 /// A stack under test.
@@ -14,6 +14,9 @@ pub struct Tested {
     without: &'static [&'static str],
 }
 
+/// How many random operation sequences a rank alone plays.
+const SEQUENCES: u32 = 20;
+
 const PLAIN: Overrides = Overrides { chunk: false, filters: false };
 
 const fn all(text: &'static str) -> Tested {
@@ -23,6 +26,12 @@ const fn all(text: &'static str) -> Tested {
 /// Everything of this build that works on several processes.
 pub fn stacks() -> Vec<Tested> {
     let mut out = vec![all("null"), all("posix"), all("posix(files=per_rank)")];
+    out.extend([
+        all("mpiio"),
+        all("mpiio(view=no)"),
+        all("mpiio(round=20,buffer=4KiB,preallocate=yes)"),
+        all("mpiio(hints=\"cb_nodes=1;romio_cb_write=enable\",atomic=yes)"),
+    ]);
     if cfg!(feature = "zarr") {
         out.extend([
             all("zarr"),
@@ -46,7 +55,8 @@ pub fn run(job: &MpiJob, stack: &str) {
     let tested = stacks().into_iter().find(|tested| tested.text == stack).unwrap();
     let processes = Processes { world: job.world(), verdicts: job.world() };
     let applies = |name: &str| !tested.without.iter().any(|part| name.contains(part));
-    let tally = conformance::run_in_job(&processes, &build(stack), tested.overrides, applies).unwrap();
+    let format = build(stack);
+    let tally = conformance::run_in_job(&processes, &format, tested.overrides, applies).unwrap();
     if processes.world.rank() == 0 {
         println!("{} checks passed, {} left out", tally.passed, tally.ignored.len());
         if std::env::var_os("HYPERSLAB_SHOW_IGNORED").is_some() {
@@ -54,4 +64,7 @@ pub fn run(job: &MpiJob, stack: &str) {
         }
     }
     assert!(tally.failed.is_empty(), "{:#?}", tally.failed);
+    if processes.world.size() == 1 && format.caps().stores {
+        model::equals_the_oracle(&format, SEQUENCES).unwrap();
+    }
 }
