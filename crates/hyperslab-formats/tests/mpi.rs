@@ -4,6 +4,8 @@
 
 #[path = "mpi/failing.rs"]
 mod failing;
+#[path = "mpi/mpiio.rs"]
+mod mpiio;
 #[path = "mpi/suite.rs"]
 mod suite;
 
@@ -24,6 +26,7 @@ fn main() -> ExitCode {
             Some(("suite", stack)) => suite::run(&job, stack),
             Some(("fail", stack)) => failing::one_has_an_error(&job.world(), stack),
             Some(("die", stack)) => failing::one_dies(&job.world(), stack),
+            Some(("mpiio", "")) => mpiio::run(job),
             _ => panic!("there is no task {task:?}"),
         }
         return ExitCode::SUCCESS;
@@ -38,15 +41,22 @@ fn main() -> ExitCode {
         failures += usize::from(!report(stack.text, 3, "fail", |job| job.success()));
         failures += usize::from(!report(stack.text, 3, "die", |job| !job.status.success() && !job.hung));
     }
+    if "mpiio".contains(&wanted) {
+        for ranks in [1, 2] {
+            failures += usize::from(!report("mpiio", ranks, "mpiio", |job| job.success()));
+        }
+    }
     println!("{}", if failures == 0 { "all passed".into() } else { format!("{failures} failed") });
     if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// Runs one task on one stack and says in one line how it went; all of it if it failed.
 fn report(stack: &str, ranks: usize, task: &str, good: impl Fn(&under_mpi::Ended) -> bool) -> bool {
-    let job = under_mpi::run(ranks, &format!("{task} {stack}"), LIMIT).unwrap();
+    let stack_of = |task| if task == "mpiio" { "" } else { stack };
+    let job = under_mpi::run(ranks, &format!("{task} {}", stack_of(task)), LIMIT).unwrap();
     let what = match task {
         "suite" => job.stdout.trim(),
+        "mpiio" => "the files of posix, large calls, refusals and errors",
         "fail" => "an error of one rank is everyone's",
         _ => "a rank that dies ends the job",
     };

@@ -15,7 +15,7 @@ mod subject;
 mod twin;
 
 pub use memory::Memory;
-pub use other_process::OtherProcess;
+pub use other_process::{AsProcesses, OtherProcess};
 pub use ranks::{Processes, Ranks};
 pub use sample::element;
 pub use subject::{Overrides, Pair, Subject};

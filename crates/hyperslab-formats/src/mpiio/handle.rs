@@ -105,12 +105,11 @@ impl Handle {
         // SAFETY: the file is open.
         let set =
             call("open data file", || unsafe { ffi::MPI_File_set_errhandler(opened.file, ffi::RSMPI_ERRORS_RETURN) });
-        let atomic = options.atomic && writable;
-        // SAFETY: the file is open, and every rank has the same options.
-        let set = set.and_then(|()| match atomic {
-            true => call("set atomic mode", || unsafe { ffi::MPI_File_set_atomicity(opened.file, 1) }),
-            false => Ok(()),
-        });
+        let set_atomic = || {
+            // SAFETY: the file is open, and every rank has the same options.
+            call("set atomic mode", || unsafe { ffi::MPI_File_set_atomicity(opened.file, 1) })
+        };
+        let set = if options.atomic && writable { set.and_then(|()| set_atomic()) } else { set };
         match set {
             Ok(()) => Ok(opened),
             Err(error) => opened.close_in_turn().and(Err(error)),

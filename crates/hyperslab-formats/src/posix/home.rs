@@ -152,7 +152,10 @@ impl Home {
     pub fn sync(&self) -> Result<()> {
         let states: Vec<_> = lock(&self.arrays).values().map(|(state, _)| state.clone()).collect();
         // All of them, whatever happens to one: ranks may have to do this together.
-        let synced = states.iter().fold(Ok(()), |all, state| all.and(state.sync().map(|files| self.note_files(files))));
+        let mut synced = Ok(());
+        for state in states {
+            synced = synced.and(state.sync().map(|files| self.note_files(files)));
+        }
         synced?;
         let waiting = std::mem::take(&mut *lock(&self.unsynced));
         let result = if waiting.files.len() + waiting.directories.len() > MANY {
@@ -180,8 +183,12 @@ impl Home {
             return None;
         }
         let arrays = std::mem::take(&mut *lock(&self.arrays));
-        // All are released, whatever happens to one of them.
-        Some(arrays.into_values().fold(Ok(()), |all, (state, _)| all.and(state.release().map(drop))))
+        let mut released = Ok(());
+        for (state, _) in arrays.into_values() {
+            // All of them, whatever happens to one.
+            released = released.and(state.release().map(drop));
+        }
+        Some(released)
     }
 }
 

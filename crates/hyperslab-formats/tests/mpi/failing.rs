@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tempfile::TempDir;
 
 /// A directory that all ranks see, kept by rank 0.
-fn directory(comm: &dyn Communicator) -> (PathBuf, Option<TempDir>) {
+pub fn directory(comm: &dyn Communicator) -> (PathBuf, Option<TempDir>) {
     let made = (comm.rank() == 0).then(|| tempfile::tempdir().unwrap());
     let mut path = made.as_ref().map(|made| made.path().as_os_str().as_bytes().to_vec()).unwrap_or_default();
     comm.broadcast(0, &mut path).unwrap();
