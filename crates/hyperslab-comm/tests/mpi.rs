@@ -3,13 +3,14 @@
 
 use hyperslab_comm::MpiJob;
 use hyperslab_core::{Communicator, Error, ErrorKind, Reduce, agree};
-use std::process::{Command, ExitCode, Output, Stdio};
-use std::time::{Duration, Instant};
+use hyperslab_testkit::under_mpi;
+use std::process::ExitCode;
+use std::time::Duration;
 
-const INSIDE: &str = "HYPERSLAB_TEST_INSIDE_MPI";
+const LIMIT: Duration = Duration::from_secs(60);
 
 fn main() -> ExitCode {
-    if let Ok(what) = std::env::var(INSIDE) {
+    if let Some(what) = under_mpi::task() {
         let job = MpiJob::start().unwrap();
         let comm = job.world();
         match what.as_str() {
@@ -29,37 +30,17 @@ fn main() -> ExitCode {
     }
     for ranks in 1..=4 {
         for what in ["collectives", "error"] {
-            let output = mpirun(ranks, what);
-            assert!(output.status.success(), "{what} on {ranks}: {}", String::from_utf8_lossy(&output.stderr));
+            let job = under_mpi::run(ranks, what, LIMIT).unwrap();
+            assert!(job.success(), "{what} on {ranks}: {job:?}");
         }
     }
     for (what, words) in [("abort", "the disk is full"), ("panic", "rank 0 panics"), ("death", "")] {
-        let output = mpirun(3, what);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(!output.status.success(), "{what} goes unnoticed");
-        assert!(said.contains(words), "{what}: {said}");
+        let job = under_mpi::run(3, what, LIMIT).unwrap();
+        assert!(!job.hung && !job.status.success(), "{what} hangs or goes unnoticed: {job:?}");
+        assert!(job.stderr.contains(words), "{what}: {}", job.stderr);
     }
     println!("MPI ranks: all checks passed on 1 to 4 ranks");
     ExitCode::SUCCESS
-}
-
-/// Runs this program again, as ranks.
-fn mpirun(ranks: usize, what: &str) -> Output {
-    let mut command = Command::new("mpirun");
-    command.args(["-n", &ranks.to_string()]);
-    let version = Command::new("mpirun").arg("--version").output().unwrap();
-    if String::from_utf8_lossy(&version.stdout).contains("Open MPI") {
-        command.arg("--oversubscribe");
-        command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-    }
-    command.arg(std::env::current_exe().unwrap()).env(INSIDE, what);
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let begin = Instant::now();
-    while child.try_wait().unwrap().is_none() {
-        assert!(begin.elapsed() < Duration::from_secs(60), "{what} on {ranks} ranks still runs after a minute");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    child.wait_with_output().unwrap()
 }
 
 fn collectives(comm: &dyn Communicator) {

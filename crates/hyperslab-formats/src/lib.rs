@@ -5,6 +5,8 @@ mod registry;
 
 #[cfg(feature = "hdf5")]
 pub mod hdf5;
+#[cfg(feature = "mpi")]
+pub mod mpiio;
 pub mod null;
 pub mod posix;
 #[cfg(feature = "zarr")]

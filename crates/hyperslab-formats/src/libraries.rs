@@ -7,6 +7,8 @@ pub fn library_versions() -> BTreeMap<String, String> {
     [
         #[cfg(feature = "hdf5")]
         ("hdf5", crate::hdf5::library_version()),
+        #[cfg(feature = "mpi")]
+        ("mpi", crate::mpiio::library_version()),
         #[cfg(feature = "zarr")]
         ("zarrs", zarrs::version::version_str().to_owned()),
     ]

@@ -12,24 +12,27 @@ mod clock;
 mod container;
 mod data_file;
 mod description;
-mod directory;
+pub(crate) mod directory;
 mod home;
+pub(crate) mod mover;
 mod names;
-mod options;
+pub(crate) mod options;
 mod range_lock;
 mod rank_files;
 mod rank_index;
-mod staging;
+pub(crate) mod staging;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
-mod transfer;
+pub(crate) mod transfer;
 
 use crate::FormatEntry;
 use container::PosixContainer;
 use description::{GroupDescription, Of};
 use home::Home;
-use hyperslab_core::{Caps, Communicator, Container, Error, Format, MAX_RANK, Open, Result, StackElement, agree};
+use hyperslab_core::{Caps, Communicator, Container, Error, Format, MAX_RANK, Open, Result, StackElement};
+#[cfg(feature = "mpi")]
+use mover::Mover;
 use options::{Files, Options};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -68,6 +71,43 @@ fn make(path: &Path, home: &Home) -> Result<()> {
     Ok(())
 }
 
+/// Opens a container whose elements are moved by `mover`, called `backend` in errors. Collective.
+#[cfg(feature = "mpi")]
+pub(crate) fn open_moved(
+    (path, how): (&Path, Open),
+    comm: &Arc<dyn Communicator>,
+    options: Options,
+    backend: &'static str,
+    mover: Arc<dyn Mover>,
+) -> Result<Arc<dyn Container>> {
+    let home = Home::new(path.into(), comm, options, how != Open::Read).moved_by(backend, mover);
+    open_container(path, how, home)
+}
+
+fn open_container(path: &Path, how: Open, home: Home) -> Result<Arc<dyn Container>> {
+    let prepare = || match how {
+        Open::Read | Open::Update => directory::check_container(path).map(drop),
+        Open::Create => make(path, &home),
+        Open::Truncate => {
+            if exists(path)? {
+                directory::remove(path)?;
+            }
+            make(path, &home)
+        }
+    };
+    home.on_root(|| prepare().map_err(|error| error.backend(home.backend).target(path.display())))?;
+    Ok(Arc::new(PosixContainer { home: Arc::new(home) }))
+}
+
+/// Whether anything is at `path`.
+pub(crate) fn exists(path: &Path) -> Result<bool> {
+    match std::fs::symlink_metadata(path) {
+        Ok(_) => Ok(true),
+        Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(cause) => Err(Error::io("look up", cause).backend("posix").target(path.display())),
+    }
+}
+
 impl Format for Posix {
     fn name(&self) -> &'static str {
         "posix"
@@ -102,28 +142,11 @@ impl Format for Posix {
     }
 
     fn open(&self, path: &Path, how: Open, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
-        let home = Home::new(path.into(), comm, self.options, how != Open::Read);
-        let prepare = || match how {
-            Open::Read | Open::Update => directory::check_container(path).map(drop),
-            Open::Create => make(path, &home),
-            Open::Truncate => {
-                if self.exists(path)? {
-                    directory::remove(path)?;
-                }
-                make(path, &home)
-            }
-        };
-        let mine = if comm.rank() == 0 { prepare() } else { Ok(()) };
-        agree(&**comm, mine.map_err(|error| error.backend("posix").target(path.display())))?;
-        Ok(Arc::new(PosixContainer { home: Arc::new(home) }))
+        open_container(path, how, Home::new(path.into(), comm, self.options, how != Open::Read))
     }
 
     fn exists(&self, path: &Path) -> Result<bool> {
-        match std::fs::symlink_metadata(path) {
-            Ok(_) => Ok(true),
-            Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => Ok(false),
-            Err(cause) => Err(Error::io("look up", cause).backend("posix").target(path.display())),
-        }
+        exists(path)
     }
 
     fn remove(&self, path: &Path) -> Result<()> {

@@ -29,7 +29,18 @@ const ZARR: FormatEntry = crate::zarr::ENTRY;
 #[cfg(not(feature = "zarr"))]
 const ZARR: FormatEntry = FormatEntry { name: "zarr", about: "Zarr version 2 and 3", options: &[], build: None };
 
-const FORMATS: &[FormatEntry] = &[crate::posix::ENTRY, HDF5, ZARR, crate::null::ENTRY];
+#[cfg(feature = "mpi")]
+const MPIIO: FormatEntry = crate::mpiio::ENTRY;
+#[cfg(not(feature = "mpi"))]
+const MPIIO: FormatEntry =
+    FormatEntry { name: "mpiio", about: "the files of posix, through MPI-IO", options: &[], build: None };
+
+const FORMATS: &[FormatEntry] = &[crate::posix::ENTRY, HDF5, ZARR, MPIIO, crate::null::ENTRY];
+
+/// The feature that compiles a format in.
+fn feature(entry: &FormatEntry) -> &'static str {
+    if entry.name == MPIIO.name { "mpi" } else { entry.name }
+}
 
 /// Every format this version knows, compiled in or not.
 pub fn formats() -> &'static [FormatEntry] {
@@ -44,7 +55,7 @@ pub fn build(element: &StackElement) -> Result<Arc<dyn Format>> {
     })?;
     let build = entry.build.ok_or_else(|| {
         Error::unsupported("choose format", format!("{} is not compiled into this build", entry.name))
-            .hint(format!("build with --features {}", entry.name))
+            .hint(format!("build with --features {}", feature(entry)))
     })?;
     element.check_options(entry.options)?;
     build(element)

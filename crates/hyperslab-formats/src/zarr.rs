@@ -25,6 +25,7 @@ mod attributes;
 mod base64;
 mod chunk_codec;
 mod chunk_files;
+mod claims;
 mod codecs;
 mod container;
 mod datatype;

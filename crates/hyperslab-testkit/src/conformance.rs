@@ -17,11 +17,13 @@ mod modes;
 mod objects;
 mod ranks;
 mod ranks_failing;
+mod ranks_together;
 mod resize;
 
-use crate::{Overrides, Subject, watchdog};
+use crate::{Overrides, Processes, Ranks, Subject, watchdog};
 use hyperslab_core::{Caps, Error, ErrorKind, Format, Result};
 use libtest_mimic::{Completion, Failed, Trial};
+use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -59,24 +61,84 @@ impl Check {
     }
 }
 
+/// What the suite found when the processes of a job ran it.
+#[derive(Debug, Default)]
+pub struct Tally {
+    /// How many checks passed.
+    pub passed: usize,
+    /// Checks that do not apply, with the reason.
+    pub ignored: Vec<(String, String)>,
+    /// Checks that failed, with what they say.
+    pub failed: Vec<(String, String)>,
+}
+
 /// All trials of the suite for `format`, which test reports call `stack`.
 pub fn trials(stack: &str, format: &Arc<dyn Format>, overrides: Overrides) -> Vec<Trial> {
+    let ranks = Ranks::Threads;
+    let checks = alone(&format.caps()).into_iter().chain(together(&format.caps(), &ranks));
+    checks.map(|check| trial(stack, format.clone(), overrides, check)).collect()
+}
+
+/// Runs the suite for `format` on the processes of a job, leaving out what `applies` does not want: every process
+/// calls it, and every process gets the same answer. What needs one rank only is checked by a job of one.
+pub fn run_in_job(
+    job: &Processes,
+    format: &Arc<dyn Format>,
+    overrides: Overrides,
+    applies: impl Fn(&str) -> bool,
+) -> Result<Tally> {
+    let ranks = Ranks::Processes(job.clone());
     let caps = format.caps();
+    let mut checks = if job.world.size() == 1 { alone(&caps) } else { Vec::new() };
+    checks.extend(together(&caps, &ranks));
+    let mut tally = Tally::default();
+    for check in checks.into_iter().filter(|check| applies(&check.name)) {
+        let verdict = match check.skip {
+            Some(reason) => Ok(Completion::ignored_with(reason)),
+            None => {
+                if job.world.rank() == 0 {
+                    // Should it hang, this is what is left of it.
+                    let _ = writeln!(std::io::stderr(), "begins: {}", check.name);
+                }
+                let subject = Subject::on(ranks.clone(), format.clone(), overrides)?;
+                // The directory is there until every rank is done.
+                job.verdict((check.run)(&subject))
+            }
+        };
+        match verdict {
+            Ok(Completion::Completed) => tally.passed += 1,
+            Ok(Completion::Ignored { reason }) => tally.ignored.push((check.name, reason.unwrap_or_default())),
+            Err(failed) => tally.failed.push((check.name, failed.message().unwrap_or("no message").into())),
+        }
+    }
+    Ok(tally)
+}
+
+/// The checks that one rank makes.
+fn alone(caps: &Caps) -> Vec<Check> {
     let storing = [
         datatypes::checks(),
-        layouts::checks(&caps),
-        fields::checks(&caps),
-        chunks::checks(&caps),
-        fill::checks(&caps),
-        resize::checks(&caps),
-        objects::checks(&caps),
-        attributes::checks(&caps),
-        foreign::checks(&caps),
-        ranks::checks(&caps),
+        layouts::checks(caps),
+        fields::checks(caps),
+        chunks::checks(caps),
+        fill::checks(caps),
+        resize::checks(caps),
+        objects::checks(caps),
+        attributes::checks(caps),
+        foreign::checks(caps),
     ];
-    let storing = storing.into_iter().flatten().map(|check| check.needs(caps.stores, "the format stores nothing"));
-    let always = [modes::checks(&caps), errors::checks(&caps), closing::checks(&caps), ranks_failing::checks(&caps)];
-    storing.chain(always.into_iter().flatten()).map(|check| trial(stack, format.clone(), overrides, check)).collect()
+    let always = [modes::checks(caps), errors::checks(caps), closing::checks(caps)];
+    only_storing(caps, storing.into_iter().flatten()).chain(always.into_iter().flatten()).collect()
+}
+
+/// The checks that several ranks make.
+fn together(caps: &Caps, ranks: &Ranks) -> Vec<Check> {
+    let storing = [ranks::checks(caps, ranks), ranks_together::checks(caps, ranks)];
+    only_storing(caps, storing.into_iter().flatten()).chain(ranks_failing::checks(caps, ranks)).collect()
+}
+
+fn only_storing(caps: &Caps, checks: impl Iterator<Item = Check>) -> impl Iterator<Item = Check> {
+    checks.map(|check| check.needs(caps.stores, "the format stores nothing"))
 }
 
 fn trial(stack: &str, format: Arc<dyn Format>, overrides: Overrides, check: Check) -> Trial {

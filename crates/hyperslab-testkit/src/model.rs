@@ -28,7 +28,8 @@ pub fn trials(stack: &str, format: &Arc<dyn Format>, cases: u32) -> Vec<Trial> {
     })]
 }
 
-fn equals_the_oracle(format: &Arc<dyn Format>, cases: u32) -> Result<(), Failed> {
+/// Plays `cases` sequences on `format` and on the oracle.
+pub fn equals_the_oracle(format: &Arc<dyn Format>, cases: u32) -> Result<(), Failed> {
     let mut config = Config { failure_persistence: None, max_shrink_iters: 400, ..Config::default() };
     if std::env::var_os("PROPTEST_CASES").is_none() {
         config.cases = cases;

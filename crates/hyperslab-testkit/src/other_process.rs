@@ -1,4 +1,4 @@
-//! A communicator that claims to span processes, for what formats refuse or allow then.
+//! Communicators that claim to span processes, for what formats refuse or allow then.
 
 use hyperslab_comm::Solo;
 use hyperslab_core::{Communicator, Error, Reduce, Result};
@@ -40,4 +40,44 @@ impl Communicator for OtherProcess {
         Ok(Solo::shared())
     }
     fn abort(&self, _: &Error) {}
+}
+
+/// Thread ranks that claim to be processes.
+#[derive(Debug)]
+pub struct AsProcesses(pub Arc<dyn Communicator>);
+
+impl Communicator for AsProcesses {
+    fn rank(&self) -> usize {
+        self.0.rank()
+    }
+    fn size(&self) -> usize {
+        self.0.size()
+    }
+    fn one_process(&self) -> bool {
+        false
+    }
+    fn barrier(&self) -> Result<()> {
+        self.0.barrier()
+    }
+    fn broadcast(&self, root: usize, data: &mut Vec<u8>) -> Result<()> {
+        self.0.broadcast(root, data)
+    }
+    fn all_gather(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>> {
+        self.0.all_gather(mine)
+    }
+    fn all_to_all(&self, parts: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
+        self.0.all_to_all(parts)
+    }
+    fn all_reduce(&self, values: &mut [u64], how: Reduce) -> Result<()> {
+        self.0.all_reduce(values, how)
+    }
+    fn all_reduce_f64(&self, values: &mut [f64], how: Reduce) -> Result<()> {
+        self.0.all_reduce_f64(values, how)
+    }
+    fn split_by_node(&self) -> Result<Arc<dyn Communicator>> {
+        self.0.split_by_node()
+    }
+    fn abort(&self, reason: &Error) {
+        self.0.abort(reason);
+    }
 }

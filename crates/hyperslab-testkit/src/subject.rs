@@ -1,9 +1,11 @@
 //! What a trial works on: the format under test, a directory of its own, and the oracle beside it.
 
-use crate::Memory;
+use crate::{Memory, Ranks};
 use hyperslab_comm::Solo;
-use hyperslab_core::{ArraySpec, Caps, Container, Error, Format, Open, Result};
+use hyperslab_core::{ArraySpec, Caps, Container, Error, Format, Open, Result, agree};
 use libtest_mimic::Failed;
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tempfile::TempDir;
@@ -26,7 +28,11 @@ pub struct Subject {
     pub caps: Caps,
     /// What its options decide instead of the array.
     pub overrides: Overrides,
-    directory: TempDir,
+    /// What runs the ranks of its checks.
+    pub ranks: Ranks,
+    directory: PathBuf,
+    /// Takes the directory away; one rank of a job has it.
+    _owned: Option<TempDir>,
     oracles: Mutex<Vec<PathBuf>>,
 }
 
@@ -40,25 +46,44 @@ pub struct Pair {
 }
 
 impl Subject {
-    /// A fresh directory for `format`.
+    /// A fresh directory for `format`, checked with thread ranks.
     pub fn new(format: Arc<dyn Format>, overrides: Overrides) -> Result<Self> {
-        let directory = tempfile::Builder::new()
-            .prefix("hyperslab-test-")
-            .tempdir()
-            .map_err(|cause| Error::io("create temporary directory", cause))?;
-        Ok(Self { caps: format.caps(), format, overrides, directory, oracles: Mutex::default() })
+        Self::on(Ranks::Threads, format, overrides)
+    }
+
+    /// A fresh directory for `format`, the same for all ranks of a job. Collective in a job.
+    pub fn on(ranks: Ranks, format: Arc<dyn Format>, overrides: Overrides) -> Result<Self> {
+        let make = || {
+            let made = tempfile::Builder::new().prefix("hyperslab-test-").tempdir();
+            made.map_err(|cause| Error::io("create temporary directory", cause))
+        };
+        let (directory, owned) = match &ranks {
+            Ranks::Threads => {
+                let made = make()?;
+                (made.path().to_path_buf(), Some(made))
+            }
+            Ranks::Processes(job) => {
+                let made = agree(&*job.verdicts, (job.verdicts.rank() == 0).then(make).transpose())?;
+                let mut path =
+                    made.as_ref().map(|made| made.path().as_os_str().as_bytes().to_vec()).unwrap_or_default();
+                job.verdicts.broadcast(0, &mut path)?;
+                (PathBuf::from(OsString::from_vec(path)), made)
+            }
+        };
+        let caps = format.caps();
+        Ok(Self { caps, format, overrides, ranks, directory, _owned: owned, oracles: Mutex::default() })
     }
 
     /// The directory.
     pub fn directory(&self) -> &Path {
-        self.directory.path()
+        &self.directory
     }
 
     /// Where a container called `name` goes.
     pub fn path(&self, name: &str) -> PathBuf {
         let extension = self.format.extension();
         let dot = if extension.is_empty() { "" } else { "." };
-        self.directory.path().join(format!("{name}{dot}{extension}"))
+        self.directory.join(format!("{name}{dot}{extension}"))
     }
 
     /// Opens a container with one rank.
@@ -68,7 +93,7 @@ impl Subject {
 
     /// Where the oracle keeps the twin of `name`.
     pub(crate) fn twin_path(&self, name: &str) -> PathBuf {
-        Path::new("oracle").join(self.directory.path().strip_prefix("/").unwrap_or(Path::new(""))).join(name)
+        Path::new("oracle").join(self.directory.strip_prefix("/").unwrap_or(Path::new(""))).join(name)
     }
 
     /// Opens a container and its twin with one rank.

@@ -4,6 +4,7 @@ use super::data_file::{Access, DataFile};
 use super::description::{self, ArrayDescription, Of};
 use super::directory::{data_file, description_file};
 use super::home::Home;
+use super::mover::{Elements, MovedFile};
 use super::names::{RANKS, with_extension};
 use super::options::Files;
 use super::rank_files::{RankFiles, fill_with};
@@ -36,24 +37,39 @@ struct Opened {
 enum Data {
     Shared(DataFile),
     PerRank(RankFiles),
+    /// In the shared form, moved by somebody else.
+    Moved(Box<dyn MovedFile>),
 }
 
 impl ArrayState {
     /// Opens the data of an array on this rank.
     pub fn open(home: &Home, stem: &Path, spec: &ArraySpec, files: Files) -> Result<Self> {
         let bytes = dims::byte_count(&spec.shape, spec.dtype.size())?;
-        let data = match files {
-            Files::Shared => {
-                let access = if home.writable { Access::Write } else { Access::Read };
-                let file = DataFile::open(&data_file(stem), access, home.options.direct, &home.staging)?;
-                let found = file.len()?;
-                if found < bytes {
-                    let message = format!("the data file has {found} bytes, the array {bytes}");
-                    return Err(Error::new(ErrorKind::Corrupt, "open array", message).target(file.path().display()));
-                }
-                Data::Shared(file)
+        let shared = || {
+            let access = if home.writable { Access::Write } else { Access::Read };
+            let file = DataFile::open(&data_file(stem), access, home.options.direct, &home.staging)?;
+            let found = file.len()?;
+            if found < bytes {
+                let message = format!("the data file has {found} bytes, the array {bytes}");
+                return Err(Error::new(ErrorKind::Corrupt, "open array", message).target(file.path().display()));
             }
-            Files::PerRank => {
+            Ok(file)
+        };
+        let data = match (files, &home.mover) {
+            (Files::Shared, None) => Data::Shared(shared()?),
+            (Files::Shared, Some(mover)) => {
+                // Opening is collective, so every rank must know first that every rank will.
+                agree(&*home.comm, shared().map(drop))?;
+                Data::Moved(mover.open(&data_file(stem), home.writable, &home.staging)?)
+            }
+            (Files::PerRank, Some(_)) => {
+                return Err(Error::unsupported(
+                    "open array",
+                    "its data is in a file for each rank, not in a shared one",
+                )
+                .hint("read it with posix"));
+            }
+            (Files::PerRank, None) => {
                 let place = (home.comm.rank(), home.comm.size());
                 let (directory, direct) = (with_extension(stem, RANKS), home.options.direct);
                 let dimensions = spec.shape.len();
@@ -68,21 +84,27 @@ impl ArrayState {
         self.open.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Closes the files. Returns those whose content may not have reached the device.
-    pub fn release(&self) -> Vec<PathBuf> {
+    /// Closes the files. Returns those whose content may not have reached the device. Collective if somebody else
+    /// moves the data.
+    pub fn release(&self) -> Result<Vec<PathBuf>> {
         let opened = self.open.write().unwrap_or_else(PoisonError::into_inner).take();
         match opened.map(|opened| opened.data) {
-            Some(Data::Shared(file)) if file.is_dirty() => vec![file.path().into()],
-            Some(Data::PerRank(files)) => files.own_paths(),
-            _ => Vec::new(),
+            Some(Data::Shared(file)) if file.is_dirty() => Ok(vec![file.path().into()]),
+            Some(Data::PerRank(files)) => Ok(files.own_paths()),
+            Some(Data::Moved(file)) => {
+                file.close()?;
+                Ok(if file.is_dirty() { vec![data_file(&self.stem)] } else { Vec::new() })
+            }
+            _ => Ok(Vec::new()),
         }
     }
 
-    /// Makes the data survive loss of power. Returns what must be synced besides.
+    /// Makes the data survive loss of power. Returns what must be synced besides. Collective if somebody else moves it.
     pub fn sync(&self) -> Result<Vec<PathBuf>> {
         match self.read_lock().as_ref().map(|opened| &opened.data) {
             Some(Data::Shared(file)) => file.sync().map(|()| Vec::new()),
             Some(Data::PerRank(files)) => files.sync().map(|directory| directory.into_iter().collect()),
+            Some(Data::Moved(file)) => file.sync().map(|()| Vec::new()),
             None => Ok(Vec::new()),
         }
     }
@@ -93,7 +115,15 @@ impl ArrayState {
             return Ok(());
         };
         let guard = self.read_lock();
-        let Some(Opened { shape, data: Data::Shared(file) }) = guard.as_ref() else { return Ok(()) };
+        let Some(Opened { shape, data }) = guard.as_ref() else { return Ok(()) };
+        let write_at = |bytes: &[u8], at: u64| match data {
+            Data::Shared(file) => file.write_at(bytes, at),
+            Data::Moved(file) => file.write_at(bytes, at),
+            Data::PerRank(_) => Ok(()),
+        };
+        if matches!(data, Data::PerRank(_)) {
+            return Ok(()); // its indices say what was never written
+        }
         let element = fill.len() as u64;
         let total = dims::element_count(shape)?;
         let first = if shape.is_empty() { 0 } else { total / shape[0].max(1) * from };
@@ -104,7 +134,7 @@ impl ArrayState {
         fill_with(&mut buffer, Some(fill));
         while at < end {
             let n = (end - at).min(buffer.len() as u64);
-            file.write_at(&buffer[..n as usize], at)?;
+            write_at(&buffer[..n as usize], at)?;
             at += n;
         }
         Ok(())
@@ -134,49 +164,74 @@ impl PosixArray {
     }
 
     fn locate(&self, error: Error) -> Error {
-        error.backend("posix").target(&self.name).rank(self.home.comm.rank())
+        error.backend(self.home.backend).target(&self.name).rank(self.home.comm.rank())
     }
 
-    fn try_write(&self, opened: &Opened, selection: &Selection, memory: MemoryView<'_>) -> Result<()> {
+    fn check_write<'a>(
+        &'a self,
+        shape: &'a [u64],
+        selection: &'a Selection,
+        memory: MemoryView<'_>,
+    ) -> Result<Elements<'a>> {
         self.home.check_writable("write")?;
-        let Opened { shape, data } = opened;
         let dtype = &self.state.spec.dtype;
         selection.check_inside(shape)?;
-        let packed = memory.layout.is_packed();
-        if !packed || memory.data.len() as u64 != selection.len() * dtype.size() {
+        if !memory.layout.is_packed() || memory.data.len() as u64 != selection.len() * dtype.size() {
             memory.check(dtype, selection.len())?;
         }
-        if selection.is_empty() {
-            return Ok(());
-        }
-        let whole = packed || memory.layout.plan(dtype)?.covers_element();
-        match data {
-            Data::Shared(file) if whole => transfer::write(file, &self.home.staging, selection, shape, dtype, memory),
-            Data::Shared(file) => {
-                let _one_at_a_time = self.state.fields.lock().unwrap_or_else(PoisonError::into_inner);
-                transfer::write_fields(file, &self.home.staging, selection, shape, dtype, memory)
+        Ok(Elements { selection, shape, dtype })
+    }
+
+    fn try_write(&self, opened: &Opened, selection: &Selection, memory: MemoryView<'_>, how: Transfer) -> Result<()> {
+        let Opened { shape, data } = opened;
+        let staging = &self.home.staging;
+        let whole = |dtype| Ok(memory.layout.is_packed() || memory.layout.plan(dtype)?.covers_element());
+        match (data, self.check_write(shape, selection, memory)) {
+            (Data::Moved(file), checked) => file.write(checked, memory, how),
+            (_, Err(error)) => Err(error),
+            (_, Ok(_)) if selection.is_empty() => Ok(()),
+            (Data::Shared(file), Ok(Elements { dtype, .. })) if whole(dtype)? => {
+                transfer::write(file, staging, selection, shape, dtype, memory)
             }
-            Data::PerRank(files) if whole => files.write(selection, shape, dtype, memory),
-            Data::PerRank(_) => {
+            (Data::Shared(file), Ok(Elements { dtype, .. })) => {
+                let _one_at_a_time = self.state.fields.lock().unwrap_or_else(PoisonError::into_inner);
+                transfer::write_fields(file, staging, selection, shape, dtype, memory)
+            }
+            (Data::PerRank(files), Ok(Elements { dtype, .. })) if whole(dtype)? => {
+                files.write(selection, shape, dtype, memory)
+            }
+            (Data::PerRank(_), Ok(_)) => {
                 Err(Error::unsupported("write", "an array with a file per rank cannot take some fields of an element")
                     .hint("write whole elements, or create the array with files=shared"))
             }
         }
     }
 
-    fn try_read(&self, opened: &Opened, selection: &Selection, memory: MemoryViewMut<'_>) -> Result<()> {
-        let Opened { shape, data } = opened;
+    fn check_read<'a>(
+        &'a self,
+        shape: &'a [u64],
+        selection: &'a Selection,
+        memory: &MemoryViewMut<'_>,
+    ) -> Result<Elements<'a>> {
         let dtype = &self.state.spec.dtype;
         selection.check_inside(shape)?;
         if !memory.layout.is_packed() || memory.data.len() as u64 != selection.len() * dtype.size() {
             memory.check(dtype, selection.len())?;
         }
-        if selection.is_empty() {
-            return Ok(());
-        }
-        match data {
-            Data::Shared(file) => transfer::read_file(file, &self.home.staging, selection, shape, dtype, memory),
-            Data::PerRank(files) => files.read(selection, shape, dtype, self.state.spec.fill_value.as_deref(), memory),
+        Ok(Elements { selection, shape, dtype })
+    }
+
+    fn try_read(&self, opened: &Opened, selection: &Selection, memory: MemoryViewMut<'_>, how: Transfer) -> Result<()> {
+        let Opened { shape, data } = opened;
+        let fill = self.state.spec.fill_value.as_deref();
+        match (data, self.check_read(shape, selection, &memory)) {
+            (Data::Moved(file), checked) => file.read(checked, memory, how),
+            (_, Err(error)) => Err(error),
+            (_, Ok(_)) if selection.is_empty() => Ok(()),
+            (Data::Shared(file), Ok(Elements { dtype, .. })) => {
+                transfer::read_file(file, &self.home.staging, selection, shape, dtype, memory)
+            }
+            (Data::PerRank(files), Ok(Elements { dtype, .. })) => files.read(selection, shape, dtype, fill, memory),
         }
     }
 
@@ -216,13 +271,30 @@ impl PosixArray {
         };
         let guard = self.state.read_lock();
         let Some(opened) = guard.as_ref() else { return Err(self.closed_error("resize")) };
-        match &opened.data {
-            // What a description promises must be there: it shrinks before the file and grows after it.
-            Data::Shared(file) if shrinks => {
+        let through_mine;
+        let file = match &opened.data {
+            Data::PerRank(files) => {
+                if shrinks {
+                    files.cut(shape)?;
+                }
+                describe()?;
+                None
+            }
+            Data::Shared(file) => Some(file),
+            Data::Moved(_) => {
+                let data = data_file(&self.state.stem);
+                through_mine = DataFile::open(&data, Access::Write, false, &self.home.staging)?;
+                self.home.note_files([data]);
+                Some(&through_mine)
+            }
+        };
+        // What a description promises must be there: it shrinks before the file and grows after it.
+        match file {
+            Some(file) if shrinks => {
                 describe()?;
                 file.set_len(dims::byte_count(shape, element)?)?;
             }
-            Data::Shared(file) => {
+            Some(file) => {
                 // A shrink that was interrupted may have left old elements beyond the end.
                 file.set_len(dims::byte_count(now, element)?)?;
                 let bytes = dims::byte_count(shape, element)?;
@@ -232,12 +304,7 @@ impl PosixArray {
                 }
                 describe()?;
             }
-            Data::PerRank(files) => {
-                if shrinks {
-                    files.cut(shape)?;
-                }
-                describe()?;
-            }
+            None => {}
         }
         self.home.note_files([path]);
         if let Some(directory) = self.state.stem.parent() {
@@ -255,16 +322,16 @@ impl Array for PosixArray {
         }
     }
 
-    fn write(&self, selection: &Selection, memory: MemoryView<'_>, _transfer: Transfer) -> Result<()> {
+    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: Transfer) -> Result<()> {
         match self.opened("write")?.as_ref() {
-            Some(opened) => self.try_write(opened, selection, memory).map_err(|error| self.locate(error)),
+            Some(opened) => self.try_write(opened, selection, memory, transfer).map_err(|error| self.locate(error)),
             None => Err(self.closed_error("write")),
         }
     }
 
-    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, _transfer: Transfer) -> Result<()> {
+    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: Transfer) -> Result<()> {
         match self.opened("read")?.as_ref() {
-            Some(opened) => self.try_read(opened, selection, memory).map_err(|error| self.locate(error)),
+            Some(opened) => self.try_read(opened, selection, memory, transfer).map_err(|error| self.locate(error)),
             None => Err(self.closed_error("read")),
         }
     }
@@ -286,9 +353,13 @@ impl Array for PosixArray {
     }
 
     fn close(&self) -> Result<()> {
-        if !self.closed.swap(true, Ordering::AcqRel) {
-            self.home.give_back(&self.name);
+        if self.closed.swap(true, Ordering::AcqRel) {
+            return Ok(());
         }
+        if self.home.mover.is_some() {
+            return self.home.give_back_together(&self.name).map_err(|error| self.locate(error));
+        }
+        self.home.give_back(&self.name);
         Ok(())
     }
 }

@@ -58,9 +58,9 @@ impl Described {
 impl PosixContainer {
     fn locate(&self, error: Error, target: &str) -> Error {
         if target.is_empty() {
-            error.backend("posix").target(self.home.root.display())
+            error.backend(self.home.backend).target(self.home.root.display())
         } else {
-            error.backend("posix").target(target)
+            error.backend(self.home.backend).target(target)
         }
     }
 
@@ -245,6 +245,10 @@ impl Container for PosixContainer {
             Ok(array)
         };
         agree(comm, open().map_err(|error: Error| self.locate(error, name))).inspect_err(|_| {
+            if self.home.mover.is_some() {
+                // Open on all ranks or on none. The error that brought us here is the one to report.
+                let _ = self.home.discard(name);
+            }
             if comm.rank() == 0
                 && let Ok(stem) = names::array_stem(&self.home.root, name)
             {
@@ -331,6 +335,9 @@ impl Container for PosixContainer {
     }
 
     fn close(&self) -> Result<()> {
-        if self.home.close() { agree(&*self.home.comm, Ok(())) } else { Ok(()) }
+        match self.home.close() {
+            Some(closed) => agree(&*self.home.comm, closed.map_err(|error| self.locate(error, ""))),
+            None => Ok(()),
+        }
     }
 }

@@ -2,10 +2,11 @@
 
 use super::array::ArrayState;
 use super::clock::Clock;
+use super::mover::Mover;
 use super::options::Options;
 use super::staging::Staging;
-use hyperslab_core::{Communicator, Error, Result, agree};
-use std::collections::{BTreeSet, HashMap};
+use hyperslab_core::{Communicator, Error, Reduce, Result, agree};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -23,9 +24,13 @@ pub(crate) struct Home {
     pub writable: bool,
     pub staging: Arc<Staging>,
     pub clock: Arc<Clock>,
+    /// The format's name, for errors.
+    pub backend: &'static str,
+    /// What moves elements instead of this module. Its files open and close on all ranks together.
+    pub mover: Option<Arc<dyn Mover>>,
     closed: AtomicBool,
-    /// Open arrays by name, each with its number of handles.
-    arrays: Mutex<HashMap<String, (Arc<ArrayState>, usize)>>,
+    /// Open arrays by name, each with its number of handles. Sorted, so that all ranks go through them alike.
+    arrays: Mutex<BTreeMap<String, (Arc<ArrayState>, usize)>>,
     unsynced: Mutex<Unsynced>,
 }
 
@@ -51,10 +56,18 @@ impl Home {
             writable,
             staging: Arc::new(Staging::new(options.buffer, align)),
             clock: Arc::default(),
+            backend: "posix",
+            mover: None,
             closed: AtomicBool::new(false),
             arrays: Mutex::default(),
             unsynced: Mutex::default(),
         }
+    }
+
+    /// The same, for elements that somebody else moves.
+    #[cfg(feature = "mpi")]
+    pub fn moved_by(self, backend: &'static str, mover: Arc<dyn Mover>) -> Self {
+        Self { backend, mover: Some(mover), ..self }
     }
 
     pub fn check_open(&self, operation: &'static str) -> Result<()> {
@@ -89,16 +102,40 @@ impl Home {
         Ok(state)
     }
 
-    /// Takes one handle back and releases the array with the last.
+    /// Takes one handle back and releases the array with the last. Where ranks must release it together, it waits
+    /// for [`Home::close`] instead.
     pub fn give_back(&self, name: &str) {
         let mut arrays = lock(&self.arrays);
         let Some((_, handles)) = arrays.get_mut(name) else { return };
         *handles -= 1;
+        let releases = self.mover.is_none() || self.comm.size() == 1;
         if *handles == 0
+            && releases
             && let Some((state, _)) = arrays.remove(name)
         {
-            self.note_files(state.release());
+            // An error is lost, as it is for whoever drops a handle.
+            let _ = state.release().map(|files| self.note_files(files));
         }
+    }
+
+    /// Takes one handle back and releases the array if no rank has another. Collective.
+    pub fn give_back_together(&self, name: &str) -> Result<()> {
+        let handles = lock(&self.arrays).get_mut(name).map(|(_, handles)| {
+            *handles -= 1;
+            *handles as u64
+        });
+        let mut most = [match handles {
+            Some(handles) => handles,
+            None => return Ok(()), // released with the container, on every rank
+        }];
+        self.comm.all_reduce(&mut most, Reduce::Max)?;
+        if most == [0] { self.discard(name) } else { Ok(()) }
+    }
+
+    /// Releases an array whoever has handles of it. Collective where there is a mover.
+    pub fn discard(&self, name: &str) -> Result<()> {
+        let removed = lock(&self.arrays).remove(name);
+        removed.map_or(Ok(()), |(state, _)| state.release().map(|files| self.note_files(files)))
     }
 
     /// Remembers files for the next durable flush.
@@ -114,9 +151,12 @@ impl Home {
     /// Makes everything this rank wrote survive loss of power: data, then descriptions, then directories.
     pub fn sync(&self) -> Result<()> {
         let states: Vec<_> = lock(&self.arrays).values().map(|(state, _)| state.clone()).collect();
+        // All of them, whatever happens to one: ranks may have to do this together.
+        let mut synced = Ok(());
         for state in states {
-            self.note_files(state.sync()?);
+            synced = synced.and(state.sync().map(|files| self.note_files(files)));
         }
+        synced?;
         let waiting = std::mem::take(&mut *lock(&self.unsynced));
         let result = if waiting.files.len() + waiting.directories.len() > MANY {
             self.sync_file_system()
@@ -137,15 +177,18 @@ impl Home {
         rustix::fs::syncfs(root).map_err(|cause| fail(cause.into()))
     }
 
-    /// Releases everything. True the first time.
-    pub fn close(&self) -> bool {
+    /// Releases everything. `None` but for the first time. Collective where there is a mover.
+    pub fn close(&self) -> Option<Result<()>> {
         if self.closed.swap(true, Ordering::AcqRel) {
-            return false;
+            return None;
         }
-        for (_, (state, _)) in lock(&self.arrays).drain() {
-            state.release();
+        let arrays = std::mem::take(&mut *lock(&self.arrays));
+        let mut released = Ok(());
+        for (state, _) in arrays.into_values() {
+            // All of them, whatever happens to one.
+            released = released.and(state.release().map(drop));
         }
-        true
+        Some(released)
     }
 }
 

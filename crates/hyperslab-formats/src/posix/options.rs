@@ -42,31 +42,41 @@ pub(crate) const SPECS: &[OptionSpec] = &[
         default: "no",
         about: "move data around the page cache (O_DIRECT), but for blocks written in part",
     },
-    OptionSpec {
-        name: "buffer",
-        value: "SIZE",
-        default: "4MiB",
-        about: "staging memory for scattered memory and small pieces",
-    },
-    OptionSpec {
-        name: "preallocate",
-        value: "yes|no",
-        default: "no",
-        about: "reserve the space of an array when it is created",
-    },
+    BUFFER_SPEC,
+    PREALLOCATE_SPEC,
 ];
+
+pub(crate) const BUFFER_SPEC: OptionSpec = OptionSpec {
+    name: "buffer",
+    value: "SIZE",
+    default: "4MiB",
+    about: "staging memory for scattered memory and small pieces",
+};
+
+pub(crate) const PREALLOCATE_SPEC: OptionSpec = OptionSpec {
+    name: "preallocate",
+    value: "yes|no",
+    default: "no",
+    about: "reserve the space of an array when it is created",
+};
+
+/// Bytes of one staging buffer.
+pub(crate) fn buffer(element: &StackElement) -> Result<usize> {
+    let buffer = element.size("buffer")?.unwrap_or(BUFFER as u64);
+    if !(SMALLEST_BUFFER..=LARGEST_BUFFER).contains(&buffer) {
+        let message = format!("{}: buffer should be from 4KiB to 1GiB", element.name);
+        return Err(Error::invalid("parse stack", message));
+    }
+    Ok(buffer as usize)
+}
 
 impl Options {
     pub fn parse(element: &StackElement) -> Result<Self> {
-        let buffer = element.size("buffer")?.unwrap_or(BUFFER as u64);
-        if !(SMALLEST_BUFFER..=LARGEST_BUFFER).contains(&buffer) {
-            return Err(Error::invalid("parse stack", "posix: buffer should be from 4KiB to 1GiB"));
-        }
         let choices = [("shared", Files::Shared), ("per_rank", Files::PerRank)];
         let options = Self {
             files: element.choice("files", &choices)?.unwrap_or(Files::Shared),
             direct: element.flag("direct")?.unwrap_or(false),
-            buffer: buffer as usize,
+            buffer: buffer(element)?,
             preallocate: element.flag("preallocate")?.unwrap_or(false),
         };
         if options.preallocate && options.files == Files::PerRank {

@@ -13,7 +13,7 @@ const GAP: u64 = 16 << 10;
 const GROUP: usize = 4096;
 
 /// Whether memory is exactly the packed elements, however the layout says so.
-fn is_packed(layout: &MemoryLayout, dtype: &Datatype) -> Result<bool> {
+pub(crate) fn is_packed(layout: &MemoryLayout, dtype: &Datatype) -> Result<bool> {
     Ok(layout.is_packed() || (layout.within.is_none() && layout.plan(dtype)?.is_identity()))
 }
 
@@ -34,7 +34,7 @@ fn single_run(selection: &Selection, shape: &[u64], element: u64) -> Option<Run>
 }
 
 /// How many bytes of whole elements fit in a staging buffer, no more than there are; at least one element.
-fn whole_elements(staging: &Staging, element: u64, elements: u64) -> usize {
+pub(crate) fn whole_elements(staging: &Staging, element: u64, elements: u64) -> usize {
     ((staging.size() as u64 / element).clamp(1, elements.max(1)) * element) as usize
 }
 
@@ -198,19 +198,20 @@ where
 }
 
 /// Runs with where they lie, handed out in pieces and groups.
-struct Pieces<I, S> {
+#[derive(Debug, Clone)]
+pub(crate) struct Pieces<I, S> {
     runs: I,
     next: Option<(Run, S)>,
 }
 
 impl<I: Iterator<Item = (Run, S)>, S: Copy + PartialEq> Pieces<I, S> {
-    fn new(mut runs: I) -> Self {
+    pub fn new(mut runs: I) -> Self {
         let next = runs.next();
         Self { runs, next }
     }
 
     /// The next run, cut to `limit` bytes; `None` at the end or when the limit is 0.
-    fn next_up_to(&mut self, limit: u64) -> Option<(Run, S)> {
+    pub fn next_up_to(&mut self, limit: u64) -> Option<(Run, S)> {
         let (run, source) = self.next?;
         if limit == 0 {
             return None;

@@ -51,10 +51,16 @@ impl Array for ZarrArray {
         Ok(self.state.reading().layout.spec())
     }
 
-    fn write(&self, selection: &Selection, memory: MemoryView<'_>, _: Transfer) -> Result<()> {
+    fn write(&self, selection: &Selection, memory: MemoryView<'_>, how: Transfer) -> Result<()> {
+        let together = how == Transfer::Collective && self.shared.many_processes();
         self.check_open("write")
             .and_then(|()| self.shared.check_writable("write"))
-            .and_then(|()| self.transfer(|transfer| transfer.write(selection, memory)))
+            .and_then(|()| {
+                self.transfer(|transfer| match together {
+                    true => transfer.write_together(&*self.shared.comm, selection, memory),
+                    false => transfer.write(selection, memory),
+                })
+            })
             .map_err(|e| self.named(e))
     }
 

@@ -1,17 +1,19 @@
 //! Elements between memory and files.
 
+use super::claims;
 use super::files::Files;
 use super::region::{self, Region};
 use super::staging;
 use super::state::{ArrayState, Current};
 use hyperslab_core::{
-    ChunkGrid, ChunkPart, ChunkParts, ElementPlan, Error, ErrorKind, Gather, MemoryView, MemoryViewMut, Result,
-    Scatter, Selection,
+    ChunkGrid, ChunkPart, ChunkParts, Communicator, ElementPlan, Error, ErrorKind, Gather, MemoryView, MemoryViewMut,
+    Result, Scatter, Selection, agree,
 };
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 /// A transfer of one rank on one array.
+#[derive(Clone, Copy)]
 pub struct Transferring<'a> {
     /// The array.
     pub state: &'a ArrayState,
@@ -21,7 +23,7 @@ pub struct Transferring<'a> {
     pub files: &'a Files,
     /// Threads for the files of the call.
     pub threads: usize,
-    /// Other ranks are in other processes, out of reach of the chunk locks.
+    /// Other ranks are in other processes, out of reach of the chunk locks, and may write the same files.
     pub many_processes: bool,
 }
 
@@ -29,15 +31,30 @@ pub struct Transferring<'a> {
 type Untouched = Vec<Range<usize>>;
 
 impl Transferring<'_> {
-    /// Writes the selected elements.
-    pub fn write(&self, selection: &Selection, memory: MemoryView<'_>) -> Result<()> {
+    /// Refuses a write that makes no sense.
+    fn check_write(&self, selection: &Selection, memory: MemoryView<'_>) -> Result<ElementPlan> {
         let layout = &self.current.layout;
         selection.check_inside(&layout.shape)?;
         memory.check(&layout.dtype, selection.len())?;
+        memory.layout.plan(&layout.dtype)
+    }
+
+    /// Writes the selected elements together with the ranks of other processes: files may be written in part, if no
+    /// other rank writes them too. Collective; a refusal is everyone's.
+    pub fn write_together(&self, comm: &dyn Communicator, selection: &Selection, memory: MemoryView<'_>) -> Result<()> {
+        let plan = agree(comm, self.check_write(selection, memory))?;
+        let grid = ChunkGrid::new(&self.current.layout.shape, &self.current.layout.file)?;
+        claims::check(comm, selection, &grid, !plan.covers_element())?;
+        Transferring { many_processes: false, ..*self }.write(selection, memory)
+    }
+
+    /// Writes the selected elements.
+    pub fn write(&self, selection: &Selection, memory: MemoryView<'_>) -> Result<()> {
+        let layout = &self.current.layout;
+        let plan = self.check_write(selection, memory)?;
         if selection.is_empty() {
             return Ok(());
         }
-        let plan = memory.layout.plan(&layout.dtype)?;
         let untouched = untouched(&plan);
         if memory.layout.is_packed() || memory.layout.within.is_none() && plan.is_identity() {
             let bytes = (selection.len() * layout.dtype.size()) as usize; // a structure's buffer may be longer
@@ -121,7 +138,7 @@ impl Transferring<'_> {
                 "part of a chunk, while ranks are separate processes: another rank's part of it could be lost",
             )
             .target(&self.state.name)
-            .hint("choose chunks (or shards) that each are written whole by one rank"));
+            .hint("write collectively, or choose chunks (or shards) that each are written whole by one rank"));
         }
         // A rank that reads, changes and replaces this file meanwhile would bring back what is replaced here, so
         // whole files are locked too.

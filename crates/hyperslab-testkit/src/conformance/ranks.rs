@@ -1,24 +1,24 @@
 //! Several ranks in one container: nobody's elements are lost.
 
-use super::{Check, ensure};
-use crate::Subject;
+use super::{Check, Verdict, ensure, unless_refused};
 use crate::sample::element;
-use hyperslab_comm::{Solo, Threads};
+use crate::{Ranks, Subject};
+use hyperslab_comm::Solo;
 use hyperslab_core::{
     Array, ArraySpec, Attribute, Caps, Communicator, Container, Datatype, Durability, Error, ErrorKind, Filter,
-    MemoryView, MemoryViewMut, Open, Result, Selection, Transfer, dims::element_count,
+    MemoryView, MemoryViewMut, Open, Result, Selection, Transfer, agree, dims::element_count,
 };
-use libtest_mimic::Failed;
+use libtest_mimic::{Completion, Failed};
 use std::sync::Arc;
 
-const RANKS: [usize; 4] = [1, 2, 3, 8];
+pub(super) const RANKS: [usize; 4] = [1, 2, 3, 8];
 
-pub(super) fn checks(caps: &Caps) -> Vec<Check> {
+pub(super) fn checks(caps: &Caps, ranks: &Ranks) -> Vec<Check> {
     let mut out = Vec::new();
     let concurrent = "only one rank may write at a time";
-    for size in RANKS {
-        let check = |name: &str, run: fn(&Subject, usize) -> Result<(), Failed>| {
-            Check::new(format!("{size} ranks/{name}"), move |subject| run(subject, size))
+    for size in ranks.sizes(&RANKS) {
+        let check = |name: &str, run: fn(&Subject, usize) -> Verdict| {
+            Check::that_may_be_refused(format!("{size} ranks/{name}"), move |subject| run(subject, size))
         };
         out.push(check("disjoint blocks", blocks).needs(caps.concurrent_writers, concurrent));
         out.push(check("disjoint blocks, collectively", blocks_together).needs(caps.concurrent_writers, concurrent));
@@ -39,20 +39,20 @@ pub(super) fn checks(caps: &Caps) -> Vec<Check> {
 }
 
 /// The element that belongs at a row-major number: the same whoever writes it.
-fn values(dtype: &Datatype, numbers: impl Iterator<Item = u64>) -> Vec<u8> {
+pub(super) fn values(dtype: &Datatype, numbers: impl Iterator<Item = u64>) -> Vec<u8> {
     numbers.flat_map(|number| element(dtype, number.wrapping_mul(0x0100_0003))).collect()
 }
 
-fn numbers(selection: &Selection, shape: &[u64]) -> Vec<u64> {
+pub(super) fn numbers(selection: &Selection, shape: &[u64]) -> Vec<u64> {
     use crate::memory::coordinates::{coordinates, linear};
     coordinates(selection).iter().map(|coordinate| linear(coordinate, shape)).collect()
 }
 
-fn mismatch(message: impl Into<String>) -> Error {
+pub(super) fn mismatch(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Mismatch, "check", message)
 }
 
-fn write(array: &dyn Array, selection: &Selection, shape: &[u64], transfer: Transfer) -> Result<()> {
+pub(super) fn write(array: &dyn Array, selection: &Selection, shape: &[u64], transfer: Transfer) -> Result<()> {
     let data = values(&Datatype::I64, numbers(selection, shape).into_iter());
     array.write(selection, MemoryView::packed(&data), transfer)
 }
@@ -71,28 +71,41 @@ fn check_whole(array: &dyn Array, shape: &[u64], transfer: Transfer) -> Result<(
     }
 }
 
+/// A container takes writes of several threads; it may refuse those of several processes, as unsupported.
+pub(super) fn unless_processes(subject: &Subject, result: Result<()>) -> Result<Result<(), Completion>, Failed> {
+    unless_refused(result, subject.ranks.are_threads())
+}
+
 /// Every rank opens the container; one rank checks the whole array afterwards.
-fn run(
+pub(super) fn run(
     subject: &Subject,
     size: usize,
     shape: &[u64],
     spec: &ArraySpec,
     body: impl Fn(&Arc<dyn Communicator>, &Arc<dyn Container>, &Arc<dyn Array>) -> Result<()> + Sync,
-) -> Result<(), Failed> {
+) -> Verdict {
     let path = subject.path("a");
-    Threads::run(size, |comm| {
+    let ran = subject.ranks.run(size, |comm| {
         let container = subject.format.open(&path, Open::Create, &comm)?;
         let array = container.create("array", spec)?;
-        body(&comm, &container, &array)?;
+        // What one rank is refused must not keep the others waiting for it to close.
+        let done = agree(&*comm, body(&comm, &container, &array));
         array.close()?;
-        container.close()
+        container.close()?;
+        done
+    });
+    if let Err(refusal) = unless_processes(subject, ran)? {
+        return Ok(refusal);
+    }
+    subject.ranks.on_one(|| {
+        let container = subject.format.open(&path, Open::Read, &Solo::shared())?;
+        check_whole(&*container.array("array")?, shape, Transfer::Independent)?;
+        Ok(container.close()?)
     })?;
-    let container = subject.format.open(&path, Open::Read, &Solo::shared())?;
-    check_whole(&*container.array("array")?, shape, Transfer::Independent)?;
-    Ok(container.close()?)
+    Ok(Completion::Completed)
 }
 
-fn row_blocks(subject: &Subject, size: usize, transfer: Transfer) -> Result<(), Failed> {
+fn row_blocks(subject: &Subject, size: usize, transfer: Transfer) -> Verdict {
     let n = size as u64;
     let shape = [n * 5, 6];
     // Chunk borders that are not rank borders.
@@ -104,15 +117,15 @@ fn row_blocks(subject: &Subject, size: usize, transfer: Transfer) -> Result<(), 
     })
 }
 
-fn blocks(subject: &Subject, size: usize) -> Result<(), Failed> {
+fn blocks(subject: &Subject, size: usize) -> Verdict {
     row_blocks(subject, size, Transfer::Independent)
 }
 
-fn blocks_together(subject: &Subject, size: usize) -> Result<(), Failed> {
+fn blocks_together(subject: &Subject, size: usize) -> Verdict {
     row_blocks(subject, size, Transfer::Collective)
 }
 
-fn strides(subject: &Subject, size: usize) -> Result<(), Failed> {
+fn strides(subject: &Subject, size: usize) -> Verdict {
     let n = size as u64;
     let shape = [7, n * 4];
     let spec = ArraySpec::new(Datatype::I64, &shape);
@@ -122,7 +135,7 @@ fn strides(subject: &Subject, size: usize) -> Result<(), Failed> {
     })
 }
 
-fn in_one_chunk(subject: &Subject, size: usize, filters: Vec<Filter>) -> Result<(), Failed> {
+fn in_one_chunk(subject: &Subject, size: usize, filters: Vec<Filter>) -> Verdict {
     let n = size as u64;
     let shape = [n * 40];
     let chunk = subject.caps.chunks.then(|| shape.as_slice().into());
@@ -138,21 +151,21 @@ fn in_one_chunk(subject: &Subject, size: usize, filters: Vec<Filter>) -> Result<
     })
 }
 
-fn neighbours(subject: &Subject, size: usize) -> Result<(), Failed> {
+fn neighbours(subject: &Subject, size: usize) -> Verdict {
     in_one_chunk(subject, size, Vec::new())
 }
 
-fn compressed_neighbours(subject: &Subject, size: usize) -> Result<(), Failed> {
+fn compressed_neighbours(subject: &Subject, size: usize) -> Verdict {
     in_one_chunk(subject, size, vec![Filter::Deflate(1)])
 }
 
-fn some_empty(subject: &Subject, size: usize) -> Result<(), Failed> {
+fn some_empty(subject: &Subject, size: usize) -> Verdict {
     let shape = [9, 4];
     let spec = ArraySpec::new(Datatype::I64, &shape);
     run(subject, size, &shape, &spec, |comm, container, array| {
         let last = comm.rank() + 1 == comm.size();
         let mine = if last { Selection::all(&shape)? } else { Selection::empty(2) };
-        write(&**array, &mine, &shape, Transfer::Collective)?;
+        agree(&**comm, write(&**array, &mine, &shape, Transfer::Collective))?;
         container.flush(Durability::Visible)?;
         comm.barrier()?;
         let mut buffer = vec![0; mine.len() as usize * 8];
@@ -164,13 +177,13 @@ fn some_empty(subject: &Subject, size: usize) -> Result<(), Failed> {
     })
 }
 
-fn read_back(subject: &Subject, size: usize) -> Result<(), Failed> {
+fn read_back(subject: &Subject, size: usize) -> Verdict {
     let n = size as u64;
     let shape = [n * 3, 5];
     let spec = ArraySpec::new(Datatype::I64, &shape);
     run(subject, size, &shape, &spec, |comm, container, array| {
         let mine = Selection::dense(&[comm.rank() as u64 * 3, 0], &[3, 5])?;
-        write(&**array, &mine, &shape, Transfer::Independent)?;
+        agree(&**comm, write(&**array, &mine, &shape, Transfer::Independent))?;
         container.flush(Durability::Visible)?;
         comm.barrier()?;
         check_whole(&**array, &shape, Transfer::Independent)?;
@@ -178,10 +191,10 @@ fn read_back(subject: &Subject, size: usize) -> Result<(), Failed> {
     })
 }
 
-fn metadata(subject: &Subject, size: usize) -> Result<(), Failed> {
+fn metadata(subject: &Subject, size: usize) -> Verdict {
     let path = subject.path("a");
     let caps = subject.caps;
-    Threads::run(size, |comm| {
+    subject.ranks.run(size, |comm| {
         let container = subject.format.open(&path, Open::Create, &comm)?;
         for name in ["x", "deep/y", "z"] {
             container.create(name, &ArraySpec::new(Datatype::F64, &[4]))?;
@@ -209,10 +222,10 @@ fn metadata(subject: &Subject, size: usize) -> Result<(), Failed> {
         }
         container.close()
     })?;
-    Ok(())
+    Ok(Completion::Completed)
 }
 
-fn resized(subject: &Subject, size: usize) -> Result<(), Failed> {
+fn resized(subject: &Subject, size: usize) -> Verdict {
     let n = size as u64;
     let shape = [n * 4];
     let chunk = subject.caps.chunks.then(|| [3].as_slice().into());
@@ -221,31 +234,41 @@ fn resized(subject: &Subject, size: usize) -> Result<(), Failed> {
         for step in 0..4 {
             array.resize(&[(step + 1) * n])?;
             let mine = Selection::dense(&[step * n + comm.rank() as u64], &[1])?;
-            write(&**array, &mine, &shape, Transfer::Collective)?;
+            agree(&**comm, write(&**array, &mine, &shape, Transfer::Collective))?;
         }
         container.flush(Durability::Durable)
     })
 }
 
-fn own_arrays(subject: &Subject, size: usize) -> Result<(), Failed> {
+fn own_arrays(subject: &Subject, size: usize) -> Verdict {
     let path = subject.path("a");
     let shape = [6, 3];
     let name = |rank: usize| format!("rank {rank}");
-    Threads::run(size, |comm| {
+    let ran = subject.ranks.run(size, |comm| {
         let container = subject.format.open(&path, Open::Create, &comm)?;
         let arrays = (0..size)
             .map(|rank| container.create(&name(rank), &ArraySpec::new(Datatype::I64, &shape)))
             .collect::<Result<Vec<_>>>()?;
-        for row in 0..6 {
-            let mine = Selection::dense(&[row, 0], &[1, 3])?;
-            write(&*arrays[comm.rank()], &mine, &shape, Transfer::Independent)?;
-        }
-        container.close()
-    })?;
-    let container = subject.format.open(&path, Open::Read, &Solo::shared())?;
-    ensure!(container.arrays()?.len() == size, "arrays were lost");
-    for rank in 0..size {
-        check_whole(&*container.array(&name(rank))?, &shape, Transfer::Independent)?;
+        let write_rows = || {
+            (0..6).try_for_each(|row| {
+                let mine = Selection::dense(&[row, 0], &[1, 3])?;
+                write(&*arrays[comm.rank()], &mine, &shape, Transfer::Independent)
+            })
+        };
+        let done = agree(&*comm, write_rows());
+        container.close()?;
+        done
+    });
+    if let Err(refusal) = unless_processes(subject, ran)? {
+        return Ok(refusal);
     }
-    Ok(container.close()?)
+    subject.ranks.on_one(|| {
+        let container = subject.format.open(&path, Open::Read, &Solo::shared())?;
+        ensure!(container.arrays()?.len() == size, "arrays were lost");
+        for rank in 0..size {
+            check_whole(&*container.array(&name(rank))?, &shape, Transfer::Independent)?;
+        }
+        Ok(container.close()?)
+    })?;
+    Ok(Completion::Completed)
 }

@@ -1,28 +1,38 @@
 //! One rank fails: it says so, the others end too, and nobody hangs.
 
 use super::{Check, ensure};
-use crate::Subject;
-use hyperslab_comm::Threads;
+use crate::{Ranks, Subject};
 use hyperslab_core::{
     ArraySpec, Caps, Communicator, Container, Datatype, Durability, Error, ErrorKind, MemoryView, Open, Result,
-    Selection, Transfer,
+    Selection, Transfer, agree,
 };
 use libtest_mimic::Failed;
 use std::sync::Arc;
 
-pub(super) fn checks(caps: &Caps) -> Vec<Check> {
+/// Why a check of ranks that leave the others alone does not apply to a job.
+const ENDS_THE_JOB: &str = "in a job of processes, a rank that leaves the others ends the job";
+
+pub(super) fn checks(caps: &Caps, ranks: &Ranks) -> Vec<Check> {
     let mut out = Vec::new();
-    for size in [2, 3, 8] {
+    for size in ranks.sizes(&[2, 3, 8]) {
         let check = |name: &str, run: fn(&Subject, usize) -> Result<(), Failed>| {
             Check::new(format!("{size} ranks, one fails/{name}"), move |subject| run(subject, size))
         };
         out.push(check("opening", opening).needs(caps.stores, "the format stores nothing"));
         out.push(check("creating", creating));
-        out.push(check("writing independently, and leaves", writing));
-        out.push(check("writing collectively", collective));
-        out.push(check("before closing", leaving));
+        out.push(check("writing independently, and leaves", writing).needs(ranks.are_threads(), ENDS_THE_JOB));
+        out.push(check("writing collectively, and leaves", collective).needs(ranks.are_threads(), ENDS_THE_JOB));
+        out.push(check("writing collectively, and stays", staying));
+        out.push(check("before closing", leaving).needs(ranks.are_threads(), ENDS_THE_JOB));
     }
-    out
+    out.into_iter().map(|check| check.needs(size_of(ranks) != Some(1), "one rank has no others")).collect()
+}
+
+fn size_of(ranks: &Ranks) -> Option<usize> {
+    match ranks {
+        Ranks::Threads => None,
+        Ranks::Processes(job) => Some(job.world.size()),
+    }
 }
 
 /// Runs `body` on an open container and hands over what each rank returned.
@@ -30,9 +40,9 @@ fn each(
     subject: &Subject,
     size: usize,
     body: impl Fn(&Arc<dyn Communicator>, &Arc<dyn Container>) -> Result<()> + Sync,
-) -> Vec<Result<()>> {
+) -> Result<Vec<Result<()>>> {
     let path = subject.path("a");
-    Threads::run_each(size, |comm| {
+    subject.ranks.run_each(size, |comm| {
         let container = subject.format.open(&path, Open::Create, &comm)?;
         body(&comm, &container)
     })
@@ -45,14 +55,14 @@ fn last(comm: &Arc<dyn Communicator>) -> bool {
 fn opening(subject: &Subject, size: usize) -> Result<(), Failed> {
     let path = subject.path("missing");
     for how in [Open::Read, Open::Update] {
-        let results = Threads::run_each(size, |comm| subject.format.open(&path, how, &comm).map(|_| ()));
+        let results = subject.ranks.run_each(size, |comm| subject.format.open(&path, how, &comm).map(|_| ()))?;
         let kinds: Vec<_> = results.iter().map(|r| r.as_ref().err().map(Error::kind)).collect();
         ensure!(kinds.iter().all(Option::is_some), "{how:?} of nothing succeeded on some rank: {kinds:?}");
         ensure!(kinds.contains(&Some(ErrorKind::NotFound)), "nobody says that nothing is there: {kinds:?}");
     }
-    subject.open("a", Open::Create)?.close()?;
+    subject.ranks.on_one(|| Ok(subject.open("a", Open::Create)?.close()?))?;
     let path = subject.path("a");
-    let results = Threads::run_each(size, |comm| subject.format.open(&path, Open::Create, &comm).map(|_| ()));
+    let results = subject.ranks.run_each(size, |comm| subject.format.open(&path, Open::Create, &comm).map(|_| ()))?;
     let kinds: Vec<_> = results.iter().map(|r| r.as_ref().err().map(Error::kind)).collect();
     ensure!(kinds.iter().all(Option::is_some), "Create over a container succeeded on some rank: {kinds:?}");
     ensure!(kinds.contains(&Some(ErrorKind::AlreadyExists)), "nobody says that it exists: {kinds:?}");
@@ -70,7 +80,7 @@ fn creating(subject: &Subject, size: usize) -> Result<(), Failed> {
         // Everybody heard of it, so everybody can go on together.
         container.create("array", &good)?;
         container.close()
-    });
+    })?;
     for (rank, result) in results.into_iter().enumerate() {
         result.map_err(|error| format!("rank {rank}: {error:?}"))?;
     }
@@ -84,7 +94,7 @@ fn writing(subject: &Subject, size: usize) -> Result<(), Failed> {
         array.write(&Selection::dense(&[at], &[1])?, MemoryView::packed(&[1; 8]), Transfer::Independent)?;
         container.flush(Durability::Visible)?;
         container.close()
-    });
+    })?;
     only_the_last(&results)
 }
 
@@ -94,8 +104,36 @@ fn collective(subject: &Subject, size: usize) -> Result<(), Failed> {
         let at = if last(comm) { 8 } else { comm.rank() as u64 };
         array.write(&Selection::dense(&[at], &[1])?, MemoryView::packed(&[1; 8]), Transfer::Collective)?;
         container.close()
-    });
+    })?;
     only_the_last(&results)
+}
+
+/// A collective transfer in which one rank asks for nonsense: that rank hears why, the others fail too where the
+/// format makes them wait for each other, and all can go on.
+fn staying(subject: &Subject, size: usize) -> Result<(), Failed> {
+    let shape = [size as u64];
+    let results = each(subject, size, |comm, container| {
+        let array = container.create("array", &ArraySpec::new(Datatype::F64, &shape))?;
+        let at = if last(comm) { shape[0] } else { comm.rank() as u64 };
+        let one = |at| Selection::dense(&[at], &[1]);
+        let failed = array.write(&one(at)?, MemoryView::packed(&[1; 8]), Transfer::Collective);
+        let again = array.write(&one(comm.rank() as u64)?, MemoryView::packed(&[2; 8]), Transfer::Collective);
+        // One agreement on both, so that every rank closes. Formats may refuse parts of chunks, but on every rank.
+        let again = again.or_else(|error| if error.kind() == ErrorKind::Unsupported { Ok(()) } else { Err(error) });
+        agree(&**comm, again)?;
+        array.close()?;
+        container.close()?;
+        failed
+    })?;
+    for (rank, result) in results.iter().enumerate() {
+        let fine = match result {
+            Ok(()) => !subject.caps.collective && rank + 1 < size,
+            Err(error) if rank + 1 == size => error.kind() == ErrorKind::InvalidInput,
+            Err(error) => matches!(error.kind(), ErrorKind::Peer | ErrorKind::Unsupported),
+        };
+        ensure!(fine, "rank {rank} reports {result:?}");
+    }
+    Ok(())
 }
 
 fn leaving(subject: &Subject, size: usize) -> Result<(), Failed> {
@@ -106,7 +144,7 @@ fn leaving(subject: &Subject, size: usize) -> Result<(), Failed> {
         }
         container.flush(Durability::Durable)?;
         container.close()
-    });
+    })?;
     only_the_last(&results)
 }
 

@@ -1,0 +1,100 @@
+//! The containers of `posix`, with elements moved by MPI-IO.
+//!
+//! Directories, descriptions, names and attributes are those of [`posix`](crate::posix) with one data file per array, so
+//! either format reads what the other wrote. Transfers are calls of MPI: independent ones on a file that the rank has
+//! open for itself, collective ones on a file that all ranks have open together, in which a rank with nothing to move
+//! takes part. By default one call carries a file view that describes the whole selection.
+//!
+//! Writes are visible to other ranks and programs when they return, as far as the file system is coherent, which local
+//! ones are; [`Durability::Durable`](hyperslab_core::Durability::Durable) calls `MPI_File_sync`. Ranks must be processes of
+//! an MPI job, or one rank alone in a process where MPI runs. A container should be closed by all ranks: a rank that
+//! drops it while there are others can only give its data files back when MPI ends.
+
+mod elements;
+mod errors;
+mod filetype;
+mod handle;
+mod library;
+mod moved;
+mod options;
+mod steps;
+
+use crate::FormatEntry;
+use crate::posix::{self, directory};
+use hyperslab_core::{Caps, Communicator, Container, Error, Format, MAX_RANK, Open, Result, StackElement, agree};
+use moved::Job;
+use options::Options;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+pub use library::library_version;
+
+/// The registry's line.
+pub const ENTRY: FormatEntry = FormatEntry {
+    name: "mpiio",
+    about: "the files of posix, through MPI-IO",
+    options: options::SPECS,
+    build: Some(build),
+};
+
+fn build(element: &StackElement) -> Result<Arc<dyn Format>> {
+    Ok(Arc::new(Mpiio { options: Options::parse(element)? }))
+}
+
+/// The format of raw files moved by MPI-IO.
+#[derive(Debug, Clone)]
+pub struct Mpiio {
+    options: Options,
+}
+
+impl Format for Mpiio {
+    fn name(&self) -> &'static str {
+        "mpiio"
+    }
+
+    fn caps(&self) -> Caps {
+        Caps {
+            stores: true,
+            persistent: true,
+            resize: true,
+            chunks: false,
+            compound: true,
+            partial_fields: true,
+            fill_value: true,
+            attributes: true,
+            groups: true,
+            concurrent_writers: true,
+            serialises_ranks: false,
+            collective: true,
+            many_processes: true,
+            deflate: false,
+            shuffle: false,
+            fletcher32: false,
+            zstd: false,
+            blosc: false,
+            max_rank: MAX_RANK,
+        }
+    }
+
+    fn extension(&self) -> &'static str {
+        "posix"
+    }
+
+    fn open(&self, path: &Path, how: Open, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
+        let located = |error: Error| error.backend("mpiio").target(path.display());
+        let job = agree(&**comm, Job::new(comm, &self.options).map_err(located))?;
+        posix::open_moved((path, how), comm, self.options.container, "mpiio", Arc::new(job))
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool> {
+        posix::exists(path)
+    }
+
+    fn remove(&self, path: &Path) -> Result<()> {
+        directory::remove(path)
+    }
+
+    fn files(&self, path: &Path) -> Result<Vec<PathBuf>> {
+        directory::files(path)
+    }
+}

@@ -1,0 +1,113 @@
+//! The memory side of a transfer: where the bytes of each call come from or go to.
+
+use super::handle::Direction;
+use super::steps::{FileRuns, Limits, Step, Steps};
+use crate::posix::mover::Elements;
+use crate::posix::staging::{Buffer, Staging};
+use crate::posix::transfer::{is_packed, whole_elements};
+use hyperslab_core::{ElementPiece, Gather, MemoryView, MemoryViewMut, Result, Scatter};
+use smallvec::SmallVec;
+use std::ffi::c_void;
+
+/// Memory that is packed as it is, or is gathered from or scattered to in fills of a staging buffer.
+pub(super) enum Memory<'a> {
+    From(&'a [u8]),
+    Into(&'a mut [u8]),
+    Gathered { gather: Gather<'a>, buffer: Buffer<'a>, element: usize, fields: SmallVec<[ElementPiece; 2]> },
+    Scattered { scatter: Scatter<'a>, buffer: Buffer<'a> },
+}
+
+impl<'a> Memory<'a> {
+    /// The memory of a write and its calls; `limits.fill` is replaced by what memory holds.
+    pub fn to_write(
+        elements: Elements<'a>,
+        memory: MemoryView<'a>,
+        staging: &'a Staging,
+        limits: Limits,
+    ) -> Result<(Self, Steps<'a>)> {
+        let Elements { selection, shape, dtype } = elements;
+        let runs = selection.runs(shape, dtype.size())?;
+        let (element, count) = (dtype.size(), selection.len());
+        if is_packed(memory.layout, dtype)? {
+            let steps = Steps::new(FileRuns::whole(runs), count * element, Limits { fill: u64::MAX, ..limits });
+            return Ok((Self::From(memory.data), steps));
+        }
+        let plan = memory.layout.plan(dtype)?;
+        let buffer = staging.take(whole_elements(staging, element, count));
+        let held = buffer.len() as u64 / element;
+        let (fields, moved) = if plan.covers_element() {
+            (SmallVec::new(), element)
+        } else {
+            let mut fields = plan.pieces.clone();
+            fields.sort_by_key(|field| field.element);
+            (fields, plan.pieces.iter().map(|field| field.len).sum())
+        };
+        let file =
+            if fields.is_empty() { FileRuns::whole(runs) } else { FileRuns::fields(runs, element, fields.clone()) };
+        let steps = Steps::new(file, count * moved, Limits { fill: held * moved, ..limits });
+        let gather = Gather::new(memory, dtype, count)?;
+        Ok((Self::Gathered { gather, buffer, element: element as usize, fields }, steps))
+    }
+
+    /// The memory of a read and its calls; `limits.fill` is replaced by what memory holds.
+    pub fn to_read(
+        elements: Elements<'a>,
+        memory: MemoryViewMut<'a>,
+        staging: &'a Staging,
+        limits: Limits,
+    ) -> Result<(Self, Steps<'a>)> {
+        let Elements { selection, shape, dtype } = elements;
+        let runs = FileRuns::whole(selection.runs(shape, dtype.size())?);
+        let (element, count) = (dtype.size(), selection.len());
+        if is_packed(memory.layout, dtype)? {
+            let steps = Steps::new(runs, count * element, Limits { fill: u64::MAX, ..limits });
+            return Ok((Self::Into(memory.data), steps));
+        }
+        let buffer = staging.take(whole_elements(staging, element, count));
+        let steps = Steps::new(runs, count * element, Limits { fill: buffer.len() as u64, ..limits });
+        Ok((Self::Scattered { scatter: Scatter::new(memory, dtype, count)?, buffer }, steps))
+    }
+
+    pub fn direction(&self) -> Direction {
+        match self {
+            Self::From(_) | Self::Gathered { .. } => Direction::Write,
+            Self::Into(_) | Self::Scattered { .. } => Direction::Read,
+        }
+    }
+
+    /// The bytes of a step, ready to be moved. They are `step.len`.
+    pub fn before(&mut self, step: Step) -> *mut c_void {
+        let part = step.at as usize..(step.at + step.len) as usize;
+        match self {
+            Self::From(data) => data[part].as_ptr().cast_mut().cast(),
+            Self::Into(data) => data[part].as_mut_ptr().cast(),
+            Self::Scattered { buffer, .. } => buffer[part].as_mut_ptr().cast(),
+            Self::Gathered { gather, buffer, element, fields } => {
+                if step.at == 0 {
+                    let moved: usize = fields.iter().map(|field| field.len as usize).sum();
+                    let elements =
+                        if fields.is_empty() { step.fill as usize / *element } else { step.fill as usize / moved };
+                    gather.next_into(&mut buffer[..elements * *element]);
+                    let mut to = 0;
+                    for at in (0..if fields.is_empty() { 0 } else { elements }).map(|i| i * *element) {
+                        for field in fields.iter() {
+                            let from = at + field.element as usize;
+                            buffer.copy_within(from..from + field.len as usize, to);
+                            to += field.len as usize;
+                        }
+                    }
+                }
+                buffer[part].as_mut_ptr().cast()
+            }
+        }
+    }
+
+    /// Takes the bytes of a step that were read.
+    pub fn after(&mut self, step: Step) {
+        if let Self::Scattered { scatter, buffer } = self
+            && step.at + step.len == step.fill
+        {
+            scatter.next_from(&buffer[..step.fill as usize]);
+        }
+    }
+}
