@@ -248,7 +248,7 @@ impl Array for Hdf5Array {
             self.refuse_harm(transfer)?;
             transfer::refuse_cutting(&self.stored)?;
             dataset.note_change();
-            match self.together_writing(transfer) {
+            let written = match self.together_writing(transfer) {
                 Some(collective) => {
                     let mine = together::write(self.request(dataset), collective, selection, memory);
                     if self.limits == Limits::WriteTogether {
@@ -258,7 +258,8 @@ impl Array for Hdf5Array {
                     mine
                 }
                 None => transfer::write(self.request(dataset), selection, memory),
-            }
+            };
+            written.inspect_err(|error| self.collective.iter().for_each(|collective| collective.note_error(error)))
         })
     }
 

@@ -5,8 +5,9 @@ use super::library::{self, Id, done};
 use super::mpio;
 use super::options::Options;
 use hdf5_metno_sys::h5s;
-use hyperslab_core::Result;
+use hyperslab_core::{Error, ErrorKind, Result};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The direction of a transfer.
@@ -23,6 +24,8 @@ pub(super) struct Collective {
     /// A memory of which nothing is selected.
     nothing: Arc<Id>,
     tally: Mutex<Tally>,
+    /// Whether the file could not be written once.
+    failed: AtomicBool,
 }
 
 impl Collective {
@@ -31,7 +34,12 @@ impl Collective {
             let nothing = Arc::new(dataspace::simple(&[1], None)?);
             // SAFETY: the dataspace is live.
             done("open", unsafe { h5s::H5Sselect_none(nothing.raw()) })?;
-            Ok(Self { list: mpio::collective_transfer(options)?, nothing, tally: Mutex::default() })
+            Ok(Self {
+                list: mpio::collective_transfer(options)?,
+                nothing,
+                tally: Mutex::default(),
+                failed: false.into(),
+            })
         })
     }
 
@@ -55,6 +63,22 @@ impl Collective {
     /// Notes a transfer that libhdf5 was not asked to make collectively, because elements must be converted.
     pub(super) fn note_conversion(&self, direction: Direction) {
         self.tally().count(direction, 0, CONVERSION);
+    }
+
+    /// Notes an error that may leave the processes with different ideas of the file.
+    pub(super) fn note_error(&self, error: &Error) {
+        if matches!(error.kind(), ErrorKind::Io | ErrorKind::NoSpace) {
+            self.failed.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Refuses to close a file that could not be written: libhdf5 (2.2) then waits for itself forever.
+    pub(super) fn refuse_closing(&self) -> Result<()> {
+        if self.failed.load(Ordering::Relaxed) {
+            return Err(Error::new(ErrorKind::Io, "close", "the file could not be written before, and stays open")
+                .hint("end the job and start again; what the file holds is not to be trusted"));
+        }
+        Ok(())
     }
 
     /// What people should know.

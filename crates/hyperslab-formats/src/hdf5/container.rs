@@ -127,7 +127,12 @@ impl Hdf5Container {
     ) -> Result<Option<T>> {
         let checked = refuse_writing(operation, self.writable).and(checked);
         let checked = checked.and_then(|()| self.with(operation, |_| Ok(())));
-        self.ranks.change(checked.map_err(|error| self.mark(error)), || self.with(operation, body))
+        self.ranks.change(checked.map_err(|error| self.mark(error)), || self.noting(self.with(operation, body)))
+    }
+
+    /// Remembers errors that make closing dangerous.
+    fn noting<T>(&self, result: Result<T>) -> Result<T> {
+        result.inspect_err(|error| self.means.collective.iter().for_each(|collective| collective.note_error(error)))
     }
 
     fn open_dataset(&self, name: &str) -> Result<Id> {
@@ -320,11 +325,17 @@ impl Container for Hdf5Container {
         if !self.writable {
             return self.ranks.agree(checked);
         }
-        self.ranks.change(checked, || self.flush_now(how)).map(|_| ())
+        self.ranks.change(checked, || self.noting(self.flush_now(how))).map(|_| ())
     }
 
     fn close(&self) -> Result<()> {
         let Some(file) = lock(&self.file).take() else { return Ok(()) };
+        if self.means.token.is_some()
+            && let Some(collective) = &self.means.collective
+        {
+            // An error drops the guard, which leaves the file open.
+            self.ranks.agree(collective.refuse_closing().map_err(|error| self.mark(error)))?;
+        }
         self.ranks.agree(self.release(file))
     }
 }

@@ -5,6 +5,7 @@ use super::container::{Hdf5Container, Means};
 use super::driver::Driver;
 use super::guarded::Guarded;
 use super::library::{self, Id, truth};
+use super::mpio;
 use super::options::Options;
 use super::properties;
 use super::ranks::Ranks;
@@ -183,6 +184,9 @@ impl Format for Hdf5 {
         }
         let creates = matches!(how, Open::Create | Open::Truncate);
         let means = Means::new(&self.options, &ranks, how != Open::Read).and_then(|means| {
+            if let Driver::Subfiling(_) = driver {
+                mpio::refuse_surroundings(&self.options)?;
+            }
             let looks = ranks.is_first() || !creates && !ranks.are_processes();
             if looks { self.make_ready(path, how, driver).map(|()| means) } else { Ok(means) }
         });

@@ -139,7 +139,6 @@ pub(super) fn use_subfiling(list: &Id, handle: i32, options: &Options) -> Result
         return Err(Error::unsupported("open", "this libhdf5 was built without the subfiling driver")
             .hint("use driver=mpio, or libhdf5 built with HDF5_ENABLE_SUBFILING_VFD"));
     };
-    refuse_surroundings(options)?;
     let hints = Hints::new(&options.hints)?;
     let mut config = SubfilingConfig::default();
     // SAFETY: list, communicator and hints are live, the structure is libhdf5's; the list inside is ours to close.
@@ -160,8 +159,8 @@ pub(super) fn use_subfiling(list: &Id, handle: i32, options: &Options) -> Result
     }
 }
 
-/// Refuses what the process around does not allow.
-fn refuse_surroundings(options: &Options) -> Result<()> {
+/// Refuses subfiling where the process around does not allow it, which may differ from rank to rank.
+pub(super) fn refuse_surroundings(options: &Options) -> Result<()> {
     let mut level = 0;
     // SAFETY: MPI runs; the level is a variable of our own.
     let enough = unsafe {

@@ -25,6 +25,10 @@ pub(super) fn use_subfiling(_list: &Id, _handle: i32, _options: &Options) -> Res
     absent()
 }
 
+pub(super) fn refuse_surroundings(_options: &Options) -> Result<()> {
+    absent()
+}
+
 pub(super) fn read_metadata_together(_list: &Id) -> Result<()> {
     absent()
 }
