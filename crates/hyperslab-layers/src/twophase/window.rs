@@ -1,0 +1,136 @@
+//! What an aggregator does in one round: everyone's pieces of its window, in few accesses of the format below.
+
+use super::coverage::coverage;
+use super::domains::Lane;
+use super::message::{Checked, corrupt};
+use super::order::Order;
+use super::parts::parts;
+use hyperslab_core::{Array, MemoryView, MemoryViewMut, Result, Run, Transfer};
+use std::ops::Range;
+
+/// Reading over a gap this long costs less than another access.
+const GAP: u64 = 16 << 10;
+
+/// The window of an aggregator.
+pub(super) struct Window<'a> {
+    pub order: &'a Order,
+    pub lane: &'a Lane,
+    pub range: &'a Range<u64>,
+    /// The aggregator by number.
+    pub aggregator: usize,
+}
+
+impl Window<'_> {
+    /// Refuses places that are none of this aggregator's in this round.
+    fn check<'a>(&self, list: &'a [u8]) -> Result<Checked<'a>> {
+        Checked::new(list, |row| {
+            let inside = row.start >= self.range.start && row.end <= self.range.end;
+            let (aggregator, end) = self.lane.aggregator(row.start);
+            inside && aggregator == self.aggregator && row.end <= end
+        })
+    }
+
+    /// Where a byte is in the buffer, before the first byte of all is moved to its begin.
+    fn place(&self, offset: u64) -> usize {
+        self.lane.in_buffer(self.range, offset) as usize
+    }
+
+    /// The first byte that the lists touch and the bytes up to the last, in the buffer.
+    fn hull(&self, lists: &[Checked<'_>]) -> (usize, usize) {
+        let hulls = || lists.iter().filter_map(|list| list.hull);
+        let low = hulls().map(|(first, _)| self.place(first)).min().unwrap_or(0);
+        let high = hulls().map(|(_, end)| self.place(end - 1) + 1).max().unwrap_or(0);
+        (low, high - low)
+    }
+
+    /// Writes what the ranks sent, each bytes and places; where they overlap, the later one wins.
+    pub fn write(&self, sent: &[(&[u8], &[u8])], buffer: &mut Vec<u8>, array: &dyn Array) -> Result<()> {
+        let lists = sent.iter().map(|(_, list)| self.check(list)).collect::<Result<Vec<_>>>()?;
+        let (low, len) = self.hull(&lists);
+        grow(buffer, len);
+        for (list, (bytes, _)) in lists.iter().zip(sent) {
+            if list.bytes != bytes.len() as u64 {
+                return Err(corrupt());
+            }
+            let mut rest = *bytes;
+            for row in list.rows() {
+                let (mut at, len, stride) = (self.place(row.offset) - low, row.len as usize, row.stride as usize);
+                for _ in 0..row.count {
+                    let (piece, more) = rest.split_at(len);
+                    buffer[at..at + len].copy_from_slice(piece);
+                    at += stride;
+                    rest = more;
+                }
+            }
+        }
+        // Holes are closed up, not written.
+        let mut packed = 0;
+        let close_up = |run: &Run| {
+            let (from, len) = (self.place(run.offset) - low, run.len as usize);
+            if from != packed {
+                buffer.copy_within(from..from + len, packed);
+            }
+            packed += len;
+        };
+        let parts = parts(self.order, coverage(&lists, 0).inspect(close_up))?;
+        let mut rest = &buffer[..packed];
+        let views: Vec<_> = parts
+            .iter()
+            .map(|part| {
+                let (bytes, more) = rest.split_at(part.bytes);
+                rest = more;
+                (&part.selection, MemoryView::packed(bytes))
+            })
+            .collect();
+        match views.as_slice() {
+            [] => Ok(()),
+            [(selection, view)] => array.write(selection, *view, Transfer::Independent),
+            several => array.write_many(several, Transfer::Independent),
+        }
+    }
+
+    /// Reads what the ranks ask for, each a list of places. Returns the bytes for each.
+    pub fn read(&self, asked: &[Vec<u8>], buffer: &mut Vec<u8>, array: &dyn Array) -> Result<Vec<Vec<u8>>> {
+        let lists = asked.iter().map(|list| self.check(list)).collect::<Result<Vec<_>>>()?;
+        let (low, len) = self.hull(&lists);
+        grow(buffer, len);
+        // Between the units of an aggregator are those of others, and between rows of a chunk may be nothing.
+        let bridge = if self.lane.count == 1 && self.order.chunks.is_none() { GAP } else { 0 };
+        let parts = parts(self.order, coverage(&lists, bridge))?;
+        // Read to the end of the buffer, from where every run moves forward to its place.
+        let mut from = len - parts.iter().map(|part| part.bytes).sum::<usize>();
+        let mut rest = &mut buffer[from..len];
+        for part in &parts {
+            let (bytes, more) = rest.split_at_mut(part.bytes);
+            array.read(&part.selection, MemoryViewMut::packed(bytes), Transfer::Independent)?;
+            rest = more;
+        }
+        if from > 0 {
+            for run in coverage(&lists, bridge) {
+                let (to, len) = (self.place(run.offset) - low, run.len as usize);
+                buffer.copy_within(from..from + len, to);
+                from += len;
+            }
+        }
+        Ok(lists.iter().map(|list| self.reply(list, low, buffer)).collect())
+    }
+
+    fn reply(&self, list: &Checked<'_>, low: usize, buffer: &[u8]) -> Vec<u8> {
+        let mut reply = Vec::with_capacity(list.bytes as usize);
+        for row in list.rows() {
+            let (mut at, len, stride) = (self.place(row.offset) - low, row.len as usize, row.stride as usize);
+            for _ in 0..row.count {
+                reply.extend_from_slice(&buffer[at..at + len]);
+                at += stride;
+            }
+        }
+        reply
+    }
+}
+
+/// Makes room without touching what is there: stale bytes are never used.
+fn grow(buffer: &mut Vec<u8>, len: usize) {
+    if buffer.len() < len {
+        *buffer = vec![0; len]; // fresh zeros cost nothing until touched
+    }
+}
