@@ -116,14 +116,13 @@ pub(super) struct Checked<'a> {
 }
 
 impl<'a> Checked<'a> {
-    /// Refuses lists that are cut off, and rows that `allowed` does not let pass, given from their first byte to their
-    /// last.
-    pub fn new(list: &'a [u8], allowed: impl Fn(&Range<u64>) -> bool) -> Result<Self> {
+    /// Refuses lists that are cut off or leave `window`, and runs that `allowed` does not let pass.
+    pub fn new(list: &'a [u8], window: &Range<u64>, allowed: impl Fn(Run) -> bool) -> Result<Self> {
         let mut rows = Rows { list, end: 0 };
         let mut checked = Self { list, hull: None, bytes: 0 };
         while !rows.list.is_empty() {
             let row = rows.read().ok_or_else(corrupt)?;
-            if !allowed(&(row.offset..rows.end)) {
+            if row.offset < window.start || rows.end > window.end || !runs(row).all(&allowed) {
                 return Err(corrupt());
             }
             // No overflow: runs do not overlap, so all together are no longer than the line.
@@ -134,15 +133,19 @@ impl<'a> Checked<'a> {
     }
 
     /// The rows, rising.
-    pub fn rows(&self) -> Rows<'a> {
+    fn rows(&self) -> Rows<'a> {
         Rows { list: self.list, end: 0 }
     }
 
     /// The runs, rising.
     pub fn runs(&self) -> impl Iterator<Item = Run> + use<'a> {
-        self.rows()
-            .flat_map(|row| (0..row.count).map(move |i| Run { offset: row.offset + i * row.stride, len: row.len }))
+        self.rows().flat_map(runs)
     }
+}
+
+/// The runs of a row.
+pub(super) fn runs(row: Row) -> impl Iterator<Item = Run> {
+    (0..row.count).map(move |i| Run { offset: row.offset + i * row.stride, len: row.len })
 }
 
 /// Rows being read; ends at what cannot be read.
@@ -198,27 +201,28 @@ mod tests {
             rows in prop::collection::vec((0u64..300, 1u64..300, 1u64..5, 0u64..300), 0..20),
             bytes in prop::collection::vec(any::<u8>(), 0..20),
         ) {
-            let (mut places, mut runs, mut end) = (Places::default(), Vec::new(), 0);
+            let (mut places, mut expected, mut end) = (Places::default(), Vec::new(), 0);
             for (gap, len, count, between) in rows {
                 let row = Row { offset: end + gap, len, count, stride: len + between };
                 places.push(row);
-                runs.extend((0..count).map(|i| Run { offset: row.offset + i * row.stride, len }));
+                expected.extend(runs(row));
                 end = row_end(&row);
             }
-            let message = join(if runs.is_empty() { Vec::new() } else { bytes.clone() }, places);
+            let message = join(if expected.is_empty() { Vec::new() } else { bytes.clone() }, places);
             let (payload, list) = split(&message).unwrap();
-            let checked = Checked::new(list, |row| row.end <= end).unwrap();
-            prop_assert!(runs.is_empty() || payload == bytes);
-            prop_assert_eq!(checked.bytes, runs.iter().map(|run| run.len).sum::<u64>());
-            prop_assert_eq!(checked.hull, runs.first().map(|first| (first.offset, end)));
-            prop_assert_eq!(checked.runs().collect::<Vec<_>>(), runs);
-            prop_assert!(end == 0 || Checked::new(list, |row| row.end < end).is_err());
+            let checked = Checked::new(list, &(0..end), |_| true).unwrap();
+            prop_assert!(expected.is_empty() || payload == bytes);
+            prop_assert_eq!(checked.bytes, expected.iter().map(|run| run.len).sum::<u64>());
+            prop_assert_eq!(checked.hull, expected.first().map(|first| (first.offset, end)));
+            prop_assert_eq!(checked.runs().collect::<Vec<_>>(), expected);
+            prop_assert!(end == 0 || Checked::new(list, &(0..end - 1), |_| true).is_err());
+            prop_assert!(end == 0 || Checked::new(list, &(0..end), |run| run.end() < end).is_err());
         }
 
         #[test]
         fn nonsense_is_refused_without_panic(message in prop::collection::vec(any::<u8>(), 0..40)) {
             if let Ok((_, list)) = split(&message)
-                && let Ok(checked) = Checked::new(list, |row| row.end <= 1000)
+                && let Ok(checked) = Checked::new(list, &(0..1000), |_| true)
             {
                 prop_assert!(checked.runs().all(|run| run.end() <= 1000));
             }

@@ -3,7 +3,7 @@
 use super::boxes::{boxes, regular};
 use super::message::continues;
 use super::order::{Frame, Order};
-use hyperslab_core::{Dims, Result, Row, Run, Selection, Slab, dims};
+use hyperslab_core::{Result, Row, Run, Selection, Slab, dims};
 
 /// A run this long is accessed by itself: libraries handle boxes faster than unions.
 const LONG: u64 = 64 << 10;
@@ -124,7 +124,7 @@ impl Builder<'_> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use hyperslab_core::{ArraySpec, Datatype};
+    use hyperslab_core::{ArraySpec, Datatype, Dims};
     use proptest::prelude::*;
 
     fn order(shape: &[u64], chunk: Option<&[u64]>) -> Order {

@@ -23,10 +23,9 @@ pub(super) struct Window<'a> {
 impl Window<'_> {
     /// Refuses places that are none of this aggregator's in this round.
     fn check<'a>(&self, list: &'a [u8]) -> Result<Checked<'a>> {
-        Checked::new(list, |row| {
-            let inside = row.start >= self.range.start && row.end <= self.range.end;
-            let (aggregator, end) = self.lane.aggregator(row.start);
-            inside && aggregator == self.aggregator && row.end <= end
+        Checked::new(list, self.range, |run| {
+            let (aggregator, end) = self.lane.aggregator(run.offset);
+            aggregator == self.aggregator && run.end() <= end
         })
     }
 
@@ -53,14 +52,11 @@ impl Window<'_> {
                 return Err(corrupt());
             }
             let mut rest = *bytes;
-            for row in list.rows() {
-                let (mut at, len, stride) = (self.place(row.offset) - low, row.len as usize, row.stride as usize);
-                for _ in 0..row.count {
-                    let (piece, more) = rest.split_at(len);
-                    buffer[at..at + len].copy_from_slice(piece);
-                    at += stride;
-                    rest = more;
-                }
+            for run in list.runs() {
+                let (at, len) = (self.place(run.offset) - low, run.len as usize);
+                let (piece, more) = rest.split_at(len);
+                buffer[at..at + len].copy_from_slice(piece);
+                rest = more;
             }
         }
         // Holes are closed up, not written.
@@ -117,12 +113,9 @@ impl Window<'_> {
 
     fn reply(&self, list: &Checked<'_>, low: usize, buffer: &[u8]) -> Vec<u8> {
         let mut reply = Vec::with_capacity(list.bytes as usize);
-        for row in list.rows() {
-            let (mut at, len, stride) = (self.place(row.offset) - low, row.len as usize, row.stride as usize);
-            for _ in 0..row.count {
-                reply.extend_from_slice(&buffer[at..at + len]);
-                at += stride;
-            }
+        for run in list.runs() {
+            let at = self.place(run.offset) - low;
+            reply.extend_from_slice(&buffer[at..at + run.len as usize]);
         }
         reply
     }
