@@ -2,8 +2,9 @@
 
 use ::mpi::Threading;
 use ::mpi::collective::{CommunicatorCollectives, Root, SystemOperation};
-use ::mpi::datatype::{Partition, PartitionMut};
+use ::mpi::datatype::PartitionMut;
 use ::mpi::environment::Universe;
+use ::mpi::point_to_point::{Destination as _, Source as _};
 use ::mpi::raw::AsRaw;
 use ::mpi::topology::{Communicator as _, SimpleCommunicator};
 use hyperslab_core::{Communicator, Error, Reduce, Result};
@@ -197,28 +198,36 @@ impl Communicator for Mpi {
         Ok(all)
     }
 
-    fn all_to_all(&self, parts: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
+    fn all_to_all(&self, mut parts: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
         if parts.len() != self.size {
             return Err(Error::invalid("all to all", format!("{} parts for {} ranks", parts.len(), self.size)));
         }
+        let comm = self.lock();
         let sizes: Vec<u64> = parts.iter().map(|part| part.len() as u64).collect();
-        // Row r: what rank r sends to everyone. Every rank needs all to know the number of rounds.
-        let matrix = self.gather_numbers(&sizes);
-        let most = self.share();
-        let rounds = matrix.iter().map(|len| len.div_ceil(most)).max().unwrap_or(0);
-        let coming: Vec<u64> = (0..self.size).map(|from| matrix[from * self.size + self.rank]).collect();
-        let mut messages: Vec<Vec<u8>> = coming.iter().map(|len| Vec::with_capacity(*len as usize)).collect();
-        for round in 0..rounds {
-            let ranges = || sizes.iter().map(|&len| part_of_round(len, round, most));
-            let sent: Vec<u8> = parts.iter().zip(ranges()).flat_map(|(part, range)| &part[range]).copied().collect();
-            let (send_counts, send_offsets) = places(ranges().map(|range| range.len()));
-            let (counts, offsets) = places(coming.iter().map(|&len| part_of_round(len, round, most).len()));
-            let mut received = room(counts.iter().map(|&n| n as usize).sum());
-            let from = Partition::new(at_an_address(&sent), &send_counts[..], &send_offsets[..]);
-            let mut into = PartitionMut::new(&mut received[..], &counts[..], &offsets[..]);
-            self.lock().all_to_all_varcount_into(&from, &mut into);
-            append(&mut messages, &received, &counts);
-        }
+        let mut coming = vec![0u64; self.size];
+        comm.all_to_all_into(&sizes[..], &mut coming[..]);
+        // What stays here is moved; the rest goes from where it is to where it will be.
+        let own = std::mem::take(&mut parts[self.rank]);
+        coming[self.rank] = 0;
+        let mut messages: Vec<Vec<u8>> = coming.iter().map(|len| vec![0; *len as usize]).collect();
+        let pieces = |len: usize| len.div_ceil(self.round);
+        let requests = parts.iter().chain(&messages).map(|message| pieces(message.len())).sum();
+        ::mpi::request::multiple_scope(requests, |scope, requests| {
+            for (from, message) in messages.iter_mut().enumerate() {
+                let sender = comm.process_at_rank(from as i32);
+                for piece in message.chunks_mut(self.round) {
+                    requests.add(sender.immediate_receive_into(scope, piece));
+                }
+            }
+            for (to, part) in parts.iter().enumerate() {
+                let receiver = comm.process_at_rank(to as i32);
+                for piece in part.chunks(self.round) {
+                    requests.add(receiver.immediate_send(scope, piece));
+                }
+            }
+            requests.wait_all(&mut Vec::new());
+        });
+        messages[self.rank] = own;
         Ok(messages)
     }
 
