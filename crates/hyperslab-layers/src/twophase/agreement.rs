@@ -63,7 +63,8 @@ pub(super) fn agree_on_access(comm: &dyn Communicator, mine: Result<Wish>, grain
         return Ok(Agreed::Nothing);
     }
     let crowding = bytes.div_ceil(u128::from(range.end - range.start)).clamp(1, u128::from(u64::MAX)) as u64;
-    Ok(Agreed::Exchange(Access { range, grain, crowding }))
+    let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+    Ok(Agreed::Exchange(Access { range, grain, bytes, crowding }))
 }
 
 fn unreadable(rank: usize) -> Error {
@@ -88,7 +89,7 @@ mod tests {
             let mine = [wish(Some(8..16), 8), wish(None, 0), wish(Some(12..32), 20)].into_iter().nth(comm.rank());
             let agreed = agree_on_access(&*comm, Ok(mine.unwrap()), 4)?;
             let Agreed::Exchange(access) = agreed else { panic!("{agreed:?}") };
-            assert_eq!((access.range, access.grain, access.crowding), (8..32, 4, 2));
+            assert_eq!((access.range, access.grain, access.bytes, access.crowding), (8..32, 4, 28, 2));
             assert!(matches!(agree_on_access(&*comm, Ok(wish(None, 0)), 4)?, Agreed::Nothing));
             let odd = Wish { left_to_format: comm.rank() == 1, ..wish(None, 0) };
             assert!(matches!(agree_on_access(&*comm, Ok(odd), 4)?, Agreed::LeftToFormat));

@@ -28,16 +28,33 @@ pub(super) struct Access {
     pub range: Range<u64>,
     /// Bytes that nothing may cut: an element, or a chunk. The range begins and ends at multiples.
     pub grain: u64,
+    /// Bytes that all ranks access together.
+    pub bytes: u64,
     /// How many ranks access a byte, on average and at least 1. Windows shrink by as much, since everyone's bytes of a
     /// window are in memory together.
     pub crowding: u64,
 }
 
 impl Lane {
-    /// The window that holds `place`, which lies in the lane.
-    pub fn window(&self, place: u64) -> Range<u64> {
-        let start = self.range.start + (place - self.range.start) / self.step * self.step;
+    /// Bytes of a window.
+    pub fn step(&self) -> u64 {
+        self.step
+    }
+
+    /// How many windows there are.
+    pub fn windows(&self) -> u64 {
+        (self.range.end - self.range.start).div_ceil(self.step)
+    }
+
+    /// The window of that number, which must be smaller than that of `windows`.
+    pub fn window(&self, number: u64) -> Range<u64> {
+        let start = self.range.start + number * self.step;
         start..start.saturating_add(self.step).min(self.range.end)
+    }
+
+    /// The window that holds `place`, which lies in the lane.
+    pub fn window_at(&self, place: u64) -> Range<u64> {
+        self.window((place - self.range.start) / self.step)
     }
 
     /// The aggregator of `place` by number, and where the next one's part begins.
@@ -62,7 +79,7 @@ impl Lane {
 
 /// The lanes of a call for `aggregators` aggregators; those without a byte are left out.
 pub(super) fn lanes(options: &Options, access: &Access, aggregators: usize) -> Vec<Lane> {
-    let Access { range, grain, crowding } = access;
+    let Access { range, grain, crowding, .. } = access;
     let unit = match options.sharing {
         Sharing::Even => *grain,
         _ => options.unit.div_ceil(*grain).saturating_mul(*grain),
@@ -107,7 +124,7 @@ mod tests {
     }
 
     fn access(range: Range<u64>, grain: u64) -> Access {
-        Access { range, grain, crowding: 1 }
+        Access { range, grain, bytes: 0, crowding: 1 }
     }
 
     /// The aggregator of every `grain` of the range.
@@ -119,7 +136,7 @@ mod tests {
                 let mut owners = lanes.iter().filter(|lane| lane.range.contains(&place));
                 let lane = owners.next().unwrap();
                 assert!(owners.next().is_none(), "{place} lies in two lanes");
-                let window = lane.window(place);
+                let window = lane.window_at(place);
                 assert!(window.contains(&place) && window.start >= lane.range.start && window.end <= lane.range.end);
                 let (owner, end) = lane.aggregator(place);
                 assert!(end > place && owner >= lane.first && owner < lane.first + lane.count);
@@ -148,12 +165,12 @@ mod tests {
         let end = i64::MAX as u64;
         for sharing in [Sharing::Even, Sharing::Aligned, Sharing::StaticCyclic, Sharing::GroupCyclic] {
             for (range, grain) in [(0..end, 1), (end - 1..end, 1), (0..end, end), (0..1 << 62, 1 << 61)] {
-                let access = Access { range: range.clone(), grain, crowding: u64::MAX };
+                let access = Access { range: range.clone(), grain, bytes: 0, crowding: u64::MAX };
                 let lanes = lanes(&options(sharing, 1 << 30, 1 << 30, 4), &access, 7);
                 assert!(lanes.iter().any(|lane| lane.range.contains(&range.start)));
                 for lane in lanes {
                     let last = lane.range.end - 1;
-                    assert!(lane.window(last).contains(&last));
+                    assert!(lane.window_at(last).contains(&last));
                     assert!(lane.aggregator(last).1 > last);
                 }
             }

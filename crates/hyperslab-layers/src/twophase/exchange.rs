@@ -2,15 +2,14 @@
 
 use super::array::TwoPhaseArray;
 use super::domains::{Access, Lane, lanes};
-use super::message::{corrupt, split};
+use super::message::{Places, corrupt, join, split};
 use super::order::Order;
 use super::packed::{Incoming, Outgoing, in_order};
 use super::receiving::Receiving;
-use super::rounds::{Walks, next_windows};
+use super::rounds::{Rounds, Walks, Windows};
 use super::sending::{Own, Sending};
 use super::window::Window;
 use hyperslab_core::{Communicator, Datatype, Error, MemoryView, MemoryViewMut, Result, Selection, agree};
-use std::ops::Range;
 
 /// A collective transfer that all ranks agreed to make by exchanging data.
 pub(super) struct Exchange<'a> {
@@ -19,6 +18,7 @@ pub(super) struct Exchange<'a> {
     order: &'a Order,
     dtype: &'a Datatype,
     lanes: Vec<Lane>,
+    rounds: Rounds<'a>,
     /// This rank as an aggregator, by number.
     me: Option<usize>,
     /// The first thing that went wrong on this rank. It goes on taking part until all have heard of it.
@@ -30,7 +30,8 @@ impl<'a> Exchange<'a> {
         let shared = &array.shared;
         let lanes = lanes(&shared.options, access, shared.aggregators.len());
         let me = shared.aggregators.iter().position(|&rank| rank == shared.comm.rank());
-        Self { array, comm: &*shared.comm, order, dtype, lanes, me, failure: None }
+        let rounds = Rounds::new(&*shared.comm, lanes.clone(), access.bytes);
+        Self { array, comm: &*shared.comm, order, dtype, lanes, rounds, me, failure: None }
     }
 
     /// Keeps the first error.
@@ -44,18 +45,14 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// `messages`, by number of the aggregator, as everyone exchanges them.
-    fn to_ranks(&self, messages: impl Iterator<Item = Vec<u8>>) -> Vec<Vec<u8>> {
-        let mut parts = vec![Vec::new(); self.comm.size()];
-        for (message, &rank) in messages.zip(&self.array.shared.aggregators) {
-            parts[rank] = message;
-        }
-        parts
+    fn next_windows(&mut self, walks: Option<&Walks<'_>>) -> Result<Option<Windows>> {
+        let well = self.failure.is_none();
+        self.rounds.next(walks, well)
     }
 
-    /// This rank's window, if it is an aggregator that has one.
-    fn window<'b>(&'b self, windows: &'b [Option<Range<u64>>]) -> Option<Window<'b>> {
-        let aggregator = self.me?;
+    /// This rank's window, if it is an aggregator that has one. One that failed does nothing more.
+    fn window<'b>(&'b self, windows: &'b Windows) -> Option<Window<'b>> {
+        let aggregator = self.me.filter(|_| self.failure.is_none())?;
         let covers = |lane: &Lane| (lane.first..lane.first + lane.count).contains(&aggregator);
         let number = self.lanes.iter().position(covers)?;
         let range = windows[number].as_ref()?;
@@ -73,15 +70,15 @@ impl<'a> Exchange<'a> {
         let mut mine = self.note(begin);
         let mut next = self.next_windows(mine.as_ref().map(|(_, walks)| walks))?;
         while let Some(windows) = next {
-            let number = self.array.shared.aggregators.len();
-            let drafts = mine.as_mut().map(|(sending, walks)| sending.drafts(walks, &windows, number));
-            let mut own = None;
-            let messages = drafts.and_then(|drafts| self.note(drafts)).unwrap_or_default().into_iter().map(|draft| {
+            let aggregators = &self.array.shared.aggregators;
+            let drafts = mine.as_mut().map(|(sending, walks)| sending.drafts(walks, &windows, aggregators.len()));
+            let drafts = drafts.and_then(|drafts| self.note(drafts)).unwrap_or_default();
+            let (mut own, mut parts) = (None, vec![Vec::new(); self.comm.size()]);
+            for (draft, &rank) in drafts.into_iter().zip(aggregators) {
                 let (message, stays) = draft.finish();
-                own = own.take().or(stays);
-                message
-            });
-            let parts = self.to_ranks(messages);
+                own = own.or(stays);
+                parts[rank] = message;
+            }
             let received = self.comm.all_to_all(parts)?;
             // Before the aggregators write, so that meanwhile the others prepare the next round.
             next = self.next_windows(mine.as_ref().map(|(_, walks)| walks))?;
@@ -92,14 +89,8 @@ impl<'a> Exchange<'a> {
         self.end()
     }
 
-    fn write_window(
-        &self,
-        windows: &[Option<Range<u64>>],
-        received: &[Vec<u8>],
-        own: Option<Own>,
-        packed: &[u8],
-    ) -> Result<()> {
-        let Some(window) = self.window(windows).filter(|_| self.failure.is_none()) else { return Ok(()) };
+    fn write_window(&self, windows: &Windows, received: &[Vec<u8>], own: Option<Own>, packed: &[u8]) -> Result<()> {
+        let Some(window) = self.window(windows) else { return Ok(()) };
         let mut sent = received.iter().map(|message| split(message)).collect::<Result<Vec<_>>>()?;
         if let Some((range, list)) = &own {
             sent[self.comm.rank()] = (&packed[range.start as usize..range.end as usize], list);
@@ -107,7 +98,8 @@ impl<'a> Exchange<'a> {
         self.array.shared.with_buffer(|buffer| window.write(&sent, buffer, &*self.array.inner))
     }
 
-    /// Every rank reads its selection. Arguments were checked.
+    /// Every rank reads its selection. Arguments were checked. Each message answers what was asked in the round before
+    /// and asks for the next.
     pub fn read(mut self, selection: &Selection, memory: MemoryViewMut<'_>) -> Result<()> {
         let lanes = self.lanes.clone();
         let incoming = Incoming::new(memory, self.dtype, selection.len(), in_order(self.order, lanes.len()));
@@ -117,22 +109,20 @@ impl<'a> Exchange<'a> {
         });
         let mut mine = self.note(begin);
         let mut complete = true;
-        while let Some(windows) = self.next_windows(mine.as_ref().map(|(_, walks)| walks))? {
-            let number = self.array.shared.aggregators.len();
-            let way = mine.as_ref().map(|(_, walks)| walks.clone());
-            let requests = mine.as_mut().map(|(receiving, walks)| receiving.requests(walks, &windows, number));
-            let requests = requests.and_then(|requests| self.note(requests)).unwrap_or_default();
-            let parts = self.to_ranks(requests.into_iter().map(|places| places.finish()));
-            let asked = self.comm.all_to_all(parts)?;
-            let replies = self.read_window(&windows, &asked);
+        let mut next = self.next_windows(mine.as_ref().map(|(_, walks)| walks))?;
+        let mut way = mine.as_ref().map(|(_, walks)| walks.clone());
+        let mut received = self.ask(&mut mine, next.as_ref(), vec![Vec::new(); self.comm.size()])?;
+        while let Some(windows) = next {
+            let replies = self.read_window(&windows, &received);
             let replies = self.note(replies).unwrap_or_else(|| vec![Vec::new(); self.comm.size()]);
-            let received = self.comm.all_to_all(replies)?;
+            next = self.next_windows(mine.as_ref().map(|(_, walks)| walks))?;
+            let next_way = mine.as_ref().map(|(_, walks)| walks.clone());
+            received = self.ask(&mut mine, next.as_ref(), replies)?;
             if let (Some((receiving, _)), Some(mut way)) = (&mut mine, way) {
-                let mut answers: Vec<&[u8]> =
-                    self.array.shared.aggregators.iter().map(|&rank| received[rank].as_slice()).collect();
-                let taken = receiving.take(&mut way, &windows, &mut answers);
+                let taken = self.answers(&received).and_then(|mut all| receiving.take(&mut way, &windows, &mut all));
                 complete &= self.note(taken).unwrap_or(false);
             }
+            way = next_way;
         }
         self.end()?;
         if !complete {
@@ -144,15 +134,38 @@ impl<'a> Exchange<'a> {
         Ok(())
     }
 
-    fn read_window(&self, windows: &[Option<Range<u64>>], asked: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
-        match self.window(windows).filter(|_| self.failure.is_none()) {
-            Some(window) => self.array.shared.with_buffer(|buffer| window.read(asked, buffer, &*self.array.inner)),
-            None => Ok(vec![Vec::new(); self.comm.size()]),
+    /// Sends `replies`, by rank, and asks the aggregators for this rank's bytes of `windows`. Returns what came.
+    fn ask(
+        &mut self,
+        mine: &mut Option<(Receiving<'_>, Walks<'_>)>,
+        windows: Option<&Windows>,
+        mut replies: Vec<Vec<u8>>,
+    ) -> Result<Vec<Vec<u8>>> {
+        let aggregators = &self.array.shared.aggregators;
+        let requests = mine
+            .as_mut()
+            .zip(windows)
+            .map(|((receiving, walks), windows)| receiving.requests(walks, windows, aggregators.len()));
+        let requests = requests.and_then(|requests| self.note(requests)).unwrap_or_default();
+        let mut lists: Vec<Places> = std::iter::repeat_with(Places::default).take(self.comm.size()).collect();
+        for (list, &rank) in requests.into_iter().zip(aggregators) {
+            lists[rank] = list;
         }
+        for (reply, list) in replies.iter_mut().zip(lists) {
+            *reply = join(std::mem::take(reply), list);
+        }
+        self.comm.all_to_all(replies)
     }
 
-    fn next_windows(&self, walks: Option<&Walks<'_>>) -> Result<Option<Vec<Option<Range<u64>>>>> {
-        next_windows(self.comm, &self.lanes, walks, self.failure.is_none())
+    fn read_window(&self, windows: &Windows, received: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
+        let Some(window) = self.window(windows) else { return Ok(vec![Vec::new(); self.comm.size()]) };
+        let asked = received.iter().map(|message| Ok(split(message)?.1)).collect::<Result<Vec<_>>>()?;
+        self.array.shared.with_buffer(|buffer| window.read(&asked, buffer, &*self.array.inner))
+    }
+
+    /// What each aggregator answered.
+    fn answers<'b>(&self, received: &'b [Vec<u8>]) -> Result<Vec<&'b [u8]>> {
+        self.array.shared.aggregators.iter().map(|&rank| Ok(split(&received[rank])?.0)).collect()
     }
 
     /// All ranks hear whether anyone failed.

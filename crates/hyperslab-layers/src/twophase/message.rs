@@ -1,4 +1,5 @@
-//! What ranks send to an aggregator: bytes, then the places in storage order where they belong.
+//! What ranks send to each other: bytes, then a list of places in storage order. In a write the bytes belong there; in a
+//! read the bytes answer the list of the round before, and the list asks for the next.
 //!
 //! Places are rows of equal runs at equal distances, each run after the one before it. A row is written as numbers of
 //! seven bits per byte, low bits first, with the high bit set on all but the last byte: the gap since the end of the row
@@ -78,10 +79,10 @@ fn row_end(row: &Row) -> u64 {
     row.offset + (row.count - 1) * row.stride + row.len
 }
 
-/// Bytes and the places where they belong, as one message. Nothing is sent for nothing.
+/// Bytes and a list of places as one message. Nothing is sent for nothing.
 pub(super) fn join(mut bytes: Vec<u8>, places: Places) -> Vec<u8> {
     let list = places.finish();
-    if !list.is_empty() {
+    if !bytes.is_empty() || !list.is_empty() {
         bytes.reserve(list.len() + TRAILER);
         bytes.extend_from_slice(&list);
         bytes.extend_from_slice(&(list.len() as u64).to_le_bytes());
@@ -208,10 +209,10 @@ mod tests {
                 expected.extend(runs(row));
                 end = row_end(&row);
             }
-            let message = join(if expected.is_empty() { Vec::new() } else { bytes.clone() }, places);
+            let message = join(bytes.clone(), places);
             let (payload, list) = split(&message).unwrap();
             let checked = Checked::new(list, &(0..end), |_| true).unwrap();
-            prop_assert!(expected.is_empty() || payload == bytes);
+            prop_assert_eq!(payload, bytes);
             prop_assert_eq!(checked.bytes, expected.iter().map(|run| run.len).sum::<u64>());
             prop_assert_eq!(checked.hull, expected.first().map(|first| (first.offset, end)));
             prop_assert_eq!(checked.runs().collect::<Vec<_>>(), expected);

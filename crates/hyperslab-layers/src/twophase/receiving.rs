@@ -4,7 +4,7 @@ use super::domains::Lane;
 use super::message::Places;
 use super::order::Order;
 use super::packed::Incoming;
-use super::rounds::Walks;
+use super::rounds::{Walks, Windows};
 use hyperslab_core::{ChunkPart, Result, Row};
 use std::ops::Range;
 
@@ -19,12 +19,7 @@ pub(super) struct Receiving<'a> {
 
 impl Receiving<'_> {
     /// The lists of places of one round, by number of the aggregator.
-    pub fn requests(
-        &self,
-        walks: &mut Walks<'_>,
-        windows: &[Option<Range<u64>>],
-        aggregators: usize,
-    ) -> Result<Vec<Places>> {
+    pub fn requests(&self, walks: &mut Walks<'_>, windows: &Windows, aggregators: usize) -> Result<Vec<Places>> {
         let mut requests: Vec<Places> = std::iter::repeat_with(Places::default).take(aggregators).collect();
         for (number, (lane, window)) in self.lanes.iter().zip(windows).enumerate() {
             let Some(Range { end, .. }) = window else { continue };
@@ -53,12 +48,7 @@ impl Receiving<'_> {
 
     /// Takes the answers, by number of the aggregator, to what was asked on the same way. Returns whether they were
     /// complete; an aggregator that failed answers nothing.
-    pub fn take(
-        &mut self,
-        walks: &mut Walks<'_>,
-        windows: &[Option<Range<u64>>],
-        answers: &mut [&[u8]],
-    ) -> Result<bool> {
+    pub fn take(&mut self, walks: &mut Walks<'_>, windows: &Windows, answers: &mut [&[u8]]) -> Result<bool> {
         let lanes = self.lanes;
         for (number, (lane, window)) in lanes.iter().zip(windows).enumerate() {
             let Some(Range { end, .. }) = window else { continue };

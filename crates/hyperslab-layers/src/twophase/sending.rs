@@ -4,7 +4,7 @@ use super::domains::Lane;
 use super::message::{Places, join};
 use super::order::Order;
 use super::packed::Outgoing;
-use super::rounds::Walks;
+use super::rounds::{Walks, Windows};
 use super::walk::{ChunkWalk, RowWalk};
 use hyperslab_core::{ChunkPart, Result, Row};
 use std::ops::Range;
@@ -44,12 +44,7 @@ pub(super) struct Sending<'a> {
 
 impl Sending<'_> {
     /// The messages of one round, by number of the aggregator.
-    pub fn drafts(
-        &mut self,
-        walks: &mut Walks<'_>,
-        windows: &[Option<Range<u64>>],
-        aggregators: usize,
-    ) -> Result<Vec<Draft>> {
+    pub fn drafts(&mut self, walks: &mut Walks<'_>, windows: &Windows, aggregators: usize) -> Result<Vec<Draft>> {
         let mut drafts: Vec<Draft> = std::iter::repeat_with(Draft::default).take(aggregators).collect();
         let lanes = self.lanes;
         for (number, (lane, window)) in lanes.iter().zip(windows).enumerate() {

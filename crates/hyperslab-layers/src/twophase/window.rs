@@ -86,7 +86,7 @@ impl Window<'_> {
     }
 
     /// Reads what the ranks ask for, each a list of places. Returns the bytes for each.
-    pub fn read(&self, asked: &[Vec<u8>], buffer: &mut Vec<u8>, array: &dyn Array) -> Result<Vec<Vec<u8>>> {
+    pub fn read(&self, asked: &[&[u8]], buffer: &mut Vec<u8>, array: &dyn Array) -> Result<Vec<Vec<u8>>> {
         let lists = asked.iter().map(|list| self.check(list)).collect::<Result<Vec<_>>>()?;
         let (low, len) = self.hull(&lists);
         grow(buffer, len);
@@ -112,7 +112,8 @@ impl Window<'_> {
     }
 
     fn reply(&self, list: &Checked<'_>, low: usize, buffer: &[u8]) -> Vec<u8> {
-        let mut reply = Vec::with_capacity(list.bytes as usize);
+        // With room for the next list of places, which is seldom long.
+        let mut reply = Vec::with_capacity(list.bytes as usize + 256);
         for run in list.runs() {
             let at = self.place(run.offset) - low;
             reply.extend_from_slice(&buffer[at..at + run.len as usize]);
