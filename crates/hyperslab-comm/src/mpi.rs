@@ -2,12 +2,14 @@
 
 use ::mpi::Threading;
 use ::mpi::collective::{CommunicatorCollectives, Root, SystemOperation};
-use ::mpi::datatype::PartitionMut;
+use ::mpi::datatype::{AsDatatype, BufferMut, Collection, Equivalence, PartitionMut, PointerMut, SystemDatatype};
 use ::mpi::environment::Universe;
 use ::mpi::point_to_point::{Destination as _, Source as _};
 use ::mpi::raw::AsRaw;
 use ::mpi::topology::{Communicator as _, SimpleCommunicator};
 use hyperslab_core::{Communicator, Error, Reduce, Result};
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The most bytes that one call moves: MPI counts with 32 bits, displacements included.
@@ -124,6 +126,35 @@ fn room(len: usize) -> Vec<u8> {
     room
 }
 
+/// Room for a message, or a piece of one, that was not filled yet.
+struct Room<'a>(&'a mut [MaybeUninit<u8>]);
+
+// SAFETY: a byte that may be received into has the type of a byte.
+unsafe impl AsDatatype for Room<'_> {
+    type Out = SystemDatatype;
+
+    fn as_datatype(&self) -> SystemDatatype {
+        u8::equivalent_datatype()
+    }
+}
+
+// SAFETY: as many bytes as there is room for; pieces have at most `ROUND` bytes.
+unsafe impl Collection for Room<'_> {
+    fn count(&self) -> i32 {
+        self.0.len() as i32
+    }
+}
+
+// SAFETY: the room that is borrowed.
+unsafe impl PointerMut for Room<'_> {
+    fn pointer_mut(&mut self) -> *mut c_void {
+        self.0.as_mut_ptr().cast()
+    }
+}
+
+// SAFETY: the three above describe the same memory, which MPI only writes to.
+unsafe impl BufferMut for Room<'_> {}
+
 /// Counts and displacements of parts that lie one after the other.
 fn places(lengths: impl Iterator<Item = usize>) -> (Vec<i32>, Vec<i32>) {
     let mut next = 0;
@@ -209,24 +240,32 @@ impl Communicator for Mpi {
         // What stays here is moved; the rest goes from where it is to where it will be.
         let own = std::mem::take(&mut parts[self.rank]);
         coming[self.rank] = 0;
-        let mut messages: Vec<Vec<u8>> = coming.iter().map(|len| vec![0; *len as usize]).collect();
-        let pieces = |len: usize| len.div_ceil(self.round);
-        let requests = parts.iter().chain(&messages).map(|message| pieces(message.len())).sum();
-        ::mpi::request::multiple_scope(requests, |scope, requests| {
-            for (from, message) in messages.iter_mut().enumerate() {
-                let sender = comm.process_at_rank(from as i32);
-                for piece in message.chunks_mut(self.round) {
-                    requests.add(sender.immediate_receive_into(scope, piece));
-                }
+        let mut messages: Vec<Vec<u8>> = coming.iter().map(|len| Vec::with_capacity(*len as usize)).collect();
+        let mut rooms: Vec<(usize, Room<'_>)> = Vec::new();
+        for (from, (message, &len)) in messages.iter_mut().zip(&coming).enumerate() {
+            let room = &mut message.spare_capacity_mut()[..len as usize];
+            rooms.extend(room.chunks_mut(self.round).map(|piece| (from, Room(piece))));
+        }
+        let sends = parts.iter().map(|part| part.len().div_ceil(self.round)).sum();
+        ::mpi::request::multiple_scope(rooms.len(), |scope, receives| {
+            for (from, room) in &mut rooms {
+                receives.add(comm.process_at_rank(*from as i32).immediate_receive_into(scope, room));
             }
-            for (to, part) in parts.iter().enumerate() {
-                let receiver = comm.process_at_rank(to as i32);
-                for piece in part.chunks(self.round) {
-                    requests.add(receiver.immediate_send(scope, piece));
+            ::mpi::request::multiple_scope(sends, |scope, sends| {
+                for (to, part) in parts.iter().enumerate() {
+                    let receiver = comm.process_at_rank(to as i32);
+                    part.chunks(self.round).for_each(|piece| {
+                        sends.add(receiver.immediate_send(scope, piece));
+                    });
                 }
-            }
-            requests.wait_all(&mut Vec::new());
+                receives.wait_all(&mut Vec::new());
+                sends.wait_all(&mut Vec::new());
+            });
         });
+        for (message, len) in messages.iter_mut().zip(coming) {
+            // SAFETY: every byte of the room for the message has been received.
+            unsafe { message.set_len(len as usize) };
+        }
         messages[self.rank] = own;
         Ok(messages)
     }

@@ -113,13 +113,15 @@ impl<'a> Exchange<'a> {
         let mut way = mine.as_ref().map(|(_, walks)| walks.clone());
         let mut received = self.ask(&mut mine, next.as_ref(), vec![Vec::new(); self.comm.size()])?;
         while let Some(windows) = next {
-            let replies = self.read_window(&windows, &received);
+            let replies = self.read_window(&windows, &received, mine.as_mut(), way.as_ref());
             let replies = self.note(replies).unwrap_or_else(|| vec![Vec::new(); self.comm.size()]);
             next = self.next_windows(mine.as_ref().map(|(_, walks)| walks))?;
             let next_way = mine.as_ref().map(|(_, walks)| walks.clone());
             received = self.ask(&mut mine, next.as_ref(), replies)?;
             if let (Some((receiving, _)), Some(mut way)) = (&mut mine, way) {
-                let taken = self.answers(&received).and_then(|mut all| receiving.take(&mut way, &windows, &mut all));
+                let own = self.own_lane();
+                let taken =
+                    self.answers(&received).and_then(|mut all| receiving.take(&mut way, &windows, own, &mut all));
                 complete &= self.note(taken).unwrap_or(false);
             }
             way = next_way;
@@ -157,10 +159,38 @@ impl<'a> Exchange<'a> {
         self.comm.all_to_all(replies)
     }
 
-    fn read_window(&self, windows: &Windows, received: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
-        let Some(window) = self.window(windows) else { return Ok(vec![Vec::new(); self.comm.size()]) };
+    /// The lane whose bytes come from this rank alone. Those of its own go straight to its memory.
+    fn own_lane(&self) -> Option<usize> {
+        self.lanes.iter().position(|lane| lane.count == 1 && self.me == Some(lane.first))
+    }
+
+    /// The answers of this rank to what was asked of it, by rank.
+    fn read_window(
+        &self,
+        windows: &Windows,
+        received: &[Vec<u8>],
+        mine: Option<&mut (Receiving<'_>, Walks<'_>)>,
+        way: Option<&Walks<'_>>,
+    ) -> Result<Vec<Vec<u8>>> {
+        let mut replies = vec![Vec::new(); self.comm.size()];
+        let Some(window) = self.window(windows) else { return Ok(replies) };
         let asked = received.iter().map(|message| Ok(split(message)?.1)).collect::<Result<Vec<_>>>()?;
-        self.array.shared.with_buffer(|buffer| window.read(&asked, buffer, &*self.array.inner))
+        self.array.shared.with_buffer(|buffer| {
+            let answers = window.read(&asked, buffer, &*self.array.inner)?;
+            let mut own = None;
+            if let (Some(Walks::Rows(walks)), Some((receiving, _)), Some(lane)) = (way, mine, self.own_lane()) {
+                let mut at = walks[lane].packed();
+                window.pieces(&answers, self.comm.rank(), buffer, |piece| {
+                    receiving.incoming.put(at, piece);
+                    at += piece.len() as u64;
+                });
+                own = Some(self.comm.rank());
+            }
+            for (rank, reply) in replies.iter_mut().enumerate().filter(|(rank, _)| own != Some(*rank)) {
+                *reply = window.reply(&answers, rank, buffer);
+            }
+            Ok(replies)
+        })
     }
 
     /// What each aggregator answered.

@@ -46,13 +46,20 @@ impl Receiving<'_> {
         Ok(requests)
     }
 
-    /// Takes the answers, by number of the aggregator, to what was asked on the same way. Returns whether they were
-    /// complete; an aggregator that failed answers nothing.
-    pub fn take(&mut self, walks: &mut Walks<'_>, windows: &Windows, answers: &mut [&[u8]]) -> Result<bool> {
+    /// Takes the answers, by number of the aggregator, to what was asked on the same way. Rows of lane `own` are there
+    /// already. Returns whether the answers were complete; an aggregator that failed answers nothing.
+    pub fn take(
+        &mut self,
+        walks: &mut Walks<'_>,
+        windows: &Windows,
+        own: Option<usize>,
+        answers: &mut [&[u8]],
+    ) -> Result<bool> {
         let lanes = self.lanes;
         for (number, (lane, window)) in lanes.iter().zip(windows).enumerate() {
             let Some(Range { end, .. }) = window else { continue };
             match walks {
+                Walks::Rows(_) if own == Some(number) => {}
                 Walks::Rows(walks) => {
                     let walk = &mut walks[number];
                     while let Some(at) = walk.peek().filter(|at| at < end) {

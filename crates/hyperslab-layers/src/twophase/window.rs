@@ -85,8 +85,8 @@ impl Window<'_> {
         }
     }
 
-    /// Reads what the ranks ask for, each a list of places. Returns the bytes for each.
-    pub fn read(&self, asked: &[&[u8]], buffer: &mut Vec<u8>, array: &dyn Array) -> Result<Vec<Vec<u8>>> {
+    /// Reads what the ranks ask for, each a list of places, into the buffer.
+    pub fn read<'a>(&self, asked: &[&'a [u8]], buffer: &mut Vec<u8>, array: &dyn Array) -> Result<Answers<'a>> {
         let lists = asked.iter().map(|list| self.check(list)).collect::<Result<Vec<_>>>()?;
         let (low, len) = self.hull(&lists);
         grow(buffer, len);
@@ -108,18 +108,31 @@ impl Window<'_> {
                 from += len;
             }
         }
-        Ok(lists.iter().map(|list| self.reply(list, low, buffer)).collect())
+        Ok(Answers { lists, low })
     }
 
-    fn reply(&self, list: &Checked<'_>, low: usize, buffer: &[u8]) -> Vec<u8> {
-        // With room for the next list of places, which is seldom long.
-        let mut reply = Vec::with_capacity(list.bytes as usize + 256);
-        for run in list.runs() {
-            let at = self.place(run.offset) - low;
-            reply.extend_from_slice(&buffer[at..at + run.len as usize]);
+    /// Calls `each` with the pieces that a rank asked for, in order.
+    pub fn pieces<'b>(&self, answers: &Answers<'_>, rank: usize, buffer: &'b [u8], mut each: impl FnMut(&'b [u8])) {
+        for run in answers.lists[rank].runs() {
+            let at = self.place(run.offset) - answers.low;
+            each(&buffer[at..at + run.len as usize]);
         }
+    }
+
+    /// The pieces that a rank asked for, as they are sent.
+    pub fn reply(&self, answers: &Answers<'_>, rank: usize, buffer: &[u8]) -> Vec<u8> {
+        // With room for the next list of places, which is seldom long.
+        let bytes = answers.lists[rank].bytes as usize;
+        let mut reply = Vec::with_capacity(if bytes > 0 { bytes + 256 } else { 0 });
+        self.pieces(answers, rank, buffer, |piece| reply.extend_from_slice(piece));
         reply
     }
+}
+
+/// What a window was read for, and where it is in the buffer.
+pub(super) struct Answers<'a> {
+    lists: Vec<Checked<'a>>,
+    low: usize,
 }
 
 /// Makes room without touching what is there: stale bytes are never used.
