@@ -36,14 +36,14 @@ pub(super) fn agree_on_access(comm: &dyn Communicator, mine: Result<Wish>, grain
     let message = match &mine {
         Err(error) => [&[ERROR], error.to_string().as_bytes()].concat(),
         Ok(Wish { range, bytes, left_to_format }) => {
-            let Range { start, end } = range.clone().unwrap_or(u64::MAX..0);
+            let (start, end) = range.as_ref().map_or((u64::MAX, 0), |range| (range.start, range.end));
             let tag = if *left_to_format { LEFT_TO_FORMAT } else { WISH };
             [&[tag][..], &start.to_le_bytes(), &end.to_le_bytes(), &bytes.to_le_bytes()].concat()
         }
     };
     let all = comm.all_gather(&message)?;
     mine.map_err(|error| error.rank(comm.rank()))?;
-    let (mut range, mut bytes, mut left_to_format) = (u64::MAX..0u64, 0u128, false);
+    let (mut first, mut last, mut bytes, mut left_to_format) = (u64::MAX, 0, 0u128, false);
     for (rank, said) in all.iter().enumerate() {
         let (tag, rest) = said.split_first().ok_or_else(|| unreadable(rank))?;
         if *tag == ERROR {
@@ -51,20 +51,20 @@ pub(super) fn agree_on_access(comm: &dyn Communicator, mine: Result<Wish>, grain
         }
         let (numbers, []) = rest.as_chunks::<8>() else { return Err(unreadable(rank)) };
         let [start, end, selected] = numbers else { return Err(unreadable(rank)) };
-        range.start = range.start.min(u64::from_le_bytes(*start));
-        range.end = range.end.max(u64::from_le_bytes(*end));
+        first = first.min(u64::from_le_bytes(*start));
+        last = last.max(u64::from_le_bytes(*end));
         bytes += u128::from(u64::from_le_bytes(*selected));
         left_to_format |= *tag == LEFT_TO_FORMAT;
     }
     if left_to_format {
         return Ok(Agreed::LeftToFormat);
     }
-    if range.is_empty() {
+    if first >= last {
         return Ok(Agreed::Nothing);
     }
-    let crowding = bytes.div_ceil(u128::from(range.end - range.start)).clamp(1, u128::from(u64::MAX)) as u64;
+    let crowding = bytes.div_ceil(u128::from(last - first)).clamp(1, u128::from(u64::MAX)) as u64;
     let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-    Ok(Agreed::Exchange(Access { range, grain, bytes, crowding }))
+    Ok(Agreed::Exchange(Access { range: first..last, grain, bytes, crowding }))
 }
 
 fn unreadable(rank: usize) -> Error {

@@ -11,7 +11,7 @@ pub(super) fn boxes(range: Range<u64>, shape: &[u64], mut each: impl FnMut(Slab,
     while at < range.end {
         let mut start = coordinates(at, &pitches);
         // The slowest dimension along which whole steps can be made from here.
-        let whole = |d: &usize| at % pitches[*d] == 0 && pitches[*d] <= range.end - at;
+        let whole = |d: &usize| at.is_multiple_of(pitches[*d]) && pitches[*d] <= range.end - at;
         let dimension = (0..shape.len()).find(whole);
         let (mut count, mut elements) = (Dims::from_elem(1, shape.len()), 1);
         if let Some(d) = dimension {
@@ -35,13 +35,13 @@ pub(super) fn regular(row: Row, shape: &[u64]) -> Result<Option<Slab>> {
     let at = coordinates(row.offset, &pitches);
     let is_box = |d: &usize| {
         let (pitch, extent) = (pitches[*d], shape[*d]);
-        row.len % pitch == 0 && row.offset % pitch == 0 && at[*d] + row.len / pitch <= extent
+        row.len.is_multiple_of(pitch) && row.offset.is_multiple_of(pitch) && at[*d] + row.len / pitch <= extent
     };
     let Some(inner) = (0..shape.len()).rev().find(is_box) else { return Ok(None) };
     let block = row.len / pitches[inner];
     let holds = |d: &usize| {
         let (step, length) = (row.stride / pitches[*d], if *d == inner { block } else { 1 });
-        row.stride % pitches[*d] == 0
+        row.stride.is_multiple_of(pitches[*d])
             && step > 0
             && step.checked_mul(row.count - 1).is_some_and(|reach| at[*d] + length <= shape[*d].saturating_sub(reach))
     };

@@ -16,7 +16,7 @@ pub(super) enum Outgoing<'a> {
     /// A packed copy of all of them: needed where they are not sent in the order of the selection.
     Copied(Vec<u8>),
     /// Gathered while they are sent, in order.
-    Streamed(Gather<'a>),
+    Streamed(Box<Gather<'a>>),
 }
 
 impl<'a> Outgoing<'a> {
@@ -28,7 +28,7 @@ impl<'a> Outgoing<'a> {
         }
         let mut gather = Gather::new(memory, dtype, elements)?;
         if in_order {
-            return Ok(Self::Streamed(gather));
+            return Ok(Self::Streamed(Box::new(gather)));
         }
         let mut copy = vec![0; bytes];
         gather.next_into(&mut copy);
@@ -63,9 +63,9 @@ pub(super) enum Incoming<'a> {
     /// The caller's own bytes.
     Packed(&'a mut [u8]),
     /// A packed copy of all of them, and how they are spread when it is complete.
-    Copied(Vec<u8>, Scatter<'a>),
+    Copied(Vec<u8>, Box<Scatter<'a>>),
     /// Spread as they come, in order.
-    Streamed(Scatter<'a>),
+    Streamed(Box<Scatter<'a>>),
 }
 
 impl<'a> Incoming<'a> {
@@ -75,7 +75,7 @@ impl<'a> Incoming<'a> {
         if is_packed(memory.layout, dtype)? {
             return Ok(Self::Packed(&mut memory.data[..bytes]));
         }
-        let scatter = Scatter::new(memory, dtype, elements)?;
+        let scatter = Box::new(Scatter::new(memory, dtype, elements)?);
         Ok(if in_order { Self::Streamed(scatter) } else { Self::Copied(vec![0; bytes], scatter) })
     }
 
