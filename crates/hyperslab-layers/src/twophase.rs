@@ -11,10 +11,11 @@
 //! 2. What is accessed, from the first byte to the last in storage order, is shared out among the aggregators. Storage
 //!    order is row-major; arrays with chunks go chunk after chunk, so that a chunk has one aggregator.
 //! 3. In each round an aggregator covers one window of its part, of at most `buffer` bytes. Ranks send it their pieces of
-//!    the window, and it writes them together as few selections; or they ask, and it reads once for all and answers.
-//!    Windows that nobody touches are skipped. While aggregators write, the others prepare the next round.
+//!    the window, and it writes them together as few selections; or they ask, and it reads once for all and answers,
+//!    while they ask for the next. Where most windows are touched by nobody, those are skipped. While aggregators write,
+//!    the others prepare the next round.
 //! 4. All hear whether every access succeeded. The rank whose access failed returns its error, the others one of kind
-//!    `Peer`.
+//!    `Peer`. A long transfer ends early: ranks ask each other now and then.
 //!
 //! What no rank writes is never written, not even with its old value. Where the selections of several ranks overlap, the
 //! highest of these ranks wins. Reads may fetch short gaps between what is asked for.
