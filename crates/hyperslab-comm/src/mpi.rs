@@ -2,11 +2,14 @@
 
 use ::mpi::Threading;
 use ::mpi::collective::{CommunicatorCollectives, Root, SystemOperation};
-use ::mpi::datatype::{Partition, PartitionMut};
+use ::mpi::datatype::{AsDatatype, BufferMut, Collection, Equivalence, PartitionMut, PointerMut, SystemDatatype};
 use ::mpi::environment::Universe;
+use ::mpi::point_to_point::{Destination as _, Source as _};
 use ::mpi::raw::AsRaw;
 use ::mpi::topology::{Communicator as _, SimpleCommunicator};
 use hyperslab_core::{Communicator, Error, Reduce, Result};
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The most bytes that one call moves: MPI counts with 32 bits, displacements included.
@@ -135,6 +138,35 @@ fn room(len: usize) -> Vec<u8> {
     room
 }
 
+/// Room for a message, or a piece of one, that was not filled yet.
+struct Room<'a>(&'a mut [MaybeUninit<u8>]);
+
+// SAFETY: a byte that may be received into has the type of a byte.
+unsafe impl AsDatatype for Room<'_> {
+    type Out = SystemDatatype;
+
+    fn as_datatype(&self) -> SystemDatatype {
+        u8::equivalent_datatype()
+    }
+}
+
+// SAFETY: as many bytes as there is room for; pieces have at most `ROUND` bytes.
+unsafe impl Collection for Room<'_> {
+    fn count(&self) -> i32 {
+        self.0.len() as i32
+    }
+}
+
+// SAFETY: the room that is borrowed.
+unsafe impl PointerMut for Room<'_> {
+    fn pointer_mut(&mut self) -> *mut c_void {
+        self.0.as_mut_ptr().cast()
+    }
+}
+
+// SAFETY: the three above describe the same memory, which MPI only writes to.
+unsafe impl BufferMut for Room<'_> {}
+
 /// Counts and displacements of parts that lie one after the other.
 fn places(lengths: impl Iterator<Item = usize>) -> (Vec<i32>, Vec<i32>) {
     let mut next = 0;
@@ -209,28 +241,44 @@ impl Communicator for Mpi {
         Ok(all)
     }
 
-    fn all_to_all(&self, parts: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
+    fn all_to_all(&self, mut parts: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
         if parts.len() != self.size {
             return Err(Error::invalid("all to all", format!("{} parts for {} ranks", parts.len(), self.size)));
         }
+        let comm = self.lock();
         let sizes: Vec<u64> = parts.iter().map(|part| part.len() as u64).collect();
-        // Row r: what rank r sends to everyone. Every rank needs all to know the number of rounds.
-        let matrix = self.gather_numbers(&sizes);
-        let most = self.share();
-        let rounds = matrix.iter().map(|len| len.div_ceil(most)).max().unwrap_or(0);
-        let coming: Vec<u64> = (0..self.size).map(|from| matrix[from * self.size + self.rank]).collect();
+        let mut coming = vec![0u64; self.size];
+        comm.all_to_all_into(&sizes[..], &mut coming[..]);
+        // What stays here is moved; the rest goes from where it is to where it will be.
+        let own = std::mem::take(&mut parts[self.rank]);
+        coming[self.rank] = 0;
         let mut messages: Vec<Vec<u8>> = coming.iter().map(|len| Vec::with_capacity(*len as usize)).collect();
-        for round in 0..rounds {
-            let ranges = || sizes.iter().map(|&len| part_of_round(len, round, most));
-            let sent: Vec<u8> = parts.iter().zip(ranges()).flat_map(|(part, range)| &part[range]).copied().collect();
-            let (send_counts, send_offsets) = places(ranges().map(|range| range.len()));
-            let (counts, offsets) = places(coming.iter().map(|&len| part_of_round(len, round, most).len()));
-            let mut received = room(counts.iter().map(|&n| n as usize).sum());
-            let from = Partition::new(at_an_address(&sent), &send_counts[..], &send_offsets[..]);
-            let mut into = PartitionMut::new(&mut received[..], &counts[..], &offsets[..]);
-            self.lock().all_to_all_varcount_into(&from, &mut into);
-            append(&mut messages, &received, &counts);
+        let mut rooms: Vec<(usize, Room<'_>)> = Vec::new();
+        for (from, (message, &len)) in messages.iter_mut().zip(&coming).enumerate() {
+            let room = &mut message.spare_capacity_mut()[..len as usize];
+            rooms.extend(room.chunks_mut(self.round).map(|piece| (from, Room(piece))));
         }
+        let sends = parts.iter().map(|part| part.len().div_ceil(self.round)).sum();
+        ::mpi::request::multiple_scope(rooms.len(), |scope, receives| {
+            for (from, room) in &mut rooms {
+                receives.add(comm.process_at_rank(*from as i32).immediate_receive_into(scope, room));
+            }
+            ::mpi::request::multiple_scope(sends, |scope, sends| {
+                for (to, part) in parts.iter().enumerate() {
+                    let receiver = comm.process_at_rank(to as i32);
+                    part.chunks(self.round).for_each(|piece| {
+                        sends.add(receiver.immediate_send(scope, piece));
+                    });
+                }
+                receives.wait_all(&mut Vec::new());
+                sends.wait_all(&mut Vec::new());
+            });
+        });
+        for (message, len) in messages.iter_mut().zip(coming) {
+            // SAFETY: every byte of the room for the message has been received.
+            unsafe { message.set_len(len as usize) };
+        }
+        messages[self.rank] = own;
         Ok(messages)
     }
 

@@ -16,7 +16,7 @@ pub struct LayerEntry {
     pub build: fn(&StackElement) -> Result<Arc<dyn Layer>>,
 }
 
-const LAYERS: &[LayerEntry] = &[];
+const LAYERS: &[LayerEntry] = &[crate::twophase::ENTRY];
 
 /// Every layer of this version.
 pub fn layers() -> &'static [LayerEntry] {

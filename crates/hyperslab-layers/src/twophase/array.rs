@@ -1,0 +1,154 @@
+//! An open array behind the layer.
+
+use super::agreement::{Agreed, Wish, agree_on_access};
+use super::container::Shared;
+use super::exchange::Exchange;
+use super::order::Order;
+use hyperslab_core::{
+    Array, ArraySpec, Datatype, MemoryLayout, MemoryView, MemoryViewMut, Reduce, Request, Result, Selection, Transfer,
+    agree,
+};
+use std::sync::Arc;
+
+/// One rank's handle of an array.
+#[derive(Debug)]
+pub(super) struct TwoPhaseArray {
+    pub inner: Arc<dyn Array>,
+    pub shared: Arc<Shared>,
+    pub name: String,
+}
+
+/// The array as it is in one transfer. It may have changed its shape since the last.
+struct Now {
+    dtype: Datatype,
+    /// `None`: left to the format below.
+    order: Option<Order>,
+}
+
+impl TwoPhaseArray {
+    /// Whether this transfer is made by exchanging data.
+    fn together(&self, transfer: Transfer) -> bool {
+        transfer == Transfer::Collective && self.shared.comm.size() > 1
+    }
+
+    /// Checks the arguments of this rank as the format below would, and tells everyone what it wants.
+    fn agree(
+        &self,
+        selection: &Selection,
+        check: impl FnOnce(&ArraySpec) -> Result<()>,
+        whole: impl FnOnce(&Datatype) -> Result<bool>,
+    ) -> Result<(Agreed, Option<Now>)> {
+        let mine = self.inner.spec().and_then(|spec| {
+            check(&spec)?;
+            let order = Order::new(&spec)?;
+            let left_to_format = order.is_none() || !whole(&spec.dtype)?;
+            let range = order.as_ref().map(|order| order.range(selection)).transpose()?.flatten();
+            let wish = Wish { range, bytes: selection.len() * spec.dtype.size(), left_to_format };
+            Ok((wish, Now { dtype: spec.dtype, order }))
+        });
+        let (wish, now) = match mine {
+            Ok((wish, now)) => (Ok(wish), Some(now)),
+            Err(error) => (Err(error.target(&self.name)), None),
+        };
+        let grain = now.as_ref().and_then(|now| now.order.as_ref()).map_or(1, Order::grain);
+        Ok((agree_on_access(&*self.shared.comm, wish, grain)?, now))
+    }
+
+    /// The whole transfer by the format below, on every rank.
+    fn leave(&self, transfer: impl FnOnce(&dyn Array) -> Result<()>) -> Result<()> {
+        self.shared.note_left_to_format();
+        agree(&*self.shared.comm, transfer(&*self.inner))
+    }
+
+    fn write_together(&self, selection: &Selection, memory: MemoryView<'_>) -> Result<()> {
+        let check = |spec: &ArraySpec| {
+            selection.check_inside(&spec.shape)?;
+            memory.check(&spec.dtype, selection.len())?;
+            // Nothing is written, but what forbids writing at all is said now, on all ranks.
+            let nothing = Selection::empty(spec.shape.len());
+            self.inner.write(&nothing, MemoryView::packed(&[]), Transfer::Independent)
+        };
+        let whole = |dtype: &Datatype| Ok(memory.layout.plan(dtype)?.covers_element());
+        match self.agree(selection, check, whole)? {
+            (Agreed::Exchange(access), Some(Now { dtype, order: Some(order) })) => {
+                Exchange::new(self, &order, &dtype, &access).write(selection, memory)
+            }
+            (Agreed::Nothing, _) => Ok(()),
+            _ => self.leave(|inner| inner.write(selection, memory, Transfer::Collective)),
+        }
+    }
+
+    fn read_together(&self, selection: &Selection, memory: MemoryViewMut<'_>) -> Result<()> {
+        let check = |spec: &ArraySpec| {
+            selection.check_inside(&spec.shape)?;
+            memory.check(&spec.dtype, selection.len())
+        };
+        match self.agree(selection, check, |_| Ok(true))? {
+            (Agreed::Exchange(access), Some(Now { dtype, order: Some(order) })) => {
+                Exchange::new(self, &order, &dtype, &access).read(selection, memory)
+            }
+            (Agreed::Nothing, _) => Ok(()),
+            _ => self.leave(|inner| inner.read(selection, memory, Transfer::Collective)),
+        }
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Array for TwoPhaseArray {
+    fn spec(&self) -> Result<ArraySpec> {
+        self.inner.spec()
+    }
+
+    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: Transfer) -> Result<()> {
+        match self.together(transfer) {
+            true => self.write_together(selection, memory),
+            false => self.inner.write(selection, memory, transfer),
+        }
+    }
+
+    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: Transfer) -> Result<()> {
+        match self.together(transfer) {
+            true => self.read_together(selection, memory),
+            false => self.inner.read(selection, memory, transfer),
+        }
+    }
+
+    /// In a collective transfer ranks may bring different numbers of parts; the first parts of all are written
+    /// together, then the second.
+    fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: Transfer) -> Result<()> {
+        if !self.together(transfer) {
+            return self.inner.write_many(parts, transfer);
+        }
+        let rank = agree(&*self.shared.comm, self.inner.spec())?.shape.len();
+        let mut most = [parts.len() as u64];
+        self.shared.comm.all_reduce(&mut most, Reduce::Max)?;
+        let nothing = Selection::empty(rank);
+        for number in 0..most[0] as usize {
+            let (selection, memory) = parts.get(number).copied().unwrap_or((&nothing, MemoryView::packed(&[])));
+            self.write_together(selection, memory)?;
+        }
+        Ok(())
+    }
+
+    /// A collective write is complete when this returns.
+    fn submit_write(
+        &self,
+        selection: &Selection,
+        data: Vec<u8>,
+        layout: &MemoryLayout,
+        transfer: Transfer,
+    ) -> Result<Request> {
+        if !self.together(transfer) {
+            return self.inner.submit_write(selection, data, layout, transfer);
+        }
+        self.write_together(selection, MemoryView { data: &data, layout }).map(|()| Request::done())
+    }
+
+    fn resize(&self, shape: &[u64]) -> Result<()> {
+        self.inner.resize(shape)
+    }
+
+    fn close(&self) -> Result<()> {
+        self.inner.close()
+    }
+}

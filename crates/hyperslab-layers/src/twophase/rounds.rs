@@ -1,0 +1,108 @@
+//! A rank's way through its selection, lane by lane and round by round.
+
+use super::domains::Lane;
+use super::order::Order;
+use super::walk::{ChunkWalk, RowWalk};
+use hyperslab_core::{Communicator, Reduce, Result, Selection};
+use std::ops::Range;
+
+/// Where the rank stands in every lane. A copy goes on from the same places.
+#[derive(Debug, Clone)]
+pub(super) enum Walks<'a> {
+    Rows(Vec<RowWalk<'a>>),
+    Chunks(Vec<ChunkWalk<'a>>),
+}
+
+impl<'a> Walks<'a> {
+    /// At the begin of every lane.
+    pub fn new(selection: &'a Selection, order: &'a Order, lanes: &[Lane]) -> Result<Self> {
+        match &order.chunks {
+            None => {
+                let mut walk = RowWalk::new(selection, order)?;
+                let starts = lanes.iter().map(|lane| {
+                    while walk.next_before(lane.range.start).is_some() {}
+                    walk.clone()
+                });
+                Ok(Self::Rows(starts.collect()))
+            }
+            Some(grid) => {
+                let mut walk = ChunkWalk::new(selection, grid, order.frame_bytes)?;
+                let starts = lanes.iter().map(|lane| {
+                    while walk.next_before(lane.range.start)?.is_some() {}
+                    Ok(walk.clone())
+                });
+                Ok(Self::Chunks(starts.collect::<Result<_>>()?))
+            }
+        }
+    }
+
+    /// The next byte in lane `number`; the largest number when nothing is left there.
+    fn next(&self, number: usize, lane: &Lane) -> u64 {
+        let next = match self {
+            Self::Rows(walks) => walks[number].peek(),
+            Self::Chunks(walks) => walks[number].peek(),
+        };
+        next.filter(|next| *next < lane.range.end).unwrap_or(u64::MAX)
+    }
+}
+
+/// After how many rounds ranks ask each other whether to go on.
+const ROUNDS_BETWEEN_QUESTIONS: u64 = 16;
+
+/// The windows of one round, one for each lane that has any.
+pub(super) type Windows = Vec<Option<Range<u64>>>;
+
+/// Which windows come next. All ranks have the same plan.
+#[derive(Debug)]
+pub(super) struct Rounds<'a> {
+    comm: &'a dyn Communicator,
+    lanes: Vec<Lane>,
+    /// Rounds already begun.
+    begun: u64,
+    /// How many there are, when all windows are visited.
+    all: Option<u64>,
+}
+
+impl<'a> Rounds<'a> {
+    /// For ranks that access `bytes` bytes in these lanes. Where most windows would be empty, they are agreed on round by
+    /// round, so that empty ones are skipped; otherwise that would be one more message than needed.
+    pub fn new(comm: &'a dyn Communicator, lanes: Vec<Lane>, bytes: u64) -> Self {
+        let windows = lanes.iter().map(Lane::windows).max().unwrap_or(0);
+        let in_a_round = lanes.iter().fold(0, |sum: u64, lane| sum.saturating_add(lane.step())).max(1);
+        let dense = windows <= (bytes / in_a_round).saturating_mul(2).saturating_add(2);
+        Self { comm, lanes, begun: 0, all: dense.then_some(windows) }
+    }
+
+    /// The windows of the next round; `None` when all is done, or a rank says that it failed. Collective.
+    pub fn next(&mut self, walks: Option<&Walks<'_>>, well: bool) -> Result<Option<Windows>> {
+        let number = self.begun;
+        self.begun += 1;
+        match self.all {
+            Some(all) if number >= all => Ok(None),
+            Some(_) => {
+                let mut well = [u64::from(well)];
+                if number % ROUNDS_BETWEEN_QUESTIONS == ROUNDS_BETWEEN_QUESTIONS - 1 {
+                    self.comm.all_reduce(&mut well, Reduce::Min)?;
+                    if well == [0] {
+                        return Ok(None);
+                    }
+                }
+                let window = |lane: &Lane| (number < lane.windows()).then(|| lane.window(number));
+                Ok(Some(self.lanes.iter().map(window).collect()))
+            }
+            None => self.next_touched(walks, well),
+        }
+    }
+
+    /// For each lane the first window that any rank has still to visit.
+    fn next_touched(&self, walks: Option<&Walks<'_>>, well: bool) -> Result<Option<Windows>> {
+        let next = |(number, lane)| walks.map_or(u64::MAX, |walks| walks.next(number, lane));
+        let mut values: Vec<u64> = self.lanes.iter().enumerate().map(next).chain([u64::from(well)]).collect();
+        self.comm.all_reduce(&mut values, Reduce::Min)?;
+        if values.pop() == Some(0) || values.iter().all(|next| *next == u64::MAX) {
+            return Ok(None);
+        }
+        let window = |(lane, next): (&Lane, u64)| (next != u64::MAX).then(|| lane.window_at(next));
+        Ok(Some(self.lanes.iter().zip(values).map(window).collect()))
+    }
+}

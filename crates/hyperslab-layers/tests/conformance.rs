@@ -1,0 +1,56 @@
+//! Every layer over formats of every kind passes the suite that formats pass, and equals the oracle under random
+//! operation sequences.
+
+use hyperslab_core::{Format, Result, Stack};
+use hyperslab_testkit::{Memory, Overrides, conformance, model};
+use libtest_mimic::{Arguments, Trial};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// Stacks as a user writes them, and how many random sequences each plays. `memory` is the oracle itself.
+const STACKS: &[(&str, u32)] = &[
+    ("twophase/memory", 20),
+    ("twophase(aggregators=2,domains=even,buffer=64,unit=16)/memory", 10),
+    ("twophase(aggregators=2,buffer=4KiB,unit=64)/posix", 10),
+    ("twophase(aggregators=3,domains=static-cyclic,buffer=128,unit=32)/posix", 10),
+    ("twophase(aggregators=5,domains=group-cyclic,group=2,buffer=96,unit=24)/posix(files=per_rank)", 0),
+    ("twophase(aggregators=2,domains=even,buffer=4KiB,unit=64)/hdf5", 10),
+    ("twophase(aggregators=2,buffer=100,unit=64)/hdf5(layout=chunked)", 0),
+    ("twophase(aggregators=2,domains=static-cyclic,buffer=4KiB,unit=64)/hdf5", 0),
+    ("twophase(aggregators=8,domains=group-cyclic,group=3,buffer=4KiB,unit=64)/hdf5", 0),
+    ("twophase(aggregators=2,buffer=4KiB,unit=64)/zarr", 10),
+    ("twophase(aggregators=3,domains=even,buffer=64,unit=64)/zarr", 0),
+    ("twophase(aggregators=2,domains=static-cyclic,buffer=4KiB,unit=64)/zarr", 0),
+    ("twophase(aggregators=4,domains=group-cyclic,group=2,buffer=100,unit=64)/zarr(version=2)", 0),
+    ("twophase/twophase(aggregators=2)/posix", 0),
+];
+
+fn build(text: &str) -> Result<Arc<dyn Format>> {
+    let stack: Stack = text.parse()?;
+    let bottom: Arc<dyn Format> = match stack.format.name.as_str() {
+        "memory" => Arc::new(Memory),
+        _ => hyperslab_formats::build(&stack.format)?,
+    };
+    stack.layers.iter().rev().try_fold(bottom, |inner, layer| hyperslab_layers::wrap(layer, inner))
+}
+
+fn trials((text, sequences): &(&'static str, u32)) -> Vec<Trial> {
+    match build(text) {
+        Err(error) => {
+            let message = format!("{error:?}");
+            vec![Trial::test(format!("{text}::build"), move || Err(message.into()))]
+        }
+        Ok(format) => {
+            let mut trials = conformance::trials(text, &format, Overrides::default());
+            if *sequences > 0 {
+                trials.extend(model::trials(text, &format, *sequences));
+            }
+            trials
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    libtest_mimic::run(&arguments, STACKS.iter().flat_map(trials).collect()).exit_code()
+}
