@@ -37,9 +37,15 @@ const MPIIO: FormatEntry =
 
 const FORMATS: &[FormatEntry] = &[crate::posix::ENTRY, HDF5, ZARR, MPIIO, crate::null::ENTRY];
 
-/// The feature that compiles a format in.
-fn feature(entry: &FormatEntry) -> &'static str {
-    if entry.name == MPIIO.name { "mpi" } else { entry.name }
+impl FormatEntry {
+    /// What makes a program that has it.
+    pub fn how_to_build(&self) -> String {
+        match self.name {
+            "mpiio" => "build it with cargo xtask build --mpi".to_owned(),
+            "hdf5" => "build with --features bundled-hdf5".to_owned(),
+            name => format!("build with --features {name}"),
+        }
+    }
 }
 
 /// Every format this version knows, compiled in or not.
@@ -55,7 +61,7 @@ pub fn build(element: &StackElement) -> Result<Arc<dyn Format>> {
     })?;
     let build = entry.build.ok_or_else(|| {
         Error::unsupported("choose format", format!("{} is not compiled into this build", entry.name))
-            .hint(format!("build with --features {}", feature(entry)))
+            .hint(entry.how_to_build())
     })?;
     element.check_options(entry.options)?;
     build(element)

@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// Whether this build can use MPI.
 pub const COMPILED_IN: bool = cfg!(feature = "mpi");
 /// How to get a build that can.
-pub const HOW_TO_BUILD: &str = "cargo xtask build --mpi makes one that has";
+pub const HOW_TO_BUILD: &str = "build one with cargo xtask build --mpi";
 
 /// What launchers tell the programs they start.
 const SIGNS: [&str; 6] =

@@ -11,8 +11,7 @@ pub fn look() -> Vec<Finding> {
         findings.push(if entry.build.is_some() {
             Finding::good(format!("format {}", entry.name), entry.about)
         } else {
-            let needs_mpi = entry.name == "mpiio" && !COMPILED_IN;
-            let how = if needs_mpi { HOW_TO_BUILD.to_owned() } else { format!("build with --features {}", entry.name) };
+            let how = entry.how_to_build();
             Finding::new(format!("format {}", entry.name), State::Absent, "not compiled in").try_this(how)
         });
     }
