@@ -15,6 +15,7 @@ pub(crate) trait Mover: Debug + Send + Sync {
 
 /// Which elements of which array a transfer is about.
 #[derive(Debug, Clone, Copy)]
+#[cfg_attr(not(feature = "mpi"), allow(dead_code, reason = "only MPI-IO moves elements"))]
 pub(crate) struct Elements<'a> {
     pub selection: &'a Selection,
     pub shape: &'a [u64],
