@@ -170,6 +170,8 @@ impl Handle {
             }
         })
         .and(viewed)?;
+        // Some libraries call it a success that nothing was written, and only the system says why.
+        let said = Error::io(operation, std::io::Error::last_os_error());
         let mut moved = 0;
         // SAFETY: the status is that of the call above.
         call(operation, || unsafe { ffi::MPI_Get_count(status_at, byte(), &raw mut moved) })?;
@@ -180,6 +182,9 @@ impl Handle {
                 drop(turn);
                 // SAFETY: what is left of the caller's memory.
                 return unsafe { self.transfer((direction, who), next, view, address.byte_add(moved as usize), rest) };
+            }
+            if direction == Direction::Write && said.kind() == ErrorKind::NoSpace {
+                return Err(said);
             }
             let kind = if direction == Direction::Write { ErrorKind::Io } else { ErrorKind::Corrupt };
             let error = Error::new(kind, operation, format!("MPI moved {moved} of {count} bytes"));
