@@ -131,7 +131,7 @@ impl Handle {
     ) -> Result<()> {
         let operation = if direction == Direction::Write { "write" } else { "read" };
         library::check_running(operation)?;
-        let _turn = library::turn();
+        let turn = library::turn();
         let count = c_int::try_from(len).map_err(|_| Error::invalid(operation, "more bytes than MPI can count"))?;
         let (offset, viewed) = match &place {
             Place::Run(offset) => {
@@ -170,12 +170,25 @@ impl Handle {
             }
         })
         .and(viewed)?;
+        // Some libraries call it a success that nothing was written, and only the system says why.
+        let said = Error::io(operation, std::io::Error::last_os_error());
         let mut moved = 0;
         // SAFETY: the status is that of the call above.
         call(operation, || unsafe { ffi::MPI_Get_count(status_at, byte(), &raw mut moved) })?;
         if count > 0 && moved != count {
+            if let (Direction::Write, Who::Alone, Place::Run(offset), 1..) = (direction, who, &place, moved) {
+                // The next call says why, or finishes.
+                let (next, rest) = (Place::Run(offset + moved as u64), len - moved as u64);
+                drop(turn);
+                // SAFETY: what is left of the caller's memory.
+                return unsafe { self.transfer((direction, who), next, view, address.byte_add(moved as usize), rest) };
+            }
+            if direction == Direction::Write && said.kind() == ErrorKind::NoSpace {
+                return Err(said);
+            }
             let kind = if direction == Direction::Write { ErrorKind::Io } else { ErrorKind::Corrupt };
-            return Err(Error::new(kind, operation, format!("MPI moved {moved} of {count} bytes")));
+            let error = Error::new(kind, operation, format!("MPI moved {moved} of {count} bytes"));
+            return Err(if kind == ErrorKind::Io { error.hint("see whether the device is full") } else { error });
         }
         Ok(())
     }

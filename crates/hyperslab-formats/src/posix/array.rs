@@ -190,14 +190,14 @@ impl PosixArray {
             (Data::Moved(file), checked) => file.write(checked, memory, how),
             (_, Err(error)) => Err(error),
             (_, Ok(_)) if selection.is_empty() => Ok(()),
-            (Data::Shared(file), Ok(Elements { dtype, .. })) if whole(dtype)? => {
+            (Data::Shared(file), Ok(Elements { selection, shape, dtype })) if whole(dtype)? => {
                 transfer::write(file, staging, selection, shape, dtype, memory)
             }
-            (Data::Shared(file), Ok(Elements { dtype, .. })) => {
+            (Data::Shared(file), Ok(Elements { selection, shape, dtype })) => {
                 let _one_at_a_time = self.state.fields.lock().unwrap_or_else(PoisonError::into_inner);
                 transfer::write_fields(file, staging, selection, shape, dtype, memory)
             }
-            (Data::PerRank(files), Ok(Elements { dtype, .. })) if whole(dtype)? => {
+            (Data::PerRank(files), Ok(Elements { selection, shape, dtype })) if whole(dtype)? => {
                 files.write(selection, shape, dtype, memory)
             }
             (Data::PerRank(_), Ok(_)) => {
@@ -228,10 +228,12 @@ impl PosixArray {
             (Data::Moved(file), checked) => file.read(checked, memory, how),
             (_, Err(error)) => Err(error),
             (_, Ok(_)) if selection.is_empty() => Ok(()),
-            (Data::Shared(file), Ok(Elements { dtype, .. })) => {
+            (Data::Shared(file), Ok(Elements { selection, shape, dtype })) => {
                 transfer::read_file(file, &self.home.staging, selection, shape, dtype, memory)
             }
-            (Data::PerRank(files), Ok(Elements { dtype, .. })) => files.read(selection, shape, dtype, fill, memory),
+            (Data::PerRank(files), Ok(Elements { selection, shape, dtype })) => {
+                files.read(selection, shape, dtype, fill, memory)
+            }
         }
     }
 

@@ -16,7 +16,9 @@ pub fn run(job: MpiJob) {
     let comm = job.world();
     let (directory, _kept) = directory(&*comm);
     either_reads_the_other(&comm, &directory);
-    large(&comm, &directory);
+    if comm.size() > 1 {
+        large(&comm, &directory);
+    }
     unknown_ranks(&directory);
     errors(&comm, &directory);
     dropped(&comm, &directory);
@@ -76,7 +78,7 @@ fn either_reads_the_other(comm: &Arc<dyn Communicator>, directory: &Path) {
 /// is read is all of it, on one rank.
 fn large(comm: &Arc<dyn Communicator>, directory: &Path) {
     let path = directory.join("large");
-    let bytes = (5 << 29) + 7; // 2.5 GiB and a little
+    let bytes = (1 << 31) + 7;
     let container = build("mpiio").open(&path, Open::Create, comm).unwrap();
     let array = container.create("array", &ArraySpec::new(Datatype::U8, &[bytes])).unwrap();
     // The first and last bytes of each half of the file, and so on: far apart in one view.
@@ -87,10 +89,9 @@ fn large(comm: &Arc<dyn Communicator>, directory: &Path) {
     };
     array.write(&mine, MemoryView::packed(&[9; 9][..mine.len() as usize]), Transfer::Collective).unwrap();
     container.flush(Durability::Visible).unwrap();
-    let transfer = if comm.size() == 1 { Transfer::Independent } else { Transfer::Collective };
     let whole = if comm.rank() == 0 { Selection::all(&[bytes]).unwrap() } else { Selection::empty(1) };
     let mut found = vec![1; whole.len() as usize];
-    array.read(&whole, MemoryViewMut::packed(&mut found), transfer).unwrap();
+    array.read(&whole, MemoryViewMut::packed(&mut found), Transfer::Collective).unwrap();
     let zeros = [0; 1 << 16];
     let places = found.chunks(zeros.len()).enumerate().filter(|(_, part)| **part != zeros[..part.len()]);
     let nines: Vec<u64> = places
@@ -99,7 +100,7 @@ fn large(comm: &Arc<dyn Communicator>, directory: &Path) {
         .map(|(at, byte)| if byte == 9 { at as u64 } else { u64::MAX })
         .collect();
     let expected: Vec<u64> = (0..9).map(|i| i * step).filter(|_| comm.rank() == 0).collect();
-    assert_eq!(nines, expected, "{transfer:?}");
+    assert_eq!(nines, expected);
     container.close().unwrap();
     if comm.rank() == 0 {
         build("mpiio").remove(&path).unwrap();
