@@ -14,6 +14,7 @@ mod error;
 mod fill;
 mod format;
 mod memory;
+mod page_buffer;
 mod runs;
 mod selection;
 mod slab;
@@ -31,6 +32,7 @@ pub use format::{
     Array, ArraySpec, Attribute, Caps, Container, Durability, Filter, Format, Layer, Open, Request, Transfer,
 };
 pub use memory::{ElementPiece, ElementPlan, Member, MemoryLayout, MemoryView, MemoryViewMut, Structure, Within};
+pub use page_buffer::PageBuffer;
 pub use runs::{Row, Run, Runs, SlabRuns, zip_runs};
 pub use selection::Selection;
 pub use slab::Slab;

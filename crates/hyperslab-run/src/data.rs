@@ -1,7 +1,9 @@
 //! The caller's side of a transfer: buffers made and checked in bounded pieces.
 
 use crate::content::Content;
-use hyperslab_core::{Error, ErrorKind, Gather, MemoryLayout, MemoryView, MemoryViewMut, Result, Scatter, Selection};
+use hyperslab_core::{
+    Error, ErrorKind, Gather, MemoryLayout, MemoryView, MemoryViewMut, PageBuffer, Result, Scatter, Selection,
+};
 
 /// Bytes filled or compared at a time.
 const PIECE: usize = 256 << 10;
@@ -11,7 +13,7 @@ const STALE: u8 = 0xA5;
 /// The buffers of one rank. They grow to the largest step and stay.
 #[derive(Debug, Default)]
 pub(crate) struct Buffers {
-    buffer: Vec<u8>,
+    buffer: PageBuffer,
     expected: Vec<u8>,
     found: Vec<u8>,
 }
@@ -99,17 +101,7 @@ impl Buffers {
 
     fn size(&mut self, content: &Content, selection: &Selection, memory: &MemoryLayout) -> Result<()> {
         let len = memory.buffer_len(&content.dtype, selection.len())? as usize;
-        if len > self.buffer.len() {
-            let more = len - self.buffer.len();
-            self.buffer.try_reserve_exact(more).map_err(|e| {
-                Error::new(ErrorKind::Io, "allocate buffer", format!("{len} bytes: {e}"))
-                    .target(&content.name)
-                    .hint("use smaller extents per rank or fewer ranks")
-            })?;
-        }
-        // Touches new pages now, so that their faults are not measured as I/O.
-        self.buffer.resize(len, 0);
-        Ok(())
+        self.buffer.set_len(len).map_err(|error| error.target(&content.name))
     }
 }
 

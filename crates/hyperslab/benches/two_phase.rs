@@ -8,8 +8,8 @@
 
 use hyperslab_comm::MpiJob;
 use hyperslab_core::{
-    Array, ArraySpec, Communicator, Container, Datatype, MemoryLayout, MemoryView, MemoryViewMut, Open, Reduce,
-    Selection, Transfer,
+    Array, ArraySpec, Communicator, Container, Datatype, MemoryLayout, MemoryView, MemoryViewMut, Open, PageBuffer,
+    Reduce, Selection, Transfer,
 };
 use hyperslab_run::resolve;
 use hyperslab_testkit::under_mpi;
@@ -116,8 +116,8 @@ fn measure(folder: &Path, check: bool) -> ExitCode {
     let job = MpiJob::start().unwrap();
     let comm = job.world();
     let mine = (BYTES / RANKS as u64) as usize;
-    let mut data: Vec<u8> = (0..mine).map(|i| (i / 7 + comm.rank() * 101) as u8).collect();
-    let mut found = vec![0; mine];
+    let (mut data, mut found) = (PageBuffer::new(mine).unwrap(), PageBuffer::new(mine).unwrap());
+    data.iter_mut().enumerate().for_each(|(i, byte)| *byte = (i / 7 + comm.rank() * 101) as u8);
     let mut all: Vec<Opened<'_>> =
         WAYS.iter().enumerate().map(|(i, way)| Opened::new(way, &folder.join(i.to_string()), &comm)).collect();
     let slowest = |work: &mut dyn FnMut()| {
@@ -137,7 +137,7 @@ fn measure(folder: &Path, check: bool) -> ExitCode {
             opened.container.flush(hyperslab_core::Durability::Visible).unwrap();
             found.fill(0);
             let read = slowest(&mut || opened.read(&mut found));
-            assert!(found == data, "{}: what was read is not what was written", opened.way.name);
+            assert!(found[..] == data[..], "{}: what was read is not what was written", opened.way.name);
             // The first pass meets new pages.
             if pass > 0 {
                 opened.times[0].push(written);

@@ -11,7 +11,11 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-const STACKS: &str = if cfg!(feature = "parallel-hdf5") { "posix,zarr(chunk=1024)" } else { "posix" };
+const STACKS: &str = if cfg!(feature = "parallel-hdf5") {
+    "posix,mpiio,zarr(chunk=1024),hdf5,twophase/posix,twophase(aggregators=1,buffer=8KiB)/hdf5,twophase/zarr(chunk=1024)"
+} else {
+    "posix,mpiio,twophase/posix"
+};
 
 /// Ranks that wait keep a core busy: one test at a time.
 fn alone() -> MutexGuard<'static, ()> {

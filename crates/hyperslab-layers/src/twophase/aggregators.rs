@@ -2,6 +2,10 @@
 
 use hyperslab_core::{Communicator, Result};
 
+/// Aggregators on a node, unless the user says how many there are in all. One core copies less than memory and storage of a
+/// node can take.
+const PER_NODE: usize = 2;
+
 /// The aggregators as ranks, rising. Collective.
 pub(super) fn choose(comm: &dyn Communicator, wanted: Option<usize>) -> Result<Vec<usize>> {
     let size = comm.size();
@@ -13,8 +17,8 @@ pub(super) fn choose(comm: &dyn Communicator, wanted: Option<usize>) -> Result<V
     if size == 1 {
         return Ok(vec![0]);
     }
-    let first_of_node = comm.split_by_node()?.rank() == 0;
-    let all = comm.all_gather(&[u8::from(first_of_node)])?;
+    let mine = comm.split_by_node()?.rank() < PER_NODE;
+    let all = comm.all_gather(&[u8::from(mine)])?;
     Ok((0..size).filter(|&rank| all[rank] == [1]).collect())
 }
 
@@ -25,14 +29,14 @@ mod tests {
     use hyperslab_comm::Threads;
 
     #[test]
-    fn aggregators_are_spread_or_one_per_node() {
+    fn aggregators_are_spread_or_two_per_node() {
         let chosen = Threads::run(5, |comm| {
             Ok((choose(&*comm, Some(2))?, choose(&*comm, Some(9))?, choose(&*comm, Some(1))?, choose(&*comm, None)?))
         });
         for (two, many, one, per_node) in chosen.unwrap() {
             assert_eq!(two, [0, 2]);
             assert_eq!(many, [0, 1, 2, 3, 4]);
-            assert_eq!((one, per_node), (vec![0], vec![0]));
+            assert_eq!((one, per_node), (vec![0], vec![0, 1]));
         }
     }
 }

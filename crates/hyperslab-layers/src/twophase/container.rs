@@ -2,7 +2,7 @@
 
 use super::array::TwoPhaseArray;
 use super::options::Options;
-use hyperslab_core::{Array, ArraySpec, Attribute, Communicator, Container, Durability, Result};
+use hyperslab_core::{Array, ArraySpec, Attribute, Communicator, Container, Durability, PageBuffer, Result};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,7 +14,7 @@ pub(super) struct Shared {
     /// The aggregators as ranks.
     pub aggregators: Vec<usize>,
     /// An aggregator's buffer between rounds: fresh memory costs as much as filling it.
-    buffer: Mutex<Vec<u8>>,
+    buffer: Mutex<PageBuffer>,
     /// Collective transfers that the format below made itself.
     left_to_format: AtomicU64,
 }
@@ -26,7 +26,7 @@ impl Shared {
     }
 
     /// Runs `work` with the buffer. What grew beyond the option is not kept.
-    pub fn with_buffer<T>(&self, work: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+    pub fn with_buffer<T>(&self, work: impl FnOnce(&mut PageBuffer) -> T) -> T {
         let mut buffer = std::mem::take(&mut *self.buffer.lock().unwrap_or_else(PoisonError::into_inner));
         let result = work(&mut buffer);
         if buffer.len() as u64 <= self.options.buffer {

@@ -18,7 +18,7 @@ pub(super) enum Sharing {
 /// The options of `twophase`, checked.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Options {
-    /// How many aggregators; one per node unless given.
+    /// How many aggregators; two per node unless given.
     pub aggregators: Option<usize>,
     pub sharing: Sharing,
     /// Bytes that belong together.
@@ -36,7 +36,7 @@ pub(super) const SPECS: &[OptionSpec] = &[
     OptionSpec {
         name: "aggregators",
         value: "NUMBER",
-        default: "one per node",
+        default: "two per node",
         about: "ranks that access the format on behalf of all",
     },
     OptionSpec {
@@ -55,7 +55,7 @@ pub(super) const SPECS: &[OptionSpec] = &[
     OptionSpec {
         name: "buffer",
         value: "SIZE",
-        default: "4MiB",
+        default: "1MiB",
         about: "bytes that an aggregator covers in one round; more where a unit or a chunk is larger",
     },
     OptionSpec {
@@ -90,7 +90,7 @@ impl Options {
             aggregators: element.number("aggregators", 1..=MOST_AGGREGATORS)?.map(|n| n as usize),
             sharing,
             unit: size("unit", 1 << 20)?,
-            buffer: size("buffer", 4 << 20)?,
+            buffer: size("buffer", 1 << 20)?,
             group: group.unwrap_or(4) as usize,
         })
     }
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn options_are_read_and_refused() {
         let options = parse(&[]).unwrap();
-        assert_eq!((options.aggregators, options.unit, options.buffer), (None, 1 << 20, 4 << 20));
+        assert_eq!((options.aggregators, options.unit, options.buffer), (None, 1 << 20, 1 << 20));
         assert_eq!(options.sharing, Sharing::Aligned);
         let options = parse(&[("domains", "group-cyclic"), ("group", "3"), ("aggregators", "6")]).unwrap();
         assert_eq!((options.sharing, options.group, options.aggregators), (Sharing::GroupCyclic, 3, Some(6)));

@@ -5,7 +5,7 @@ use super::domains::Lane;
 use super::message::{Checked, corrupt};
 use super::order::Order;
 use super::parts::parts;
-use hyperslab_core::{Array, MemoryView, MemoryViewMut, Result, Run, Transfer};
+use hyperslab_core::{Array, MemoryView, MemoryViewMut, PageBuffer, Result, Run, Transfer};
 use std::ops::Range;
 
 /// Reading over a gap this long costs less than another access.
@@ -43,10 +43,10 @@ impl Window<'_> {
     }
 
     /// Writes what the ranks sent, each bytes and places; where they overlap, the later one wins.
-    pub fn write(&self, sent: &[(&[u8], &[u8])], buffer: &mut Vec<u8>, array: &dyn Array) -> Result<()> {
+    pub fn write(&self, sent: &[(&[u8], &[u8])], buffer: &mut PageBuffer, array: &dyn Array) -> Result<()> {
         let lists = sent.iter().map(|(_, list)| self.check(list)).collect::<Result<Vec<_>>>()?;
         let (low, len) = self.hull(&lists);
-        grow(buffer, len);
+        buffer.set_len(len)?; // stale bytes are never used
         for (list, (bytes, _)) in lists.iter().zip(sent) {
             if list.bytes != bytes.len() as u64 {
                 return Err(corrupt());
@@ -86,10 +86,10 @@ impl Window<'_> {
     }
 
     /// Reads what the ranks ask for, each a list of places, into the buffer.
-    pub fn read<'a>(&self, asked: &[&'a [u8]], buffer: &mut Vec<u8>, array: &dyn Array) -> Result<Answers<'a>> {
+    pub fn read<'a>(&self, asked: &[&'a [u8]], buffer: &mut PageBuffer, array: &dyn Array) -> Result<Answers<'a>> {
         let lists = asked.iter().map(|list| self.check(list)).collect::<Result<Vec<_>>>()?;
         let (low, len) = self.hull(&lists);
-        grow(buffer, len);
+        buffer.set_len(len)?; // stale bytes are never used
         // Between the units of an aggregator are those of others, and between rows of a chunk may be nothing.
         let bridge = if self.lane.count == 1 && self.order.chunks.is_none() { GAP } else { 0 };
         let parts = parts(self.order, coverage(&lists, bridge))?;
@@ -133,11 +133,4 @@ impl Window<'_> {
 pub(super) struct Answers<'a> {
     lists: Vec<Checked<'a>>,
     low: usize,
-}
-
-/// Makes room without touching what is there: stale bytes are never used.
-fn grow(buffer: &mut Vec<u8>, len: usize) {
-    if buffer.len() < len {
-        *buffer = vec![0; len]; // fresh zeros cost nothing until touched
-    }
 }
