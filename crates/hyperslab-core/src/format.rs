@@ -192,7 +192,8 @@ pub enum Transfer {
     /// Each rank for itself.
     #[default]
     Independent,
-    /// Every rank calls, possibly with an empty selection.
+    /// Every rank calls, possibly with an empty selection. A rank whose request is refused returns its error, and no other
+    /// waits for it; whether the others hear of it is the format's choice.
     Collective,
 }
 

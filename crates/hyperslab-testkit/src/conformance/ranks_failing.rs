@@ -127,7 +127,8 @@ fn staying(subject: &Subject, size: usize) -> Result<(), Failed> {
     })?;
     for (rank, result) in results.iter().enumerate() {
         let fine = match result {
-            Ok(()) => !subject.caps.collective && rank + 1 < size,
+            // Whether the others hear of it is the format's choice.
+            Ok(()) => rank + 1 < size,
             Err(error) if rank + 1 == size => error.kind() == ErrorKind::InvalidInput,
             Err(error) => matches!(error.kind(), ErrorKind::Peer | ErrorKind::Unsupported),
         };
