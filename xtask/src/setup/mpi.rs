@@ -12,7 +12,7 @@ use crate::workspace::Workspace;
 const PACKAGES: [&str; 4] = ["libopenmpi-dev", "openmpi-bin", "libclang-dev", "zlib1g-dev"];
 const MPICH_PACKAGES: [&str; 2] = ["libmpich-dev", "mpich"];
 
-/// An MPI library, and the parallel libhdf5 that goes with it.
+/// An MPI library, and the parallel libhdf5 that goes with it, if there is one.
 #[derive(Debug)]
 pub struct Mpi {
     /// What people call it.
@@ -22,7 +22,7 @@ pub struct Mpi {
     /// What starts its programs.
     pub launcher: PathBuf,
     /// Where its parallel libhdf5 is.
-    pub hdf5: PathBuf,
+    pub hdf5: Option<PathBuf>,
 }
 
 impl Mpi {
