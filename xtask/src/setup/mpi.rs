@@ -28,10 +28,10 @@ pub struct Mpi {
 impl Mpi {
     /// Sets the variables by which builds and tests find this library.
     pub fn apply<'a>(&self, command: &'a mut Command) -> &'a mut Command {
-        command
-            .env("MPICC", &self.compiler)
-            .env("HYPERSLAB_MPIRUN", &self.launcher)
-            .env(parallel_hdf5::VARIABLE, &self.hdf5)
+        if let Some(hdf5) = &self.hdf5 {
+            command.env(parallel_hdf5::VARIABLE, hdf5);
+        }
+        command.env("MPICC", &self.compiler).env("HYPERSLAB_MPIRUN", &self.launcher)
     }
 }
 
@@ -51,11 +51,12 @@ pub fn provide(workspace: &Workspace, wish: Wish, environment: &mut Environment)
         return Ok(None);
     };
     say("found", format!("MPI ({})", version(&launcher)));
-    let hdf5 = parallel_hdf5::provide(workspace, environment, parallel_hdf5::USUAL, &compiler)?;
+    let hdf5 = Some(parallel_hdf5::provide(workspace, environment, &compiler)?);
     Ok(Some(Mpi { name: "MPI", compiler, launcher, hdf5 }))
 }
 
-/// MPICH beside another MPI, under the names that Debian gives its programs; installed where apt can.
+/// MPICH beside another MPI, under the names that Debian gives its programs; installed where apt can. Without HDF5, which
+/// would have to be built once more.
 pub fn provide_mpich(workspace: &Workspace, wish: Wish, environment: &mut Environment) -> Result<Option<Mpi>> {
     let find = || programs("mpicc.mpich", "mpirun.mpich");
     if find().is_none() && wish.apt && apt::usable() {
@@ -67,8 +68,7 @@ pub fn provide_mpich(workspace: &Workspace, wish: Wish, environment: &mut Enviro
         return Ok(None);
     };
     say("found", "MPICH");
-    let hdf5 = parallel_hdf5::provide(workspace, environment, "mpich", &compiler)?;
-    Ok(Some(Mpi { name: "MPICH", compiler, launcher, hdf5 }))
+    Ok(Some(Mpi { name: "MPICH", compiler, launcher, hdf5: None }))
 }
 
 /// Going on without something optional, after saying why.

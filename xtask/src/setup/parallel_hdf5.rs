@@ -15,16 +15,14 @@ const SOURCE_CRATE: &str = "hdf5-metno-src";
 /// Written last, so that a build that was cut off is begun anew.
 const STAMP: &str = "built-by-xtask.txt";
 
-/// The machine's MPI, as part of folder names. Only for this one the user may have a libhdf5.
-pub const USUAL: &str = "mpi";
 /// Names a libhdf5 to builds.
 pub const VARIABLE: &str = "HDF5_DIR";
 
-/// The folder of a parallel libhdf5 for the MPI library `name`, with the C compiler of that.
-pub fn provide(workspace: &Workspace, environment: &Environment, name: &str, compiler: &Path) -> Result<PathBuf> {
-    let folder = folder(workspace, name);
+/// The folder of a parallel libhdf5 for the MPI library that has this C compiler.
+pub fn provide(workspace: &Workspace, environment: &Environment, compiler: &Path) -> Result<PathBuf> {
+    let folder = workspace.root().join("target/hdf5-mpi");
     let chosen = std::env::var_os(VARIABLE).map(PathBuf::from).filter(|path| !path.as_os_str().is_empty());
-    if let Some(own) = chosen.filter(|own| name == USUAL && *own != folder) {
+    if let Some(own) = chosen.filter(|own| *own != folder) {
         check(&own)?;
         say("found", format!("parallel HDF5 ({}, by {VARIABLE})", own.display()));
         return Ok(own);
@@ -35,13 +33,9 @@ pub fn provide(workspace: &Workspace, environment: &Environment, name: &str, com
         say("found", format!("parallel HDF5 ({})", workspace.display(&folder)));
         return Ok(folder);
     }
-    build(workspace, environment, name, compiler, &source, &folder)?;
+    build(workspace, environment, compiler, &source, &folder)?;
     fs::write(folder.join(STAMP), stamp).with_context(|| format!("cannot write to {}", folder.display()))?;
     Ok(folder)
-}
-
-fn folder(workspace: &Workspace, name: &str) -> PathBuf {
-    workspace.root().join(format!("target/hdf5-{name}"))
 }
 
 /// Refuses a libhdf5 that knows no MPI.
@@ -80,19 +74,18 @@ fn source(workspace: &Workspace) -> Result<PathBuf> {
 fn build(
     workspace: &Workspace,
     environment: &Environment,
-    name: &str,
     compiler: &Path,
     source: &Path,
     folder: &Path,
 ) -> Result<()> {
     say("build", format!("parallel HDF5 with {}, which takes some minutes, once", compiler.display()));
-    let work = workspace.state().join(format!("hdf5-{name}-build"));
+    let work = workspace.state().join("hdf5-mpi-build");
     for old in [&work, &folder.to_owned()] {
         if old.exists() {
             fs::remove_dir_all(old).with_context(|| format!("cannot remove {}", old.display()))?;
         }
     }
-    let log = |step: &str| workspace.state().join(format!("log/hdf5-{name}-{step}.txt"));
+    let log = |step: &str| workspace.state().join(format!("log/hdf5-mpi-{step}.txt"));
     let hint = "another parallel HDF5, named by HDF5_DIR; docs/building.md says more";
     let cmake = || {
         let program = environment.variables.iter().find(|(name, _)| *name == "CMAKE").map(|(_, path)| path.clone());
