@@ -30,6 +30,7 @@ mod dataspace;
 mod datatype;
 mod driver;
 mod errors;
+mod features;
 mod format;
 mod guarded;
 mod library;
@@ -50,6 +51,7 @@ mod tests;
 
 use crate::FormatEntry;
 
+pub use features::features;
 pub use format::Hdf5;
 pub use library::library_version;
 

@@ -122,6 +122,12 @@ pub(super) fn use_mpio(list: &Id, handle: i32, options: &Options) -> Result<()> 
     done("open", unsafe { h5p::H5Pset_fapl_mpio(list.raw(), communicator(handle), hints.0) })
 }
 
+/// Whether this libhdf5 has the subfiling driver.
+pub(super) fn has_subfiling() -> bool {
+    // SAFETY: only asked for, never called.
+    unsafe { symbol::<*const libc::c_void>(c"H5Pset_fapl_subfiling") }.is_some()
+}
+
 /// Makes a file access list use several files.
 pub(super) fn use_subfiling(list: &Id, handle: i32, options: &Options) -> Result<()> {
     type SetParameters = unsafe extern "C" fn(hid_t, MPI_Comm, MPI_Info) -> c_int;

@@ -17,6 +17,10 @@ pub(super) fn ended() -> bool {
     false
 }
 
+pub(super) fn has_subfiling() -> bool {
+    false
+}
+
 pub(super) fn use_mpio(_list: &Id, _handle: i32, _options: &Options) -> Result<()> {
     absent()
 }

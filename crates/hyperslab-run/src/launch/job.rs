@@ -50,12 +50,8 @@ pub(super) struct JobFolder {
 impl JobFolder {
     /// Writes down the run in a new folder in `parent`, which all ranks see under the same path.
     pub(super) fn create(parent: &Path, context: &RunContext<'_>, stack: &Stack) -> Result<Self> {
-        static NUMBER: AtomicU64 = AtomicU64::new(0);
         let absolute = |path: &Path| std::path::absolute(path).map_err(|e| failed(path, e));
-        let name = format!(".job-{}-{}", std::process::id(), NUMBER.fetch_add(1, Relaxed));
-        let path = absolute(parent)?.join(name);
-        fs::DirBuilder::new().mode(0o700).create(&path).map_err(|e| failed(&path, e))?;
-        let folder = Self { path };
+        let folder = Self { path: new_folder(&absolute(parent)?)? };
         let task = Task {
             stack: stack.clone(),
             directory: absolute(context.directory)?,
@@ -114,6 +110,19 @@ impl Drop for JobFolder {
     fn drop(&mut self) {
         // What cannot be removed is small, and its name says what it is.
         let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// A folder that nobody else has, not even an earlier process that was killed.
+fn new_folder(parent: &Path) -> Result<PathBuf> {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    loop {
+        let path = parent.join(format!(".job-{}-{}", std::process::id(), NUMBER.fetch_add(1, Relaxed)));
+        match fs::DirBuilder::new().mode(0o700).create(&path) {
+            Ok(()) => return Ok(path),
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(e) => return Err(failed(&path, e)),
+        }
     }
 }
 

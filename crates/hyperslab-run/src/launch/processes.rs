@@ -119,7 +119,8 @@ fn wait(child: &mut Child, context: &RunContext<'_>, job: &JobFolder) -> Result<
     let mut asked: Option<Instant> = None;
     loop {
         if let Some(status) = child.try_wait().map_err(failed)? {
-            return if asked.is_some() {
+            // A Ctrl-C reaches the launcher too, perhaps first.
+            return if asked.is_some() || context.progress.stop_requested() {
                 Err(Error::new(ErrorKind::Interrupted, "run workload", "stopped on request"))
             } else {
                 Ok(status)
