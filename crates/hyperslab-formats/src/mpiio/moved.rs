@@ -8,7 +8,7 @@ use super::options::Options;
 use super::steps::{Limits, Step, Steps};
 use crate::posix::mover::{Elements, MovedFile, Mover};
 use crate::posix::staging::Staging;
-use hyperslab_core::{Communicator, Error, MemoryView, MemoryViewMut, Reduce, Result, Run, Transfer, agree};
+use hyperslab_core::{Communicator, Error, ErrorKind, MemoryView, MemoryViewMut, Reduce, Result, Run, Transfer, agree};
 use mpi_sys as ffi;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -149,6 +149,20 @@ impl MpiioFile {
         Regular::of(elements.selection, elements.shape, elements.dtype.size())
     }
 
+    /// Refuses to read beyond the end of the file: ROMIO reports all bytes as read in collective calls, whether there were
+    /// any or not.
+    fn refuse_short(&self, elements: Elements<'_>) -> Result<()> {
+        let last = elements.selection.last_byte(elements.shape, elements.dtype.size());
+        let len = std::fs::metadata(&self.path).map_err(|cause| Error::io("read", cause))?.len();
+        match last.filter(|last| *last >= len) {
+            Some(last) => {
+                let message = format!("the data file has {len} bytes, byte {last} is wanted");
+                Err(Error::new(ErrorKind::Corrupt, "read", message))
+            }
+            None => Ok(()),
+        }
+    }
+
     fn plan<'a>(&self, elements: Elements<'a>, ready: Result<(Memory<'a>, Steps<'a>)>) -> Result<Planned<'a>> {
         let (memory, steps) = ready?;
         Ok(Planned { regular: self.regular(elements, &memory, &steps), memory, steps })
@@ -229,8 +243,12 @@ impl MovedFile for MpiioFile {
     }
 
     fn read(&self, wanted: Result<Elements<'_>>, memory: MemoryViewMut<'_>, transfer: Transfer) -> Result<()> {
-        let planned = wanted
-            .and_then(|elements| self.plan(elements, Memory::to_read(elements, memory, &self.staging, self.limits())));
+        let planned = wanted.and_then(|elements| {
+            if transfer == Transfer::Collective {
+                self.refuse_short(elements)?;
+            }
+            self.plan(elements, Memory::to_read(elements, memory, &self.staging, self.limits()))
+        });
         self.transfer(planned, Direction::Read, transfer)
     }
 

@@ -77,8 +77,16 @@ impl LaunchCommand {
 
 impl fmt::Display for LaunchCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&shell_words::join(&self.words))
+        f.write_str(&joined(self.words.iter().map(String::as_str)))
     }
+}
+
+/// Words as one would type them, quoted only where it matters.
+fn joined<'a>(words: impl Iterator<Item = &'a str>) -> String {
+    let plain =
+        |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c));
+    let typed = words.map(|word| if plain(word) { word.into() } else { shell_words::quote(word) });
+    typed.collect::<Vec<_>>().join(" ")
 }
 
 fn split(text: &str) -> Result<Vec<String>> {
@@ -109,7 +117,7 @@ mod tests {
         let launch = LaunchCommand::new(command, configuration, 8).unwrap();
         let command = launch.of("/bin/p".as_ref(), &["a b".as_ref()]);
         let all = std::iter::once(command.get_program()).chain(command.get_args());
-        shell_words::join(all.map(|word| word.to_str().unwrap()))
+        joined(all.map(|word| word.to_str().unwrap()))
     }
 
     #[test]
