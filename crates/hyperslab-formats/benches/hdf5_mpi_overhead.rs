@@ -23,13 +23,12 @@ use hyperslab_core::{
     Transfer,
 };
 use hyperslab_formats::build;
+use hyperslab_testkit::under_mpi;
 use std::ffi::CString;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-const FOLDER: &str = "HYPERSLAB_BENCH_FOLDER";
 const ARRAYS: usize = 8;
 /// Bytes of each rank in each array.
 const BYTES: u64 = 8 << 20;
@@ -44,26 +43,19 @@ trait Side {
 }
 
 fn main() {
-    match std::env::var_os(FOLDER) {
-        Some(folder) => measure(&PathBuf::from(folder)),
-        None => {
-            let folder = tempfile::tempdir().unwrap();
-            let mut command = Command::new("mpirun");
-            command.args(["-n", "2"]);
-            let version = Command::new("mpirun").arg("--version").output().unwrap();
-            if String::from_utf8_lossy(&version.stdout).contains("Open MPI") {
-                command.args(["--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]);
-                command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-            }
-            command.arg(std::env::current_exe().unwrap()).args(std::env::args_os().skip(1));
-            let status = command.env(FOLDER, folder.path()).status().unwrap();
-            assert!(status.success(), "missed or failed: {status}");
-        }
+    if let Some(task) = under_mpi::task() {
+        let (check, folder) = task.split_once(' ').unwrap();
+        return measure(Path::new(folder), check == "check");
     }
+    let folder = tempfile::tempdir().unwrap();
+    let check = if std::env::args().any(|arg| arg == "--check") { "check" } else { "-" };
+    let task = format!("{check} {}", folder.path().display());
+    let ended = under_mpi::run(2, &task, Duration::from_secs(600)).unwrap();
+    print!("{}", ended.stdout);
+    assert!(ended.success(), "missed or failed: {}\n{}", ended.status, ended.stderr);
 }
 
-fn measure(folder: &Path) {
-    let check = std::env::args().any(|arg| arg == "--check");
+fn measure(folder: &Path, check: bool) {
     let job = MpiJob::start().unwrap();
     let comm = job.world();
     let data: Vec<u8> = (0..BYTES).map(|i| (i % 251) as u8).collect();

@@ -21,7 +21,7 @@ mod steps;
 
 use crate::FormatEntry;
 use crate::posix::{self, directory};
-use hyperslab_core::{Caps, Communicator, Container, Error, Format, MAX_RANK, Open, Result, StackElement, agree};
+use hyperslab_core::{Caps, Communicator, Container, Error, Format, Open, Result, StackElement, agree};
 use moved::Job;
 use options::Options;
 use std::path::{Path, PathBuf};
@@ -53,27 +53,7 @@ impl Format for Mpiio {
     }
 
     fn caps(&self) -> Caps {
-        Caps {
-            stores: true,
-            persistent: true,
-            resize: true,
-            chunks: false,
-            compound: true,
-            partial_fields: true,
-            fill_value: true,
-            attributes: true,
-            groups: true,
-            concurrent_writers: true,
-            serialises_ranks: false,
-            collective: true,
-            many_processes: true,
-            deflate: false,
-            shuffle: false,
-            fletcher32: false,
-            zstd: false,
-            blosc: false,
-            max_rank: MAX_RANK,
-        }
+        Caps { collective: true, ..posix::caps(&self.options.container) }
     }
 
     fn extension(&self) -> &'static str {

@@ -108,33 +108,38 @@ pub(crate) fn exists(path: &Path) -> Result<bool> {
     }
 }
 
+/// What containers with these options can do, whoever moves their elements.
+pub(crate) fn caps(options: &Options) -> Caps {
+    Caps {
+        stores: true,
+        persistent: true,
+        resize: true,
+        chunks: false,
+        compound: true,
+        partial_fields: options.files == Files::Shared,
+        fill_value: true,
+        attributes: true,
+        groups: true,
+        concurrent_writers: true,
+        serialises_ranks: false,
+        collective: false,
+        many_processes: true,
+        deflate: false,
+        shuffle: false,
+        fletcher32: false,
+        zstd: false,
+        blosc: false,
+        max_rank: MAX_RANK,
+    }
+}
+
 impl Format for Posix {
     fn name(&self) -> &'static str {
         "posix"
     }
 
     fn caps(&self) -> Caps {
-        Caps {
-            stores: true,
-            persistent: true,
-            resize: true,
-            chunks: false,
-            compound: true,
-            partial_fields: self.options.files == Files::Shared,
-            fill_value: true,
-            attributes: true,
-            groups: true,
-            concurrent_writers: true,
-            serialises_ranks: false,
-            collective: false,
-            many_processes: true,
-            deflate: false,
-            shuffle: false,
-            fletcher32: false,
-            zstd: false,
-            blosc: false,
-            max_rank: MAX_RANK,
-        }
+        caps(&self.options)
     }
 
     fn extension(&self) -> &'static str {
