@@ -241,7 +241,7 @@ impl Communicator for Mpi {
         Ok(all)
     }
 
-    fn all_to_all(&self, mut parts: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
+    fn all_to_all(&self, parts: &mut Vec<Vec<u8>>, received: &mut Vec<Vec<u8>>) -> Result<()> {
         if parts.len() != self.size {
             return Err(Error::invalid("all to all", format!("{} parts for {} ranks", parts.len(), self.size)));
         }
@@ -250,11 +250,13 @@ impl Communicator for Mpi {
         let mut coming = vec![0u64; self.size];
         comm.all_to_all_into(&sizes[..], &mut coming[..]);
         // What stays here is moved; the rest goes from where it is to where it will be.
+        received.resize_with(self.size, Vec::new);
         let own = std::mem::take(&mut parts[self.rank]);
         coming[self.rank] = 0;
-        let mut messages: Vec<Vec<u8>> = coming.iter().map(|len| Vec::with_capacity(*len as usize)).collect();
         let mut rooms: Vec<(usize, Room<'_>)> = Vec::new();
-        for (from, (message, &len)) in messages.iter_mut().zip(&coming).enumerate() {
+        for (from, (message, &len)) in received.iter_mut().zip(&coming).enumerate() {
+            message.clear();
+            message.reserve(len as usize);
             let room = &mut message.spare_capacity_mut()[..len as usize];
             rooms.extend(room.chunks_mut(self.round).map(|piece| (from, Room(piece))));
         }
@@ -274,12 +276,12 @@ impl Communicator for Mpi {
                 sends.wait_all(&mut Vec::new());
             });
         });
-        for (message, len) in messages.iter_mut().zip(coming) {
+        for (message, len) in received.iter_mut().zip(coming) {
             // SAFETY: every byte of the room for the message has been received.
             unsafe { message.set_len(len as usize) };
         }
-        messages[self.rank] = own;
-        Ok(messages)
+        parts[self.rank] = std::mem::replace(&mut received[self.rank], own);
+        Ok(())
     }
 
     fn all_reduce(&self, values: &mut [u64], how: Reduce) -> Result<()> {

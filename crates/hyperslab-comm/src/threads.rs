@@ -157,16 +157,21 @@ impl Communicator for Threads {
         Ok(all.into_iter().map(Arc::unwrap_or_clone).collect())
     }
 
-    fn all_to_all(&self, parts: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
+    fn all_to_all(&self, parts: &mut Vec<Vec<u8>>, received: &mut Vec<Vec<u8>>) -> Result<()> {
         let offer = if parts.len() == self.size() {
-            Offer::Parts(parts)
+            Offer::Parts(std::mem::take(parts))
         } else {
             Offer::Refused(format!("{} parts for {} ranks", parts.len(), self.size()))
         };
-        self.meet(Operation::AllToAll, offer, |outcome| match outcome {
+        let came = self.meet(Operation::AllToAll, offer, |outcome| match outcome {
             Outcome::Parts(parts) => parts.iter_mut().map(|from| std::mem::take(&mut from[self.rank])).collect(),
             _ => Vec::new(),
-        })
+        });
+        // Messages are handed on as they are; what was received before is memory for the next ones.
+        *parts = std::mem::take(received);
+        parts.resize_with(self.size(), Vec::new);
+        *received = came?;
+        Ok(())
     }
 
     fn all_reduce(&self, values: &mut [u64], how: Reduce) -> Result<()> {

@@ -48,8 +48,13 @@ fn collectives(comm: &dyn Communicator) {
     let message = |from: usize, to: usize| vec![(from * 16 + to) as u8; (from * 7 + to * 3) % 11];
     let gathered = comm.all_gather(&vec![rank as u8; rank]).unwrap();
     assert_eq!(gathered, (0..size).map(|r| vec![r as u8; r]).collect::<Vec<_>>());
-    let came = comm.all_to_all((0..size).map(|to| message(rank, to)).collect()).unwrap();
-    assert_eq!(came, (0..size).map(|from| message(from, rank)).collect::<Vec<_>>());
+    let (mut parts, mut came) = (Vec::new(), Vec::new());
+    for round in 0..3 {
+        parts.resize_with(size, Vec::new);
+        parts.iter_mut().enumerate().for_each(|(to, part)| *part = message(rank, to + round));
+        comm.all_to_all(&mut parts, &mut came).unwrap();
+        assert_eq!(came, (0..size).map(|from| message(from, rank + round)).collect::<Vec<_>>());
+    }
     for root in 0..size {
         let mut data = vec![rank as u8; 1 + rank];
         comm.broadcast(root, &mut data).unwrap();
@@ -68,7 +73,10 @@ fn collectives(comm: &dyn Communicator) {
     assert_eq!((node.rank(), node.size()), (rank, size), "all ranks of this test share a node");
     assert_eq!(node.all_gather(&[rank as u8]).unwrap(), (0..size).map(|r| vec![r as u8]).collect::<Vec<_>>());
     assert_eq!(comm.one_process(), size == 1);
-    assert!(comm.broadcast(size, &mut Vec::new()).is_err() && comm.all_to_all(vec![Vec::new(); size + 1]).is_err());
+    assert!(
+        comm.broadcast(size, &mut Vec::new()).is_err()
+            && comm.all_to_all(&mut vec![Vec::new(); size + 1], &mut Vec::new()).is_err()
+    );
 }
 
 /// An error of one rank is everyone's.

@@ -47,7 +47,15 @@ fn all_to_all_is_a_transpose() {
     in_time(|| {
         for size in SIZES {
             let matrix = |from: usize, to: usize| vec![(from * 16 + to) as u8; (from * 7 + to * 3) % 11];
-            let got = Threads::run(size, |comm| comm.all_to_all((0..size).map(|to| matrix(comm.rank(), to)).collect()));
+            let got = Threads::run(size, |comm| {
+                let (mut parts, mut came) = (vec![Vec::new(); size], Vec::new());
+                // More than once, since memory of earlier calls is used again.
+                for _ in 0..3 {
+                    parts.iter_mut().enumerate().for_each(|(to, part)| *part = matrix(comm.rank(), to));
+                    comm.all_to_all(&mut parts, &mut came)?;
+                }
+                Ok(came)
+            });
             for (to, row) in got.unwrap().into_iter().enumerate() {
                 assert_eq!(row, (0..size).map(|from| matrix(from, to)).collect::<Vec<_>>());
             }
@@ -217,7 +225,7 @@ fn bad_arguments_fail_the_call_everywhere_and_the_ranks_go_on() {
     in_time(|| {
         Threads::run(3, |comm| {
             let parts = if comm.rank() == 1 { 2 } else { 3 };
-            let error = comm.all_to_all(vec![Vec::new(); parts]).unwrap_err();
+            let error = comm.all_to_all(&mut vec![Vec::new(); parts], &mut Vec::new()).unwrap_err();
             let own = if comm.rank() == 1 { ErrorKind::InvalidInput } else { ErrorKind::Peer };
             assert_eq!(error.kind(), own, "{error}");
             assert!(error.to_string().contains("2 parts for 3 ranks"), "{error}");
@@ -318,8 +326,10 @@ fn one_rank_alone() {
     assert_eq!((comm.rank(), comm.size(), comm.one_process()), (0, 1, true));
     comm.barrier().unwrap();
     assert_eq!(comm.all_gather(b"ab").unwrap(), [b"ab"]);
-    assert_eq!(comm.all_to_all(vec![vec![7]]).unwrap(), [[7]]);
-    assert!(comm.all_to_all(Vec::new()).is_err());
+    let (mut parts, mut came) = (vec![vec![7]], vec![vec![1, 2, 3]]);
+    comm.all_to_all(&mut parts, &mut came).unwrap();
+    assert_eq!((came, parts.len()), (vec![vec![7]], 1));
+    assert!(comm.all_to_all(&mut Vec::new(), &mut Vec::new()).is_err());
     assert!(comm.broadcast(1, &mut Vec::new()).is_err());
     let mut data = vec![9];
     comm.broadcast(0, &mut data).unwrap();

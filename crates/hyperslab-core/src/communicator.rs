@@ -35,8 +35,9 @@ pub trait Communicator: Send + Sync + Debug {
     fn broadcast(&self, root: usize, data: &mut Vec<u8>) -> Result<()>;
     /// Everyone's bytes, by rank.
     fn all_gather(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>>;
-    /// `parts[r]` goes to rank r; returns what came from each rank.
-    fn all_to_all(&self, parts: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>>;
+    /// `parts[r]` goes to rank r; `received` becomes what came from each rank. Memory of both is used again: afterwards
+    /// the contents of `parts` mean nothing.
+    fn all_to_all(&self, parts: &mut Vec<Vec<u8>>, received: &mut Vec<Vec<u8>>) -> Result<()>;
     /// Combines unsigned integers element by element; every rank gets the result. Sums wrap.
     fn all_reduce(&self, values: &mut [u64], how: Reduce) -> Result<()>;
     /// Combines floats element by element; every rank gets the same result.

@@ -156,9 +156,9 @@ impl Communicator for Clocked {
         self.inner.broadcast(root, data)
     }
 
-    fn all_to_all(&self, parts: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
+    fn all_to_all(&self, parts: &mut Vec<Vec<u8>>, received: &mut Vec<Vec<u8>>) -> Result<()> {
         self.barrier()?;
-        self.inner.all_to_all(parts)
+        self.inner.all_to_all(parts, received)
     }
 
     fn all_reduce(&self, values: &mut [u64], how: Reduce) -> Result<()> {

@@ -11,6 +11,36 @@ use super::sending::{Own, Sending};
 use super::window::Window;
 use hyperslab_core::{Communicator, Datatype, Error, MemoryView, MemoryViewMut, Result, Selection, agree};
 
+/// The messages of one round, by rank. Their memory is used again in the next: fresh memory costs as much as filling it.
+struct Messages {
+    parts: Vec<Vec<u8>>,
+    received: Vec<Vec<u8>>,
+}
+
+impl Messages {
+    fn new(ranks: usize) -> Self {
+        Self { parts: vec![Vec::new(); ranks], received: Vec::new() }
+    }
+
+    /// Nothing to send.
+    fn clear(&mut self) {
+        self.parts.iter_mut().for_each(Vec::clear);
+    }
+
+    /// Empty messages to these ranks; to the others there are none.
+    fn empty(&mut self, ranks: &[usize]) -> Vec<Vec<u8>> {
+        self.clear();
+        ranks.iter().map(|&rank| std::mem::take(&mut self.parts[rank])).collect()
+    }
+
+    /// Sends, and receives. What is to be sent next is empty then.
+    fn exchange(&mut self, comm: &dyn Communicator) -> Result<()> {
+        comm.all_to_all(&mut self.parts, &mut self.received)?;
+        self.clear();
+        Ok(())
+    }
+}
+
 /// A collective transfer that all ranks agreed to make by exchanging data.
 pub(super) struct Exchange<'a> {
     array: &'a TwoPhaseArray,
@@ -69,21 +99,23 @@ impl<'a> Exchange<'a> {
         });
         let mut mine = self.note(begin);
         let mut next = self.next_windows(mine.as_ref().map(|(_, walks)| walks))?;
+        let mut messages = Messages::new(self.comm.size());
         while let Some(windows) = next {
             let aggregators = &self.array.shared.aggregators;
-            let drafts = mine.as_mut().map(|(sending, walks)| sending.drafts(walks, &windows, aggregators.len()));
+            let empty = messages.empty(aggregators);
+            let drafts = mine.as_mut().map(|(sending, walks)| sending.drafts(walks, &windows, empty));
             let drafts = drafts.and_then(|drafts| self.note(drafts)).unwrap_or_default();
-            let (mut own, mut parts) = (None, vec![Vec::new(); self.comm.size()]);
+            let mut own = None;
             for (draft, &rank) in drafts.into_iter().zip(aggregators) {
                 let (message, stays) = draft.finish();
                 own = own.or(stays);
-                parts[rank] = message;
+                messages.parts[rank] = message;
             }
-            let received = self.comm.all_to_all(parts)?;
+            messages.exchange(self.comm)?;
             // Before the aggregators write, so that meanwhile the others prepare the next round.
             next = self.next_windows(mine.as_ref().map(|(_, walks)| walks))?;
             let packed = mine.as_ref().and_then(|(sending, _)| sending.outgoing.all()).unwrap_or_default();
-            let written = self.write_window(&windows, &received, own, packed);
+            let written = self.write_window(&windows, &messages.received, own, packed);
             self.note(written);
         }
         self.end()
@@ -111,17 +143,21 @@ impl<'a> Exchange<'a> {
         let mut complete = true;
         let mut next = self.next_windows(mine.as_ref().map(|(_, walks)| walks))?;
         let mut way = mine.as_ref().map(|(_, walks)| walks.clone());
-        let mut received = self.ask(&mut mine, next.as_ref(), vec![Vec::new(); self.comm.size()])?;
+        let mut messages = Messages::new(self.comm.size());
+        self.ask(&mut mine, next.as_ref(), &mut messages)?;
         while let Some(windows) = next {
-            let replies = self.read_window(&windows, &received, mine.as_mut(), way.as_ref());
-            let replies = self.note(replies).unwrap_or_else(|| vec![Vec::new(); self.comm.size()]);
+            let replied = self.read_window(&windows, &mut messages, mine.as_mut(), way.as_ref());
+            if self.note(replied).is_none() {
+                messages.clear();
+            }
             next = self.next_windows(mine.as_ref().map(|(_, walks)| walks))?;
             let next_way = mine.as_ref().map(|(_, walks)| walks.clone());
-            received = self.ask(&mut mine, next.as_ref(), replies)?;
+            self.ask(&mut mine, next.as_ref(), &mut messages)?;
             if let (Some((receiving, _)), Some(mut way)) = (&mut mine, way) {
                 let own = self.own_lane();
-                let taken =
-                    self.answers(&received).and_then(|mut all| receiving.take(&mut way, &windows, own, &mut all));
+                let taken = self
+                    .answers(&messages.received)
+                    .and_then(|mut all| receiving.take(&mut way, &windows, own, &mut all));
                 complete &= self.note(taken).unwrap_or(false);
             }
             way = next_way;
@@ -136,13 +172,13 @@ impl<'a> Exchange<'a> {
         Ok(())
     }
 
-    /// Sends `replies`, by rank, and asks the aggregators for this rank's bytes of `windows`. Returns what came.
+    /// Sends the replies that are ready and asks the aggregators for this rank's bytes of `windows`.
     fn ask(
         &mut self,
         mine: &mut Option<(Receiving<'_>, Walks<'_>)>,
         windows: Option<&Windows>,
-        mut replies: Vec<Vec<u8>>,
-    ) -> Result<Vec<Vec<u8>>> {
+        messages: &mut Messages,
+    ) -> Result<()> {
         let aggregators = &self.array.shared.aggregators;
         let requests = mine
             .as_mut()
@@ -153,10 +189,10 @@ impl<'a> Exchange<'a> {
         for (list, &rank) in requests.into_iter().zip(aggregators) {
             lists[rank] = list;
         }
-        for (reply, list) in replies.iter_mut().zip(lists) {
+        for (reply, list) in messages.parts.iter_mut().zip(lists) {
             *reply = join(std::mem::take(reply), list);
         }
-        self.comm.all_to_all(replies)
+        messages.exchange(self.comm)
     }
 
     /// The lane whose bytes come from this rank alone. Those of its own go straight to its memory.
@@ -164,16 +200,17 @@ impl<'a> Exchange<'a> {
         self.lanes.iter().position(|lane| lane.count == 1 && self.me == Some(lane.first))
     }
 
-    /// The answers of this rank to what was asked of it, by rank.
+    /// Makes the answers of this rank to what was asked of it.
     fn read_window(
         &self,
         windows: &Windows,
-        received: &[Vec<u8>],
+        messages: &mut Messages,
         mine: Option<&mut (Receiving<'_>, Walks<'_>)>,
         way: Option<&Walks<'_>>,
-    ) -> Result<Vec<Vec<u8>>> {
-        let mut replies = vec![Vec::new(); self.comm.size()];
-        let Some(window) = self.window(windows) else { return Ok(replies) };
+    ) -> Result<()> {
+        messages.clear();
+        let Messages { parts: replies, received } = messages;
+        let Some(window) = self.window(windows) else { return Ok(()) };
         let asked = received.iter().map(|message| Ok(split(message)?.1)).collect::<Result<Vec<_>>>()?;
         self.array.shared.with_buffer(|buffer| {
             let answers = window.read(&asked, buffer, &*self.array.inner)?;
@@ -187,9 +224,9 @@ impl<'a> Exchange<'a> {
                 own = Some(self.comm.rank());
             }
             for (rank, reply) in replies.iter_mut().enumerate().filter(|(rank, _)| own != Some(*rank)) {
-                *reply = window.reply(&answers, rank, buffer);
+                window.reply(&answers, rank, buffer, reply);
             }
-            Ok(replies)
+            Ok(())
         })
     }
 

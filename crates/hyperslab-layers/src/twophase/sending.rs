@@ -43,9 +43,9 @@ pub(super) struct Sending<'a> {
 }
 
 impl Sending<'_> {
-    /// The messages of one round, by number of the aggregator.
-    pub fn drafts(&mut self, walks: &mut Walks<'_>, windows: &Windows, aggregators: usize) -> Result<Vec<Draft>> {
-        let mut drafts: Vec<Draft> = std::iter::repeat_with(Draft::default).take(aggregators).collect();
+    /// The messages of one round, by number of the aggregator, in the memory of `empty` ones.
+    pub fn drafts(&mut self, walks: &mut Walks<'_>, windows: &Windows, empty: Vec<Vec<u8>>) -> Result<Vec<Draft>> {
+        let mut drafts: Vec<Draft> = empty.into_iter().map(|bytes| Draft { bytes, ..Draft::default() }).collect();
         let lanes = self.lanes;
         for (number, (lane, window)) in lanes.iter().zip(windows).enumerate() {
             let Some(window) = window else { continue };

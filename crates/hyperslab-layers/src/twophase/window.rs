@@ -119,13 +119,12 @@ impl Window<'_> {
         }
     }
 
-    /// The pieces that a rank asked for, as they are sent.
-    pub fn reply(&self, answers: &Answers<'_>, rank: usize, buffer: &[u8]) -> Vec<u8> {
+    /// Appends the pieces that a rank asked for, as they are sent.
+    pub fn reply(&self, answers: &Answers<'_>, rank: usize, buffer: &[u8], reply: &mut Vec<u8>) {
         // With room for the next list of places, which is seldom long.
         let bytes = answers.lists[rank].bytes as usize;
-        let mut reply = Vec::with_capacity(if bytes > 0 { bytes + 256 } else { 0 });
+        reply.reserve(if bytes > 0 { bytes + 256 } else { 0 });
         self.pieces(answers, rank, buffer, |piece| reply.extend_from_slice(piece));
-        reply
     }
 }
 
