@@ -305,6 +305,14 @@ impl Communicator for Mpi {
         Ok(())
     }
 
+    fn duplicate(&self) -> Result<Arc<dyn Communicator>> {
+        Ok(Self::shared(self.lock().duplicate(), self.round))
+    }
+
+    fn many_threads(&self) -> bool {
+        ::mpi::environment::threading_support() == Threading::Multiple
+    }
+
     fn split_by_node(&self) -> Result<Arc<dyn Communicator>> {
         Ok(Self::shared(self.lock().split_shared(self.rank as i32), self.round))
     }

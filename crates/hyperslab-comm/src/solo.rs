@@ -59,6 +59,10 @@ impl Communicator for Solo {
         Ok(())
     }
 
+    fn duplicate(&self) -> Result<Arc<dyn Communicator>> {
+        Ok(Self::shared())
+    }
+
     fn split_by_node(&self) -> Result<Arc<dyn Communicator>> {
         Ok(Self::shared())
     }

@@ -198,6 +198,10 @@ impl Communicator for Threads {
         Ok(())
     }
 
+    fn duplicate(&self) -> Result<Arc<dyn Communicator>> {
+        self.split_by_node()
+    }
+
     /// All thread ranks share a node: a group of the same ranks, with collective calls of its own.
     /// It fails together with this one.
     fn split_by_node(&self) -> Result<Arc<dyn Communicator>> {

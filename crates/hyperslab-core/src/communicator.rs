@@ -15,8 +15,8 @@ pub enum Reduce {
     Max,
 }
 
-/// A fixed group of ranks. Every method but `rank`, `size`, `one_process`, `mpi_handle` and `abort` is collective: each
-/// rank calls the same methods in the same order, and returns an error of kind `Peer` when another rank has given up.
+/// A fixed group of ranks. Every method but `rank`, `size`, `one_process`, `mpi_handle`, `many_threads` and `abort` is
+/// collective: each rank calls the same methods in the same order, and returns an error of kind `Peer` when another rank has given up.
 pub trait Communicator: Send + Sync + Debug {
     /// This rank, from 0.
     fn rank(&self) -> usize;
@@ -42,6 +42,12 @@ pub trait Communicator: Send + Sync + Debug {
     fn all_reduce(&self, values: &mut [u64], how: Reduce) -> Result<()>;
     /// Combines floats element by element; every rank gets the same result.
     fn all_reduce_f64(&self, values: &mut [f64], how: Reduce) -> Result<()>;
+    /// The same ranks as a group of their own, whose collective calls never mix with those of this one.
+    fn duplicate(&self) -> Result<Arc<dyn Communicator>>;
+    /// Whether several threads of this rank may make calls of different groups at the same time. Not collective.
+    fn many_threads(&self) -> bool {
+        true
+    }
     /// The ranks that share this rank's memory, as a group of their own, in rank order.
     fn split_by_node(&self) -> Result<Arc<dyn Communicator>>;
     /// Gives up: every present and later collective call of the other ranks fails with kind `Peer` and this reason.

@@ -1,10 +1,12 @@
 //! Where arrays rest: the traits that formats fulfil and layers forward.
 
-use crate::{Communicator, Datatype, Dims, Error, MemoryLayout, MemoryView, MemoryViewMut, Result, Selection};
+use crate::{Communicator, Datatype, Dims, Error, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection};
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What a format can do. Code asks for facts, never for names.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -35,6 +37,8 @@ pub struct Caps {
     pub collective: bool,
     /// Works on ranks that are separate processes.
     pub many_processes: bool,
+    /// Makes use of [`Array::prefetch`].
+    pub prefetch: bool,
     /// Filters that arrays may ask for.
     pub deflate: bool,
     /// Byte shuffle.
@@ -207,27 +211,30 @@ pub enum Durability {
     Durable,
 }
 
-/// An operation under way. `wait` yields its error once; an error of a dropped request surfaces at the next flush or close.
-pub struct Request(Option<Box<dyn FnOnce() -> Result<()> + Send>>);
+/// What a container did in the background, on one rank.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Background {
+    /// How long the format below was at work in the background.
+    pub busy: Duration,
+    /// How long callers waited for it.
+    pub waited: Duration,
+    /// Bytes written or read in the background.
+    pub bytes: u64,
+}
 
-impl Request {
-    /// Already complete.
-    pub fn done() -> Self {
-        Self(None)
-    }
-    /// Completed by running `finish`.
-    pub fn pending(finish: impl FnOnce() -> Result<()> + Send + 'static) -> Self {
-        Self(Some(Box::new(finish)))
-    }
-    /// Waits for completion.
-    pub fn wait(self) -> Result<()> {
-        self.0.map_or(Ok(()), |finish| finish())
+impl Background {
+    /// The share of the background work that no caller waited for, from 0 to 1; `None` if there was no such work.
+    pub fn hidden(&self) -> Option<f64> {
+        let share = self.waited.as_secs_f64() / self.busy.as_secs_f64();
+        (!self.busy.is_zero()).then_some(1.0 - share.min(1.0))
     }
 }
 
-impl Debug for Request {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(if self.0.is_some() { "Request(pending)" } else { "Request(done)" })
+impl std::ops::AddAssign for Background {
+    fn add_assign(&mut self, other: Self) {
+        self.busy += other.busy;
+        self.waited += other.waited;
+        self.bytes += other.bytes;
     }
 }
 
@@ -271,7 +278,11 @@ pub trait Container: Send + Sync + Debug {
     fn remarks(&self) -> Vec<String> {
         Vec::new()
     }
-    /// Makes all completed writes visible or durable, and reports deferred errors.
+    /// What was done in the background so far. Not collective.
+    fn background(&self) -> Background {
+        Background::default()
+    }
+    /// Makes all writes before it visible or durable, and reports deferred errors.
     fn flush(&self, how: Durability) -> Result<()>;
     /// Flushes to `Visible`, releases everything and reports deferred errors. Later calls on the container or its
     /// arrays fail; a second close does nothing. Dropping without close releases too, but errors are lost.
@@ -290,16 +301,20 @@ pub trait Array: Send + Sync + Debug {
     fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: Transfer) -> Result<()> {
         parts.iter().try_for_each(|(selection, memory)| self.write(selection, *memory, transfer))
     }
-    /// Writes from a buffer the callee keeps until done.
+    /// Writes from a buffer that the callee keeps until done; no copy of it is needed. `Bytes` is made from any owned
+    /// buffer.
     fn submit_write(
         &self,
         selection: &Selection,
-        data: Vec<u8>,
+        data: Bytes,
         layout: &MemoryLayout,
         transfer: Transfer,
     ) -> Result<Request> {
         self.write(selection, MemoryView { data: &data, layout }, transfer).map(|()| Request::done())
     }
+    /// Says that the selected elements will be read soon by this rank. Only a hint: it never fails, and never waits for
+    /// storage.
+    fn prefetch(&self, _selection: &Selection) {}
     /// Changes the shape. Collective.
     fn resize(&self, shape: &[u64]) -> Result<()>;
     /// Releases the array. Collective. A second close does nothing.

@@ -15,12 +15,14 @@ mod fill;
 mod format;
 mod memory;
 mod page_buffer;
+mod request;
 mod runs;
 mod selection;
 mod slab;
 mod span;
 mod stack;
 
+pub use bytes::Bytes;
 pub use chunks::{ChunkGrid, ChunkPart, ChunkParts};
 pub use communicator::{Communicator, Reduce, agree};
 pub use copy::{Gather, Scatter};
@@ -29,10 +31,11 @@ pub use dtype::{ByteOrder, Compound, Datatype, Field};
 pub use error::{Error, ErrorKind, Result};
 pub use fill::{Fill, FillRules, FillStream};
 pub use format::{
-    Array, ArraySpec, Attribute, Caps, Container, Durability, Filter, Format, Layer, Open, Request, Transfer,
+    Array, ArraySpec, Attribute, Background, Caps, Container, Durability, Filter, Format, Layer, Open, Transfer,
 };
 pub use memory::{ElementPiece, ElementPlan, Member, MemoryLayout, MemoryView, MemoryViewMut, Structure, Within};
 pub use page_buffer::PageBuffer;
+pub use request::{EventSet, Request};
 pub use runs::{Row, Run, Runs, SlabRuns, zip_runs};
 pub use selection::Selection;
 pub use slab::Slab;

@@ -123,8 +123,12 @@ impl fmt::Display for StackElement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)?;
         for (i, (key, value)) in self.options.iter().enumerate() {
+            let separator = if i == 0 { "(" } else { "," };
             let quote = if value.contains(['(', ')', ',', ' ', '=']) { "\"" } else { "" };
-            write!(f, "{}{key}={quote}{value}{quote}", if i == 0 { "(" } else { "," })?;
+            match value.as_str() {
+                "yes" => write!(f, "{separator}{key}")?,
+                _ => write!(f, "{separator}{key}={quote}{value}{quote}")?,
+            }
         }
         if !self.options.is_empty() {
             f.write_str(")")?;
@@ -175,6 +179,26 @@ impl StackElement {
             }
         }
         Ok(())
+    }
+
+    /// The same with names for bare words: the first word without `=` that is no option among `known` is the value of
+    /// the first of `names`, and so on. `slow(200MB/s,2ms)` is `slow(rate=200MB/s,latency=2ms)`.
+    pub fn with_names(&self, names: &[&str], known: &[OptionSpec]) -> Result<Self> {
+        let is_bare = |key: &str, value: &str| value == "yes" && !known.iter().any(|spec| spec.name == key);
+        let mut names = names.iter();
+        let mut named = Self::plain(&self.name);
+        for (key, value) in &self.options {
+            let name = if is_bare(key, value) { names.next() } else { None };
+            let option = name.map_or((key.clone(), value.clone()), |name| ((*name).to_owned(), key.clone()));
+            if named.get(&option.0).is_some() {
+                return Err(Error::invalid(
+                    "parse stack",
+                    format!("{}: option {} is given twice", self.name, option.0),
+                ));
+            }
+            named.options.push(option);
+        }
+        Ok(named)
     }
 
     /// The text of an option.
@@ -251,6 +275,7 @@ mod tests {
             "hdf5(chunk=64x64,deflate=4,align=1MiB)",
             "auto/log(dir=/nvme/x)/hdf5(align=1MiB)",
             "posix(dir=\"a,b (c)\")",
+            "slow(200MB/s,2ms)/posix(direct)",
         ] {
             let stack: Stack = text.parse().unwrap();
             assert_eq!(stack.to_string(), text);
@@ -265,6 +290,19 @@ mod tests {
         for text in ["", "/", "a/", "a(", "a)", "a(b=1", "a(b=1)c", "a(b=)", "a((b=1))", "a(b=1,b=2)", "a(\"", "a b"] {
             assert!(text.parse::<Stack>().is_err(), "{text:?}");
         }
+    }
+
+    #[test]
+    fn bare_words_get_the_names_of_their_places() {
+        const KNOWN: &[OptionSpec] = &[
+            OptionSpec { name: "rate", value: "", default: "", about: "" },
+            OptionSpec { name: "shared", value: "", default: "", about: "" },
+        ];
+        let named = |text: &str| text.parse::<Stack>().unwrap().format.with_names(&["rate", "latency"], KNOWN);
+        assert_eq!(named("slow(200MB/s,2ms)").unwrap().to_string(), "slow(rate=200MB/s,latency=2ms)");
+        assert_eq!(named("slow(rate=1MB/s,shared)").unwrap().to_string(), "slow(rate=1MB/s,shared)");
+        assert_eq!(named("slow(shared,1MB/s)").unwrap().get("rate"), Some("1MB/s"));
+        assert!(named("slow(1MB/s,rate=2MB/s)").is_err());
     }
 
     #[test]

@@ -104,6 +104,7 @@ impl Format for Null {
             serialises_ranks: false,
             collective: false,
             many_processes: true,
+            prefetch: false,
             deflate: true,
             shuffle: true,
             fletcher32: true,

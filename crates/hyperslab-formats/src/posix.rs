@@ -124,6 +124,7 @@ pub(crate) fn caps(options: &Options) -> Caps {
         serialises_ranks: false,
         collective: false,
         many_processes: true,
+        prefetch: false,
         deflate: false,
         shuffle: false,
         fletcher32: false,

@@ -94,6 +94,7 @@ impl Format for Zarr {
             serialises_ranks: false,
             collective: false,
             many_processes: true,
+            prefetch: false,
             deflate: true,
             shuffle: true,
             fletcher32: false,

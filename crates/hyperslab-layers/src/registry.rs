@@ -12,6 +12,8 @@ pub struct LayerEntry {
     pub about: &'static str,
     /// The options it understands.
     pub options: &'static [OptionSpec],
+    /// Options whose names may be left out, in this order.
+    pub bare: &'static [&'static str],
     /// Makes it with the options of a stack element.
     pub build: fn(&StackElement) -> Result<Arc<dyn Layer>>,
 }
@@ -29,6 +31,7 @@ pub fn wrap(element: &StackElement, inner: Arc<dyn Format>) -> Result<Arc<dyn Fo
         Error::unsupported("choose stack", format!("layer {:?} is not available in this build", element.name))
             .hint(nearest::hint(&element.name, LAYERS.iter().map(|entry| entry.name)))
     })?;
+    let element = element.with_names(entry.bare, entry.options)?;
     element.check_options(entry.options)?;
-    (entry.build)(element)?.wrap(inner)
+    (entry.build)(&element)?.wrap(inner)
 }

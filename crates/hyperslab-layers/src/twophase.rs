@@ -82,6 +82,7 @@ pub(crate) const ENTRY: LayerEntry = LayerEntry {
     name: NAME,
     about: "collective transfers by few ranks in large pieces, after an exchange between all (two-phase I/O)",
     options: options::SPECS,
+    bare: &[],
     build,
 };
 

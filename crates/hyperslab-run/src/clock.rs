@@ -171,6 +171,15 @@ impl Communicator for Clocked {
         self.inner.all_reduce_f64(values, how)
     }
 
+    /// Without clocks: for calls that are made behind the back of the rank.
+    fn duplicate(&self) -> Result<Arc<dyn Communicator>> {
+        self.inner.duplicate()
+    }
+
+    fn many_threads(&self) -> bool {
+        self.inner.many_threads()
+    }
+
     fn split_by_node(&self) -> Result<Arc<dyn Communicator>> {
         self.inner.split_by_node()
     }

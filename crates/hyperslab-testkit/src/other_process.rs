@@ -37,6 +37,9 @@ impl Communicator for OtherProcess {
     fn all_reduce_f64(&self, _: &mut [f64], _: Reduce) -> Result<()> {
         Ok(())
     }
+    fn duplicate(&self) -> Result<Arc<dyn Communicator>> {
+        Ok(Arc::new(Self))
+    }
     fn split_by_node(&self) -> Result<Arc<dyn Communicator>> {
         Ok(Solo::shared())
     }
@@ -74,6 +77,12 @@ impl Communicator for AsProcesses {
     }
     fn all_reduce_f64(&self, values: &mut [f64], how: Reduce) -> Result<()> {
         self.0.all_reduce_f64(values, how)
+    }
+    fn duplicate(&self) -> Result<Arc<dyn Communicator>> {
+        Ok(Arc::new(Self(self.0.duplicate()?)))
+    }
+    fn many_threads(&self) -> bool {
+        self.0.many_threads()
     }
     fn split_by_node(&self) -> Result<Arc<dyn Communicator>> {
         self.0.split_by_node()

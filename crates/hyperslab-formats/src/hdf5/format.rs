@@ -161,6 +161,7 @@ impl Format for Hdf5 {
             serialises_ranks: true,
             collective: cfg!(feature = "parallel-hdf5"),
             many_processes: cfg!(feature = "parallel-hdf5"),
+            prefetch: false,
             // Processes write arrays with filters by collective transfers only.
             deflate: chunks,
             shuffle: chunks,

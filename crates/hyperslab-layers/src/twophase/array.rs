@@ -5,8 +5,8 @@ use super::container::Shared;
 use super::exchange::Exchange;
 use super::order::Order;
 use hyperslab_core::{
-    Array, ArraySpec, Datatype, MemoryLayout, MemoryView, MemoryViewMut, Reduce, Request, Result, Selection, Transfer,
-    agree,
+    Array, ArraySpec, Bytes, Datatype, MemoryLayout, MemoryView, MemoryViewMut, Reduce, Request, Result, Selection,
+    Transfer, agree,
 };
 use std::sync::Arc;
 
@@ -134,7 +134,7 @@ impl Array for TwoPhaseArray {
     fn submit_write(
         &self,
         selection: &Selection,
-        data: Vec<u8>,
+        data: Bytes,
         layout: &MemoryLayout,
         transfer: Transfer,
     ) -> Result<Request> {
@@ -142,6 +142,10 @@ impl Array for TwoPhaseArray {
             return self.inner.submit_write(selection, data, layout, transfer);
         }
         self.write_together(selection, MemoryView { data: &data, layout }).map(|()| Request::done())
+    }
+
+    fn prefetch(&self, selection: &Selection) {
+        self.inner.prefetch(selection);
     }
 
     fn resize(&self, shape: &[u64]) -> Result<()> {

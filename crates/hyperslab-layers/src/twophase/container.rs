@@ -2,7 +2,9 @@
 
 use super::array::TwoPhaseArray;
 use super::options::Options;
-use hyperslab_core::{Array, ArraySpec, Attribute, Communicator, Container, Durability, PageBuffer, Result};
+use hyperslab_core::{
+    Array, ArraySpec, Attribute, Background, Communicator, Container, Durability, PageBuffer, Result,
+};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -93,6 +95,10 @@ impl Container for TwoPhaseContainer {
             )),
         }
         remarks
+    }
+
+    fn background(&self) -> Background {
+        self.inner.background()
     }
 
     fn flush(&self, how: Durability) -> Result<()> {

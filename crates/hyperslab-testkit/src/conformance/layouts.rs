@@ -70,10 +70,10 @@ fn submit_write(subject: &Subject) -> Result<(), Failed> {
         let layout = MemoryLayout::member(11, 2);
         let data = buffer(&Datatype::F64, &layout, 4, row)?;
         twin.oracle.write(&selection, MemoryView { data: &data, layout: &layout }, Transfer::Independent)?;
-        requests.push(twin.subject.submit_write(&selection, data, &layout, Transfer::Independent)?);
+        requests.push(twin.subject.submit_write(&selection, data.into(), &layout, Transfer::Independent)?);
     }
     let outside = Selection::dense(&[9, 0], &[1, 4])?;
-    let bad = twin.subject.submit_write(&outside, vec![0; 32], &MemoryLayout::packed(), Transfer::Independent);
+    let bad = twin.subject.submit_write(&outside, vec![0; 32].into(), &MemoryLayout::packed(), Transfer::Independent);
     let failed = match bad {
         Err(_) => true,
         Ok(request) => request.wait().is_err(),
