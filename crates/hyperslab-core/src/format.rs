@@ -212,7 +212,7 @@ pub enum Durability {
 }
 
 /// What a container did in the background, on one rank.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Background {
     /// How long the format below was at work in the background.
     pub busy: Duration,
@@ -220,6 +220,8 @@ pub struct Background {
     pub waited: Duration,
     /// Bytes written or read in the background.
     pub bytes: u64,
+    /// The most bytes of memory held for it at a time.
+    pub memory: u64,
 }
 
 impl Background {
@@ -235,6 +237,7 @@ impl std::ops::AddAssign for Background {
         self.busy += other.busy;
         self.waited += other.waited;
         self.bytes += other.bytes;
+        self.memory = self.memory.max(other.memory);
     }
 }
 

@@ -9,6 +9,15 @@ use std::sync::Arc;
 
 /// Stacks as a user writes them, and how many random sequences each plays. `memory` is the oracle itself.
 const STACKS: &[(&str, u32)] = &[
+    ("async/memory", 40),
+    ("async(threads=3,memory=4KiB,ahead=2)/memory", 40),
+    ("async(memory=4KiB)/posix", 10),
+    ("async(threads=4)/posix(files=per_rank)", 0),
+    ("async/hdf5", 10),
+    ("async(threads=2,memory=8KiB)/hdf5(layout=chunked)", 0),
+    ("async(threads=3)/zarr", 10),
+    ("async/twophase(aggregators=2,buffer=4KiB,unit=64)/posix", 10),
+    ("twophase(aggregators=2,buffer=4KiB,unit=64)/async(threads=2)/hdf5", 10),
     ("twophase/memory", 20),
     ("twophase(aggregators=2,domains=even,buffer=64,unit=16)/memory", 10),
     ("twophase(aggregators=2,buffer=4KiB,unit=64)/posix", 10),

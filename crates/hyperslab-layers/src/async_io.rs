@@ -1,0 +1,118 @@
+//! Asynchronous transfers: `async(threads=2,memory=1GiB)/hdf5`.
+//!
+//! A write returns after one copy of the data into memory of the layer, and the format below writes it in the background
+//! while the program computes. Elements that will be read soon, by a hint or by the pattern of earlier reads, are read
+//! ahead.
+//!
+//! # What is promised
+//!
+//! * **Order.** Accesses of overlapping elements, one of them a write, happen in the order of the calls; others in any
+//!   order, several at a time with `threads`. A read sees every earlier write of the same rank. Other ranks and programs
+//!   see it after a flush, as with the format alone. (An array known by two names, as HDF5's hard links allow, counts as
+//!   two arrays: flush between accesses by different names.)
+//! * **Memory.** At most `memory` bytes per rank and container are held, buffers kept for the next write included. When
+//!   they are in use, the caller waits; a single transfer larger than that is made at once, without a copy.
+//! * **Errors.** What goes wrong in the background is reported once: by the request of `submit_write`, otherwise by the next
+//!   flush or by close, with the array it belongs to. From then on the container refuses everything but close; writes
+//!   that waited are not done, and said so. Close always releases everything.
+//! * **Collective transfers** keep their order and run one at a time. A rank that failed still takes part, with nothing to
+//!   write, so that no other waits for it. Collective calls that are no writes wait for the collective writes before
+//!   them.
+//! * Closing an array does not wait for its writes: the array below is closed later, at the latest by the next flush or
+//!   close of the container; at most 32 are kept open that way.
+//! * Dropping a container without closing it does what is left; errors are lost.
+//! * After a fork the child is refused: background threads do not survive it.
+//!
+//! # What is read ahead
+//!
+//! Hints ([`Array::prefetch`](hyperslab_core::Array::prefetch)), and the next two selections when the last three of an array
+//! were at equal distances. It is dropped when this rank writes any of it, when memory is needed for writes, and, unless the
+//! container is open for reading only, at every call that lets ranks see each other's writes.
+
+mod array;
+mod container;
+mod options;
+mod pattern;
+
+use crate::LayerEntry;
+use crate::background::share_of_memory;
+use container::{AsyncContainer, Shared};
+use hyperslab_core::{Caps, Communicator, Container, Format, Layer, Open, Result, StackElement};
+use options::Options;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+const NAME: &str = "async";
+
+pub(crate) const ENTRY: LayerEntry = LayerEntry {
+    name: NAME,
+    about: "writes return after a copy and go on in the background; reads are made ahead",
+    options: options::SPECS,
+    bare: &[],
+    build,
+};
+
+fn build(element: &StackElement) -> Result<Arc<dyn Layer>> {
+    Ok(Arc::new(Async(Options::parse(element)?)))
+}
+
+#[derive(Debug)]
+struct Async(Options);
+
+#[deny(clippy::missing_trait_methods)]
+impl Layer for Async {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn wrap(&self, inner: Arc<dyn Format>) -> Result<Arc<dyn Format>> {
+        Ok(Arc::new(AsyncFormat { inner, options: self.0 }))
+    }
+}
+
+/// A format whose transfers go on in the background.
+#[derive(Debug)]
+struct AsyncFormat {
+    inner: Arc<dyn Format>,
+    options: Options,
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Format for AsyncFormat {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn caps(&self) -> Caps {
+        Caps { prefetch: true, ..self.inner.caps() }
+    }
+
+    fn extension(&self) -> &'static str {
+        self.inner.extension()
+    }
+
+    fn open(&self, path: &Path, how: Open, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
+        // Of its own, so that calls in the background never mix with those of the program.
+        let background = comm.duplicate()?;
+        let memory = match self.options.memory {
+            Some(bytes) => bytes,
+            None => share_of_memory(&**comm)?,
+        };
+        let inner = self.inner.open(path, how, &background)?;
+        let mut shared = Shared::new(how, comm.clone(), background, self.options, memory);
+        shared.partial_fields = self.inner.caps().partial_fields;
+        Ok(Arc::new(AsyncContainer { inner, shared: Arc::new(shared) }))
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool> {
+        self.inner.exists(path)
+    }
+
+    fn remove(&self, path: &Path) -> Result<()> {
+        self.inner.remove(path)
+    }
+
+    fn files(&self, path: &Path) -> Result<Vec<PathBuf>> {
+        self.inner.files(path)
+    }
+}

@@ -1,0 +1,314 @@
+//! An open array behind the layer.
+
+use super::container::Shared;
+use super::pattern::Pattern;
+use crate::background::{Job, Place};
+use hyperslab_core::{
+    Array, ArraySpec, Bytes, Datatype, Error, Gather, MemoryLayout, MemoryView, MemoryViewMut, Request, Result,
+    Scatter, Selection, Transfer,
+};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How many selections are read ahead when a pattern is seen.
+const PATTERN_AHEAD: usize = 2;
+
+/// What all handles of an array share.
+#[derive(Debug)]
+pub(super) struct Named {
+    /// As the format below says. Asking it may take as long as a transfer that is under way.
+    spec: Mutex<Arc<ArraySpec>>,
+}
+
+impl Named {
+    pub fn new(spec: ArraySpec) -> Self {
+        Self { spec: Mutex::new(Arc::new(spec)) }
+    }
+
+    pub fn set_spec(&self, spec: ArraySpec) {
+        *self.spec.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(spec);
+    }
+
+    fn spec(&self) -> Arc<ArraySpec> {
+        self.spec.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// One rank's handle of an array.
+#[derive(Debug)]
+pub(super) struct AsyncArray {
+    place: Arc<Place>,
+    named: Arc<Named>,
+    shared: Arc<Shared>,
+    pattern: Mutex<Pattern>,
+    closed: AtomicBool,
+}
+
+impl AsyncArray {
+    pub fn new(place: Arc<Place>, named: Arc<Named>, shared: Arc<Shared>) -> Self {
+        Self { place, named, shared, pattern: Mutex::default(), closed: AtomicBool::new(false) }
+    }
+
+    fn inner(&self) -> &dyn Array {
+        &*self.place.array
+    }
+
+    /// Whether writes go straight to the format below: it refuses them, or nothing may run in the background.
+    fn straight(&self) -> bool {
+        self.shared.read_only || self.shared.synchronous || self.shared.is_closed()
+    }
+
+    fn check_open(&self) -> Result<()> {
+        match self.closed.load(Ordering::Acquire) {
+            true => Err(Error::invalid("access array", "it is closed").target(&self.place.name)),
+            false => Ok(()),
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        self.check_open()?;
+        self.shared.engine.check().map_err(|error| error.target(&self.place.name))
+    }
+
+    fn check_write(&self, selection: &Selection, memory: &MemoryView<'_>) -> Result<Arc<ArraySpec>> {
+        self.check()?;
+        let spec = self.named.spec();
+        let checked = selection.check_inside(&spec.shape).and_then(|()| memory.check(&spec.dtype, selection.len()));
+        checked.map_err(|error| error.target(&self.place.name))?;
+        Ok(spec)
+    }
+
+    /// Checks a write. A refused one still takes part where others count on this rank.
+    fn admit(&self, selection: &Selection, memory: &MemoryView<'_>, transfer: Transfer) -> Result<Arc<ArraySpec>> {
+        let admitted = self.check_write(selection, memory);
+        if admitted.is_err() && transfer == Transfer::Collective {
+            self.attend();
+        }
+        admitted
+    }
+
+    /// Whether the format below takes such memory. What it refuses it refuses at once.
+    fn can_wait(&self, spec: &ArraySpec, layout: &MemoryLayout) -> Result<bool> {
+        Ok(self.shared.partial_fields || layout.is_packed() || layout.plan(&spec.dtype)?.covers_element())
+    }
+
+    /// Takes part in a collective write with nothing.
+    fn attend(&self) {
+        let rank = self.named.spec().shape.len();
+        if self.shared.engine.attend(self.place.clone(), rank).is_err() {
+            // No thread: on this one, in its order.
+            self.shared.before_collective();
+            let nothing = Selection::empty(rank);
+            // The caller is told of a worse error.
+            let _ = self.inner().write(&nothing, MemoryView::packed(&[]), Transfer::Collective);
+        }
+    }
+
+    /// Writes on this thread, in its order.
+    fn write_now(&self, selection: &Selection, memory: MemoryView<'_>, transfer: Transfer) -> Result<()> {
+        self.settle(selection, transfer);
+        self.shared.engine.forget_prefetched();
+        self.inner().write(selection, memory, transfer)
+    }
+
+    /// Waits for what a transfer on this thread must come after.
+    fn settle(&self, selection: &Selection, transfer: Transfer) {
+        let collective = transfer == Transfer::Collective;
+        self.shared.engine.wait_while(|job| (collective && job.is_collective()) || job.writes(&self.place, selection));
+    }
+
+    fn job(&self, selection: &Selection, data: Bytes, layout: MemoryLayout, transfer: Transfer) -> Job {
+        Job::Write { place: self.place.clone(), selection: selection.clone(), data, layout, transfer }
+    }
+
+    fn write_later(&self, selection: &Selection, memory: MemoryView<'_>, transfer: Transfer) -> Result<()> {
+        let spec = self.admit(selection, &memory, transfer)?;
+        if selection.is_empty() && transfer == Transfer::Independent {
+            return Ok(());
+        }
+        if !self.can_wait(&spec, memory.layout)? {
+            return self.write_now(selection, memory, transfer);
+        }
+        // Whole elements are packed; where some fields are kept, memory is copied as it is.
+        let packs = !memory.layout.is_packed() && memory.layout.plan(&spec.dtype)?.covers_element();
+        let len = if packs { (selection.len() * spec.dtype.size()) as usize } else { memory.data.len() };
+        let staged = self.shared.engine.stage(len, selection);
+        let staged = match staged {
+            Err(error) if transfer == Transfer::Collective => {
+                self.attend();
+                return Err(error);
+            }
+            other => other?,
+        };
+        let Some(mut staged) = staged else { return self.write_now(selection, memory, transfer) };
+        self.shared
+            .engine
+            .times()
+            .copy(|| copy(memory, packs.then_some(&spec.dtype), selection, staged.buffer.as_mut()))?;
+        let layout = if packs { MemoryLayout::packed() } else { memory.layout.clone() };
+        self.shared.engine.write_staged(staged, |data| self.job(selection, data, layout, transfer))
+    }
+
+    /// What was read ahead, or `None`.
+    fn take_prefetched(&self, selection: &Selection, memory: &mut MemoryViewMut<'_>) -> Option<Result<()>> {
+        let slot = self.shared.engine.prefetched(&self.place, selection)?;
+        let buffer = slot.take()?;
+        let spec = self.named.spec();
+        Some(self.shared.engine.times().copy(|| {
+            let packed: &[u8] = buffer.as_ref();
+            if memory.layout.is_packed() {
+                memory.data.copy_from_slice(packed);
+                return Ok(());
+            }
+            let view = MemoryViewMut { data: &mut *memory.data, layout: memory.layout };
+            Scatter::new(view, &spec.dtype, selection.len())?.next_from(packed);
+            Ok(())
+        }))
+    }
+
+    /// Reads ahead what is likely to be asked for next.
+    fn look_ahead(&self, selection: &Selection) {
+        if self.shared.options.ahead == 0 || self.shared.synchronous {
+            return;
+        }
+        let shape = self.named.spec().shape.clone();
+        let next = self.pattern.lock().unwrap_or_else(PoisonError::into_inner).next(selection, &shape, PATTERN_AHEAD);
+        next.iter().for_each(|selection| self.prefetch(selection));
+    }
+}
+
+/// Copies memory as it is, or packed if a type says of what.
+fn copy(memory: MemoryView<'_>, pack: Option<&Datatype>, selection: &Selection, to: &mut [u8]) -> Result<()> {
+    match pack {
+        None => to.copy_from_slice(memory.data),
+        Some(dtype) => {
+            Gather::new(memory, dtype, selection.len())?.next_into(to);
+        }
+    }
+    Ok(())
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Array for AsyncArray {
+    fn spec(&self) -> Result<ArraySpec> {
+        self.check_open()?;
+        if self.shared.is_closed() {
+            return self.inner().spec();
+        }
+        Ok((*self.named.spec()).clone())
+    }
+
+    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: Transfer) -> Result<()> {
+        match self.straight() {
+            true => self.check_open().and_then(|()| self.inner().write(selection, memory, transfer)),
+            false => self.write_later(selection, memory, transfer),
+        }
+    }
+
+    fn read(&self, selection: &Selection, mut memory: MemoryViewMut<'_>, transfer: Transfer) -> Result<()> {
+        if self.shared.is_closed() {
+            return self.inner().read(selection, memory, transfer);
+        }
+        if let Err(error) = self.check() {
+            if transfer == Transfer::Collective {
+                self.settle(selection, transfer);
+                let nothing = Selection::empty(selection.rank());
+                // The caller is told of a worse error.
+                let _ = self.inner().read(&nothing, MemoryViewMut::packed(&mut []), transfer);
+            }
+            return Err(error);
+        }
+        if transfer == Transfer::Independent {
+            let spec = self.named.spec();
+            let fits =
+                selection.check_inside(&spec.shape).is_ok() && memory.check(&spec.dtype, selection.len()).is_ok();
+            if fits && let Some(taken) = self.take_prefetched(selection, &mut memory) {
+                taken?;
+                self.look_ahead(selection);
+                return Ok(());
+            }
+        }
+        self.settle(selection, transfer);
+        // A write that failed meanwhile may be one that this read should have seen.
+        let read = self.inner().read(selection, memory, transfer);
+        self.check()?;
+        read?;
+        if transfer == Transfer::Independent {
+            self.look_ahead(selection);
+        }
+        Ok(())
+    }
+
+    fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: Transfer) -> Result<()> {
+        if self.straight() || transfer == Transfer::Collective {
+            // Ranks may bring different numbers of parts; the format below knows how they agree.
+            self.check_open()?;
+            let everything = |job: &Job| job.is_collective() || job.place().is_same(&self.place);
+            self.shared.engine.wait_while(everything);
+            self.shared.engine.forget_prefetched();
+            return self.inner().write_many(parts, transfer);
+        }
+        parts.iter().try_for_each(|(selection, memory)| self.write_later(selection, *memory, transfer))
+    }
+
+    fn submit_write(
+        &self,
+        selection: &Selection,
+        data: Bytes,
+        layout: &MemoryLayout,
+        transfer: Transfer,
+    ) -> Result<Request> {
+        if self.straight() {
+            self.check_open()?;
+            return self.inner().submit_write(selection, data, layout, transfer);
+        }
+        let spec = self.admit(selection, &MemoryView { data: &data, layout }, transfer)?;
+        if !self.can_wait(&spec, layout)? {
+            return self.write_now(selection, MemoryView { data: &data, layout }, transfer).map(|()| Request::done());
+        }
+        let submitted = self.shared.engine.submit(self.job(selection, data, layout.clone(), transfer));
+        match submitted {
+            Ok(Ok(request)) => Ok(request),
+            Ok(Err(Job::Write { data, .. })) => {
+                self.write_now(selection, MemoryView { data: &data, layout }, transfer).map(|()| Request::done())
+            }
+            Ok(Err(Job::Prefetch(_))) => Ok(Request::done()),
+            Err(error) => {
+                if transfer == Transfer::Collective {
+                    self.attend();
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn prefetch(&self, selection: &Selection) {
+        let options = &self.shared.options;
+        if self.shared.synchronous || self.shared.is_closed() || selection.is_empty() || self.check().is_err() {
+            return;
+        }
+        let spec = self.named.spec();
+        let bytes = selection.len().checked_mul(spec.dtype.size()).and_then(|bytes| usize::try_from(bytes).ok());
+        if let Some(bytes) = bytes.filter(|_| selection.check_inside(&spec.shape).is_ok()) {
+            self.shared.engine.prefetch(&self.place, selection, bytes, options.ahead);
+        }
+    }
+
+    fn resize(&self, shape: &[u64]) -> Result<()> {
+        self.check_open()?;
+        self.shared.together(|| {
+            self.shared.engine.wait_while(|job| job.place().is_same(&self.place));
+            self.inner().resize(shape)?;
+            self.named.set_spec(self.inner().spec()?);
+            Ok(())
+        })
+    }
+
+    /// Does not wait for writes: see the layer.
+    fn close(&self) -> Result<()> {
+        if self.closed.swap(true, Ordering::AcqRel) || self.shared.is_closed() {
+            return Ok(());
+        }
+        self.shared.close_later(self.place.clone())
+    }
+}

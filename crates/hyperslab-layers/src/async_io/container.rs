@@ -1,0 +1,217 @@
+//! An open container behind the layer.
+
+use super::array::{AsyncArray, Named};
+use super::options::Options;
+use crate::background::{Engine, Job, Place};
+use hyperslab_core::{
+    Array, ArraySpec, Attribute, Background, Communicator, Container, Durability, Open, Result, agree,
+};
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// Arrays that the program has closed and the format below has not.
+const MOST_CLOSING: usize = 32;
+
+/// What a container and its arrays have in common, on one rank.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub engine: Engine,
+    /// The program's group; the format below has one of its own.
+    comm: Arc<dyn Communicator>,
+    pub options: Options,
+    /// Nothing can be written, so nothing read ahead becomes stale.
+    pub read_only: bool,
+    /// Nothing runs in the background: MPI does not allow it.
+    pub synchronous: bool,
+    /// The format below can write some fields of elements.
+    pub partial_fields: bool,
+    closing: Mutex<VecDeque<Arc<Place>>>,
+    /// By name, while an array is open.
+    names: Mutex<HashMap<String, Weak<Named>>>,
+    closed: AtomicBool,
+}
+
+impl Shared {
+    /// `comm` is the program's group, `background` that of the format below.
+    pub fn new(
+        how: Open,
+        comm: Arc<dyn Communicator>,
+        background: Arc<dyn Communicator>,
+        options: Options,
+        memory: u64,
+    ) -> Self {
+        Self {
+            engine: Engine::new(options.threads, memory, background),
+            synchronous: !comm.many_threads(),
+            comm,
+            options,
+            read_only: how == Open::Read,
+            partial_fields: false,
+            closing: Mutex::default(),
+            names: Mutex::default(),
+            closed: AtomicBool::new(false),
+        }
+    }
+
+    /// Runs a collective call of the format below on this thread, in its order among collective writes. A failure of one
+    /// rank before it is an error on all.
+    pub fn together<T>(&self, call: impl FnOnce() -> Result<T>) -> Result<T> {
+        if !self.is_closed() {
+            agree(&*self.comm, self.engine.check())?;
+            self.before_collective();
+        }
+        call()
+    }
+
+    /// Waits for collective writes, and forgets what others may have changed.
+    pub fn before_collective(&self) {
+        self.engine.wait_while(Job::is_collective);
+        if !self.read_only {
+            self.engine.forget_prefetched();
+        }
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    /// Closes an array when its writes are done. Collective.
+    pub fn close_later(&self, place: Arc<Place>) -> Result<()> {
+        self.lock_closing().push_back(place);
+        self.close_arrays(MOST_CLOSING)
+    }
+
+    /// Closes the oldest of the closing arrays until `left` are left. Collective: the same number on every rank.
+    fn close_arrays(&self, left: usize) -> Result<()> {
+        let mut result = Ok(());
+        while let Some(place) = self.next_to_close(left) {
+            self.engine.wait_while(|job| Arc::ptr_eq(job.place(), &place) || job.is_collective());
+            let closed = place.array.close().map_err(|error| error.target(&place.name));
+            result = result.and(closed);
+        }
+        result
+    }
+
+    fn next_to_close(&self, left: usize) -> Option<Arc<Place>> {
+        let mut closing = self.lock_closing();
+        if closing.len() > left { closing.pop_front() } else { None }
+    }
+
+    fn lock_closing(&self) -> MutexGuard<'_, VecDeque<Arc<Place>>> {
+        self.closing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is known of an array, the same for all its handles.
+    fn named(&self, name: &str, spec: ArraySpec) -> Arc<Named> {
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(named) = names.get(name).and_then(Weak::upgrade) {
+            named.set_spec(spec);
+            return named;
+        }
+        let named = Arc::new(Named::new(spec));
+        if names.len() == names.capacity() {
+            names.retain(|_, named| named.strong_count() > 0);
+        }
+        names.insert(name.into(), Arc::downgrade(&named));
+        named
+    }
+}
+
+/// One rank's container.
+#[derive(Debug)]
+pub(super) struct AsyncContainer {
+    pub inner: Arc<dyn Container>,
+    pub shared: Arc<Shared>,
+}
+
+impl AsyncContainer {
+    fn wrap(&self, name: &str, inner: Arc<dyn Array>) -> Result<Arc<dyn Array>> {
+        let named = self.shared.named(name, inner.spec()?);
+        Ok(Arc::new(AsyncArray::new(Place::new(inner, name), named, self.shared.clone())))
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Container for AsyncContainer {
+    fn arrays(&self) -> Result<Vec<String>> {
+        self.inner.arrays()
+    }
+
+    fn create_group(&self, name: &str) -> Result<()> {
+        self.shared.together(|| self.inner.create_group(name))
+    }
+
+    fn create(&self, name: &str, spec: &ArraySpec) -> Result<Arc<dyn Array>> {
+        self.wrap(name, self.shared.together(|| self.inner.create(name, spec))?)
+    }
+
+    fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
+        self.wrap(name, self.shared.together(|| self.inner.array(name))?)
+    }
+
+    fn set_attribute(&self, object: &str, name: &str, value: &Attribute) -> Result<()> {
+        self.shared.together(|| self.inner.set_attribute(object, name, value))
+    }
+
+    fn attribute(&self, object: &str, name: &str) -> Result<Attribute> {
+        self.inner.attribute(object, name)
+    }
+
+    fn attributes(&self, object: &str) -> Result<Vec<String>> {
+        self.inner.attributes(object)
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let mut remarks = self.inner.remarks();
+        if self.shared.synchronous {
+            remarks.push(
+                "async did nothing in the background: this MPI library does not allow calls of several threads \
+                 (MPI_THREAD_MULTIPLE)"
+                    .into(),
+            );
+        }
+        let background = self.background();
+        let cost = self.shared.engine.times().copying() + background.waited;
+        if !background.busy.is_zero() && cost > background.busy {
+            remarks.push(format!(
+                "async is the wrong tool here: copying and waiting took {:.3} s, for {:.3} s of I/O in the background; leave \
+                 it out, or compute between transfers",
+                cost.as_secs_f64(),
+                background.busy.as_secs_f64()
+            ));
+        }
+        remarks
+    }
+
+    fn background(&self) -> Background {
+        let mut background = self.shared.engine.background();
+        background += self.inner.background();
+        background
+    }
+
+    fn flush(&self, how: Durability) -> Result<()> {
+        if self.shared.is_closed() {
+            return self.inner.flush(how);
+        }
+        self.shared.engine.drain();
+        let drained = self.shared.engine.take_error().and_then(|()| self.shared.engine.check());
+        agree(&*self.shared.comm, drained)?;
+        self.shared.before_collective();
+        let closed = self.shared.close_arrays(0);
+        let flushed = self.inner.flush(how);
+        closed.and(flushed)
+    }
+
+    /// Every rank makes the same collective calls of the format below, whatever went wrong before.
+    fn close(&self) -> Result<()> {
+        if self.shared.closed.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        self.shared.engine.stop();
+        let drained = self.shared.engine.take_error();
+        let arrays = self.shared.close_arrays(0);
+        let closed = self.inner.close();
+        drained.and(arrays).and(closed)
+    }
+}

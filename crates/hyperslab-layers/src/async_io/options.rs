@@ -1,0 +1,47 @@
+//! The options of the layer.
+
+use hyperslab_core::{Error, OptionSpec, Result, StackElement};
+
+pub(super) const SPECS: &[OptionSpec] = &[
+    OptionSpec {
+        name: "threads",
+        value: "N",
+        default: "1",
+        about: "background threads of each rank; more than one helps where the format below takes several calls at a time",
+    },
+    OptionSpec {
+        name: "memory",
+        value: "SIZE",
+        default: "a quarter of the available memory, shared among the ranks of a node",
+        about: "bytes that a rank holds for transfers under way; when they are in use, callers wait",
+    },
+    OptionSpec {
+        name: "ahead",
+        value: "N",
+        default: "4",
+        about: "selections that are read ahead at a time; 0 for none",
+    },
+];
+
+const MOST_THREADS: u64 = 64;
+const MOST_AHEAD: u64 = 1024;
+const LEAST_MEMORY: u64 = 4096;
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Options {
+    pub threads: usize,
+    pub memory: Option<u64>,
+    pub ahead: usize,
+}
+
+impl Options {
+    pub fn parse(element: &StackElement) -> Result<Self> {
+        let threads = element.number("threads", 1..=MOST_THREADS)?.unwrap_or(1) as usize;
+        let ahead = element.number("ahead", 0..=MOST_AHEAD)?.unwrap_or(4) as usize;
+        let memory = element.size("memory")?;
+        if let Some(bytes) = memory.filter(|bytes| *bytes < LEAST_MEMORY) {
+            return Err(Error::invalid("parse stack", format!("async: memory={bytes} is less than 4KiB")));
+        }
+        Ok(Self { threads, memory, ahead })
+    }
+}

@@ -1,0 +1,126 @@
+//! A transfer for a background thread.
+
+use super::prefetched::Slot;
+use super::queue::Task;
+use hyperslab_core::{Array, Bytes, Error, ErrorKind, MemoryLayout, MemoryView, Result, Selection, Transfer};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// An open array of the format below.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub array: Arc<dyn Array>,
+    pub name: String,
+    /// Equal for all handles of an array.
+    key: u64,
+}
+
+impl Place {
+    pub fn new(array: Arc<dyn Array>, name: &str) -> Arc<Self> {
+        let mut hasher = DefaultHasher::new();
+        name.hash(&mut hasher);
+        Arc::new(Self { array, name: name.into(), key: hasher.finish() })
+    }
+
+    /// Whether both may be the same array. A false yes only costs time.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+/// What a background thread does next.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // nearly all are writes
+pub(crate) enum Job {
+    Write { place: Arc<Place>, selection: Selection, data: Bytes, layout: MemoryLayout, transfer: Transfer },
+    Prefetch(Arc<Slot>),
+}
+
+impl Job {
+    /// A part in a collective write of others.
+    pub fn attend(place: Arc<Place>, rank: usize) -> Self {
+        let (selection, layout) = (Selection::empty(rank), MemoryLayout::packed());
+        Self::Write { place, selection, data: Bytes::new(), layout, transfer: Transfer::Collective }
+    }
+
+    pub fn place(&self) -> &Arc<Place> {
+        match self {
+            Self::Write { place, .. } => place,
+            Self::Prefetch(slot) => &slot.place,
+        }
+    }
+
+    pub fn selection(&self) -> &Selection {
+        match self {
+            Self::Write { selection, .. } => selection,
+            Self::Prefetch(slot) => &slot.selection,
+        }
+    }
+
+    pub fn is_write(&self) -> bool {
+        matches!(self, Self::Write { .. })
+    }
+
+    pub fn is_collective(&self) -> bool {
+        matches!(self, Self::Write { transfer: Transfer::Collective, .. })
+    }
+
+    /// Whether it writes any of these elements.
+    pub fn writes(&self, place: &Place, selection: &Selection) -> bool {
+        self.is_write() && self.place().is_same(place) && self.selection().overlaps(selection)
+    }
+
+    /// Bytes it moves.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Self::Write { data, .. } => data.len() as u64,
+            Self::Prefetch(slot) => slot.bytes,
+        }
+    }
+
+    /// Does it. After a failure of another only what other ranks count on: presence. A panic below is an error here.
+    pub fn run(&self, after_failure: bool) -> Result<()> {
+        match self {
+            Self::Prefetch(slot) => {
+                slot.fetch();
+                Ok(())
+            }
+            Self::Write { place, selection, data, layout, transfer } => {
+                let empty = Selection::empty(selection.rank());
+                let done = without_panic(|| match after_failure {
+                    true => place.array.write(&empty, MemoryView::packed(&[]), *transfer),
+                    false => place.array.write(selection, MemoryView { data, layout }, *transfer),
+                });
+                done.map_err(|error| error.target(&place.name))
+            }
+        }
+    }
+}
+
+/// Turns a panic into an error.
+pub(super) fn without_panic(work: impl FnOnce() -> Result<()>) -> Result<()> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let words = panic.downcast_ref::<&str>().copied().map(str::to_owned);
+        let words = words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+        Err(Error::new(ErrorKind::Io, "write", format!("the format below panicked: {words}")))
+    })
+}
+
+impl Task for Job {
+    /// Overlapping accesses keep their order if one writes, and collective ones theirs.
+    fn follows(&self, earlier: &Self) -> bool {
+        (self.is_collective() && earlier.is_collective())
+            || ((self.is_write() || earlier.is_write())
+                && self.place().is_same(earlier.place())
+                && self.selection().overlaps(earlier.selection()))
+    }
+
+    fn must_run(&self) -> bool {
+        self.is_collective()
+    }
+
+    fn words(&self) -> String {
+        self.place().name.clone()
+    }
+}
