@@ -1,5 +1,6 @@
 //! Plays one rank's steps on a format.
 
+use crate::ahead::Ahead;
 use crate::calls::{CallTimes, Operation};
 use crate::clock::{Clock, Clocked};
 use crate::content::{Content, Extents, declaration};
@@ -132,10 +133,15 @@ pub fn run_rank(context: &RunContext<'_>, comm: &Arc<dyn Communicator>) -> Resul
         clock,
     };
     let (steps, _) = executor.clock.exclude(|| context.workload.steps(rank));
-    let mut steps = steps?;
+    let mut steps = Ahead::new(steps?, context.format.caps().prefetch);
     // Working out what to do is not part of doing it.
     while let (Some(step), took) = executor.clock.exclude(|| steps.next()) {
         executor.recorder.prepare += took;
+        for (slot, selection) in steps.reads() {
+            if let Ok(Slot { array, .. }) = occupied(&executor.slots, slot) {
+                array.prefetch(selection);
+            }
+        }
         if context.progress.stop_requested() {
             return Err(Error::new(ErrorKind::Interrupted, "run workload", "stopped on request").rank(rank));
         }
@@ -245,8 +251,11 @@ impl Executor<'_> {
             Step::CloseFile { file } => {
                 let container = container(&self.files, file)?.clone();
                 self.files[file as usize] = None;
+                let closed = self.recorder.time(Operation::CloseFile, 0, || container.close());
+                // After the close, which may wait for what a layer still does.
                 self.clock.exclude(|| self.remarks.extend(container.remarks()));
-                self.recorder.time(Operation::CloseFile, 0, || container.close())?;
+                self.recorder.background += container.background();
+                closed?;
             }
         }
         Ok(0)

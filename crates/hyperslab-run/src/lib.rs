@@ -1,5 +1,6 @@
 //! Interpreter 1: executes a workload on a stack, measures every step, and verifies the data.
 
+mod ahead;
 mod aside;
 mod calls;
 mod case;

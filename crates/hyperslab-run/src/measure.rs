@@ -2,7 +2,7 @@
 
 use crate::calls::{CallTimes, Latency, Operation};
 use crate::clock::Clock;
-use hyperslab_core::{Error, Result};
+use hyperslab_core::{Background, Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -44,8 +44,37 @@ pub struct RankMeasurement {
     pub bytes_read: u64,
     /// Steps taken.
     pub steps: u64,
+    /// Seconds in calls of the stack, barriers aside: how long the program waited for I/O.
+    #[serde(default)]
+    pub blocked: f64,
+    /// I/O behind the program's back, if a layer did some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub background: Option<BackgroundMeasurement>,
     /// Every kind of call that happened.
     pub operations: BTreeMap<String, Latency>,
+}
+
+/// I/O of one rank that went on while the program did something else.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct BackgroundMeasurement {
+    /// Seconds in which the format below was at work in the background.
+    pub busy: f64,
+    /// Seconds that the program waited for it.
+    pub waited: f64,
+    /// Bytes written or read in the background.
+    pub bytes: u64,
+    /// The most bytes of memory held for it at a time.
+    pub memory: u64,
+    /// The part of `busy` that the program did not wait for, from 0 to 1.
+    pub hidden: f64,
+}
+
+impl BackgroundMeasurement {
+    fn of(background: &Background) -> Option<Self> {
+        let hidden = background.hidden()?;
+        let (busy, waited) = (background.busy.as_secs_f64(), background.waited.as_secs_f64());
+        Some(Self { busy, waited, bytes: background.bytes, memory: background.memory, hidden })
+    }
 }
 
 /// Collects one rank's times while it runs.
@@ -59,6 +88,7 @@ pub(crate) struct Recorder {
     pub bytes_written: u64,
     pub bytes_read: u64,
     pub steps: u64,
+    pub background: Background,
     samples: Option<BufWriter<File>>,
 }
 
@@ -83,6 +113,7 @@ impl Recorder {
             bytes_written: 0,
             bytes_read: 0,
             steps: 0,
+            background: Background::default(),
             samples,
         })
     }
@@ -123,7 +154,7 @@ impl Recorder {
         let total = |operation| self.calls.total(operation);
         use Operation as O;
         let metadata = [O::Group, O::Create, O::Open, O::Resize, O::Attribute, O::CloseArray];
-        let measured = RankMeasurement {
+        let mut measured = RankMeasurement {
             rank: self.rank,
             wall: wall.as_secs_f64(),
             observed: observed.as_secs_f64(),
@@ -139,8 +170,11 @@ impl Recorder {
             bytes_written: self.bytes_written,
             bytes_read: self.bytes_read,
             steps: self.steps,
+            blocked: 0.0,
+            background: BackgroundMeasurement::of(&self.background),
             operations: self.calls.summaries(),
         };
+        measured.blocked = measured.own();
         Ok((measured, self.calls))
     }
 }

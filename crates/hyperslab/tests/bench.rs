@@ -203,7 +203,6 @@ fn a_read_without_its_write_fails_and_says_what_to_do() {
 #[test]
 fn what_this_build_cannot_run_is_skipped_and_said_so() {
     for (text, reason) in [
-        (workflow(WRITE, WRITE).replace("SYNC", "ASYNC"), "MODE=ASYNC is not available in this build"),
         (workflow(WRITE, WRITE).replace("SYNC", "LOG"), "MODE=LOG is not available in this build"),
         (
             workflow(&format!(r#"{WRITE}, "SUBFILING": "YES""#), WRITE),

@@ -9,9 +9,12 @@ use hyperslab_core::{
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 /// Arrays that the program has closed and the format below has not.
 const MOST_CLOSING: usize = 32;
+/// Less time in the background than this says nothing about whether it is worth while.
+const WORTH_SAYING: Duration = Duration::from_millis(50);
 
 /// What a container and its arrays have in common, on one rank.
 #[derive(Debug)]
@@ -173,7 +176,7 @@ impl Container for AsyncContainer {
         }
         let background = self.background();
         let cost = self.shared.engine.times().copying() + background.waited;
-        if !background.busy.is_zero() && cost > background.busy {
+        if background.busy > WORTH_SAYING && cost > background.busy {
             remarks.push(format!(
                 "async is the wrong tool here: copying and waiting took {:.3} s, for {:.3} s of I/O in the background; leave \
                  it out, or compute between transfers",

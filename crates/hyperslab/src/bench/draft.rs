@@ -5,7 +5,7 @@ use crate::h5bench::{Benchmark, Exerciser, Metadata, Mode, Pattern, PatternKind,
 use anyhow::{Context, Result};
 use hyperslab_core::units::exact_size;
 use hyperslab_core::workload::{Update, Workload};
-use hyperslab_core::{Caps, Filter};
+use hyperslab_core::{Caps, Filter, StackElement};
 use hyperslab_kernels::{Particles, Sweep, Tiles};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -77,7 +77,7 @@ pub struct Draft {
     /// What it asks of the format.
     pub wishes: Vec<Wish>,
     /// The layer that it asks for.
-    pub layer: Option<&'static str>,
+    pub layer: Option<StackElement>,
     /// What asks for the layer.
     pub layer_reason: &'static str,
     /// How often it runs unless the user says otherwise.
@@ -258,8 +258,12 @@ fn pattern_draft(
     };
     let (layer, layer_reason) = match pattern.mode {
         Mode::Sync => (None, ""),
-        Mode::Async => (Some("async"), "MODE=ASYNC"),
-        Mode::Log => (Some("log"), "MODE=LOG"),
+        Mode::Async => {
+            // h5bench waits for what is staged when so much of it has gathered.
+            let memory = pattern.memory_limit.map(|bytes| ("memory".to_owned(), exact_size(bytes)));
+            (Some(StackElement { name: "async".into(), options: memory.into_iter().collect() }), "MODE=ASYNC")
+        }
+        Mode::Log => (Some(StackElement::plain("log")), "MODE=LOG"),
     };
     let memory = particles.buffer_bytes()?.saturating_mul(ranks as u64);
     let work = DraftWork { workload, bytes: particles.total_bytes()?, memory };

@@ -89,6 +89,25 @@ pub fn modes(plan: &super::plan::Plan, results: &Results) -> String {
     format!("Modes: {good} of {} cases ran in the mode they ask for. {}", asked.len(), not.join("; "))
 }
 
+/// What of a case's I/O went on behind the program's back, in the repetition in the middle.
+fn hidden(case: &CaseResult) -> Option<String> {
+    let mut repetitions: Vec<_> = case.repetitions.iter().collect();
+    repetitions.sort_by(|a, b| a.observed().total_cmp(&b.observed()));
+    let middle = repetitions.get(repetitions.len() / 2)?;
+    // The rank that had most to do in the background stands for all.
+    let slowest = middle.ranks.iter().filter_map(|rank| Some((rank, rank.background?)));
+    let (rank, background) = slowest.max_by(|a, b| a.1.busy.total_cmp(&b.1.busy))?;
+    Some(format!(
+        "{} of I/O in the background, {:.0} % of it hidden; the program was blocked for {} and computed for {}; at most {} \
+         of memory held per rank.",
+        seconds(background.busy),
+        background.hidden * 100.0,
+        seconds(rank.blocked),
+        seconds(rank.compute),
+        display_size(background.memory)
+    ))
+}
+
 /// Who won, by how much, and what to keep in mind.
 pub fn words(results: &Results) -> String {
     let mut out = String::new();
@@ -123,6 +142,11 @@ pub fn words(results: &Results) -> String {
             slower.join(", "),
             if close { " Its spread overlaps with the next one's: too close to call." } else { "" }
         );
+    }
+    for case in results.cases.iter().filter(|case| case.status == Status::Ok) {
+        if let Some(text) = hidden(case) {
+            let _ = writeln!(out, "case {} ({}): {text}", case.number, case.stack);
+        }
     }
     if results.cases.iter().any(|c| c.cache == Cache::Warm && c.status == Status::Ok) {
         out.push_str("Warm figures are those of the page cache, not of the storage device.\n");

@@ -233,8 +233,8 @@ fn plan_case(
             denied = Some(reason);
         }
     }
-    if let Some(layer) = draft.layer {
-        stack.layers.insert(0, hyperslab_core::StackElement::plain(layer));
+    if let Some(layer) = draft.layer.clone().filter(|layer| stack.layers.iter().all(|own| own.name != layer.name)) {
+        stack.layers.insert(0, layer);
     }
     let (about, bytes) = match &draft.work {
         Ok(work) => (work.workload.header.about.clone(), work.bytes),

@@ -47,6 +47,8 @@ pub struct Pattern {
     pub alignment: Option<(u64, u64)>,
     /// How transfers are made.
     pub mode: Mode,
+    /// Bytes of memory that a rank may use for transfers, if limited.
+    pub memory_limit: Option<u64>,
     /// Why it cannot run in this build, if so.
     pub unavailable: Option<String>,
     /// What it asks for that is reported but changes nothing here.
@@ -195,13 +197,14 @@ impl Pattern {
         if particles.delayed_close > MOST_DELAYED {
             bail!("{place}: DELAYED_CLOSE_TIMESTEPS keeps more than {MOST_DELAYED} time steps open");
         }
-        check_memory_limit(&keys, &particles, place)?;
+        let memory_limit = memory_limit(&keys, &particles, place)?;
         differences(kind, &particles).into_iter().for_each(|text| note(text.into()));
         Ok(Self {
             kind,
             alignment: parse_alignment(&keys)?,
             particles,
             mode: mode.unwrap_or(Mode::Sync),
+            memory_limit,
             unavailable,
             asked,
         })
@@ -366,13 +369,14 @@ fn parse_deviation(kind: PatternKind, keys: &Keys<'_>) -> Result<u64> {
     })
 }
 
-fn check_memory_limit(keys: &Keys<'_>, particles: &Particles, place: &str) -> Result<()> {
+/// The limit of memory for a time step or, in the background, for all; `None` without one.
+fn memory_limit(keys: &Keys<'_>, particles: &Particles, place: &str) -> Result<Option<u64>> {
     let limit = keys.number("IO_MEM_LIMIT")?.unwrap_or(0);
     let need = particles.bytes_per_step().map_err(|e| anyhow::anyhow!("{place}: {e}"))?;
     if limit > 0 && need >= limit {
         bail!("{place}: a time step of one rank has {need} bytes, which IO_MEM_LIMIT={limit} does not allow");
     }
-    Ok(())
+    Ok((limit > 0).then_some(limit))
 }
 
 fn parse_alignment(keys: &Keys<'_>) -> Result<Option<(u64, u64)>> {
