@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 #[path = "common/program.rs"]
+#[allow(dead_code)]
 mod program;
 
 use program::{hyperslab, run, said};
