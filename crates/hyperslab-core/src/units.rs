@@ -1,6 +1,7 @@
-//! Sizes in binary units, read and written.
+//! Sizes in binary units, rates and times, read and written.
 
 use crate::{Error, Result};
+use std::time::Duration;
 
 const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
 
@@ -22,6 +23,35 @@ pub fn parse_size(text: &str) -> Result<u64> {
         _ => return Err(bad()),
     };
     number.checked_mul(1 << (10 * power)).ok_or_else(bad)
+}
+
+/// Parses `200MB/s`, `1GiB/s`, `4096/s`: a size per second, in bytes.
+pub fn parse_rate(text: &str) -> Result<u64> {
+    let size = text.trim().strip_suffix("/s").and_then(|size| parse_size(size).ok());
+    size.ok_or_else(|| {
+        Error::invalid("parse rate", format!("{text:?} is not a rate")).hint("use 200MB/s, 1GiB/s and the like")
+    })
+}
+
+/// Parses `2ms`, `1.5 s`, `50us`, `100ns`, `2min`, and `0`. Other numbers need a unit.
+pub fn parse_duration(text: &str) -> Result<Duration> {
+    let bad = || {
+        Error::invalid("parse time", format!("{text:?} is not a time")).hint("use 50us, 2ms, 1.5s, 2min and the like")
+    };
+    let trimmed = text.trim();
+    let digits = trimmed.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(trimmed.len());
+    let (number, unit) = trimmed.split_at(digits);
+    let number: f64 = number.parse().map_err(|_| bad())?;
+    let seconds = match unit.trim() {
+        "ns" => 1e-9,
+        "us" | "µs" => 1e-6,
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "min" => 60.0,
+        "" if number == 0.0 => 0.0,
+        _ => return Err(bad()),
+    };
+    Duration::try_from_secs_f64(number * seconds).map_err(|_| bad())
 }
 
 /// `1.50 GiB`, for people.
@@ -58,5 +88,28 @@ mod tests {
             assert!(parse_size(text).is_err(), "{text}");
         }
         assert_eq!(display_size(1536), "1.50 KiB");
+    }
+
+    #[test]
+    fn rates_are_sizes_per_second() {
+        assert_eq!(parse_rate("200MB/s").unwrap(), 200 << 20);
+        assert_eq!(parse_rate(" 1 GiB/s").unwrap(), 1 << 30);
+        assert_eq!(parse_rate("4096/s").unwrap(), 4096);
+        for text in ["", "/s", "200MB", "200MB/h", "x/s", "1.5GB/s"] {
+            assert!(parse_rate(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn times_need_a_unit() {
+        for (text, nanoseconds) in
+            [("2ms", 2_000_000), ("50us", 50_000), ("1.5 s", 1_500_000_000), ("7ns", 7), ("2min", 120_000_000_000)]
+        {
+            assert_eq!(parse_duration(text).unwrap(), Duration::from_nanos(nanoseconds), "{text}");
+        }
+        assert!(parse_duration("0").unwrap().is_zero() && parse_duration("0s").unwrap().is_zero());
+        for text in ["", "2", "ms", "-1s", "1.2.3s", "3 weeks", "99999999999999999999999min"] {
+            assert!(parse_duration(text).is_err(), "{text}");
+        }
     }
 }

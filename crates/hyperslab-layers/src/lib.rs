@@ -2,7 +2,10 @@
 
 mod async_io;
 mod background;
+mod order_rules;
 mod registry;
+mod slow;
 mod twophase;
 
+pub use order_rules::check_order;
 pub use registry::{LayerEntry, layers, wrap};

@@ -31,11 +31,15 @@ const STACKS: &[(&str, u32)] = &[
     ("twophase(aggregators=3,domains=even,buffer=64,unit=64)/zarr", 0),
     ("twophase(aggregators=2,domains=static-cyclic,buffer=4KiB,unit=64)/zarr", 0),
     ("twophase(aggregators=4,domains=group-cyclic,group=2,buffer=100,unit=64)/zarr(version=2)", 0),
-    ("twophase/twophase(aggregators=2)/posix", 0),
+    ("slow(8GiB/s,10us)/memory", 5),
+    ("slow(8GiB/s,10us,jitter=50%)/posix", 0),
+    ("slow(8GiB/s,0)/hdf5", 0),
+    ("twophase(aggregators=2)/slow(8GiB/s,10us)/posix", 0),
 ];
 
 fn build(text: &str) -> Result<Arc<dyn Format>> {
     let stack: Stack = text.parse()?;
+    hyperslab_layers::check_order(&stack)?;
     let bottom: Arc<dyn Format> = match stack.format.name.as_str() {
         "memory" => Arc::new(Memory),
         _ => hyperslab_formats::build(&stack.format)?,

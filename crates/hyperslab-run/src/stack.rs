@@ -3,9 +3,10 @@
 use hyperslab_core::{Format, Result, Stack};
 use std::sync::Arc;
 
-/// Builds the format at the bottom and wraps it in the layers above, innermost first.
+/// Builds the format at the bottom and wraps it in the layers above, innermost first. Refuses layers in an order that
+/// makes no sense.
 pub fn resolve(stack: &Stack) -> Result<Arc<dyn Format>> {
-    let format = hyperslab_formats::build(&stack.format);
+    let format = hyperslab_layers::check_order(stack).and_then(|()| hyperslab_formats::build(&stack.format));
     let wrapped = stack.layers.iter().rev().fold(format, |inner, layer| hyperslab_layers::wrap(layer, inner?));
     wrapped.map_err(|error| error.target(stack))
 }

@@ -1,5 +1,5 @@
 //! How formats and layers are tested: an oracle in plain memory, a conformance suite chosen by declared capabilities,
-//! and random operation sequences compared with the oracle. A dev-dependency only.
+//! random operation sequences compared with the oracle, and a format whose n-th call fails. A dev-dependency only.
 
 pub mod catalogue;
 pub mod conformance;
@@ -7,6 +7,7 @@ pub mod model;
 pub mod under_mpi;
 pub mod watchdog;
 
+mod faulty;
 mod memory;
 mod other_process;
 mod ranks;
@@ -14,6 +15,7 @@ mod sample;
 mod subject;
 mod twin;
 
+pub use faulty::{Fault, Faulty};
 pub use memory::Memory;
 pub use other_process::{AsProcesses, OtherProcess};
 pub use ranks::{Processes, Ranks};

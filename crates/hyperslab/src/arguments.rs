@@ -38,6 +38,9 @@ pub enum Command {
     /// Compare two results files case by case, and fail if something became slower
     #[command(after_help = COMPARE_EXAMPLES, after_long_help = COMPARE_EXAMPLES)]
     Compare(CompareOptions),
+    /// Show with pictures what a layer does, on this machine
+    #[command(subcommand)]
+    Demo(crate::demo::Demo),
     /// List the formats, their options, and whether they are compiled in
     Formats,
     /// Say what works here, what is missing, and what provides it

@@ -270,7 +270,7 @@ fn results_directory(options: &BenchOptions, data: &Path) -> Result<PathBuf> {
 }
 
 /// The first Ctrl-C ends the run at the next step, the second at once.
-fn stop_on_ctrl_c(progress: &Arc<Progress>) -> Result<()> {
+pub(crate) fn stop_on_ctrl_c(progress: &Arc<Progress>) -> Result<()> {
     let progress = progress.clone();
     ctrlc::set_handler(move || {
         if progress.stop_requested() {

@@ -4,6 +4,7 @@
 mod arguments;
 mod bench;
 mod compare;
+mod demo;
 mod doctor;
 mod formats;
 mod h5bench;
@@ -19,6 +20,7 @@ fn main() -> ExitCode {
     let done = match arguments.command {
         Command::Bench(options) => bench::run(&options),
         Command::Compare(options) => compare::run(&options),
+        Command::Demo(demo) => demo::run(&demo),
         Command::Formats => formats::run(),
         Command::Doctor(options) => doctor::run(&options),
         Command::MpiHello => mpi_job::hello().map(|()| ExitCode::SUCCESS),

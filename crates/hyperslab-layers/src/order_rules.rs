@@ -1,0 +1,81 @@
+//! Which layers may stand above which. Layers know nothing of each other, so this is said here, by name.
+
+use crate::layers;
+use hyperslab_core::{Error, Result, Stack};
+
+/// Refuses stacks whose layers make no sense in this order, with the reason. Says nothing about layers that do not
+/// exist: naming those is the business of [`crate::wrap`].
+pub fn check_order(stack: &Stack) -> Result<()> {
+    let names: Vec<&str> = stack.layers.iter().map(|layer| layer.name.as_str()).collect();
+    let known = |name: &&str| layers().iter().any(|entry| entry.name == *name);
+    match names.iter().all(known) {
+        true => check(&names).map_err(|error| error.target(stack)),
+        false => Ok(()),
+    }
+}
+
+/// `names` are the layers, outermost first.
+fn check(names: &[&str]) -> Result<()> {
+    for (at, upper) in names.iter().enumerate() {
+        let below = &names[at + 1..];
+        if below.contains(upper) {
+            return Err(refuse(format!("{upper} is there twice")).hint("leave one of them out"));
+        }
+        if let ("slow", [lower, ..]) = (*upper, below) {
+            return Err(refuse(format!("slow stands for the storage, so {lower} cannot lie below it"))
+                .hint("put slow last, next to the format"));
+        }
+        if *upper == "async" && below.contains(&"cache") {
+            return Err(refuse(
+                "cache stages writes and reads ahead by itself, so async above it would only copy once more",
+            )
+            .hint("leave async out"));
+        }
+    }
+    Ok(())
+}
+
+fn refuse(message: impl Into<String>) -> Error {
+    Error::invalid("choose stack", message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hyperslab_core::ErrorKind;
+
+    #[test]
+    fn orders_that_make_no_sense_are_refused_with_the_reason() {
+        for (names, reason) in [
+            (&["twophase", "twophase"][..], "twophase is there twice"),
+            (&["trace", "async", "trace"], "trace is there twice"),
+            (&["slow", "twophase"], "twophase cannot lie below it"),
+            (&["async", "slow", "trace"], "trace cannot lie below it"),
+            (&["async", "cache"], "ahead by itself"),
+            (&["async", "twophase", "cache", "slow"], "ahead by itself"),
+        ] {
+            let error = check(names).unwrap_err();
+            assert!(error.to_string().contains(reason) && error.what_to_try().is_some(), "{names:?}: {error}");
+        }
+        for names in [
+            &[][..],
+            &["slow"],
+            &["async", "slow"],
+            &["cache", "async"],
+            &["trace", "async", "twophase", "slow"],
+            &["async", "trace"],
+            &["cache", "trace", "slow"],
+        ] {
+            assert!(check(names).is_ok(), "{names:?}");
+        }
+    }
+
+    #[test]
+    fn unknown_layers_are_left_to_others() {
+        let check = |text: &str| check_order(&text.parse().unwrap());
+        assert!(check("nonsense/nonsense/posix").is_ok());
+        let error = check("slow(1MB/s)/twophase/posix").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        assert!(error.to_string().contains("slow(1MB/s)/twophase/posix"), "{error}");
+    }
+}

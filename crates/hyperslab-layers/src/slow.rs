@@ -1,0 +1,104 @@
+//! Emulated slow storage: `slow(200MB/s,2ms)/posix`, for tests and demonstrations.
+//!
+//! The data move for real through the format below; then the call waits until the emulated storage would have been done.
+//! Emulated time counts from the call on, so that the real work is part of it and not added to it. A call never takes
+//! less than it would on the emulated storage; where the format below is slower, that time is what is seen.
+//!
+//! # What takes how long
+//!
+//! * A transfer of n bytes occupies the device for n / `rate`. Transfers queue: the device serves them one after the
+//!   other in the order in which they came. Each is complete one `latency` after the device was done with it, and the
+//!   latencies of different requests overlap.
+//! * Each part of `write_many` is a request. Empty selections are none.
+//! * What is no transfer (opening, creating, attributes, resizing, flushing, closing, listing) takes one `latency` and
+//!   does not queue. Flushing and closing a container also wait for what was submitted through it.
+//! * With `jitter`, every one of these times is longer or shorter by up to that share, by a fixed sequence of numbers.
+//!
+//! # Whose device
+//!
+//! All thread ranks of a stack share one device, whatever containers they open. Ranks that are processes cannot: each
+//! has a device with an equal part of the rate, 1 / n for n processes that open a container together; a process that
+//! opens one alone has the whole rate.
+
+mod array;
+mod container;
+mod device;
+mod options;
+mod timer;
+
+use crate::LayerEntry;
+use container::{Shared, SlowContainer};
+use device::Device;
+use hyperslab_core::{Caps, Communicator, Container, Format, Layer, Open, Result, StackElement};
+use options::Options;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+const NAME: &str = "slow";
+
+pub(crate) const ENTRY: LayerEntry = LayerEntry {
+    name: NAME,
+    about: "emulates slow storage, for tests and demonstrations: the data move for real, but no faster than this",
+    options: options::SPECS,
+    bare: &["rate", "latency"],
+    build,
+};
+
+fn build(element: &StackElement) -> Result<Arc<dyn Layer>> {
+    Ok(Arc::new(Slow(Options::parse(element)?)))
+}
+
+#[derive(Debug)]
+struct Slow(Options);
+
+#[deny(clippy::missing_trait_methods)]
+impl Layer for Slow {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn wrap(&self, inner: Arc<dyn Format>) -> Result<Arc<dyn Format>> {
+        Ok(Arc::new(SlowFormat { inner, device: Arc::new(Device::new(self.0)) }))
+    }
+}
+
+/// A format on an emulated device.
+#[derive(Debug)]
+struct SlowFormat {
+    inner: Arc<dyn Format>,
+    device: Arc<Device>,
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Format for SlowFormat {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn caps(&self) -> Caps {
+        self.inner.caps()
+    }
+
+    fn extension(&self) -> &'static str {
+        self.inner.extension()
+    }
+
+    fn open(&self, path: &Path, how: Open, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
+        let inner = self.device.answer(|| self.inner.open(path, how, comm))?;
+        let sharers = if comm.one_process() { 1 } else { comm.size() as u64 };
+        Ok(Arc::new(SlowContainer { inner, shared: Arc::new(Shared::new(self.device.clone(), sharers)) }))
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool> {
+        self.device.answer(|| self.inner.exists(path))
+    }
+
+    fn remove(&self, path: &Path) -> Result<()> {
+        self.device.answer(|| self.inner.remove(path))
+    }
+
+    /// Asked for by tools, not by programs: takes no emulated time.
+    fn files(&self, path: &Path) -> Result<Vec<PathBuf>> {
+        self.inner.files(path)
+    }
+}
