@@ -9,7 +9,7 @@
 //! * An error is told once: to whoever holds the ticket of its task, otherwise by [`Queue::take_error`].
 
 use super::sync::{Condvar, Mutex, MutexGuard};
-use hyperslab_core::{Error, Result};
+use hyperslab_core::{Error, ErrorKind, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -47,8 +47,8 @@ struct State<T> {
     next: u64,
     reserved: u64,
     peak: u64,
-    /// What went wrong first, in words.
-    failure: Option<String>,
+    /// What went wrong first, with its words.
+    failure: Option<(ErrorKind, String)>,
     /// Errors without a ticket that nobody has heard of, the first as it is.
     untold: Option<Error>,
     untold_more: u64,
@@ -203,7 +203,7 @@ impl<T: Task> Queue<T> {
             Err(error) => {
                 let first = state.failure.is_none();
                 if first {
-                    state.failure = Some(error.to_string());
+                    state.failure = Some((error.kind(), error.to_string()));
                 }
                 wake.extend(state.tell(number, Err(error)));
                 if first {
@@ -296,7 +296,7 @@ impl<T: Task> State<T> {
     fn check(&self) -> Result<()> {
         match &self.failure {
             None => Ok(()),
-            Some(words) => Err(refused(words)),
+            Some((kind, words)) => Err(refused(*kind, words)),
         }
     }
 
@@ -357,7 +357,7 @@ impl<T: Task> State<T> {
 
     /// Takes out the tasks that wait and need not run.
     fn give_up_waiting(&mut self, wake: &mut Vec<Waker>, given_up: &mut Vec<Entry<T>>) {
-        let words = self.failure.clone().unwrap_or_default();
+        let Some((kind, words)) = self.failure.clone() else { return };
         // Whoever is behind another, or ready and not taken, has not begun.
         let waiting = |(number, entry): (&u64, &Entry<T>)| {
             let waits = entry.behind > 0 || self.ready.contains(number);
@@ -366,7 +366,7 @@ impl<T: Task> State<T> {
         let numbers: Vec<u64> = self.tasks.iter().filter_map(waiting).collect();
         for number in numbers {
             let Some(entry) = self.remove(number) else { continue };
-            wake.extend(self.tell(number, Err(refused(&words).target(entry.task.words()))));
+            wake.extend(self.tell(number, Err(refused(kind, &words).target(entry.task.words()))));
             self.no_longer_behind(number, &entry.task);
             given_up.push(entry);
         }
@@ -374,13 +374,9 @@ impl<T: Task> State<T> {
 }
 
 /// The error of whatever comes after a failure.
-fn refused(words: &str) -> Error {
+fn refused(kind: ErrorKind, words: &str) -> Error {
     let first = words.lines().next().unwrap_or_default();
-    Error::new(
-        hyperslab_core::ErrorKind::Io,
-        "access",
-        format!("refused, because an operation in the background failed before: {first}"),
-    )
-    .backend("background")
-    .hint("close the container, remove the cause, and write the data anew")
+    Error::new(kind, "access", format!("refused, because an operation in the background failed before: {first}"))
+        .backend("background")
+        .hint("close the container, remove the cause, and write the data anew")
 }
