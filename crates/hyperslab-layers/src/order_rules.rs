@@ -31,6 +31,13 @@ fn check(names: &[&str]) -> Result<()> {
             )
             .hint("leave async out"));
         }
+        if let ("twophase", Some(lower)) = (*upper, below.iter().find(|lower| ["async", "cache"].contains(lower))) {
+            return Err(refuse(format!(
+                "in twophase other ranks write for a rank, and {lower} below would hold such data back where their owner \
+                 cannot read them"
+            ))
+            .hint(format!("put {lower} above twophase")));
+        }
     }
     Ok(())
 }
@@ -52,7 +59,9 @@ mod tests {
             (&["slow", "twophase"], "twophase cannot lie below it"),
             (&["async", "slow", "trace"], "trace cannot lie below it"),
             (&["async", "cache"], "ahead by itself"),
-            (&["async", "twophase", "cache", "slow"], "ahead by itself"),
+            (&["async", "cache", "twophase", "slow"], "ahead by itself"),
+            (&["twophase", "async"], "hold such data back"),
+            (&["twophase", "trace", "cache", "slow"], "cache below"),
         ] {
             let error = check(names).unwrap_err();
             assert!(error.to_string().contains(reason) && error.what_to_try().is_some(), "{names:?}: {error}");

@@ -17,7 +17,7 @@ const STACKS: &[(&str, u32)] = &[
     ("async(threads=2,memory=8KiB)/hdf5(layout=chunked)", 0),
     ("async(threads=3)/zarr", 10),
     ("async/twophase(aggregators=2,buffer=4KiB,unit=64)/posix", 10),
-    ("twophase(aggregators=2,buffer=4KiB,unit=64)/async(threads=2)/hdf5", 10),
+    ("async(threads=2)/twophase(aggregators=2,buffer=4KiB,unit=64)/hdf5", 10),
     ("twophase/memory", 20),
     ("twophase(aggregators=2,domains=even,buffer=64,unit=16)/memory", 10),
     ("twophase(aggregators=2,buffer=4KiB,unit=64)/posix", 10),
