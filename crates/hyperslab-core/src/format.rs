@@ -285,6 +285,10 @@ pub trait Container: Send + Sync + Debug {
     fn background(&self) -> Background {
         Background::default()
     }
+    /// Hands what this rank has written to the operating system: when this returns, it survives the end of the process.
+    /// Says nothing about who can see it. Not collective. (Where ranks are processes that share a library, the description
+    /// of the container may be handed over by `flush` only.)
+    fn settle(&self) -> Result<()>;
     /// Makes all writes before it visible or durable, and reports deferred errors.
     fn flush(&self, how: Durability) -> Result<()>;
     /// Flushes to `Visible`, releases everything and reports deferred errors. Later calls on the container or its

@@ -276,6 +276,10 @@ impl Container for NullContainer {
         Ok(names.attributes.keys().filter(|(of, _)| of == object).map(|(_, name)| name.clone()).collect())
     }
 
+    fn settle(&self) -> Result<()> {
+        self.check("settle", false)
+    }
+
     fn flush(&self, _how: Durability) -> Result<()> {
         self.check("flush", false)
     }

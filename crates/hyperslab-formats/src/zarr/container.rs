@@ -244,6 +244,11 @@ impl Container for ZarrContainer {
             .map_err(self.named(object))
     }
 
+    fn settle(&self) -> Result<()> {
+        // Nothing is kept in this process.
+        self.shared.check_open("settle").map_err(self.named(""))
+    }
+
     fn flush(&self, how: Durability) -> Result<()> {
         let flushed = self.shared.check_open("flush").and_then(|()| match how {
             Durability::Visible => Ok(()),

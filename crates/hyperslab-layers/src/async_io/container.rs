@@ -193,6 +193,14 @@ impl Container for AsyncContainer {
         background
     }
 
+    fn settle(&self) -> Result<()> {
+        if !self.shared.is_closed() {
+            self.shared.engine.drain();
+            self.shared.engine.check()?;
+        }
+        self.inner.settle()
+    }
+
     fn flush(&self, how: Durability) -> Result<()> {
         if self.shared.is_closed() {
             return self.inner.flush(how);

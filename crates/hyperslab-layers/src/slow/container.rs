@@ -102,6 +102,10 @@ impl Container for SlowContainer {
         self.inner.background()
     }
 
+    fn settle(&self) -> Result<()> {
+        self.shared.answer_after_submitted(|| self.inner.settle())
+    }
+
     fn flush(&self, how: Durability) -> Result<()> {
         self.shared.answer_after_submitted(|| self.inner.flush(how))
     }

@@ -101,6 +101,10 @@ impl Container for TwoPhaseContainer {
         self.inner.background()
     }
 
+    fn settle(&self) -> Result<()> {
+        self.inner.settle()
+    }
+
     fn flush(&self, how: Durability) -> Result<()> {
         self.inner.flush(how)
     }

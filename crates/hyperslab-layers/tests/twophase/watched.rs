@@ -95,6 +95,10 @@ impl Container for Watched<dyn Container> {
     fn remarks(&self) -> Vec<String> {
         vec!["watched".into()]
     }
+    fn settle(&self) -> Result<()> {
+        self.inner.settle()
+    }
+
     fn flush(&self, how: Durability) -> Result<()> {
         self.inner.flush(how)
     }

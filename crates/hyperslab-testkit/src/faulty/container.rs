@@ -74,6 +74,11 @@ impl Container for FaultyContainer {
         self.inner.background()
     }
 
+    fn settle(&self) -> Result<()> {
+        self.plan.call("settle")?;
+        self.inner.settle()
+    }
+
     fn flush(&self, how: Durability) -> Result<()> {
         self.together("flush")?;
         self.inner.flush(how)

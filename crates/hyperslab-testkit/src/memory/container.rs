@@ -142,6 +142,10 @@ impl Container for MemoryContainer {
         })
     }
 
+    fn settle(&self) -> Result<()> {
+        self.shared.with("settle", |_| Ok(()))
+    }
+
     fn flush(&self, _how: Durability) -> Result<()> {
         agree(&*self.shared.comm, self.shared.with("flush", |_| Ok(())))
     }

@@ -108,6 +108,10 @@ impl Container for BrokenContainer {
     fn attributes(&self, object: &str) -> Result<Vec<String>> {
         self.inner.attributes(object)
     }
+    fn settle(&self) -> Result<()> {
+        self.inner.settle()
+    }
+
     fn flush(&self, how: Durability) -> Result<()> {
         self.inner.flush(how)
     }

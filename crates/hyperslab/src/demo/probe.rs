@@ -134,6 +134,10 @@ impl Container for Probe<dyn Container> {
         self.inner.background()
     }
 
+    fn settle(&self) -> Result<()> {
+        self.inner.settle()
+    }
+
     fn flush(&self, how: Durability) -> Result<()> {
         self.seen.watch(|| self.inner.flush(how))
     }
