@@ -2,6 +2,8 @@
 
 mod async_io;
 mod background;
+#[doc(hidden)]
+pub mod journal;
 mod order_rules;
 mod registry;
 mod slow;

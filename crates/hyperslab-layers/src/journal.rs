@@ -1,0 +1,65 @@
+//! The journal: a crash-safe log of array writes, for layers that hold writes back. docs/log-format.md describes the files.
+//!
+//! A write is appended as a record "these elements of that array" with its bytes, and acknowledged when all of it was handed
+//! to the kernel: from then on it survives the end of the process, and after [`Journal::sync`] the loss of power. Later
+//! the layer writes the elements to the container and calls [`Logged::done`].
+//!
+//! # Why replaying is right
+//!
+//! What a dead process left is brought into the container by applying the records that are still there in the order of
+//! their sequence numbers. Records are kept in segments, and segments are removed only from the front: one goes when all its
+//! records are done and no older segment is left. So what is there is always a suffix of all records, and every record
+//! before it is in the container. An element that a record of the suffix writes gets the value of the last such record,
+//! which is the last of all; whether some of them had reached the container before, and in which order, makes no
+//! difference. All other elements have their values from records that are done. Replaying twice gives the same.
+//!
+//! # What the user of a journal must do
+//!
+//! * Call `done` only when the container's own flush has returned after the write: a format may hold data in memory of the
+//!   process. Where the journal shall cover the loss of power, that flush is a `Durable` one.
+//! * Before anything changes the container past the journal (a write that is not logged, a resize, another rank's write of the
+//!   same elements after a collective flush): have every overlapping record done, and [`Journal::checkpoint`] return.
+//!   Otherwise a replay could put older data over newer.
+
+mod bytes;
+mod checksum;
+mod directory;
+mod done_set;
+mod files;
+mod found;
+mod header;
+mod names;
+mod process;
+mod reader;
+mod record;
+mod segment;
+mod segment_head;
+mod shelf;
+mod slabs;
+mod window;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+pub use directory::Directory;
+pub use files::{Files, Lock, LogFile};
+pub use found::{Found, Stage, find};
+pub use header::{Header, Id};
+pub use process::Process;
+pub use reader::{Damage, Named, Reader, Write};
+pub use segment::Logged;
+pub use writer::{Append, Journal, Limits};
+
+use hyperslab_core::{Error, ErrorKind};
+
+/// The version of everything that this module writes.
+pub const VERSION: u32 = 1;
+
+fn failed(operation: &'static str, target: impl std::fmt::Display, cause: std::io::Error) -> Error {
+    Error::io(operation, cause).backend("journal").target(target)
+}
+
+fn corrupt(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Corrupt, "read journal", message).backend("journal")
+}

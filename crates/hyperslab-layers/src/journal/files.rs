@@ -1,0 +1,54 @@
+//! What a journal needs of the storage it lies on. Tests put other things in its place.
+
+use std::fmt::Debug;
+use std::io::{IoSlice, Result};
+use std::sync::Arc;
+
+/// A directory of files.
+pub trait Files: Send + Sync + Debug {
+    /// Creates a file that must not exist, for this user alone.
+    fn create(&self, name: &str) -> Result<Arc<dyn LogFile>>;
+    /// Opens a file that this user created; refuses links and files of others.
+    fn open(&self, name: &str) -> Result<Arc<dyn LogFile>>;
+    /// Gives a file another name, at once and completely.
+    fn rename(&self, from: &str, to: &str) -> Result<()>;
+    /// Removes a file.
+    fn remove(&self, name: &str) -> Result<()>;
+    /// The names of all files, in any order.
+    fn list(&self) -> Result<Vec<String>>;
+    /// Returns when creating, renaming and removing survive the loss of power.
+    fn sync_names(&self) -> Result<()>;
+    /// Where it is, for people.
+    fn place(&self) -> String;
+}
+
+/// What became of an attempt to lock a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lock {
+    /// It is locked until it is closed.
+    Taken,
+    /// Someone else has it.
+    Busy,
+    /// Files cannot be locked there.
+    Unsupported,
+}
+
+/// An open file.
+pub trait LogFile: Send + Sync + Debug {
+    /// Writes all of the parts, one behind the other.
+    fn write_at(&self, parts: &[IoSlice<'_>], offset: u64) -> Result<()>;
+    /// Reads until `into` is full or the file ends; returns the bytes read.
+    fn read_at(&self, into: &mut [u8], offset: u64) -> Result<usize>;
+    /// Cuts the file off.
+    fn truncate(&self, len: u64) -> Result<()>;
+    /// Its length.
+    fn len(&self) -> Result<u64>;
+    /// Whether it has no bytes.
+    fn is_empty(&self) -> Result<bool> {
+        self.len().map(|len| len == 0)
+    }
+    /// Returns when its bytes survive the loss of power.
+    fn sync(&self) -> Result<()>;
+    /// Locks it for this process, without waiting.
+    fn lock(&self) -> Result<Lock>;
+}

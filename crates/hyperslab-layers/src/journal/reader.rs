@@ -1,0 +1,292 @@
+//! Reading a journal that a process left: its writes in order, up to the first record that cannot be trusted.
+
+use super::files::{Files, LogFile};
+use super::header::Id;
+use super::record::{self, Payload, Place, Record};
+use super::segment_head::{self, SegmentHead};
+use super::window::Window;
+use super::{checksum, corrupt, failed, names};
+use hyperslab_core::{Datatype, Result, Selection};
+use std::collections::HashMap;
+use std::io::ErrorKind;
+use std::sync::Arc;
+
+/// Bytes of data that are checked at a time.
+const PIECE: usize = 1 << 20;
+
+/// Where and why reading stopped before the end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Damage {
+    /// The segment.
+    pub segment: u64,
+    /// Where in its records the first one begins that cannot be trusted.
+    pub offset: u64,
+    /// The end of the file cuts the record off, and nothing follows: it was being written when the process ended, and was
+    /// never acknowledged. Otherwise something acknowledged may be lost.
+    pub unfinished: bool,
+    /// What is wrong.
+    pub reason: String,
+    /// Bytes of records behind, this one included, that were not looked at.
+    pub skipped: u64,
+}
+
+/// An array that writes name.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Named {
+    /// Its name in the container.
+    pub name: String,
+    /// The type of the elements.
+    pub dtype: Datatype,
+}
+
+/// A write found in a journal.
+#[derive(Debug)]
+pub struct Write {
+    /// Its place in the order.
+    pub sequence: u64,
+    /// The array.
+    pub array: Arc<Named>,
+    /// The elements.
+    pub selection: Selection,
+    payload: Payload,
+    file: Arc<dyn LogFile>,
+    offset: u64,
+}
+
+impl Write {
+    /// Bytes of the elements. The files are as long as this says.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> u64 {
+        self.payload.len
+    }
+
+    /// Reads the packed elements into a buffer of their length.
+    pub fn read_into(&self, into: &mut [u8]) -> Result<()> {
+        let read =
+            self.file.read_at(into, self.offset).map_err(|cause| failed("read journal", &self.array.name, cause))?;
+        match read as u64 == self.payload.len && checksum::extend(0, into) == self.payload.crc {
+            true => Ok(()),
+            false => Err(corrupt("the bytes of a write are not what was written").target(&self.array.name)),
+        }
+    }
+
+    /// Whether the elements are what was written. Needs little memory whatever their number.
+    fn is_whole(&self, piece: &mut Vec<u8>) -> Result<bool> {
+        let (mut at, mut crc) = (0, 0);
+        while at < self.payload.len {
+            piece.resize((self.payload.len - at).min(PIECE as u64) as usize, 0);
+            let read = self.file.read_at(piece, self.offset + at);
+            let read = read.map_err(|cause| failed("read journal", &self.array.name, cause))?;
+            if read < piece.len() {
+                return Ok(false);
+            }
+            crc = checksum::extend(crc, piece);
+            at += read as u64;
+        }
+        Ok(crc == self.payload.crc)
+    }
+}
+
+/// Goes through the records of a journal.
+#[derive(Debug)]
+pub struct Reader {
+    files: Arc<dyn Files>,
+    journal: Id,
+    stem: String,
+    /// Segments still to read, last first.
+    segments: Vec<u64>,
+    current: Option<Open>,
+    /// The sequence number that comes next, once known.
+    next: Option<u64>,
+    /// Writes before this one are in the container.
+    done_before: u64,
+    damage: Option<Damage>,
+    piece: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct Open {
+    number: u64,
+    seed: u32,
+    meta: Window,
+    data: Option<(Arc<dyn LogFile>, u64)>,
+    offset: u64,
+    arrays: HashMap<u32, Arc<Named>>,
+}
+
+/// Why a record was not taken.
+enum Stop {
+    Unfinished(String),
+    Corrupt(String),
+}
+
+impl Reader {
+    /// A reader of the journal `stem`, whose segments have these numbers.
+    pub(crate) fn new(files: Arc<dyn Files>, journal: Id, stem: &str, mut segments: Vec<u64>) -> Self {
+        segments.sort_unstable_by(|a, b| b.cmp(a));
+        segments.dedup();
+        let (current, next, damage, piece) = Default::default();
+        Self { files, journal, stem: stem.into(), segments, current, next, done_before: 0, damage, piece }
+    }
+
+    /// Where reading stopped, if it was not the end.
+    pub fn damage(&self) -> Option<&Damage> {
+        self.damage.as_ref()
+    }
+
+    /// Writes before this sequence number are known to be in the container, by what was read so far.
+    pub fn done_before(&self) -> u64 {
+        self.done_before
+    }
+
+    /// The next write, or `None` at the end or at the first record that cannot be trusted. With `check`, the elements of
+    /// writes from that sequence number on are checked too. Fails only if a file cannot be read.
+    pub fn next_write(&mut self, check: u64) -> Result<Option<Write>> {
+        loop {
+            if self.damage.is_some() || !self.open_next()? {
+                return Ok(None);
+            }
+            match self.step(check)? {
+                Ok(Some(write)) => return Ok(Some(write)),
+                Ok(None) => {}
+                Err(stop) => self.stop(stop)?,
+            }
+        }
+    }
+
+    fn stop(&mut self, stop: Stop) -> Result<()> {
+        let (number, offset, len) = self.current.as_ref().map_or((0, 0, 0), |c| (c.number, c.offset, c.meta.len()));
+        let mut skipped = len - offset.min(len);
+        for number in &self.segments {
+            let name = names::meta(&self.stem, *number);
+            skipped += self.files.open(&name).and_then(|file| file.len()).unwrap_or(0);
+        }
+        let last = self.segments.is_empty();
+        let (unfinished, reason) = match stop {
+            Stop::Unfinished(reason) => (last, reason),
+            Stop::Corrupt(reason) => (last && self.only_zeros()?, reason),
+        };
+        self.damage = Some(Damage { segment: number, offset, unfinished, reason, skipped });
+        Ok(())
+    }
+
+    /// Whether the rest of the segment is zeros: file systems leave such ends when power is lost.
+    fn only_zeros(&mut self) -> Result<bool> {
+        let Some(current) = &mut self.current else { return Ok(false) };
+        let mut at = current.offset;
+        while at < current.meta.len() {
+            let len = (current.meta.len() - at).min(4096) as usize;
+            match current.meta.get(at, len).map_err(|cause| failed("read journal", &self.stem, cause))? {
+                Some(bytes) if bytes.iter().all(|byte| *byte == 0) => at += len as u64,
+                _ => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Opens the next segment if the present one is at its end. `false`: there is none, or it cannot be trusted.
+    fn open_next(&mut self) -> Result<bool> {
+        if self.current.as_ref().is_some_and(|current| current.offset < current.meta.len()) {
+            return Ok(true);
+        }
+        let Some(number) = self.segments.pop() else { return Ok(false) };
+        let before = self.current.take().map(|current| current.number);
+        let name = names::meta(&self.stem, number);
+        let failed = |cause| failed("read journal", &name, cause);
+        let meta = self.files.open(&name).and_then(Window::new).map_err(failed)?;
+        let data = match self.files.open(&names::data(&self.stem, number)) {
+            Ok(data) => Some((data.clone(), data.len().map_err(failed)?)),
+            Err(cause) if cause.kind() == ErrorKind::NotFound => None,
+            Err(cause) => return Err(failed(cause)),
+        };
+        let seed = checksum::seed(&self.journal, number);
+        let mut open = Open { number, seed, meta, data, offset: 0, arrays: HashMap::new() };
+        let head = open
+            .meta
+            .get(0, segment_head::LEN)
+            .map_err(failed)?
+            .map(|head| SegmentHead::decode(head, &self.journal, number));
+        self.current = Some(open);
+        let stop = match head {
+            None => Stop::Unfinished("the segment is shorter than its head".into()),
+            Some(Err(error)) => Stop::Corrupt(error.to_string()),
+            Some(Ok(_)) if before.is_some_and(|before| before + 1 != number) => {
+                Stop::Corrupt(format!("segment {} is missing", before.unwrap_or(0) + 1))
+            }
+            Some(Ok(head)) if self.next.is_some_and(|next| next != head.first) => {
+                Stop::Corrupt(format!("its records begin at {}, not at {}", head.first, self.next.unwrap_or(0)))
+            }
+            Some(Ok(head)) => {
+                self.next = Some(head.first);
+                self.done_before = self.done_before.max(head.done_before);
+                if let Some(current) = &mut self.current {
+                    current.offset = segment_head::LEN as u64;
+                }
+                return Ok(true);
+            }
+        };
+        self.stop(stop)?;
+        Ok(false)
+    }
+
+    /// Takes one record.
+    fn step(&mut self, check: u64) -> Result<Result<Option<Write>, Stop>> {
+        let (Some(current), Some(next)) = (&mut self.current, self.next) else { return Ok(Ok(None)) };
+        if current.offset >= current.meta.len() {
+            return Ok(Ok(None));
+        }
+        let failed = |cause| failed("read journal", names::meta(&self.stem, current.number), cause);
+        let cut_off = || Ok(Err(Stop::Unfinished("the end of the file cuts a record off".into())));
+        let Some(fixed) = current.meta.get(current.offset, record::FIXED).map_err(failed)? else { return cut_off() };
+        let len = match record::len_of(fixed, current.seed) {
+            Ok(len) => len,
+            Err(error) => return Ok(Err(Stop::Corrupt(error.to_string()))),
+        };
+        let Some(bytes) = current.meta.get(current.offset, len).map_err(failed)? else { return cut_off() };
+        let (sequence, record) = match record::decode(bytes, current.seed) {
+            Ok(decoded) => decoded,
+            Err(error) => return Ok(Err(Stop::Corrupt(error.to_string()))),
+        };
+        let wrong = |reason: String| Ok(Err(Stop::Corrupt(reason)));
+        if sequence != next {
+            return wrong(format!("record {sequence} where {next} should be"));
+        }
+        let mut end = current.offset + len as u64;
+        let mut found = None;
+        match record {
+            Record::Array { number, name, dtype } => {
+                current.arrays.insert(number, Arc::new(Named { name, dtype }));
+            }
+            Record::Checkpoint { before } if before > sequence => {
+                return wrong(format!("record {sequence} says that {before} are done"));
+            }
+            Record::Checkpoint { before } => self.done_before = self.done_before.max(before),
+            Record::Write { array, selection, payload } => {
+                let Some(array) = current.arrays.get(&array).cloned() else {
+                    return wrong(format!("a write to an array {array} that was not named"));
+                };
+                if selection.len().checked_mul(array.dtype.size()) != Some(payload.len) {
+                    return wrong(format!("{} bytes for {} elements of {}", payload.len, selection.len(), array.dtype));
+                }
+                let (file, offset, available) = match (payload.place, &current.data) {
+                    (Place::Behind, _) => (current.meta.file().clone(), end, current.meta.len()),
+                    (Place::Data(offset), Some((data, len))) => (data.clone(), offset, *len),
+                    (Place::Data(_), None) => return wrong("the file with its data is missing".into()),
+                };
+                let reached = offset.checked_add(payload.len).filter(|reached| *reached <= available);
+                if let Place::Behind = payload.place {
+                    let Some(reached) = reached else { return cut_off() };
+                    end = reached;
+                }
+                let write = Write { sequence, array, selection, payload, file, offset };
+                if sequence >= check && (reached.is_none() || !write.is_whole(&mut self.piece)?) {
+                    return wrong(format!("the data of a write to {:?} are not what was written", write.array.name));
+                }
+                found = Some(write);
+            }
+        }
+        current.offset = end;
+        self.next = Some(next + 1);
+        Ok(Ok(found))
+    }
+}

@@ -1,0 +1,86 @@
+//! A segment of a journal, and the handle of one write in it.
+
+use super::files::LogFile;
+use super::record::{Payload, Place};
+use super::shelf::Shelf;
+use super::{checksum, corrupt, failed};
+use hyperslab_core::Result;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// A pair of files: records, and the bytes of large writes.
+#[derive(Debug)]
+pub(super) struct Segment {
+    pub number: u64,
+    /// With which the checksums of its records begin.
+    pub seed: u32,
+    pub meta: Arc<dyn LogFile>,
+    /// There once a write needed it.
+    pub data: OnceLock<Arc<dyn LogFile>>,
+    /// Whether something was written since the last sync.
+    pub dirty: AtomicBool,
+}
+
+impl Segment {
+    /// Makes what was written so far durable, data before the records that speak of them.
+    pub fn sync(&self) -> std::io::Result<()> {
+        // Cleared first: what is written meanwhile sets it again.
+        if !self.dirty.swap(false, Ordering::AcqRel) {
+            return Ok(());
+        }
+        let synced = self.data.get().map_or(Ok(()), |data| data.sync()).and_then(|()| self.meta.sync());
+        if synced.is_err() {
+            self.dirty.store(true, Ordering::Release);
+        }
+        synced
+    }
+}
+
+/// A write that is in the journal. Dropping it without [`Logged::done`] leaves it there for recovery.
+#[derive(Debug)]
+pub struct Logged {
+    pub(super) shelf: Arc<Shelf>,
+    pub(super) segment: Arc<Segment>,
+    pub(super) sequence: u64,
+    /// Where its bytes are; behind a record, `behind` is their offset.
+    pub(super) payload: Payload,
+    pub(super) behind: u64,
+}
+
+impl Logged {
+    /// Its place in the order of all writes of the journal.
+    pub fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// Bytes of the elements.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> u64 {
+        self.payload.len
+    }
+
+    /// Reads the elements, packed, and checks that they are what was appended. `into` must have their length. Works also
+    /// after `done`.
+    pub fn read_into(&self, into: &mut [u8]) -> Result<()> {
+        if into.len() as u64 != self.payload.len {
+            return Err(corrupt(format!("{} bytes to read {} into", into.len(), self.payload.len)));
+        }
+        let (file, offset) = match self.payload.place {
+            Place::Behind => (Some(&self.segment.meta), self.behind),
+            Place::Data(offset) => (self.segment.data.get(), offset),
+        };
+        let name = || self.shelf.name_of(self.segment.number);
+        let file = file.ok_or_else(|| corrupt("its data are gone").target(name()))?;
+        let read = file.read_at(into, offset).map_err(|cause| failed("read journal", name(), cause))?;
+        if read < into.len() || checksum::extend(0, into) != self.payload.crc {
+            return Err(corrupt("the bytes of a write are no longer what they were").target(name()));
+        }
+        Ok(())
+    }
+
+    /// The elements are in the container, as safe there as they have to be: see the module. Room is given back when this
+    /// holds for all older writes too. Calling it again changes nothing.
+    pub fn done(&self) {
+        self.shelf.finish(&self.segment, self.sequence);
+    }
+}

@@ -1,0 +1,188 @@
+//! The segments that a journal has, the room they take, and their removal from the front.
+
+use super::done_set::DoneSet;
+use super::files::{Files, LogFile};
+use super::segment::Segment;
+use super::{failed, names};
+use hyperslab_core::{Error, Result};
+use std::collections::VecDeque;
+use std::io::ErrorKind;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Everything about a journal that outlives its writer as long as a write of it is in use.
+#[derive(Debug)]
+pub(super) struct Shelf {
+    pub files: Arc<dyn Files>,
+    pub stem: String,
+    /// Whether every removal is made durable before the next.
+    durable: bool,
+    /// Held open for its lock.
+    pub head: Arc<dyn LogFile>,
+    state: Mutex<State>,
+    changed: Condvar,
+    /// Segments that are done, in order. The lock is held while their files are removed, so that the order is kept.
+    leaving: Mutex<VecDeque<(Arc<Segment>, u64)>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    segments: VecDeque<Kept>,
+    /// Bytes of all files.
+    used: u64,
+    failure: Option<Error>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    segment: Arc<Segment>,
+    done: DoneSet,
+    bytes: u64,
+    /// Nothing will be added.
+    full: bool,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shelf {
+    pub fn new(files: Arc<dyn Files>, stem: String, durable: bool, head: Arc<dyn LogFile>) -> Self {
+        let (state, changed, leaving) = Default::default();
+        Self { files, stem, durable, head, state, changed, leaving }
+    }
+
+    /// A segment's file, for messages.
+    pub fn name_of(&self, number: u64) -> String {
+        format!("{}/{}", self.files.place(), names::meta(&self.stem, number))
+    }
+
+    /// Fails for good once a file could not be removed or made durable.
+    pub fn check(&self) -> Result<()> {
+        lock(&self.state).failure.as_ref().map_or(Ok(()), |error| Err(error.copied()))
+    }
+
+    /// Bytes of all files.
+    pub fn used(&self) -> u64 {
+        lock(&self.state).used
+    }
+
+    /// Makes every later use fail.
+    pub fn fail(&self, error: Error) {
+        lock(&self.state).failure.get_or_insert(error);
+        self.changed.notify_all();
+    }
+
+    /// A new segment behind all others, which are full now.
+    pub fn push(&self, segment: Arc<Segment>, first: u64, bytes: u64) {
+        let mut state = lock(&self.state);
+        state.used += bytes;
+        state.segments.push_back(Kept { segment, done: DoneSet::new(first), bytes, full: false });
+    }
+
+    /// The last segment got a record.
+    pub fn add(&self, bytes: u64, is_pending: bool) {
+        let mut state = lock(&self.state);
+        state.used += bytes;
+        if let Some(last) = state.segments.back_mut() {
+            last.bytes += bytes;
+            last.done.push(is_pending);
+        }
+    }
+
+    /// Nothing will be added to the last segment.
+    pub fn fill(&self) {
+        if let Some(last) = lock(&self.state).segments.back_mut() {
+            last.full = true;
+        }
+        self.remove_done();
+    }
+
+    /// Whether any write of the last segment is not done.
+    pub fn last_is_pending(&self) -> bool {
+        lock(&self.state).segments.back().is_some_and(|last| last.done.pending() > 0)
+    }
+
+    /// Writes that are not done.
+    pub fn pending(&self) -> u64 {
+        lock(&self.state).segments.iter().map(|kept| kept.done.pending()).sum()
+    }
+
+    /// The first write that is not done; `next` if all are.
+    pub fn first_pending(&self, next: u64) -> u64 {
+        let mut state = lock(&self.state);
+        let found = state.segments.iter_mut().find(|kept| kept.done.pending() > 0);
+        found.map_or(next, |kept| kept.done.first_pending())
+    }
+
+    /// All segments, oldest first.
+    pub fn segments(&self) -> Vec<Arc<Segment>> {
+        lock(&self.state).segments.iter().map(|kept| kept.segment.clone()).collect()
+    }
+
+    /// A write is done.
+    pub fn finish(&self, segment: &Arc<Segment>, sequence: u64) {
+        let mut state = lock(&self.state);
+        // Numbers follow each other.
+        let first = state.segments.front().map_or(0, |first| first.segment.number);
+        let at = segment.number.checked_sub(first).and_then(|at| usize::try_from(at).ok());
+        let Some(kept) = at.and_then(|at| state.segments.get_mut(at)) else { return };
+        kept.done.finish(sequence);
+        let leaves = kept.done.pending() == 0;
+        drop(state);
+        if leaves {
+            self.changed.notify_all();
+            self.remove_done();
+        }
+    }
+
+    /// Removes the files of full segments without pending writes, from the front.
+    fn remove_done(&self) {
+        let mut leaving = lock(&self.leaving);
+        let mut state = lock(&self.state);
+        while let Some(first) = state.segments.front()
+            && first.full
+            && first.done.pending() == 0
+            && state.failure.is_none()
+        {
+            if let Some(first) = state.segments.pop_front() {
+                leaving.push_back((first.segment, first.bytes));
+            }
+        }
+        drop(state);
+        while let Some((segment, bytes)) = leaving.pop_front() {
+            if let Err(error) = self.remove(&segment) {
+                return self.fail(error);
+            }
+            lock(&self.state).used -= bytes;
+            self.changed.notify_all();
+        }
+    }
+
+    /// Removes the records before the data: data without records are nothing, records without data look like a loss.
+    fn remove(&self, segment: &Segment) -> Result<()> {
+        let remove = |name: String| match self.files.remove(&name) {
+            Err(cause) if cause.kind() != ErrorKind::NotFound => Err(failed("remove journal segment", name, cause)),
+            _ => Ok(()),
+        };
+        remove(names::meta(&self.stem, segment.number))?;
+        if self.durable {
+            self.files.sync_names().map_err(|cause| failed("remove journal segment", self.files.place(), cause))?;
+        }
+        match segment.data.get() {
+            Some(_) => remove(names::data(&self.stem, segment.number)),
+            None => Ok(()),
+        }
+    }
+
+    /// Waits until `ready` says so, looking again whenever room may have become free, or until the time is over.
+    pub fn wait(&self, limit: Duration, ready: impl Fn(u64) -> bool) -> bool {
+        let waits = |state: &mut State| {
+            let reclaimable = state.segments.iter().all(|kept| kept.done.pending() == 0);
+            state.failure.is_none() && !reclaimable && !ready(state.used)
+        };
+        let (mut state, _) =
+            self.changed.wait_timeout_while(lock(&self.state), limit, waits).unwrap_or_else(PoisonError::into_inner);
+        !waits(&mut state)
+    }
+}

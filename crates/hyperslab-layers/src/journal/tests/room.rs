@@ -1,0 +1,150 @@
+//! Limits, removal of segments, checkpoints, failures of the storage.
+
+use super::*;
+use hyperslab_core::ErrorKind;
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+#[test]
+fn files_never_exceed_the_limit_and_everything_fits_again_when_it_is_done() {
+    let stored = Stored::default();
+    let files: Arc<dyn Files> = Arc::new(stored.clone());
+    let limit = 256 << 10;
+    let journal = journal(&files, limit);
+    let mut pending = VecDeque::new();
+    let mut waited = 0;
+    for n in 0..2000u64 {
+        let bytes = vec![n as u8; [10, 5000, 20_000, 60_000][n as usize % 4]];
+        loop {
+            assert!(stored.bytes() <= limit, "{}", stored.bytes());
+            assert!(journal.used() >= stored.bytes());
+            match append(&journal, ["a", "b", "c"][n as usize % 3], n, &bytes) {
+                Append::Logged(logged) => break pending.push_back(logged),
+                Append::Full { needed } => {
+                    assert!(!journal.wait_for_room(needed, Duration::ZERO), "all writes are pending");
+                    // The last of those that are there first.
+                    waited += 1;
+                    let half = pending.len() / 2;
+                    let late = pending.drain(half..).collect::<Vec<_>>();
+                    late.iter().rev().for_each(Logged::done);
+                    pending.drain(..).for_each(|logged| logged.done());
+                    assert!(journal.wait_for_room(needed, Duration::ZERO));
+                }
+                Append::TooLarge => panic!(),
+            }
+        }
+    }
+    assert!(waited > 10);
+    let whole = vec![0; limit as usize - 1000];
+    assert!(matches!(append(&journal, "a", 0, &whole), Append::Full { .. }));
+    pending.drain(..).for_each(|logged| logged.done());
+    let last = logged(append(&journal, "a", 0, &whole));
+    assert!(matches!(append(&journal, "a", 0, &vec![0; limit as usize]), Append::TooLarge));
+    last.done();
+    last.done();
+    assert!(journal.close_and_remove().unwrap());
+    assert_eq!(stored.names(), [""; 0]);
+    assert!(journal.append("a", &Datatype::F32, &Selection::empty(1), &[]).is_err());
+}
+
+#[test]
+fn only_a_prefix_of_the_segments_is_removed() {
+    let stored = Stored::default();
+    let files: Arc<dyn Files> = Arc::new(stored.clone());
+    let journal = journal(&files, 1 << 20);
+    let all: Vec<Logged> = (0..60u64).map(|n| logged(append(&journal, "a", n, &vec![n as u8; 10_000]))).collect();
+    let segments = |stored: &Stored| stored.names().iter().filter(|name| name.ends_with("meta")).count();
+    let before = segments(&stored);
+    assert!(before > 3);
+    all[1..].iter().for_each(Logged::done);
+    assert_eq!(segments(&stored), before, "the first write is not done");
+    let expected: Vec<u64> = left(&(Arc::new(stored.copy()) as Arc<dyn Files>)).0.iter().map(|seen| seen.1).collect();
+    assert_eq!(expected, (0..60).collect::<Vec<_>>());
+    all[0].done();
+    assert!(segments(&stored) <= 1);
+    drop(all);
+    drop(journal);
+    assert_eq!(stored.names(), [""; 0], "dropping removes what is done");
+}
+
+#[test]
+fn a_checkpoint_hides_what_is_done() {
+    let stored = Stored::default();
+    let files: Arc<dyn Files> = Arc::new(stored.clone());
+    let journal = journal(&files, 1 << 20);
+    let all: Vec<Logged> = (0..10u64).map(|n| logged(append(&journal, "a", n, &[n as u8]))).collect();
+    [0usize, 1, 2, 5].iter().for_each(|n| all[*n].done());
+    let places = |stored: &Stored| -> Vec<u64> {
+        left(&(Arc::new(stored.copy()) as Arc<dyn Files>)).0.iter().map(|seen| seen.1).collect()
+    };
+    assert_eq!(places(&stored), (0..10).collect::<Vec<_>>());
+    journal.checkpoint().unwrap();
+    assert_eq!(places(&stored), (3..10).collect::<Vec<_>>());
+    all.iter().for_each(Logged::done);
+    journal.checkpoint().unwrap();
+    assert_eq!(stored.bytes(), 0, "nothing is left but the head");
+    let kept = logged(append(&journal, "b", 77, &[1]));
+    assert_eq!(places(&stored), [77]);
+    journal.sync().unwrap();
+    drop(journal);
+    assert_eq!(places(&stored), [77]);
+    kept.done();
+}
+
+/// At every call in turn: an error reaches the caller, and what was acknowledged before is found, and no more.
+#[test]
+fn failing_storage_loses_nothing_that_was_acknowledged() {
+    for (error, kind) in [(28, ErrorKind::NoSpace), (5, ErrorKind::Io)] {
+        for nth in 0..40 {
+            let stored = Stored::default();
+            *stored.fate.error.lock().unwrap() = error;
+            let files: Arc<dyn Files> = Arc::new(stored.clone());
+            let journal = journal(&files, 128 << 10);
+            stored.fate.left.store(nth, Ordering::SeqCst);
+            let mut acknowledged = Vec::new();
+            let mut failures = 0;
+            for n in 0..20u64 {
+                let bytes = vec![n as u8; if n % 3 == 0 { 17_000 } else { 300 }];
+                let selection = Selection::dense(&[n], &[bytes.len() as u64]).unwrap();
+                match journal.append("a", &Datatype::Opaque(1), &selection, &[&bytes]) {
+                    Ok(Append::Logged(_)) => acknowledged.push(n),
+                    Ok(_) => {}
+                    Err(error) => {
+                        assert_eq!(error.kind(), kind, "{error}");
+                        failures += 1;
+                    }
+                }
+            }
+            let reached = stored.fate.left.load(Ordering::SeqCst) < 0;
+            assert_eq!(failures > 0, reached, "call {nth}");
+            assert!(kind == ErrorKind::Io || failures <= 1, "goes on after there was no space");
+            drop(journal);
+            let (seen, damage) = left(&files);
+            assert_eq!(seen.iter().map(|seen| seen.1).collect::<Vec<_>>(), acknowledged, "call {nth}");
+            // The storage that failed may have kept half a record at the end.
+            assert!(damage.is_none_or(|damage| damage.unfinished));
+        }
+    }
+}
+
+#[test]
+fn a_failed_sync_or_removal_is_final() {
+    for sync in [true, false] {
+        let stored = Stored::default();
+        let files: Arc<dyn Files> = Arc::new(stored.clone());
+        let journal = journal(&files, 1 << 20);
+        let handle = logged(append(&journal, "a", 0, &[1]));
+        stored.fate.left.store(0, Ordering::SeqCst);
+        match sync {
+            true => assert!(journal.sync().is_err()),
+            false => {
+                handle.done();
+                assert!(journal.checkpoint().is_err());
+            }
+        }
+        assert!(journal.append("a", &Datatype::Opaque(1), &Selection::dense(&[0], &[1]).unwrap(), &[&[1]]).is_err());
+        assert!(journal.close_and_remove().is_err());
+        assert!(stored.names().iter().any(|name| name.ends_with(".journal")));
+    }
+}
