@@ -1,6 +1,8 @@
 //! Where arrays rest: the traits that formats fulfil and layers forward.
 
-use crate::{Communicator, Datatype, Dims, Error, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection};
+use crate::{
+    Communicator, Datatype, Dims, Error, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection, Stack,
+};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
@@ -332,6 +334,6 @@ pub trait Array: Send + Sync + Debug {
 pub trait Layer: Send + Sync + Debug {
     /// The name in stack strings.
     fn name(&self) -> &'static str;
-    /// The format seen through this layer.
-    fn wrap(&self, inner: Arc<dyn Format>) -> Result<Arc<dyn Format>>;
+    /// The format seen through this layer. `below` is `inner` as data, for layers that write down what they stand on.
+    fn wrap(&self, inner: Arc<dyn Format>, below: &Stack) -> Result<Arc<dyn Format>>;
 }

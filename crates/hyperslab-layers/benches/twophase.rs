@@ -84,7 +84,7 @@ fn format(name: &str, way: Way) -> Arc<dyn Format> {
     let text = if way == Way::TwoPhase { format!("twophase/{name}") } else { name.to_owned() };
     let stack: Stack = text.parse().unwrap();
     let bottom = hyperslab_formats::build(&stack.format).unwrap();
-    stack.layers.iter().fold(bottom, |inner, layer| hyperslab_layers::wrap(layer, inner).unwrap())
+    hyperslab_layers::build(&stack, bottom).unwrap()
 }
 
 /// Seconds that the slower rank takes to write its pieces, and to read them.

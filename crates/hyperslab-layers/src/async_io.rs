@@ -37,7 +37,7 @@ mod pattern;
 use crate::LayerEntry;
 use crate::background::share_of_memory;
 use container::{AsyncContainer, Shared};
-use hyperslab_core::{Caps, Communicator, Container, Format, Layer, Open, Result, StackElement};
+use hyperslab_core::{Caps, Communicator, Container, Format, Layer, Open, Result, Stack, StackElement};
 use options::Options;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -65,7 +65,7 @@ impl Layer for Async {
         NAME
     }
 
-    fn wrap(&self, inner: Arc<dyn Format>) -> Result<Arc<dyn Format>> {
+    fn wrap(&self, inner: Arc<dyn Format>, _: &Stack) -> Result<Arc<dyn Format>> {
         Ok(Arc::new(AsyncFormat { inner, options: self.0 }))
     }
 }

@@ -10,4 +10,4 @@ mod slow;
 mod twophase;
 
 pub use order_rules::check_order;
-pub use registry::{LayerEntry, layers, wrap};
+pub use registry::{LayerEntry, build, layers};

@@ -1,6 +1,7 @@
 //! The layers by name.
 
-use hyperslab_core::{Error, Format, Layer, OptionSpec, Result, StackElement, nearest};
+use crate::check_order;
+use hyperslab_core::{Error, Format, Layer, OptionSpec, Result, Stack, StackElement, nearest};
 use std::sync::Arc;
 
 /// A layer that a stack string can name.
@@ -25,13 +26,24 @@ pub fn layers() -> &'static [LayerEntry] {
     LAYERS
 }
 
-/// `inner` in the layer that `element` names, with its options checked.
-pub fn wrap(element: &StackElement, inner: Arc<dyn Format>) -> Result<Arc<dyn Format>> {
+/// The format that `stack` describes, its layers over `bottom`, which stands for its format. Orders and options are checked.
+pub fn build(stack: &Stack, bottom: Arc<dyn Format>) -> Result<Arc<dyn Format>> {
+    check_order(stack)?;
+    let (mut format, mut below) = (bottom, Stack { layers: Vec::new(), format: stack.format.clone() });
+    for element in stack.layers.iter().rev() {
+        format = layer(element)?.wrap(format, &below)?;
+        below.layers.insert(0, element.clone());
+    }
+    Ok(format)
+}
+
+/// The layer that `element` names, with its options checked.
+fn layer(element: &StackElement) -> Result<Arc<dyn Layer>> {
     let entry = LAYERS.iter().find(|entry| entry.name == element.name).ok_or_else(|| {
         Error::unsupported("choose stack", format!("layer {:?} is not available in this build", element.name))
             .hint(nearest::hint(&element.name, LAYERS.iter().map(|entry| entry.name)))
     })?;
     let element = element.with_names(entry.bare, entry.options)?;
     element.check_options(entry.options)?;
-    (entry.build)(&element)?.wrap(inner)
+    (entry.build)(&element)
 }

@@ -29,7 +29,7 @@ mod timer;
 use crate::LayerEntry;
 use container::{Shared, SlowContainer};
 use device::Device;
-use hyperslab_core::{Caps, Communicator, Container, Format, Layer, Open, Result, StackElement};
+use hyperslab_core::{Caps, Communicator, Container, Format, Layer, Open, Result, Stack, StackElement};
 use options::Options;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -57,7 +57,7 @@ impl Layer for Slow {
         NAME
     }
 
-    fn wrap(&self, inner: Arc<dyn Format>) -> Result<Arc<dyn Format>> {
+    fn wrap(&self, inner: Arc<dyn Format>, _: &Stack) -> Result<Arc<dyn Format>> {
         Ok(Arc::new(SlowFormat { inner, device: Arc::new(Device::new(self.0)) }))
     }
 }

@@ -71,7 +71,7 @@ mod window;
 
 use crate::LayerEntry;
 use container::{Shared, TwoPhaseContainer};
-use hyperslab_core::{Caps, Communicator, Container, Format, Layer, Open, Result, StackElement};
+use hyperslab_core::{Caps, Communicator, Container, Format, Layer, Open, Result, Stack, StackElement};
 use options::Options;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -99,7 +99,7 @@ impl Layer for TwoPhase {
         NAME
     }
 
-    fn wrap(&self, inner: Arc<dyn Format>) -> Result<Arc<dyn Format>> {
+    fn wrap(&self, inner: Arc<dyn Format>, _: &Stack) -> Result<Arc<dyn Format>> {
         Ok(Arc::new(TwoPhaseFormat { inner, options: self.0 }))
     }
 }

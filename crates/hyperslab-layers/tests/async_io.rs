@@ -30,7 +30,7 @@ impl Subject {
     fn new(layer: &str, name: &str) -> Self {
         let faulty = Faulty::new(Arc::new(Memory));
         let stack: Stack = format!("{layer}/faulty").parse().unwrap();
-        let format = hyperslab_layers::wrap(&stack.layers[0], Arc::new(faulty.clone())).unwrap();
+        let format = hyperslab_layers::build(&stack, Arc::new(faulty.clone())).unwrap();
         let path = PathBuf::from(format!("async_io/{name}"));
         let container = open(&*format, &path, Open::Truncate);
         let array = container.create("a", &ArraySpec::new(Datatype::U8, &[ROWS, ROW])).unwrap();

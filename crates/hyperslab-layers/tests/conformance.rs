@@ -39,12 +39,11 @@ const STACKS: &[(&str, u32)] = &[
 
 fn build(text: &str) -> Result<Arc<dyn Format>> {
     let stack: Stack = text.parse()?;
-    hyperslab_layers::check_order(&stack)?;
     let bottom: Arc<dyn Format> = match stack.format.name.as_str() {
         "memory" => Arc::new(Memory),
         _ => hyperslab_formats::build(&stack.format)?,
     };
-    stack.layers.iter().rev().try_fold(bottom, |inner, layer| hyperslab_layers::wrap(layer, inner))
+    hyperslab_layers::build(&stack, bottom)
 }
 
 fn trials((text, sequences): &(&'static str, u32)) -> Vec<Trial> {

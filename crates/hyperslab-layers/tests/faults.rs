@@ -53,7 +53,7 @@ fn fails_once(layer: &str, fault: Fault, ranks: usize, call: u64) -> bool {
     let faulty = Faulty::new(Arc::new(Memory));
     faulty.fail_at(call, fault);
     let stack: Stack = format!("{layer}/faulty").parse().unwrap();
-    let format = hyperslab_layers::wrap(&stack.layers[0], Arc::new(faulty.clone())).unwrap();
+    let format = hyperslab_layers::build(&stack, Arc::new(faulty.clone())).unwrap();
     let path = PathBuf::from(format!("faults/{layer} {fault:?} {ranks}"));
     let played = watchdog::within(LIMIT, move || Ok(Threads::run_each(ranks, |comm| play(&*format, &path, &comm))));
     let what = format!("{layer}, {ranks} ranks, {fault:?} at call {call}");

@@ -189,12 +189,11 @@ fn play(format: &dyn Format, path: &Path, comm: &Arc<dyn Communicator>, seed: u6
 
 fn build(text: &str) -> Arc<dyn Format> {
     let stack: Stack = text.parse().unwrap();
-    hyperslab_layers::check_order(&stack).unwrap();
     let bottom: Arc<dyn Format> = match stack.format.name.as_str() {
         "memory" => Arc::new(Memory),
         _ => hyperslab_formats::build(&stack.format).unwrap(),
     };
-    stack.layers.iter().rev().fold(bottom, |inner, layer| hyperslab_layers::wrap(layer, inner).unwrap())
+    hyperslab_layers::build(&stack, bottom).unwrap()
 }
 
 #[test]

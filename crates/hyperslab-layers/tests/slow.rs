@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// The layer over the oracle.
 fn slow(options: &str) -> Arc<dyn Format> {
     let stack: Stack = format!("slow({options})/memory").parse().unwrap();
-    hyperslab_layers::wrap(&stack.layers[0], Arc::new(Memory)).unwrap()
+    hyperslab_layers::build(&stack, Arc::new(Memory)).unwrap()
 }
 
 /// An array of `shape` bytes in a new container.

@@ -7,6 +7,5 @@ use std::sync::Arc;
 /// makes no sense.
 pub fn resolve(stack: &Stack) -> Result<Arc<dyn Format>> {
     let format = hyperslab_layers::check_order(stack).and_then(|()| hyperslab_formats::build(&stack.format));
-    let wrapped = stack.layers.iter().rev().fold(format, |inner, layer| hyperslab_layers::wrap(layer, inner?));
-    wrapped.map_err(|error| error.target(stack))
+    format.and_then(|format| hyperslab_layers::build(stack, format)).map_err(|error| error.target(stack))
 }

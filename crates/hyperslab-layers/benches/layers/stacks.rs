@@ -7,9 +7,8 @@ use std::sync::Arc;
 
 pub fn build(text: &str) -> Arc<dyn Format> {
     let stack: Stack = text.parse().unwrap();
-    hyperslab_layers::check_order(&stack).unwrap();
     let bottom = hyperslab_formats::build(&stack.format).unwrap();
-    stack.layers.iter().rev().fold(bottom, |inner, layer| hyperslab_layers::wrap(layer, inner).unwrap())
+    hyperslab_layers::build(&stack, bottom).unwrap()
 }
 
 /// A new container with one array of bytes.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// The layers of a stack string over `bottom`, whatever format the string names.
 fn over(text: &str, bottom: Arc<dyn Format>) -> Arc<dyn Format> {
     let stack: Stack = text.parse().unwrap();
-    stack.layers.iter().rev().fold(bottom, |inner, layer| hyperslab_layers::wrap(layer, inner).unwrap())
+    hyperslab_layers::build(&stack, bottom).unwrap()
 }
 
 /// The format that a stack string names, with its layers.

@@ -28,8 +28,8 @@ impl Side {
         let seen = Arc::default();
         let below = resolve(&Stack { layers: lower.to_vec(), format: stack.format.clone() })?;
         let probe: Arc<dyn Format> = Arc::new(Probe::new(below, &seen));
-        let wrapped = upper.iter().rev().try_fold(probe, |inner, layer| hyperslab_layers::wrap(layer, inner));
-        let format = wrapped.map_err(|error| error.target(&stack))?;
+        let upper = Stack { layers: upper.to_vec(), format: stack.format.clone() };
+        let format = hyperslab_layers::build(&upper, probe).map_err(|error| error.target(&stack))?;
         Ok(Self { name, stack, format, seen })
     }
 
