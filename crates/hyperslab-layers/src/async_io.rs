@@ -35,10 +35,10 @@ mod options;
 mod pattern;
 
 use crate::LayerEntry;
-use crate::background::share_of_memory;
+use crate::background::{Staging, StagingOptions, refuse_left_over, share_of_memory};
 use container::{AsyncContainer, Shared};
 use hyperslab_core::{Caps, Communicator, Container, Format, Layer, Open, Result, Stack, StackElement};
-use options::Options;
+pub(crate) use options::Options;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -66,21 +66,23 @@ impl Layer for Async {
     }
 
     fn wrap(&self, inner: Arc<dyn Format>, _: &Stack) -> Result<Arc<dyn Format>> {
-        Ok(Arc::new(AsyncFormat { inner, options: self.0 }))
+        Ok(Arc::new(AsyncFormat { inner, options: self.0, staging: None }))
     }
 }
 
 /// A format whose transfers go on in the background.
 #[derive(Debug)]
-struct AsyncFormat {
-    inner: Arc<dyn Format>,
-    options: Options,
+pub(crate) struct AsyncFormat {
+    pub inner: Arc<dyn Format>,
+    pub options: Options,
+    /// Where writes wait, if not in memory.
+    pub staging: Option<StagingOptions>,
 }
 
 #[deny(clippy::missing_trait_methods)]
 impl Format for AsyncFormat {
     fn name(&self) -> &'static str {
-        NAME
+        self.options.layer
     }
 
     fn caps(&self) -> Caps {
@@ -98,9 +100,17 @@ impl Format for AsyncFormat {
             Some(bytes) => bytes,
             None => share_of_memory(&**comm)?,
         };
+        let staging = self.staging.as_ref().filter(|_| how != Open::Read && comm.many_threads());
+        if let Some(options) = staging {
+            refuse_left_over(options, path, &**comm)?;
+        }
         let inner = self.inner.open(path, how, &background)?;
         let mut shared = Shared::new(how, comm.clone(), background, self.options, memory);
         shared.partial_fields = self.inner.caps().partial_fields;
+        if let Some(options) = staging {
+            let staging = Staging::create(options, path, &inner, &**comm, shared.engine.pool().clone())?;
+            shared.staging = Some(Arc::new(staging));
+        }
         Ok(Arc::new(AsyncContainer { inner, shared: Arc::new(shared) }))
     }
 

@@ -1,14 +1,20 @@
 //! Transfers on background threads, for layers that stand between a caller and slow storage.
 
 mod available;
+mod data;
 mod engine;
 mod job;
+mod overlay;
 mod pool;
 mod prefetched;
 mod queue;
+mod staging;
 mod sync;
 mod times;
 
 pub(crate) use available::share_of_memory;
-pub(crate) use engine::Engine;
+pub(crate) use data::Data;
+pub(crate) use engine::{Engine, Held};
 pub(crate) use job::{Job, Place};
+pub(crate) use overlay::read as read_waiting;
+pub(crate) use staging::{Staging, StagingOptions, refuse_left_over};

@@ -2,7 +2,7 @@
 
 use super::container::Shared;
 use super::pattern::Pattern;
-use crate::background::{Job, Place};
+use crate::background::{Data, Held, Job, Place, read_waiting};
 use hyperslab_core::{
     Array, ArraySpec, Bytes, Datatype, Error, Gather, MemoryLayout, MemoryView, MemoryViewMut, Request, Result,
     Scatter, Selection, Transfer,
@@ -106,6 +106,15 @@ impl AsyncArray {
 
     /// Writes on this thread, in its order.
     fn write_now(&self, selection: &Selection, memory: MemoryView<'_>, transfer: Transfer) -> Result<()> {
+        if let Some(staging) = &self.shared.staging {
+            // A recovery must not put what was staged before over this.
+            self.shared.engine.drain();
+            let cleared = self.shared.engine.check().and_then(|()| staging.clear());
+            if cleared.is_err() && transfer == Transfer::Collective {
+                self.attend();
+            }
+            cleared?;
+        }
         self.settle(selection, transfer);
         self.shared.engine.forget_prefetched();
         self.inner().write(selection, memory, transfer)
@@ -117,8 +126,46 @@ impl AsyncArray {
         self.shared.engine.wait_while(|job| (collective && job.is_collective()) || job.writes(&self.place, selection));
     }
 
-    fn job(&self, selection: &Selection, data: Bytes, layout: MemoryLayout, transfer: Transfer) -> Job {
+    fn job(&self, selection: &Selection, data: Data, layout: MemoryLayout, transfer: Transfer) -> Job {
         Job::Write { place: self.place.clone(), selection: selection.clone(), data, layout, transfer }
+    }
+
+    /// A copy of what is to be written, and how it lies there. `None`: it has to be written at once.
+    fn hold(
+        &self,
+        spec: &ArraySpec,
+        selection: &Selection,
+        memory: MemoryView<'_>,
+    ) -> Result<Option<(Held, MemoryLayout)>> {
+        if !self.can_wait(spec, memory.layout)? {
+            return Ok(None);
+        }
+        let engine = &self.shared.engine;
+        // Whole elements are packed; where some fields are kept, memory is copied as it is.
+        let whole = memory.layout.is_packed() || memory.layout.plan(&spec.dtype)?.covers_element();
+        let packed = (selection.len() * spec.dtype.size()) as usize;
+        if let Some(staging) = &self.shared.staging {
+            if !whole || packed as u64 > engine.most_staged() {
+                return Ok(None);
+            }
+            let append = |bytes: &[u8]| staging.append(engine, &self.place.name, &spec.dtype, selection, bytes);
+            let record = match memory.layout.is_packed() {
+                true => engine.times().copy(|| append(memory.data))?,
+                false => {
+                    let mut buffer = engine.pool().take(packed, packed as u64)?;
+                    copy(memory, Some(&spec.dtype), selection, buffer.as_mut())?;
+                    append(buffer.as_ref())?
+                }
+            };
+            let Some(record) = record else { return Ok(None) };
+            let held = engine.keep(Data::Staged(record), selection)?.ok();
+            return Ok(held.map(|held| (held, MemoryLayout::packed())));
+        }
+        let pack = (whole && !memory.layout.is_packed()).then_some(&spec.dtype);
+        let layout = if whole { MemoryLayout::packed() } else { memory.layout.clone() };
+        let len = if pack.is_some() { packed } else { memory.data.len() };
+        let held = engine.copy(len, selection, |to| copy(memory, pack, selection, to))?;
+        Ok(held.map(|held| (held, layout)))
     }
 
     fn write_later(&self, selection: &Selection, memory: MemoryView<'_>, transfer: Transfer) -> Result<()> {
@@ -126,27 +173,37 @@ impl AsyncArray {
         if selection.is_empty() && transfer == Transfer::Independent {
             return Ok(());
         }
-        if !self.can_wait(&spec, memory.layout)? {
-            return self.write_now(selection, memory, transfer);
+        match self.or_attend(transfer, self.hold(&spec, selection, memory))? {
+            None => self.write_now(selection, memory, transfer),
+            Some((held, layout)) => self.shared.engine.write(held, |data| self.job(selection, data, layout, transfer)),
         }
-        // Whole elements are packed; where some fields are kept, memory is copied as it is.
-        let packs = !memory.layout.is_packed() && memory.layout.plan(&spec.dtype)?.covers_element();
-        let len = if packs { (selection.len() * spec.dtype.size()) as usize } else { memory.data.len() };
-        let staged = self.shared.engine.stage(len, selection);
-        let staged = match staged {
-            Err(error) if transfer == Transfer::Collective => {
-                self.attend();
-                return Err(error);
-            }
-            other => other?,
-        };
-        let Some(mut staged) = staged else { return self.write_now(selection, memory, transfer) };
-        self.shared
-            .engine
-            .times()
-            .copy(|| copy(memory, packs.then_some(&spec.dtype), selection, staged.buffer.as_mut()))?;
-        let layout = if packs { MemoryLayout::packed() } else { memory.layout.clone() };
-        self.shared.engine.write_staged(staged, |data| self.job(selection, data, layout, transfer))
+    }
+
+    /// Passes a result on. After an error this rank still takes part where others count on it.
+    fn or_attend<T>(&self, transfer: Transfer, result: Result<T>) -> Result<T> {
+        if result.is_err() && transfer == Transfer::Collective {
+            self.attend();
+        }
+        result
+    }
+
+    /// The elements, if writes that wait have all of them.
+    fn read_waiting(&self, selection: &Selection, memory: &mut MemoryViewMut<'_>) -> Result<bool> {
+        let waiting = self.shared.engine.waiting(|job| job.writes(&self.place, selection));
+        if waiting.is_empty() {
+            return Ok(false);
+        }
+        let spec = self.named.spec();
+        if memory.layout.is_packed() {
+            return read_waiting(&waiting, &spec, selection, memory.data);
+        }
+        let mut packed = self.shared.engine.pool().take((selection.len() * spec.dtype.size()) as usize, 0)?;
+        let there = read_waiting(&waiting, &spec, selection, packed.as_mut())?;
+        if there {
+            let view = MemoryViewMut { data: &mut *memory.data, layout: memory.layout };
+            Scatter::new(view, &spec.dtype, selection.len())?.next_from(packed.as_ref());
+        }
+        Ok(there)
     }
 
     /// What was read ahead, or `None`.
@@ -227,6 +284,9 @@ impl Array for AsyncArray {
                 self.look_ahead(selection);
                 return Ok(());
             }
+            if fits && self.read_waiting(selection, &mut memory)? {
+                return self.check();
+            }
         }
         self.settle(selection, transfer);
         // A write that failed meanwhile may be one that this read should have seen.
@@ -263,21 +323,18 @@ impl Array for AsyncArray {
             return self.inner().submit_write(selection, data, layout, transfer);
         }
         let spec = self.admit(selection, &MemoryView { data: &data, layout }, transfer)?;
-        if !self.can_wait(&spec, layout)? {
-            return self.write_now(selection, MemoryView { data: &data, layout }, transfer).map(|()| Request::done());
-        }
-        let submitted = self.shared.engine.submit(self.job(selection, data, layout.clone(), transfer));
-        match submitted {
-            Ok(Ok(request)) => Ok(request),
-            Ok(Err(Job::Write { data, .. })) => {
-                self.write_now(selection, MemoryView { data: &data, layout }, transfer).map(|()| Request::done())
+        let held = match self.shared.staging.is_none() && self.can_wait(&spec, layout)? {
+            true => {
+                let kept = self.shared.engine.keep(Data::Memory(data.clone()), selection);
+                self.or_attend(transfer, kept)?.ok().map(|held| (held, layout.clone()))
             }
-            Ok(Err(Job::Prefetch(_))) => Ok(Request::done()),
-            Err(error) => {
-                if transfer == Transfer::Collective {
-                    self.attend();
-                }
-                Err(error)
+            false => self.or_attend(transfer, self.hold(&spec, selection, MemoryView { data: &data, layout }))?,
+        };
+        match held {
+            None => self.write_now(selection, MemoryView { data: &data, layout }, transfer).map(|()| Request::done()),
+            Some((held, layout)) => {
+                drop(data);
+                self.shared.engine.submit(held, |data| self.job(selection, data, layout, transfer))
             }
         }
     }
@@ -297,8 +354,9 @@ impl Array for AsyncArray {
     fn resize(&self, shape: &[u64]) -> Result<()> {
         self.check_open()?;
         self.shared.together(|| {
-            self.shared.engine.wait_while(|job| job.place().is_same(&self.place));
+            self.shared.clear_for(|job| job.place().is_same(&self.place))?;
             self.inner().resize(shape)?;
+            self.shared.make_known()?;
             self.named.set_spec(self.inner().spec()?);
             Ok(())
         })

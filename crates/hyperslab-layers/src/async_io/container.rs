@@ -2,7 +2,7 @@
 
 use super::array::{AsyncArray, Named};
 use super::options::Options;
-use crate::background::{Engine, Job, Place};
+use crate::background::{Engine, Job, Place, Staging};
 use hyperslab_core::{
     Array, ArraySpec, Attribute, Background, Communicator, Container, Durability, Open, Result, agree,
 };
@@ -20,6 +20,8 @@ const WORTH_SAYING: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub(super) struct Shared {
     pub engine: Engine,
+    /// Where writes wait, if not in memory.
+    pub staging: Option<Arc<Staging>>,
     /// The program's group; the format below has one of its own.
     comm: Arc<dyn Communicator>,
     pub options: Options,
@@ -46,6 +48,7 @@ impl Shared {
     ) -> Self {
         Self {
             engine: Engine::new(options.threads, memory, background),
+            staging: None,
             synchronous: !comm.many_threads(),
             comm,
             options,
@@ -65,6 +68,21 @@ impl Shared {
             self.before_collective();
         }
         call()
+    }
+
+    /// Waits for the writes for which `fits` holds, and has nothing staged that a recovery would bring back. Collective.
+    pub fn clear_for(&self, fits: impl Fn(&Job) -> bool) -> Result<()> {
+        let Some(staging) = &self.staging else {
+            self.engine.wait_while(fits);
+            return Ok(());
+        };
+        self.engine.drain();
+        agree(&*self.comm, self.engine.check().and_then(|()| staging.clear()))
+    }
+
+    /// Has what was created known to a later recovery. Collective.
+    pub fn make_known(&self) -> Result<()> {
+        self.staging.as_ref().map_or(Ok(()), |staging| staging.make_known())
     }
 
     /// Waits for collective writes, and forgets what others may have changed.
@@ -146,7 +164,8 @@ impl Container for AsyncContainer {
     }
 
     fn create(&self, name: &str, spec: &ArraySpec) -> Result<Arc<dyn Array>> {
-        self.wrap(name, self.shared.together(|| self.inner.create(name, spec))?)
+        let create = || self.inner.create(name, spec).and_then(|array| self.shared.make_known().map(|()| array));
+        self.wrap(name, self.shared.together(create)?)
     }
 
     fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
@@ -169,17 +188,24 @@ impl Container for AsyncContainer {
         let mut remarks = self.inner.remarks();
         if self.shared.synchronous {
             remarks.push(
-                "async did nothing in the background: this MPI library does not allow calls of several threads \
+                "nothing was done in the background: this MPI library does not allow calls of several threads \
                  (MPI_THREAD_MULTIPLE)"
                     .into(),
             );
+        }
+        if let Some(why) = self.shared.staging.as_ref().and_then(|staging| staging.stopped()) {
+            remarks.push(format!("writes were no longer staged, and went straight to the storage: {why}"));
+        }
+        if let Some(staging) = self.shared.staging.as_ref().filter(|_| self.shared.is_closed()) {
+            remarks.extend(staging.left_over());
         }
         let background = self.background();
         let cost = self.shared.engine.times().copying() + background.waited;
         if background.busy > WORTH_SAYING && cost > background.busy {
             remarks.push(format!(
-                "async is the wrong tool here: copying and waiting took {:.3} s, for {:.3} s of I/O in the background; leave \
+                "{} is the wrong tool here: copying and waiting took {:.3} s, for {:.3} s of I/O in the background; leave \
                  it out, or compute between transfers",
+                self.shared.options.layer,
                 cost.as_secs_f64(),
                 background.busy.as_secs_f64()
             ));
@@ -210,7 +236,10 @@ impl Container for AsyncContainer {
         agree(&*self.shared.comm, drained)?;
         self.shared.before_collective();
         let closed = self.shared.close_arrays(0);
-        let flushed = self.inner.flush(how);
+        let flushed = match &self.shared.staging {
+            None => self.inner.flush(how),
+            Some(staging) => staging.after(|| self.inner.flush(how)).and_then(|()| staging.clear()),
+        };
         closed.and(flushed)
     }
 
@@ -223,6 +252,8 @@ impl Container for AsyncContainer {
         let drained = self.shared.engine.take_error();
         let arrays = self.shared.close_arrays(0);
         let closed = self.inner.close();
-        drained.and(arrays).and(closed)
+        let closed = drained.and(arrays).and(closed);
+        let Some(staging) = &self.shared.staging else { return closed };
+        closed.and_then(|()| staging.finish()).map_err(|error| staging.explain(error))
     }
 }

@@ -27,9 +27,13 @@ const MOST_THREADS: u64 = 64;
 const MOST_AHEAD: u64 = 1024;
 const LEAST_MEMORY: u64 = 4096;
 
+/// How transfers go on in the background.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Options {
+pub(crate) struct Options {
+    /// The name of the layer, for messages.
+    pub layer: &'static str,
     pub threads: usize,
+    /// Bytes that a rank holds; a share of what is available if absent.
     pub memory: Option<u64>,
     pub ahead: usize,
 }
@@ -42,6 +46,6 @@ impl Options {
         if let Some(bytes) = memory.filter(|bytes| *bytes < LEAST_MEMORY) {
             return Err(Error::invalid("parse stack", format!("async: memory={bytes} is less than 4KiB")));
         }
-        Ok(Self { threads, memory, ahead })
+        Ok(Self { layer: super::NAME, threads, memory, ahead })
     }
 }

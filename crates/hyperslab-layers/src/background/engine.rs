@@ -1,11 +1,12 @@
 //! Background threads of one container on one rank, and everything that waits for them.
 
+use super::data::Data;
 use super::job::{Job, Place};
-use super::pool::{Buffer, Pool, bytes_taken};
+use super::pool::{Pool, bytes_taken};
 use super::prefetched::{Prefetched, Room, Slot};
 use super::queue::Queue;
 use super::times::Times;
-use hyperslab_core::{Background, Bytes, Communicator, Error, ErrorKind, Request, Result, Selection};
+use hyperslab_core::{Background, Communicator, Error, ErrorKind, Request, Result, Selection};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,10 +33,10 @@ pub(crate) struct Engine {
     comm: Arc<dyn Communicator>,
 }
 
-/// Room for a copy, and the copy's buffer.
+/// The elements of a write, and the room reserved for it.
 #[derive(Debug)]
-pub(crate) struct Staged {
-    pub buffer: Buffer,
+pub(crate) struct Held {
+    data: Data,
     reserved: u64,
 }
 
@@ -88,19 +89,48 @@ impl Engine {
         Ok(())
     }
 
-    /// Waits for room for a copy of `len` bytes. `None`: it never fits, or there are no threads.
-    pub fn stage(&self, len: usize, selection: &Selection) -> Result<Option<Staged>> {
+    /// Waits for room for a copy of `len` bytes, and makes it. `None`: it never fits, or there are no threads.
+    pub fn copy(
+        &self,
+        len: usize,
+        selection: &Selection,
+        fill: impl FnOnce(&mut [u8]) -> Result<()>,
+    ) -> Result<Option<Held>> {
         let reserved = bytes_taken(len) as u64 + overhead(selection);
-        Ok(match self.reserve(reserved)? {
-            false => None,
-            true => match self.pool.take(len, self.queue.room()) {
-                Ok(buffer) => Some(Staged { buffer, reserved }),
-                Err(_) => {
-                    self.queue.release(reserved);
-                    None
-                }
-            },
-        })
+        if !self.reserve(reserved)? {
+            return Ok(None);
+        }
+        let copied = self
+            .pool
+            .take(len, self.queue.room())
+            .map(|mut buffer| self.times.copy(|| fill(buffer.as_mut())).map(|()| Data::Memory(buffer.freeze())));
+        match copied {
+            Ok(Ok(data)) => Ok(Some(Held { data, reserved })),
+            Ok(Err(error)) => {
+                self.queue.release(reserved);
+                Err(error)
+            }
+            Err(_) => {
+                self.queue.release(reserved);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Waits for room for the caller's own buffer. `None`: there is never so much.
+    pub fn keep(&self, data: Data, selection: &Selection) -> Result<std::result::Result<Held, Data>> {
+        let bytes = if matches!(data, Data::Memory(_)) { data.len() } else { 0 };
+        let reserved = bytes + overhead(selection);
+        Ok(if self.reserve(reserved)? { Ok(Held { data, reserved }) } else { Err(data) })
+    }
+
+    /// Bytes of the largest write that may be staged: each thread has one of them in memory.
+    pub fn most_staged(&self) -> u64 {
+        self.queue.limit() / self.wanted as u64
+    }
+
+    pub fn pool(&self) -> &Arc<Pool> {
+        &self.pool
     }
 
     /// Waits for room. `false`: there is never so much.
@@ -117,20 +147,20 @@ impl Engine {
         Ok(true)
     }
 
-    /// Queues a write of a staged copy.
-    pub fn write_staged(&self, staged: Staged, job: impl FnOnce(Bytes) -> Job) -> Result<()> {
-        let Staged { buffer, reserved } = staged;
-        self.push(job(buffer.freeze()), reserved, false).map(drop)
+    /// Queues a write.
+    pub fn write(&self, held: Held, job: impl FnOnce(Data) -> Job) -> Result<()> {
+        self.push(job(held.data), held.reserved, false).map(drop)
     }
 
-    /// Queues a write of the caller's own buffer. `None`: there is never so much room, and `job` is given back.
-    pub fn submit(&self, job: Job) -> Result<std::result::Result<Request, Job>> {
-        let reserved = job.bytes() + overhead(job.selection());
-        if !self.reserve(reserved)? {
-            return Ok(Err(job));
-        }
-        let number = self.push(job, reserved, true)?;
-        Ok(Ok(Request::pending(Ticket { queue: self.queue.clone(), number, told: false })))
+    /// Queues a write that the caller can wait for.
+    pub fn submit(&self, held: Held, job: impl FnOnce(Data) -> Job) -> Result<Request> {
+        let number = self.push(job(held.data), held.reserved, true)?;
+        Ok(Request::pending(Ticket { queue: self.queue.clone(), number, told: false }))
+    }
+
+    /// The writes that wait or are under way and for which `fits` holds, in their order.
+    pub fn waiting(&self, fits: impl Fn(&Job) -> bool) -> Vec<Arc<Job>> {
+        self.queue.those(fits)
     }
 
     /// Takes part in a collective write, in its order.

@@ -1,5 +1,6 @@
 //! A transfer for a background thread.
 
+use super::data::Data;
 use super::prefetched::Slot;
 use super::queue::Task;
 use hyperslab_core::{Array, Bytes, Error, ErrorKind, MemoryLayout, MemoryView, Result, Selection, Transfer};
@@ -33,7 +34,7 @@ impl Place {
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)] // nearly all are writes
 pub(crate) enum Job {
-    Write { place: Arc<Place>, selection: Selection, data: Bytes, layout: MemoryLayout, transfer: Transfer },
+    Write { place: Arc<Place>, selection: Selection, data: Data, layout: MemoryLayout, transfer: Transfer },
     Prefetch(Arc<Slot>),
 }
 
@@ -41,7 +42,7 @@ impl Job {
     /// A part in a collective write of others.
     pub fn attend(place: Arc<Place>, rank: usize) -> Self {
         let (selection, layout) = (Selection::empty(rank), MemoryLayout::packed());
-        Self::Write { place, selection, data: Bytes::new(), layout, transfer: Transfer::Collective }
+        Self::Write { place, selection, data: Data::Memory(Bytes::new()), layout, transfer: Transfer::Collective }
     }
 
     pub fn place(&self) -> &Arc<Place> {
@@ -74,7 +75,7 @@ impl Job {
     /// Bytes it moves.
     pub fn bytes(&self) -> u64 {
         match self {
-            Self::Write { data, .. } => data.len() as u64,
+            Self::Write { data, .. } => data.len(),
             Self::Prefetch(slot) => slot.bytes,
         }
     }
@@ -90,11 +91,33 @@ impl Job {
                 let empty = Selection::empty(selection.rank());
                 let done = without_panic(|| match after_failure {
                     true => place.array.write(&empty, MemoryView::packed(&[]), *transfer),
-                    false => place.array.write(selection, MemoryView { data, layout }, *transfer),
+                    false => self.write(place, selection, data, layout, *transfer),
                 });
                 done.map_err(|error| error.target(&place.name))
             }
         }
+    }
+
+    /// Data that cannot be had any more are no reason to leave other ranks waiting.
+    fn write(
+        &self,
+        place: &Place,
+        selection: &Selection,
+        data: &Data,
+        layout: &MemoryLayout,
+        transfer: Transfer,
+    ) -> Result<()> {
+        let mut called = false;
+        let written = data.with(|data| {
+            called = true;
+            place.array.write(selection, MemoryView { data, layout }, transfer)
+        });
+        if !called && transfer == Transfer::Collective {
+            let nothing = Selection::empty(selection.rank());
+            // The cause is told.
+            let _ = place.array.write(&nothing, MemoryView::packed(&[]), transfer);
+        }
+        written.map(|()| data.written())
     }
 }
 

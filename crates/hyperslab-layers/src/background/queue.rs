@@ -238,6 +238,17 @@ impl<T: Task> Queue<T> {
         state
     }
 
+    /// The tasks that have not ended and for which `fits` holds, in their order.
+    pub fn those(&self, fits: impl Fn(&T) -> bool) -> Vec<Arc<T>> {
+        let state = self.lock();
+        state.tasks.values().filter(|entry| fits(&entry.task)).map(|entry| entry.task.clone()).collect()
+    }
+
+    /// Bytes that may be reserved.
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
     /// Whether a task is left for which `fits` holds.
     pub fn any(&self, fits: impl Fn(&T) -> bool) -> bool {
         self.lock().tasks.values().any(|entry| fits(&entry.task))

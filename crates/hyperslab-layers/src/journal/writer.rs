@@ -369,7 +369,8 @@ impl Journal {
     /// `false`. Later calls do nothing.
     pub fn close_and_remove(&self) -> Result<bool> {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        if writer.closed {
+        if writer.closed || self.header.process.pid != std::process::id() {
+            // After a fork it belongs to the process that made it.
             return Ok(self.shelf.pending() == 0);
         }
         writer.closed = true;

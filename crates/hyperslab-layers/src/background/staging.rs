@@ -1,0 +1,222 @@
+//! Writes that wait in a journal instead of in memory, and survive the end of the process there.
+
+use super::engine::Engine;
+use super::pool::Pool;
+use crate::journal::{Append, Directory, Header, Id, Journal, Limits, Logged, Stage, find};
+use hyperslab_core::{Communicator, Container, Datatype, Durability, Error, ErrorKind, Result, Selection, agree};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// The share of the free space of a directory that all ranks of a node take together, as a divisor.
+const SHARE: u64 = 2;
+const LEAST: u64 = 1 << 20;
+/// How long to wait for room before looking again whether something failed.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// Where writes are staged.
+#[derive(Debug, Clone)]
+pub(crate) struct StagingOptions {
+    pub directory: PathBuf,
+    /// Bytes that a rank may have there.
+    pub limit: Option<u64>,
+    /// What lies below, as a stack, for recovery.
+    pub below: String,
+}
+
+/// The staged writes of one container on one rank.
+#[derive(Debug)]
+pub(crate) struct Staging {
+    journal: Arc<Journal>,
+    directory: PathBuf,
+    container: Arc<dyn Container>,
+    pool: Arc<Pool>,
+    /// Written to the container, which may still have them in memory of the process.
+    moved: Mutex<Vec<Arc<Logged>>>,
+    /// Why nothing more is staged.
+    stopped: OnceLock<String>,
+}
+
+/// A write that waits in the journal.
+#[derive(Debug)]
+pub(crate) struct Record {
+    logged: Arc<Logged>,
+    staging: Arc<Staging>,
+}
+
+/// Refuses a container that has writes in the directory which an earlier job left: newer ones must not be overwritten by a
+/// later recovery. Collective.
+pub(crate) fn refuse_left_over(options: &StagingOptions, path: &Path, comm: &dyn Communicator) -> Result<()> {
+    let look = || {
+        let (files, path) = (Directory::open(&options.directory)?, absolute(path)?);
+        for found in find(&files)?.iter().filter(|found| found.stage == Stage::Written) {
+            // Whatever cannot be read is not ours.
+            let Ok((head, _)) = found.open(&files) else { continue };
+            if found.header(&files, &*head).is_ok_and(|header| header.container == path) {
+                let folder = options.directory.display();
+                return Err(Error::new(ErrorKind::AlreadyExists, "open", "writes to it are staged by another job")
+                    .backend("cache")
+                    .target(path.display())
+                    .hint(format!("wait for that job, or if it is dead: hyperslab recover {folder}")));
+            }
+        }
+        Ok(())
+    };
+    agree(comm, look())
+}
+
+impl Staging {
+    /// For a container that has just been opened. Collective.
+    pub fn create(
+        options: &StagingOptions,
+        path: &Path,
+        container: &Arc<dyn Container>,
+        comm: &dyn Communicator,
+        pool: Arc<Pool>,
+    ) -> Result<Self> {
+        let mut job = if comm.rank() == 0 { Id::random()?.0.to_vec() } else { Vec::new() };
+        comm.broadcast(0, &mut job)?;
+        let sharers = if comm.one_process() { comm.size() } else { comm.split_by_node()?.size() };
+        let create = || {
+            let files = Directory::open(&options.directory)?;
+            let limit = match options.limit {
+                Some(bytes) => bytes,
+                None => (free_space(&options.directory)? / SHARE / sharers.max(1) as u64).max(LEAST),
+            };
+            let job = Id(job.as_slice().try_into().map_err(|_| Error::invalid("open", "ranks do not agree"))?);
+            let header = Header::new(job, comm.rank(), comm.size(), &options.below, absolute(path)?)?;
+            Journal::create(Arc::new(files), header, Limits::new(limit))
+        };
+        let journal = agree(comm, create())?;
+        Ok(Self {
+            journal,
+            directory: options.directory.clone(),
+            container: container.clone(),
+            pool,
+            moved: Mutex::default(),
+            stopped: OnceLock::new(),
+        })
+    }
+
+    /// Appends a write of packed elements, waiting for room. `None`: it cannot be staged, and has to be written through.
+    pub fn append(
+        self: &Arc<Self>,
+        engine: &Engine,
+        array: &str,
+        dtype: &Datatype,
+        selection: &Selection,
+        packed: &[u8],
+    ) -> Result<Option<Record>> {
+        while self.stopped.get().is_none() {
+            match self.journal.append(array, dtype, selection, &[packed]) {
+                Ok(Append::Logged(logged)) => {
+                    return Ok(Some(Record { logged: Arc::new(logged), staging: self.clone() }));
+                }
+                Ok(Append::TooLarge) => break,
+                Ok(Append::Full { needed }) => {
+                    engine.check()?;
+                    self.settle()?;
+                    engine.times().wait(|| self.journal.wait_for_room(needed, LOOK_AGAIN));
+                }
+                Err(error) => {
+                    let _ = self.stopped.set(error.to_string());
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Why writes go straight to the storage, if they do.
+    pub fn stopped(&self) -> Option<&str> {
+        self.stopped.get().map(String::as_str)
+    }
+
+    /// Gives the room of writes back that the container has.
+    pub fn settle(&self) -> Result<()> {
+        let any = !self.lock().is_empty();
+        if any { self.after(|| self.container.settle()) } else { Ok(()) }
+    }
+
+    /// Runs something after which all that was written before survives the process.
+    pub fn after<T>(&self, call: impl FnOnce() -> Result<T>) -> Result<T> {
+        let moved = std::mem::take(&mut *self.lock());
+        let result = call();
+        match &result {
+            Ok(_) => moved.iter().for_each(|logged| logged.done()),
+            Err(_) => self.lock().extend(moved),
+        }
+        result
+    }
+
+    /// After this, recovery changes nothing that was written before. Nothing may be waiting.
+    pub fn clear(&self) -> Result<()> {
+        self.settle()?;
+        self.journal.checkpoint()
+    }
+
+    /// Makes arrays known to a later recovery. Collective.
+    pub fn make_known(&self) -> Result<()> {
+        self.container.flush(Durability::Visible)
+    }
+
+    /// Everything is in the container, which is closed. Otherwise the files stay.
+    pub fn finish(&self) -> Result<()> {
+        self.lock().drain(..).for_each(|logged| logged.done());
+        self.journal.close_and_remove().map(drop)
+    }
+
+    /// Says where the data are that could not be written.
+    pub fn explain(&self, error: Error) -> Error {
+        match self.left_over() {
+            None => error,
+            Some(words) => error.hint(words),
+        }
+    }
+
+    /// Where the data are that could not be written, if there are any.
+    pub fn left_over(&self) -> Option<String> {
+        (self.journal.pending() > 0).then(|| {
+            let folder = self.directory.display();
+            format!("what was staged is kept: remove the cause, end the program, then run hyperslab recover {folder}")
+        })
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Logged>>> {
+        self.moved.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Record {
+    pub fn len(&self) -> u64 {
+        self.logged.len()
+    }
+
+    /// Reads the elements, packed, and hands them on.
+    pub fn with<T>(&self, work: impl FnOnce(&[u8]) -> Result<T>) -> Result<T> {
+        let len = usize::try_from(self.len()).map_err(|_| Error::invalid("read journal", "a write is too long"))?;
+        let mut buffer = self.staging.pool.take(len, len as u64)?;
+        self.logged.read_into(buffer.as_mut())?;
+        work(buffer.as_ref())
+    }
+
+    /// It was written to the container.
+    pub fn moved(&self) {
+        self.staging.lock().push(self.logged.clone());
+    }
+}
+
+/// Without links in its folder, whether or not it exists.
+fn absolute(path: &Path) -> Result<PathBuf> {
+    let failed = |cause| Error::io("open", cause).target(path.display());
+    let path = std::path::absolute(path).map_err(failed)?;
+    match (path.parent().map(Path::canonicalize), path.file_name()) {
+        (Some(Ok(folder)), Some(name)) => Ok(folder.join(name)),
+        _ => Ok(path),
+    }
+}
+
+fn free_space(directory: &Path) -> Result<u64> {
+    let failed = |cause: rustix::io::Errno| Error::io("open", cause.into()).target(directory.display());
+    let about = rustix::fs::statvfs(directory).map_err(failed)?;
+    Ok(about.f_bavail.saturating_mul(about.f_frsize))
+}
