@@ -2,6 +2,7 @@
 
 mod async_io;
 mod background;
+mod cache;
 mod order_rules;
 mod registry;
 mod slow;

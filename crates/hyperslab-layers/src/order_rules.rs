@@ -31,6 +31,12 @@ fn check(names: &[&str]) -> Result<()> {
             )
             .hint("leave async out"));
         }
+        if *upper == "twophase" && below.contains(&"cache") {
+            return Err(refuse(
+                "twophase writes on other ranks than asked to, so a cache below it would keep what was there before",
+            )
+            .hint("put cache above twophase"));
+        }
     }
     Ok(())
 }
@@ -53,6 +59,7 @@ mod tests {
             (&["async", "slow", "trace"], "trace cannot lie below it"),
             (&["async", "cache"], "ahead by itself"),
             (&["async", "twophase", "cache", "slow"], "ahead by itself"),
+            (&["twophase", "async", "trace", "cache"], "would keep what was there"),
         ] {
             let error = check(names).unwrap_err();
             assert!(error.to_string().contains(reason) && error.what_to_try().is_some(), "{names:?}: {error}");
@@ -65,6 +72,7 @@ mod tests {
             &["trace", "async", "twophase", "slow"],
             &["async", "trace"],
             &["cache", "trace", "slow"],
+            &["cache", "twophase"],
         ] {
             assert!(check(names).is_ok(), "{names:?}");
         }
