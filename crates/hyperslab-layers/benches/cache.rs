@@ -80,31 +80,24 @@ fn measure(case: &Case, path: &Path, number: u64, sample: u64) -> [f64; 4] {
     let stack: Stack = "cache(memory=1GiB)/hdf5".parse().unwrap();
     let below = hyperslab_formats::build(&stack.format).unwrap();
     let source = create(&*below, case, path, number, sample);
-    let selections: Vec<Selection> = (0..number).map(|number| select(case, number)).collect();
     let mut batch = PageBuffer::new((BATCH * sample) as usize).unwrap();
     let orders: Vec<Vec<u64>> = (0..=ROUNDS as u64).map(|round| shuffled(number, round)).collect();
     let alone = below.open(path, Open::Read, &Solo::shared()).unwrap();
     let array = alone.array("samples").unwrap();
-    let without = epoch(&array, &selections, &orders[0], sample, &mut batch);
+    let without = epoch(&array, case, &orders[0], sample, &mut batch);
     alone.close().unwrap();
     let format = hyperslab_layers::wrap(&stack.layers[0], below.clone()).unwrap();
     let container = format.open(path, Open::Read, &Solo::shared()).unwrap();
     let array = container.array("samples").unwrap();
-    let first = epoch(&array, &selections, &orders[0], sample, &mut batch);
+    let first = epoch(&array, case, &orders[0], sample, &mut batch);
     let (mut cached, mut copied) = (f64::MAX, f64::MAX);
     for order in &orders[1..] {
-        cached = cached.min(epoch(&array, &selections, order, sample, &mut batch));
+        cached = cached.min(epoch(&array, case, order, sample, &mut batch));
         copied = copied.min(copies(&source, order, sample, &mut batch));
     }
     container.close().unwrap();
     below.remove(path).unwrap();
     [without, first, cached, copied]
-}
-
-fn select(case: &Case, number: u64) -> Selection {
-    let start: Vec<u64> = [number].into_iter().chain(case.sample.iter().map(|_| 0)).collect();
-    let count: Vec<u64> = [1].iter().chain(case.sample).copied().collect();
-    Selection::dense(&start, &count).unwrap()
 }
 
 /// Writes the data set, and returns it.
@@ -142,11 +135,15 @@ fn place(turn: usize, sample: u64) -> std::ops::Range<usize> {
     from..from + sample as usize
 }
 
-fn epoch(array: &Arc<dyn Array>, samples: &[Selection], order: &[u64], sample: u64, batch: &mut [u8]) -> f64 {
+fn epoch(array: &Arc<dyn Array>, case: &Case, order: &[u64], sample: u64, batch: &mut [u8]) -> f64 {
     let begin = Instant::now();
+    let mut start = vec![0; case.sample.len() + 1];
+    let count: Vec<u64> = [1].iter().chain(case.sample).copied().collect();
     for (turn, number) in order.iter().enumerate() {
+        start[0] = *number;
+        let selection = Selection::dense(&start, &count).unwrap();
         let memory = MemoryViewMut::packed(&mut batch[place(turn, sample)]);
-        array.read(&samples[*number as usize], memory, Transfer::Independent).unwrap();
+        array.read(&selection, memory, Transfer::Independent).unwrap();
     }
     begin.elapsed().as_secs_f64()
 }

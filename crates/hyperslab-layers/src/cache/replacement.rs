@@ -3,7 +3,7 @@
 //! * Blocks stand in a queue, new ones at its end. Whenever room is needed, the front block leaves if it was not used since
 //!   it was last looked at; otherwise one of its uses is taken off (at most [`MOST_USES`] are remembered) and it goes to the
 //!   end. Using a block moves nothing, so that many threads can do so at once.
-//! * Blocks that were asked for and not kept are remembered by name alone, as many as there are blocks, the latest. Whoever
+//! * Blocks that were asked for and not kept are remembered by name alone, the latest, as many as memory would hold. Whoever
 //!   fills a full cache asks this list first: what is asked for once, as in a scan, displaces nothing.
 
 use std::collections::{HashMap, VecDeque};
@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 /// Uses of a block that count.
 const MOST_USES: u8 = 3;
-/// Names that are remembered even when there are few blocks.
-const LEAST_REMEMBERED: usize = 64;
+/// Entries of blocks that are gone, in a queue, that are not worth the tidying.
+const UNTIDY: usize = 64;
 
 /// Blocks `V` by name `K`.
 #[derive(Debug)]
@@ -67,7 +67,7 @@ impl<K: Hash + Eq + Copy, V> Replacement<K, V> {
         self.stamp += 1;
         self.remembered.remove(&key);
         self.blocks.insert(key, Entry { value, uses: AtomicU8::new(0), stamp: self.stamp });
-        if self.queue.len() > 2 * self.blocks.len() + LEAST_REMEMBERED {
+        if self.queue.len() > 2 * self.blocks.len() + UNTIDY {
             let blocks = &self.blocks;
             self.queue.retain(|(key, stamp)| blocks.get(key).is_some_and(|entry| entry.stamp == *stamp));
         }
@@ -101,13 +101,12 @@ impl<K: Hash + Eq + Copy, V> Replacement<K, V> {
         self.remembered.contains_key(key)
     }
 
-    /// Remembers that the block was asked for and not kept.
-    pub fn remember(&mut self, key: K) {
+    /// Remembers that the block was asked for and not kept; of all such, the latest `most`.
+    pub fn remember(&mut self, key: K, most: usize) {
         self.stamp += 1;
         self.remembered.insert(key, self.stamp);
         self.order.push_back((key, self.stamp));
-        let most = self.blocks.len().max(LEAST_REMEMBERED);
-        while self.remembered.len() > most || self.order.len() > 2 * most {
+        while self.remembered.len() > most || self.order.len() > 2 * most + UNTIDY {
             let Some((oldest, stamp)) = self.order.pop_front() else { break };
             if self.remembered.get(&oldest) == Some(&stamp) {
                 self.remembered.remove(&oldest);
@@ -155,6 +154,12 @@ mod tests {
         fn remove(&mut self, key: u8) -> Option<u32> {
             let at = self.queue.iter().position(|block| block.0 == key)?;
             Some(self.queue.remove(at).1)
+        }
+
+        fn remember(&mut self, key: u8, most: usize) {
+            self.remembered.retain(|name| *name != key);
+            self.remembered.push(key);
+            self.remembered.drain(..self.remembered.len().saturating_sub(most));
         }
 
         fn evict(&mut self, pinned: u32) -> Option<u32> {
@@ -210,8 +215,8 @@ mod tests {
                         prop_assert_eq!(ours.evict(|value| *value != pinned), naive.evict(pinned));
                     }
                     Action::Remember(key) => {
-                        ours.remember(key);
-                        naive.remembered.push(key);
+                        ours.remember(key, 6);
+                        naive.remember(key, 6);
                     }
                     Action::Clear => {
                         ours.clear();
@@ -219,7 +224,6 @@ mod tests {
                     }
                 }
                 prop_assert_eq!(ours.len(), naive.queue.len());
-                // Fewer names than are always remembered.
                 for key in 0..24 {
                     prop_assert_eq!(ours.is_remembered(&key), naive.remembered.contains(&key));
                     prop_assert_eq!(ours.contains(&key), naive.queue.iter().any(|block| block.0 == key));
@@ -233,11 +237,11 @@ mod tests {
         let mut blocks = Replacement::default();
         for number in 0..10_000u64 {
             blocks.insert(number % 10, ());
-            blocks.remember(number + 100);
-            blocks.remember(number % 3 + 50_000);
+            blocks.remember(number + 100, 20);
+            blocks.remember(number % 3 + 50_000, 20);
         }
-        assert!(blocks.queue.len() <= 2 * 10 + LEAST_REMEMBERED + 1, "{}", blocks.queue.len());
-        assert!(blocks.order.len() <= 2 * LEAST_REMEMBERED && blocks.remembered.len() <= LEAST_REMEMBERED);
+        assert!(blocks.queue.len() <= 2 * 10 + UNTIDY + 1, "{}", blocks.queue.len());
+        assert!(blocks.order.len() <= 2 * 20 + UNTIDY && blocks.remembered.len() <= 20);
         assert!(blocks.is_remembered(&(9_999 + 100)) && !blocks.is_remembered(&100));
     }
 

@@ -9,6 +9,10 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+/// How many blocks that were not kept are remembered by name, at least and at most.
+const LEAST_NAMES: u64 = 8;
+const MOST_NAMES: u64 = 1 << 20;
+
 /// A block of an array: the geometry and the block's number in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Key {
@@ -90,7 +94,9 @@ impl Store {
         }
         let Some(charge) = charge else {
             if asked.may_displace {
-                state.blocks.remember(key);
+                // As many names as there may be blocks.
+                let most = (self.budget.limit / asked.charge.max(1)).clamp(LEAST_NAMES, MOST_NAMES);
+                state.blocks.remember(key, most as usize);
             }
             return None;
         };
