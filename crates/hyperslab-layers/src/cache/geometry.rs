@@ -109,15 +109,25 @@ impl Range {
         block.iter().zip(self.first.iter().zip(&self.last)).all(|(at, (first, last))| (first..=last).contains(&at))
     }
 
-    /// Calls `each` with every block, row-major.
-    pub fn for_each(&self, mut each: impl FnMut(&[u64])) {
+    /// Whether `holds` is true of every block; asked row-major, up to the first of which it is not.
+    pub fn all(&self, mut holds: impl FnMut(&[u64]) -> bool) -> bool {
         let mut at = self.first.clone();
         loop {
-            each(&at);
-            let Some(d) = (0..at.len()).rev().find(|&d| at[d] < self.last[d]) else { return };
+            if !holds(&at) {
+                return false;
+            }
+            let Some(d) = (0..at.len()).rev().find(|&d| at[d] < self.last[d]) else { return true };
             at[d] += 1;
             at[d + 1..].copy_from_slice(&self.first[d + 1..]);
         }
+    }
+
+    /// Calls `each` with every block, row-major.
+    pub fn for_each(&self, mut each: impl FnMut(&[u64])) {
+        self.all(|block| {
+            each(block);
+            true
+        });
     }
 }
 

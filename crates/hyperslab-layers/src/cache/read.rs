@@ -1,6 +1,6 @@
 //! A read: from memory as far as it is there, and the rest from the format below.
 
-use super::block::{Block, charge};
+use super::block::{Block, Charge, charge};
 use super::geometry::Geometry;
 use super::piece::{Piece, contiguous};
 use super::plan::{Plan, Purpose, Step, Way};
@@ -10,6 +10,9 @@ use std::sync::Arc;
 
 /// A read that touches more blocks than this is left to the format below.
 const MOST_BLOCKS: u64 = 4096;
+/// The plan of so many blocks needs no room; beyond, what a block needs.
+const FREE_PARTS: u64 = 64;
+const PART_BYTES: u64 = 1024;
 /// A read with more gaps between blocks in memory than this is made as a whole.
 const MOST_STEPS: usize = 64;
 /// The largest buffer beside the blocks: for memory that is not packed, and for blocks that are read together.
@@ -38,7 +41,7 @@ impl Reading<'_> {
         }
         let limit = self.buffer_bytes().max(element);
         // Where all memory is in use, the format below does without.
-        let Some(_charge) = self.store.make_room(charge(bytes.min(limit))) else {
+        let Some(_charge) = self.store.beside().take(charge(bytes.min(limit))) else {
             return self.inner.read(selection, memory, self.transfer).map(|()| 0);
         };
         let mut scatter = Scatter::new(memory, self.geometry.dtype(), selection.len())?;
@@ -53,17 +56,26 @@ impl Reading<'_> {
     }
 
     fn buffer_bytes(&self) -> u64 {
-        BUFFER_BYTES.min(self.store.budget().limit / 8)
+        BUFFER_BYTES.min(self.store.beside().limit / 2)
+    }
+
+    /// Room for the plan of a read; `None` if there is none, or if it touches too many blocks.
+    fn room_for_plan(&self, selection: &Selection) -> Option<Charge> {
+        let parts = Some(self.geometry.touched(selection)).filter(|parts| *parts <= MOST_BLOCKS)?;
+        self.store.beside().take(parts.saturating_sub(FREE_PARTS) * PART_BYTES)
     }
 
     /// Reads to packed memory.
     fn packed(&self, selection: &Selection, data: &mut [u8]) -> Result<u64> {
-        if let Some(kept) = selection.as_slab().and_then(|slab| self.from_one_block(slab, data)) {
+        if let Some(kept) = selection.as_slab().and_then(|slab| self.within_one_block(slab, data)) {
             return Ok(kept);
         }
-        if self.geometry.touched(selection) > MOST_BLOCKS {
-            return self.straight(selection, data).map(|()| 0);
+        if self.all_kept(selection, data)? {
+            return Ok(selection.len());
         }
+        let Some(_room) = self.room_for_plan(selection) else {
+            return self.straight(selection, data).map(|()| 0);
+        };
         let plan = Plan::new(self.store, self.geometry, selection, Purpose::Read)?;
         let kept = plan.kept;
         match self.steps(&plan, selection)? {
@@ -91,7 +103,7 @@ impl Reading<'_> {
     }
 
     /// The most frequent read: a box without gaps inside one block that is in memory.
-    fn from_one_block(&self, slab: &Slab, data: &mut [u8]) -> Option<u64> {
+    fn within_one_block(&self, slab: &Slab, data: &mut [u8]) -> Option<u64> {
         let chunk = self.geometry.grid.chunk();
         let (mut start, mut count, mut number) = (Dims::new(), Dims::new(), 0);
         for ((span, extent), blocks) in slab.spans().iter().zip(chunk).zip(self.geometry.grid.counts()) {
@@ -108,6 +120,20 @@ impl Reading<'_> {
         let block = self.store.block(Key { geometry: self.geometry.id, block: number })?;
         data.copy_from_slice(&block[range]);
         Some(slab.len())
+    }
+
+    /// Copies all of a selection from blocks, one after the other, unless one is missing.
+    fn all_kept(&self, selection: &Selection, data: &mut [u8]) -> Result<bool> {
+        if !self.store.contains_all(self.geometry, selection) {
+            return Ok(false);
+        }
+        for part in selection.split_by_chunk(&self.geometry.grid)? {
+            let part = part?;
+            let key = Key { geometry: self.geometry.id, block: self.geometry.number(&part.chunk) };
+            let Some(block) = self.store.block(key) else { return Ok(false) };
+            part.copy_from_chunk(&block, data, self.geometry.element())?;
+        }
+        Ok(true)
     }
 
     /// All of a selection from the format below.
@@ -171,7 +197,7 @@ impl Reading<'_> {
     ) -> Result<()> {
         let (element, selection) = (self.geometry.element(), piece.selection()?);
         let bytes = selection.len() * element;
-        let room = if blocks.len() > 1 { self.store.make_room(charge(bytes)) } else { None };
+        let room = if blocks.len() > 1 { self.store.beside().take(charge(bytes)) } else { None };
         if room.is_some() {
             let mut buffer = vec![0; bytes as usize];
             self.straight(&selection, &mut buffer)?;
@@ -204,10 +230,13 @@ impl Reading<'_> {
 
     /// Tells the format below what a read of the selection would ask of it.
     pub fn hint(&self, selection: &Selection) -> Result<()> {
-        if self.geometry.touched(selection) > MOST_BLOCKS {
-            self.inner.prefetch(selection);
+        if self.store.contains_all(self.geometry, selection) {
             return Ok(());
         }
+        let Some(_room) = self.room_for_plan(selection) else {
+            self.inner.prefetch(selection);
+            return Ok(());
+        };
         let plan = Plan::new(self.store, self.geometry, selection, Purpose::Hint)?;
         let Some(steps) = self.steps(&plan, selection)? else {
             self.inner.prefetch(selection);

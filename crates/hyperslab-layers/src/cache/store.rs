@@ -13,6 +13,9 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 const LEAST_NAMES: u64 = 8;
 const MOST_NAMES: u64 = 1 << 20;
 
+/// The share of memory that is not for blocks, as a divisor.
+const BESIDE: u64 = 8;
+
 /// A block of an array: the geometry and the block's number in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Key {
@@ -34,7 +37,10 @@ pub(super) struct Asked {
 /// The cache of one container.
 #[derive(Debug)]
 pub(super) struct Store {
+    /// For blocks.
     budget: Arc<Budget>,
+    /// For buffers and plans of reads under way.
+    beside: Arc<Budget>,
     state: RwLock<State>,
     tickets: AtomicU64,
     names: Names,
@@ -48,13 +54,22 @@ struct State {
 }
 
 impl Store {
-    pub fn new(budget: u64) -> Arc<Self> {
+    /// A cache of `memory` bytes in all.
+    pub fn new(memory: u64) -> Arc<Self> {
+        let beside = memory / BESIDE;
         let (state, tickets) = (RwLock::default(), AtomicU64::new(0));
-        Arc::new(Self { budget: Budget::new(budget), state, tickets, names: Names::default() })
+        let (budget, beside) = (Budget::new(memory - beside), Budget::new(beside));
+        Arc::new(Self { budget, beside, state, tickets, names: Names::default() })
     }
 
+    /// The bytes of blocks.
     pub fn budget(&self) -> &Budget {
         &self.budget
+    }
+
+    /// The bytes beside blocks, for the time of a read.
+    pub fn beside(&self) -> &Arc<Budget> {
+        &self.beside
     }
 
     /// What is known of an array of this name. `make` tells how it is cut into blocks, given a new number.
@@ -79,6 +94,14 @@ impl Store {
 
     pub fn contains(&self, key: Key) -> bool {
         self.look().blocks.contains(&key)
+    }
+
+    /// Whether all blocks around the selection are there.
+    pub fn contains_all(&self, geometry: &Geometry, selection: &Selection) -> bool {
+        let state = self.look();
+        let there =
+            |block: &[u64]| state.blocks.contains(&Key { geometry: geometry.id, block: geometry.number(block) });
+        selection.slabs().iter().all(|slab| geometry.range(slab).is_some_and(|range| range.all(there)))
     }
 
     /// A missing block is asked for. Returns the right to bring it, or `None` if it is not to be kept; that is remembered.
@@ -110,11 +133,6 @@ impl Store {
         let state = self.look();
         let before = state.blocks.is_remembered(&key);
         before && asked.may_displace || (before || asked.worth) && self.budget.has_room(asked.charge)
-    }
-
-    /// Room for a buffer, if need be at the cost of blocks.
-    pub fn make_room(&self, bytes: u64) -> Option<Charge> {
-        self.budget.take(bytes).or_else(|| self.displace(&mut self.change(), bytes))
     }
 
     /// Room at the cost of blocks that nobody copies from.
