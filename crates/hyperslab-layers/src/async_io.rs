@@ -38,7 +38,7 @@ use crate::LayerEntry;
 use crate::background::{Staging, StagingOptions, refuse_left_over, share_of_memory};
 use container::{AsyncContainer, Shared};
 use hyperslab_core::{Caps, Communicator, Container, Format, Layer, Open, Result, Stack, StackElement};
-pub(crate) use options::Options;
+pub(crate) use options::{AHEAD, Options};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

@@ -2,6 +2,7 @@
 
 mod async_io;
 mod background;
+mod cache;
 #[doc(hidden)]
 pub mod journal;
 mod order_rules;

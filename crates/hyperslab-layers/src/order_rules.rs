@@ -74,6 +74,7 @@ mod tests {
             &["trace", "async", "twophase", "slow"],
             &["async", "trace"],
             &["cache", "trace", "slow"],
+            &["cache", "twophase"],
         ] {
             assert!(check(names).is_ok(), "{names:?}");
         }

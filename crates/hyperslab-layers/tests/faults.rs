@@ -15,6 +15,8 @@ use std::time::Duration;
 const LAYERS: &[&str] = &[
     "async",
     "async(threads=3,ahead=0)",
+    "cache",
+    "cache(memory=4KiB,block=64)",
     "twophase(aggregators=1,buffer=8,unit=1)",
     "twophase(aggregators=2,buffer=8,unit=1)",
 ];

@@ -23,6 +23,8 @@ pub(super) const SPECS: &[OptionSpec] = &[
     },
 ];
 
+/// Selections that are read ahead if nothing else is said.
+pub(crate) const AHEAD: usize = 4;
 const MOST_THREADS: u64 = 64;
 const MOST_AHEAD: u64 = 1024;
 const LEAST_MEMORY: u64 = 4096;
@@ -41,7 +43,7 @@ pub(crate) struct Options {
 impl Options {
     pub fn parse(element: &StackElement) -> Result<Self> {
         let threads = element.number("threads", 1..=MOST_THREADS)?.unwrap_or(1) as usize;
-        let ahead = element.number("ahead", 0..=MOST_AHEAD)?.unwrap_or(4) as usize;
+        let ahead = element.number("ahead", 0..=MOST_AHEAD)?.unwrap_or(AHEAD as u64) as usize;
         let memory = element.size("memory")?;
         if let Some(bytes) = memory.filter(|bytes| *bytes < LEAST_MEMORY) {
             return Err(Error::invalid("parse stack", format!("async: memory={bytes} is less than 4KiB")));

@@ -1,0 +1,114 @@
+//! An open container behind the layer.
+
+use super::array::CachedArray;
+use super::counts::Counts;
+use super::geometry::Geometry;
+use super::options::Options;
+use super::store::Store;
+use hyperslab_core::{Array, ArraySpec, Attribute, Background, Communicator, Container, Durability, Result};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What a container and its arrays have in common, on one rank.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub store: Arc<Store>,
+    pub comm: Arc<dyn Communicator>,
+    pub options: Options,
+    /// Nothing can be written, so no block becomes stale.
+    pub read_only: bool,
+    /// The format below makes use of hints.
+    pub prefetch: bool,
+    pub counts: Counts,
+    pub closed: AtomicBool,
+}
+
+impl Shared {
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    /// How an array is cut into blocks.
+    pub fn geometry(&self, number: u64, spec: ArraySpec) -> Result<Option<Geometry>> {
+        Geometry::new(number, spec, &self.options.block, self.store.budget().limit)
+    }
+}
+
+/// One rank's container.
+#[derive(Debug)]
+pub(super) struct CachedContainer {
+    pub inner: Arc<dyn Container>,
+    pub shared: Arc<Shared>,
+}
+
+impl CachedContainer {
+    fn wrap(&self, name: &str, inner: Arc<dyn Array>) -> Result<Arc<dyn Array>> {
+        let spec = inner.spec()?;
+        let make = |number| self.shared.geometry(number, spec.clone());
+        let named = self.shared.store.named(name, &spec, make)?;
+        Ok(Arc::new(CachedArray::new(inner, named, self.shared.clone())))
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Container for CachedContainer {
+    fn arrays(&self) -> Result<Vec<String>> {
+        self.inner.arrays()
+    }
+
+    fn create_group(&self, name: &str) -> Result<()> {
+        self.inner.create_group(name)
+    }
+
+    fn create(&self, name: &str, spec: &ArraySpec) -> Result<Arc<dyn Array>> {
+        self.wrap(name, self.inner.create(name, spec)?)
+    }
+
+    fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
+        self.wrap(name, self.inner.array(name)?)
+    }
+
+    fn set_attribute(&self, object: &str, name: &str, value: &Attribute) -> Result<()> {
+        self.inner.set_attribute(object, name, value)
+    }
+
+    fn attribute(&self, object: &str, name: &str) -> Result<Attribute> {
+        self.inner.attribute(object, name)
+    }
+
+    fn attributes(&self, object: &str) -> Result<Vec<String>> {
+        self.inner.attributes(object)
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let mut remarks = self.inner.remarks();
+        remarks.extend(self.shared.counts.remark(self.shared.store.budget().peak()));
+        remarks
+    }
+
+    fn background(&self) -> Background {
+        self.inner.background()
+    }
+
+    fn settle(&self) -> Result<()> {
+        self.inner.settle()
+    }
+
+    /// What other ranks wrote before is seen afterwards: blocks are dropped when everyone's flush is done.
+    fn flush(&self, how: Durability) -> Result<()> {
+        let flushed = self.inner.flush(how);
+        if self.shared.read_only || self.shared.is_closed() {
+            return flushed;
+        }
+        let met = if self.shared.comm.size() > 1 { self.shared.comm.barrier() } else { Ok(()) };
+        self.shared.store.clear();
+        flushed.and(met)
+    }
+
+    fn close(&self) -> Result<()> {
+        if !self.shared.closed.swap(true, Ordering::AcqRel) && !self.shared.read_only {
+            self.shared.store.clear();
+        }
+        self.inner.close()
+    }
+}

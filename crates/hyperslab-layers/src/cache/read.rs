@@ -1,0 +1,267 @@
+//! A read: from memory as far as it is there, and the rest from the format below.
+
+use super::block::{Block, Charge, charge};
+use super::geometry::Geometry;
+use super::piece::{Piece, contiguous};
+use super::plan::{Plan, Purpose, Step, Way};
+use super::store::{Key, Store, Ticket};
+use hyperslab_core::{Array, ChunkPart, Dims, MemoryLayout, MemoryViewMut, Result, Scatter, Selection, Slab, Transfer};
+use std::sync::Arc;
+
+/// A read that touches more blocks than this is left to the format below.
+const MOST_BLOCKS: u64 = 4096;
+/// The plan of so many blocks needs no room; beyond, what a block needs.
+const FREE_PARTS: u64 = 64;
+const PART_BYTES: u64 = 1024;
+/// A read with more gaps between blocks in memory than this is made as a whole.
+const MOST_STEPS: usize = 64;
+/// The largest buffer beside the blocks: for memory that is not packed, and for blocks that are read together.
+const BUFFER_BYTES: u64 = 4 << 20;
+
+/// A read of one array.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reading<'a> {
+    pub store: &'a Arc<Store>,
+    pub geometry: &'a Geometry,
+    pub inner: &'a dyn Array,
+    pub transfer: Transfer,
+}
+
+impl Reading<'_> {
+    /// Reads a selection that lies inside the array, to memory that fits it. Returns the elements that came from memory.
+    pub fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>) -> Result<u64> {
+        let element = self.geometry.element();
+        let bytes = selection.len() * element;
+        if memory.layout.is_packed() {
+            return self.packed(selection, memory.data);
+        }
+        let plan = memory.layout.plan(self.geometry.dtype())?;
+        if memory.layout.within.is_none() && plan.is_identity() {
+            return self.packed(selection, &mut memory.data[..bytes as usize]); // a structure's buffer may be longer
+        }
+        let limit = self.buffer_bytes().max(element);
+        // Where all memory is in use, the format below does without.
+        let Some(_charge) = self.store.beside().take(charge(bytes.min(limit))) else {
+            return self.inner.read(selection, memory, self.transfer).map(|()| 0);
+        };
+        let mut scatter = Scatter::new(memory, self.geometry.dtype(), selection.len())?;
+        let (mut buffer, mut kept) = (Vec::new(), 0);
+        bands(selection, limit / element, &mut |band| {
+            buffer.resize((band.len() * element) as usize, 0);
+            kept += self.packed(band, &mut buffer)?;
+            scatter.next_from(&buffer);
+            Ok(())
+        })?;
+        Ok(kept)
+    }
+
+    fn buffer_bytes(&self) -> u64 {
+        BUFFER_BYTES.min(self.store.beside().limit / 2)
+    }
+
+    /// Room for the plan of a read; `None` if there is none, or if it touches too many blocks.
+    fn room_for_plan(&self, selection: &Selection) -> Option<Charge> {
+        let parts = Some(self.geometry.touched(selection)).filter(|parts| *parts <= MOST_BLOCKS)?;
+        self.store.beside().take(parts.saturating_sub(FREE_PARTS) * PART_BYTES)
+    }
+
+    /// Reads to packed memory.
+    fn packed(&self, selection: &Selection, data: &mut [u8]) -> Result<u64> {
+        if let Some(kept) = selection.as_slab().and_then(|slab| self.within_one_block(slab, data)) {
+            return Ok(kept);
+        }
+        if self.all_kept(selection, data)? {
+            return Ok(selection.len());
+        }
+        let Some(_room) = self.room_for_plan(selection) else {
+            return self.straight(selection, data).map(|()| 0);
+        };
+        let plan = Plan::new(self.store, self.geometry, selection, Purpose::Read)?;
+        let kept = plan.kept;
+        match self.steps(&plan, selection)? {
+            Some(steps) => self.by_parts(plan, steps, selection, data).map(|()| kept),
+            None => {
+                self.straight(selection, data)?;
+                self.keep(plan, data).map(|()| 0)
+            }
+        }
+    }
+
+    /// What to read for a plan; `None` for all of the selection as it is.
+    fn steps(&self, plan: &Plan, selection: &Selection) -> Result<Option<Vec<Step>>> {
+        if plan.straight == selection.len() {
+            return Ok(None);
+        }
+        let whole = match Piece::of(selection) {
+            Some(whole) => whole,
+            // Parts of what has gaps are not read one by one.
+            None if plan.straight > 0 => return Ok(None),
+            None => Piece { start: Dims::new(), count: Dims::new() },
+        };
+        let steps = plan.steps(self.geometry, &whole, self.buffer_bytes())?;
+        Ok((steps.len() <= MOST_STEPS).then_some(steps))
+    }
+
+    /// The most frequent read: a box without gaps inside one block that is in memory.
+    fn within_one_block(&self, slab: &Slab, data: &mut [u8]) -> Option<u64> {
+        let chunk = self.geometry.grid.chunk();
+        let (mut start, mut count, mut number) = (Dims::new(), Dims::new(), 0);
+        for ((span, extent), blocks) in slab.spans().iter().zip(chunk).zip(self.geometry.grid.counts()) {
+            let block = span.start() / extent;
+            let first = span.start() - block * extent;
+            if !span.is_dense() || first + span.len() > *extent {
+                return None;
+            }
+            start.push(first);
+            count.push(span.len());
+            number = number * blocks + block;
+        }
+        let range = contiguous(&start, &count, chunk, self.geometry.element())?;
+        let block = self.store.block(Key { geometry: self.geometry.id, block: number })?;
+        data.copy_from_slice(&block[range]);
+        Some(slab.len())
+    }
+
+    /// Copies all of a selection from blocks, one after the other, unless one is missing.
+    fn all_kept(&self, selection: &Selection, data: &mut [u8]) -> Result<bool> {
+        if !self.store.contains_all(self.geometry, selection) {
+            return Ok(false);
+        }
+        for part in selection.split_by_chunk(&self.geometry.grid)? {
+            let part = part?;
+            let key = Key { geometry: self.geometry.id, block: self.geometry.number(&part.chunk) };
+            let Some(block) = self.store.block(key) else { return Ok(false) };
+            part.copy_from_chunk(&block, data, self.geometry.element())?;
+        }
+        Ok(true)
+    }
+
+    /// All of a selection from the format below.
+    fn straight(&self, selection: &Selection, data: &mut [u8]) -> Result<()> {
+        self.inner.read(selection, MemoryViewMut::packed(data), self.transfer)
+    }
+
+    /// Keeps the blocks of a plan that were asked for whole; `data` are the elements of the selection.
+    fn keep(&self, plan: Plan, data: &[u8]) -> Result<()> {
+        for (part, way) in plan.parts {
+            let (ticket, mut block) = match way {
+                Way::Covered(Some(mut ticket)) => match ticket.memory(self.geometry.block_bytes) {
+                    Some(block) => (ticket, block),
+                    None => continue,
+                },
+                Way::Whole(Some((ticket, block))) if part.covers_chunk => (ticket, block),
+                _ => continue,
+            };
+            part.copy_to_chunk(data, &mut block, self.geometry.element())?;
+            ticket.keep(block);
+        }
+        Ok(())
+    }
+
+    /// Each part from where the plan says.
+    fn by_parts(&self, mut plan: Plan, steps: Vec<Step>, selection: &Selection, data: &mut [u8]) -> Result<()> {
+        let element = self.geometry.element();
+        for (part, way) in &plan.parts {
+            if let Way::Kept(Some(block)) = way {
+                part.copy_from_chunk(block, data, element)?;
+            }
+        }
+        for step in steps {
+            match step {
+                Step::Straight(piece) => {
+                    let whole = Piece::of(selection).unwrap_or_else(|| piece.clone());
+                    let (range, layout) = piece.within(&whole, element)?;
+                    let view = MemoryViewMut { data: &mut data[range], layout: &layout };
+                    self.inner.read(&piece.selection()?, view, self.transfer)?;
+                }
+                Step::Whole(piece, numbers) => {
+                    let mut take = |number: usize| match std::mem::replace(&mut plan.parts[number].1, Way::Straight) {
+                        Way::Whole(Some((ticket, block))) => Some((number, ticket, block)),
+                        _ => None,
+                    };
+                    let blocks = numbers.into_iter().filter_map(&mut take).collect();
+                    self.read_whole(&piece, &plan, blocks, data)?;
+                }
+            }
+        }
+        self.keep(plan, data)
+    }
+
+    /// Reads the blocks that are the box `piece` together, and takes from them what is asked for.
+    fn read_whole(
+        &self,
+        piece: &Piece,
+        plan: &Plan,
+        mut blocks: Vec<(usize, Ticket, Block)>,
+        data: &mut [u8],
+    ) -> Result<()> {
+        let (element, selection) = (self.geometry.element(), piece.selection()?);
+        let bytes = selection.len() * element;
+        let room = if blocks.len() > 1 { self.store.beside().take(charge(bytes)) } else { None };
+        if room.is_some() {
+            let mut buffer = vec![0; bytes as usize];
+            self.straight(&selection, &mut buffer)?;
+            for (part, (_, _, block)) in selection.split_by_chunk(&self.geometry.grid)?.zip(&mut blocks) {
+                part?.copy_to_chunk(&buffer, block, element)?;
+            }
+        } else {
+            for (number, _, block) in &mut blocks {
+                self.read_block(&plan.parts[*number].0, block)?;
+            }
+        }
+        drop(room);
+        for (number, ticket, block) in blocks {
+            plan.parts[number].0.copy_from_chunk(&ticket.keep(block), data, element)?;
+        }
+        Ok(())
+    }
+
+    /// Reads the block of a part.
+    fn read_block(&self, part: &ChunkPart, block: &mut Block) -> Result<()> {
+        let (origin, extent) = (self.geometry.grid.origin(&part.chunk)?, self.geometry.grid.extent(&part.chunk)?);
+        let shape = self.geometry.grid.chunk();
+        let layout = match extent.as_slice() == shape {
+            true => MemoryLayout::packed(),
+            false => MemoryLayout::strided(shape, Selection::dense(&Dims::from_elem(0, extent.len()), &extent)?),
+        };
+        let view = MemoryViewMut { data: block, layout: &layout };
+        self.inner.read(&Selection::dense(&origin, &extent)?, view, self.transfer)
+    }
+
+    /// Tells the format below what a read of the selection would ask of it.
+    pub fn hint(&self, selection: &Selection) -> Result<()> {
+        if self.store.contains_all(self.geometry, selection) {
+            return Ok(());
+        }
+        let Some(_room) = self.room_for_plan(selection) else {
+            self.inner.prefetch(selection);
+            return Ok(());
+        };
+        let plan = Plan::new(self.store, self.geometry, selection, Purpose::Hint)?;
+        let Some(steps) = self.steps(&plan, selection)? else {
+            self.inner.prefetch(selection);
+            return Ok(());
+        };
+        for step in steps {
+            let (Step::Straight(piece) | Step::Whole(piece, _)) = step;
+            self.inner.prefetch(&piece.selection()?);
+        }
+        Ok(())
+    }
+}
+
+/// Calls `each` with parts of at most `limit` elements (at least 1), in the order of the elements.
+fn bands(selection: &Selection, limit: u64, each: &mut dyn FnMut(&Selection) -> Result<()>) -> Result<()> {
+    let Some((low, high)) = selection.bounds() else { return Ok(()) };
+    // All of the first half of the slowest dimension comes before the second.
+    let dimension = (0..low.len()).find(|&d| high[d] - low[d] > 1);
+    let Some(d) = dimension.filter(|_| selection.len() > limit.max(1)) else { return each(selection) };
+    let middle = low[d] + (high[d] - low[d]) / 2;
+    for (from, to) in [(low[d], middle), (middle, high[d])] {
+        let mut start = low.clone();
+        let mut count: Dims = high.iter().zip(&low).map(|(high, low)| high - low).collect();
+        (start[d], count[d]) = (from, to - from);
+        bands(&selection.intersect(&Selection::dense(&start, &count)?)?, limit, each)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,328 @@
+//! The blocks that are in memory, those being read, and what may become one.
+
+use super::block::{Block, Budget, Charge};
+use super::geometry::Geometry;
+use super::named::{Named, Names};
+use super::replacement::Replacement;
+use hyperslab_core::{ArraySpec, Result, Selection};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// How many blocks that were not kept are remembered by name, at least and at most.
+const LEAST_NAMES: u64 = 8;
+const MOST_NAMES: u64 = 1 << 20;
+
+/// The share of memory that is not for blocks, as a divisor.
+const BESIDE: u64 = 8;
+
+/// A block of an array: the geometry and the block's number in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    pub geometry: u64,
+    pub block: u64,
+}
+
+/// How a missing block that is asked for is treated.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asked {
+    /// So much of it is wanted that it is kept if there is room.
+    pub worth: bool,
+    /// The block is kept at the cost of others, if it was asked for before.
+    pub may_displace: bool,
+    /// What it counts for.
+    pub charge: u64,
+}
+
+/// The cache of one container.
+#[derive(Debug)]
+pub(super) struct Store {
+    /// For blocks.
+    budget: Arc<Budget>,
+    /// For buffers and plans of reads under way.
+    beside: Arc<Budget>,
+    state: RwLock<State>,
+    tickets: AtomicU64,
+    names: Names,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    blocks: Replacement<Key, Arc<Block>>,
+    /// Blocks under way, and whose ticket it is. What makes such a block stale takes it out, and the ticket is void.
+    under_way: HashMap<Key, u64>,
+}
+
+impl Store {
+    /// A cache of `memory` bytes in all.
+    pub fn new(memory: u64) -> Arc<Self> {
+        let beside = memory / BESIDE;
+        let (state, tickets) = (RwLock::default(), AtomicU64::new(0));
+        let (budget, beside) = (Budget::new(memory - beside), Budget::new(beside));
+        Arc::new(Self { budget, beside, state, tickets, names: Names::default() })
+    }
+
+    /// The bytes of blocks.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// The bytes beside blocks, for the time of a read.
+    pub fn beside(&self) -> &Arc<Budget> {
+        &self.beside
+    }
+
+    /// What is known of an array of this name. `make` tells how it is cut into blocks, given a new number.
+    pub fn named(
+        &self,
+        name: &str,
+        spec: &ArraySpec,
+        make: impl FnOnce(u64) -> Result<Option<Geometry>>,
+    ) -> Result<Arc<Named>> {
+        self.names.get(name, spec, || make(self.number()))
+    }
+
+    /// A number that was not used before.
+    pub fn number(&self) -> u64 {
+        self.tickets.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A block that is in memory.
+    pub fn block(&self, key: Key) -> Option<Arc<Block>> {
+        self.look().blocks.used(&key).cloned()
+    }
+
+    pub fn contains(&self, key: Key) -> bool {
+        self.look().blocks.contains(&key)
+    }
+
+    /// Whether all blocks around the selection are there.
+    pub fn contains_all(&self, geometry: &Geometry, selection: &Selection) -> bool {
+        let state = self.look();
+        let there =
+            |block: &[u64]| state.blocks.contains(&Key { geometry: geometry.id, block: geometry.number(block) });
+        selection.slabs().iter().all(|slab| geometry.range(slab).is_some_and(|range| range.all(there)))
+    }
+
+    /// A missing block is asked for. Returns the right to bring it, or `None` if it is not to be kept; that is remembered.
+    pub fn ask(self: &Arc<Self>, key: Key, asked: Asked) -> Option<Ticket> {
+        let mut state = self.change();
+        if state.under_way.contains_key(&key) || state.blocks.contains(&key) {
+            return None;
+        }
+        let before = state.blocks.is_remembered(&key);
+        let mut charge = if before || asked.worth { self.budget.take(asked.charge) } else { None };
+        if charge.is_none() && before && asked.may_displace {
+            charge = self.displace(&mut state, asked.charge);
+        }
+        let Some(charge) = charge else {
+            if asked.may_displace {
+                // As many names as there may be blocks.
+                let most = (self.budget.limit / asked.charge.max(1)).clamp(LEAST_NAMES, MOST_NAMES);
+                state.blocks.remember(key, most as usize);
+            }
+            return None;
+        };
+        let number = self.number();
+        state.under_way.insert(key, number);
+        Some(Ticket { store: self.clone(), key, number, charge: Some(charge) })
+    }
+
+    /// Whether [`Store::ask`] would give a ticket; for hints, since it may change at once.
+    pub fn would_keep(&self, key: Key, asked: Asked) -> bool {
+        let state = self.look();
+        let before = state.blocks.is_remembered(&key);
+        before && asked.may_displace || (before || asked.worth) && self.budget.has_room(asked.charge)
+    }
+
+    /// Room at the cost of blocks that nobody copies from.
+    fn displace(&self, state: &mut State, bytes: u64) -> Option<Charge> {
+        loop {
+            let block = state.blocks.evict(|block| Arc::strong_count(block) == 1)?;
+            drop(block);
+            if let Some(charge) = self.budget.take(bytes) {
+                return Some(charge);
+            }
+        }
+    }
+
+    /// Drops the blocks that elements of a selection are in, and lets no block under way become one. Blocks between those
+    /// of a selection with gaps may be dropped too.
+    pub fn forget(&self, geometry: &Geometry, selection: &Selection) {
+        if self.is_empty() {
+            return;
+        }
+        let mut state = self.change();
+        for slab in selection.slabs() {
+            let Some(range) = geometry.range(slab) else { continue };
+            if range.len() <= (state.blocks.len() + state.under_way.len()) as u64 {
+                range.for_each(|block| {
+                    state.remove(&Key { geometry: geometry.id, block: geometry.number(block) });
+                });
+            } else {
+                let inside = |key: &Key| {
+                    let place = geometry.grid.coordinates(key.block);
+                    key.geometry == geometry.id && place.is_ok_and(|block| range.contains(&block))
+                };
+                state.remove_where(inside);
+            }
+        }
+    }
+
+    /// Drops all blocks of an array likewise.
+    pub fn forget_array(&self, geometry: &Geometry) {
+        if !self.is_empty() {
+            self.change().remove_where(|key| key.geometry == geometry.id);
+        }
+    }
+
+    /// Drops everything likewise.
+    pub fn clear(&self) {
+        if !self.is_empty() {
+            let mut state = self.change();
+            state.blocks.clear();
+            state.under_way.clear();
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        let state = self.look();
+        state.blocks.len() == 0 && state.under_way.is_empty()
+    }
+
+    fn look(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn remove(&mut self, key: &Key) {
+        self.blocks.remove(key);
+        self.under_way.remove(key);
+    }
+
+    fn remove_where(&mut self, stale: impl Fn(&Key) -> bool) {
+        self.blocks.remove_where(&stale);
+        self.under_way.retain(|key, _| !stale(key));
+    }
+}
+
+/// The right to bring a block, and room for it. It must be there before the block is read: then whoever changes the block
+/// meanwhile finds it and makes it void.
+#[derive(Debug)]
+pub(super) struct Ticket {
+    store: Arc<Store>,
+    key: Key,
+    number: u64,
+    charge: Option<Charge>,
+}
+
+impl Ticket {
+    /// Memory for the block; once.
+    pub fn memory(&mut self, bytes: u64) -> Option<Block> {
+        Block::new(bytes, self.charge.take()?).ok()
+    }
+
+    /// Keeps the block for all, unless it became stale meanwhile. Returns it in any case: it is as good as any read that
+    /// was made at that time.
+    pub fn keep(self, block: Block) -> Arc<Block> {
+        let block = Arc::new(block);
+        let mut state = self.store.change();
+        if state.under_way.get(&self.key) == Some(&self.number) {
+            state.under_way.remove(&self.key);
+            state.blocks.insert(self.key, block.clone());
+        }
+        drop(state);
+        block
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        let mut state = self.store.change();
+        if state.under_way.get(&self.key) == Some(&self.number) {
+            state.under_way.remove(&self.key);
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::options::BlockWish;
+    use super::*;
+    use hyperslab_core::Datatype;
+
+    const ASKED: Asked = Asked { worth: true, may_displace: true, charge: 400 };
+
+    fn key(block: u64) -> Key {
+        Key { geometry: 7, block }
+    }
+
+    fn geometry() -> Geometry {
+        let spec = ArraySpec { chunk: Some([10][..].into()), ..ArraySpec::new(Datatype::U8, &[1000]) };
+        Geometry::new(7, spec, &BlockWish::Usual, 4096).unwrap().unwrap()
+    }
+
+    fn bring(store: &Arc<Store>, block: u64) -> bool {
+        let Some(mut ticket) = store.ask(key(block), ASKED) else { return false };
+        let memory = ticket.memory(10).unwrap();
+        ticket.keep(memory);
+        store.contains(key(block))
+    }
+
+    #[test]
+    fn a_full_cache_takes_what_is_asked_for_twice() {
+        let store = Store::new(1000);
+        assert!(bring(&store, 1) && bring(&store, 2), "there is room");
+        assert!(!bring(&store, 3) && !bring(&store, 4), "there is none");
+        assert!(bring(&store, 3), "asked for before");
+        assert!(!store.contains(key(1)) && store.contains(key(2)));
+        assert!(store.ask(key(9), Asked { worth: false, ..ASKED }).is_none());
+        let held = [store.block(key(2)).unwrap(), store.block(key(3)).unwrap()];
+        assert!(store.ask(key(9), ASKED).is_none(), "every block is being copied from");
+        drop(held);
+        assert!(store.ask(key(9), Asked { may_displace: false, ..ASKED }).is_none());
+        assert!(bring(&store, 9));
+        assert_eq!(store.budget().peak(), 800);
+    }
+
+    #[test]
+    fn what_changes_while_it_is_read_is_not_kept() {
+        let store = Store::new(4096);
+        let geometry = geometry();
+        let all = Selection::all(&[1000]).unwrap();
+        let some = Selection::dense(&[35], &[1]).unwrap();
+        let changes: [(&str, &dyn Fn()); 4] = [
+            ("part", &|| store.forget(&geometry, &some)),
+            ("all of it", &|| store.forget(&geometry, &all)),
+            ("the shape", &|| store.forget_array(&geometry)),
+            ("anything", &|| store.clear()),
+        ];
+        for (what, change) in changes {
+            let mut ticket = store.ask(key(3), ASKED).unwrap();
+            let memory = ticket.memory(10).unwrap();
+            assert!(store.ask(key(3), ASKED).is_none(), "one brings it");
+            change();
+            let mut second = store.ask(key(3), ASKED).unwrap();
+            ticket.keep(memory);
+            assert!(!store.contains(key(3)), "{what}");
+            let memory = second.memory(10).unwrap();
+            second.keep(memory);
+            assert!(store.contains(key(3)), "the second was read after the change");
+            change();
+            assert!(!store.contains(key(3)), "{what}");
+        }
+        assert!(bring(&store, 3) && bring(&store, 4));
+        store.forget(&geometry, &some);
+        assert!(!store.contains(key(3)) && store.contains(key(4)));
+        drop(store.ask(key(3), ASKED));
+        assert!(bring(&store, 3), "a ticket that is given back leaves nothing");
+        store.clear();
+        assert_eq!(store.budget().used(), 0);
+    }
+}

@@ -1,0 +1,134 @@
+//! A format that notes the reads and hints it hands on.
+
+use hyperslab_core::{
+    Array, ArraySpec, Attribute, Background, Bytes, Caps, Communicator, Container, Durability, Format, MemoryLayout,
+    MemoryView, MemoryViewMut, Open, Request, Result, Selection, Transfer,
+};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+/// What was seen, over all ranks.
+#[derive(Debug, Default)]
+pub struct Seen {
+    /// Selections that were read.
+    pub reads: Mutex<Vec<Selection>>,
+    /// Selections that were said to be read soon.
+    pub hints: Mutex<Vec<Selection>>,
+}
+
+impl Seen {
+    /// The reads since the last call.
+    pub fn take_reads(&self) -> Vec<Selection> {
+        std::mem::take(&mut *self.reads.lock().unwrap())
+    }
+}
+
+#[derive(Debug)]
+pub struct Watched<T: ?Sized> {
+    pub inner: Arc<T>,
+    pub seen: Arc<Seen>,
+}
+
+impl<T: ?Sized> Watched<T> {
+    fn hand_on<U: ?Sized>(&self, inner: Arc<U>) -> Watched<U> {
+        Watched { inner, seen: self.seen.clone() }
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Format for Watched<dyn Format> {
+    fn name(&self) -> &'static str {
+        "watched"
+    }
+    fn caps(&self) -> Caps {
+        Caps { prefetch: true, ..self.inner.caps() }
+    }
+    fn extension(&self) -> &'static str {
+        self.inner.extension()
+    }
+    fn open(&self, path: &Path, how: Open, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
+        Ok(Arc::new(self.hand_on(self.inner.open(path, how, comm)?)))
+    }
+    fn exists(&self, path: &Path) -> Result<bool> {
+        self.inner.exists(path)
+    }
+    fn remove(&self, path: &Path) -> Result<()> {
+        self.inner.remove(path)
+    }
+    fn files(&self, path: &Path) -> Result<Vec<PathBuf>> {
+        self.inner.files(path)
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Container for Watched<dyn Container> {
+    fn arrays(&self) -> Result<Vec<String>> {
+        self.inner.arrays()
+    }
+    fn create_group(&self, name: &str) -> Result<()> {
+        self.inner.create_group(name)
+    }
+    fn create(&self, name: &str, spec: &ArraySpec) -> Result<Arc<dyn Array>> {
+        Ok(Arc::new(self.hand_on(self.inner.create(name, spec)?)))
+    }
+    fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
+        Ok(Arc::new(self.hand_on(self.inner.array(name)?)))
+    }
+    fn set_attribute(&self, object: &str, name: &str, value: &Attribute) -> Result<()> {
+        self.inner.set_attribute(object, name, value)
+    }
+    fn attribute(&self, object: &str, name: &str) -> Result<Attribute> {
+        self.inner.attribute(object, name)
+    }
+    fn attributes(&self, object: &str) -> Result<Vec<String>> {
+        self.inner.attributes(object)
+    }
+    fn remarks(&self) -> Vec<String> {
+        self.inner.remarks()
+    }
+    fn background(&self) -> Background {
+        self.inner.background()
+    }
+    fn flush(&self, how: Durability) -> Result<()> {
+        self.inner.flush(how)
+    }
+    fn close(&self) -> Result<()> {
+        self.inner.close()
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Array for Watched<dyn Array> {
+    fn spec(&self) -> Result<ArraySpec> {
+        self.inner.spec()
+    }
+    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: Transfer) -> Result<()> {
+        self.inner.write(selection, memory, transfer)
+    }
+    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: Transfer) -> Result<()> {
+        self.seen.reads.lock().unwrap().push(selection.clone());
+        self.inner.read(selection, memory, transfer)
+    }
+    fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: Transfer) -> Result<()> {
+        self.inner.write_many(parts, transfer)
+    }
+    fn submit_write(
+        &self,
+        selection: &Selection,
+        data: Bytes,
+        layout: &MemoryLayout,
+        transfer: Transfer,
+    ) -> Result<Request> {
+        self.inner.submit_write(selection, data, layout, transfer)
+    }
+    fn prefetch(&self, selection: &Selection) {
+        self.seen.hints.lock().unwrap().push(selection.clone());
+        self.inner.prefetch(selection);
+    }
+    fn resize(&self, shape: &[u64]) -> Result<()> {
+        self.inner.resize(shape)
+    }
+    fn close(&self) -> Result<()> {
+        self.inner.close()
+    }
+}
