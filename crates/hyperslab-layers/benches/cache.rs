@@ -86,7 +86,7 @@ fn measure(case: &Case, path: &Path, number: u64, sample: u64) -> [f64; 4] {
     let array = alone.array("samples").unwrap();
     let without = epoch(&array, case, &orders[0], sample, &mut batch);
     alone.close().unwrap();
-    let format = hyperslab_layers::wrap(&stack.layers[0], below.clone()).unwrap();
+    let format = hyperslab_layers::build(&stack, below.clone()).unwrap();
     let container = format.open(path, Open::Read, &Solo::shared()).unwrap();
     let array = container.array("samples").unwrap();
     let first = epoch(&array, case, &orders[0], sample, &mut batch);

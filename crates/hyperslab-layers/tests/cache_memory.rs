@@ -44,7 +44,7 @@ fn held(stack: &str) -> (usize, usize) {
     let directory = tempfile::tempdir().unwrap();
     let stack: Stack = stack.parse().unwrap();
     let below = hyperslab_formats::build(&stack.format).unwrap();
-    let format = stack.layers.iter().fold(below, |below, layer| hyperslab_layers::wrap(layer, below).unwrap());
+    let format = hyperslab_layers::build(&stack, below).unwrap();
     let container = format.open(&directory.path().join("a"), Open::Create, &Solo::shared()).unwrap();
     let array = container.create("a", &ArraySpec::new(Datatype::U8, &SHAPE)).unwrap();
     let data = vec![1; (SHAPE[0] * SHAPE[1]) as usize];

@@ -5,9 +5,10 @@ use hyperslab_core::{Format, Result, Stack};
 use hyperslab_testkit::{Memory, Overrides, conformance, model};
 use libtest_mimic::{Arguments, Trial};
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-/// Stacks as a user writes them, and how many random sequences each plays. `memory` is the oracle itself.
+/// Stacks as a user writes them, and how many random sequences each plays. `memory` is the oracle itself, `DIR` a folder for
+/// staged writes.
 const STACKS: &[(&str, u32)] = &[
     ("async/memory", 40),
     ("async(threads=3,memory=4KiB,ahead=2)/memory", 40),
@@ -29,6 +30,12 @@ const STACKS: &[(&str, u32)] = &[
     ("cache/async/memory", 20),
     ("cache(memory=8KiB,block=64)/async(threads=3,memory=4KiB,ahead=2)/posix", 20),
     ("cache(memory=8KiB)/twophase(aggregators=2,buffer=4KiB,unit=64)/posix", 10),
+    ("cache(dir=DIR,stage=64KiB)/memory", 40),
+    ("cache(dir=DIR,threads=3,memory=8KiB)/posix", 20),
+    ("cache(dir=DIR,stage=64KiB,threads=2)/hdf5", 10),
+    ("cache(dir=DIR)/hdf5(layout=chunked)", 0),
+    ("cache(dir=DIR)/zarr", 10),
+    ("cache(dir=DIR)/twophase(aggregators=2,buffer=4KiB,unit=64)/posix", 0),
     ("twophase/memory", 20),
     ("twophase(aggregators=2,domains=even,buffer=64,unit=16)/memory", 10),
     ("twophase(aggregators=2,buffer=4KiB,unit=64)/posix", 10),
@@ -48,8 +55,12 @@ const STACKS: &[(&str, u32)] = &[
     ("twophase(aggregators=2)/slow(8GiB/s,10us)/posix", 0),
 ];
 
+/// Where writes are staged, while the tests run.
+static STAGED: LazyLock<std::io::Result<tempfile::TempDir>> = LazyLock::new(tempfile::tempdir);
+
 fn build(text: &str) -> Result<Arc<dyn Format>> {
-    let stack: Stack = text.parse()?;
+    let folder = STAGED.as_ref().map(|folder| folder.path().display().to_string()).unwrap_or_default();
+    let stack: Stack = text.replace("DIR", &folder).parse()?;
     let bottom: Arc<dyn Format> = match stack.format.name.as_str() {
         "memory" => Arc::new(Memory),
         _ => hyperslab_formats::build(&stack.format)?,
@@ -75,5 +86,12 @@ fn trials((text, sequences): &(&'static str, u32)) -> Vec<Trial> {
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    libtest_mimic::run(&arguments, STACKS.iter().flat_map(trials).collect()).exit_code()
+    let conclusion = libtest_mimic::run(&arguments, STACKS.iter().flat_map(trials).collect());
+    if let Ok(folder) = STAGED.as_ref() {
+        let left: Vec<_> = std::fs::read_dir(folder.path()).into_iter().flatten().flatten().collect();
+        assert!(left.is_empty() || conclusion.has_failed(), "journals are left: {left:?}");
+        // Nobody drops what is static.
+        let _ = std::fs::remove_dir_all(folder.path());
+    }
+    conclusion.exit_code()
 }

@@ -15,6 +15,7 @@ use std::time::Duration;
 const LAYERS: &[&str] = &[
     "async",
     "async(threads=3,ahead=0)",
+    "cache(dir=DIR,threads=2)",
     "cache",
     "cache(memory=4KiB,block=64)",
     "twophase(aggregators=1,buffer=8,unit=1)",
@@ -54,7 +55,9 @@ fn play(format: &dyn Format, path: &Path, comm: &Arc<dyn Communicator>) -> Resul
 fn fails_once(layer: &str, fault: Fault, ranks: usize, call: u64) -> bool {
     let faulty = Faulty::new(Arc::new(Memory));
     faulty.fail_at(call, fault);
-    let stack: Stack = format!("{layer}/faulty").parse().unwrap();
+    let staged = tempfile::tempdir().unwrap();
+    let stack = format!("{layer}/faulty").replace("DIR", &staged.path().display().to_string());
+    let stack: Stack = stack.parse().unwrap();
     let format = hyperslab_layers::build(&stack, Arc::new(faulty.clone())).unwrap();
     let path = PathBuf::from(format!("faults/{layer} {fault:?} {ranks}"));
     let played = watchdog::within(LIMIT, move || Ok(Threads::run_each(ranks, |comm| play(&*format, &path, &comm))));

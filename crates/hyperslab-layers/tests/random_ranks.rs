@@ -21,6 +21,10 @@ const STACKS: &[(&str, &[usize], u64)] = &[
     ("async(threads=2,memory=8KiB)/zarr", &[2], 10),
     ("async/twophase(aggregators=2,buffer=64,unit=16)/memory", &[1, 2, 4], 60),
     ("async/slow(1GB/s,20us)/memory", &[2], 20),
+    ("cache(stage=4KiB,threads=2,memory=8KiB,block=64)/memory", &[1, 2, 3], 200),
+    ("cache(dir=DIR,stage=64KiB,threads=2)/memory", &[1, 2, 4], 100),
+    ("cache(dir=DIR)/posix", &[1, 3], 20),
+    ("cache(dir=DIR)/hdf5", &[2], 10),
     ("twophase(aggregators=2,buffer=64,unit=16)/memory", &[3], 60),
 ];
 
@@ -187,8 +191,8 @@ fn play(format: &dyn Format, path: &Path, comm: &Arc<dyn Communicator>, seed: u6
     player.container.close()
 }
 
-fn build(text: &str) -> Arc<dyn Format> {
-    let stack: Stack = text.parse().unwrap();
+fn build(text: &str, folder: &Path) -> Arc<dyn Format> {
+    let stack: Stack = text.replace("DIR", &folder.display().to_string()).parse().unwrap();
     let bottom: Arc<dyn Format> = match stack.format.name.as_str() {
         "memory" => Arc::new(Memory),
         _ => hyperslab_formats::build(&stack.format).unwrap(),
@@ -202,7 +206,7 @@ fn what_ranks_read_is_what_they_wrote() {
     for (stack, sizes, sequences) in STACKS {
         for &size in *sizes {
             for seed in 0..*sequences {
-                let (format, path) = (build(stack), folder.path().join(format!("file-{size}")));
+                let (format, path) = (build(stack, folder.path()), folder.path().join(format!("file-{size}")));
                 let in_file: PathBuf = path.with_extension(format.extension());
                 let what = format!("{stack}, {size} ranks, seed {seed}");
                 let done = watchdog::within(LIMIT, move || {

@@ -19,7 +19,7 @@ use watched::{Seen, Watched};
 /// The layer as a user writes it, over `inner`.
 fn wrap(layer: &str, inner: Arc<dyn Format>) -> Arc<dyn Format> {
     let stack: Stack = format!("{layer}/inner").parse().unwrap();
-    hyperslab_layers::wrap(&stack.layers[0], inner).unwrap()
+    hyperslab_layers::build(&stack, inner).unwrap()
 }
 
 /// The layer over the oracle, which notes what it is asked for.

@@ -89,6 +89,9 @@ impl Container for Watched<dyn Container> {
     fn background(&self) -> Background {
         self.inner.background()
     }
+    fn settle(&self) -> Result<()> {
+        self.inner.settle()
+    }
     fn flush(&self, how: Durability) -> Result<()> {
         self.inner.flush(how)
     }
