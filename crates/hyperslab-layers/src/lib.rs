@@ -5,6 +5,7 @@ mod background;
 #[doc(hidden)]
 pub mod journal;
 mod order_rules;
+pub mod recover;
 mod registry;
 mod slow;
 mod twophase;

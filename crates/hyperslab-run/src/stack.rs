@@ -1,6 +1,7 @@
 //! From a stack string to a format.
 
-use hyperslab_core::{Format, Result, Stack};
+use hyperslab_comm::Solo;
+use hyperslab_core::{Communicator, Format, Result, Stack};
 use std::sync::Arc;
 
 /// Builds the format at the bottom and wraps it in the layers above, innermost first. Refuses layers in an order that
@@ -9,4 +10,9 @@ pub fn resolve(stack: &Stack) -> Result<Arc<dyn Format>> {
     let format = hyperslab_layers::check_order(stack).and_then(|()| hyperslab_formats::build(&stack.format));
     let wrapped = stack.layers.iter().rev().fold(format, |inner, layer| hyperslab_layers::wrap(layer, inner?));
     wrapped.map_err(|error| error.target(stack))
+}
+
+/// A group of one rank, for programs that open a container by themselves.
+pub fn alone() -> Arc<dyn Communicator> {
+    Solo::shared()
 }
