@@ -6,6 +6,7 @@ mod cache;
 #[doc(hidden)]
 pub mod journal;
 mod order_rules;
+pub mod recover;
 mod registry;
 mod slow;
 mod twophase;

@@ -1,6 +1,7 @@
 //! From a stack string to a format.
 
-use hyperslab_core::{Format, Result, Stack};
+use hyperslab_comm::Solo;
+use hyperslab_core::{Communicator, Format, Result, Stack};
 use std::sync::Arc;
 
 /// Builds the format at the bottom and wraps it in the layers above, innermost first. Refuses layers in an order that
@@ -8,4 +9,9 @@ use std::sync::Arc;
 pub fn resolve(stack: &Stack) -> Result<Arc<dyn Format>> {
     let format = hyperslab_layers::check_order(stack).and_then(|()| hyperslab_formats::build(&stack.format));
     format.and_then(|format| hyperslab_layers::build(stack, format)).map_err(|error| error.target(stack))
+}
+
+/// A group of one rank, for programs that open a container by themselves.
+pub fn alone() -> Arc<dyn Communicator> {
+    Solo::shared()
 }

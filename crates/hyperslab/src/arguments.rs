@@ -41,6 +41,9 @@ pub enum Command {
     /// Show with pictures what a layer does, on this machine
     #[command(subcommand)]
     Demo(crate::demo::Demo),
+    /// Bring what a crashed job left in logs into its files
+    #[command(after_help = crate::recover::EXAMPLES, after_long_help = crate::recover::EXAMPLES)]
+    Recover(crate::recover::RecoverOptions),
     /// List the formats, their options, and whether they are compiled in
     Formats,
     /// Say what works here, what is missing, and what provides it

@@ -9,6 +9,7 @@ mod doctor;
 mod formats;
 mod h5bench;
 mod mpi_job;
+mod recover;
 mod table;
 
 use arguments::{Arguments, Command};
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
         Command::Bench(options) => bench::run(&options),
         Command::Compare(options) => compare::run(&options),
         Command::Demo(demo) => demo::run(&demo),
+        Command::Recover(options) => recover::run(&options),
         Command::Formats => formats::run(),
         Command::Doctor(options) => doctor::run(&options),
         Command::MpiHello => mpi_job::hello().map(|()| ExitCode::SUCCESS),

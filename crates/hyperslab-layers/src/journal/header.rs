@@ -135,7 +135,7 @@ impl Header {
                 .hint("use the version of Hyperslab that wrote it"));
         }
         let len = from.u32()? as usize;
-        if len != bytes.len() || len > LONGEST || len < 4 {
+        if len != bytes.len() || !(20..=LONGEST).contains(&len) {
             return Err(corrupt(format!("its head says {len} bytes, and there are {}", bytes.len())));
         }
         let (content, crc) = bytes.split_at(len - 4);

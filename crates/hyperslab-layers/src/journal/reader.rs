@@ -70,6 +70,17 @@ impl Write {
         }
     }
 
+    /// Reads a part of the packed elements from byte `at` on, without a check of its own: what the reader returned it has
+    /// checked.
+    pub fn read_part(&self, at: u64, into: &mut [u8]) -> Result<()> {
+        let read = self.file.read_at(into, self.offset.saturating_add(at));
+        let read = read.map_err(|cause| failed("read journal", &self.array.name, cause))?;
+        match read == into.len() {
+            true => Ok(()),
+            false => Err(corrupt("the bytes of a write are gone").target(&self.array.name)),
+        }
+    }
+
     /// Whether the elements are what was written. Needs little memory whatever their number.
     fn is_whole(&self, piece: &mut Vec<u8>) -> Result<bool> {
         let (mut at, mut crc) = (0, 0);

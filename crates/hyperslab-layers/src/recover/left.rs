@@ -1,0 +1,159 @@
+//! What lies in a directory.
+
+use crate::journal::{Damage, Files, Found, Header, Lock, LogFile, Named, Stage, Write, find};
+use hyperslab_core::{Datatype, Dims, Error, ErrorKind, Result};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// How it stands with a journal.
+#[derive(Debug)]
+pub enum State {
+    /// A process writes it, or another recovery reads it. It is left alone.
+    InUse,
+    /// It was written on another machine, and nobody here can know whether its job has ended. It is left alone.
+    Elsewhere,
+    /// There is nothing in it that is not in the container.
+    Empty,
+    /// All its writes can be replayed. The last record may not be finished; that write was never acknowledged.
+    Whole(Option<Damage>),
+    /// Its writes can be replayed up to here. What comes behind is lost.
+    Damaged(Damage),
+    /// Its writes up to a damage are in the container. It is kept for people to look at.
+    SetAside,
+    /// Its writes are in the container; only its files are left.
+    Recovered,
+    /// It cannot be used, for this reason.
+    Refused(Error),
+}
+
+/// An array that writes of a journal name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Touched {
+    pub dtype: Datatype,
+    /// Extents that hold all writes.
+    pub extents: Dims,
+}
+
+/// A journal in a directory. Unless it is in use, it is locked as long as this exists.
+#[derive(Debug)]
+pub struct Left {
+    pub(super) found: Found,
+    /// Whose it is, where that can be read.
+    pub header: Option<Header>,
+    /// How it stands.
+    pub state: State,
+    /// Writes that may not be in the container yet.
+    pub writes: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    pub(super) done_before: u64,
+    pub(super) arrays: BTreeMap<String, Touched>,
+    /// Two types were used for these names.
+    pub(super) torn_types: Option<String>,
+    head: Option<Arc<dyn LogFile>>,
+}
+
+impl Left {
+    /// What its files are called, without the ends of their names.
+    pub fn name(&self) -> &str {
+        &self.found.stem
+    }
+
+    /// Whether it holds writes for a replay.
+    pub fn can_be_replayed(&self) -> bool {
+        matches!(self.state, State::Whole(_) | State::Damaged(_))
+    }
+
+    /// Whether only its files have to go.
+    pub fn is_finished(&self) -> bool {
+        matches!(self.state, State::Empty | State::Recovered)
+    }
+}
+
+/// All journals of a directory, checked byte by byte, by name. `elsewhere_ended`: jobs of other machines have ended.
+pub fn survey(files: &Arc<dyn Files>, elsewhere_ended: bool) -> Result<Vec<Left>> {
+    Ok(find(&**files)?.into_iter().map(|found| look(files, found, elsewhere_ended)).collect())
+}
+
+fn look(files: &Arc<dyn Files>, found: Found, elsewhere_ended: bool) -> Left {
+    let mut left = Left {
+        found,
+        header: None,
+        state: State::Empty,
+        writes: 0,
+        bytes: 0,
+        done_before: 0,
+        arrays: BTreeMap::new(),
+        torn_types: None,
+        head: None,
+    };
+    left.state = left.judge(files, elsewhere_ended).unwrap_or_else(State::Refused);
+    if matches!(left.state, State::InUse | State::Elsewhere) {
+        left.head = None;
+    }
+    left
+}
+
+impl Left {
+    fn judge(&mut self, files: &Arc<dyn Files>, elsewhere_ended: bool) -> Result<State> {
+        if self.found.stage == Stage::Headless {
+            let error =
+                Error::new(ErrorKind::NotFound, "read journal", "its head is missing, so nobody knows whose it is");
+            return Err(error.target(&self.found.stem).hint("remove its files if nobody needs them"));
+        }
+        let (head, lock) = self.found.open(&**files)?;
+        // Whose a journal in use is may be read; it is complete once it has its name.
+        let header = self.found.header(&**files, &*head);
+        self.header = header.as_ref().ok().cloned();
+        if lock == Lock::Busy {
+            return Ok(State::InUse);
+        }
+        self.head = Some(head);
+        let header = header?;
+        match (header.process.was_here(), lock) {
+            (true, Lock::Unsupported) if header.process.runs() => return Ok(State::InUse),
+            (false, _) if !elsewhere_ended => return Ok(State::Elsewhere),
+            _ => {}
+        }
+        match self.found.stage {
+            Stage::Damaged => Ok(State::SetAside),
+            Stage::Recovered => Ok(State::Recovered),
+            // Complete and unlocked: its process ended before it had a journal.
+            Stage::Unfinished | Stage::Headless => Ok(State::Empty),
+            Stage::Written => self.read(files, &header),
+        }
+    }
+
+    /// Reads all of it, once for what is done, and once more for the rest, its elements included.
+    fn read(&mut self, files: &Arc<dyn Files>, header: &Header) -> Result<State> {
+        let mut first = self.found.reader(files, header);
+        while first.next_write(u64::MAX)?.is_some() {}
+        self.done_before = first.done_before();
+        let mut reader = self.found.reader(files, header);
+        while let Some(write) = reader.next_write(self.done_before)? {
+            if write.sequence >= self.done_before {
+                self.writes += 1;
+                self.bytes += write.len();
+                self.touch(&write);
+            }
+        }
+        Ok(match reader.damage().cloned() {
+            Some(damage) if !damage.unfinished => State::Damaged(damage),
+            None if self.writes == 0 => State::Empty,
+            damage => State::Whole(damage),
+        })
+    }
+
+    fn touch(&mut self, write: &Write) {
+        let Named { name, dtype } = &*write.array;
+        let reached = write.selection.bounds().map(|(_, high)| high);
+        let reached = reached.unwrap_or_else(|| Dims::from_elem(0, write.selection.rank()));
+        match self.arrays.get_mut(name) {
+            None => drop(self.arrays.insert(name.clone(), Touched { dtype: dtype.clone(), extents: reached })),
+            Some(known) if known.dtype == *dtype && known.extents.len() == reached.len() => {
+                known.extents.iter_mut().zip(&reached).for_each(|(extent, reached)| *extent = (*extent).max(*reached));
+            }
+            Some(_) => drop(self.torn_types.get_or_insert_with(|| name.clone())),
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! The format on disk stays what it is: files that version 1 wrote are read, and the same writes give the same bytes.
+
+use super::*;
+use hyperslab_layers::journal::Process;
+use hyperslab_layers::recover::State;
+use std::collections::BTreeMap;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, UNIX_EPOCH};
+
+fn fixture() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/journal-1")
+}
+
+/// Writes the journal of the fixture. The handles keep it.
+fn write_sample(files: &Arc<dyn Files>) {
+    let process = Process { pid: 4711, started: 123_456, boot: [3; 16], uid: 1000, host: "node17".into() };
+    let created = UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+    let (stack, container) = ("slow(1GB/s,1us)/posix".into(), "/data/run.posix".into());
+    let header =
+        Header { journal: Id([1; 16]), job: Id([2; 16]), rank: 1, ranks: 4, stack, container, process, created };
+    let journal = Journal::create(files.clone(), header, Limits { segment: 17_000, ..Limits::new(1 << 20) }).unwrap();
+    let particle =
+        Datatype::packed_compound([("id", ">i8".parse().unwrap()), ("mass", "<f4".parse().unwrap())]).unwrap();
+    let logged = |append: Append| match append {
+        Append::Logged(logged) => logged,
+        other => panic!("{other:?}"),
+    };
+    let strided = Selection::strided(&[1, 0], &[4, 3], &[2, 3], &[2, 1]).unwrap();
+    let bytes: Vec<u8> = (0..144).collect();
+    let first = logged(journal.append("particles", &particle, &strided, &[&bytes]).unwrap());
+    let large: Vec<u8> = (0..17_000u32).map(|n| (n / 7) as u8).collect();
+    let line = Selection::dense(&[5], &[17_000]).unwrap();
+    logged(journal.append("group/line", &Datatype::Opaque(1), &line, &[&large]).unwrap());
+    first.done();
+    journal.checkpoint().unwrap();
+    let corners = [[0u64, 0], [9, 9]].map(|at| Selection::dense(&at, &[1, 1]).unwrap());
+    let corners = corners[0].union_with(&corners[1]).unwrap();
+    logged(journal.append("particles", &particle, &corners, &[&bytes[..24]]).unwrap());
+}
+
+fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+    entries.map(|entry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap())).collect()
+}
+
+#[test]
+fn the_same_writes_give_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    write_sample(&directory(folder.path()).unwrap());
+    if std::env::var_os("HYPERSLAB_WRITE_FIXTURES").is_some() {
+        fs::create_dir_all(fixture()).unwrap();
+        contents(folder.path()).iter().for_each(|(name, bytes)| fs::write(fixture().join(name), bytes).unwrap());
+    }
+    assert!(contents(folder.path()) == contents(&fixture()), "the format changed: give it a new version");
+}
+
+#[test]
+fn a_journal_of_version_1_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, bytes) in contents(&fixture()) {
+        let path = folder.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        fs::set_permissions(path, Permissions::from_mode(0o600)).unwrap();
+    }
+    let files = directory(folder.path()).unwrap();
+    assert!(matches!(survey(&files, false).unwrap()[0].state, State::Elsewhere));
+    let left = survey(&files, true).unwrap();
+    assert!(matches!(left[0].state, State::Whole(None)), "{left:?}");
+    assert_eq!((left[0].writes, left[0].bytes), (2, 17_024));
+    let header = left[0].header.clone().unwrap();
+    assert_eq!((header.rank, header.ranks, header.stack.as_str()), (1, 4, "slow(1GB/s,1us)/posix"));
+    assert_eq!(header.process.host, "node17");
+}
