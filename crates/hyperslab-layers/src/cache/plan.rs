@@ -28,6 +28,8 @@ pub(super) struct Plan {
     pub kept: u64,
     /// Elements that are read as they are asked for.
     pub straight: u64,
+    /// Whether blocks may leave for those that are missing.
+    may_displace: bool,
 }
 
 /// How far a plan goes.
@@ -51,7 +53,7 @@ pub(super) enum Step {
 impl Plan {
     /// The selection must lie inside the array.
     pub fn new(store: &Arc<Store>, geometry: &Geometry, selection: &Selection, purpose: Purpose) -> Result<Self> {
-        let mut plan = Self { parts: Vec::new(), kept: 0, straight: 0 };
+        let mut plan = Self { parts: Vec::new(), kept: 0, straight: 0, may_displace: false };
         let mut missing = 0u64;
         for part in selection.split_by_chunk(&geometry.grid)? {
             let part = part?;
@@ -69,16 +71,27 @@ impl Plan {
             return Ok(plan);
         }
         // What would replace most of the cache at once displaces nothing.
-        let may_displace = missing.saturating_mul(geometry.charge) <= store.budget().limit / 2;
+        plan.may_displace = missing.saturating_mul(geometry.charge) <= store.budget().limit / 2;
         for (part, way) in &mut plan.parts {
             if matches!(way, Way::Straight) {
-                *way = decide(store, geometry, part, purpose, may_displace);
+                *way = decide(store, geometry, part, purpose, plan.may_displace);
             }
         }
         plan.join_whole(geometry);
         let straight = plan.parts.iter().filter(|(_, way)| matches!(way, Way::Straight | Way::Covered(_)));
         plan.straight = straight.map(|(part, _)| part.within.len()).sum();
         Ok(plan)
+    }
+
+    /// Whether no block is used or kept. Then it is remembered that they were asked for.
+    pub fn is_all_straight(&self, store: &Arc<Store>, geometry: &Geometry) -> bool {
+        let straight = self.parts.iter().all(|(_, way)| matches!(way, Way::Straight));
+        if straight {
+            for (part, _) in &self.parts {
+                decide(store, geometry, part, Purpose::Read, self.may_displace);
+            }
+        }
+        straight
     }
 
     /// Where some blocks are read whole, so are those that are asked for whole: one access for all.

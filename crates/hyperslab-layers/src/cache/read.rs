@@ -40,10 +40,11 @@ impl Reading<'_> {
             return self.packed(selection, &mut memory.data[..bytes as usize]); // a structure's buffer may be longer
         }
         let limit = self.buffer_bytes().max(element);
-        // Where all memory is in use, the format below does without.
-        let Some(_charge) = self.store.beside().take(charge(bytes.min(limit))) else {
+        let room = self.store.beside().take(charge(bytes.min(limit)));
+        // The format below may fill such memory better than we do; it does where no block is concerned.
+        if room.is_none() || self.concerns_no_block(selection)? {
             return self.inner.read(selection, memory, self.transfer).map(|()| 0);
-        };
+        }
         let mut scatter = Scatter::new(memory, self.geometry.dtype(), selection.len())?;
         let (mut buffer, mut kept) = (Vec::new(), 0);
         bands(selection, limit / element, &mut |band| {
@@ -53,6 +54,13 @@ impl Reading<'_> {
             Ok(())
         })?;
         Ok(kept)
+    }
+
+    /// Whether nothing of a selection is in memory or to be kept.
+    fn concerns_no_block(&self, selection: &Selection) -> Result<bool> {
+        let Some(_room) = self.room_for_plan(selection) else { return Ok(true) };
+        let plan = Plan::new(self.store, self.geometry, selection, Purpose::Hint)?;
+        Ok(plan.is_all_straight(self.store, self.geometry))
     }
 
     fn buffer_bytes(&self) -> u64 {
