@@ -106,7 +106,8 @@ impl Format for AsyncFormat {
         }
         let inner = self.inner.open(path, how, &background)?;
         let mut shared = Shared::new(how, comm.clone(), background, self.options, memory);
-        shared.partial_fields = self.inner.caps().partial_fields;
+        let caps = self.inner.caps();
+        (shared.partial_fields, shared.hands_hints_on) = (caps.partial_fields, caps.prefetch);
         if let Some(options) = staging {
             let staging = Staging::create(options, path, &inner, &**comm, shared.engine.pool().clone())?;
             shared.staging = Some(Arc::new(staging));

@@ -225,7 +225,7 @@ impl AsyncArray {
 
     /// Reads ahead what is likely to be asked for next.
     fn look_ahead(&self, selection: &Selection) {
-        if self.shared.options.ahead == 0 || self.shared.synchronous {
+        if self.shared.options.ahead == 0 || self.shared.synchronous || self.shared.hands_hints_on {
             return;
         }
         let shape = self.named.spec().shape.clone();
@@ -340,6 +340,9 @@ impl Array for AsyncArray {
     }
 
     fn prefetch(&self, selection: &Selection) {
+        if self.shared.hands_hints_on {
+            return self.inner().prefetch(selection);
+        }
         let options = &self.shared.options;
         if self.shared.synchronous || self.shared.is_closed() || selection.is_empty() || self.check().is_err() {
             return;

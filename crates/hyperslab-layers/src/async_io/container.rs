@@ -31,6 +31,8 @@ pub(super) struct Shared {
     pub synchronous: bool,
     /// The format below can write some fields of elements.
     pub partial_fields: bool,
+    /// The format below reads ahead by itself.
+    pub hands_hints_on: bool,
     closing: Mutex<VecDeque<Arc<Place>>>,
     /// By name, while an array is open.
     names: Mutex<HashMap<String, Weak<Named>>>,
@@ -54,6 +56,7 @@ impl Shared {
             options,
             read_only: how == Open::Read,
             partial_fields: false,
+            hands_hints_on: false,
             closing: Mutex::default(),
             names: Mutex::default(),
             closed: AtomicBool::new(false),

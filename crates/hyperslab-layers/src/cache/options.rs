@@ -78,9 +78,6 @@ impl Options {
             },
         };
         let directory = element.get("dir").map(PathBuf::from);
-        if directory.as_ref().is_some_and(|directory| directory.as_os_str().is_empty()) {
-            return refuse("dir= names no directory".into());
-        }
         let (stage, least) = (element.size("stage")?, if directory.is_some() { LEAST_JOURNAL } else { LEAST_MEMORY });
         if let Some(bytes) = stage.filter(|bytes| *bytes < least) {
             return refuse(format!("stage={bytes} is less than {}KiB", least >> 10));
@@ -113,7 +110,6 @@ mod tests {
             ("cache(block=8)", "less than 64 bytes"),
             ("cache(dir=/tmp,stage=4KiB)", "less than 64KiB"),
             ("cache(stage=1KiB)", "less than 4KiB"),
-            ("cache(dir=)", "names no directory"),
             ("cache(threads=0)", "threads"),
             ("cache(block=big)", "a size such as 64KiB or extents"),
         ] {
