@@ -186,6 +186,16 @@ impl Staging {
     }
 }
 
+impl Drop for Staging {
+    /// A container that was not closed: whatever is in it needs no recovery.
+    fn drop(&mut self) {
+        if self.journal.header().process.pid == std::process::id() {
+            // Where this fails, the files stay.
+            let _ = self.settle();
+        }
+    }
+}
+
 impl Record {
     pub fn len(&self) -> u64 {
         self.logged.len()
