@@ -115,8 +115,8 @@ impl ReadCached {
         };
         // Threads that write have a cache each: what one has written the others may not see yet.
         match read_only && comm.one_process() && comm.size() > 1 {
-            true => session::share(comm, || Store::new(memory.saturating_mul(comm.size() as u64))),
-            false => Ok(Store::new(memory)),
+            true => session::share(comm, || Store::new(memory, comm.size() as u64)),
+            false => Ok(Store::new(memory, 1)),
         }
     }
 }

@@ -63,7 +63,6 @@ fn held(stack: &str) -> (usize, usize) {
     });
     let held = MOST.load(Relaxed) - before;
     container.close().unwrap();
-    drop((array, container));
     (held, LIVE.load(Relaxed).saturating_sub(before))
 }
 

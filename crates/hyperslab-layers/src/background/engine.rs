@@ -178,7 +178,7 @@ impl Engine {
 
     /// Starts to read elements that will be wanted, if there is room for them.
     pub fn prefetch(&self, place: &Arc<Place>, selection: &Selection, bytes: usize, most: usize) {
-        if self.prefetched.len() >= most || self.prefetched.has(place, selection) || self.start().is_err() {
+        if self.prefetched.has(place, selection) || !self.prefetched.has_room(most) || self.start().is_err() {
             return;
         }
         let reserved = bytes_taken(bytes) as u64 + overhead(selection);

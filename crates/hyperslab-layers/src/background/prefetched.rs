@@ -3,7 +3,11 @@
 use super::job::{Place, without_panic};
 use super::pool::Buffer;
 use hyperslab_core::{MemoryViewMut, Selection, Transfer};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// Reads of other elements that a slot outlives while there is no room for new ones, for each slot that there may be.
+const PATIENCE: usize = 8;
 
 /// Elements that are being read ahead, or were.
 #[derive(Debug)]
@@ -12,6 +16,8 @@ pub(crate) struct Slot {
     pub selection: Selection,
     pub bytes: u64,
     state: Mutex<State>,
+    /// Reads of other elements since.
+    passed: AtomicUsize,
     /// Gives the room back.
     _room: Room,
 }
@@ -41,7 +47,8 @@ impl Drop for Room {
 impl Slot {
     pub fn new(place: Arc<Place>, selection: Selection, buffer: Buffer, room: Room) -> Arc<Self> {
         let bytes = buffer.as_ref().len() as u64;
-        Arc::new(Self { place, selection, bytes, state: Mutex::new(State::Waiting(buffer)), _room: room })
+        let state = Mutex::new(State::Waiting(buffer));
+        Arc::new(Self { place, selection, bytes, state, passed: AtomicUsize::new(0), _room: room })
     }
 
     /// Reads. What goes wrong is left to the caller's own read.
@@ -75,8 +82,14 @@ impl Prefetched {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(slot);
     }
 
-    pub fn len(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+    /// Whether there are fewer than `most`. Those that many reads have passed over are dropped for it: nobody seems to
+    /// want them any more.
+    pub fn has_room(&self, most: usize) -> bool {
+        let len = || self.0.lock().unwrap_or_else(PoisonError::into_inner).len();
+        if len() >= most {
+            self.drop_where(|slot| slot.passed.load(Ordering::Relaxed) >= most.saturating_mul(PATIENCE));
+        }
+        len() < most
     }
 
     /// Whether these elements are there or on their way.
@@ -85,11 +98,15 @@ impl Prefetched {
         slots.iter().any(|slot| slot.place.is_same(place) && slot.selection == *selection)
     }
 
-    /// Takes out the slot of exactly these elements.
+    /// Takes out the slot of exactly these elements, which are being read.
     pub fn remove(&self, place: &Place, selection: &Selection) -> Option<Arc<Slot>> {
         let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = slots.iter().position(|slot| slot.place.is_same(place) && slot.selection == *selection)?;
-        Some(slots.remove(at))
+        let at = slots.iter().position(|slot| slot.place.is_same(place) && slot.selection == *selection);
+        let slot = at.map(|at| slots.remove(at));
+        slots.iter().for_each(|slot| {
+            slot.passed.fetch_add(1, Ordering::Relaxed);
+        });
+        slot
     }
 
     /// Drops what a write makes stale.

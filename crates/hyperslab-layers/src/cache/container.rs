@@ -106,8 +106,8 @@ impl Container for CachedContainer {
     }
 
     fn close(&self) -> Result<()> {
-        if !self.shared.closed.swap(true, Ordering::AcqRel) && !self.shared.read_only {
-            self.shared.store.clear();
+        if !self.shared.closed.swap(true, Ordering::AcqRel) {
+            self.shared.store.leave();
         }
         self.inner.close()
     }

@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn ranks_get_the_same_cache_and_other_groups_another() {
-        let shared = |_| Threads::run(3, |comm| share(&*comm, || Store::new(4096))).unwrap();
+        let shared = |_| Threads::run(3, |comm| share(&*comm, || Store::new(4096, 3))).unwrap();
         let groups = [0, 1].map(shared);
         for stores in &groups {
             assert!(stores.iter().all(|store| Arc::ptr_eq(store, &stores[0])));

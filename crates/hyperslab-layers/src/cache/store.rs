@@ -44,6 +44,8 @@ pub(super) struct Store {
     state: RwLock<State>,
     tickets: AtomicU64,
     names: Names,
+    /// Ranks that have not closed the container.
+    users: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -54,12 +56,25 @@ struct State {
 }
 
 impl Store {
-    /// A cache of `memory` bytes in all.
-    pub fn new(memory: u64) -> Arc<Self> {
+    /// A cache of `memory` bytes for each of so many ranks.
+    pub fn new(memory: u64, users: u64) -> Arc<Self> {
+        let memory = memory.saturating_mul(users);
         let beside = memory / BESIDE;
-        let (state, tickets) = (RwLock::default(), AtomicU64::new(0));
-        let (budget, beside) = (Budget::new(memory - beside), Budget::new(beside));
-        Arc::new(Self { budget, beside, state, tickets, names: Names::default() })
+        Arc::new(Self {
+            budget: Budget::new(memory - beside),
+            beside: Budget::new(beside),
+            state: RwLock::default(),
+            tickets: AtomicU64::new(0),
+            names: Names::default(),
+            users: AtomicU64::new(users),
+        })
+    }
+
+    /// A rank closes the container; with the last one all is dropped.
+    pub fn leave(&self) {
+        if self.users.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.clear();
+        }
     }
 
     /// The bytes of blocks.
@@ -277,7 +292,7 @@ mod tests {
 
     #[test]
     fn a_full_cache_takes_what_is_asked_for_twice() {
-        let store = Store::new(1000);
+        let store = Store::new(1000, 1);
         assert!(bring(&store, 1) && bring(&store, 2), "there is room");
         assert!(!bring(&store, 3) && !bring(&store, 4), "there is none");
         assert!(bring(&store, 3), "asked for before");
@@ -293,7 +308,7 @@ mod tests {
 
     #[test]
     fn what_changes_while_it_is_read_is_not_kept() {
-        let store = Store::new(4096);
+        let store = Store::new(4096, 1);
         let geometry = geometry();
         let all = Selection::all(&[1000]).unwrap();
         let some = Selection::dense(&[35], &[1]).unwrap();

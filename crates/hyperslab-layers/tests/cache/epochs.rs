@@ -1,9 +1,13 @@
 //! What is read how often.
 
-use super::{bytes, check, dense, watched};
+use super::watched::{Seen, Watched};
+use super::{bytes, check, dense, watched, wrap};
 use hyperslab_comm::Threads;
-use hyperslab_core::{MemoryLayout, MemoryViewMut, Open, Selection, Transfer};
+use hyperslab_core::{Format, MemoryLayout, MemoryViewMut, Open, Selection, Transfer};
+use hyperslab_testkit::Memory;
 use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// The numbers below `limit` in some order.
 fn shuffled(limit: u64, seed: u64) -> Vec<u64> {
@@ -197,4 +201,34 @@ fn threads_that_read_together_share_one_cache() {
     })
     .unwrap();
     assert!(seen.take_reads().is_empty(), "others had read it");
+}
+
+/// Hints for a block that another read brings first are never followed; others must still be read ahead.
+#[test]
+fn hints_that_come_to_nothing_do_not_stop_later_ones() {
+    let shape = [400, 64];
+    let seen = Arc::new(Seen::default());
+    let inner: Arc<dyn Format> = Arc::new(Watched { inner: Arc::new(Memory) as Arc<dyn Format>, seen: seen.clone() });
+    for (name, layers) in
+        [("async", vec!["async(ahead=2)"]), ("cache", vec!["async(ahead=2)", "cache(memory=1MiB,block=1x64)"])]
+    {
+        let format = layers.iter().fold(inner.clone(), |inner, layer| wrap(layer, inner));
+        let (container, array) = bytes(&*format, &format!("in vain {name}"), &shape, None, Open::Read);
+        array.prefetch(&dense(&[390, 0], &[1, 64]));
+        array.prefetch(&dense(&[391, 0], &[1, 64]));
+        for row in (0..300).step_by(7).flat_map(|row| [row, 301 - row]) {
+            check(&array, &shape, &dense(&[row, 0], &[1, 1]));
+        }
+        seen.take_reads();
+        let wanted = dense(&[395, 0], &[1, 3]);
+        array.prefetch(&wanted);
+        let ahead = || seen.reads.lock().unwrap().contains(&wanted);
+        let begin = Instant::now();
+        while !ahead() && begin.elapsed() < Duration::from_secs(20) {
+            std::thread::yield_now();
+        }
+        assert!(ahead(), "{name}: nothing was read ahead");
+        check(&array, &shape, &wanted);
+        container.close().unwrap();
+    }
 }
