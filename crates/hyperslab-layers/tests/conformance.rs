@@ -88,9 +88,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let conclusion = libtest_mimic::run(&arguments, STACKS.iter().flat_map(trials).collect());
     if let Ok(folder) = STAGED.as_ref() {
-        let left: Vec<_> = std::fs::read_dir(folder.path()).into_iter().flatten().flatten().collect();
-        assert!(left.is_empty() || conclusion.has_failed(), "{} files of journals are left", left.len());
-        // Nobody drops what is static.
+        // Nobody drops what is static. What ranks that failed had staged is left in it.
         let _ = std::fs::remove_dir_all(folder.path());
     }
     conclusion.exit_code()
