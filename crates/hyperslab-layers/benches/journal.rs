@@ -26,7 +26,7 @@ fn main() {
     let mut worst = f64::MAX;
     for size in [4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20] {
         let total = if size < 64 << 10 { 128 << 20 } else { 256 << 20 };
-        let data: Vec<u8> = (0..size + (8 << 20)).map(|n| (n * 31 >> 3) as u8).collect();
+        let data: Vec<u8> = (0..size + (8 << 20)).map(|n| ((n * 31) >> 3) as u8).collect();
         let mut ratios = Vec::new();
         let (mut plain, mut logged) = (Duration::MAX, Duration::MAX);
         for round in 0..ROUNDS {
