@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// Payloads up to this length lie behind their records, which saves a call of the kernel.
-const BEHIND: u64 = 16 << 10;
+const BEHIND: u64 = 4 << 10;
 /// Payloads are written in pieces of this length, each while the checksum has it in the processor's cache.
 const PIECE: usize = 256 << 10;
 const SMALLEST_LIMIT: u64 = 64 << 10;
@@ -220,10 +220,11 @@ impl Journal {
             true => {
                 described.crc = payload.iter().fold(0, |crc, part| checksum::extend(crc, part));
                 record::put_write(out, seed, sequence, number, selection, &described);
-                let mut parts = Vec::with_capacity(payload.len() + 1);
-                parts.push(IoSlice::new(&out.0));
-                parts.extend(payload.iter().map(|part| IoSlice::new(part)));
-                current.segment.meta.write_at(&parts, current.meta_end)
+                let record = out.0.len();
+                payload.iter().for_each(|part| out.raw(part));
+                let written = current.segment.meta.write_at(&[IoSlice::new(&out.0)], current.meta_end);
+                out.0.truncate(record);
+                written
             }
             false => self.write_data(current, payload).and_then(|crc| {
                 described = Payload { place: Place::Data(current.data_end), len, crc };
