@@ -5,7 +5,9 @@ mod background;
 mod order_rules;
 mod registry;
 mod slow;
+mod trace;
 mod twophase;
 
 pub use order_rules::check_order;
 pub use registry::{LayerEntry, layers, wrap};
+pub use trace::{TraceParts, trace_parts};

@@ -104,6 +104,7 @@ mod tests {
         ];
         let header = Header {
             version: WORKLOAD_VERSION,
+            recorded: None,
             name: "lost".into(),
             about: String::new(),
             ranks: 1,

@@ -1,6 +1,6 @@
 //! The written form: a header line, then one line per step. Documented in docs/workload-format.md.
 
-use super::{Header, Step, StepSource, Workload};
+use super::{Header, Step, StepSource, Steps, TimedSteps, Workload};
 use crate::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Debug};
@@ -11,40 +11,65 @@ use std::sync::Arc;
 const MAX_LINE: u64 = 64 << 20;
 
 /// A step with the rank that takes it; without a rank, every rank takes it.
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 struct Line {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     rank: Option<usize>,
+    /// Nanoseconds that it took when it was recorded.
+    #[serde(default)]
+    took: Option<u64>,
     #[serde(flatten)]
     step: Step,
 }
 
+/// The same to be written.
+#[derive(Serialize)]
+struct LineOut<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rank: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    took: Option<u64>,
+    #[serde(flatten)]
+    step: &'a Step,
+}
+
 /// Writes the whole workload. A step that all ranks take next is written once, without a rank.
 pub fn write_json_lines(workload: &Workload, to: &mut dyn Write) -> Result<()> {
-    let io = |e: std::io::Error| Error::io("write workload", e);
-    let json = |e: serde_json::Error| Error::new(ErrorKind::Io, "write workload", e.to_string());
-    let mut line = |value: &dyn Fn(&mut dyn Write) -> serde_json::Result<()>| {
-        value(to).map_err(json)?;
-        to.write_all(b"\n").map_err(io)
-    };
-    line(&|to| serde_json::to_writer(to, &workload.header))?;
-    let mut streams = (0..workload.header.ranks).map(|r| workload.steps(r)).collect::<Result<Vec<_>>>()?;
+    write_header(&workload.header, to)?;
+    let mut streams = (0..workload.header.ranks).map(|r| workload.timed_steps(r)).collect::<Result<Vec<_>>>()?;
     loop {
-        let steps: Vec<Option<Step>> = streams.iter_mut().map(|s| s.next().transpose()).collect::<Result<_>>()?;
+        let steps: Vec<_> = streams.iter_mut().map(|s| s.next().transpose()).collect::<Result<_>>()?;
         if steps.iter().all(Option::is_none) {
             return Ok(());
         }
         let shared = steps.len() > 1 && steps.windows(2).all(|w| w[0] == w[1]);
         for (rank, step) in steps.into_iter().enumerate() {
-            if let Some(step) = step {
-                let written = Line { rank: (!shared).then_some(rank), step };
-                line(&|to| serde_json::to_writer(to, &written))?;
+            if let Some((step, took)) = step {
+                write_step((!shared).then_some(rank), took, &step, to)?;
                 if shared {
                     break;
                 }
             }
         }
     }
+}
+
+/// Writes the header line.
+pub fn write_header(header: &Header, to: &mut dyn Write) -> Result<()> {
+    write_line(header, to)
+}
+
+/// Writes the line of a step: of one rank or of all, with the nanoseconds it took where that is known.
+pub fn write_step(rank: Option<usize>, took: Option<u64>, step: &Step, to: &mut dyn Write) -> Result<()> {
+    write_line(&LineOut { rank, took, step }, to)
+}
+
+fn write_line(value: &impl Serialize, mut to: &mut dyn Write) -> Result<()> {
+    serde_json::to_writer(&mut to, value).map_err(|e| match e.io_error_kind() {
+        Some(_) => Error::io("write workload", e.into()),
+        None => Error::new(ErrorKind::Io, "write workload", e.to_string()),
+    })?;
+    to.write_all(b"\n").map_err(|e| Error::io("write workload", e))
 }
 
 /// Reads and checks the header line.
@@ -79,34 +104,52 @@ impl JsonLines {
 }
 
 impl StepSource for JsonLines {
-    fn steps(&self, rank: usize) -> Result<Box<dyn Iterator<Item = Result<Step>> + Send + '_>> {
+    fn steps(&self, rank: usize) -> Result<Steps<'_>> {
+        Ok(Box::new(self.timed_steps(rank)?.map(|step| step.map(|(step, _)| step))))
+    }
+
+    fn timed_steps(&self, rank: usize) -> Result<TimedSteps<'_>> {
         let mut text = (self.open)().map_err(|e| Error::io("read workload", e))?;
-        read_header(&mut *text)?;
+        let times = read_header(&mut *text)?.version >= 2;
         let mut number = 1u64;
         let mut failed = false;
         Ok(Box::new(std::iter::from_fn(move || {
             while !failed {
                 number += 1;
-                let next = next_line(&mut *text).and_then(|line| match line {
-                    None => Ok(None),
-                    Some(line) if line.trim().is_empty() => Ok(Some(None)),
-                    Some(line) => {
-                        serde_json::from_str::<Line>(&line).map(|l| Some(Some(l))).map_err(|e| at_line(number, &e))
-                    }
-                });
-                match next {
+                match next_line(&mut *text) {
+                    Ok(None) => return None,
+                    Ok(Some(line)) if line.trim().is_empty() || rank_at_begin(&line).is_some_and(|r| r != rank) => {}
+                    Ok(Some(line)) => match parse(&line, number, times) {
+                        Ok(line) if line.rank.is_some_and(|r| r != rank) => {}
+                        read => {
+                            failed = read.is_err();
+                            return Some(read.map(|line| (line.step, line.took)));
+                        }
+                    },
                     Err(error) => {
                         failed = true;
                         return Some(Err(error));
                     }
-                    Ok(None) => return None,
-                    Ok(Some(Some(line))) if line.rank.is_none_or(|r| r == rank) => return Some(Ok(line.step)),
-                    Ok(Some(_)) => {}
                 }
             }
             None
         })))
     }
+}
+
+fn parse(line: &str, number: u64, times: bool) -> Result<Line> {
+    let read: Line = serde_json::from_str(line).map_err(|e| at_line(number, &e))?;
+    match read.took {
+        Some(_) if !times => {
+            Err(Error::invalid("read workload", format!("line {number}: took belongs to version 2 of the form")))
+        }
+        _ => Ok(read),
+    }
+}
+
+/// The rank of a line as this build writes it, found without reading the rest: most lines are other ranks'.
+fn rank_at_begin(line: &str) -> Option<usize> {
+    line.strip_prefix("{\"rank\":")?.split_once(',')?.0.parse().ok()
 }
 
 fn at_line(line: u64, error: &serde_json::Error) -> Error {
@@ -150,6 +193,7 @@ mod tests {
             about: "every kind of step".into(),
             ranks: 2,
             seed: 5,
+            recorded: None,
             files: vec![FileDeclaration::created("a.h5")],
             arrays: vec![ArrayDeclaration { spec: ArraySpec::new(Datatype::F32, &[8, 4]), fill: Fill::Ramp }],
         };
