@@ -9,7 +9,7 @@ mod survey;
 
 pub use json_lines::{JsonLines, read_header, write_header, write_json_lines, write_step};
 pub use recorded::Recorded;
-pub use source::{StepSource, Steps, TimedSteps};
+pub use source::{StepSource, Steps, TimedSteps, WrittenSteps};
 pub use step::Step;
 pub use survey::{Input, Survey};
 

@@ -17,6 +17,7 @@ const LAYERS: &[&str] = &[
     "async(threads=3,ahead=0)",
     "twophase(aggregators=1,buffer=8,unit=1)",
     "twophase(aggregators=2,buffer=8,unit=1)",
+    "trace",
 ];
 
 /// More than anything here needs.

@@ -1,6 +1,6 @@
 //! The written form: a header line, then one line per step. Documented in docs/workload-format.md.
 
-use super::{Header, Step, StepSource, Steps, TimedSteps, Workload};
+use super::{Header, Step, StepSource, Steps, TimedSteps, Workload, WrittenSteps};
 use crate::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Debug};
@@ -36,6 +36,9 @@ struct LineOut<'a> {
 /// Writes the whole workload. A step that all ranks take next is written once, without a rank.
 pub fn write_json_lines(workload: &Workload, to: &mut dyn Write) -> Result<()> {
     write_header(&workload.header, to)?;
+    if let Some(steps) = workload.source.written_steps() {
+        return steps?.try_for_each(|step| step.and_then(|(rank, took, step)| write_step(rank, took, &step, to)));
+    }
     let mut streams = (0..workload.header.ranks).map(|r| workload.timed_steps(r)).collect::<Result<Vec<_>>>()?;
     loop {
         let steps: Vec<_> = streams.iter_mut().map(|s| s.next().transpose()).collect::<Result<_>>()?;
@@ -109,21 +112,37 @@ impl StepSource for JsonLines {
     }
 
     fn timed_steps(&self, rank: usize) -> Result<TimedSteps<'_>> {
+        let lines = self.lines(Some(rank))?;
+        Ok(Box::new(lines.map(|line| line.map(|line| (line.step, line.took)))))
+    }
+
+    fn written_steps(&self) -> Option<Result<WrittenSteps<'_>>> {
+        let lines = self.lines(None);
+        Some(lines.map(|lines| -> WrittenSteps<'_> {
+            Box::new(lines.map(|line| line.map(|line| (line.rank, line.took, line.step))))
+        }))
+    }
+}
+
+impl JsonLines {
+    /// The lines that concern `rank`, or all, up to the first that cannot be read.
+    fn lines(&self, rank: Option<usize>) -> Result<impl Iterator<Item = Result<Line>> + Send + '_> {
         let mut text = (self.open)().map_err(|e| Error::io("read workload", e))?;
-        let times = read_header(&mut *text)?.version >= 2;
+        let header = read_header(&mut *text)?;
+        let others = move |of: Option<usize>| rank.is_some() && of.is_some() && of != rank;
         let mut number = 1u64;
         let mut failed = false;
-        Ok(Box::new(std::iter::from_fn(move || {
+        Ok(std::iter::from_fn(move || {
             while !failed {
                 number += 1;
                 match next_line(&mut *text) {
                     Ok(None) => return None,
-                    Ok(Some(line)) if line.trim().is_empty() || rank_at_begin(&line).is_some_and(|r| r != rank) => {}
-                    Ok(Some(line)) => match parse(&line, number, times) {
-                        Ok(line) if line.rank.is_some_and(|r| r != rank) => {}
+                    Ok(Some(line)) if line.trim().is_empty() || others(rank_at_begin(&line)) => {}
+                    Ok(Some(line)) => match parse(&line, number, &header) {
+                        Ok(line) if others(line.rank) => {}
                         read => {
                             failed = read.is_err();
-                            return Some(read.map(|line| (line.step, line.took)));
+                            return Some(read);
                         }
                     },
                     Err(error) => {
@@ -133,16 +152,16 @@ impl StepSource for JsonLines {
                 }
             }
             None
-        })))
+        }))
     }
 }
 
-fn parse(line: &str, number: u64, times: bool) -> Result<Line> {
+fn parse(line: &str, number: u64, header: &Header) -> Result<Line> {
     let read: Line = serde_json::from_str(line).map_err(|e| at_line(number, &e))?;
-    match read.took {
-        Some(_) if !times => {
-            Err(Error::invalid("read workload", format!("line {number}: took belongs to version 2 of the form")))
-        }
+    let refuse = |what: String| Err(Error::invalid("read workload", format!("line {number}: {what}")));
+    match (read.took, read.rank) {
+        (Some(_), _) if header.version < 2 => refuse("took belongs to version 2 of the form".into()),
+        (_, Some(rank)) if rank >= header.ranks => refuse(format!("rank {rank} of {}", header.ranks)),
         _ => Ok(read),
     }
 }
