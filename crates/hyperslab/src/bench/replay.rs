@@ -12,6 +12,7 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Where data files lie unless the user says otherwise.
 const DIRECTORY: &str = "hyperslab-replay";
@@ -56,15 +57,16 @@ impl Replay {
     }
 
     fn of(path: &Path, workload: Workload, compute: Option<Compute>, notes: &mut Vec<String>) -> Result<Self> {
-        let workload = if compute == Some(Compute::None) { workload.without_compute() } else { workload };
-        let kept = workload.header.recorded.clone();
-        let counted = match compute {
-            // Steps that are left out must not look lost.
-            Some(Compute::None) => workload.with_header(Header { recorded: None, ..workload.header.clone() })?,
-            _ => workload.clone(),
+        // As it is in the file, so that a file that was cut off is noticed.
+        let mut survey = workload.survey()?;
+        let workload = match compute {
+            Some(Compute::None) => {
+                survey.compute = Duration::ZERO;
+                workload.without_compute()
+            }
+            Some(Compute::Recorded) | None => workload,
         };
-        let survey = counted.survey()?;
-        if kept.as_ref().is_some_and(|recorded| !recorded.complete) {
+        if workload.header.recorded.as_ref().is_some_and(|recorded| !recorded.complete) {
             notes.push(format!(
                 "{}: the recorded run did not come to its end; what it did until then is run",
                 path.display()
