@@ -36,7 +36,6 @@ pub use recover::{TraceParts, trace_parts};
 use crate::LayerEntry;
 use container::TraceContainer;
 use hyperslab_core::{Caps, Communicator, Container, Format, Layer, Open, Result, StackElement};
-use names::Made;
 use options::Options;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -65,7 +64,7 @@ impl Layer for Trace {
     }
 
     fn wrap(&self, inner: Arc<dyn Format>) -> Result<Arc<dyn Format>> {
-        Ok(Arc::new(TraceFormat { inner, options: self.0.clone(), made: Arc::default() }))
+        Ok(Arc::new(TraceFormat { inner, options: self.0.clone() }))
     }
 }
 
@@ -74,8 +73,6 @@ impl Layer for Trace {
 struct TraceFormat {
     inner: Arc<dyn Format>,
     options: Options,
-    /// Traces that this stack has made so far.
-    made: Arc<Made>,
 }
 
 #[deny(clippy::missing_trait_methods)]
@@ -93,7 +90,7 @@ impl Format for TraceFormat {
     }
 
     fn open(&self, path: &Path, how: Open, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
-        let recorder = start::start(&self.options, &self.made, path, how, comm)?;
+        let recorder = start::start(&self.options, path, how, comm)?;
         // Dropped with an error, the recorder leaves nothing behind.
         let (inner, recorder) = recorder.first_call(how, || self.inner.open(path, how, comm))?;
         Ok(Arc::new(TraceContainer::new(inner, recorder, comm.clone())))

@@ -2,7 +2,7 @@
 
 use super::{Header, Step, StepSource, Steps, TimedSteps, Workload, WrittenSteps};
 use crate::{Error, ErrorKind, Result};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::fmt::{self, Debug};
 use std::io::{BufRead, Read, Write};
 use std::sync::Arc;
@@ -22,22 +22,17 @@ struct Line {
     step: Step,
 }
 
-/// The same to be written.
-#[derive(Serialize)]
-struct LineOut<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rank: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    took: Option<u64>,
-    #[serde(flatten)]
-    step: &'a Step,
-}
-
 /// Writes the whole workload. A step that all ranks take next is written once, without a rank.
 pub fn write_json_lines(workload: &Workload, to: &mut dyn Write) -> Result<()> {
     write_header(&workload.header, to)?;
+    let mut line = Vec::new();
+    let mut put = |rank: Option<usize>, took: Option<u64>, step: &Step| {
+        line.clear();
+        write_step(rank, took, step, &mut line)?;
+        to.write_all(&line).map_err(|e| Error::io("write workload", e))
+    };
     if let Some(steps) = workload.source.written_steps() {
-        return steps?.try_for_each(|step| step.and_then(|(rank, took, step)| write_step(rank, took, &step, to)));
+        return steps?.try_for_each(|step| step.and_then(|(rank, took, step)| put(rank, took, &step)));
     }
     let mut streams = (0..workload.header.ranks).map(|r| workload.timed_steps(r)).collect::<Result<Vec<_>>>()?;
     loop {
@@ -48,7 +43,7 @@ pub fn write_json_lines(workload: &Workload, to: &mut dyn Write) -> Result<()> {
         let shared = steps.len() > 1 && steps.windows(2).all(|w| w[0] == w[1]);
         for (rank, step) in steps.into_iter().enumerate() {
             if let Some((step, took)) = step {
-                write_step((!shared).then_some(rank), took, &step, to)?;
+                put((!shared).then_some(rank), took, &step)?;
                 if shared {
                     break;
                 }
@@ -59,20 +54,32 @@ pub fn write_json_lines(workload: &Workload, to: &mut dyn Write) -> Result<()> {
 
 /// Writes the header line.
 pub fn write_header(header: &Header, to: &mut dyn Write) -> Result<()> {
-    write_line(header, to)
+    let mut line = serde_json::to_vec(header).map_err(unwritable)?;
+    line.push(b'\n');
+    to.write_all(&line).map_err(|e| Error::io("write workload", e))
 }
 
-/// Writes the line of a step: of one rank or of all, with the nanoseconds it took where that is known.
-pub fn write_step(rank: Option<usize>, took: Option<u64>, step: &Step, to: &mut dyn Write) -> Result<()> {
-    write_line(&LineOut { rank, took, step }, to)
+/// Appends the line of a step: of one rank or of all, with the nanoseconds it took where that is known.
+pub fn write_step(rank: Option<usize>, took: Option<u64>, step: &Step, to: &mut Vec<u8>) -> Result<()> {
+    let begin = to.len();
+    for (key, value) in [("rank", rank.map(|rank| rank as u64)), ("took", took)] {
+        if let Some(value) = value {
+            let before = if to.len() == begin { '{' } else { ',' };
+            write!(to, "{before}\"{key}\":{value}").map_err(|e| Error::io("write workload", e))?;
+        }
+    }
+    let inside = to.len();
+    serde_json::to_writer(&mut *to, step).map_err(unwritable)?;
+    if inside > begin {
+        // The step goes on where these keys began the object.
+        to[inside] = b',';
+    }
+    to.push(b'\n');
+    Ok(())
 }
 
-fn write_line(value: &impl Serialize, mut to: &mut dyn Write) -> Result<()> {
-    serde_json::to_writer(&mut to, value).map_err(|e| match e.io_error_kind() {
-        Some(_) => Error::io("write workload", e.into()),
-        None => Error::new(ErrorKind::Io, "write workload", e.to_string()),
-    })?;
-    to.write_all(b"\n").map_err(|e| Error::io("write workload", e))
+fn unwritable(error: serde_json::Error) -> Error {
+    Error::new(ErrorKind::Io, "write workload", error.to_string())
 }
 
 /// Reads and checks the header line.
@@ -288,5 +295,29 @@ mod tests {
         }
         let escape = text.replacen("a.h5", "../a.h5", 1);
         assert!(reread(escape.into_bytes()).unwrap_err().to_string().contains("relative"));
+    }
+
+    #[test]
+    fn times_and_versions_are_kept_apart() {
+        let mut text = Vec::new();
+        write_header(&Header { ranks: 1, ..example().header }, &mut text).unwrap();
+        let step = Step::CloseFile { file: 0 };
+        for (rank, took) in [(None, None), (Some(0), None), (None, Some(7)), (Some(0), Some(u64::MAX))] {
+            write_step(rank, took, &step, &mut text).unwrap();
+        }
+        let text = String::from_utf8(text).unwrap();
+        assert!(
+            text.ends_with("{\"rank\":0,\"took\":18446744073709551615,\"do\":\"close_file\",\"file\":0}\n"),
+            "{text}"
+        );
+        let times = |text: &str| -> Result<Vec<Option<u64>>> {
+            let workload = reread(text.as_bytes().to_vec())?;
+            workload.timed_steps(0)?.map(|step| step.map(|(_, took)| took)).collect()
+        };
+        assert_eq!(times(&text).unwrap(), [None, None, Some(7), Some(u64::MAX)]);
+        let old = text.replacen("workload\":2", "workload\":1", 1);
+        assert!(times(&old).unwrap_err().to_string().contains("version 2"));
+        let other = text.replace("\"rank\":0", "\"rank\":1");
+        assert!(times(&other).is_ok_and(|times| times.len() == 2), "other ranks' lines are passed over");
     }
 }

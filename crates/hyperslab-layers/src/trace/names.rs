@@ -1,14 +1,12 @@
 //! Where a trace and its parts lie, and what must not be replaced.
 
-use hyperslab_core::workload::read_header;
+use hyperslab_core::workload::{Header, read_header};
 use hyperslab_core::{Error, ErrorKind, Open, Result};
 use rustix::fs::{Mode, OFlags};
-use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The most traces of one name.
 pub(super) const MOST: u32 = 100_000;
@@ -59,11 +57,27 @@ pub(super) fn check_replaceable(trace: &Path) -> Result<()> {
     }
 }
 
+/// Whether the `number`th trace named `file` may be written about an opening of the container `name`. A trace that is
+/// there is replaced only if it tells of a container of this name that has been made anew since, or is now.
+/// Refuses if something lies there that is no trace, for the first; later numbers are passed over.
+pub(super) fn is_free(file: &Path, number: u32, name: &str, how: Open) -> Result<bool> {
+    let trace = numbered(file, number);
+    if let Err(error) = check_replaceable(&trace) {
+        return if number == 1 { Err(error) } else { Ok(false) };
+    }
+    let changed = |path: &Path| std::fs::symlink_metadata(path).and_then(|found| found.modified()).ok();
+    let Some(written) = changed(&trace) else { return Ok(true) };
+    let same = header_of(&trace).is_some_and(|header| header.files.first().is_some_and(|file| file.name == name));
+    let anew = matches!(how, Open::Create | Open::Truncate);
+    Ok(same && (anew || changed(file).is_some_and(|first| written < first)))
+}
+
 fn is_trace(path: &Path) -> bool {
-    open_plain(path, OFlags::RDONLY)
-        .ok()
-        .and_then(|file| read_header(&mut BufReader::new(file)).ok())
-        .is_some_and(|header| header.recorded.is_some())
+    header_of(path).is_some_and(|header| header.recorded.is_some())
+}
+
+fn header_of(path: &Path) -> Option<Header> {
+    read_header(&mut BufReader::new(open_plain(path, OFlags::RDONLY).ok()?)).ok()
 }
 
 /// Opens a file, never what a link points to, and never waits for the other end of a pipe.
@@ -74,27 +88,6 @@ pub(super) fn open_plain(path: &Path, flags: OFlags) -> std::io::Result<File> {
         return Err(std::io::Error::other("it is no plain file"));
     }
     Ok(file)
-}
-
-/// Which traces a stack has made, and of which containers.
-#[derive(Debug, Default)]
-pub(super) struct Made(Mutex<HashMap<PathBuf, PathBuf>>);
-
-impl Made {
-    /// Whether a trace of this opening may have that name: not one of another opening in the same run, unless the
-    /// container that one was about is made anew.
-    pub fn allows(&self, trace: &Path, container: &Path, how: Open) -> bool {
-        let anew = matches!(how, Open::Create | Open::Truncate);
-        self.lock().get(trace).is_none_or(|of| anew && of == container)
-    }
-
-    pub fn add(&self, trace: &Path, container: &Path) {
-        self.lock().insert(trace.into(), container.into());
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<PathBuf, PathBuf>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 #[cfg(test)]

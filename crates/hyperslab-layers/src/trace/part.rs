@@ -130,6 +130,12 @@ impl Part {
         Ok(Sender { lines, limit: self.pieces.limit, next: None })
     }
 
+    /// Lets every write fail, as on a full disk.
+    #[cfg(test)]
+    pub fn refuse_writes(&mut self) {
+        self.file = File::open(&self.path).unwrap();
+    }
+
     /// Removes it when it is dropped.
     pub fn discard(&mut self) {
         self.kept = false;

@@ -2,7 +2,7 @@
 
 use super::names::{check_replaceable, with_suffix};
 use super::part::Begin;
-use super::recorder::{Destination, Recorder, State};
+use super::recorder::{Recorder, State};
 use hyperslab_core::workload::{
     ArrayDeclaration, FileDeclaration, Header, Recorded, Update, WORKLOAD_VERSION, write_header,
 };
@@ -25,9 +25,9 @@ struct Told {
 
 /// Writes the trace. Collective. Whatever goes wrong is a remark.
 pub(super) fn publish(recorder: &Recorder, comm: &dyn Communicator) {
-    let (Some(to), Some(begin)) = (&recorder.to, &recorder.begin) else { return };
+    let (Some(trace), Some(begin)) = (&recorder.trace, &recorder.begin) else { return };
     let mut state = recorder.lock();
-    if let Err(error) = put_together(&mut state, to, begin, comm) {
+    if let Err(error) = put_together(&mut state, trace, begin, comm) {
         state.remarks.push(format!("there is no trace: {error}"));
     }
     // Whether it became a trace or not, nobody needs the part any more.
@@ -36,7 +36,7 @@ pub(super) fn publish(recorder: &Recorder, comm: &dyn Communicator) {
     }
 }
 
-fn put_together(state: &mut State, to: &Destination, begin: &Begin, comm: &dyn Communicator) -> Result<()> {
+fn put_together(state: &mut State, trace: &Path, begin: &Begin, comm: &dyn Communicator) -> Result<()> {
     let ready = match &mut state.part {
         Some(part) => part.flush(),
         None => Ok(()),
@@ -66,7 +66,7 @@ fn put_together(state: &mut State, to: &Destination, begin: &Begin, comm: &dyn C
     let mut begun = Ok(());
     if comm.rank() == 0 {
         let header = header(begin, &state.specs, state.seed, state.extended, Some(steps));
-        begun = Output::create(&to.trace, &header).map(|created| output = Some(created));
+        begun = Output::create(trace, &header).map(|created| output = Some(created));
     }
     let mut go = vec![u8::from(begun.is_ok())];
     comm.broadcast(0, &mut go)?;
@@ -82,11 +82,10 @@ fn put_together(state: &mut State, to: &Destination, begin: &Begin, comm: &dyn C
     if output.lines != steps {
         return Err(failed(&format!("{} of {steps} steps arrived", output.lines)));
     }
-    output.finish(&to.trace)?;
-    to.made.add(&to.trace, &to.container);
+    output.finish(trace)?;
     let failures: u64 = all.iter().map(|told| told.failed).sum();
     if failures > 0 {
-        state.remarks.push(format!("{failures} calls failed and are not in the trace {}", to.trace.display()));
+        state.remarks.push(format!("{failures} calls failed and are not in the trace {}", trace.display()));
     }
     Ok(())
 }

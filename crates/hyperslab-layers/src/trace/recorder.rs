@@ -1,6 +1,5 @@
 //! One rank's recording of one opened container.
 
-use super::names::Made;
 use super::part::{Begin, Part};
 use hyperslab_core::workload::{SEED_ATTRIBUTE, Step, write_step};
 use hyperslab_core::{ArraySpec, Attribute, Datatype, Error, Open, Result};
@@ -8,7 +7,7 @@ use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The most kinds of arrays that a workload may declare.
@@ -19,14 +18,6 @@ thread_local! {
     static CLOSED: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// Where a recording goes in the end.
-#[derive(Debug)]
-pub(super) struct Destination {
-    pub trace: PathBuf,
-    pub container: PathBuf,
-    pub made: Arc<Made>,
-}
-
 /// Records the calls of one rank.
 #[derive(Debug)]
 pub(super) struct Recorder {
@@ -35,7 +26,7 @@ pub(super) struct Recorder {
     active: AtomicBool,
     gap: Duration,
     /// `None` if there is no trace on any rank.
-    pub to: Option<Destination>,
+    pub trace: Option<PathBuf>,
     pub begin: Option<Begin>,
 }
 
@@ -74,13 +65,13 @@ impl Recorder {
     /// Records nothing.
     pub fn off(reason: String) -> Self {
         let state = State { remarks: vec![format!("nothing is traced: {reason}")], ..State::new(Err(reason)) };
-        Self { state: Mutex::new(state), active: false.into(), gap: Duration::ZERO, to: None, begin: None }
+        Self { state: Mutex::new(state), active: false.into(), gap: Duration::ZERO, trace: None, begin: None }
     }
 
     /// Records to `part`, or knows why this rank cannot.
-    pub fn new(part: Result<Part, String>, to: Destination, begin: Begin, gap: Duration) -> Self {
+    pub fn new(part: Result<Part, String>, trace: PathBuf, begin: Begin, gap: Duration) -> Self {
         let active = part.is_ok().into();
-        Self { state: Mutex::new(State::new(part)), active, gap, to: Some(to), begin: Some(begin) }
+        Self { state: Mutex::new(State::new(part)), active, gap, trace: Some(trace), begin: Some(begin) }
     }
 
     /// Opens the container and records that. From then on the recording outlives a program that fails.
@@ -315,5 +306,49 @@ impl Hash {
         if write_step(None, None, &step.in_common(), &mut text).is_ok() {
             self.add(&text);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::part::PART_VERSION;
+    use super::*;
+
+    #[test]
+    fn a_disk_that_is_full_stops_the_recording_and_nothing_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let trace = directory.path().join("t");
+        let begin =
+            Begin { hyperslab_trace_part: PART_VERSION, rank: 0, ranks: 1, file: "c".into(), how: Open::Create };
+        let mut part = Part::create(&trace, &begin, 1 << 20).unwrap().unwrap();
+        part.refuse_writes();
+        let recorder = Recorder::new(Ok(part), trace, begin, Duration::ZERO);
+        let ((), recorder) = recorder.first_call(Open::Create, || Ok(())).unwrap();
+        let group = || Some(Step::Group { file: 0, name: "g".into() });
+        for number in 0..10_000 {
+            assert_eq!(recorder.call(|| Ok(number), |_, _| group()).unwrap(), number);
+        }
+        assert!(!recorder.is_active());
+        let remarks = recorder.lock().remarks.clone();
+        assert!(remarks.len() == 1 && remarks[0].contains("tracing stopped"), "{remarks:?}");
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn short_gaps_add_up_and_slots_are_used_again() {
+        let mut state = State::new(Err("test".into()));
+        let now = Instant::now();
+        for _ in 0..4 {
+            state.idle_since = now;
+            state.note_gap(now + Duration::from_micros(3));
+        }
+        assert_eq!(state.computed, Duration::from_micros(12));
+        state.idle_since = now + Duration::from_secs(1);
+        state.note_gap(now);
+        assert_eq!(state.computed, Duration::from_micros(12), "calls that overlap");
+        state.slots.extend([0, 1, 3]);
+        assert_eq!(state.free_slot(), 2);
+        assert!(state.leave(0) && !state.leave(0));
+        assert_eq!(state.free_slot(), 0);
     }
 }

@@ -1,9 +1,9 @@
 //! The beginning of a recording: the first rank chooses a name, and everyone records under it or nobody does.
 
-use super::names::{self, Made};
+use super::names;
 use super::options::Options;
 use super::part::{Begin, PART_VERSION, Part};
-use super::recorder::{Destination, Recorder};
+use super::recorder::Recorder;
 use hyperslab_core::{Communicator, Error, ErrorKind, Open, Result};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -24,13 +24,7 @@ enum Answer {
 }
 
 /// A recorder for the container that is to be opened. Collective. Refuses only what the user has to change.
-pub(super) fn start(
-    options: &Options,
-    made: &Arc<Made>,
-    container: &Path,
-    how: Open,
-    comm: &Arc<dyn Communicator>,
-) -> Result<Recorder> {
+pub(super) fn start(options: &Options, container: &Path, how: Open, comm: &Arc<dyn Communicator>) -> Result<Recorder> {
     let file = options.file.clone().unwrap_or_else(|| names::beside(container));
     let (rank, ranks) = (comm.rank(), comm.size());
     let name = container.file_name().map(|name| name.to_string_lossy().replace('\0', "_"));
@@ -41,7 +35,7 @@ pub(super) fn start(
     let mut refusal = None;
     let mut said = Vec::new();
     if rank == 0 {
-        let answer = match choose(&file, made, container, &begin, piece) {
+        let answer = match choose(&file, &begin, piece) {
             Ok((number, part)) => {
                 chosen = Some(part);
                 Answer::Number(number)
@@ -74,18 +68,16 @@ pub(super) fn start(
             Err(e) => Err(Error::io("trace", e).target(trace.display()).to_string()),
         },
     };
-    let to = Destination { trace, container: container.into(), made: made.clone() };
-    Ok(Recorder::new(part, to, begin, options.gap))
+    Ok(Recorder::new(part, trace, begin, options.gap))
 }
 
 /// The first name that is free, and a part under it.
-fn choose(file: &Path, made: &Made, container: &Path, begin: &Begin, piece: usize) -> Result<(u32, Part)> {
+fn choose(file: &Path, begin: &Begin, piece: usize) -> Result<(u32, Part)> {
     for number in 1..=names::MOST {
         let trace: PathBuf = names::numbered(file, number);
-        if !made.allows(&trace, container, begin.how) {
+        if !names::is_free(file, number, &begin.file, begin.how)? {
             continue;
         }
-        names::check_replaceable(&trace)?;
         match Part::create(&trace, begin, piece) {
             Ok(Some(part)) => return Ok((number, part)),
             Ok(None) => {}

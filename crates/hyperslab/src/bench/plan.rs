@@ -128,7 +128,8 @@ impl Plan {
                     }
                 }
                 for replay in &replays {
-                    let draft = replay.draft(&name)?;
+                    // A recording's file may have been of another format, so its name is never kept for that.
+                    let draft = replay.draft(&|file| file_name(file, extension, twins, stacks.len().max(2)))?;
                     cases.push(plan_case(cases.len() + 1, draft, stack, cache, ranks, &launch, options)?);
                 }
             }
