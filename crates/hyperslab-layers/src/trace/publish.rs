@@ -6,7 +6,7 @@ use super::recorder::{Recorder, State};
 use hyperslab_core::workload::{
     ArrayDeclaration, FileDeclaration, Header, Recorded, Update, WORKLOAD_VERSION, write_header,
 };
-use hyperslab_core::{ArraySpec, Communicator, Error, Fill, Open, Result};
+use hyperslab_core::{ArraySpec, Communicator, Error, ErrorKind, Fill, Open, Result};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
@@ -29,6 +29,9 @@ pub(super) fn publish(recorder: &Recorder, comm: &dyn Communicator) {
     let mut state = recorder.lock();
     if let Err(error) = put_together(&mut state, trace, begin, comm) {
         state.remarks.push(format!("there is no trace: {error}"));
+        if error.kind() == ErrorKind::Peer {
+            return; // Another rank did not come so far: what this one did is left to be found.
+        }
     }
     // Whether it became a trace or not, nobody needs the part any more.
     if let Some(mut part) = state.part.take() {
@@ -127,7 +130,7 @@ fn send(
 }
 
 fn failed(reason: &str) -> Error {
-    Error::new(hyperslab_core::ErrorKind::Io, "trace", reason)
+    Error::new(ErrorKind::Io, "trace", reason)
 }
 
 /// What the trace says about all ranks. `steps` is `None` for a run that did not come to its end; they are set later.
