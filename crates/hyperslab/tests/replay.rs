@@ -4,10 +4,12 @@
 #[path = "common/program.rs"]
 mod program;
 
-use program::{results, run, with};
+use program::{hyperslab, results, run, with};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 const KEYS: &str = r#""MEM_PATTERN": "CONTIG", "FILE_PATTERN": "CONTIG", "TIMESTEPS": "2", "NUM_DIMS": 1, "DIM_1": "4 K", "EMULATED_COMPUTE_TIME_PER_TIMESTEP": "300 ms""#;
 
@@ -83,6 +85,32 @@ fn what_is_read_is_made_first_and_taken_away() {
     let (code, out, err) = run(directory, &[&arguments[..], &["--compute", "none", "--out", "b"]].concat());
     assert_eq!(code, 0, "{out}\n{err}");
     assert_eq!(cases(directory, "b").len(), 2);
+}
+
+#[test]
+fn a_killed_run_is_replayed_as_far_as_it_came() {
+    let directory = with(&workflow().replace("\"TIMESTEPS\": \"2\"", "\"TIMESTEPS\": \"500\""));
+    let directory = directory.path();
+    let mut command = hyperslab(directory);
+    command.args(["bench", "w.json", "--stack", "trace(file=out.jsonl)/posix"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let begin = Instant::now();
+    let recorded = |rank: usize| {
+        let part = directory.join(format!("out.jsonl.rank-{rank}.part"));
+        fs::read_to_string(part).is_ok_and(|text| text.contains("\"write\""))
+    };
+    while !(recorded(0) && recorded(1)) && begin.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let arguments = ["bench", "--workload", "out.jsonl", "--format", "posix", "--verify", "--out", "r"];
+    let (code, _, err) = run(directory, &arguments);
+    assert!(code == 2 && err.contains("being recorded now"), "{err}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let (code, out, err) = run(directory, &[&arguments[..], &["--compute", "none"]].concat());
+    assert_eq!(code, 0, "{out}\n{err}");
+    assert!(err.contains("did not come to its end"), "{err}");
+    assert_eq!(cases(directory, "r")[0]["verified"], "yes");
 }
 
 const BY_HAND: &str = r#"{"hyperslab_workload":1,"name":"by hand","ranks":2,"seed":4,"files":[{"name":"a","update":"overwrite"}],"arrays":[{"dtype":"<f4","shape":[8,4]}]}

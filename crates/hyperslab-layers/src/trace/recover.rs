@@ -41,7 +41,7 @@ struct Line {
 }
 
 impl TraceParts {
-    /// Puts the trace together and leaves the parts. Refuses while the run still goes on.
+    /// Puts the trace together and removes the parts. Refuses while the run still goes on.
     pub fn put_together(&self) -> Result<()> {
         let ranks = self.begin.ranks;
         let mut common = u64::MAX;
@@ -82,7 +82,12 @@ impl TraceParts {
                 output.append(&line)
             })?;
         }
-        output.finish(&self.trace)
+        output.finish(&self.trace)?;
+        for rank in 0..ranks {
+            // One that stays is only taken for a later run's.
+            let _ = std::fs::remove_file(part_of(&self.trace, rank));
+        }
+        Ok(())
     }
 
     /// Visits the steps of `rank` up to the end of what all ranks did together, then those that close what is open.
