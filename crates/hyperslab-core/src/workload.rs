@@ -2,18 +2,24 @@
 //! The same workload can be run, predicted and simulated.
 
 mod json_lines;
+mod recorded;
+mod source;
 mod step;
+mod survey;
 
-pub use json_lines::{JsonLines, read_header, write_json_lines};
+pub use json_lines::{JsonLines, read_header, write_header, write_json_lines, write_step};
+pub use recorded::Recorded;
+pub use source::{StepSource, Steps, TimedSteps, WrittenSteps};
 pub use step::Step;
+pub use survey::{Input, Survey};
 
 use crate::{ArraySpec, Error, Fill, Result};
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// The version of the written form that this build reads and writes.
-pub const WORKLOAD_VERSION: u32 = 1;
+/// The version of the written form that this build writes. It reads all from 1 to this one.
+pub const WORKLOAD_VERSION: u32 = 2;
 
 /// The integer attribute of a container's root that says with which seed its data were made.
 pub const SEED_ATTRIBUTE: &str = "hyperslab_seed";
@@ -44,6 +50,9 @@ pub struct Header {
     /// Seed of the data.
     #[serde(default)]
     pub seed: u64,
+    /// Says that it was recorded from a run, and how much of it. Since version 2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded: Option<Recorded>,
     /// Containers used, by number.
     pub files: Vec<FileDeclaration>,
     /// Kinds of arrays used, by number; each may be created under several names.
@@ -69,6 +78,19 @@ pub struct FileDeclaration {
     /// Every rank has a container of its own, named `rank_<r>_<name>`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub per_rank: bool,
+    /// What of it no rule tells, so that it is never compared. Since version 2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unchecked: Option<Unchecked>,
+}
+
+/// What of a container's data is not compared with the rules, even when that is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unchecked {
+    /// Reads of the workload: they may meet elements that nobody wrote, or that were made by another rule.
+    Reads,
+    /// Nothing of it: arrays changed their shapes so that written elements moved or went, or it was made anew.
+    All,
 }
 
 /// How a workload changes a container that is there already.
@@ -84,12 +106,12 @@ pub enum Update {
 impl FileDeclaration {
     /// One that the workload creates.
     pub fn created(name: impl Into<String>) -> Self {
-        Self { name: name.into(), created: true, update: None, part: String::new(), per_rank: false }
+        Self { name: name.into(), created: true, update: None, part: String::new(), per_rank: false, unchecked: None }
     }
 
     /// One that is there and only read.
     pub fn read(name: impl Into<String>) -> Self {
-        Self { name: name.into(), created: false, update: None, part: String::new(), per_rank: false }
+        Self { name: name.into(), created: false, update: None, part: String::new(), per_rank: false, unchecked: None }
     }
 
     /// One that is there and changed.
@@ -130,8 +152,14 @@ impl Header {
     /// Refuses headers that contradict themselves.
     pub fn check(&self) -> Result<()> {
         let bad = |m: String| Err(Error::invalid("check workload", m));
-        if self.version != WORKLOAD_VERSION {
-            return bad(format!("version {} of the workload form; this build reads {WORKLOAD_VERSION}", self.version));
+        if !(1..=WORKLOAD_VERSION).contains(&self.version) {
+            return bad(format!(
+                "version {} of the workload form; this build reads 1 to {WORKLOAD_VERSION}",
+                self.version
+            ));
+        }
+        if self.version < 2 && (self.recorded.is_some() || self.files.iter().any(|file| file.unchecked.is_some())) {
+            return bad("recorded and unchecked belong to version 2".into());
         }
         if self.ranks == 0 || self.ranks > MAX_DECLARED {
             return bad(format!("{} ranks; 1 to {MAX_DECLARED} are possible", self.ranks));
@@ -152,12 +180,6 @@ impl Header {
     }
 }
 
-/// Where a workload's steps come from: a kernel's generator, or a file. Each call starts the rank's stream anew.
-pub trait StepSource: Send + Sync + Debug {
-    /// The steps of `rank`, lazily and in order.
-    fn steps(&self, rank: usize) -> Result<Box<dyn Iterator<Item = Result<Step>> + Send + '_>>;
-}
-
 /// A header and its streams of steps.
 #[derive(Debug, Clone)]
 pub struct Workload {
@@ -174,10 +196,36 @@ impl Workload {
     }
 
     /// The steps of `rank`, lazily and in order.
-    pub fn steps(&self, rank: usize) -> Result<Box<dyn Iterator<Item = Result<Step>> + Send + '_>> {
+    pub fn steps(&self, rank: usize) -> Result<Steps<'_>> {
+        self.check_rank(rank)?;
+        self.source.steps(rank)
+    }
+
+    /// The steps of `rank` with the nanoseconds that each took when it was recorded, where that is known.
+    pub fn timed_steps(&self, rank: usize) -> Result<TimedSteps<'_>> {
+        self.check_rank(rank)?;
+        self.source.timed_steps(rank)
+    }
+
+    /// The same without its compute steps.
+    pub fn without_compute(&self) -> Self {
+        Self { header: self.header.clone(), source: source::without_compute(self.source.clone()) }
+    }
+
+    /// The same steps under another header.
+    pub fn with_header(&self, header: Header) -> Result<Self> {
+        Self::new(header, self.source.clone())
+    }
+
+    /// Walks all steps of all ranks: refuses what cannot be run, and says what running it takes.
+    pub fn survey(&self) -> Result<Survey> {
+        Survey::of(self)
+    }
+
+    fn check_rank(&self, rank: usize) -> Result<()> {
         if rank >= self.header.ranks {
             return Err(Error::invalid("walk workload", format!("rank {rank} of {}", self.header.ranks)));
         }
-        self.source.steps(rank)
+        Ok(())
     }
 }

@@ -186,3 +186,82 @@ fn known_traps_are_refused_or_answered_at_once() {
     // A rank beyond all arrays.
     assert!(parse(r#"{"rank":18446744073709551615,"union":[]}"#).is_err());
 }
+
+const TRACE: &str = r#"{"hyperslab_workload":2,"name":"t","ranks":2,"recorded":{"by":"x","complete":true,"steps":12},"files":[{"name":"a","created":true}],"arrays":[{"dtype":"<f4","shape":[8,4],"max_shape":[null,4]}]}
+{"rank":0,"took":5,"do":"open_file","file":0,"how":"create"}
+{"rank":0,"do":"compute","nanoseconds":100}
+{"rank":0,"took":5,"do":"create","slot":0,"file":0,"array":0,"name":"x"}
+{"rank":0,"took":5,"do":"write","slot":0,"selection":{"start":[0,0],"stride":[2,1],"count":[4,4],"block":[1,1]},"memory":{"structure":{"size":32,"members":[{"offset":4}]}}}
+{"rank":0,"took":5,"do":"read","slot":0,"selection":{"rank":2,"union":[{"start":[0,0],"count":[1,4]},{"start":[4,1],"count":[2,2]}]}}
+{"rank":0,"took":5,"do":"resize","slot":0,"shape":[9,4]}
+{"rank":0,"took":5,"do":"close_array","slot":0}
+{"rank":0,"took":5,"do":"close_file","file":0}
+{"rank":1,"took":5,"do":"open_file","file":0,"how":"create"}
+{"rank":1,"took":5,"do":"create","slot":0,"file":0,"array":0,"name":"x"}
+{"rank":1,"took":5,"do":"resize","slot":0,"shape":[9,4]}
+{"rank":1,"took":5,"do":"close_array","slot":0}
+{"rank":1,"took":5,"do":"close_file","file":0}
+"#;
+
+fn survey(text: Vec<u8>) -> hyperslab_core::Result<hyperslab_core::workload::Survey> {
+    let text: std::sync::Arc<[u8]> = text.into();
+    let open = move || -> std::io::Result<Box<dyn std::io::BufRead + Send>> {
+        Ok(Box::new(std::io::Cursor::new(text.clone())))
+    };
+    let workload = hyperslab_core::workload::JsonLines::workload(Box::new(open))?;
+    // The program refuses many ranks before it walks through them.
+    if workload.header.ranks > 64 {
+        return Err(hyperslab_core::Error::invalid("test", "many ranks"));
+    }
+    workload.survey()
+}
+
+#[test]
+fn a_trace_is_surveyed() {
+    let text = TRACE.replace("\"steps\":12", "\"steps\":13");
+    let found = survey(text.clone().into_bytes()).unwrap();
+    assert_eq!((found.steps, found.bytes_written, found.bytes_read), (13, 64, 32));
+    assert_eq!(found.unchecked, [Some(hyperslab_core::workload::Unchecked::Reads)], "row 5 was never written");
+    assert_eq!((found.created_bytes, found.compute.as_nanos()), (144, 100));
+    assert!(survey(TRACE.into()).unwrap_err().to_string().contains("cut off"));
+    let apart = text.replacen("{\"rank\":1,\"took\":5,\"do\":\"resize\",\"slot\":0,\"shape\":[9,4]}\n", "", 1);
+    assert!(survey(apart.into_bytes()).unwrap_err().to_string().contains("wait for each other"));
+    let shrinks = text.replace("\"shape\":[9,4]}", "\"shape\":[7,4]}");
+    assert_eq!(survey(shrinks.into_bytes()).unwrap().unchecked, [Some(hyperslab_core::workload::Unchecked::All)]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+
+    #[test]
+    fn changed_traces_are_read_or_refused(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0u8..5), 1..6),
+        digits in prop::option::of((any::<prop::sample::Index>(), number())),
+    ) {
+        let mut text = TRACE.as_bytes().to_vec();
+        for (at, byte, how) in changes {
+            let at = at.index(text.len().max(1));
+            match how {
+                0 if at < text.len() => text[at] = byte,
+                1 if at < text.len() => { text.remove(at); }
+                2 => text.insert(at, byte),
+                3 => text.truncate(text.len() - (text.len() - at) % 200),
+                _ => {
+                    let line = text.split(|b| *b == b'\n').nth(at % 14).unwrap_or_default().to_vec();
+                    text.extend(line);
+                    text.push(b'\n');
+                }
+            }
+        }
+        if let Some((at, number)) = digits {
+            let places: Vec<usize> = (0..text.len()).filter(|i| text[*i].is_ascii_digit()).collect();
+            if !places.is_empty() {
+                let place = places[at.index(places.len())];
+                text.splice(place..=place, number.to_string().into_bytes());
+            }
+        }
+        let before = NOW.load(Ordering::Relaxed);
+        let _ = survey(text);
+        prop_assert!(PEAK.load(Ordering::Relaxed).saturating_sub(before) < MOST);
+    }
+}

@@ -262,6 +262,7 @@ impl Particles {
         let file = FileDeclaration { part: self.part_words(), ..file.per_rank(self.file_per_rank) };
         Ok(Header {
             version: WORKLOAD_VERSION,
+            recorded: None,
             name: name.into(),
             about,
             ranks: self.ranks,

@@ -192,6 +192,7 @@ impl Sweep {
         }
         let header = Header {
             version: WORKLOAD_VERSION,
+            recorded: None,
             name: name.into(),
             about,
             ranks: self.ranks,

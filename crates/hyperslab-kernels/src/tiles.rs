@@ -212,6 +212,7 @@ impl Tiles {
         };
         let header = Header {
             version: WORKLOAD_VERSION,
+            recorded: None,
             name: name.into(),
             about: self.about(direction),
             ranks: self.ranks,

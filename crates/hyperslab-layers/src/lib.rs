@@ -9,7 +9,9 @@ mod order_rules;
 pub mod recover;
 mod registry;
 mod slow;
+mod trace;
 mod twophase;
 
 pub use order_rules::check_order;
 pub use registry::{LayerEntry, build, layers};
+pub use trace::{TraceParts, trace_parts};

@@ -20,7 +20,7 @@ pub struct LayerEntry {
 }
 
 const LAYERS: &[LayerEntry] =
-    &[crate::async_io::ENTRY, crate::cache::ENTRY, crate::slow::ENTRY, crate::twophase::ENTRY];
+    &[crate::async_io::ENTRY, crate::cache::ENTRY, crate::slow::ENTRY, crate::trace::ENTRY, crate::twophase::ENTRY];
 
 /// Every layer of this version.
 pub fn layers() -> &'static [LayerEntry] {

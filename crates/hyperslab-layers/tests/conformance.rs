@@ -53,6 +53,12 @@ const STACKS: &[(&str, u32)] = &[
     ("slow(8GiB/s,10us,jitter=50%)/posix", 0),
     ("slow(8GiB/s,0)/hdf5", 0),
     ("twophase(aggregators=2)/slow(8GiB/s,10us)/posix", 0),
+    ("trace/memory", 5),
+    ("trace/posix", 10),
+    ("trace(gap=1ms)/hdf5", 0),
+    ("trace/async/zarr", 0),
+    ("async/trace/posix", 0),
+    ("twophase(aggregators=2)/trace/posix", 0),
 ];
 
 /// Where writes are staged, while the tests run.
@@ -75,7 +81,9 @@ fn trials((text, sequences): &(&'static str, u32)) -> Vec<Trial> {
             vec![Trial::test(format!("{text}::build"), move || Err(message.into()))]
         }
         Ok(format) => {
-            let mut trials = conformance::trials(text, &format, Overrides::default());
+            // A trace is kept when its container goes.
+            let overrides = Overrides { beside: text.contains("trace"), ..Overrides::default() };
+            let mut trials = conformance::trials(text, &format, overrides);
             if *sequences > 0 {
                 trials.extend(model::trials(text, &format, *sequences));
             }

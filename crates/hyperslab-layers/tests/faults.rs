@@ -20,6 +20,7 @@ const LAYERS: &[&str] = &[
     "cache(memory=4KiB,block=64)",
     "twophase(aggregators=1,buffer=8,unit=1)",
     "twophase(aggregators=2,buffer=8,unit=1)",
+    "trace",
 ];
 
 /// More than anything here needs.

@@ -42,6 +42,7 @@ impl StepSource for ManyWrites {
 fn seconds(writes: u64) -> f64 {
     let header = Header {
         version: WORKLOAD_VERSION,
+        recorded: None,
         name: "many-writes".into(),
         about: String::new(),
         ranks: 1,

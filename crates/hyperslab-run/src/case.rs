@@ -181,8 +181,8 @@ fn run_all(case: &Case<'_>, aside: &mut Aside, calls: &mut CallTimes, outcome: &
         if ranks.iter().any(|rank| rank.read_unchecked) {
             outcome.verified = Verified::Impossible;
             outcome.warnings.push(
-                "parts of the file were overwritten, or other parts written than are read, so no rule tells its \
-                 contents: what was read was not compared"
+                "parts of the file were overwritten, other parts written than are read, or its data made by others, so no \
+                 rule tells its contents: what was read was not compared"
                     .into(),
             );
         }

@@ -27,7 +27,8 @@ impl Origin {
     /// Asks the container where the declaration alone does not tell. Not collective; not to be measured.
     pub fn of(context: &RunContext<'_>, declaration: &FileDeclaration, container: &dyn Container) -> Result<Self> {
         let seed = context.workload.header.seed;
-        let own = Self { seed, mixed: false, same_before: false };
+        let told = declaration.unchecked.is_none();
+        let own = Self { seed, mixed: !told, same_before: false };
         if declaration.created {
             return Ok(own);
         }
@@ -37,11 +38,11 @@ impl Origin {
                 Ok(Self { same_before: same, ..own })
             }
             // Without checking, nothing that is read needs a rule: a foreign file can be measured undisturbed.
-            None if !context.verify => Ok(own),
+            None if !context.verify || !told => Ok(own),
             None | Some(Update::Extend) => match stated(container, declaration)? {
                 Stated::Seed(seed) => Ok(Self { seed, ..own }),
                 Stated::Mixed => Ok(Self { mixed: true, ..own }),
-                Stated::Nothing if context.verify => Err(Error::invalid(
+                Stated::Nothing if context.verify && told => Err(Error::invalid(
                     "verify",
                     "the file was not written by hyperslab, so its data cannot be checked",
                 )

@@ -245,6 +245,7 @@ fn steps_that_make_no_sense_are_errors() {
         let directory = tempfile::tempdir().unwrap();
         let header = Header {
             version: WORKLOAD_VERSION,
+            recorded: None,
             name: "odd".into(),
             about: String::new(),
             ranks: 1,

@@ -35,6 +35,7 @@ fn workload(seed: u64, file: FileDeclaration, steps: Vec<Step>) -> Workload {
     spec.max_shape = Some(vec![None, Some(ROW)]);
     let header = Header {
         version: WORKLOAD_VERSION,
+        recorded: None,
         name: "updates".into(),
         about: String::new(),
         ranks,

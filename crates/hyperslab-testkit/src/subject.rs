@@ -17,6 +17,8 @@ pub struct Overrides {
     pub chunk: bool,
     /// Filters.
     pub filters: bool,
+    /// Files beside the container, which outlive it.
+    pub beside: bool,
 }
 
 /// A format under test with a fresh directory.

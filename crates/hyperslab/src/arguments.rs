@@ -32,7 +32,7 @@ pub struct Arguments {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run an h5bench workflow and print a table
+    /// Run an h5bench workflow, or replay a recorded workload, and print a table
     #[command(after_help = BENCH_EXAMPLES, after_long_help = BENCH_EXAMPLES)]
     Bench(Box<BenchOptions>),
     /// Compare two results files case by case, and fail if something became slower
@@ -67,6 +67,8 @@ Examples:
   hyperslab bench workflow.json --stack 'hdf5(align=1MiB),zarr(codec=zstd)' --ranks 4 --repeat 5
   hyperslab bench workflow.json --launcher mpi --ranks 4     MPI ranks, started by mpirun
   srun -n 512 hyperslab bench workflow.json                  inside a job that is running
+  hyperslab bench workflow.json --stack 'trace(file=out.jsonl)/hdf5'    record what is done
+  hyperslab bench --workload out.jsonl --stack posix,zarr --compute none    do it again elsewhere
 
 Exit codes: 0 done, 1 a benchmark failed or data were wrong, 2 bad input and nothing started,
 3 nothing failed but cases were skipped, 130 stopped.";
@@ -83,18 +85,35 @@ pub enum Launcher {
     Mpi,
 }
 
+/// What becomes of the time between recorded calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Compute {
+    /// Ranks pause as long as the program computed.
+    Recorded,
+    /// Calls follow each other at once.
+    None,
+}
+
 /// Options of `bench`.
 #[derive(Debug, Args)]
 pub struct BenchOptions {
     /// h5bench JSON workflow; without it a small built-in one
     pub config: Option<PathBuf>,
+    /// Run this workload instead of a workflow: recorded by the layer trace, or written by hand (docs/workload-format.md). May
+    /// be given several times; each becomes a benchmark, and the number of ranks is theirs. Files that they only read or
+    /// change are made first, unless they are there
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["config", "filter"])]
+    pub workload: Vec<PathBuf>,
+    /// Whether a workload's pauses for computing are kept [default: recorded]
+    #[arg(long, value_enum, requires = "workload")]
+    pub compute: Option<Compute>,
     /// Formats to compare, such as posix,hdf5,zarr [default: hdf5]
     #[arg(long, value_name = "LIST", conflicts_with = "stack")]
     pub format: Option<String>,
     /// Stacks to compare, with options, such as 'hdf5(chunk=1024,deflate=4),zarr(codec=zstd)'
     #[arg(long, value_name = "LIST")]
     pub stack: Option<String>,
-    /// Number of ranks [default: what the workflow says]
+    /// Number of ranks [default: what the workflow or workload says]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub ranks: Option<u32>,
     /// How ranks are made

@@ -4,6 +4,8 @@ pub(crate) mod draft;
 mod explain;
 mod launch;
 mod plan;
+mod prepare;
+mod replay;
 mod run_directory;
 mod screen;
 mod wish;
@@ -104,6 +106,15 @@ struct Files {
     broken: HashSet<String>,
 }
 
+/// The names of all files that a case makes.
+fn created(case: &PlannedCase) -> Vec<String> {
+    let made = |work: &Work| {
+        let files = work.workload.header.files.iter().filter(|file| file.created);
+        files.map(|file| file.name.clone()).collect()
+    };
+    case.work.as_ref().map(made).unwrap_or_default()
+}
+
 /// What all cases of a run have in common.
 struct Run<'a> {
     plan: &'a Plan,
@@ -139,6 +150,7 @@ impl Run<'_> {
         match (result.status == Status::Ok, case.effect) {
             (true, Effect::Creates) => {
                 files.own.insert(case.file.clone());
+                files.own.extend(created(case));
                 files.broken.remove(&case.file);
             }
             (true, _) | (false, Effect::Reads) => {}
@@ -151,15 +163,26 @@ impl Run<'_> {
     fn measure(&self, case: &PlannedCase, work: &Work, files: &Files, result: &mut CaseResult) {
         let screen = screen::Screen::start(case, self.plan.cases.len(), self.progress);
         let ranks = self.plan.launch.ranks(&case.stack, self.out, case.number);
+        let overwrite = self.options.overwrite || files.own.contains(&case.file);
+        let usual = Case::new(&work.workload, work.format.clone(), &self.plan.directory, self.progress);
+        let usual = Case { ranks: &*ranks, overwrite, ..usual };
+        let prepared = match prepare::prepare(work, &usual, |name| files.own.contains(name)) {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                let interrupted = error.kind() == ErrorKind::Interrupted;
+                result.status = if interrupted { Status::Interrupted } else { Status::Failed };
+                result.error = Some(error.to_string());
+                return screen.finish(result);
+            }
+        };
         let outcome = run_case(&Case {
-            ranks: &*ranks,
+            workload: &prepared.workload,
             repeat: case.repeat as usize,
             warm_up: case.warm_up as usize,
             cache: case.cache,
             verify: case.verify,
-            overwrite: self.options.overwrite || files.own.contains(&case.file),
             samples: self.options.samples.then(|| self.out.join(format!("samples-case-{}", case.number))),
-            ..Case::new(&work.workload, work.format.clone(), &self.plan.directory, self.progress)
+            ..usual
         });
         result.verified = outcome.verified;
         result.warnings.extend(outcome.warnings);
@@ -176,6 +199,7 @@ impl Run<'_> {
         if result.status == Status::Ok && case.effect != Effect::Reads && work.format.caps().persistent {
             result.stored = Some(self.size_of(case, work));
         }
+        result.warnings.extend(prepared.remove(&*work.format));
         screen.finish(result);
     }
 

@@ -172,6 +172,26 @@ fn a_stopped_run_ends_its_ranks() {
 }
 
 #[test]
+fn processes_record_one_trace_and_replay_it() {
+    let _alone = alone();
+    let directory = with(&workflow(2, r#", "COLLECTIVE_DATA": "YES""#));
+    let stack = "trace(file=t.jsonl)/posix";
+    let (code, out, err) = run(directory.path(), &["bench", "w.json", "--stack", stack, "--verify", "--out", "a"]);
+    assert_eq!(code, 0, "{out}\n{err}");
+    let left: Vec<_> = fs::read_dir(directory.path()).unwrap().flatten().map(|entry| entry.file_name()).collect();
+    assert!(!left.iter().any(|name| name.to_string_lossy().ends_with(".part")), "{left:?}");
+    // The write is the first trace, what reads it back the second, and the read the third.
+    for (number, trace) in ["t.jsonl", "t.3.jsonl"].into_iter().enumerate() {
+        let (data, results) = (format!("replay-{number}"), format!("r{number}"));
+        let arguments = ["bench", "--workload", trace, "--launcher", "mpi", "--stack", "posix,mpiio,twophase/posix"];
+        let more = ["--verify", "--compute", "none", "--directory", &data, "--out", &results];
+        let (code, out, err) = run(directory.path(), &[&arguments[..], &more].concat());
+        assert_eq!(code, 0, "{trace}\n{out}\n{err}");
+        all_good(&directory.path().join(results).join("results.json"), 2);
+    }
+}
+
+#[test]
 fn what_ranks_print_is_kept_apart() {
     let _alone = alone();
     let directory = with(&workflow(2, ""));

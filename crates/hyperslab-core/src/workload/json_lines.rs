@@ -1,8 +1,8 @@
 //! The written form: a header line, then one line per step. Documented in docs/workload-format.md.
 
-use super::{Header, Step, StepSource, Workload};
+use super::{Header, Step, StepSource, Steps, TimedSteps, Workload, WrittenSteps};
 use crate::{Error, ErrorKind, Result};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::fmt::{self, Debug};
 use std::io::{BufRead, Read, Write};
 use std::sync::Arc;
@@ -11,40 +11,75 @@ use std::sync::Arc;
 const MAX_LINE: u64 = 64 << 20;
 
 /// A step with the rank that takes it; without a rank, every rank takes it.
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 struct Line {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     rank: Option<usize>,
+    /// Nanoseconds that it took when it was recorded.
+    #[serde(default)]
+    took: Option<u64>,
     #[serde(flatten)]
     step: Step,
 }
 
 /// Writes the whole workload. A step that all ranks take next is written once, without a rank.
 pub fn write_json_lines(workload: &Workload, to: &mut dyn Write) -> Result<()> {
-    let io = |e: std::io::Error| Error::io("write workload", e);
-    let json = |e: serde_json::Error| Error::new(ErrorKind::Io, "write workload", e.to_string());
-    let mut line = |value: &dyn Fn(&mut dyn Write) -> serde_json::Result<()>| {
-        value(to).map_err(json)?;
-        to.write_all(b"\n").map_err(io)
+    write_header(&workload.header, to)?;
+    let mut line = Vec::new();
+    let mut put = |rank: Option<usize>, took: Option<u64>, step: &Step| {
+        line.clear();
+        write_step(rank, took, step, &mut line)?;
+        to.write_all(&line).map_err(|e| Error::io("write workload", e))
     };
-    line(&|to| serde_json::to_writer(to, &workload.header))?;
-    let mut streams = (0..workload.header.ranks).map(|r| workload.steps(r)).collect::<Result<Vec<_>>>()?;
+    if let Some(steps) = workload.source.written_steps() {
+        return steps?.try_for_each(|step| step.and_then(|(rank, took, step)| put(rank, took, &step)));
+    }
+    let mut streams = (0..workload.header.ranks).map(|r| workload.timed_steps(r)).collect::<Result<Vec<_>>>()?;
     loop {
-        let steps: Vec<Option<Step>> = streams.iter_mut().map(|s| s.next().transpose()).collect::<Result<_>>()?;
+        let steps: Vec<_> = streams.iter_mut().map(|s| s.next().transpose()).collect::<Result<_>>()?;
         if steps.iter().all(Option::is_none) {
             return Ok(());
         }
         let shared = steps.len() > 1 && steps.windows(2).all(|w| w[0] == w[1]);
         for (rank, step) in steps.into_iter().enumerate() {
-            if let Some(step) = step {
-                let written = Line { rank: (!shared).then_some(rank), step };
-                line(&|to| serde_json::to_writer(to, &written))?;
+            if let Some((step, took)) = step {
+                put((!shared).then_some(rank), took, &step)?;
                 if shared {
                     break;
                 }
             }
         }
     }
+}
+
+/// Writes the header line.
+pub fn write_header(header: &Header, to: &mut dyn Write) -> Result<()> {
+    let mut line = serde_json::to_vec(header).map_err(unwritable)?;
+    line.push(b'\n');
+    to.write_all(&line).map_err(|e| Error::io("write workload", e))
+}
+
+/// Appends the line of a step: of one rank or of all, with the nanoseconds it took where that is known.
+pub fn write_step(rank: Option<usize>, took: Option<u64>, step: &Step, to: &mut Vec<u8>) -> Result<()> {
+    let begin = to.len();
+    for (key, value) in [("rank", rank.map(|rank| rank as u64)), ("took", took)] {
+        if let Some(value) = value {
+            let before = if to.len() == begin { '{' } else { ',' };
+            write!(to, "{before}\"{key}\":{value}").map_err(|e| Error::io("write workload", e))?;
+        }
+    }
+    let inside = to.len();
+    serde_json::to_writer(&mut *to, step).map_err(unwritable)?;
+    if inside > begin {
+        // The step goes on where these keys began the object.
+        to[inside] = b',';
+    }
+    to.push(b'\n');
+    Ok(())
+}
+
+fn unwritable(error: serde_json::Error) -> Error {
+    Error::new(ErrorKind::Io, "write workload", error.to_string())
 }
 
 /// Reads and checks the header line.
@@ -79,34 +114,68 @@ impl JsonLines {
 }
 
 impl StepSource for JsonLines {
-    fn steps(&self, rank: usize) -> Result<Box<dyn Iterator<Item = Result<Step>> + Send + '_>> {
+    fn steps(&self, rank: usize) -> Result<Steps<'_>> {
+        Ok(Box::new(self.timed_steps(rank)?.map(|step| step.map(|(step, _)| step))))
+    }
+
+    fn timed_steps(&self, rank: usize) -> Result<TimedSteps<'_>> {
+        let lines = self.lines(Some(rank))?;
+        Ok(Box::new(lines.map(|line| line.map(|line| (line.step, line.took)))))
+    }
+
+    fn written_steps(&self) -> Option<Result<WrittenSteps<'_>>> {
+        let lines = self.lines(None);
+        Some(lines.map(|lines| -> WrittenSteps<'_> {
+            Box::new(lines.map(|line| line.map(|line| (line.rank, line.took, line.step))))
+        }))
+    }
+}
+
+impl JsonLines {
+    /// The lines that concern `rank`, or all, up to the first that cannot be read.
+    fn lines(&self, rank: Option<usize>) -> Result<impl Iterator<Item = Result<Line>> + Send + '_> {
         let mut text = (self.open)().map_err(|e| Error::io("read workload", e))?;
-        read_header(&mut *text)?;
+        let header = read_header(&mut *text)?;
+        let others = move |of: Option<usize>| rank.is_some() && of.is_some() && of != rank;
         let mut number = 1u64;
         let mut failed = false;
-        Ok(Box::new(std::iter::from_fn(move || {
+        Ok(std::iter::from_fn(move || {
             while !failed {
                 number += 1;
-                let next = next_line(&mut *text).and_then(|line| match line {
-                    None => Ok(None),
-                    Some(line) if line.trim().is_empty() => Ok(Some(None)),
-                    Some(line) => {
-                        serde_json::from_str::<Line>(&line).map(|l| Some(Some(l))).map_err(|e| at_line(number, &e))
-                    }
-                });
-                match next {
+                match next_line(&mut *text) {
+                    Ok(None) => return None,
+                    Ok(Some(line)) if line.trim().is_empty() || others(rank_at_begin(&line)) => {}
+                    Ok(Some(line)) => match parse(&line, number, &header) {
+                        Ok(line) if others(line.rank) => {}
+                        read => {
+                            failed = read.is_err();
+                            return Some(read);
+                        }
+                    },
                     Err(error) => {
                         failed = true;
                         return Some(Err(error));
                     }
-                    Ok(None) => return None,
-                    Ok(Some(Some(line))) if line.rank.is_none_or(|r| r == rank) => return Some(Ok(line.step)),
-                    Ok(Some(_)) => {}
                 }
             }
             None
-        })))
+        }))
     }
+}
+
+fn parse(line: &str, number: u64, header: &Header) -> Result<Line> {
+    let read: Line = serde_json::from_str(line).map_err(|e| at_line(number, &e))?;
+    let refuse = |what: String| Err(Error::invalid("read workload", format!("line {number}: {what}")));
+    match (read.took, read.rank) {
+        (Some(_), _) if header.version < 2 => refuse("took belongs to version 2 of the form".into()),
+        (_, Some(rank)) if rank >= header.ranks => refuse(format!("rank {rank} of {}", header.ranks)),
+        _ => Ok(read),
+    }
+}
+
+/// The rank of a line as this build writes it, found without reading the rest: most lines are other ranks'.
+fn rank_at_begin(line: &str) -> Option<usize> {
+    line.strip_prefix("{\"rank\":")?.split_once(',')?.0.parse().ok()
 }
 
 fn at_line(line: u64, error: &serde_json::Error) -> Error {
@@ -150,6 +219,7 @@ mod tests {
             about: "every kind of step".into(),
             ranks: 2,
             seed: 5,
+            recorded: None,
             files: vec![FileDeclaration::created("a.h5")],
             arrays: vec![ArrayDeclaration { spec: ArraySpec::new(Datatype::F32, &[8, 4]), fill: Fill::Ramp }],
         };
@@ -225,5 +295,29 @@ mod tests {
         }
         let escape = text.replacen("a.h5", "../a.h5", 1);
         assert!(reread(escape.into_bytes()).unwrap_err().to_string().contains("relative"));
+    }
+
+    #[test]
+    fn times_and_versions_are_kept_apart() {
+        let mut text = Vec::new();
+        write_header(&Header { ranks: 1, ..example().header }, &mut text).unwrap();
+        let step = Step::CloseFile { file: 0 };
+        for (rank, took) in [(None, None), (Some(0), None), (None, Some(7)), (Some(0), Some(u64::MAX))] {
+            write_step(rank, took, &step, &mut text).unwrap();
+        }
+        let text = String::from_utf8(text).unwrap();
+        assert!(
+            text.ends_with("{\"rank\":0,\"took\":18446744073709551615,\"do\":\"close_file\",\"file\":0}\n"),
+            "{text}"
+        );
+        let times = |text: &str| -> Result<Vec<Option<u64>>> {
+            let workload = reread(text.as_bytes().to_vec())?;
+            workload.timed_steps(0)?.map(|step| step.map(|(_, took)| took)).collect()
+        };
+        assert_eq!(times(&text).unwrap(), [None, None, Some(7), Some(u64::MAX)]);
+        let old = text.replacen("workload\":2", "workload\":1", 1);
+        assert!(times(&old).unwrap_err().to_string().contains("version 2"));
+        let other = text.replace("\"rank\":0", "\"rank\":1");
+        assert!(times(&other).is_ok_and(|times| times.len() == 2), "other ranks' lines are passed over");
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::{Attribute, Dims, Durability, MemoryLayout, Open, Selection, Transfer};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// One step of one rank. Files and array kinds are numbers into the header; `slot` names an open array from its
@@ -120,6 +121,34 @@ pub enum Step {
         /// Number of the file.
         file: u32,
     },
+}
+
+impl Step {
+    /// Whether all ranks take it together (unless it is about a file per rank).
+    pub fn is_collective(&self) -> bool {
+        match self {
+            Self::Write { transfer, .. } | Self::Read { transfer, .. } => *transfer == Transfer::Collective,
+            Self::Compute { .. } | Self::Epoch { .. } => false,
+            _ => true,
+        }
+    }
+
+    /// What of a collective step must be the same on all ranks: the step itself, or of a transfer that it is one, and of
+    /// which array.
+    pub fn in_common(&self) -> Cow<'_, Self> {
+        let nothing = || (Selection::empty(0), Arc::default());
+        match self {
+            Self::Write { slot, transfer, .. } => {
+                let (selection, memory) = nothing();
+                Cow::Owned(Self::Write { slot: *slot, selection, memory, transfer: *transfer })
+            }
+            Self::Read { slot, transfer, .. } => {
+                let (selection, memory) = nothing();
+                Cow::Owned(Self::Read { slot: *slot, selection, memory, transfer: *transfer })
+            }
+            _ => Cow::Borrowed(self),
+        }
+    }
 }
 
 fn is_packed(memory: &Arc<MemoryLayout>) -> bool {

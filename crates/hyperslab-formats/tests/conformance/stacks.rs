@@ -18,9 +18,9 @@ pub struct Tested {
     pub sequences: u32,
 }
 
-const PLAIN: Overrides = Overrides { chunk: false, filters: false };
-const CHUNKS: Overrides = Overrides { chunk: true, filters: false };
-const FILTERS: Overrides = Overrides { chunk: false, filters: true };
+const PLAIN: Overrides = Overrides { chunk: false, filters: false, beside: false };
+const CHUNKS: Overrides = Overrides { chunk: true, filters: false, beside: false };
+const FILTERS: Overrides = Overrides { chunk: false, filters: true, beside: false };
 
 /// Options that fix a number of dimensions leave the trials with that many.
 const TWO_DIMENSIONS: &[&str] = &[

@@ -17,7 +17,7 @@ pub struct Tested {
 /// How many random operation sequences a rank alone plays.
 const SEQUENCES: u32 = 20;
 
-const PLAIN: Overrides = Overrides { chunk: false, filters: false };
+const PLAIN: Overrides = Overrides { chunk: false, filters: false, beside: false };
 
 const fn all(text: &'static str) -> Tested {
     Tested { text, overrides: PLAIN, without: &[] }

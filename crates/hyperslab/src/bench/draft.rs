@@ -4,7 +4,7 @@ use super::wish::Wish;
 use crate::h5bench::{Benchmark, Exerciser, Metadata, Mode, Pattern, PatternKind, What};
 use anyhow::{Context, Result};
 use hyperslab_core::units::exact_size;
-use hyperslab_core::workload::{Update, Workload};
+use hyperslab_core::workload::{Input, Update, Workload};
 use hyperslab_core::{Caps, Filter, StackElement};
 use hyperslab_kernels::{Particles, Sweep, Tiles};
 use std::collections::HashMap;
@@ -98,9 +98,18 @@ pub struct DraftWork {
     pub bytes: u64,
     /// Bytes of buffers, all ranks.
     pub memory: u64,
+    /// Bytes that its files need.
+    pub room: u64,
+    /// Arrays that must be there before.
+    pub inputs: Vec<Input>,
 }
 
 impl DraftWork {
+    /// One whose files hold what it transfers, and that finds its inputs.
+    pub fn new(workload: Workload, bytes: u64, memory: u64) -> Self {
+        Self { workload, bytes, memory, room: bytes, inputs: Vec::new() }
+    }
+
     /// Whether ranks meet in a file.
     pub fn shares_files(&self) -> bool {
         self.workload.header.files.iter().any(|file| !file.per_rank)
@@ -116,7 +125,7 @@ impl DraftWork {
             Filter::Blosc(_) => caps.blosc,
         };
         let header = &self.workload.header;
-        let created = header.files.iter().any(|file| file.created);
+        let created = !self.inputs.is_empty() || header.files.iter().any(|file| file.created);
         let extended = header.files.iter().any(|file| file.update == Some(Update::Extend));
         let specs = || header.arrays.iter().map(|array| &array.spec);
         if (extended || created && specs().any(|spec| spec.max_shape.is_some())) && !caps.resize {
@@ -159,7 +168,7 @@ pub fn drafts(
 
 impl Draft {
     /// Without layers, wishes or reports.
-    fn plain(label: String, file: String, effect: Effect, work: Result<DraftWork, String>) -> Self {
+    pub fn plain(label: String, file: String, effect: Effect, work: Result<DraftWork, String>) -> Self {
         Self {
             label,
             file,
@@ -180,7 +189,7 @@ fn metadata_drafts(metadata: &Metadata, ranks: usize, name: &dyn Fn(&str) -> Str
     let tiles = metadata.kernel(ranks, &file)?;
     let work = |workload| -> Result<DraftWork> {
         let memory = tiles.buffer_bytes()?.saturating_mul(ranks as u64);
-        Ok(DraftWork { workload, bytes: tiles.total_bytes()?, memory })
+        Ok(DraftWork::new(workload, tiles.total_bytes()?, memory))
     };
     let (write, read) = (work(tiles.write()?)?, work(tiles.read()?)?);
     let mut read = Draft::plain("metadata read".into(), file.clone(), Effect::Reads, Ok(read));
@@ -200,8 +209,8 @@ fn exerciser_drafts(
     let mut drafts = Vec::with_capacity(2 * kernels.len());
     for kernel in &kernels {
         let memory = kernel.buffer_bytes()?.saturating_mul(ranks as u64);
-        let write = DraftWork { workload: kernel.write()?, bytes: kernel.total_bytes()?, memory };
-        let read = DraftWork { workload: kernel.read()?, bytes: kernel.read_bytes()?, memory };
+        let write = DraftWork::new(kernel.write()?, kernel.total_bytes()?, memory);
+        let read = DraftWork::new(kernel.read()?, kernel.read_bytes()?, memory);
         for (label, effect, work) in [("write", Effect::Creates, write), ("read", Effect::Reads, read)] {
             let mut draft = Draft::plain(format!("exerciser {label}"), file.clone(), effect, Ok(work));
             draft.repeat = Exerciser::REPETITIONS as u32;
@@ -266,7 +275,7 @@ fn pattern_draft(
         Mode::Log => (Some(StackElement::plain("log")), "MODE=LOG"),
     };
     let memory = particles.buffer_bytes()?.saturating_mul(ranks as u64);
-    let work = DraftWork { workload, bytes: particles.total_bytes()?, memory };
+    let work = DraftWork::new(workload, particles.total_bytes()?, memory);
     let work = match &pattern.unavailable {
         Some(reason) => Err(reason.clone()),
         None => Ok(work),

@@ -2,6 +2,7 @@
 
 use super::draft::{Draft, Effect, FileState, Report, drafts};
 use super::launch::Launch;
+use super::replay::Replay;
 use super::run_directory;
 use crate::arguments::BenchOptions;
 use crate::h5bench::{Striping, Workflow};
@@ -9,7 +10,7 @@ use crate::mpi_job::InsideJob;
 use crate::table::{Align, Table};
 use anyhow::{Context, Result, bail};
 use hyperslab_core::units::display_size;
-use hyperslab_core::workload::Workload;
+use hyperslab_core::workload::{Input, Workload};
 use hyperslab_core::{ErrorKind, Format, Stack, parse_stacks};
 use hyperslab_run::Cache;
 use std::collections::HashMap;
@@ -75,12 +76,22 @@ pub struct Work {
     pub format: Arc<dyn Format>,
     /// Bytes of buffers, all ranks.
     pub memory: u64,
+    /// Bytes that its files need.
+    pub room: u64,
+    /// Arrays that must be there before.
+    pub inputs: Vec<Input>,
 }
 
 impl Plan {
     /// Reads the workflow and combines it with the command line. Touches no data.
     pub fn new(options: &BenchOptions, inside: Option<&InsideJob>) -> Result<Self> {
+        let mut replays = Vec::new();
         let (mut workflow, mut notes) = match &options.config {
+            None if !options.workload.is_empty() => {
+                let mut notes = Vec::new();
+                replays = Replay::all(options, inside, &mut notes)?;
+                (Replay::workflow(&replays), notes)
+            }
             Some(path) => (read_workflow(path)?, Vec::new()),
             None => {
                 let mut built_in = Workflow::parse(BUILT_IN).context("built-in workflow")?;
@@ -116,6 +127,11 @@ impl Plan {
                         cases.push(plan_case(cases.len() + 1, draft, stack, cache, ranks, &launch, options)?);
                     }
                 }
+                for replay in &replays {
+                    // A recording's file may have been of another format, so its name is never kept for that.
+                    let draft = replay.draft(&|file| file_name(file, extension, twins, stacks.len().max(2)))?;
+                    cases.push(plan_case(cases.len() + 1, draft, stack, cache, ranks, &launch, options)?);
+                }
             }
         }
         notes.dedup();
@@ -139,12 +155,13 @@ impl Plan {
         }
         // Files of one name replace each other; those of different names add up.
         let mut files: HashMap<&str, u64> = HashMap::new();
-        for (case, _) in works().filter(|(_, work)| work.format.caps().persistent) {
+        for (case, work) in works().filter(|(_, work)| work.format.caps().persistent) {
             let size = files.entry(&case.file).or_default();
             match case.effect {
-                Effect::Creates => *size = (*size).max(case.bytes),
-                Effect::Extends => *size = size.saturating_add(case.bytes),
-                Effect::Reads | Effect::Overwrites => {}
+                Effect::Creates => *size = (*size).max(work.room),
+                Effect::Extends => *size = size.saturating_add(work.room),
+                Effect::Reads | Effect::Overwrites if work.inputs.is_empty() => {}
+                Effect::Reads | Effect::Overwrites => *size = (*size).max(work.room),
             }
         }
         let need: u64 = files.values().fold(0, |sum, bytes| sum.saturating_add(*bytes));
@@ -265,7 +282,9 @@ fn plan_case(
             {
                 Err(format!("{} keeps nothing when its processes end: use --launcher threads", stack.format.name))
             }
-            None => Ok(Work { workload: work.workload, format, memory: work.memory }),
+            None => {
+                Ok(Work { workload: work.workload, format, memory: work.memory, room: work.room, inputs: work.inputs })
+            }
         },
     };
     let repeat = options.repeat.unwrap_or(draft.repeat);

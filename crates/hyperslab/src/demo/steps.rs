@@ -41,6 +41,7 @@ pub fn workload(shape: &Shape) -> Result<Workload> {
     let spec = ArraySpec::new(Datatype::F32, &[shape.steps, shape.elements()]);
     let header = Header {
         version: WORKLOAD_VERSION,
+        recorded: None,
         name: "demo".into(),
         about: shape.to_string(),
         ranks: 1,

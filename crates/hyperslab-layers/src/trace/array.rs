@@ -1,0 +1,132 @@
+//! An open array whose calls are recorded.
+
+use super::recorder::Recorder;
+use hyperslab_core::workload::Step;
+use hyperslab_core::{
+    Array, ArraySpec, Bytes, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection, Transfer,
+};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// One rank's handle of an array.
+#[derive(Debug)]
+pub(super) struct TraceArray {
+    inner: Arc<dyn Array>,
+    /// `None` if its opening was not recorded.
+    slot: Option<u32>,
+    recorder: Arc<Recorder>,
+    /// Its slot may be another array's now.
+    closed: AtomicBool,
+}
+
+/// Which way a transfer goes.
+#[derive(Clone, Copy)]
+enum Way {
+    In,
+    Out,
+}
+
+impl TraceArray {
+    pub fn new(inner: Arc<dyn Array>, slot: Option<u32>, recorder: Arc<Recorder>) -> Self {
+        Self { inner, slot, recorder, closed: AtomicBool::new(false) }
+    }
+
+    /// Makes a transfer and records it. One that failed was still one of several where it was collective.
+    fn transfer<T>(
+        &self,
+        way: Way,
+        selection: &Selection,
+        memory: &MemoryLayout,
+        transfer: Transfer,
+        call: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        let Some(slot) = self.slot else { return call() };
+        let step = |selection: Selection, memory: Arc<MemoryLayout>| match way {
+            Way::In => Step::Write { slot, selection, memory, transfer },
+            Way::Out => Step::Read { slot, selection, memory, transfer },
+        };
+        self.recorder.call_or(
+            call,
+            |_, _| Some(step(selection.clone(), Arc::new(memory.clone()))),
+            |_| (transfer == Transfer::Collective).then(|| step(Selection::empty(selection.rank()), Arc::default())),
+        )
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Array for TraceArray {
+    fn spec(&self) -> Result<ArraySpec> {
+        self.inner.spec()
+    }
+
+    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: Transfer) -> Result<()> {
+        let call = || self.inner.write(selection, memory, transfer);
+        self.transfer(Way::In, selection, memory.layout, transfer, call)
+    }
+
+    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: Transfer) -> Result<()> {
+        let layout = memory.layout;
+        self.transfer(Way::Out, selection, layout, transfer, || self.inner.read(selection, memory, transfer))
+    }
+
+    fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: Transfer) -> Result<()> {
+        let call = || self.inner.write_many(parts, transfer);
+        if transfer == Transfer::Collective {
+            // Ranks may bring different numbers of parts, even none, but take one step together.
+            let nothing = || Selection::empty(self.inner.spec().map_or(0, |spec| spec.shape.len()));
+            let first = parts.first().map_or_else(nothing, |(selection, _)| (*selection).clone());
+            let union = parts.iter().try_fold(first.clone(), |all, (selection, _)| all.union_with(selection));
+            let all = union.unwrap_or(first);
+            return self.transfer(Way::In, &all, &MemoryLayout::packed(), transfer, call);
+        }
+        let [before @ .., (last, memory)] = parts else { return call() };
+        let Some(slot) = self.slot else { return call() };
+        let done = self.transfer(Way::In, last, memory.layout, transfer, call);
+        if done.is_ok() {
+            self.recorder.also(before.iter().map(|(selection, memory)| Step::Write {
+                slot,
+                selection: (*selection).clone(),
+                memory: Arc::new(memory.layout.clone()),
+                transfer,
+            }));
+        }
+        done
+    }
+
+    fn submit_write(
+        &self,
+        selection: &Selection,
+        data: Bytes,
+        layout: &MemoryLayout,
+        transfer: Transfer,
+    ) -> Result<Request> {
+        let call = || self.inner.submit_write(selection, data, layout, transfer);
+        self.transfer(Way::In, selection, layout, transfer, call)
+    }
+
+    fn prefetch(&self, selection: &Selection) {
+        self.inner.prefetch(selection);
+    }
+
+    fn resize(&self, shape: &[u64]) -> Result<()> {
+        self.recorder.call(
+            || self.inner.resize(shape),
+            |state, ()| {
+                let slot = self.slot?;
+                state.resized(slot);
+                Some(Step::Resize { slot, shape: shape.into() })
+            },
+        )
+    }
+
+    fn close(&self) -> Result<()> {
+        self.recorder.call(
+            || self.inner.close(),
+            |state, ()| {
+                let slot = self.slot.filter(|_| !self.closed.swap(true, Ordering::AcqRel))?;
+                state.leave(slot);
+                Some(Step::CloseArray { slot })
+            },
+        )
+    }
+}

@@ -1,0 +1,159 @@
+//! Programs that stage their writes, killed at any moment: what was acknowledged is in the file after `hyperslab recover`.
+#![allow(clippy::unwrap_used)]
+
+#[path = "common/program.rs"]
+#[allow(dead_code)]
+mod program;
+
+use hyperslab_core::{ArraySpec, Datatype, Durability, MemoryView, MemoryViewMut, Open, Selection, Stack, Transfer};
+use program::run;
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const CHILD: &str = "HYPERSLAB_TEST_STAGED";
+const ROWS: u64 = 40;
+const COLUMNS: u64 = 2000;
+/// Stacks below the cache. The storage is slow, so that much is staged.
+const BELOW: [&str; 4] = ["posix", "hdf5", "hdf5(layout=chunked)", "zarr"];
+
+fn row(number: u64) -> Selection {
+    Selection::dense(&[number % ROWS, 0], &[1, COLUMNS]).unwrap()
+}
+
+fn values(number: u64) -> Vec<u8> {
+    (0..COLUMNS).flat_map(|column| (number * 10_000 + column).to_ne_bytes()).collect()
+}
+
+/// Writes rows for ever, over and over, and says one byte for each that was acknowledged.
+#[test]
+fn child() {
+    let Ok(stack) = std::env::var(CHILD) else { return };
+    let (stack, path) = stack.split_once(' ').unwrap();
+    let format = hyperslab_run::resolve(&stack.parse::<Stack>().unwrap()).unwrap();
+    let container = format.open(Path::new(path), Open::Create, &hyperslab_run::alone()).unwrap();
+    let chunk = format.caps().chunks.then(|| [7, 300].as_slice().into());
+    let array =
+        container.create("rows", &ArraySpec { chunk, ..ArraySpec::new(Datatype::U64, &[ROWS, COLUMNS]) }).unwrap();
+    let mut out = std::io::stderr();
+    for number in 0.. {
+        array.write(&row(number), MemoryView::packed(&values(number)), Transfer::Independent).unwrap();
+        out.write_all(b".").unwrap();
+        if number % 25 == 24 {
+            container.flush(Durability::Visible).unwrap();
+        }
+    }
+}
+
+fn start(stack: &str, path: &Path) -> Child {
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", "child", "--nocapture", "--test-threads=1"]);
+    child.env(CHILD, format!("{stack} {}", path.display()));
+    child.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// The last write of each row, if these many were made.
+fn expected(writes: u64) -> Vec<u8> {
+    let last = |row: u64| (0..writes).rev().find(|number| number % ROWS == row);
+    let row = |row: u64| last(row).map_or_else(|| vec![0; COLUMNS as usize * 8], values);
+    (0..ROWS).flat_map(row).collect()
+}
+
+fn content(stack: &str, path: &Path) -> Vec<u8> {
+    let format = hyperslab_run::resolve(&stack.parse::<Stack>().unwrap()).unwrap();
+    let container = format.open(path, Open::Read, &hyperslab_run::alone()).unwrap();
+    let array = container.array("rows").unwrap();
+    let mut bytes = vec![0xEE; (ROWS * COLUMNS * 8) as usize];
+    array
+        .read(&Selection::all(&[ROWS, COLUMNS]).unwrap(), MemoryViewMut::packed(&mut bytes), Transfer::Independent)
+        .unwrap();
+    container.close().unwrap();
+    bytes
+}
+
+/// What h5py reads, where there is one.
+fn content_by_h5py(path: &Path) -> Option<Vec<u8>> {
+    let python = std::env::var_os("HYPERSLAB_PYTHON")?;
+    let program = "import h5py, sys; sys.stdout.buffer.write(h5py.File(sys.argv[1])['rows'][...].tobytes())";
+    let output = Command::new(python).args(["-c", program]).arg(path).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(output.stdout)
+}
+
+#[test]
+fn what_was_acknowledged_survives_a_kill() {
+    for (round, below) in BELOW.iter().cycle().take(3 * BELOW.len()).enumerate() {
+        let folder = tempfile::tempdir().unwrap();
+        let (staged, path) = (folder.path().join("staged"), folder.path().join("file.h5"));
+        std::fs::create_dir(&staged).unwrap();
+        let stack = format!("cache(dir={},stage=4MiB)/slow(20MB/s,1ms)/{below}", staged.display());
+        let mut child = start(&stack, &path);
+        let mut said = child.stderr.take().unwrap();
+        let mut first = [0];
+        said.read_exact(&mut first).unwrap();
+        assert_eq!(first, *b".");
+        std::thread::sleep(Duration::from_millis(5 + 11 * round as u64));
+        // It runs: hands off.
+        let (code, list, _) = run(folder.path(), &["recover", "staged"]);
+        assert_eq!(code, 3, "{list}");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let mut rest = Vec::new();
+        said.read_to_end(&mut rest).unwrap();
+        assert!(rest.iter().all(|byte| *byte == b'.'), "{below}: {}", String::from_utf8_lossy(&rest));
+        let acknowledged = 1 + rest.len() as u64;
+        let (code, said, wrong) = run(folder.path(), &["recover", "staged"]);
+        assert_eq!(code, 0, "{below}: {said}{wrong}");
+        // The write under way may be there or not.
+        let found = content(below, &path);
+        let fits = |found: &[u8]| found == expected(acknowledged) || found == expected(acknowledged + 1);
+        assert!(fits(&found), "{below}, round {round}: {acknowledged} writes are not what is there");
+        assert!(!below.starts_with("hdf5") || content_by_h5py(&path).is_none_or(|found| fits(&found)), "{below}: h5py");
+        assert_eq!(std::fs::read_dir(&staged).unwrap().count(), 0, "the logs are gone");
+        let (code, said, _) = run(folder.path(), &["recover", "staged"]);
+        assert!(code == 0 && said.contains("no logs"), "{said}");
+    }
+}
+
+#[test]
+fn a_file_with_staged_writes_is_not_opened_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let (staged, path) = (folder.path().join("staged"), folder.path().join("file.posix"));
+    std::fs::create_dir(&staged).unwrap();
+    let stack = format!("cache(dir={})/slow(1MB/s,1ms)/posix", staged.display());
+    let mut child = start(&stack, &path);
+    child.stderr.take().unwrap().read_exact(&mut [0; 3]).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let format = hyperslab_run::resolve(&stack.parse::<Stack>().unwrap()).unwrap();
+    for how in [Open::Update, Open::Create, Open::Truncate] {
+        let error = format.open(&path, how, &hyperslab_run::alone()).unwrap_err();
+        assert!(error.what_to_try().is_some_and(|hint| hint.contains("hyperslab recover")), "{error:?}");
+    }
+    assert!(format.open(&path, Open::Read, &hyperslab_run::alone()).is_ok());
+    assert_eq!(run(folder.path(), &["recover", "staged"]).0, 0);
+    format.open(&path, Open::Update, &hyperslab_run::alone()).unwrap().close().unwrap();
+}
+
+#[test]
+fn staged_writes_are_read_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let stack = format!("cache(dir={})/slow(100KB/s,1ms)/posix", folder.path().display());
+    let format = hyperslab_run::resolve(&stack.parse::<Stack>().unwrap()).unwrap();
+    let container = format.open(&folder.path().join("a"), Open::Create, &hyperslab_run::alone()).unwrap();
+    let array = container.create("rows", &ArraySpec::new(Datatype::U64, &[ROWS, COLUMNS])).unwrap();
+    let from = Instant::now();
+    for number in [3, 4, 3 + ROWS] {
+        array.write(&row(number), MemoryView::packed(&values(number)), Transfer::Independent).unwrap();
+    }
+    // Columns 100 to 300 of both rows, of which one was written twice.
+    let mut found = vec![0; 2 * 200 * 8];
+    let part = Selection::dense(&[3, 100], &[2, 200]).unwrap();
+    array.read(&part, MemoryViewMut::packed(&mut found), Transfer::Independent).unwrap();
+    // Each row takes 160 ms to reach the storage.
+    assert!(from.elapsed() < Duration::from_millis(300), "{:?}", from.elapsed());
+    let expected = [values(3 + ROWS), values(4)].map(|row| row[800..2400].to_vec()).concat();
+    assert_eq!(found, expected);
+    container.close().unwrap();
+}
