@@ -35,7 +35,7 @@ fn child() {
     let container = format.open(Path::new(path), Open::Create, &hyperslab_run::alone()).unwrap();
     let chunk = format.caps().chunks.then(|| [7, 300].as_slice().into());
     let array =
-        container.create("rows", &ArraySpec { chunk, ..ArraySpec::new(Datatype::U64, &[ROWS, COLUMNS]) }).unwrap();
+        container.create("rows", &ArraySpec { chunk, ..ArraySpec::new(Datatype::I64, &[ROWS, COLUMNS]) }).unwrap();
     let mut out = std::io::stderr();
     for number in 0.. {
         array.write(&row(number), MemoryView::packed(&values(number)), Transfer::Independent).unwrap();
@@ -142,7 +142,7 @@ fn staged_writes_are_read_at_once() {
     let stack = format!("cache(dir={})/slow(100KB/s,1ms)/posix", folder.path().display());
     let format = hyperslab_run::resolve(&stack.parse::<Stack>().unwrap()).unwrap();
     let container = format.open(&folder.path().join("a"), Open::Create, &hyperslab_run::alone()).unwrap();
-    let array = container.create("rows", &ArraySpec::new(Datatype::U64, &[ROWS, COLUMNS])).unwrap();
+    let array = container.create("rows", &ArraySpec::new(Datatype::I64, &[ROWS, COLUMNS])).unwrap();
     let from = Instant::now();
     for number in [3, 4, 3 + ROWS] {
         array.write(&row(number), MemoryView::packed(&values(number)), Transfer::Independent).unwrap();
