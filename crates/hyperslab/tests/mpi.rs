@@ -17,6 +17,13 @@ const STACKS: &str = if cfg!(feature = "parallel-hdf5") {
     "posix,mpiio,twophase/posix"
 };
 
+const LAYERS: &str = if cfg!(feature = "parallel-hdf5") {
+    "async/posix,async(threads=2,memory=64KiB)/hdf5,async/twophase/hdf5,cache/zarr(chunk=1024),cache(dir=staged)/hdf5,\
+     cache(dir=staged,stage=64KiB)/posix,cache(dir=staged)/twophase/posix,trace/async/hdf5"
+} else {
+    "async/posix,cache(dir=staged)/posix,trace/async/mpiio"
+};
+
 /// Ranks that wait keep a core busy: one test at a time.
 fn alone() -> MutexGuard<'static, ()> {
     static LOCK: Mutex<()> = Mutex::new(());
@@ -72,6 +79,20 @@ fn started_ranks_share_verified_files() {
                 fs::read_dir(directory.path().join("r")).unwrap().flatten().map(|e| e.file_name()).collect();
             assert!(!left.iter().any(|name| name.to_string_lossy().starts_with(".job")), "{left:?}");
         }
+    }
+}
+
+#[test]
+fn layers_stand_on_processes_too() {
+    let _alone = alone();
+    for (ranks, collective) in [(1, "NO"), (3, "NO"), (2, "YES")] {
+        let directory = with(&workflow(ranks, &format!(r#", "COLLECTIVE_DATA": "{collective}""#)));
+        fs::create_dir(directory.path().join("staged")).unwrap();
+        let arguments = ["bench", "w.json", "--stack", LAYERS, "--verify", "--out", "r"];
+        let (code, out, err) = run(directory.path(), &arguments);
+        assert_eq!(code, 0, "{ranks} ranks\n{out}\n{err}");
+        all_good(&directory.path().join("r/results.json"), ranks);
+        assert_eq!(fs::read_dir(directory.path().join("staged")).unwrap().count(), 0);
     }
 }
 

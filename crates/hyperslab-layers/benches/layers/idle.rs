@@ -16,7 +16,7 @@ pub fn run() -> Vec<String> {
         "\n{CALLS} calls of 8 bytes over posix; medians of {ROUNDS}\n\n{:10} {:>16} {:>16}",
         "layer", "added to a read", "added to a write"
     );
-    for layer in ["async", "twophase"] {
+    for layer in ["async", "cache", "trace", "twophase"] {
         let pairs: Vec<_> =
             (0..ROUNDS).map(|_| (play("posix", &path), play(&format!("{layer}/posix"), &path))).collect();
         let added = |at: usize| median(pairs.iter().map(|(alone, layered)| layered[at] - alone[at]).collect());
