@@ -4,6 +4,8 @@ mod async_io;
 mod background;
 #[doc(hidden)]
 pub mod journal;
+#[doc(hidden)]
+pub mod log;
 mod order_rules;
 pub mod recover;
 mod registry;
