@@ -150,12 +150,39 @@ impl Shelf {
             }
         }
         drop(state);
-        while let Some((segment, bytes)) = leaving.pop_front() {
-            if let Err(error) = self.remove(&segment) {
+        while let Some((segment, bytes)) = leaving.front() {
+            if let Err(error) = self.remove(segment) {
                 return self.fail(error);
             }
-            lock(&self.state).used -= bytes;
+            let mut state = lock(&self.state);
+            state.used = state.used.saturating_sub(*bytes);
+            drop(state);
+            leaving.pop_front();
             self.changed.notify_all();
+        }
+    }
+
+    /// Removes everything; all writes are done. With its head renamed, a journal is not replayed whatever else is left of it.
+    pub fn remove_all(&self) -> Result<()> {
+        let mut leaving = lock(&self.leaving);
+        let (head, finished) = (format!("{}{}", self.stem, names::HEAD), format!("{}{}", self.stem, names::FINISHED));
+        let failed = |cause| failed("remove journal", format!("{}/{head}", self.files.place()), cause);
+        match self.files.rename(&head, &finished) {
+            Ok(()) if self.durable => self.files.sync_names().map_err(failed)?,
+            // Gone, or renamed already.
+            Err(cause) if cause.kind() != ErrorKind::NotFound => return Err(failed(cause)),
+            _ => {}
+        }
+        let mut state = lock(&self.state);
+        let kept = std::mem::take(&mut state.segments).into_iter().map(|kept| kept.segment);
+        let segments: Vec<_> = leaving.drain(..).map(|(segment, _)| segment).chain(kept).collect();
+        state.used = 0;
+        state.failure = None;
+        drop(state);
+        segments.iter().try_for_each(|segment| self.remove(segment))?;
+        match self.files.remove(&finished) {
+            Err(cause) if cause.kind() != ErrorKind::NotFound => Err(failed(cause)),
+            _ => Ok(()),
         }
     }
 

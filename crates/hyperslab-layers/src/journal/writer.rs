@@ -62,6 +62,8 @@ pub struct Journal {
     writer: Mutex<Writer>,
     /// Whether files were created since names were made durable.
     names_changed: AtomicBool,
+    /// One sync at a time: a second one must not return before the first has done its part.
+    syncing: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -132,7 +134,8 @@ impl Journal {
             .map_err(|cause| failed("create journal", format!("{}/{name}", files.place()), cause))?;
         let shelf = Arc::new(Shelf::new(files, stem, limits.durable, head));
         let writer = Mutex::new(Writer { next: 1, ..Writer::default() });
-        Ok(Arc::new(Self { shelf, header, limits, writer, names_changed: AtomicBool::new(true) }))
+        let (names_changed, syncing) = (AtomicBool::new(true), Mutex::default());
+        Ok(Arc::new(Self { shelf, header, limits, writer, names_changed, syncing }))
     }
 
     /// Whose it is.
@@ -352,6 +355,7 @@ impl Journal {
 
     /// Makes every append that returned before durable. Appends of other threads go on meanwhile.
     pub fn sync(&self) -> Result<()> {
+        let _one = self.syncing.lock().unwrap_or_else(PoisonError::into_inner);
         self.shelf.check()?;
         let failed = |cause| {
             // What the kernel could not write it may have forgotten: nothing is certain any more.
@@ -367,20 +371,18 @@ impl Journal {
     }
 
     /// Ends the journal. If every write is done its files are removed; otherwise they stay for recovery, and this returns
-    /// `false`. Later calls do nothing.
+    /// `false`. Works for a journal that failed, too: after `true`, nothing of it can be replayed any more, and the container
+    /// may be written past it. Later calls say the same again.
     pub fn close_and_remove(&self) -> Result<bool> {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        if writer.closed {
-            return Ok(self.shelf.pending() == 0);
-        }
-        writer.closed = true;
-        self.fill(&mut writer);
-        self.shelf.check()?;
+        writer.current = None;
         if self.shelf.pending() > 0 {
+            writer.closed = true;
             return Ok(false);
         }
-        let name = format!("{}{}", self.shelf.stem, names::HEAD);
-        self.shelf.files.remove(&name).map_err(|cause| failed("remove journal", name, cause))?;
+        if !std::mem::replace(&mut writer.closed, true) || self.shelf.check().is_err() {
+            self.shelf.remove_all()?;
+        }
         Ok(true)
     }
 
