@@ -19,6 +19,8 @@ pub(super) struct Shelf {
     durable: bool,
     /// Held open for its lock.
     pub head: Arc<dyn LogFile>,
+    /// Whose it is. A child that was forked has a copy, and must not touch the files.
+    process: u32,
     state: Mutex<State>,
     changed: Condvar,
     /// Segments that are done, in order. The lock is held while their files are removed, so that the order is kept.
@@ -49,7 +51,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Shelf {
     pub fn new(files: Arc<dyn Files>, stem: String, durable: bool, head: Arc<dyn LogFile>) -> Self {
         let (state, changed, leaving) = Default::default();
-        Self { files, stem, durable, head, state, changed, leaving }
+        Self { files, stem, durable, head, process: std::process::id(), state, changed, leaving }
     }
 
     /// A segment's file, for messages.
@@ -59,7 +61,17 @@ impl Shelf {
 
     /// Fails for good once a file could not be removed or made durable.
     pub fn check(&self) -> Result<()> {
+        if !self.is_ours() {
+            return Err(Error::unsupported("use journal", "it was opened before a fork")
+                .backend("journal")
+                .hint("open the container in the process that uses it"));
+        }
         lock(&self.state).failure.as_ref().map_or(Ok(()), |error| Err(error.copied()))
+    }
+
+    /// Whether this is the process that opened it.
+    pub fn is_ours(&self) -> bool {
+        std::process::id() == self.process
     }
 
     /// Bytes of all files.
@@ -130,7 +142,7 @@ impl Shelf {
         kept.done.finish(sequence);
         let leaves = kept.done.pending() == 0;
         drop(state);
-        if leaves {
+        if leaves && self.is_ours() {
             self.changed.notify_all();
             self.remove_done();
         }

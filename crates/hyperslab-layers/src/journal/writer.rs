@@ -376,7 +376,7 @@ impl Journal {
     pub fn close_and_remove(&self) -> Result<bool> {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         writer.current = None;
-        if self.shelf.pending() > 0 {
+        if self.shelf.pending() > 0 || !self.shelf.is_ours() {
             writer.closed = true;
             return Ok(false);
         }
