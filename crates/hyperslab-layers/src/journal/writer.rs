@@ -28,7 +28,8 @@ pub struct Limits {
     pub bytes: u64,
     /// Bytes after which a segment is full; it may exceed them by one record.
     pub segment: u64,
-    /// Whether each removal of a segment is made durable before the next, for journals that shall survive the loss of power.
+    /// Whether names of segments become durable in their order, for journals that shall survive the loss of power. Otherwise
+    /// that is left to the file system; those with a journal of their own do so.
     pub durable: bool,
 }
 
@@ -301,7 +302,9 @@ impl Journal {
             let head = SegmentHead { journal: self.header.journal, number, first: writer.next, done_before };
             let name = names::meta(&self.shelf.stem, number);
             let bytes = head.encode();
-            let meta = self.shelf.files.create(&name).and_then(|meta| {
+            // The names before must not be lost while this one is kept: it would look as if they had been removed.
+            let safe = if self.limits.durable { self.shelf.files.sync_names() } else { Ok(()) };
+            let meta = safe.and_then(|()| self.shelf.files.create(&name)).and_then(|meta| {
                 let written = meta.write_at(&[IoSlice::new(&bytes)], 0);
                 // A segment without a head must not stay: later ones would stand behind it.
                 written.inspect_err(|_| drop(self.shelf.files.remove(&name))).map(|()| meta)
