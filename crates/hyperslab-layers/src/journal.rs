@@ -20,6 +20,8 @@
 //! * Before anything changes the container past the journal (a write that is not logged, a resize, another rank's write of the
 //!   same elements after a collective flush): have every overlapping record done, and [`Journal::checkpoint`] return.
 //!   Otherwise a replay could put older data over newer.
+//! * After an error that is not `NoSpace`: have every write done and [`Journal::close_and_remove`] return `true` before
+//!   anything is written past the journal, for the same reason.
 
 mod bytes;
 mod checksum;

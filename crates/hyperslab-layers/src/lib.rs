@@ -5,6 +5,8 @@ mod background;
 mod cache;
 #[doc(hidden)]
 pub mod journal;
+#[doc(hidden)]
+pub mod log;
 mod order_rules;
 pub mod recover;
 mod registry;

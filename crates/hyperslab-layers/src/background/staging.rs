@@ -151,7 +151,15 @@ impl Staging {
     /// After this, recovery changes nothing that was written before. Nothing may be waiting.
     pub fn clear(&self) -> Result<()> {
         self.settle()?;
-        self.journal.checkpoint()
+        let Err(error) = self.journal.checkpoint() else { return Ok(()) };
+        // One that failed can still go.
+        match self.journal.close_and_remove() {
+            Ok(true) => {
+                let _ = self.stopped.set(error.to_string());
+                Ok(())
+            }
+            _ => Err(error),
+        }
     }
 
     /// Makes arrays known to a later recovery. Collective.

@@ -10,6 +10,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Bytes of a path, and parts of a write that the kernel takes at once.
 const MOST_PARTS: usize = 1024;
@@ -57,7 +58,7 @@ impl Directory {
 
 impl Files for Directory {
     fn create(&self, name: &str) -> io::Result<Arc<dyn LogFile>> {
-        Ok(Arc::new(Stored(self.open_at(name, OFlags::CREATE | OFlags::EXCL)?)))
+        Ok(Arc::new(Stored::new(self.open_at(name, OFlags::CREATE | OFlags::EXCL)?)))
     }
 
     fn open(&self, name: &str) -> io::Result<Arc<dyn LogFile>> {
@@ -75,7 +76,7 @@ impl Files for Directory {
         if about.mode() & 0o077 != 0 {
             return Err(refused(format!("other users may access it (mode {:o})", about.mode() & 0o7777)));
         }
-        Ok(Arc::new(Stored(file)))
+        Ok(Arc::new(Stored::new(file)))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -109,9 +110,25 @@ fn refused(why: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, why.into())
 }
 
-/// A file of the file system.
+/// A file of the file system, and the process that locked it, or 0.
 #[derive(Debug)]
-struct Stored(File);
+struct Stored(File, AtomicU32);
+
+impl Stored {
+    fn new(file: File) -> Self {
+        Self(file, AtomicU32::new(0))
+    }
+}
+
+impl Drop for Stored {
+    /// Closing alone would leave it locked as long as a child process, forked meanwhile, has it open too. A child must not
+    /// unlock it.
+    fn drop(&mut self) {
+        if self.1.load(Ordering::Acquire) == std::process::id() {
+            let _ = rustix::fs::flock(&self.0, FlockOperation::Unlock);
+        }
+    }
+}
 
 impl LogFile for Stored {
     fn write_at(&self, parts: &[IoSlice<'_>], mut offset: u64) -> io::Result<()> {
@@ -168,7 +185,10 @@ impl LogFile for Stored {
     fn lock(&self) -> io::Result<Lock> {
         loop {
             return match rustix::fs::flock(&self.0, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => Ok(Lock::Taken),
+                Ok(()) => {
+                    self.1.store(std::process::id(), Ordering::Release);
+                    Ok(Lock::Taken)
+                }
                 Err(Errno::INTR) => continue,
                 Err(Errno::WOULDBLOCK) => Ok(Lock::Busy),
                 Err(Errno::NOTSUP | Errno::NOLCK | Errno::NOSYS | Errno::INVAL) => Ok(Lock::Unsupported),

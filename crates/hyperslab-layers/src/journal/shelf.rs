@@ -19,6 +19,8 @@ pub(super) struct Shelf {
     durable: bool,
     /// Held open for its lock.
     pub head: Arc<dyn LogFile>,
+    /// Whose it is. A child that was forked has a copy, and must not touch the files.
+    process: u32,
     state: Mutex<State>,
     changed: Condvar,
     /// Segments that are done, in order. The lock is held while their files are removed, so that the order is kept.
@@ -49,7 +51,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Shelf {
     pub fn new(files: Arc<dyn Files>, stem: String, durable: bool, head: Arc<dyn LogFile>) -> Self {
         let (state, changed, leaving) = Default::default();
-        Self { files, stem, durable, head, state, changed, leaving }
+        Self { files, stem, durable, head, process: std::process::id(), state, changed, leaving }
     }
 
     /// A segment's file, for messages.
@@ -59,7 +61,17 @@ impl Shelf {
 
     /// Fails for good once a file could not be removed or made durable.
     pub fn check(&self) -> Result<()> {
+        if !self.is_ours() {
+            return Err(Error::unsupported("use journal", "it was opened before a fork")
+                .backend("journal")
+                .hint("open the container in the process that uses it"));
+        }
         lock(&self.state).failure.as_ref().map_or(Ok(()), |error| Err(error.copied()))
+    }
+
+    /// Whether this is the process that opened it.
+    pub fn is_ours(&self) -> bool {
+        std::process::id() == self.process
     }
 
     /// Bytes of all files.
@@ -130,7 +142,7 @@ impl Shelf {
         kept.done.finish(sequence);
         let leaves = kept.done.pending() == 0;
         drop(state);
-        if leaves {
+        if leaves && self.is_ours() {
             self.changed.notify_all();
             self.remove_done();
         }
@@ -150,12 +162,39 @@ impl Shelf {
             }
         }
         drop(state);
-        while let Some((segment, bytes)) = leaving.pop_front() {
-            if let Err(error) = self.remove(&segment) {
+        while let Some((segment, bytes)) = leaving.front() {
+            if let Err(error) = self.remove(segment) {
                 return self.fail(error);
             }
-            lock(&self.state).used -= bytes;
+            let mut state = lock(&self.state);
+            state.used = state.used.saturating_sub(*bytes);
+            drop(state);
+            leaving.pop_front();
             self.changed.notify_all();
+        }
+    }
+
+    /// Removes everything; all writes are done. With its head renamed, a journal is not replayed whatever else is left of it.
+    pub fn remove_all(&self) -> Result<()> {
+        let mut leaving = lock(&self.leaving);
+        let (head, finished) = (format!("{}{}", self.stem, names::HEAD), format!("{}{}", self.stem, names::FINISHED));
+        let failed = |cause| failed("remove journal", format!("{}/{head}", self.files.place()), cause);
+        match self.files.rename(&head, &finished) {
+            Ok(()) if self.durable => self.files.sync_names().map_err(failed)?,
+            // Gone, or renamed already.
+            Err(cause) if cause.kind() != ErrorKind::NotFound => return Err(failed(cause)),
+            _ => {}
+        }
+        let mut state = lock(&self.state);
+        let kept = std::mem::take(&mut state.segments).into_iter().map(|kept| kept.segment);
+        let segments: Vec<_> = leaving.drain(..).map(|(segment, _)| segment).chain(kept).collect();
+        state.used = 0;
+        state.failure = None;
+        drop(state);
+        segments.iter().try_for_each(|segment| self.remove(segment))?;
+        match self.files.remove(&finished) {
+            Err(cause) if cause.kind() != ErrorKind::NotFound => Err(failed(cause)),
+            _ => Ok(()),
         }
     }
 

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod damage;
+mod device;
+mod power;
 mod private;
 mod room;
 mod stored;

@@ -28,7 +28,8 @@ pub struct Limits {
     pub bytes: u64,
     /// Bytes after which a segment is full; it may exceed them by one record.
     pub segment: u64,
-    /// Whether each removal of a segment is made durable before the next, for journals that shall survive the loss of power.
+    /// Whether names of segments become durable in their order, for journals that shall survive the loss of power. Otherwise
+    /// that is left to the file system; those with a journal of their own do so.
     pub durable: bool,
 }
 
@@ -62,6 +63,8 @@ pub struct Journal {
     writer: Mutex<Writer>,
     /// Whether files were created since names were made durable.
     names_changed: AtomicBool,
+    /// One sync at a time: a second one must not return before the first has done its part.
+    syncing: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -132,7 +135,8 @@ impl Journal {
             .map_err(|cause| failed("create journal", format!("{}/{name}", files.place()), cause))?;
         let shelf = Arc::new(Shelf::new(files, stem, limits.durable, head));
         let writer = Mutex::new(Writer { next: 1, ..Writer::default() });
-        Ok(Arc::new(Self { shelf, header, limits, writer, names_changed: AtomicBool::new(true) }))
+        let (names_changed, syncing) = (AtomicBool::new(true), Mutex::default());
+        Ok(Arc::new(Self { shelf, header, limits, writer, names_changed, syncing }))
     }
 
     /// Whose it is.
@@ -298,7 +302,9 @@ impl Journal {
             let head = SegmentHead { journal: self.header.journal, number, first: writer.next, done_before };
             let name = names::meta(&self.shelf.stem, number);
             let bytes = head.encode();
-            let meta = self.shelf.files.create(&name).and_then(|meta| {
+            // The names before must not be lost while this one is kept: it would look as if they had been removed.
+            let safe = if self.limits.durable { self.shelf.files.sync_names() } else { Ok(()) };
+            let meta = safe.and_then(|()| self.shelf.files.create(&name)).and_then(|meta| {
                 let written = meta.write_at(&[IoSlice::new(&bytes)], 0);
                 // A segment without a head must not stay: later ones would stand behind it.
                 written.inspect_err(|_| drop(self.shelf.files.remove(&name))).map(|()| meta)
@@ -352,6 +358,7 @@ impl Journal {
 
     /// Makes every append that returned before durable. Appends of other threads go on meanwhile.
     pub fn sync(&self) -> Result<()> {
+        let _one = self.syncing.lock().unwrap_or_else(PoisonError::into_inner);
         self.shelf.check()?;
         let failed = |cause| {
             // What the kernel could not write it may have forgotten: nothing is certain any more.
@@ -367,21 +374,18 @@ impl Journal {
     }
 
     /// Ends the journal. If every write is done its files are removed; otherwise they stay for recovery, and this returns
-    /// `false`. Later calls do nothing.
+    /// `false`. Works for a journal that failed, too: after `true`, nothing of it can be replayed any more, and the container
+    /// may be written past it. Later calls say the same again.
     pub fn close_and_remove(&self) -> Result<bool> {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        if writer.closed || self.header.process.pid != std::process::id() {
-            // After a fork it belongs to the process that made it.
-            return Ok(self.shelf.pending() == 0);
-        }
-        writer.closed = true;
-        self.fill(&mut writer);
-        self.shelf.check()?;
-        if self.shelf.pending() > 0 {
+        writer.current = None;
+        if self.shelf.pending() > 0 || !self.shelf.is_ours() {
+            writer.closed = true;
             return Ok(false);
         }
-        let name = format!("{}{}", self.shelf.stem, names::HEAD);
-        self.shelf.files.remove(&name).map_err(|cause| failed("remove journal", name, cause))?;
+        if !std::mem::replace(&mut writer.closed, true) || self.shelf.check().is_err() {
+            self.shelf.remove_all()?;
+        }
         Ok(true)
     }
 

@@ -120,6 +120,10 @@ fn failing_storage_loses_nothing_that_was_acknowledged() {
             assert_eq!(failures > 0, reached, "call {nth}");
             assert!(kind == ErrorKind::Io || failures <= 1, "goes on after there was no space");
             drop(journal);
+            if acknowledged.is_empty() {
+                assert_eq!(stored.names(), [""; 0]);
+                continue;
+            }
             let (seen, damage) = left(&files);
             assert_eq!(seen.iter().map(|seen| seen.1).collect::<Vec<_>>(), acknowledged, "call {nth}");
             // The storage that failed may have kept half a record at the end.
@@ -144,7 +148,80 @@ fn a_failed_sync_or_removal_is_final() {
             }
         }
         assert!(journal.append("a", &Datatype::Opaque(1), &Selection::dense(&[0], &[1]).unwrap(), &[&[1]]).is_err());
-        assert!(journal.close_and_remove().is_err());
         assert!(stored.names().iter().any(|name| name.ends_with(".journal")));
+        handle.done();
+        assert!(journal.close_and_remove().unwrap(), "what is done can go");
+        assert!(journal.close_and_remove().unwrap());
+        assert_eq!(stored.names(), [""; 0]);
     }
+}
+
+/// Once closing has said yes, nothing is ever replayed, wherever the removal fails.
+#[test]
+fn a_closed_journal_is_not_replayed() {
+    for nth in 0.. {
+        let stored = Stored::default();
+        let files: Arc<dyn Files> = Arc::new(stored.clone());
+        let journal = journal(&files, 1 << 20);
+        let all: Vec<Logged> = (0..8u64).map(|n| logged(append(&journal, "a", n, &[1; 20_000]))).collect();
+        all[1..].iter().for_each(Logged::done);
+        stored.fate.left.store(nth, Ordering::SeqCst);
+        all[0].done();
+        let closed = journal.close_and_remove();
+        let written = || find(&stored).unwrap().iter().any(|found| found.stage == Stage::Written);
+        match closed {
+            Ok(gone) => assert!(gone && stored.names().is_empty(), "call {nth}"),
+            Err(_) => {
+                stored.fate.left.store(i64::MAX, Ordering::SeqCst);
+                // Before the head got its other name, the writes are still a suffix of all.
+                let seen: Vec<u64> =
+                    if written() { left(&files).0.iter().map(|seen| seen.1).collect() } else { vec![] };
+                assert!(seen.iter().copied().eq(8 - seen.len() as u64..8), "call {nth}: {seen:?}");
+                drop(journal);
+            }
+        }
+        if stored.fate.left.load(Ordering::SeqCst) > 0 && stored.fate.left.load(Ordering::SeqCst) < 1000 {
+            assert_ne!(nth, 0);
+            break;
+        }
+    }
+}
+
+#[test]
+fn threads_append_and_finish_at_the_same_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = directory(folder.path());
+    let limit = 400 << 10;
+    let journal = journal(&files, limit);
+    std::thread::scope(|scope| {
+        let (send, receive) = std::sync::mpsc::channel::<Logged>();
+        for thread in 0..3u64 {
+            let (journal, send) = (&journal, send.clone());
+            scope.spawn(move || {
+                for n in 0..400u64 {
+                    let bytes = vec![(thread * 50 + n) as u8; 1000 + (n as usize % 7) * 3000];
+                    let logged = loop {
+                        match append(journal, "a", n, &bytes) {
+                            Append::Logged(logged) => break logged,
+                            Append::Full { needed } => drop(journal.wait_for_room(needed, Duration::from_secs(5))),
+                            Append::TooLarge => panic!(),
+                        }
+                    };
+                    let mut back = vec![0; bytes.len()];
+                    logged.read_into(&mut back).unwrap();
+                    assert_eq!(back, bytes);
+                    send.send(logged).unwrap();
+                    if n % 50 == 0 {
+                        journal.sync().unwrap();
+                        journal.checkpoint().unwrap();
+                    }
+                }
+            });
+        }
+        drop(send);
+        scope.spawn(move || receive.into_iter().for_each(|logged| logged.done()));
+    });
+    assert_eq!(journal.pending(), 0);
+    assert!(journal.used() <= limit && journal.close_and_remove().unwrap());
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }

@@ -1,0 +1,123 @@
+//! Loss of power at any moment of random work: what was durable is there, the rest is a beginning, never anything else.
+
+use super::device::{Device, Dice};
+use super::*;
+use std::collections::VecDeque;
+
+const CELLS: usize = 24;
+
+/// What a write puts where.
+struct Step {
+    start: usize,
+    value: u8,
+    len: usize,
+}
+
+impl Step {
+    fn apply(&self, cells: &mut [u8; CELLS]) {
+        cells[self.start..self.start + self.len].fill(self.value);
+    }
+
+    /// Elements are large in some arrays, so that payloads lie in the data log.
+    fn append(&self, journal: &Journal, element: u32) -> Logged {
+        let selection = Selection::dense(&[self.start as u64], &[self.len as u64]).unwrap();
+        let bytes = vec![self.value; self.len * element as usize];
+        logged(journal.append("a", &Datatype::Opaque(element), &selection, &[&bytes]).unwrap())
+    }
+}
+
+/// The container after the writes that a crashed device still has.
+fn recovered(device: &Device, container: &[u8; CELLS]) -> [u8; CELLS] {
+    let files: Arc<dyn Files> = Arc::new(device.clone());
+    let mut cells = *container;
+    for found in find(&*files).unwrap().iter().filter(|found| found.stage == Stage::Written) {
+        let (head, _) = found.open(&*files).unwrap();
+        // Of a head that was not durable nothing was.
+        let Ok(header) = found.header(&*files, &*head) else { continue };
+        let mut first = found.reader(&files, &header);
+        while first.next_write(u64::MAX).unwrap().is_some() {}
+        let done_before = first.done_before();
+        let mut reader = found.reader(&files, &header);
+        while let Some(write) = reader.next_write(done_before).unwrap() {
+            if write.sequence < done_before {
+                continue;
+            }
+            let mut bytes = vec![0; write.len() as usize];
+            write.read_into(&mut bytes).unwrap();
+            let (low, high) = write.selection.bounds().unwrap();
+            assert!(bytes.iter().all(|byte| *byte == bytes[0]));
+            cells[low[0] as usize..high[0] as usize].fill(bytes[0]);
+        }
+    }
+    cells
+}
+
+/// Random work on a device. Returns how many crashes were looked at.
+fn work(seed: u64) -> usize {
+    let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+    let device = Device::default();
+    let files: Arc<dyn Files> = Arc::new(device.clone());
+    let element = [1, 40, 600][seed as usize % 3];
+    let limits = Limits { segment: 1 << (9 + seed % 6), durable: true, ..Limits::new(1 << 20) };
+    let journal = Journal::create(files, header(), limits).unwrap();
+    let mut container = [0; CELLS];
+    // The cells after every number of writes.
+    let mut history = vec![container];
+    let (mut durable, mut crashes) = (0, 0);
+    let mut waiting: VecDeque<(Step, Logged, usize)> = VecDeque::new();
+    for _ in 0..40 {
+        match dice.below(10) {
+            0..5 => {
+                let start = dice.below(CELLS as u64) as usize;
+                let len = 1 + dice.below((CELLS - start) as u64) as usize;
+                let step = Step { start, value: history.len() as u8, len };
+                let logged = step.append(&journal, element);
+                let mut cells = history[history.len() - 1];
+                step.apply(&mut cells);
+                history.push(cells);
+                waiting.push_back((step, logged, history.len() - 1));
+            }
+            5..7 => {
+                journal.sync().unwrap();
+                durable = history.len() - 1;
+            }
+            // Only what is durable in the journal goes to the container, in order.
+            7..9 => {
+                for _ in 0..dice.below(4) {
+                    if waiting.front().is_some_and(|(_, _, number)| *number <= durable) {
+                        let (step, logged, _) = waiting.pop_front().unwrap();
+                        step.apply(&mut container);
+                        logged.done();
+                    }
+                }
+            }
+            _ => journal.checkpoint().unwrap(),
+        }
+        for _ in 0..3 {
+            crashes += 1;
+            let found = recovered(&device.crash(&mut dice), &container);
+            let fine = history[durable..].contains(&found);
+            assert!(
+                fine,
+                "seed {seed}, {durable} of {} durable:\n{found:?}\n{:?}",
+                history.len() - 1,
+                history[durable]
+            );
+        }
+    }
+    crashes
+}
+
+#[test]
+fn what_was_durable_survives_the_loss_of_power() {
+    let crashes: usize = (0..60).map(work).sum();
+    assert!(crashes >= 7000);
+}
+
+/// The long form: `cargo test -p hyperslab-layers --lib power -- --ignored`.
+#[test]
+#[ignore = "takes a minute"]
+fn what_was_durable_survives_the_loss_of_power_at_many_points() {
+    let crashes: usize = (1000..6000).map(work).sum();
+    assert!(crashes >= 500_000);
+}

@@ -1,0 +1,3 @@
+//! Parts of the burst-buffer log.
+
+pub mod reorder;
