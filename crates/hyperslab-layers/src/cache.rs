@@ -1,4 +1,7 @@
-//! A read cache: `cache(memory=4GiB)/hdf5`.
+//! A cache: `cache(dir=/local/scratch,memory=4GiB)/hdf5`.
+//!
+//! Writes are staged, in memory or in a journal that survives the process, and moved to the format below in the
+//! background: all of that is [`async_io`]'s, which `wrap` puts above the rest of this module. It keeps what was read.
 //!
 //! Elements that were read stay in memory block by block, and are read from there when asked for again: from the second
 //! epoch on, shuffled samples of a data set that fits cost a copy. Blocks are the chunks of an array; arrays without
@@ -61,7 +64,7 @@ const NAME: &str = "cache";
 
 pub(crate) const ENTRY: LayerEntry = LayerEntry {
     name: NAME,
-    about: "what was read stays in memory, as far as it fits: later epochs cost a copy",
+    about: "writes are staged on the node and moved in the background; what was read stays in memory",
     options: options::SPECS,
     bare: &[],
     build,

@@ -4,7 +4,7 @@ use crate::layers;
 use hyperslab_core::{Error, Result, Stack};
 
 /// Refuses stacks whose layers make no sense in this order, with the reason. Says nothing about layers that do not
-/// exist: naming those is the business of [`crate::wrap`].
+/// exist: naming those is the business of [`crate::build`].
 pub fn check_order(stack: &Stack) -> Result<()> {
     let names: Vec<&str> = stack.layers.iter().map(|layer| layer.name.as_str()).collect();
     let known = |name: &&str| layers().iter().any(|entry| entry.name == *name);

@@ -113,10 +113,8 @@ pub fn run_case(case: &Case<'_>) -> Outcome {
     };
     let takes_turns = caps.serialises_ranks && case.ranks.one_process();
     if takes_turns && case.workload.header.ranks > 1 {
-        outcome.warnings.push(format!(
-            "{} runs one call at a time: thread ranks take turns inside the library",
-            case.format.name()
-        ));
+        let words = "the library of the format makes one call at a time: thread ranks take turns";
+        outcome.warnings.push(words.into());
     }
     let mut calls = CallTimes::default();
     let ended = set_aside(case).and_then(|mut aside| {

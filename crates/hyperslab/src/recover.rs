@@ -24,8 +24,8 @@ durable, and then removes them; doing it twice, or again after a crash, changes 
 Logs of jobs that run are left alone. Of a damaged log, everything before the damage is recovered;
 its files are kept with another name.
 
-Exit codes: 0 everything is recovered, or there was nothing to do; 1 something is lost or could not be
-recovered; 2 bad input, nothing was done; 3 all but logs that may be in use.";
+Exit codes: 0 everything is recovered, or there was nothing to do; 1 something is lost or could
+not be recovered; 2 bad input, nothing was done; 3 all but logs that may be in use.";
 
 /// Options of `recover`.
 #[derive(Debug, Args)]
