@@ -3,16 +3,19 @@
 use super::bytes::Encoder;
 use super::record::{self, Payload, Place};
 use super::segment::Logged;
-use super::writer::{Append, Current, Journal, Writer};
+use super::writer::{Append, Current, Journal, Limits, Writer};
 use super::{checksum, failed, names, segment_head};
 use hyperslab_core::{Datatype, Error, ErrorKind, Result, Selection};
 use std::io::IoSlice;
 use std::sync::atomic::Ordering;
 
 /// Payloads up to this length lie behind their records, which saves a call of the kernel.
-const BEHIND: u64 = 4 << 10;
+const BEHIND: u64 = 16 << 10;
 /// Payloads are written in pieces of this length, each while the checksum has it in the processor's cache.
 const PIECE: usize = 256 << 10;
+/// The metadata log grows by so many zeros at a time: writing to pages that the kernel has costs half of making new ones.
+const AHEAD: usize = 128 << 10;
+static ZEROS: [u8; AHEAD] = [0; AHEAD];
 
 /// What an append needs.
 struct Request {
@@ -81,7 +84,8 @@ impl Journal {
         if writer.current.as_ref().is_some_and(|current| current.meta_end + current.data_end >= self.limits.segment) {
             self.fill(writer);
         }
-        let Some(mut request) = Request::new(writer, array, dtype, record::write_len(selection) + len) else {
+        let most = record::write_len(selection) + len + record::END.len() as u64 + self.limits.ahead();
+        let Some(mut request) = Request::new(writer, array, dtype, most) else {
             return Ok(Append::TooLarge);
         };
         if request.cost > self.limits.bytes {
@@ -93,7 +97,7 @@ impl Journal {
                 self.fill(writer);
             }
             self.shelf.check()?;
-            let Some(again) = Request::new(writer, array, dtype, record::write_len(selection) + len) else {
+            let Some(again) = Request::new(writer, array, dtype, most) else {
                 return Ok(Append::TooLarge);
             };
             request = again;
@@ -113,40 +117,58 @@ impl Journal {
             }
         };
         let mut described = Payload { place: Place::Behind, len, crc: 0 };
+        let mut record = 0;
         let written = match len <= BEHIND {
             true => {
                 described.crc = payload.iter().fold(0, |crc, part| checksum::extend(crc, part));
                 record::put_write(out, seed, sequence, number, selection, &described);
-                let record = out.0.len();
+                record = out.0.len() as u64;
                 payload.iter().for_each(|part| out.raw(part));
-                let written = current.segment.meta.write_at(&[IoSlice::new(&out.0)], current.meta_end);
-                out.0.truncate(record);
-                written
+                out.raw(record::END);
+                self.write_meta(current, &out.0)
             }
             false => self.write_data(current, payload).and_then(|crc| {
                 described = Payload { place: Place::Data(current.data_end), len, crc };
                 record::put_write(out, seed, sequence, number, selection, &described);
-                current.segment.meta.write_at(&[IoSlice::new(&out.0)], current.meta_end)
+                self.write_meta(current, &out.0)
             }),
         };
-        if let Err(cause) = written {
-            return Err(self.undo(current, failed("append to journal", self.shelf.files.place(), cause)));
-        }
-        current.segment.dirty.store(true, Ordering::Release);
-        let behind = current.meta_end + out.0.len() as u64;
-        match described.place {
-            Place::Behind => current.meta_end = behind + len,
-            Place::Data(_) => (current.meta_end, current.data_end) = (behind, current.data_end + len),
-        }
+        let behind = current.meta_end + record;
+        let grown = match written {
+            Ok(grown) => grown,
+            Err(cause) => {
+                return Err(self.undo(current, failed("append to journal", self.shelf.files.place(), cause)));
+            }
+        };
+        current.meta_end += out.0.len() as u64;
+        let data = if let Place::Data(_) = described.place { len } else { 0 };
+        current.data_end += data;
         let segment = current.segment.clone();
         let introduced = matches!(request.array, Known::Not(_));
         if introduced {
             current.arrays.insert(array.to_owned(), (dtype.clone(), number));
             current.next_array += 1;
         }
-        self.shelf.add(out.0.len() as u64 + len, u64::from(introduced), true);
+        self.shelf.add(grown + data, u64::from(introduced), true);
         writer.next = sequence + 1;
         Ok(Append::Logged(Logged { shelf: self.shelf.clone(), segment, sequence, payload: described, behind }))
+    }
+
+    /// Writes records behind the others of the metadata log. Returns by how much the file has grown.
+    pub(super) fn write_meta(&self, current: &mut Current, bytes: &[u8]) -> std::io::Result<u64> {
+        let (end, ahead, before) = (current.meta_end + bytes.len() as u64, self.limits.ahead(), current.meta_len);
+        if ahead > 0 && end > before && bytes.len() as u64 <= ahead {
+            let len = end.next_multiple_of(ahead);
+            while current.meta_len < len {
+                let zeros = &ZEROS[..(len - current.meta_len).min(ahead) as usize];
+                current.segment.meta.write_at(&[IoSlice::new(zeros)], current.meta_len)?;
+                current.meta_len += zeros.len() as u64;
+            }
+        }
+        current.segment.meta.write_at(&[IoSlice::new(bytes)], current.meta_end)?;
+        current.segment.dirty.store(true, Ordering::Release);
+        current.meta_len = current.meta_len.max(end);
+        Ok(current.meta_len - before)
     }
 
     /// Writes a payload behind the others of the data log. Returns its checksum.
@@ -179,11 +201,19 @@ impl Journal {
     }
 
     /// After a failed append: no trace of it may be found later. Where that cannot be had, the journal fails for good.
-    pub(super) fn undo(&self, current: &Current, error: Error) -> Error {
+    pub(super) fn undo(&self, current: &mut Current, error: Error) -> Error {
+        current.meta_len = current.meta_end;
         let data = current.segment.data.get().map_or(Ok(()), |data| data.truncate(current.data_end));
         if current.segment.meta.truncate(current.meta_end).and(data).is_err() || error.kind() != ErrorKind::NoSpace {
             self.shelf.fail(error.copied());
         }
         error
+    }
+}
+
+impl Limits {
+    /// Bytes of zeros by which the metadata log grows; none where segments are small.
+    fn ahead(&self) -> u64 {
+        (self.segment / 16 / 4096 * 4096).min(AHEAD as u64)
     }
 }

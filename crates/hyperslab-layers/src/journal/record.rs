@@ -8,9 +8,14 @@ use hyperslab_core::{Datatype, Result, Selection};
 pub(super) const LONGEST: usize = 32 << 20;
 /// Bytes of a record before its body: length, kind, check, sequence number.
 pub(super) const FIXED: usize = 16;
-const CHECKSUM: usize = 4;
+/// Bytes of its checksum, which end it.
+pub(super) const CHECKSUM: usize = 4;
 const LONGEST_NAME: usize = 64 << 10;
 const LONGEST_TYPE: usize = 4 << 20;
+
+/// Follows a payload that lies behind its record. It is not zero, so that a payload of zeros is not taken for one that
+/// was never written.
+pub(super) const END: &[u8; 4] = b"HSLB";
 
 const ARRAY: u16 = 1;
 const WRITE: u16 = 2;

@@ -79,6 +79,8 @@ pub(super) struct Writer {
 pub(super) struct Current {
     pub(super) segment: Arc<Segment>,
     pub(super) meta_end: u64,
+    /// Length of the file, which may end in zeros.
+    pub(super) meta_len: u64,
     pub(super) data_end: u64,
     /// Numbers of the arrays that it knows.
     pub(super) arrays: HashMap<String, (Datatype, u32)>,
@@ -142,7 +144,8 @@ impl Journal {
             let segment = Arc::new(Segment { number, seed, meta, data, dirty });
             self.shelf.push(segment.clone(), writer.next, bytes.len() as u64);
             let (meta_end, arrays) = (bytes.len() as u64, HashMap::new());
-            writer.current = Some(Current { segment, meta_end, data_end: 0, arrays, next_array: 0 });
+            writer.current =
+                Some(Current { segment, meta_end, meta_len: meta_end, data_end: 0, arrays, next_array: 0 });
         }
         writer.current.as_mut().ok_or_else(|| super::corrupt("no segment"))
     }
@@ -172,12 +175,14 @@ impl Journal {
         let current = self.current(&mut writer)?;
         let mut out = Encoder::default();
         record::put_checkpoint(&mut out, current.segment.seed, sequence, before);
-        if let Err(cause) = current.segment.meta.write_at(&[IoSlice::new(&out.0)], current.meta_end) {
-            return Err(self.undo(current, failed("append to journal", self.shelf.files.place(), cause)));
-        }
-        current.segment.dirty.store(true, Ordering::Release);
+        let grown = match self.write_meta(current, &out.0) {
+            Ok(grown) => grown,
+            Err(cause) => {
+                return Err(self.undo(current, failed("append to journal", self.shelf.files.place(), cause)));
+            }
+        };
         current.meta_end += out.0.len() as u64;
-        self.shelf.add(out.0.len() as u64, 1, false);
+        self.shelf.add(grown, 1, false);
         writer.next += 1;
         Ok(())
     }

@@ -58,7 +58,7 @@ fn work(seed: u64) -> usize {
     let device = Device::default();
     let files: Arc<dyn Files> = Arc::new(device.clone());
     let element = [1, 40, 600][seed as usize % 3];
-    let limits = Limits { segment: 1 << (9 + seed % 6), durable: true, ..Limits::new(1 << 20) };
+    let limits = Limits { segment: 1 << (9 + seed % 9), durable: true, ..Limits::new(1 << 20) };
     let journal = Journal::create(files, header(), limits).unwrap();
     let mut container = [0; CELLS];
     // The cells after every number of writes.
