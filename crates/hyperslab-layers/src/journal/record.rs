@@ -244,6 +244,31 @@ mod tests {
         }
     }
 
+    proptest::proptest! {
+        /// Bodies of any content, with the right checksums: refused or taken, and never a panic.
+        #[test]
+        fn any_body_is_decoded_or_refused(
+            sample in 0usize..6,
+            changes in proptest::collection::vec((proptest::prelude::any::<proptest::sample::Index>(), proptest::prelude::any::<u8>()), 0..4),
+            kind in 0u16..5,
+            keep in proptest::prelude::any::<bool>(),
+        ) {
+            let (sequence, record) = samples().swap_remove(sample);
+            let whole = encode(sequence, &record, 9);
+            let mut body = whole[FIXED..whole.len() - CHECKSUM].to_vec();
+            for (at, byte) in changes {
+                let at = at.index(body.len());
+                body[at] = byte;
+            }
+            let kind = if keep { u16::from_le_bytes([whole[4], whole[5]]) } else { kind };
+            let mut out = Encoder::default();
+            put(&mut out, 9, sequence, kind, |into| into.raw(&body));
+            if let Ok((_, Record::Write { selection, .. })) = decode(&out.0, 9) {
+                assert!(selection.slabs().len() * selection.rank() * 32 <= body.len() * 4);
+            }
+        }
+    }
+
     #[test]
     fn selections_that_make_no_sense_are_refused_even_with_a_right_checksum() {
         let spans = |values: &[u64], rank: u32, slabs: u32| {
