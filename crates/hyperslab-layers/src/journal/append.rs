@@ -177,7 +177,7 @@ impl Journal {
             Some(data) => data,
             None => {
                 let data = self.shelf.files.create(&names::data(&self.shelf.stem, current.segment.number))?;
-                self.names_changed.store(true, Ordering::Release);
+                self.shelf.names_changed.store(true, Ordering::Release);
                 current.segment.data.get_or_init(|| data)
             }
         };

@@ -27,6 +27,8 @@ pub(super) struct Shelf {
     used: AtomicU64,
     /// Whether the state has a failure.
     failed: AtomicBool,
+    /// Whether files were created or removed since names were made durable.
+    pub names_changed: AtomicBool,
     changed: Condvar,
     /// Segments that are done, in order. The lock is held while their files are removed, so that the order is kept.
     leaving: Mutex<VecDeque<(Arc<Segment>, u64)>>,
@@ -54,7 +56,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Shelf {
     pub fn new(files: Arc<dyn Files>, stem: String, durable: bool, head: Arc<dyn LogFile>) -> Self {
         let (state, used, failed, changed, leaving) = Default::default();
-        Self { files, stem, durable, head, process: std::process::id(), state, used, failed, changed, leaving }
+        let (process, names_changed) = (std::process::id(), AtomicBool::new(true));
+        Self { files, stem, durable, head, process, state, used, failed, names_changed, changed, leaving }
     }
 
     /// A segment's file, for messages.
@@ -219,6 +222,7 @@ impl Shelf {
             _ => Ok(()),
         };
         remove(names::meta(&self.stem, segment.number))?;
+        self.names_changed.store(true, Ordering::Release);
         if self.durable {
             self.files.sync_names().map_err(|cause| failed("remove journal segment", self.files.place(), cause))?;
         }

@@ -57,8 +57,6 @@ pub struct Journal {
     header: Header,
     pub(super) limits: Limits,
     writer: Mutex<Writer>,
-    /// Whether files were created since names were made durable.
-    pub(super) names_changed: AtomicBool,
     /// One sync at a time: a second one must not return before the first has done its part.
     syncing: Mutex<()>,
 }
@@ -101,8 +99,7 @@ impl Journal {
             .map_err(|cause| failed("create journal", format!("{}/{name}", files.place()), cause))?;
         let shelf = Arc::new(Shelf::new(files, stem, limits.durable, head));
         let writer = Mutex::new(Writer { next: 1, ..Writer::default() });
-        let (names_changed, syncing) = (AtomicBool::new(true), Mutex::default());
-        Ok(Arc::new(Self { shelf, header, limits, writer, names_changed, syncing }))
+        Ok(Arc::new(Self { shelf, header, limits, writer, syncing: Mutex::default() }))
     }
 
     /// Whose it is.
@@ -138,7 +135,7 @@ impl Journal {
             });
             let meta = meta.map_err(|cause| failed("append to journal", self.shelf.name_of(number), cause))?;
             writer.segments = number;
-            self.names_changed.store(true, Ordering::Release);
+            self.shelf.names_changed.store(true, Ordering::Release);
             let seed = checksum::seed(&self.header.journal, number);
             let (data, dirty) = (OnceLock::new(), AtomicBool::new(true));
             let segment = Arc::new(Segment { number, seed, meta, data, dirty });
@@ -187,7 +184,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Makes every append that returned before durable. Appends of other threads go on meanwhile.
+    /// Makes every append and checkpoint that returned before durable. Appends of other threads go on meanwhile.
     pub fn sync(&self) -> Result<()> {
         let _one = self.syncing.lock().unwrap_or_else(PoisonError::into_inner);
         self.shelf.check()?;
@@ -198,7 +195,7 @@ impl Journal {
             error
         };
         self.shelf.segments().iter().try_for_each(|segment| segment.sync()).map_err(failed)?;
-        if self.names_changed.swap(false, Ordering::AcqRel) {
+        if self.shelf.names_changed.swap(false, Ordering::AcqRel) {
             self.shelf.head.sync().and_then(|()| self.shelf.files.sync_names()).map_err(failed)?;
         }
         Ok(())

@@ -114,6 +114,29 @@ fn what_was_durable_survives_the_loss_of_power() {
     assert!(crashes >= 7000);
 }
 
+/// A journal that is not durable by itself: after a checkpoint and a sync, nothing that was removed comes back.
+#[test]
+fn what_a_synced_checkpoint_covers_is_never_replayed() {
+    for seed in 1..300u64 {
+        let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+        let device = Device::default();
+        let files: Arc<dyn Files> = Arc::new(device.clone());
+        let journal = Journal::create(files, header(), Limits { segment: 700, ..Limits::new(1 << 20) }).unwrap();
+        let mut container = [0; CELLS];
+        for value in 1..=(2 + dice.below(12) as u8) {
+            let step = Step { start: dice.below(12) as usize, value, len: 12 };
+            let logged = step.append(&journal, 1);
+            step.apply(&mut container);
+            logged.done();
+        }
+        journal.checkpoint().unwrap();
+        journal.sync().unwrap();
+        for _ in 0..5 {
+            assert_eq!(recovered(&device.crash(&mut dice), &container), container, "seed {seed}");
+        }
+    }
+}
+
 /// The long form: `cargo test -p hyperslab-layers --lib power -- --ignored`.
 #[test]
 #[ignore = "takes a minute"]
