@@ -123,12 +123,14 @@ fn what_a_synced_checkpoint_covers_is_never_replayed() {
         let files: Arc<dyn Files> = Arc::new(device.clone());
         let journal = Journal::create(files, header(), Limits { segment: 700, ..Limits::new(1 << 20) }).unwrap();
         let mut container = [0; CELLS];
+        let mut all = Vec::new();
         for value in 1..=(2 + dice.below(12) as u8) {
             let step = Step { start: dice.below(12) as usize, value, len: 12 };
-            let logged = step.append(&journal, 1);
+            all.push(step.append(&journal, 1));
             step.apply(&mut container);
-            logged.done();
         }
+        journal.sync().unwrap();
+        all.iter().for_each(Logged::done);
         journal.checkpoint().unwrap();
         journal.sync().unwrap();
         for _ in 0..5 {
