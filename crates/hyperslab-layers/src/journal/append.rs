@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 /// Payloads up to this length lie behind their records, which saves a call of the kernel.
 const BEHIND: u64 = 16 << 10;
 /// Payloads are written in pieces of this length, each while the checksum has it in the processor's cache.
-const PIECE: usize = 256 << 10;
+const PIECE: usize = 512 << 10;
 /// The metadata log grows by so many zeros at a time: writing to pages that the kernel has costs half of making new ones.
 const AHEAD: usize = 128 << 10;
 static ZEROS: [u8; AHEAD] = [0; AHEAD];
