@@ -64,7 +64,12 @@ pub fn agree<T>(comm: &dyn Communicator, result: Result<T>) -> Result<T> {
         Ok(_) => Vec::new(),
         Err(error) => error.to_string().into_bytes(),
     };
-    let all = comm.all_gather(&mine)?;
+    let all = match (comm.all_gather(&mine), &result) {
+        (Ok(all), _) => all,
+        (Err(gone), Ok(_)) => return Err(gone),
+        // Its own error says more.
+        (Err(_), Err(_)) => return result.map_err(|error| error.rank(comm.rank())),
+    };
     let first = all.iter().position(|said| !said.is_empty());
     match (result, first) {
         (Err(error), _) => Err(error.rank(comm.rank())),

@@ -5,6 +5,7 @@ mod data;
 mod engine;
 mod job;
 mod overlay;
+mod pages;
 mod pool;
 mod prefetched;
 mod queue;

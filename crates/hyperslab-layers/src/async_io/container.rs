@@ -15,6 +15,9 @@ use std::time::Duration;
 const MOST_CLOSING: usize = 32;
 /// Less time in the background than this says nothing about whether it is worth while.
 const WORTH_SAYING: Duration = Duration::from_millis(50);
+/// The share of the time in the background that copying and waiting may cost. What is left is hardly hidden: copies also
+/// slow the background down.
+const WORTH_WHILE: f64 = 0.8;
 
 /// What a container and its arrays have in common, on one rank.
 #[derive(Debug)]
@@ -204,7 +207,7 @@ impl Container for AsyncContainer {
         }
         let background = self.background();
         let cost = self.shared.engine.times().copying() + background.waited;
-        if background.busy > WORTH_SAYING && cost > background.busy {
+        if background.busy > WORTH_SAYING && cost.as_secs_f64() > background.busy.as_secs_f64() * WORTH_WHILE {
             remarks.push(format!(
                 "{} is the wrong tool here: copying and waiting took {:.3} s, for {:.3} s of I/O in the background; leave \
                  it out, or compute between transfers",

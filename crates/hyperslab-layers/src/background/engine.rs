@@ -77,9 +77,9 @@ impl Engine {
     fn start(&self) -> Result<()> {
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         while threads.len() < self.wanted {
-            let (queue, times) = (self.queue.clone(), self.times.clone());
+            let (queue, times, group) = (self.queue.clone(), self.times.clone(), self.comm.clone());
             let builder = std::thread::Builder::new().name("hyperslab-io".into());
-            match builder.spawn(move || work(&queue, &times)) {
+            match builder.spawn(move || work(&queue, &times, &*group)) {
                 Ok(thread) => threads.push(thread),
                 // Fewer do as well.
                 Err(_) if !threads.is_empty() => break,
@@ -257,9 +257,9 @@ fn overhead(selection: &Selection) -> u64 {
 }
 
 /// A background thread.
-fn work(queue: &Queue<Job>, times: &Times) {
+fn work(queue: &Queue<Job>, times: &Times, group: &dyn Communicator) {
     while let Some(taken) = queue.take() {
-        let result = times.work(taken.task.bytes(), || taken.task.run(taken.after_failure));
+        let result = times.work(taken.task.bytes(), || taken.task.run(taken.after_failure, group));
         let number = taken.number;
         drop(taken);
         queue.end(number, result);

@@ -3,7 +3,9 @@
 use super::data::Data;
 use super::prefetched::Slot;
 use super::queue::Task;
-use hyperslab_core::{Array, Bytes, Error, ErrorKind, MemoryLayout, MemoryView, Result, Selection, Transfer};
+use hyperslab_core::{
+    Array, Bytes, Communicator, Error, ErrorKind, MemoryLayout, MemoryView, Result, Selection, Transfer,
+};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -80,8 +82,9 @@ impl Job {
         }
     }
 
-    /// Does it. After a failure of another only what other ranks count on: presence. A panic below is an error here.
-    pub fn run(&self, after_failure: bool) -> Result<()> {
+    /// Does it, in `group`. After a failure of another only what other ranks count on: presence. A panic below is an error
+    /// here; if others may wait for this rank then, the group is given up.
+    pub fn run(&self, after_failure: bool, group: &dyn Communicator) -> Result<()> {
         match self {
             Self::Prefetch(slot) => {
                 slot.fetch();
@@ -89,9 +92,15 @@ impl Job {
             }
             Self::Write { place, selection, data, layout, transfer } => {
                 let empty = Selection::empty(selection.rank());
-                let done = without_panic(|| match after_failure {
+                let done = caught(|| match after_failure {
                     true => place.array.write(&empty, MemoryView::packed(&[]), *transfer),
                     false => self.write(place, selection, data, layout, *transfer),
+                });
+                let done = done.unwrap_or_else(|panic| {
+                    if *transfer == Transfer::Collective {
+                        group.abort(&panic);
+                    }
+                    Err(panic)
                 });
                 done.map_err(|error| error.target(&place.name))
             }
@@ -121,12 +130,12 @@ impl Job {
     }
 }
 
-/// Turns a panic into an error.
-pub(super) fn without_panic(work: impl FnOnce() -> Result<()>) -> Result<()> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+/// The result of `work`, or a panic as an error.
+pub(super) fn caught(work: impl FnOnce() -> Result<()>) -> Result<Result<()>> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
         let words = panic.downcast_ref::<&str>().copied().map(str::to_owned);
         let words = words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-        Err(Error::new(ErrorKind::Io, "write", format!("the format below panicked: {words}")))
+        Error::new(ErrorKind::Io, "write", format!("the format below panicked: {words}"))
     })
 }
 

@@ -1,6 +1,7 @@
 //! Buffers that are used again: fresh memory costs as much as filling it.
 
-use hyperslab_core::{Bytes, PageBuffer, Result};
+use super::pages::Pages;
+use hyperslab_core::{Bytes, Result};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,13 +11,14 @@ const SMALLEST: usize = 64 << 10;
 /// Buffers that nobody uses at the moment, by size.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
-    free: Mutex<BTreeMap<usize, Vec<PageBuffer>>>,
+    free: Mutex<BTreeMap<usize, Vec<Pages>>>,
 }
 
 /// A buffer in use. It goes back to the pool when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Buffer {
-    memory: Memory,
+    /// `None` once it was given back.
+    memory: Option<Memory>,
     len: usize,
     pool: Arc<Pool>,
 }
@@ -24,7 +26,7 @@ pub(crate) struct Buffer {
 #[derive(Debug)]
 enum Memory {
     Small(Vec<u8>),
-    Large(PageBuffer),
+    Large(Pages),
 }
 
 /// Bytes that a buffer of `len` bytes takes: sizes are rounded up by an eighth at most, so that they repeat.
@@ -41,7 +43,7 @@ impl Pool {
     pub fn take(self: &Arc<Self>, len: usize, keep: u64) -> Result<Buffer> {
         let pool = self.clone();
         if len < SMALLEST {
-            return Ok(Buffer { memory: Memory::Small(vec![0; len]), len, pool });
+            return Ok(Buffer { memory: Some(Memory::Small(vec![0; len])), len, pool });
         }
         let size = bytes_taken(len);
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
@@ -50,9 +52,9 @@ impl Pool {
         drop(free);
         let memory = match found {
             Some(buffer) => buffer,
-            None => PageBuffer::new(size)?,
+            None => Pages::new(size)?,
         };
-        Ok(Buffer { memory: Memory::Large(memory), len, pool })
+        Ok(Buffer { memory: Some(Memory::Large(memory)), len, pool })
     }
 
     /// Gives all free buffers back to the system.
@@ -62,7 +64,7 @@ impl Pool {
 }
 
 /// Drops free buffers, largest first, until they hold at most `keep` bytes.
-fn trim(free: &mut BTreeMap<usize, Vec<PageBuffer>>, keep: u64) {
+fn trim(free: &mut BTreeMap<usize, Vec<Pages>>, keep: u64) {
     let mut held: u64 = free.iter().map(|(size, buffers)| (size * buffers.len()) as u64).sum();
     while held > keep {
         let Some(mut largest) = free.last_entry() else { return };
@@ -85,8 +87,9 @@ impl Buffer {
 impl AsRef<[u8]> for Buffer {
     fn as_ref(&self) -> &[u8] {
         match &self.memory {
-            Memory::Small(bytes) => bytes,
-            Memory::Large(buffer) => &buffer[..self.len],
+            Some(Memory::Small(bytes)) => bytes,
+            Some(Memory::Large(buffer)) => &buffer[..self.len],
+            None => &[],
         }
     }
 }
@@ -94,16 +97,16 @@ impl AsRef<[u8]> for Buffer {
 impl AsMut<[u8]> for Buffer {
     fn as_mut(&mut self) -> &mut [u8] {
         match &mut self.memory {
-            Memory::Small(bytes) => bytes,
-            Memory::Large(buffer) => &mut buffer[..self.len],
+            Some(Memory::Small(bytes)) => bytes,
+            Some(Memory::Large(buffer)) => &mut buffer[..self.len],
+            None => &mut [],
         }
     }
 }
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        if let Memory::Large(buffer) = &mut self.memory {
-            let buffer = std::mem::take(buffer);
+        if let Some(Memory::Large(buffer)) = self.memory.take() {
             let mut free = self.pool.free.lock().unwrap_or_else(PoisonError::into_inner);
             free.entry(buffer.len()).or_default().push(buffer);
         }

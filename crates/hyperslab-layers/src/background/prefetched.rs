@@ -1,6 +1,6 @@
 //! Elements read before they are asked for.
 
-use super::job::{Place, without_panic};
+use super::job::{Place, caught};
 use super::pool::Buffer;
 use hyperslab_core::{MemoryViewMut, Selection, Transfer};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -55,11 +55,11 @@ impl Slot {
     pub fn fetch(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let State::Waiting(buffer) = &mut *state else { return };
-        let read = without_panic(|| {
+        let read = caught(|| {
             self.place.array.read(&self.selection, MemoryViewMut::packed(buffer.as_mut()), Transfer::Independent)
         });
         let State::Waiting(buffer) = std::mem::replace(&mut *state, State::Given(None)) else { return };
-        if read.is_ok() {
+        if matches!(read, Ok(Ok(()))) {
             *state = State::Given(Some(buffer));
         }
     }

@@ -28,7 +28,10 @@ pub(crate) trait Task {
 #[derive(Debug)]
 pub(crate) struct Queue<T> {
     state: Mutex<State<T>>,
+    /// For callers: a task has ended, or there is more room.
     changed: Condvar,
+    /// For threads: a task is ready, or there will be no more.
+    work: Condvar,
     /// Bytes that may be reserved.
     limit: u64,
     /// One thread takes tasks one after the other, so that none needs to be compared with another.
@@ -55,6 +58,9 @@ struct State<T> {
     tickets: BTreeMap<u64, TicketState>,
     /// No task will come any more.
     ending: bool,
+    /// Who sleeps. Waking nobody costs a call of the kernel.
+    callers: usize,
+    threads: usize,
 }
 
 #[derive(Debug)]
@@ -94,12 +100,31 @@ impl<T: Task> Queue<T> {
             untold_more: 0,
             tickets: BTreeMap::new(),
             ending: false,
+            callers: 0,
+            threads: 0,
         };
-        Self { state: Mutex::new(state), changed: Condvar::new(), limit, one_thread }
+        Self { state: Mutex::new(state), changed: Condvar::new(), work: Condvar::new(), limit, one_thread }
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts a caller to sleep until something has changed.
+    fn sleep<'a>(&'a self, mut state: MutexGuard<'a, State<T>>) -> MutexGuard<'a, State<T>> {
+        state.callers += 1;
+        let mut state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        state.callers -= 1;
+        state
+    }
+
+    /// Wakes callers that sleep.
+    fn tell_callers(&self, state: MutexGuard<'_, State<T>>) {
+        let any = state.callers > 0;
+        drop(state);
+        if any {
+            self.changed.notify_all();
+        }
     }
 
     /// Waits until `done` says so.
@@ -112,7 +137,7 @@ impl<T: Task> Queue<T> {
             if let Some(result) = done(&mut state) {
                 return result;
             }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.sleep(state);
         }
     }
 
@@ -135,8 +160,9 @@ impl<T: Task> Queue<T> {
 
     /// Gives room back that no task took over.
     pub fn release(&self, bytes: u64) {
-        self.lock().reserved -= bytes;
-        self.changed.notify_all();
+        let mut state = self.lock();
+        state.reserved -= bytes;
+        self.tell_callers(state);
     }
 
     /// Bytes that may be kept beside those that are reserved.
@@ -157,8 +183,7 @@ impl<T: Task> Queue<T> {
             && !task.must_run()
         {
             state.reserved -= bytes;
-            drop(state);
-            self.changed.notify_all();
+            self.tell_callers(state);
             return Err(error);
         }
         let number = state.next;
@@ -174,23 +199,29 @@ impl<T: Task> Queue<T> {
             state.tickets.insert(number, TicketState::UnderWay(None));
         }
         state.tasks.insert(number, Entry { task: Arc::new(task), behind, bytes });
+        let sleeps = behind == 0 && state.threads > 0;
         drop(state);
-        self.changed.notify_all();
+        if sleeps {
+            self.work.notify_one();
+        }
         Ok(number)
     }
 
     /// The next task for a thread, waiting for one. `None`: there will be no more.
     pub fn take(&self) -> Option<Taken<T>> {
-        self.wait(self.lock(), |state| {
+        let mut state = self.lock();
+        loop {
             if let Some(number) = state.ready.pop_first() {
-                let after_failure = state.failure.is_some();
-                return state
-                    .tasks
-                    .get(&number)
-                    .map(|entry| Some(Taken { number, task: entry.task.clone(), after_failure }));
+                let Some(task) = state.tasks.get(&number).map(|entry| entry.task.clone()) else { continue };
+                return Some(Taken { number, task, after_failure: state.failure.is_some() });
             }
-            (state.ending && state.tasks.is_empty()).then_some(None)
-        })
+            if state.ending && state.tasks.is_empty() {
+                return None;
+            }
+            state.threads += 1;
+            state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.threads -= 1;
+        }
     }
 
     /// Says how a task that was taken ended. The thread has dropped its own reference to the task before.
@@ -212,10 +243,18 @@ impl<T: Task> Queue<T> {
             }
         }
         state.no_longer_behind(number, &ended.task);
+        let callers = state.callers > 0;
+        // This thread takes one itself.
+        let threads = state.threads > 0 && (state.ready.len() > 1 || (state.ending && state.tasks.is_empty()));
         drop(state);
         // Not under the lock: tasks may give room back when they are dropped.
         drop((ended, given_up));
-        self.changed.notify_all();
+        if callers {
+            self.changed.notify_all();
+        }
+        if threads {
+            self.work.notify_all();
+        }
         wake.into_iter().for_each(Waker::wake);
     }
 
@@ -233,7 +272,7 @@ impl<T: Task> Queue<T> {
 
     fn wait_gone<'a>(&'a self, mut state: MutexGuard<'a, State<T>>, awaited: &[u64]) -> MutexGuard<'a, State<T>> {
         while awaited.iter().any(|number| state.tasks.contains_key(number)) {
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.sleep(state);
         }
         state
     }
@@ -276,7 +315,7 @@ impl<T: Task> Queue<T> {
     /// No task will be pushed any more; threads leave when all have ended.
     pub fn finish(&self) {
         self.lock().ending = true;
-        self.changed.notify_all();
+        self.work.notify_all();
     }
 
     /// Looks at the end of a task with a ticket. Ready once.
