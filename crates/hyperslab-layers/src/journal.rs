@@ -17,12 +17,18 @@
 //!
 //! * Call `done` only when the container's own flush has returned after the write: a format may hold data in memory of the
 //!   process. Where the journal shall cover the loss of power, that flush is a `Durable` one.
+//! * Where it shall, have a write synced before it is written to the container: what the journal forgets when power is lost
+//!   must not be in the container already, or older writes would be replayed over it.
+//! * After a `Durable` flush of the container for which writes of the journal were done: `checkpoint`, then [`Journal::sync`].
+//!   Segments that were removed, but not durably, could be back after a loss of power, with a part of their records.
+//! * Refuse calls in a process that was forked ([`Journal::append`] does not look, for the sake of speed).
 //! * Before anything changes the container past the journal (a write that is not logged, a resize, another rank's write of the
 //!   same elements after a collective flush): have every overlapping record done, and [`Journal::checkpoint`] return.
 //!   Otherwise a replay could put older data over newer.
 //! * After an error that is not `NoSpace`: have every write done and [`Journal::close_and_remove`] return `true` before
 //!   anything is written past the journal, for the same reason.
 
+mod append;
 mod bytes;
 mod checksum;
 mod directory;

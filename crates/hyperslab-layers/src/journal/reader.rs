@@ -6,7 +6,7 @@ use super::record::{self, Payload, Place, Record};
 use super::segment_head::{self, SegmentHead};
 use super::window::Window;
 use super::{checksum, corrupt, failed, names};
-use hyperslab_core::{Datatype, Result, Selection};
+use hyperslab_core::{Datatype, Error, Result, Selection};
 use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -127,7 +127,11 @@ struct Open {
 
 /// Why a record was not taken.
 enum Stop {
+    /// The end of the file cuts it off.
     Unfinished(String),
+    /// It is wrong. If there are only zeros from this place on, its end was never written.
+    Wrong(String, u64),
+    /// It is wrong.
     Corrupt(String),
 }
 
@@ -175,16 +179,17 @@ impl Reader {
         let last = self.segments.is_empty();
         let (unfinished, reason) = match stop {
             Stop::Unfinished(reason) => (last, reason),
-            Stop::Corrupt(reason) => (last && self.only_zeros()?, reason),
+            Stop::Wrong(reason, from) => (last && self.only_zeros(from)?, reason),
+            Stop::Corrupt(reason) => (false, reason),
         };
         self.damage = Some(Damage { segment: number, offset, unfinished, reason, skipped });
         Ok(())
     }
 
-    /// Whether the rest of the segment is zeros: file systems leave such ends when power is lost.
-    fn only_zeros(&mut self) -> Result<bool> {
+    /// Whether the segment is zeros from a place on: the writer leaves such ends, and file systems when power is lost.
+    fn only_zeros(&mut self, from: u64) -> Result<bool> {
         let Some(current) = &mut self.current else { return Ok(false) };
-        let mut at = current.offset;
+        let mut at = from;
         while at < current.meta.len() {
             let len = (current.meta.len() - at).min(4096) as usize;
             match current.meta.get(at, len).map_err(|cause| failed("read journal", &self.stem, cause))? {
@@ -246,17 +251,30 @@ impl Reader {
         if current.offset >= current.meta.len() {
             return Ok(Ok(None));
         }
-        let failed = |cause| failed("read journal", names::meta(&self.stem, current.number), cause);
+        let name = names::meta(&self.stem, current.number);
+        let failed = |cause| failed("read journal", &name, cause);
         let cut_off = || Ok(Err(Stop::Unfinished("the end of the file cuts a record off".into())));
-        let Some(fixed) = current.meta.get(current.offset, record::FIXED).map_err(failed)? else { return cut_off() };
+        let begin = current.offset;
+        let left = (current.meta.len() - begin).min(record::FIXED as u64) as usize;
+        let fixed = current.meta.get(begin, left).map_err(failed)?.unwrap_or_default();
+        if fixed.iter().all(|byte| *byte == 0) && self.only_zeros(begin)? {
+            // The end of the records.
+            if let Some(current) = &mut self.current {
+                current.offset = current.meta.len();
+            }
+            return Ok(Ok(None));
+        }
+        let Some(current) = &mut self.current else { return Ok(Ok(None)) };
+        let Some(fixed) = current.meta.get(begin, record::FIXED).map_err(failed)? else { return cut_off() };
+        let torn = |error: Error, from: u64| Ok(Err(Stop::Wrong(error.to_string(), from)));
         let len = match record::len_of(fixed, current.seed) {
             Ok(len) => len,
-            Err(error) => return Ok(Err(Stop::Corrupt(error.to_string()))),
+            Err(error) => return torn(error, begin + record::FIXED as u64),
         };
-        let Some(bytes) = current.meta.get(current.offset, len).map_err(failed)? else { return cut_off() };
+        let Some(bytes) = current.meta.get(begin, len).map_err(failed)? else { return cut_off() };
         let (sequence, record) = match record::decode(bytes, current.seed) {
             Ok(decoded) => decoded,
-            Err(error) => return Ok(Err(Stop::Corrupt(error.to_string()))),
+            Err(error) => return torn(error, begin + len as u64 - record::CHECKSUM as u64),
         };
         let wrong = |reason: String| Ok(Err(Stop::Corrupt(reason)));
         if sequence != next {
@@ -287,7 +305,14 @@ impl Reader {
                 let reached = offset.checked_add(payload.len).filter(|reached| *reached <= available);
                 if let Place::Behind = payload.place {
                     let Some(reached) = reached else { return cut_off() };
-                    end = reached;
+                    let Some(mark) = current.meta.get(reached, record::END.len()).map_err(failed)? else {
+                        return cut_off();
+                    };
+                    if mark != record::END {
+                        let reason = format!("the data of a write to {:?} have no end", array.name);
+                        return Ok(Err(Stop::Wrong(reason, reached)));
+                    }
+                    end = reached + record::END.len() as u64;
                 }
                 let write = Write { sequence, array, selection, payload, file, offset };
                 if sequence >= check && (reached.is_none() || !write.is_whole(&mut self.piece)?) {

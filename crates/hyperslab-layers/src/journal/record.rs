@@ -8,9 +8,14 @@ use hyperslab_core::{Datatype, Result, Selection};
 pub(super) const LONGEST: usize = 32 << 20;
 /// Bytes of a record before its body: length, kind, check, sequence number.
 pub(super) const FIXED: usize = 16;
-const CHECKSUM: usize = 4;
+/// Bytes of its checksum, which end it.
+pub(super) const CHECKSUM: usize = 4;
 const LONGEST_NAME: usize = 64 << 10;
 const LONGEST_TYPE: usize = 4 << 20;
+
+/// Follows a payload that lies behind its record. It is not zero, so that a payload of zeros is not taken for one that
+/// was never written.
+pub(super) const END: &[u8; 4] = b"HSLB";
 
 const ARRAY: u16 = 1;
 const WRITE: u16 = 2;
@@ -235,6 +240,31 @@ mod tests {
             }
             for len in 0..bytes.len() {
                 assert!(decode(&bytes[..len], 9).is_err());
+            }
+        }
+    }
+
+    proptest::proptest! {
+        /// Bodies of any content, with the right checksums: refused or taken, and never a panic.
+        #[test]
+        fn any_body_is_decoded_or_refused(
+            sample in 0usize..6,
+            changes in proptest::collection::vec((proptest::prelude::any::<proptest::sample::Index>(), proptest::prelude::any::<u8>()), 0..4),
+            kind in 0u16..5,
+            keep in proptest::prelude::any::<bool>(),
+        ) {
+            let (sequence, record) = samples().swap_remove(sample);
+            let whole = encode(sequence, &record, 9);
+            let mut body = whole[FIXED..whole.len() - CHECKSUM].to_vec();
+            for (at, byte) in changes {
+                let at = at.index(body.len());
+                body[at] = byte;
+            }
+            let kind = if keep { u16::from_le_bytes([whole[4], whole[5]]) } else { kind };
+            let mut out = Encoder::default();
+            put(&mut out, 9, sequence, kind, |into| into.raw(&body));
+            if let Ok((_, Record::Write { selection, .. })) = decode(&out.0, 9) {
+                assert!(selection.slabs().len() * selection.rank() * 32 <= body.len() * 4);
             }
         }
     }

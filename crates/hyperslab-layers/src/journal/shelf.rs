@@ -7,6 +7,7 @@ use super::{failed, names};
 use hyperslab_core::{Error, Result};
 use std::collections::VecDeque;
 use std::io::ErrorKind;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -22,6 +23,12 @@ pub(super) struct Shelf {
     /// Whose it is. A child that was forked has a copy, and must not touch the files.
     process: u32,
     state: Mutex<State>,
+    /// Bytes of all files.
+    used: AtomicU64,
+    /// Whether the state has a failure.
+    failed: AtomicBool,
+    /// Whether files were created or removed since names were made durable.
+    pub names_changed: AtomicBool,
     changed: Condvar,
     /// Segments that are done, in order. The lock is held while their files are removed, so that the order is kept.
     leaving: Mutex<VecDeque<(Arc<Segment>, u64)>>,
@@ -30,8 +37,6 @@ pub(super) struct Shelf {
 #[derive(Debug, Default)]
 struct State {
     segments: VecDeque<Kept>,
-    /// Bytes of all files.
-    used: u64,
     failure: Option<Error>,
 }
 
@@ -50,8 +55,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Shelf {
     pub fn new(files: Arc<dyn Files>, stem: String, durable: bool, head: Arc<dyn LogFile>) -> Self {
-        let (state, changed, leaving) = Default::default();
-        Self { files, stem, durable, head, process: std::process::id(), state, changed, leaving }
+        let (state, used, failed, changed, leaving) = Default::default();
+        let (process, names_changed) = (std::process::id(), AtomicBool::new(true));
+        Self { files, stem, durable, head, process, state, used, failed, names_changed, changed, leaving }
     }
 
     /// A segment's file, for messages.
@@ -61,12 +67,20 @@ impl Shelf {
 
     /// Fails for good once a file could not be removed or made durable.
     pub fn check(&self) -> Result<()> {
-        if !self.is_ours() {
-            return Err(Error::unsupported("use journal", "it was opened before a fork")
-                .backend("journal")
-                .hint("open the container in the process that uses it"));
+        match self.failed.load(Ordering::Acquire) {
+            false => Ok(()),
+            true => lock(&self.state).failure.as_ref().map_or(Ok(()), |error| Err(error.copied())),
         }
-        lock(&self.state).failure.as_ref().map_or(Ok(()), |error| Err(error.copied()))
+    }
+
+    /// Fails in a process that was forked: it has a copy of everything, but the files are the parent's.
+    pub fn check_process(&self) -> Result<()> {
+        match self.is_ours() {
+            true => Ok(()),
+            false => Err(Error::unsupported("use journal", "it was opened before a fork")
+                .backend("journal")
+                .hint("open the container in the process that uses it")),
+        }
     }
 
     /// Whether this is the process that opened it.
@@ -76,29 +90,31 @@ impl Shelf {
 
     /// Bytes of all files.
     pub fn used(&self) -> u64 {
-        lock(&self.state).used
+        self.used.load(Ordering::Acquire)
     }
 
     /// Makes every later use fail.
     pub fn fail(&self, error: Error) {
         lock(&self.state).failure.get_or_insert(error);
+        self.failed.store(true, Ordering::Release);
         self.changed.notify_all();
     }
 
     /// A new segment behind all others, which are full now.
     pub fn push(&self, segment: Arc<Segment>, first: u64, bytes: u64) {
-        let mut state = lock(&self.state);
-        state.used += bytes;
-        state.segments.push_back(Kept { segment, done: DoneSet::new(first), bytes, full: false });
+        self.used.fetch_add(bytes, Ordering::AcqRel);
+        lock(&self.state).segments.push_back(Kept { segment, done: DoneSet::new(first), bytes, full: false });
     }
 
-    /// The last segment got a record.
-    pub fn add(&self, bytes: u64, is_pending: bool) {
-        let mut state = lock(&self.state);
-        state.used += bytes;
-        if let Some(last) = state.segments.back_mut() {
+    /// The last segment got bytes of records: some that describe, then perhaps a write.
+    pub fn add(&self, bytes: u64, describing: u64, is_write: bool) {
+        self.used.fetch_add(bytes, Ordering::AcqRel);
+        if let Some(last) = lock(&self.state).segments.back_mut() {
             last.bytes += bytes;
-            last.done.push(is_pending);
+            (0..describing).for_each(|_| last.done.push(false));
+            if is_write {
+                last.done.push(true);
+            }
         }
     }
 
@@ -166,10 +182,10 @@ impl Shelf {
             if let Err(error) = self.remove(segment) {
                 return self.fail(error);
             }
-            let mut state = lock(&self.state);
-            state.used = state.used.saturating_sub(*bytes);
-            drop(state);
+            self.used.fetch_sub(*bytes, Ordering::AcqRel);
             leaving.pop_front();
+            // Whoever looks at the room does so with the lock.
+            drop(lock(&self.state));
             self.changed.notify_all();
         }
     }
@@ -188,8 +204,9 @@ impl Shelf {
         let mut state = lock(&self.state);
         let kept = std::mem::take(&mut state.segments).into_iter().map(|kept| kept.segment);
         let segments: Vec<_> = leaving.drain(..).map(|(segment, _)| segment).chain(kept).collect();
-        state.used = 0;
+        self.used.store(0, Ordering::Release);
         state.failure = None;
+        self.failed.store(false, Ordering::Release);
         drop(state);
         segments.iter().try_for_each(|segment| self.remove(segment))?;
         match self.files.remove(&finished) {
@@ -205,6 +222,7 @@ impl Shelf {
             _ => Ok(()),
         };
         remove(names::meta(&self.stem, segment.number))?;
+        self.names_changed.store(true, Ordering::Release);
         if self.durable {
             self.files.sync_names().map_err(|cause| failed("remove journal segment", self.files.place(), cause))?;
         }
@@ -218,7 +236,7 @@ impl Shelf {
     pub fn wait(&self, limit: Duration, ready: impl Fn(u64) -> bool) -> bool {
         let waits = |state: &mut State| {
             let reclaimable = state.segments.iter().all(|kept| kept.done.pending() == 0);
-            state.failure.is_none() && !reclaimable && !ready(state.used)
+            state.failure.is_none() && !reclaimable && !ready(self.used())
         };
         let (mut state, _) =
             self.changed.wait_timeout_while(lock(&self.state), limit, waits).unwrap_or_else(PoisonError::into_inner);

@@ -3,22 +3,18 @@
 use super::bytes::Encoder;
 use super::files::{Files, Lock, LogFile};
 use super::header::Header;
-use super::record::{self, Payload, Place};
+use super::record;
 use super::segment::{Logged, Segment};
-use super::segment_head::{self, SegmentHead};
+use super::segment_head::SegmentHead;
 use super::shelf::Shelf;
 use super::{checksum, failed, names};
-use hyperslab_core::{Datatype, Error, ErrorKind, Result, Selection};
+use hyperslab_core::{Datatype, Error, Result};
 use std::collections::HashMap;
 use std::io::IoSlice;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// Payloads up to this length lie behind their records, which saves a call of the kernel.
-const BEHIND: u64 = 4 << 10;
-/// Payloads are written in pieces of this length, each while the checksum has it in the processor's cache.
-const PIECE: usize = 256 << 10;
 const SMALLEST_LIMIT: u64 = 64 << 10;
 
 /// How large the files of a journal may become, and how safe their removal is.
@@ -57,68 +53,36 @@ pub enum Append {
 /// A journal that this process writes. Dropping it removes its files if all writes are done, and leaves them otherwise.
 #[derive(Debug)]
 pub struct Journal {
-    shelf: Arc<Shelf>,
+    pub(super) shelf: Arc<Shelf>,
     header: Header,
-    limits: Limits,
+    pub(super) limits: Limits,
     writer: Mutex<Writer>,
-    /// Whether files were created since names were made durable.
-    names_changed: AtomicBool,
     /// One sync at a time: a second one must not return before the first has done its part.
     syncing: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
-struct Writer {
-    current: Option<Current>,
+pub(super) struct Writer {
+    pub(super) current: Option<Current>,
     segments: u64,
     /// The sequence number of the next record.
-    next: u64,
+    pub(super) next: u64,
     /// Space for records, used again.
-    buffer: Vec<u8>,
+    pub(super) buffer: Vec<u8>,
     closed: bool,
 }
 
 /// The segment that grows.
 #[derive(Debug)]
-struct Current {
-    segment: Arc<Segment>,
-    meta_end: u64,
-    data_end: u64,
+pub(super) struct Current {
+    pub(super) segment: Arc<Segment>,
+    pub(super) meta_end: u64,
+    /// Length of the file, which may end in zeros.
+    pub(super) meta_len: u64,
+    pub(super) data_end: u64,
     /// Numbers of the arrays that it knows.
-    arrays: HashMap<String, (Datatype, u32)>,
-    next_array: u32,
-}
-
-/// What an append needs.
-struct Request {
-    array: Known,
-    /// Bytes at most.
-    cost: u64,
-}
-
-enum Known {
-    /// The segment knows the array by this number.
-    As(u32),
-    /// It has to be introduced, with its type as text.
-    Not(String),
-}
-
-impl Request {
-    /// `None`: the name or type of the array is too long.
-    fn new(writer: &Writer, array: &str, dtype: &Datatype, write: u64) -> Option<Self> {
-        let arrays = writer.current.as_ref().map(|current| &current.arrays);
-        let known = arrays.and_then(|arrays| arrays.get(array)).filter(|known| known.0 == *dtype);
-        let array_and_cost = match known {
-            Some((_, number)) => (Known::As(*number), 0),
-            None => {
-                let text = record::type_text(array, dtype)?;
-                let len = record::array_len(array, &text);
-                (Known::Not(text), len)
-            }
-        };
-        let (array, introduction) = array_and_cost;
-        Some(Self { array, cost: (segment_head::LEN as u64 + introduction).saturating_add(write) })
-    }
+    pub(super) arrays: HashMap<String, (Datatype, u32)>,
+    pub(super) next_array: u32,
 }
 
 impl Journal {
@@ -135,8 +99,7 @@ impl Journal {
             .map_err(|cause| failed("create journal", format!("{}/{name}", files.place()), cause))?;
         let shelf = Arc::new(Shelf::new(files, stem, limits.durable, head));
         let writer = Mutex::new(Writer { next: 1, ..Writer::default() });
-        let (names_changed, syncing) = (AtomicBool::new(true), Mutex::default());
-        Ok(Arc::new(Self { shelf, header, limits, writer, names_changed, syncing }))
+        Ok(Arc::new(Self { shelf, header, limits, writer, syncing: Mutex::default() }))
     }
 
     /// Whose it is.
@@ -154,149 +117,10 @@ impl Journal {
         self.shelf.pending()
     }
 
-    /// Appends a write: the elements of `selection`, packed, in any number of parts. When it returns, all of it is with the
-    /// kernel. Errors of kind `NoSpace` leave the journal as it was; after others it may refuse everything.
-    pub fn append(&self, array: &str, dtype: &Datatype, selection: &Selection, payload: &[&[u8]]) -> Result<Append> {
-        let len = payload.iter().map(|part| part.len() as u64).sum::<u64>();
-        if selection.len().checked_mul(dtype.size()) != Some(len) {
-            let message = format!("{len} bytes for {} elements of {dtype}", selection.len());
-            return Err(Error::invalid("append to journal", message).backend("journal").target(array));
-        }
-        let record = record::write_len(selection);
-        if record > record::LONGEST as u64 {
-            return Ok(Append::TooLarge);
-        }
-        let mut writer = self.writer()?;
-        let mut out = Encoder(std::mem::take(&mut writer.buffer));
-        out.0.clear();
-        let appended = self.append_with(&mut writer, &mut out, array, dtype, selection, payload, len);
-        writer.buffer = out.0;
-        appended.map_err(|error| error.backend("journal").target(array))
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    fn append_with(
-        &self,
-        writer: &mut Writer,
-        out: &mut Encoder,
-        array: &str,
-        dtype: &Datatype,
-        selection: &Selection,
-        payload: &[&[u8]],
-        len: u64,
-    ) -> Result<Append> {
-        if writer.current.as_ref().is_some_and(|current| current.meta_end + current.data_end >= self.limits.segment) {
-            self.fill(writer);
-        }
-        let Some(mut request) = Request::new(writer, array, dtype, record::write_len(selection) + len) else {
-            return Ok(Append::TooLarge);
-        };
-        if request.cost > self.limits.bytes {
-            return Ok(Append::TooLarge);
-        }
-        if self.shelf.used() + request.cost > self.limits.bytes {
-            // What is done in the segment that grows is given back by giving it up.
-            if !self.shelf.last_is_pending() {
-                self.fill(writer);
-            }
-            self.shelf.check()?;
-            let Some(again) = Request::new(writer, array, dtype, record::write_len(selection) + len) else {
-                return Ok(Append::TooLarge);
-            };
-            request = again;
-            if self.shelf.used() + request.cost > self.limits.bytes {
-                return Ok(Append::Full { needed: request.cost });
-            }
-        }
-        let mut sequence = writer.next;
-        let current = self.current(writer)?;
-        let seed = current.segment.seed;
-        let number = match &request.array {
-            Known::As(number) => *number,
-            Known::Not(dtype) => {
-                record::put_array(out, seed, sequence, current.next_array, array, dtype);
-                sequence += 1;
-                current.next_array
-            }
-        };
-        let mut described = Payload { place: Place::Behind, len, crc: 0 };
-        let written = match len <= BEHIND {
-            true => {
-                described.crc = payload.iter().fold(0, |crc, part| checksum::extend(crc, part));
-                record::put_write(out, seed, sequence, number, selection, &described);
-                let record = out.0.len();
-                payload.iter().for_each(|part| out.raw(part));
-                let written = current.segment.meta.write_at(&[IoSlice::new(&out.0)], current.meta_end);
-                out.0.truncate(record);
-                written
-            }
-            false => self.write_data(current, payload).and_then(|crc| {
-                described = Payload { place: Place::Data(current.data_end), len, crc };
-                record::put_write(out, seed, sequence, number, selection, &described);
-                current.segment.meta.write_at(&[IoSlice::new(&out.0)], current.meta_end)
-            }),
-        };
-        if let Err(cause) = written {
-            return Err(self.undo(current, failed("append to journal", self.shelf.files.place(), cause)));
-        }
-        current.segment.dirty.store(true, Ordering::Release);
-        let behind = current.meta_end + out.0.len() as u64;
-        match described.place {
-            Place::Behind => current.meta_end = behind + len,
-            Place::Data(_) => (current.meta_end, current.data_end) = (behind, current.data_end + len),
-        }
-        let segment = current.segment.clone();
-        if let Known::Not(_) = request.array {
-            current.arrays.insert(array.to_owned(), (dtype.clone(), number));
-            current.next_array += 1;
-            self.shelf.add(0, false);
-        }
-        self.shelf.add(out.0.len() as u64 + len, true);
-        writer.next = sequence + 1;
-        Ok(Append::Logged(Logged { shelf: self.shelf.clone(), segment, sequence, payload: described, behind }))
-    }
-
-    /// Writes a payload behind the others of the data log. Returns its checksum.
-    fn write_data(&self, current: &Current, payload: &[&[u8]]) -> std::io::Result<u32> {
-        let data = match current.segment.data.get() {
-            Some(data) => data,
-            None => {
-                let data = self.shelf.files.create(&names::data(&self.shelf.stem, current.segment.number))?;
-                self.names_changed.store(true, Ordering::Release);
-                current.segment.data.get_or_init(|| data)
-            }
-        };
-        let (mut crc, mut at) = (0, current.data_end);
-        let mut small: Vec<IoSlice<'_>> = Vec::new();
-        let mut held = 0;
-        for piece in payload.iter().flat_map(|part| part.chunks(PIECE)) {
-            crc = checksum::extend(crc, piece);
-            small.push(IoSlice::new(piece));
-            held += piece.len();
-            if held >= PIECE {
-                data.write_at(&small, at)?;
-                at += held as u64;
-                (held, small) = (0, Vec::new());
-            }
-        }
-        if held > 0 {
-            data.write_at(&small, at)?;
-        }
-        Ok(crc)
-    }
-
-    /// After a failed append: no trace of it may be found later. Where that cannot be had, the journal fails for good.
-    fn undo(&self, current: &Current, error: Error) -> Error {
-        let data = current.segment.data.get().map_or(Ok(()), |data| data.truncate(current.data_end));
-        if current.segment.meta.truncate(current.meta_end).and(data).is_err() || error.kind() != ErrorKind::NoSpace {
-            self.shelf.fail(error.copied());
-        }
-        error
-    }
-
     /// The segment that grows, begun if there is none.
-    fn current<'a>(&self, writer: &'a mut Writer) -> Result<&'a mut Current> {
+    pub(super) fn current<'a>(&self, writer: &'a mut Writer) -> Result<&'a mut Current> {
         if writer.current.is_none() {
+            self.shelf.check_process()?;
             let number = writer.segments + 1;
             let done_before = self.shelf.first_pending(writer.next);
             let head = SegmentHead { journal: self.header.journal, number, first: writer.next, done_before };
@@ -311,19 +135,20 @@ impl Journal {
             });
             let meta = meta.map_err(|cause| failed("append to journal", self.shelf.name_of(number), cause))?;
             writer.segments = number;
-            self.names_changed.store(true, Ordering::Release);
+            self.shelf.names_changed.store(true, Ordering::Release);
             let seed = checksum::seed(&self.header.journal, number);
             let (data, dirty) = (OnceLock::new(), AtomicBool::new(true));
             let segment = Arc::new(Segment { number, seed, meta, data, dirty });
             self.shelf.push(segment.clone(), writer.next, bytes.len() as u64);
             let (meta_end, arrays) = (bytes.len() as u64, HashMap::new());
-            writer.current = Some(Current { segment, meta_end, data_end: 0, arrays, next_array: 0 });
+            writer.current =
+                Some(Current { segment, meta_end, meta_len: meta_end, data_end: 0, arrays, next_array: 0 });
         }
         writer.current.as_mut().ok_or_else(|| super::corrupt("no segment"))
     }
 
     /// Ends the segment that grows.
-    fn fill(&self, writer: &mut Writer) {
+    pub(super) fn fill(&self, writer: &mut Writer) {
         writer.current = None;
         self.shelf.fill();
     }
@@ -337,6 +162,7 @@ impl Journal {
     /// Makes it known to a later recovery that what is done is done. Where all writes are done, their files go; otherwise a
     /// record says so. See the module for when this is needed.
     pub fn checkpoint(&self) -> Result<()> {
+        self.shelf.check_process()?;
         let mut writer = self.writer()?;
         if self.shelf.pending() == 0 {
             self.fill(&mut writer);
@@ -346,17 +172,19 @@ impl Journal {
         let current = self.current(&mut writer)?;
         let mut out = Encoder::default();
         record::put_checkpoint(&mut out, current.segment.seed, sequence, before);
-        if let Err(cause) = current.segment.meta.write_at(&[IoSlice::new(&out.0)], current.meta_end) {
-            return Err(self.undo(current, failed("append to journal", self.shelf.files.place(), cause)));
-        }
-        current.segment.dirty.store(true, Ordering::Release);
+        let grown = match self.write_meta(current, &out.0) {
+            Ok(grown) => grown,
+            Err(cause) => {
+                return Err(self.undo(current, failed("append to journal", self.shelf.files.place(), cause)));
+            }
+        };
         current.meta_end += out.0.len() as u64;
-        self.shelf.add(out.0.len() as u64, false);
+        self.shelf.add(grown, 1, false);
         writer.next += 1;
         Ok(())
     }
 
-    /// Makes every append that returned before durable. Appends of other threads go on meanwhile.
+    /// Makes every append and checkpoint that returned before durable. Appends of other threads go on meanwhile.
     pub fn sync(&self) -> Result<()> {
         let _one = self.syncing.lock().unwrap_or_else(PoisonError::into_inner);
         self.shelf.check()?;
@@ -367,7 +195,7 @@ impl Journal {
             error
         };
         self.shelf.segments().iter().try_for_each(|segment| segment.sync()).map_err(failed)?;
-        if self.names_changed.swap(false, Ordering::AcqRel) {
+        if self.shelf.names_changed.swap(false, Ordering::AcqRel) {
             self.shelf.head.sync().and_then(|()| self.shelf.files.sync_names()).map_err(failed)?;
         }
         Ok(())
@@ -389,7 +217,7 @@ impl Journal {
         Ok(true)
     }
 
-    fn writer(&self) -> Result<MutexGuard<'_, Writer>> {
+    pub(super) fn writer(&self) -> Result<MutexGuard<'_, Writer>> {
         self.shelf.check()?;
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         match writer.closed {

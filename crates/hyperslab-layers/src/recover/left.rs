@@ -4,6 +4,7 @@ use crate::journal::{Damage, Files, Found, Header, Lock, LogFile, Named, Stage, 
 use hyperslab_core::{Datatype, Dims, Error, ErrorKind, Result};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// How it stands with a journal.
 #[derive(Debug)]
@@ -72,7 +73,28 @@ impl Left {
 
 /// All journals of a directory, checked byte by byte, by name. `elsewhere_ended`: jobs of other machines have ended.
 pub fn survey(files: &Arc<dyn Files>, elsewhere_ended: bool) -> Result<Vec<Left>> {
-    Ok(find(&**files)?.into_iter().map(|found| look(files, found, elsewhere_ended)).collect())
+    let each = settled(&**files)?.into_iter().map(|found| look(files, found, elsewhere_ended));
+    // What vanished meanwhile was removed by whoever used it.
+    let is_there = |left: &Left| match &left.state {
+        State::Refused(error) if error.kind() == ErrorKind::NotFound && left.found.stage != Stage::Headless => {
+            !files.open(&left.found.head()).is_err_and(|cause| cause.kind() == std::io::ErrorKind::NotFound)
+        }
+        _ => true,
+    };
+    Ok(each.filter(is_there).collect())
+}
+
+/// A list made while journals come and go may lack heads that are there: then it is made again.
+fn settled(files: &dyn Files) -> Result<Vec<Found>> {
+    let mut found = find(files)?;
+    for _ in 0..3 {
+        if found.iter().all(|found| found.stage != Stage::Headless) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+        found = find(files)?;
+    }
+    Ok(found)
 }
 
 fn look(files: &Arc<dyn Files>, found: Found, elsewhere_ended: bool) -> Left {
