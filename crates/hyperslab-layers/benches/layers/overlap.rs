@@ -10,7 +10,7 @@ const STEPS: u64 = 12;
 const BYTES: u64 = 32 << 20;
 const STORAGE: &str = "slow(200MB/s,2ms)/posix";
 /// Of which the middle one counts.
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 5;
 const MOST_BLOCKED: f64 = 1.3;
 const MOST_TOTAL: f64 = 1.05;
 

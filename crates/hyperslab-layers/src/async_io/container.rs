@@ -244,7 +244,7 @@ impl Container for AsyncContainer {
         let closed = self.shared.close_arrays(0);
         let flushed = match &self.shared.staging {
             None => self.inner.flush(how),
-            Some(staging) => staging.after(|| self.inner.flush(how)).and_then(|()| staging.clear()),
+            Some(staging) => staging.flush(how),
         };
         closed.and(flushed)
     }

@@ -162,6 +162,14 @@ impl Staging {
         }
     }
 
+    /// Flushes the container, after which nothing is staged: durably, if that is asked for. Nothing may be waiting. Collective.
+    pub fn flush(&self, how: Durability) -> Result<()> {
+        self.after(|| self.container.flush(how))?;
+        self.clear()?;
+        // Otherwise files that are gone could be there again after a loss of power, with what has been overwritten since.
+        if how == Durability::Durable { self.journal.sync() } else { Ok(()) }
+    }
+
     /// Makes arrays known to a later recovery. Collective.
     pub fn make_known(&self) -> Result<()> {
         self.container.flush(Durability::Visible)
