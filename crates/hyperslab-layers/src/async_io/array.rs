@@ -144,7 +144,7 @@ impl AsyncArray {
         // Whole elements are packed; where some fields are kept, memory is copied as it is.
         let whole = memory.layout.is_packed() || memory.layout.plan(&spec.dtype)?.covers_element();
         let packed = (selection.len() * spec.dtype.size()) as usize;
-        if let Some(staging) = &self.shared.staging {
+        if let Some(staging) = self.shared.staging.as_ref().filter(|staging| staging.takes(spec)) {
             if !whole || packed as u64 > engine.most_staged() {
                 return Ok(None);
             }

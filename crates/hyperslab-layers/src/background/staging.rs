@@ -3,7 +3,9 @@
 use super::engine::Engine;
 use super::pool::Pool;
 use crate::journal::{Append, Directory, Header, Id, Journal, Limits, Logged, Stage, find};
-use hyperslab_core::{Communicator, Container, Datatype, Durability, Error, ErrorKind, Result, Selection, agree};
+use hyperslab_core::{
+    ArraySpec, Communicator, Container, Datatype, Durability, Error, ErrorKind, Result, Selection, agree,
+};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -31,6 +33,8 @@ pub(crate) struct Staging {
     directory: PathBuf,
     container: Arc<dyn Container>,
     pool: Arc<Pool>,
+    /// Whether the ranks are threads of one process.
+    one_process: bool,
     /// Written to the container, which may still have them in memory of the process.
     moved: Mutex<Vec<Arc<Logged>>>,
     /// Why nothing more is staged.
@@ -93,9 +97,16 @@ impl Staging {
             directory: options.directory.clone(),
             container: container.clone(),
             pool,
+            one_process: comm.one_process(),
             moved: Mutex::default(),
             stopped: OnceLock::new(),
         })
+    }
+
+    /// Whether writes of such an array can be staged. Where ranks are processes, a library may not say where it put a
+    /// chunk that changes its size before the next flush, so that nobody knows whether it would survive.
+    pub fn takes(&self, spec: &ArraySpec) -> bool {
+        self.one_process || spec.filters.is_empty()
     }
 
     /// Appends a write of packed elements, waiting for room. `None`: it cannot be staged, and has to be written through.
