@@ -20,6 +20,7 @@ pub(crate) mod options;
 mod range_lock;
 mod rank_files;
 mod rank_index;
+mod ring;
 pub(crate) mod staging;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]

@@ -52,6 +52,7 @@ impl Options {
             direct: false,
             buffer: posix::buffer(element)?,
             preallocate: element.flag("preallocate")?.unwrap_or(false),
+            uring: false,
         };
         Ok(Self {
             container,

@@ -91,7 +91,7 @@ impl DataFile {
     /// Writes all of `bytes` at `offset`.
     pub fn write_at(&self, bytes: &[u8], offset: u64) -> Result<()> {
         let result = match &self.direct {
-            None => write_all_at(&self.file, bytes, offset).map_err(|cause| self.fail("write", cause)),
+            None => self.write_all(&self.file, bytes, offset).map_err(|cause| self.fail("write", cause)),
             Some(direct) => self.write_around_cache(direct, bytes, offset),
         };
         // Afterwards, so that a flush that runs meanwhile cannot clear it for bytes it has not seen.
@@ -101,7 +101,7 @@ impl DataFile {
 
     /// Writes through the page cache whatever the mode. For blocks that are changed in part.
     pub fn write_cached(&self, bytes: &[u8], offset: u64) -> Result<()> {
-        let result = write_all_at(&self.file, bytes, offset).map_err(|cause| self.fail("write", cause));
+        let result = self.write_all(&self.file, bytes, offset).map_err(|cause| self.fail("write", cause));
         self.dirty.store(true, Ordering::Release);
         result
     }
@@ -116,7 +116,7 @@ impl DataFile {
 
     /// Reads through the page cache whatever the mode.
     pub fn read_cached(&self, bytes: &mut [u8], offset: u64) -> Result<()> {
-        let got = read_up_to(&self.file, bytes, offset, 1).map_err(|cause| self.fail("read", cause))?;
+        let got = self.read_up_to(&self.file, bytes, offset, 1).map_err(|cause| self.fail("read", cause))?;
         if got < bytes.len() { Err(self.too_short(offset + got as u64)) } else { Ok(()) }
     }
 
@@ -146,19 +146,19 @@ impl DataFile {
         let (whole, tail) = rest.split_at(whole);
         let whole_at = offset + head.len() as u64;
         let fail = |cause: io::Error| self.fail_direct("write", cause);
-        write_all_at(&self.file, head, offset).map_err(fail)?;
+        self.write_all(&self.file, head, offset).map_err(fail)?;
         if (whole.as_ptr() as usize).is_multiple_of(align) {
-            write_all_at(direct, whole, whole_at).map_err(fail)?;
+            self.write_all(direct, whole, whole_at).map_err(fail)?;
         } else {
             let mut buffer = self.staging.take(self.block_buffer(whole.len()));
             let mut at = whole_at;
             for part in whole.chunks(buffer.len().max(1)) {
                 buffer[..part.len()].copy_from_slice(part);
-                write_all_at(direct, &buffer[..part.len()], at).map_err(fail)?;
+                self.write_all(direct, &buffer[..part.len()], at).map_err(fail)?;
                 at += part.len() as u64;
             }
         }
-        write_all_at(&self.file, tail, whole_at + whole.len() as u64).map_err(fail)
+        self.write_all(&self.file, tail, whole_at + whole.len() as u64).map_err(fail)
     }
 
     fn read_around_cache(&self, direct: &File, bytes: &mut [u8], offset: u64) -> Result<()> {
@@ -166,7 +166,7 @@ impl DataFile {
         let fail = |cause: io::Error| self.fail_direct("read", cause);
         let fits = |n: u64| n.is_multiple_of(align);
         if fits(offset) && fits(bytes.len() as u64) && fits(bytes.as_ptr() as u64) {
-            let got = read_up_to(direct, bytes, offset, align as usize).map_err(fail)?;
+            let got = self.read_up_to(direct, bytes, offset, align as usize).map_err(fail)?;
             return if got < bytes.len() { Err(self.too_short(offset + got as u64)) } else { Ok(()) };
         }
         let end = offset + bytes.len() as u64;
@@ -178,7 +178,7 @@ impl DataFile {
             let block = at / align * align;
             let skip = (at - block) as usize;
             let want = (skip + bytes.len() - done).next_multiple_of(align as usize).min(buffer.len());
-            let got = read_up_to(direct, &mut buffer[..want], block, align as usize).map_err(fail)?;
+            let got = self.read_up_to(direct, &mut buffer[..want], block, align as usize).map_err(fail)?;
             let useful = got.saturating_sub(skip).min(bytes.len() - done);
             if useful == 0 {
                 return Err(self.too_short(block + got as u64));
@@ -187,6 +187,16 @@ impl DataFile {
             done += useful;
         }
         Ok(())
+    }
+
+    fn write_all(&self, file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let by_ring = self.staging.ring().and_then(|ring| ring.write(file, bytes, offset));
+        by_ring.unwrap_or_else(|| write_all_at(file, bytes, offset))
+    }
+
+    fn read_up_to(&self, file: &File, bytes: &mut [u8], offset: u64, unit: usize) -> io::Result<usize> {
+        let by_ring = self.staging.ring().and_then(|ring| ring.read(file, bytes, offset, unit));
+        by_ring.unwrap_or_else(|| read_up_to(file, bytes, offset, unit))
     }
 
     /// A buffer length for `len` bytes: whole blocks, no more than needed.

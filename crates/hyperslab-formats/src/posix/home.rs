@@ -4,6 +4,7 @@ use super::array::ArrayState;
 use super::clock::Clock;
 use super::mover::Mover;
 use super::options::Options;
+use super::ring::Ring;
 use super::staging::Staging;
 use hyperslab_core::{Communicator, Error, Reduce, Result, agree};
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,6 +24,8 @@ pub(crate) struct Home {
     pub options: Options,
     pub writable: bool,
     pub staging: Arc<Staging>,
+    /// Why there is no ring although one was asked for.
+    pub no_ring: Option<String>,
     pub clock: Arc<Clock>,
     /// The format's name, for errors.
     pub backend: &'static str,
@@ -49,12 +52,18 @@ impl Home {
     pub fn new(root: PathBuf, comm: &Arc<dyn Communicator>, options: Options, writable: bool) -> Self {
         // A page is a whole number of blocks, and what the page cache holds is whole pages: see direct transfers.
         let align = if options.direct { rustix::param::page_size().max(4096) } else { 64 };
+        let (ring, no_ring) = match options.uring.then(Ring::new) {
+            None => (None, None),
+            Some(Ok(ring)) => (Some(ring), None),
+            Some(Err(cause)) => (None, Some(cause.to_string())),
+        };
         Self {
             root,
             comm: comm.clone(),
             options,
             writable,
-            staging: Arc::new(Staging::new(options.buffer, align)),
+            staging: Arc::new(Staging::new(options.buffer, align).with_ring(ring)),
+            no_ring,
             clock: Arc::default(),
             backend: "posix",
             mover: None,

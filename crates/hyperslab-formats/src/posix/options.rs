@@ -23,6 +23,8 @@ pub(crate) struct Options {
     pub buffer: usize,
     /// Reserve the space of new arrays.
     pub preallocate: bool,
+    /// Large transfers by io_uring.
+    pub uring: bool,
 }
 
 const BUFFER: usize = 4 << 20;
@@ -44,6 +46,12 @@ pub(crate) const SPECS: &[OptionSpec] = &[
     },
     BUFFER_SPEC,
     PREALLOCATE_SPEC,
+    OptionSpec {
+        name: "io",
+        value: "plain|uring",
+        default: "plain",
+        about: "plain calls, or io_uring for transfers of 2 MiB and more where the kernel has it",
+    },
 ];
 
 pub(crate) const BUFFER_SPEC: OptionSpec = OptionSpec {
@@ -78,6 +86,7 @@ impl Options {
             direct: element.flag("direct")?.unwrap_or(false),
             buffer: buffer(element)?,
             preallocate: element.flag("preallocate")?.unwrap_or(false),
+            uring: element.choice("io", &[("plain", false), ("uring", true)])?.unwrap_or(false),
         };
         if options.preallocate && options.files == Files::PerRank {
             return Err(Error::invalid("parse stack", "posix: preallocate=yes needs files=shared")

@@ -1,5 +1,6 @@
-//! Staging memory, used again from transfer to transfer.
+//! Staging memory and the ring, used again from transfer to transfer.
 
+use super::ring::Ring;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, PoisonError};
 
@@ -12,6 +13,7 @@ pub(crate) struct Staging {
     size: usize,
     align: usize,
     free: Mutex<Vec<Vec<u8>>>,
+    ring: Option<Ring>,
 }
 
 /// A buffer that goes back to where it came from. Its first byte is aligned.
@@ -26,7 +28,17 @@ pub(crate) struct Buffer<'a> {
 impl Staging {
     /// Buffers of `size` bytes that begin at multiples of `align`.
     pub fn new(size: usize, align: usize) -> Self {
-        Self { size, align, free: Mutex::default() }
+        Self { size, align, free: Mutex::default(), ring: None }
+    }
+
+    /// The same, with a ring for large transfers.
+    pub fn with_ring(self, ring: Option<Ring>) -> Self {
+        Self { ring, ..self }
+    }
+
+    /// The ring, if there is one.
+    pub fn ring(&self) -> Option<&Ring> {
+        self.ring.as_ref()
     }
 
     /// The usual size of a buffer.

@@ -251,6 +251,36 @@ fn ranks_write_different_fields_of_the_same_elements() {
 }
 
 #[test]
+fn large_transfers_by_ring_are_those_of_plain_calls() {
+    const EACH: u64 = 5 << 20;
+    for way in ["posix(io=uring)", "posix(io=uring,direct=yes)", "posix(io=uring,files=per_rank)"] {
+        let (_keep, path) = place();
+        let written = Threads::run(2, |comm| {
+            let container = format(way).open(&path, Open::Create, &comm)?;
+            let array = container.create("a", &ArraySpec::new(Datatype::U8, &[2 * EACH + 3]))?;
+            let rank = comm.rank() as u64;
+            let data: Vec<u8> = (0..EACH).map(|i| (i ^ (i >> 9) ^ rank) as u8).collect();
+            // Begins inside a block.
+            let mine = Selection::dense(&[1 + rank * EACH], &[EACH])?;
+            array.write(&mine, MemoryView::packed(&data), WHOLE)?;
+            let mut found = vec![0; EACH as usize];
+            array.read(&mine, MemoryViewMut::packed(&mut found), WHOLE)?;
+            assert!(found == data, "{way}");
+            container.close()?;
+            Ok(data)
+        });
+        let written = match written {
+            Err(error) if error.kind() == ErrorKind::Unsupported && way.contains("direct") => continue,
+            other => other.unwrap(),
+        };
+        let plain = format("posix").open(&path, Open::Read, &Solo::shared()).unwrap();
+        let found = read_all(&*plain.array("a").unwrap());
+        assert!(found[1..=EACH as usize] == written[0] && found[EACH as usize + 1..][..EACH as usize] == written[1]);
+        assert_eq!((found[0], found[found.len() - 1]), (0, 0));
+    }
+}
+
+#[test]
 fn fields_are_refused_where_they_could_be_lost() {
     let (_keep, path) = place();
     let format = format("posix(files=per_rank)");
