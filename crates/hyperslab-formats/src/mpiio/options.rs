@@ -1,6 +1,6 @@
 //! What a stack string may say about `mpiio`.
 
-use crate::posix::options::{self as posix, BUFFER_SPEC, Files, PREALLOCATE_SPEC};
+use crate::posix::options::{self as posix, BUFFER_SPEC, Files, Io, PREALLOCATE_SPEC};
 use hyperslab_core::{Error, OptionSpec, Result, StackElement};
 use std::ffi::CString;
 
@@ -52,7 +52,7 @@ impl Options {
             direct: false,
             buffer: posix::buffer(element)?,
             preallocate: element.flag("preallocate")?.unwrap_or(false),
-            uring: false,
+            io: Io::Plain,
         };
         Ok(Self {
             container,

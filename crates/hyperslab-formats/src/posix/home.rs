@@ -3,7 +3,7 @@
 use super::array::ArrayState;
 use super::clock::Clock;
 use super::mover::Mover;
-use super::options::Options;
+use super::options::{Io, Options};
 use super::ring::Ring;
 use super::staging::Staging;
 use hyperslab_core::{Communicator, Error, Reduce, Result, agree};
@@ -52,10 +52,11 @@ impl Home {
     pub fn new(root: PathBuf, comm: &Arc<dyn Communicator>, options: Options, writable: bool) -> Self {
         // A page is a whole number of blocks, and what the page cache holds is whole pages: see direct transfers.
         let align = if options.direct { rustix::param::page_size().max(4096) } else { 64 };
-        let (ring, no_ring) = match options.uring.then(Ring::new) {
+        let wanted = options.io == Io::Uring || (options.io == Io::Auto && options.direct);
+        let (ring, no_ring) = match wanted.then(Ring::new) {
             None => (None, None),
             Some(Ok(ring)) => (Some(ring), None),
-            Some(Err(cause)) => (None, Some(cause.to_string())),
+            Some(Err(cause)) => (None, (options.io == Io::Uring).then(|| cause.to_string())),
         };
         Self {
             root,

@@ -23,8 +23,17 @@ pub(crate) struct Options {
     pub buffer: usize,
     /// Reserve the space of new arrays.
     pub preallocate: bool,
-    /// Large transfers by io_uring.
-    pub uring: bool,
+    /// How large transfers are made.
+    pub io: Io,
+}
+
+/// How large transfers are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Io {
+    /// By io_uring around the page cache, where it is faster; by plain calls through it.
+    Auto,
+    Plain,
+    Uring,
 }
 
 const BUFFER: usize = 4 << 20;
@@ -49,7 +58,7 @@ pub(crate) const SPECS: &[OptionSpec] = &[
     OptionSpec {
         name: "io",
         value: "plain|uring",
-        default: "plain",
+        default: "uring with direct=yes, else plain",
         about: "plain calls, or io_uring for transfers of 2 MiB and more where the kernel has it",
     },
 ];
@@ -86,7 +95,7 @@ impl Options {
             direct: element.flag("direct")?.unwrap_or(false),
             buffer: buffer(element)?,
             preallocate: element.flag("preallocate")?.unwrap_or(false),
-            uring: element.choice("io", &[("plain", false), ("uring", true)])?.unwrap_or(false),
+            io: element.choice("io", &[("plain", Io::Plain), ("uring", Io::Uring)])?.unwrap_or(Io::Auto),
         };
         if options.preallocate && options.files == Files::PerRank {
             return Err(Error::invalid("parse stack", "posix: preallocate=yes needs files=shared")
