@@ -43,7 +43,7 @@ pub fn run() -> Vec<String> {
     for (name, share) in [("1.25 x I/O", 1.25), ("half of I/O", 0.5)] {
         let compute = Duration::from_secs_f64(io * share);
         let runs: Vec<(Run, f64)> =
-            (0..ROUNDS).map(|_| (play(&format!("async/{STORAGE}"), &path, compute), copying())).collect();
+            (0..ROUNDS).map(|_| (play(&format!("async/{STORAGE}"), &path, compute), copying(compute))).collect();
         let of = |figure: fn(&(Run, f64)) -> f64| median(runs.iter().map(figure).collect());
         let (blocked, total, copied) = (of(|run| run.0.blocked), of(|run| run.0.total), of(|run| run.1));
         // The first computation is hidden by nothing, the last write by nothing.
@@ -95,14 +95,13 @@ fn play(stack: &str, path: &Path, compute: Duration) -> Run {
     Run { blocked: blocked.as_secs_f64(), total: total.as_secs_f64() }
 }
 
-/// Seconds to copy what a run writes, once per step as there.
-fn copying() -> f64 {
+/// Seconds to copy what a run writes, once per step after a computation as there.
+fn copying(compute: Duration) -> f64 {
     let data = PageBuffer::new(BYTES as usize).unwrap();
     let mut copies = [PageBuffer::new(BYTES as usize).unwrap(), PageBuffer::new(BYTES as usize).unwrap()];
     let mut took = Duration::ZERO;
     for step in 0..STEPS as usize {
-        // As after a computation: nothing of it is in the processor's cache for having just been there.
-        std::thread::sleep(Duration::from_millis(20));
+        std::thread::sleep(compute);
         let from = Instant::now();
         copies[step % 2].copy_from_slice(std::hint::black_box(&data));
         took += from.elapsed();
