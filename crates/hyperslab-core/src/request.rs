@@ -177,14 +177,20 @@ mod tests {
 
     /// An operation that a test completes.
     #[derive(Clone, Default)]
-    struct Switch(Arc<Mutex<(Option<Result<()>>, Option<Waker>)>>);
+    struct Switch(Arc<Mutex<SwitchState>>);
+
+    #[derive(Default)]
+    struct SwitchState {
+        end: Option<Result<()>>,
+        waker: Option<Waker>,
+    }
 
     impl Switch {
         fn complete(&self, result: Result<()>) {
             let waker = {
                 let mut state = self.0.lock().unwrap();
-                state.0 = Some(result);
-                state.1.take()
+                state.end = Some(result);
+                state.waker.take()
             };
             waker.into_iter().for_each(Waker::wake);
         }
@@ -192,8 +198,8 @@ mod tests {
             let state = self.0.clone();
             Request::pending(std::future::poll_fn(move |context| {
                 let mut state = state.lock().unwrap();
-                state.1 = Some(context.waker().clone());
-                state.0.take().map_or(Poll::Pending, Poll::Ready)
+                state.waker = Some(context.waker().clone());
+                state.end.take().map_or(Poll::Pending, Poll::Ready)
             }))
         }
     }
