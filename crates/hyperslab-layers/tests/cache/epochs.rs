@@ -207,7 +207,7 @@ fn threads_that_read_together_share_one_cache() {
 #[test]
 fn hints_that_come_to_nothing_do_not_stop_later_ones() {
     let shape = [400, 64];
-    let seen = Arc::new(Seen::default());
+    let seen = Arc::new(Seen { without_hints: true, ..Seen::default() });
     let inner: Arc<dyn Format> = Arc::new(Watched { inner: Arc::new(Memory) as Arc<dyn Format>, seen: seen.clone() });
     for (name, layers) in
         [("async", vec!["async(ahead=2)"]), ("cache", vec!["async(ahead=2)", "cache(memory=1MiB,block=1x64)"])]

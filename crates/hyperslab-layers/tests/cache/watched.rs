@@ -14,6 +14,8 @@ pub struct Seen {
     pub reads: Mutex<Vec<Selection>>,
     /// Selections that were said to be read soon.
     pub hints: Mutex<Vec<Selection>>,
+    /// Whether the format says that it makes no use of hints.
+    pub without_hints: bool,
 }
 
 impl Seen {
@@ -41,7 +43,7 @@ impl Format for Watched<dyn Format> {
         "watched"
     }
     fn caps(&self) -> Caps {
-        Caps { prefetch: true, ..self.inner.caps() }
+        Caps { prefetch: !self.seen.without_hints, ..self.inner.caps() }
     }
     fn extension(&self) -> &'static str {
         self.inner.extension()
