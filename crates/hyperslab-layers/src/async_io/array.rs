@@ -80,11 +80,7 @@ impl AsyncArray {
 
     /// Checks a write. A refused one still takes part where others count on this rank.
     fn admit(&self, selection: &Selection, memory: &MemoryView<'_>, transfer: Transfer) -> Result<Arc<ArraySpec>> {
-        let admitted = self.check_write(selection, memory);
-        if admitted.is_err() && transfer == Transfer::Collective {
-            self.attend();
-        }
-        admitted
+        self.or_attend(transfer, self.check_write(selection, memory))
     }
 
     /// Whether the format below takes such memory. What it refuses it refuses at once.
@@ -109,11 +105,7 @@ impl AsyncArray {
         if let Some(staging) = &self.shared.staging {
             // A recovery must not put what was staged before over this.
             self.shared.engine.drain();
-            let cleared = self.shared.engine.check().and_then(|()| staging.clear());
-            if cleared.is_err() && transfer == Transfer::Collective {
-                self.attend();
-            }
-            cleared?;
+            self.or_attend(transfer, self.shared.engine.check().and_then(|()| staging.clear()))?;
         }
         self.settle(selection, transfer);
         self.shared.engine.forget_prefetched();
@@ -158,7 +150,7 @@ impl AsyncArray {
                 }
             };
             let Some(record) = record else { return Ok(None) };
-            let held = engine.keep(Data::Staged(record), selection)?.ok();
+            let held = engine.keep(Data::Staged(record), selection)?;
             return Ok(held.map(|held| (held, MemoryLayout::packed())));
         }
         let pack = (whole && !memory.layout.is_packed()).then_some(&spec.dtype);
@@ -326,7 +318,7 @@ impl Array for AsyncArray {
         let held = match self.shared.staging.is_none() && self.can_wait(&spec, layout)? {
             true => {
                 let kept = self.shared.engine.keep(Data::Memory(data.clone()), selection);
-                self.or_attend(transfer, kept)?.ok().map(|held| (held, layout.clone()))
+                self.or_attend(transfer, kept)?.map(|held| (held, layout.clone()))
             }
             false => self.or_attend(transfer, self.hold(&spec, selection, MemoryView { data: &data, layout }))?,
         };

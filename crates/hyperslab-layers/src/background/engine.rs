@@ -118,10 +118,10 @@ impl Engine {
     }
 
     /// Waits for room for the caller's own buffer. `None`: there is never so much.
-    pub fn keep(&self, data: Data, selection: &Selection) -> Result<std::result::Result<Held, Data>> {
+    pub fn keep(&self, data: Data, selection: &Selection) -> Result<Option<Held>> {
         let bytes = if matches!(data, Data::Memory(_)) { data.len() } else { 0 };
         let reserved = bytes + overhead(selection);
-        Ok(if self.reserve(reserved)? { Ok(Held { data, reserved }) } else { Err(data) })
+        Ok(self.reserve(reserved)?.then_some(Held { data, reserved }))
     }
 
     /// Bytes of the largest write that may be staged: each thread has one of them in memory.
