@@ -91,6 +91,7 @@ impl Layer for Cache {
             directory: directory.clone(),
             limit: options.stage,
             below: below.to_string(),
+            layer: NAME,
         });
         let background = async_io::Options {
             layer: NAME,

@@ -140,7 +140,13 @@ impl AsyncArray {
             if !whole || packed as u64 > engine.most_staged() {
                 return Ok(None);
             }
-            let append = |bytes: &[u8]| staging.append(engine, &self.place.name, &spec.dtype, selection, bytes);
+            let full = |needed| {
+                engine.check()?;
+                staging.settle()?;
+                engine.times().wait(|| staging.wait_for_room(needed));
+                Ok(())
+            };
+            let append = |bytes: &[u8]| staging.append(&self.place.name, &spec.dtype, selection, bytes, full);
             let record = match memory.layout.is_packed() {
                 true => engine.times().copy(|| append(memory.data))?,
                 false => {

@@ -1,6 +1,5 @@
 //! Writes that wait in a journal instead of in memory, and survive the end of the process there.
 
-use super::engine::Engine;
 use super::pool::Pool;
 use crate::journal::{Append, Directory, Header, Id, Journal, Limits, Logged, Stage, find};
 use hyperslab_core::{
@@ -24,6 +23,8 @@ pub(crate) struct StagingOptions {
     pub limit: Option<u64>,
     /// What lies below, as a stack, for recovery.
     pub below: String,
+    /// The layer, for messages.
+    pub layer: &'static str,
 }
 
 /// The staged writes of one container on one rank.
@@ -59,7 +60,7 @@ pub(crate) fn refuse_left_over(options: &StagingOptions, path: &Path, comm: &dyn
             if found.header(&files, &*head).is_ok_and(|header| header.container == path) {
                 let folder = options.directory.display();
                 return Err(Error::new(ErrorKind::AlreadyExists, "open", "writes to it are staged by another job")
-                    .backend("cache")
+                    .backend(options.layer)
                     .target(path.display())
                     .hint(format!("wait for that job, or if it is dead: hyperslab recover {folder}")));
             }
@@ -109,14 +110,15 @@ impl Staging {
         self.one_process || spec.filters.is_empty()
     }
 
-    /// Appends a write of packed elements, waiting for room. `None`: it cannot be staged, and has to be written through.
+    /// Appends a write of packed elements. Without room it calls `full` with the bytes it needs, and tries again. `None`: it
+    /// cannot be staged, and has to be written through.
     pub fn append(
         self: &Arc<Self>,
-        engine: &Engine,
         array: &str,
         dtype: &Datatype,
         selection: &Selection,
         packed: &[u8],
+        mut full: impl FnMut(u64) -> Result<()>,
     ) -> Result<Option<Record>> {
         while self.stopped.get().is_none() {
             match self.journal.append(array, dtype, selection, &[packed]) {
@@ -124,17 +126,18 @@ impl Staging {
                     return Ok(Some(Record { logged: Arc::new(logged), staging: self.clone() }));
                 }
                 Ok(Append::TooLarge) => break,
-                Ok(Append::Full { needed }) => {
-                    engine.check()?;
-                    self.settle()?;
-                    engine.times().wait(|| self.journal.wait_for_room(needed, LOOK_AGAIN));
-                }
+                Ok(Append::Full { needed }) => full(needed)?,
                 Err(error) => {
                     let _ = self.stopped.set(error.to_string());
                 }
             }
         }
         Ok(None)
+    }
+
+    /// Waits a little for room.
+    pub fn wait_for_room(&self, needed: u64) {
+        self.journal.wait_for_room(needed, LOOK_AGAIN);
     }
 
     /// Why writes go straight to the storage, if they do.
