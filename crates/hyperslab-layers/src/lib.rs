@@ -8,10 +8,10 @@ pub mod journal;
 #[doc(hidden)]
 pub mod log;
 mod order_rules;
+mod pieces;
 pub mod recover;
 mod registry;
 mod slow;
-#[allow(dead_code)] // until the layers that use it are in
 mod spans;
 mod trace;
 mod twophase;

@@ -3,6 +3,9 @@
 use crate::layers;
 use hyperslab_core::{Error, Result, Stack};
 
+/// Layers from which a rank's own writes come back before others see them.
+const HOLDING_BACK: &[&str] = &["async", "cache", "log"];
+
 /// Refuses stacks whose layers make no sense in this order, with the reason. Says nothing about layers that do not
 /// exist: naming those is the business of [`crate::build`].
 pub fn check_order(stack: &Stack) -> Result<()> {
@@ -31,7 +34,14 @@ fn check(names: &[&str]) -> Result<()> {
             )
             .hint("leave async out"));
         }
-        if let ("twophase", Some(lower)) = (*upper, below.iter().find(|lower| ["async", "cache"].contains(lower))) {
+        if let ("async" | "cache", true) = (*upper, below.contains(&"log")) {
+            return Err(refuse(format!(
+                "log takes writes at the speed of its storage and moves them in the background, so {upper} above it would \
+                 only copy once more, and a crash would lose what has not reached the log"
+            ))
+            .hint(format!("leave {upper} out, or put it below log")));
+        }
+        if let ("twophase", Some(lower)) = (*upper, below.iter().find(|lower| HOLDING_BACK.contains(lower))) {
             return Err(refuse(format!(
                 "in twophase other ranks write for a rank, and {lower} below would hold such data back where their owner \
                  cannot read them"
@@ -61,6 +71,9 @@ mod tests {
             (&["async", "cache"], "ahead by itself"),
             (&["async", "cache", "twophase", "slow"], "ahead by itself"),
             (&["twophase", "async"], "hold such data back"),
+            (&["twophase", "log"], "hold such data back"),
+            (&["async", "log"], "lose what has not reached"),
+            (&["cache", "trace", "log"], "put it below log"),
             (&["twophase", "trace", "cache", "slow"], "cache below"),
         ] {
             let error = check(names).unwrap_err();
@@ -75,6 +88,8 @@ mod tests {
             &["async", "trace"],
             &["cache", "trace", "slow"],
             &["cache", "twophase"],
+            &["trace", "log", "cache", "slow"],
+            &["log", "twophase"],
         ] {
             assert!(check(names).is_ok(), "{names:?}");
         }

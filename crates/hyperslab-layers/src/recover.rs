@@ -9,7 +9,7 @@
 //! name, and are not replayed again.
 
 mod left;
-mod pieces;
+
 mod replay;
 mod target;
 

@@ -19,8 +19,14 @@ pub struct LayerEntry {
     pub build: fn(&StackElement) -> Result<Arc<dyn Layer>>,
 }
 
-const LAYERS: &[LayerEntry] =
-    &[crate::async_io::ENTRY, crate::cache::ENTRY, crate::slow::ENTRY, crate::trace::ENTRY, crate::twophase::ENTRY];
+const LAYERS: &[LayerEntry] = &[
+    crate::async_io::ENTRY,
+    crate::cache::ENTRY,
+    crate::log::ENTRY,
+    crate::slow::ENTRY,
+    crate::trace::ENTRY,
+    crate::twophase::ENTRY,
+];
 
 /// Every layer of this version.
 pub fn layers() -> &'static [LayerEntry] {

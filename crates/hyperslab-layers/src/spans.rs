@@ -44,10 +44,6 @@ impl<T> Spans<T> {
                 .map(|(_, span)| &span.value)
         })
     }
-
-    pub fn is_empty(&self) -> bool {
-        self.classes.is_empty()
-    }
 }
 
 #[cfg(test)]

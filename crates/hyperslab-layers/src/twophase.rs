@@ -76,7 +76,7 @@ use options::Options;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-const NAME: &str = "twophase";
+pub(crate) const NAME: &str = "twophase";
 
 pub(crate) const ENTRY: LayerEntry = LayerEntry {
     name: NAME,
@@ -85,6 +85,11 @@ pub(crate) const ENTRY: LayerEntry = LayerEntry {
     bare: &[],
     build,
 };
+
+/// The format with an exchange between ranks, as it is without options.
+pub(crate) fn over(inner: Arc<dyn Format>) -> Result<Arc<dyn Format>> {
+    Ok(Arc::new(TwoPhaseFormat { inner, options: Options::parse(&StackElement::plain(NAME))? }))
+}
 
 fn build(element: &StackElement) -> Result<Arc<dyn Layer>> {
     Ok(Arc::new(TwoPhase(Options::parse(element)?)))

@@ -25,6 +25,10 @@ const STACKS: &[(&str, &[usize], u64)] = &[
     ("cache(dir=DIR,stage=64KiB,threads=2)/memory", &[1, 2, 4], 100),
     ("cache(dir=DIR)/posix", &[1, 3], 20),
     ("cache(dir=DIR)/hdf5", &[2], 10),
+    ("log(dir=DIR)/memory", &[1, 2, 4], 100),
+    ("log(dir=DIR,limit=64KiB,buffer=4KiB,memory=4KiB,age=1ms,drain=1)/memory", &[1, 2, 3], 100),
+    ("log(dir=DIR)/posix", &[1, 3, 8], 20),
+    ("log(dir=DIR)/hdf5", &[2], 10),
     ("twophase(aggregators=2,buffer=64,unit=16)/memory", &[3], 60),
 ];
 

@@ -2,7 +2,7 @@
 
 use super::container::Shared;
 use super::pattern::Pattern;
-use crate::background::{Data, Held, Job, Place, read_waiting};
+use crate::background::{Appended, Data, Held, Job, Place, read_waiting};
 use hyperslab_core::{
     Array, ArraySpec, Bytes, Datatype, Error, Gather, MemoryLayout, MemoryView, MemoryViewMut, Request, Result,
     Scatter, Selection, Transfer,
@@ -140,13 +140,17 @@ impl AsyncArray {
             if !whole || packed as u64 > engine.most_staged() {
                 return Ok(None);
             }
-            let full = |needed| {
-                engine.check()?;
-                staging.settle()?;
-                engine.times().wait(|| staging.wait_for_room(needed));
-                Ok(())
+            let append = |bytes: &[u8]| loop {
+                match staging.append(&self.place.name, &spec.dtype, selection, bytes) {
+                    Appended::Staged(record) => return Ok(Some(record)),
+                    Appended::Never => return Ok(None),
+                    Appended::Full { needed } => {
+                        engine.check()?;
+                        staging.settle()?;
+                        engine.times().wait(|| staging.wait_for_room(needed));
+                    }
+                }
             };
-            let append = |bytes: &[u8]| staging.append(&self.place.name, &spec.dtype, selection, bytes, full);
             let record = match memory.layout.is_packed() {
                 true => engine.times().copy(|| append(memory.data))?,
                 false => {

@@ -37,15 +37,25 @@ pub(crate) fn read(writes: &[Arc<Job>], spec: &ArraySpec, selection: &Selection,
     if !missing.is_empty() {
         return Ok(false);
     }
-    parts.iter().try_for_each(|part| part.data.with(|bytes| copy(part, bytes, spec, selection, into)))?;
+    let mut paint =
+        |part: &Part<'_>, bytes: &[u8]| copy_elements(&part.elements, part.of, bytes, spec, selection, into);
+    parts.iter().try_for_each(|part| part.data.with(|bytes| paint(part, bytes)))?;
     Ok(true)
 }
 
-fn copy(part: &Part<'_>, from: &[u8], spec: &ArraySpec, selection: &Selection, into: &mut [u8]) -> Result<()> {
+/// Copies `elements` from the packed elements of one selection to those of another; both contain them.
+pub(crate) fn copy_elements(
+    elements: &Selection,
+    of: &Selection,
+    from: &[u8],
+    spec: &ArraySpec,
+    selection: &Selection,
+    into: &mut [u8],
+) -> Result<()> {
     let (shape, size) = (&spec.shape, spec.dtype.size());
-    let mut source = Packed::new(part.of.runs(shape, size)?);
+    let mut source = Packed::new(of.runs(shape, size)?);
     let mut target = Packed::new(selection.runs(shape, size)?);
-    for mut run in part.elements.runs(shape, size)? {
+    for mut run in elements.runs(shape, size)? {
         while run.len > 0 {
             let (at, available) = source.find(run.offset)?;
             let (to, room) = target.find(run.offset)?;

@@ -43,10 +43,22 @@ pub(crate) struct Staging {
 }
 
 /// A write that waits in the journal.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Record {
     logged: Arc<Logged>,
     staging: Arc<Staging>,
+}
+
+/// What became of a write to be staged.
+#[derive(Debug)]
+pub(crate) enum Appended {
+    Staged(Record),
+    /// There is no room before some of what is staged has been moved.
+    Full {
+        needed: u64,
+    },
+    /// It has to be written through.
+    Never,
 }
 
 /// Refuses a container that has writes in the directory which an earlier job left: newer ones must not be overwritten by a
@@ -110,34 +122,30 @@ impl Staging {
         self.one_process || spec.filters.is_empty()
     }
 
-    /// Appends a write of packed elements. Without room it calls `full` with the bytes it needs, and tries again. `None`: it
-    /// cannot be staged, and has to be written through.
-    pub fn append(
-        self: &Arc<Self>,
-        array: &str,
-        dtype: &Datatype,
-        selection: &Selection,
-        packed: &[u8],
-        mut full: impl FnMut(u64) -> Result<()>,
-    ) -> Result<Option<Record>> {
-        while self.stopped.get().is_none() {
-            match self.journal.append(array, dtype, selection, &[packed]) {
-                Ok(Append::Logged(logged)) => {
-                    return Ok(Some(Record { logged: Arc::new(logged), staging: self.clone() }));
-                }
-                Ok(Append::TooLarge) => break,
-                Ok(Append::Full { needed }) => full(needed)?,
-                Err(error) => {
-                    let _ = self.stopped.set(error.to_string());
-                }
+    /// Appends a write of packed elements.
+    pub fn append(self: &Arc<Self>, array: &str, dtype: &Datatype, selection: &Selection, packed: &[u8]) -> Appended {
+        if self.stopped.get().is_some() {
+            return Appended::Never;
+        }
+        match self.journal.append(array, dtype, selection, &[packed]) {
+            Ok(Append::Logged(logged)) => Appended::Staged(Record { logged: Arc::new(logged), staging: self.clone() }),
+            Ok(Append::TooLarge) => Appended::Never,
+            Ok(Append::Full { needed }) => Appended::Full { needed },
+            Err(error) => {
+                let _ = self.stopped.set(error.to_string());
+                Appended::Never
             }
         }
-        Ok(None)
     }
 
     /// Waits a little for room.
     pub fn wait_for_room(&self, needed: u64) {
         self.journal.wait_for_room(needed, LOOK_AGAIN);
+    }
+
+    /// Bytes that the journal may have.
+    pub fn limit(&self) -> u64 {
+        self.journal.limit()
     }
 
     /// Why writes go straight to the storage, if they do.
@@ -229,6 +237,11 @@ impl Drop for Staging {
 impl Record {
     pub fn len(&self) -> u64 {
         self.logged.len()
+    }
+
+    /// Reads the elements, packed.
+    pub fn read_into(&self, into: &mut [u8]) -> Result<()> {
+        self.logged.read_into(into)
     }
 
     /// Reads the elements, packed, and hands them on.

@@ -107,6 +107,11 @@ impl Journal {
         &self.header
     }
 
+    /// Bytes that its files may have.
+    pub fn limit(&self) -> u64 {
+        self.limits.bytes
+    }
+
     /// Bytes of its files.
     pub fn used(&self) -> u64 {
         self.shelf.used()

@@ -1,8 +1,8 @@
 //! The container that a replay writes to.
 
 use super::left::Touched;
-use super::pieces::each_piece;
 use crate::journal::Write;
+use crate::pieces::each_piece;
 use hyperslab_core::{
     Array, ArraySpec, Container, Datatype, Durability, Error, ErrorKind, MemoryView, Result, Selection, Transfer,
 };

@@ -30,6 +30,13 @@ impl Entry {
     }
 }
 
+impl Entry {
+    /// Request `number`, which writes all bytes from `first` to `last`.
+    pub fn contiguous(number: u32, first: u64, last: u64) -> Self {
+        Self { first, last, number, form: CONTIGUOUS }
+    }
+}
+
 /// The requests themselves, asked only where they interleave.
 pub trait Requests {
     /// The contiguous bytes of a request in the array, rising.

@@ -4,7 +4,7 @@ use hyperslab_core::{Dims, Result, Selection};
 
 /// Calls `each` with parts of a selection that follow each other in packed memory and have at most `most` elements, where
 /// one element is always allowed.
-pub(super) fn each_piece(
+pub(crate) fn each_piece(
     selection: &Selection,
     most: u64,
     each: &mut dyn FnMut(&Selection) -> Result<()>,

@@ -1,0 +1,132 @@
+//! Writes of one array that are in the log.
+
+use super::reorder::{Entry, Requests, selection_of};
+use crate::background::Record;
+use crate::spans::Spans;
+use hyperslab_core::{ArraySpec, Error, Result, Run, Selection};
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What a write takes beside its bytes in the log.
+const EACH: u64 = 200;
+/// What a slab of a selection takes.
+const SLAB: u64 = 128;
+/// More do not fit into the numbers of reordering.
+const MOST: usize = u32::MAX as usize - 1;
+
+/// A write in the log.
+#[derive(Debug, Clone)]
+pub(super) struct Waiting {
+    /// The range of bytes it touches, in the row-major order of the array.
+    first: u64,
+    last: u64,
+    pub record: Record,
+    /// `None`: all bytes of the range.
+    selection: Option<Arc<Selection>>,
+}
+
+impl Waiting {
+    /// What it writes, in an array of `spec`.
+    pub fn selection(&self, spec: &ArraySpec) -> Result<Cow<'_, Selection>> {
+        match &self.selection {
+            Some(selection) => Ok(Cow::Borrowed(selection)),
+            None => {
+                selection_of(&spec.shape, spec.dtype.size(), self.first, self.last - self.first + 1).map(Cow::Owned)
+            }
+        }
+    }
+}
+
+/// Writes of an array that does not change its shape meanwhile, oldest first.
+#[derive(Debug)]
+pub(super) struct Batch {
+    pub spec: Arc<ArraySpec>,
+    pub writes: Vec<Waiting>,
+    /// Bytes of their elements.
+    pub bytes: u64,
+    /// Bytes of memory they take.
+    pub memory: u64,
+    index: Mutex<Index>,
+}
+
+/// Made when someone reads: who only writes does not pay for it.
+#[derive(Debug, Default)]
+struct Index {
+    spans: Spans<u32>,
+    /// The first so many writes are in it.
+    known: usize,
+}
+
+/// Bytes of memory that such a write will take.
+pub(super) fn memory_of(selection: &Selection) -> u64 {
+    EACH + SLAB * selection.slabs().len().saturating_sub(1) as u64
+}
+
+impl Batch {
+    pub fn new(spec: Arc<ArraySpec>) -> Self {
+        Self { spec, writes: Vec::new(), bytes: 0, memory: 0, index: Mutex::default() }
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.writes.len() >= MOST
+    }
+
+    /// Adds a write of some elements.
+    pub fn push(&mut self, selection: &Selection, record: Record) -> Result<()> {
+        let (shape, size) = (&self.spec.shape, self.spec.dtype.size());
+        let range = selection.first_byte(shape, size).zip(selection.last_byte(shape, size));
+        let (first, last) = range.ok_or_else(|| Error::invalid("log write", "it has no elements"))?;
+        self.bytes += record.len();
+        self.memory += memory_of(selection);
+        let contiguous = last - first + 1 == record.len();
+        let selection = (!contiguous).then(|| Arc::new(selection.clone()));
+        self.writes.push(Waiting { first, last, record, selection });
+        Ok(())
+    }
+
+    /// The writes that may have any of these elements, oldest first. `None`: more than `most`.
+    pub fn touching(&self, selection: &Selection, most: usize) -> Option<Vec<Waiting>> {
+        let (shape, size) = (&self.spec.shape, self.spec.dtype.size());
+        let Some((first, last)) = selection.first_byte(shape, size).zip(selection.last_byte(shape, size)) else {
+            return Some(Vec::new());
+        };
+        let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
+        for number in index.known..self.writes.len() {
+            let write = &self.writes[number];
+            index.spans.insert(write.first, write.last, number as u32);
+        }
+        index.known = self.writes.len();
+        let mut numbers: Vec<u32> = index.spans.touching(first, last).copied().take(most.saturating_add(1)).collect();
+        if numbers.len() > most {
+            return None;
+        }
+        numbers.sort_unstable();
+        Some(numbers.into_iter().map(|number| self.writes[number as usize].clone()).collect())
+    }
+
+    /// What reordering needs to know of each.
+    pub fn entries(&self) -> Result<Vec<Entry>> {
+        let (shape, size) = (&self.spec.shape, self.spec.dtype.size());
+        let mut entries = Vec::with_capacity(self.writes.len());
+        for (number, write) in self.writes.iter().enumerate() {
+            match &write.selection {
+                None => entries.push(Entry::contiguous(number as u32, write.first, write.last)),
+                Some(selection) => entries.extend(Entry::new(number as u32, selection, shape, size)?),
+            }
+        }
+        Ok(entries)
+    }
+}
+
+impl Requests for Batch {
+    fn runs(&self, number: u32) -> Result<Box<dyn Iterator<Item = Run> + '_>> {
+        let write = &self.writes[number as usize];
+        match &write.selection {
+            None => {
+                let run = Run { offset: write.first, len: write.last - write.first + 1 };
+                Ok(Box::new(std::iter::once(run)))
+            }
+            Some(selection) => Ok(Box::new(selection.runs(&self.spec.shape, self.spec.dtype.size())?)),
+        }
+    }
+}

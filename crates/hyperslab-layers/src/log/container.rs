@@ -1,0 +1,123 @@
+//! An open container behind the layer.
+
+use super::array::LogArray;
+use super::session::Session;
+use crate::background::Place;
+use hyperslab_core::{Array, ArraySpec, Attribute, Background, Container, Durability, Result, agree};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// One rank's container.
+#[derive(Debug)]
+pub(super) struct LogContainer {
+    pub inner: Arc<dyn Container>,
+    pub session: Arc<Session>,
+}
+
+impl LogContainer {
+    fn wrap(&self, name: &str, inner: Arc<dyn Array>) -> Result<Arc<dyn Array>> {
+        let place = Place::new(inner, name);
+        let named = self.session.store.named(&place)?;
+        Ok(Arc::new(LogArray { place, named, session: self.session.clone(), closed: AtomicBool::new(false) }))
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Container for LogContainer {
+    fn arrays(&self) -> Result<Vec<String>> {
+        self.inner.arrays()
+    }
+
+    fn create_group(&self, name: &str) -> Result<()> {
+        self.session.together(|| self.inner.create_group(name))
+    }
+
+    fn create(&self, name: &str, spec: &ArraySpec) -> Result<Arc<dyn Array>> {
+        let known = || self.session.store.staging.make_known();
+        let create = || self.inner.create(name, spec).and_then(|array| known().map(|()| array));
+        self.wrap(name, self.session.together(create)?)
+    }
+
+    fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
+        self.wrap(name, self.session.together(|| self.inner.array(name))?)
+    }
+
+    fn set_attribute(&self, object: &str, name: &str, value: &Attribute) -> Result<()> {
+        self.session.together(|| self.inner.set_attribute(object, name, value))
+    }
+
+    fn attribute(&self, object: &str, name: &str) -> Result<Attribute> {
+        self.inner.attribute(object, name)
+    }
+
+    fn attributes(&self, object: &str) -> Result<Vec<String>> {
+        self.inner.attributes(object)
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let (mut remarks, store) = (self.inner.remarks(), &self.session.store);
+        let moved = store.moved();
+        if moved.writes > 0 {
+            remarks.push(format!(
+                "log: {} writes of the program became {} writes to the file, {} of them taken apart to put them in order",
+                moved.writes, moved.counts.writes, moved.counts.flattened
+            ));
+        }
+        if let Some(why) = store.staging.stopped() {
+            remarks.push(format!("writes were no longer logged, and went straight to the storage: {why}"));
+        }
+        if self.session.is_closed() {
+            remarks.extend(store.staging.left_over());
+        }
+        remarks
+    }
+
+    fn background(&self) -> Background {
+        let mut background = self.session.store.times.background();
+        background += self.inner.background();
+        background
+    }
+
+    fn settle(&self) -> Result<()> {
+        if !self.session.is_closed() {
+            self.session.store.drain(None)?;
+        }
+        self.inner.settle()
+    }
+
+    fn flush(&self, how: Durability) -> Result<()> {
+        if self.session.is_closed() {
+            return self.inner.flush(how);
+        }
+        let store = &self.session.store;
+        agree(&*store.comm, store.take_error().and_then(|()| store.check()))?;
+        let drained = store.drain_together();
+        if drained.is_err() {
+            // Told now.
+            let _ = store.take_error();
+        }
+        drained?;
+        let closed = self.session.close_arrays(0);
+        closed.and(store.staging.flush(how))
+    }
+
+    /// Every rank makes the same collective calls of the format below, whatever went wrong before.
+    fn close(&self) -> Result<()> {
+        if self.session.is_closed() {
+            return Ok(());
+        }
+        self.session.stop();
+        let store = &self.session.store;
+        let before = store.take_error();
+        let drained = store.drain_together();
+        let _ = store.take_error();
+        if self.session.set_closed() {
+            return Ok(());
+        }
+        let arrays = self.session.close_arrays(0);
+        let closed = self.inner.close();
+        let closed = before.and(drained).and(arrays).and(closed);
+        store.pool.clear();
+        closed.and_then(|()| store.staging.finish()).map_err(|error| store.staging.explain(error))
+    }
+}

@@ -1,0 +1,127 @@
+//! What all handles of an array share, on one rank.
+
+use super::batch::{Batch, Waiting};
+use super::drain::drain;
+use super::reorder::Counts;
+use crate::background::{Appended, Place, Pool, Staging};
+use hyperslab_core::{ArraySpec, Result, Selection};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// An array, and its writes that are in the log.
+#[derive(Debug)]
+pub(super) struct Named {
+    pub name: String,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// As the format below says. Asking it may take as long as a transfer that is under way.
+    spec: Arc<ArraySpec>,
+    /// Open arrays of the format below, in the order of opening: the same on every rank.
+    handles: Vec<Arc<Place>>,
+    /// On their way to the format below.
+    moving: Option<Arc<Batch>>,
+    /// Later ones.
+    fresh: Option<Batch>,
+}
+
+/// A batch that left.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Left {
+    pub bytes: u64,
+    pub memory: u64,
+    pub writes: u64,
+    pub counts: Counts,
+}
+
+impl Named {
+    pub fn new(name: &str, spec: ArraySpec) -> Self {
+        let state = State { spec: Arc::new(spec), handles: Vec::new(), moving: None, fresh: None };
+        Self { name: name.into(), state: Mutex::new(state) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn spec(&self) -> Arc<ArraySpec> {
+        self.lock().spec.clone()
+    }
+
+    /// After a change of its shape, when nothing of it is in the log, or an opening.
+    pub fn set_spec(&self, spec: ArraySpec) {
+        let mut state = self.lock();
+        if *state.spec != spec {
+            state.spec = Arc::new(spec);
+        }
+    }
+
+    pub fn add_handle(&self, place: Arc<Place>) {
+        self.lock().handles.push(place);
+    }
+
+    /// Returns whether it was the last.
+    pub fn remove_handle(&self, place: &Arc<Place>) -> bool {
+        let mut state = self.lock();
+        state.handles.retain(|handle| !Arc::ptr_eq(handle, place));
+        state.handles.is_empty()
+    }
+
+    /// Through which to write to it.
+    pub fn handle(&self) -> Option<Arc<Place>> {
+        self.lock().handles.last().cloned()
+    }
+
+    pub fn is_logged(&self) -> bool {
+        let state = self.lock();
+        state.fresh.is_some() || state.moving.is_some()
+    }
+
+    /// Appends a write to the log. The order of the log and of the list is the same.
+    pub fn append(&self, staging: &Arc<Staging>, selection: &Selection, packed: &[u8]) -> Result<Appended> {
+        let mut state = self.lock();
+        let spec = state.spec.clone();
+        let batch = state.fresh.get_or_insert_with(|| Batch::new(spec.clone()));
+        if batch.is_full() {
+            return Ok(Appended::Full { needed: 0 });
+        }
+        let appended = staging.append(&self.name, &spec.dtype, selection, packed);
+        if let Appended::Staged(record) = &appended {
+            batch.push(selection, record.clone())?;
+        }
+        if batch.writes.is_empty() {
+            state.fresh = None;
+        }
+        Ok(appended)
+    }
+
+    /// The writes in the log that may have any of these elements, oldest first. `None`: more than `most`.
+    pub fn touching(&self, selection: &Selection, most: usize) -> Option<Vec<Waiting>> {
+        let state = self.lock();
+        let mut found = Vec::new();
+        for batch in state.moving.as_deref().into_iter().chain(&state.fresh) {
+            found.extend(batch.touching(selection, most)?);
+        }
+        (found.len() <= most).then_some(found)
+    }
+
+    /// Moves what is in the log to the format below with `each`. Only one at a time may do so. If it fails, the writes stay in
+    /// the log.
+    pub fn drain(
+        &self,
+        memory: u64,
+        pool: &Arc<Pool>,
+        each: &mut dyn FnMut(&Selection, &[u8]) -> Result<()>,
+    ) -> Result<Left> {
+        let mut state = self.lock();
+        let Some(batch) = state.fresh.take().map(Arc::new) else { return Ok(Left::default()) };
+        state.moving = Some(batch.clone());
+        drop(state);
+        let counts = drain(&batch, memory, pool, each).map_err(|error| error.target(&self.name))?;
+        batch.writes.iter().for_each(|write| write.record.moved());
+        // From now on reads find the elements below.
+        self.lock().moving = None;
+        Ok(Left { bytes: batch.bytes, memory: batch.memory, writes: batch.writes.len() as u64, counts })
+    }
+}

@@ -1,0 +1,140 @@
+//! The options of the layer.
+
+use hyperslab_core::{Error, OptionSpec, Result, StackElement, units};
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub(super) const SPECS: &[OptionSpec] = &[
+    OptionSpec {
+        name: "dir",
+        value: "PATH",
+        default: "the folder of the container",
+        about: "a directory for the log, on storage that is fast and survives a crash of the program",
+    },
+    OptionSpec {
+        name: "limit",
+        value: "SIZE",
+        default: "half of the free space of dir, shared among the ranks of a node",
+        about: "bytes that the log of a rank may have; when they are in use, callers wait for the drain",
+    },
+    OptionSpec {
+        name: "drain",
+        value: "SIZE|off",
+        default: "an eighth of the limit, at most 256MiB",
+        about: "bytes in the log of a rank at which they are moved to the file in the background",
+    },
+    OptionSpec {
+        name: "age",
+        value: "TIME",
+        default: "2s",
+        about: "the time after which a write is moved to the file in the background, however little there is",
+    },
+    OptionSpec {
+        name: "rate",
+        value: "SIZE/s",
+        default: "as fast as the storage",
+        about: "what the background moves at most; lifted as soon as somebody waits",
+    },
+    OptionSpec {
+        name: "buffer",
+        value: "SIZE",
+        default: "32MiB",
+        about: "bytes that a rank writes to the file at a time; it needs up to three times as much memory for it",
+    },
+    OptionSpec {
+        name: "memory",
+        value: "SIZE",
+        default: "256MiB",
+        about: "memory of a rank for the list of what is in the log, about 200 bytes for each write",
+    },
+];
+
+const LEAST_LIMIT: u64 = 64 << 10;
+const LEAST_BUFFER: u64 = 4 << 10;
+const LEAST_MEMORY: u64 = 4 << 10;
+const LONGEST_AGE: Duration = Duration::from_secs(24 * 3600);
+
+/// When the background begins by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Begin {
+    /// At a share of the limit.
+    Usual,
+    Bytes(u64),
+    Never,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Options {
+    pub directory: Option<PathBuf>,
+    pub limit: Option<u64>,
+    pub begin: Begin,
+    pub age: Duration,
+    pub rate: Option<u64>,
+    pub buffer: u64,
+    pub memory: u64,
+}
+
+impl Options {
+    pub fn parse(element: &StackElement) -> Result<Self> {
+        let refuse = |message: String| Error::invalid("parse stack", format!("log: {message}"));
+        let size = |name: &str, least: u64| match element.size(name)? {
+            Some(bytes) if bytes < least => {
+                Err(refuse(format!("{name}={bytes} is less than {}", units::display_size(least))))
+            }
+            given => Ok(given),
+        };
+        let begin = match element.get("drain") {
+            None => Begin::Usual,
+            Some("off") => Begin::Never,
+            Some(_) => element.size("drain")?.map_or(Begin::Usual, Begin::Bytes),
+        };
+        let age = element.get("age").map_or(Ok(Duration::from_secs(2)), |text| {
+            let age = units::parse_duration(text).ok().filter(|age| *age <= LONGEST_AGE);
+            age.ok_or_else(|| refuse(format!("age={text} should be a time such as 500ms or 10s, of at most a day")))
+        })?;
+        let rate = element.get("rate").map(|text| {
+            let rate = units::parse_rate(text).ok().filter(|rate| *rate > 0);
+            rate.ok_or_else(|| refuse(format!("rate={text} should be a rate such as 200MB/s")))
+        });
+        Ok(Self {
+            directory: element.get("dir").map(PathBuf::from),
+            limit: size("limit", LEAST_LIMIT)?,
+            begin,
+            age,
+            rate: rate.transpose()?,
+            buffer: size("buffer", LEAST_BUFFER)?.unwrap_or(32 << 20),
+            memory: size("memory", LEAST_MEMORY)?.unwrap_or(256 << 20),
+        })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use hyperslab_core::Stack;
+
+    fn parse(text: &str) -> Result<Options> {
+        Options::parse(&text.parse::<Stack>().unwrap().format)
+    }
+
+    #[test]
+    fn options_are_checked() {
+        let options = parse("log(dir=/tmp,drain=off,age=10ms,rate=10MB/s,buffer=1MiB)").unwrap();
+        assert_eq!(
+            (options.begin, options.age, options.rate),
+            (Begin::Never, Duration::from_millis(10), Some(10 << 20))
+        );
+        for (text, said) in [
+            ("log(limit=1KiB)", "less than 64"),
+            ("log(buffer=1)", "less than 4"),
+            ("log(memory=1)", "less than 4"),
+            ("log(drain=often)", "a size"),
+            ("log(age=old)", "a time such as"),
+            ("log(rate=0MB/s)", "a rate such as"),
+        ] {
+            let error = parse(text).unwrap_err().to_string();
+            assert!(error.contains(said), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! What a container and its arrays have in common, on one rank: the log, who waits for room in it, and its way to the format
+//! below.
+
+use super::batch::memory_of;
+use super::named::{Left, Named};
+use super::options::Options;
+use super::pace::Pace;
+use crate::background::{Appended, Place, Pool, Staging, Times, caught};
+use hyperslab_core::{Communicator, Error, ErrorKind, MemoryView, Reduce, Result, Selection, Transfer, agree};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+#[derive(Debug)]
+pub(super) struct Store {
+    pub staging: Arc<Staging>,
+    pub pool: Arc<Pool>,
+    pub times: Times,
+    pub pace: Pace,
+    pub options: Options,
+    /// The program's group; the format below has one of its own.
+    pub comm: Arc<dyn Communicator>,
+    /// By name, as long as a handle is open below.
+    arrays: Mutex<BTreeMap<String, Arc<Named>>>,
+    /// Held by whoever moves writes to the format below.
+    draining: Mutex<()>,
+    /// Memory for the list of writes.
+    memory: AtomicU64,
+    /// What went wrong, and whether somebody was told.
+    failure: OnceLock<Error>,
+    told: AtomicBool,
+    moved: Mutex<Left>,
+    /// Threads do not survive a fork.
+    process: u32,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Store {
+    pub fn new(staging: Staging, pool: Arc<Pool>, options: Options, pace: Pace, comm: Arc<dyn Communicator>) -> Self {
+        Self {
+            staging: Arc::new(staging),
+            pool,
+            times: Times::default(),
+            pace,
+            options,
+            comm,
+            arrays: Mutex::default(),
+            draining: Mutex::default(),
+            memory: AtomicU64::new(0),
+            failure: OnceLock::new(),
+            told: AtomicBool::new(false),
+            moved: Mutex::default(),
+            process: std::process::id(),
+        }
+    }
+
+    pub fn is_ours(&self) -> bool {
+        std::process::id() == self.process
+    }
+
+    /// Fails if moving writes failed before, or in a process that was forked.
+    pub fn check(&self) -> Result<()> {
+        if !self.is_ours() {
+            return Err(Error::unsupported("access", "the container was opened before a fork")
+                .backend("log")
+                .hint("open it in the process that uses it"));
+        }
+        match self.failure.get() {
+            None => Ok(()),
+            Some(error) => Err(Error::new(error.kind(), "access", format!("an earlier write failed: {error}"))
+                .backend("log")
+                .hint("close the container; what is in the log can be recovered then")),
+        }
+    }
+
+    /// The error that nobody has heard of yet.
+    pub fn take_error(&self) -> Result<()> {
+        match self.failure.get() {
+            Some(error) if !self.told.swap(true, Ordering::AcqRel) => Err(error.copied()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Nothing is done any more from now on.
+    pub fn fail(&self, error: Error) {
+        let _ = self.failure.set(error);
+    }
+
+    fn failing<T>(&self, result: Result<T>) -> Result<T> {
+        result.inspect_err(|error| self.fail(error.copied()))
+    }
+
+    /// What was moved so far.
+    pub fn moved(&self) -> Left {
+        *lock(&self.moved)
+    }
+
+    /// What is known of an array that was opened below, the same for all its handles.
+    pub fn named(&self, place: &Arc<Place>) -> Result<Arc<Named>> {
+        let spec = place.array.spec()?;
+        let mut arrays = lock(&self.arrays);
+        let named = arrays.entry(place.name.clone()).or_insert_with(|| Arc::new(Named::new(&place.name, spec.clone())));
+        if !named.is_logged() {
+            named.set_spec(spec);
+        }
+        named.add_handle(place.clone());
+        Ok(named.clone())
+    }
+
+    /// A handle was closed below; nothing of the array is in the log.
+    pub fn forget(&self, named: &Named, place: &Arc<Place>) {
+        if named.remove_handle(place) {
+            lock(&self.arrays).remove(&named.name);
+        }
+    }
+
+    /// All arrays that are open below, in the same order on every rank.
+    pub fn arrays(&self) -> Vec<Arc<Named>> {
+        lock(&self.arrays).values().cloned().collect()
+    }
+
+    /// Appends a write of packed elements, waiting for room. `false`: it has to be written through.
+    pub fn append(&self, named: &Named, selection: &Selection, packed: &[u8]) -> Result<bool> {
+        let memory = memory_of(selection);
+        if memory > self.options.memory {
+            return Ok(false);
+        }
+        loop {
+            self.check()?;
+            // Counted before: the background may have moved it when this returns.
+            let full = self.memory.fetch_add(memory, Ordering::AcqRel) + memory > self.options.memory;
+            self.pace.added(packed.len() as u64);
+            let appended = match full {
+                true => Ok(Appended::Full { needed: 0 }),
+                false => named.append(&self.staging, selection, packed),
+            };
+            if matches!(appended, Ok(Appended::Staged(_))) {
+                return Ok(true);
+            }
+            self.memory.fetch_sub(memory, Ordering::AcqRel);
+            self.pace.removed(packed.len() as u64);
+            match appended? {
+                Appended::Full { needed } => self.times.wait(|| self.make_room(needed))?,
+                _ => return Ok(false),
+            }
+        }
+    }
+
+    fn make_room(&self, needed: u64) -> Result<()> {
+        match self.pace.has_thread() && needed > 0 {
+            true => {
+                self.pace.hurry(true);
+                self.staging.settle()?;
+                self.staging.wait_for_room(needed);
+                self.pace.hurry(false);
+                Ok(())
+            }
+            false => self.drain(None),
+        }
+    }
+
+    /// Waits for whoever moves writes, which need not be slow any more.
+    fn take_over(&self) -> MutexGuard<'_, ()> {
+        self.pace.hurry(true);
+        let one = lock(&self.draining);
+        self.pace.hurry(false);
+        one
+    }
+
+    /// Moves the writes of one array, or of all, on this thread; each rank for itself.
+    pub fn drain(&self, only: Option<&Named>) -> Result<()> {
+        let _one = self.times.wait(|| self.take_over());
+        self.drain_now(only)
+    }
+
+    /// The same in the background.
+    pub fn drain_slowly(&self) -> Result<()> {
+        let _one = lock(&self.draining);
+        self.drain_now(None)
+    }
+
+    fn drain_now(&self, only: Option<&Named>) -> Result<()> {
+        self.check()?;
+        let drained = match only {
+            Some(named) => self.drain_array(named),
+            None => self.arrays().iter().try_for_each(|named| self.drain_array(named)),
+        };
+        self.failing(drained.and_then(|()| self.staging.settle()))
+    }
+
+    fn drain_array(&self, named: &Named) -> Result<()> {
+        let Some(place) = named.handle() else { return Ok(()) };
+        let mut write = |selection: &Selection, packed: &[u8]| {
+            let bytes = packed.len() as u64;
+            let written = || place.array.write(selection, MemoryView::packed(packed), Transfer::Independent);
+            self.times.work(bytes, || caught(written)?)?;
+            self.pace.moved(bytes);
+            Ok(())
+        };
+        let left = named.drain(self.options.buffer, &self.pool, &mut write)?;
+        self.account(left);
+        Ok(())
+    }
+
+    fn account(&self, left: Left) {
+        self.memory.fetch_sub(left.memory, Ordering::AcqRel);
+        self.pace.removed(left.bytes);
+        let mut moved = lock(&self.moved);
+        moved.bytes += left.bytes;
+        moved.writes += left.writes;
+        moved.counts.groups += left.counts.groups;
+        moved.counts.flattened += left.counts.flattened;
+        moved.counts.rounds += left.counts.rounds;
+        moved.counts.writes += left.counts.writes;
+    }
+
+    /// Moves the writes of all arrays, all ranks together: their pieces may interleave, and the format below can put them
+    /// together. Collective. A rank that failed takes part without data.
+    pub fn drain_together(&self) -> Result<()> {
+        if self.comm.size() == 1 {
+            return self.drain(None);
+        }
+        let _one = self.times.wait(|| self.take_over());
+        let mut result = self.check();
+        for named in self.arrays() {
+            let drained = self.drain_array_together(&named, result.is_err());
+            result = result.and(drained);
+        }
+        self.failing(agree(&*self.comm, result.and_then(|()| self.staging.settle())))
+    }
+
+    /// Ranks have different numbers of rounds. Before each they tell each other who has one, and who failed: then it is over
+    /// for all.
+    fn drain_array_together(&self, named: &Named, failed: bool) -> Result<()> {
+        let place =
+            named.handle().ok_or_else(|| Error::invalid("drain log", "the array is closed").target(&named.name))?;
+        let over = Cell::new(false);
+        let turn = |more: bool, failed: bool| -> Result<bool> {
+            let mut all = [u64::from(more), u64::from(failed)];
+            // Where the group is gone, nobody goes on.
+            over.set(true);
+            self.comm.all_reduce(&mut all, Reduce::Max)?;
+            let [more, failed] = all.map(|number| number > 0);
+            over.set(failed || !more);
+            match failed {
+                true => Err(Error::new(ErrorKind::Peer, "drain log", "another rank failed").target(&named.name)),
+                false => Ok(more),
+            }
+        };
+        let write = |selection: &Selection, packed: &[u8]| {
+            let call = || place.array.write(selection, MemoryView::packed(packed), Transfer::Collective);
+            self.times.work(packed.len() as u64, || caught(call)).unwrap_or_else(|panic| {
+                // The others may wait for this rank inside the call.
+                self.comm.abort(&panic);
+                Err(panic)
+            })
+        };
+        let mut mine = Ok(());
+        if !failed {
+            let mut each =
+                |selection: &Selection, packed: &[u8]| turn(true, false).and_then(|_| write(selection, packed));
+            mine = named.drain(self.options.buffer, &self.pool, &mut each).map(|left| self.account(left));
+        }
+        let nothing = Selection::empty(named.spec().shape.len());
+        while !over.get() {
+            match turn(false, failed || mine.is_err()) {
+                Ok(false) => break,
+                Ok(true) => mine = mine.and_then(|()| write(&nothing, &[])),
+                Err(error) => mine = mine.and(Err(error)),
+            }
+        }
+        mine
+    }
+}
