@@ -18,6 +18,8 @@ const LAYERS: &[&str] = &[
     "cache(dir=DIR,threads=2)",
     "cache",
     "cache(memory=4KiB,block=64)",
+    "log(dir=DIR,buffer=4KiB,drain=off)",
+    "log(dir=DIR,drain=1)",
     "twophase(aggregators=1,buffer=8,unit=1)",
     "twophase(aggregators=2,buffer=8,unit=1)",
     "trace",

@@ -79,6 +79,8 @@ pub(crate) fn refuse_left_over(options: &StagingOptions, path: &Path, comm: &dyn
         }
         Ok(())
     };
+    // A rank that has closed the container just now, and has come here, has nothing staged any more.
+    comm.barrier()?;
     agree(comm, look())
 }
 
