@@ -1,0 +1,153 @@
+//! What `log` gains, from the first write to the end of close: thread ranks write small pieces of one array that interleave, or
+//! cells of a cube on its diagonals, straight to the format and through the log. The ways take turns.
+//!
+//! `cargo bench -p hyperslab-layers --bench log -- [--check] [interleaved] [slow] [diagonal]`
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
+
+use hyperslab_comm::Threads;
+use hyperslab_core::{
+    Array, ArraySpec, Communicator, Datatype, Format, MemoryView, MemoryViewMut, Open, Result, Selection, Stack,
+    Transfer,
+};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+const PIECE: u64 = 4 << 10;
+const REPETITIONS: usize = 5;
+
+/// What ranks write: for every call the elements, of an array of bytes.
+struct Pattern {
+    shape: Vec<u64>,
+    calls: fn(&[u64], u64, u64) -> Vec<Selection>,
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let check = arguments.iter().any(|argument| argument == "--check");
+    let wanted = |name: &str| arguments.iter().all(|a| a.starts_with("--")) || arguments.iter().any(|a| a == name);
+    let mut missed = Vec::new();
+    println!(
+        "{:46} {:>5} {:>10} {:>10} {:>9} {:>6}   medians of {REPETITIONS}",
+        "stack", "ranks", "direct", "log", "log gains", "aim"
+    );
+    if wanted("interleaved") {
+        for (format, aim) in [("hdf5", 5.0), ("posix", 0.7)] {
+            for ranks in [2, 4, 8] {
+                missed.extend(compare(format, "4 KiB interleaved", &interleaved(64 << 20), ranks, aim, REPETITIONS));
+            }
+        }
+    }
+    if wanted("slow") {
+        for format in ["slow(200MB/s,2ms)/hdf5", "slow(200MB/s,2ms)/posix"] {
+            for ranks in [2, 8] {
+                missed.extend(compare(format, "4 KiB interleaved", &interleaved(4 << 20), ranks, 10.0, 3));
+            }
+        }
+    }
+    if wanted("diagonal") {
+        missed.extend(compare("hdf5", "cells on diagonals", &diagonal(), 4, 2.0, REPETITIONS));
+    }
+    if !missed.is_empty() {
+        println!("missed: {}", missed.join("; "));
+    }
+    if check && !missed.is_empty() {
+        std::process::exit(1);
+    }
+}
+
+/// Every rank writes every so many'th piece of a line.
+fn interleaved(bytes: u64) -> Pattern {
+    let calls = |shape: &[u64], rank: u64, ranks: u64| {
+        let pieces = shape[0] / PIECE / ranks;
+        (0..pieces).map(|n| Selection::dense(&[(n * ranks + rank) * PIECE], &[PIECE]).unwrap()).collect()
+    };
+    Pattern { shape: vec![bytes], calls }
+}
+
+/// BTIO's shape: a cube of five numbers per point, cut into n x n x n cells of which each of the n x n ranks has n, one in
+/// every layer; four dumps.
+fn diagonal() -> Pattern {
+    let calls = |shape: &[u64], rank: u64, ranks: u64| {
+        let n = ranks.isqrt();
+        let cell = |layer: u64| [layer, (rank / n + n * layer - layer) % n, (rank % n + layer) % n];
+        let edge = [shape[1] / n, shape[2] / n, shape[3] / n];
+        let dump = |dump: u64| {
+            (0..n).map(move |layer| {
+                let at = cell(layer);
+                let start = [dump, at[0] * edge[0], at[1] * edge[1], at[2] * edge[2]];
+                Selection::dense(&start, &[1, edge[0], edge[1], edge[2]]).unwrap()
+            })
+        };
+        (0..shape[0]).flat_map(dump).collect()
+    };
+    // The last extent counts bytes: 64 points of five 8-byte numbers.
+    Pattern { shape: vec![4, 64, 64, 64 * 40], calls }
+}
+
+fn compare(below: &str, what: &str, pattern: &Pattern, ranks: usize, aim: f64, repetitions: usize) -> Option<String> {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("array");
+    let stacks = [below.to_owned(), format!("log(dir={})/{below}", directory.path().display())];
+    let mut times = [Vec::new(), Vec::new()];
+    for repetition in 0..=repetitions {
+        for way in [repetition % 2, 1 - repetition % 2] {
+            let took = play(&*build(&stacks[way]), &path, pattern, ranks).unwrap();
+            if repetition > 0 {
+                times[way].push(took);
+            }
+        }
+    }
+    let [direct, log] = times.map(|mut times| {
+        times.sort_by(f64::total_cmp);
+        times[times.len() / 2]
+    });
+    let bytes = pattern.shape.iter().product::<u64>() as f64;
+    let rate = |seconds: f64| format!("{:.0} MiB/s", bytes / seconds / f64::from(1 << 20));
+    let gain = direct / log;
+    let name = format!("{below}, {what}");
+    println!("{name:46} {ranks:>5} {:>10} {:>10} {gain:>9.2} {aim:>6.1}", rate(direct), rate(log));
+    (gain < aim).then(|| format!("{name}, {ranks} ranks: {gain:.2}, aim {aim}"))
+}
+
+fn build(text: &str) -> Arc<dyn Format> {
+    let stack: Stack = text.parse().unwrap();
+    let bottom = hyperslab_formats::build(&stack.format).unwrap();
+    hyperslab_layers::build(&stack, bottom).unwrap()
+}
+
+/// Seconds of the slowest rank. What was written is read back.
+fn play(format: &dyn Format, path: &Path, pattern: &Pattern, ranks: usize) -> Result<f64> {
+    let times = Threads::run(ranks, |comm| {
+        let calls = (pattern.calls)(&pattern.shape, comm.rank() as u64, ranks as u64);
+        let longest = calls.iter().map(Selection::len).max().unwrap_or(0);
+        let data = vec![comm.rank() as u8 + 1; longest as usize];
+        let container = format.open(path, Open::Create, &comm)?;
+        let array = container.create("a", &ArraySpec::new(Datatype::U8, &pattern.shape))?;
+        comm.barrier()?;
+        let from = Instant::now();
+        for call in &calls {
+            array.write(call, MemoryView::packed(&data[..call.len() as usize]), Transfer::Independent)?;
+        }
+        container.close()?;
+        Ok(from.elapsed().as_secs_f64())
+    })?;
+    verify(format, path, pattern, ranks)?;
+    format.remove(path)?;
+    Ok(times.into_iter().fold(0.0, f64::max))
+}
+
+fn verify(format: &dyn Format, path: &Path, pattern: &Pattern, ranks: usize) -> Result<()> {
+    let comm: Arc<dyn Communicator> = Arc::new(hyperslab_comm::Solo);
+    let container = format.open(path, Open::Read, &comm)?;
+    let array: Arc<dyn Array> = container.array("a")?;
+    for rank in 0..ranks as u64 {
+        let calls = (pattern.calls)(&pattern.shape, rank, ranks as u64);
+        for call in calls.iter().step_by(calls.len().div_ceil(8)) {
+            let mut found = vec![0; call.len() as usize];
+            array.read(call, MemoryViewMut::packed(&mut found), Transfer::Independent)?;
+            assert!(found.iter().all(|byte| *byte == rank as u8 + 1));
+        }
+    }
+    container.close()
+}
