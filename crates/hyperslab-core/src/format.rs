@@ -324,6 +324,10 @@ pub trait Array: Send + Sync + Debug {
     /// Says that the selected elements will be read soon by this rank. Only a hint: it never fails, and never waits for
     /// storage.
     fn prefetch(&self, _selection: &Selection) {}
+    /// Hands what this rank has written to the array, and a layer holds back, to the format below. Not collective.
+    fn settle(&self) -> Result<()> {
+        Ok(())
+    }
     /// Changes the shape. Collective.
     fn resize(&self, shape: &[u64]) -> Result<()>;
     /// Releases the array. Collective. A second close does nothing.

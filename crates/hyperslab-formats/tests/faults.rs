@@ -1,34 +1,15 @@
 //! The n-th I/O call fails, for every n: a program reports the failure or its data is right. It never panics, hangs,
 //! dies of a signal, or loses data in silence.
 
+#[path = "faults/hunt.rs"]
+mod hunt;
 #[path = "faults/program.rs"]
 mod program;
 #[path = "faults/shim.rs"]
 mod shim;
 
-use libtest_mimic::{Arguments, Completion, Failed, Trial};
-use shim::Shim;
+use libtest_mimic::Arguments;
 use std::process::ExitCode;
-use std::sync::Arc;
-
-/// What is made to fail: a family of calls, the fault, and whether it goes on failing.
-const FAULTS: &[(&str, &str, &str)] = &[
-    ("open", "EIO", "nth"),
-    ("open", "ENOSPC", "from"),
-    ("write", "EIO", "nth"),
-    ("write", "ENOSPC", "from"),
-    ("write", "EINTR", "nth"),
-    ("write", "short", "nth"),
-    ("write", "short", "from"),
-    ("read", "EIO", "nth"),
-    ("read", "short", "nth"),
-    ("sync", "EIO", "nth"),
-    ("truncate", "ENOSPC", "nth"),
-    ("rename", "EIO", "nth"),
-    ("close", "EIO", "nth"),
-    ("mkdir", "ENOSPC", "nth"),
-    ("unlink", "EIO", "nth"),
-];
 
 fn stacks() -> Vec<&'static str> {
     let mut out = vec!["posix", "posix(files=per_rank)", "posix(preallocate=yes)"];
@@ -41,49 +22,9 @@ fn stacks() -> Vec<&'static str> {
     out
 }
 
-/// Every call at first, then with growing steps: late calls are more of the same.
-fn calls() -> impl Iterator<Item = u64> {
-    std::iter::successors(Some(1u64), |n| Some(n + 1 + n / 12)).take_while(|n| *n < 3000)
-}
-
-fn hunt(shim: &Shim, stack: &str, (family, fault, count): (&str, &str, &str)) -> Result<Completion, Failed> {
-    let mut met = 0;
-    for n in calls() {
-        let outcome = shim.run(stack, &format!("call={family},{count}={n},fault={fault}"))?;
-        if !outcome.met_a_fault {
-            break;
-        }
-        met += 1;
-    }
-    if met == 0 {
-        return Ok(Completion::ignored_with(format!("the program makes no {family} call")));
-    }
-    Ok(Completion::Completed)
-}
-
 fn main() -> ExitCode {
-    if let Some(code) = program::run_if_asked() {
-        return code;
+    match program::run_if_asked(|stack| hyperslab_formats::build(&stack.format)) {
+        Some(code) => code,
+        None => libtest_mimic::run(&Arguments::from_args(), hunt::trials(&stacks())).exit_code(),
     }
-    let arguments = Arguments::from_args();
-    let mut trials = Vec::new();
-    let shim = Arc::new(shim::Lazy::default());
-    for stack in stacks() {
-        let clean = shim.clone();
-        trials.push(Trial::test(format!("{stack}::without a fault"), move || {
-            let outcome = clean.get()?.run(stack, "call=any,nth=1000000000,fault=EIO")?;
-            match outcome.reported {
-                None => Ok(()),
-                Some(message) => Err(format!("failed without a fault: {message}").into()),
-            }
-        }));
-        for fault in FAULTS {
-            let shim = shim.clone();
-            let (family, kind, count) = *fault;
-            trials.push(Trial::ignorable_test(format!("{stack}::{family} {kind} ({count})"), move || {
-                hunt(shim.get()?, stack, *fault)
-            }));
-        }
-    }
-    libtest_mimic::run(&arguments, trials).exit_code()
 }

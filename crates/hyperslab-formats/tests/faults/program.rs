@@ -16,11 +16,11 @@ pub const STACK: &str = "HYPERSLAB_FAULT_STACK";
 /// Where the container goes.
 pub const PATH: &str = "HYPERSLAB_FAULT_PATH";
 
-/// Plays the role asked for by the environment, if any.
-pub fn run_if_asked() -> Option<ExitCode> {
+/// Plays the role asked for by the environment, if any, on the format that `build` makes of the stack.
+pub fn run_if_asked(build: fn(&Stack) -> Result<Arc<dyn Format>>) -> Option<ExitCode> {
     let role = std::env::var(ROLE).ok()?;
     let (stack, path) = (std::env::var(STACK).ok()?, std::env::var_os(PATH)?);
-    let result = stack.parse::<Stack>().and_then(|stack| hyperslab_formats::build(&stack.format)).and_then(|format| {
+    let result = stack.parse::<Stack>().and_then(|stack| build(&stack)).and_then(|format| {
         if role == "write" { write(&*format, path.as_ref()) } else { verify(&*format, path.as_ref()) }
     });
     Some(match result {

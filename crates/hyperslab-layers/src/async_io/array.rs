@@ -356,6 +356,15 @@ impl Array for AsyncArray {
         }
     }
 
+    fn settle(&self) -> Result<()> {
+        self.check_open()?;
+        if !self.shared.is_closed() {
+            self.shared.engine.wait_while(|job| job.place().is_same(&self.place));
+            self.check()?;
+        }
+        self.inner().settle()
+    }
+
     fn resize(&self, shape: &[u64]) -> Result<()> {
         self.check_open()?;
         self.shared.together(|| {

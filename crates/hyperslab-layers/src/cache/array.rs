@@ -129,6 +129,10 @@ impl Array for CachedArray {
         }
     }
 
+    fn settle(&self) -> Result<()> {
+        self.inner.settle()
+    }
+
     fn resize(&self, shape: &[u64]) -> Result<()> {
         let resized = self.inner.resize(shape);
         // Also when it failed: who knows how far it came.

@@ -182,6 +182,14 @@ impl Array for LogArray {
         self.inner().prefetch(selection);
     }
 
+    fn settle(&self) -> Result<()> {
+        self.check_open()?;
+        if !self.session.is_closed() {
+            self.session.store.drain(Some(&self.named))?;
+        }
+        self.inner().settle()
+    }
+
     fn resize(&self, shape: &[u64]) -> Result<()> {
         self.check_open()?;
         self.session.together(|| {

@@ -96,6 +96,10 @@ impl Array for SlowArray {
         self.inner.prefetch(selection);
     }
 
+    fn settle(&self) -> Result<()> {
+        self.inner.settle()
+    }
+
     fn resize(&self, shape: &[u64]) -> Result<()> {
         self.shared.device.answer(|| self.inner.resize(shape))
     }

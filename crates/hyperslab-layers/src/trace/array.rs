@@ -108,6 +108,10 @@ impl Array for TraceArray {
         self.inner.prefetch(selection);
     }
 
+    fn settle(&self) -> Result<()> {
+        self.inner.settle()
+    }
+
     fn resize(&self, shape: &[u64]) -> Result<()> {
         self.recorder.call(
             || self.inner.resize(shape),

@@ -148,6 +148,10 @@ impl Array for TwoPhaseArray {
         self.inner.prefetch(selection);
     }
 
+    fn settle(&self) -> Result<()> {
+        self.inner.settle()
+    }
+
     fn resize(&self, shape: &[u64]) -> Result<()> {
         self.inner.resize(shape)
     }

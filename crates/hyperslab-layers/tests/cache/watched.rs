@@ -130,6 +130,10 @@ impl Array for Watched<dyn Array> {
         self.seen.hints.lock().unwrap().push(selection.clone());
         self.inner.prefetch(selection);
     }
+    fn settle(&self) -> Result<()> {
+        self.inner.settle()
+    }
+
     fn resize(&self, shape: &[u64]) -> Result<()> {
         self.inner.resize(shape)
     }

@@ -111,6 +111,10 @@ impl Array for FaultyArray {
         self.inner.prefetch(selection);
     }
 
+    fn settle(&self) -> Result<()> {
+        self.inner.settle()
+    }
+
     fn resize(&self, shape: &[u64]) -> Result<()> {
         agree(&*self.comm, self.plan.call("resize"))?;
         self.inner.resize(shape)

@@ -188,6 +188,10 @@ impl Array for Probe<dyn Array> {
         self.inner.prefetch(selection);
     }
 
+    fn settle(&self) -> Result<()> {
+        self.inner.settle()
+    }
+
     fn resize(&self, shape: &[u64]) -> Result<()> {
         self.seen.watch(|| self.inner.resize(shape))
     }
