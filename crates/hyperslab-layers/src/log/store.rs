@@ -180,7 +180,10 @@ impl Store {
     /// The same in the background.
     pub fn drain_slowly(&self) -> Result<()> {
         let _one = lock(&self.draining);
-        self.drain_now(None)
+        self.drain_now(None)?;
+        // Gives the files back, or says in them what a recovery need not do again. A log that fails is met by the next append.
+        let _ = self.staging.clear();
+        Ok(())
     }
 
     fn drain_now(&self, only: Option<&Named>) -> Result<()> {
