@@ -15,7 +15,10 @@ use std::time::{Duration, Instant};
 const CHILD: &str = "HYPERSLAB_TEST_STAGED";
 const ROWS: u64 = 40;
 const COLUMNS: u64 = 2000;
-/// Stacks below the cache. The storage is slow, so that much is staged.
+/// Layers that keep writes in a log. The storage below is slow, so that much is there; limits are small, so that the log is full
+/// at times.
+const LAYERS: [&str; 2] =
+    ["cache(dir=staged,stage=4MiB)", "log(dir=staged,limit=4MiB,buffer=64KiB,drain=100KiB,age=5ms)"];
 const BELOW: [&str; 4] = ["posix", "hdf5", "hdf5(layout=chunked)", "zarr"];
 
 fn row(number: u64) -> Selection {
@@ -83,37 +86,54 @@ fn content_by_h5py(path: &Path) -> Option<Vec<u8>> {
 
 #[test]
 fn what_was_acknowledged_survives_a_kill() {
-    for (round, below) in BELOW.iter().cycle().take(3 * BELOW.len()).enumerate() {
-        let folder = tempfile::tempdir().unwrap();
-        let (staged, path) = (folder.path().join("staged"), folder.path().join("file.h5"));
-        std::fs::create_dir(&staged).unwrap();
-        let stack = format!("cache(dir={},stage=4MiB)/slow(20MB/s,1ms)/{below}", staged.display());
-        let mut child = start(&stack, &path);
-        let mut said = child.stderr.take().unwrap();
-        let mut first = [0];
-        said.read_exact(&mut first).unwrap();
-        assert_eq!(first, *b".");
-        std::thread::sleep(Duration::from_millis(5 + 11 * round as u64));
-        // It runs: hands off.
-        let (code, list, _) = run(folder.path(), &["recover", "staged"]);
-        assert_eq!(code, 3, "{list}");
-        child.kill().unwrap();
-        child.wait().unwrap();
-        let mut rest = Vec::new();
-        said.read_to_end(&mut rest).unwrap();
-        assert!(rest.iter().all(|byte| *byte == b'.'), "{below}: {}", String::from_utf8_lossy(&rest));
-        let acknowledged = 1 + rest.len() as u64;
-        let (code, said, wrong) = run(folder.path(), &["recover", "staged"]);
-        assert_eq!(code, 0, "{below}: {said}{wrong}");
-        // The write under way may be there or not.
-        let found = content(below, &path);
-        let fits = |found: &[u8]| found == expected(acknowledged) || found == expected(acknowledged + 1);
-        assert!(fits(&found), "{below}, round {round}: {acknowledged} writes are not what is there");
-        assert!(!below.starts_with("hdf5") || content_by_h5py(&path).is_none_or(|found| fits(&found)), "{below}: h5py");
-        assert_eq!(std::fs::read_dir(&staged).unwrap().count(), 0, "the logs are gone");
-        let (code, said, _) = run(folder.path(), &["recover", "staged"]);
-        assert!(code == 0 && said.contains("no logs"), "{said}");
+    for layer in LAYERS {
+        for (round, below) in BELOW.iter().cycle().take(3 * BELOW.len()).enumerate() {
+            kill(layer, below, Duration::from_millis(5 + 11 * round as u64));
+        }
     }
+}
+
+#[test]
+#[ignore = "takes a minute: 200 kills"]
+fn what_was_acknowledged_survives_any_of_many_kills() {
+    assert!(std::env::var_os("HYPERSLAB_PYTHON").is_some(), "h5py is needed: cargo xtask test --long");
+    for round in 0..200u64 {
+        kill(LAYERS[1], BELOW[1 + (round % 2) as usize], Duration::from_micros(round * 7919 % 200 * 1000 + round * 37));
+    }
+}
+
+/// Has a program write to `below` through `layer`, and kills it so long after its first write.
+fn kill(layer: &str, below: &str, after: Duration) {
+    let folder = tempfile::tempdir().unwrap();
+    let (staged, path) = (folder.path().join("staged"), folder.path().join("file.h5"));
+    std::fs::create_dir(&staged).unwrap();
+    let stack = format!("{layer}/slow(20MB/s,1ms)/{below}").replace("staged", &staged.display().to_string());
+    let what = format!("{stack} after {after:?}");
+    let mut child = start(&stack, &path);
+    let mut said = child.stderr.take().unwrap();
+    let mut first = [0];
+    said.read_exact(&mut first).unwrap();
+    assert_eq!(first, *b".");
+    std::thread::sleep(after);
+    // It runs: hands off.
+    let (code, list, _) = run(folder.path(), &["recover", "staged"]);
+    assert_eq!(code, 3, "{list}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let mut rest = Vec::new();
+    said.read_to_end(&mut rest).unwrap();
+    assert!(rest.iter().all(|byte| *byte == b'.'), "{what}: {}", String::from_utf8_lossy(&rest));
+    let acknowledged = 1 + rest.len() as u64;
+    let (code, said, wrong) = run(folder.path(), &["recover", "staged"]);
+    assert_eq!(code, 0, "{what}: {said}{wrong}");
+    // The write under way may be there or not.
+    let found = content(below, &path);
+    let fits = |found: &[u8]| found == expected(acknowledged) || found == expected(acknowledged + 1);
+    assert!(fits(&found), "{what}: {acknowledged} writes are not what is there");
+    assert!(!below.starts_with("hdf5") || content_by_h5py(&path).is_none_or(|found| fits(&found)), "{what}: h5py");
+    assert_eq!(std::fs::read_dir(&staged).unwrap().count(), 0, "the logs are gone");
+    let (code, said, _) = run(folder.path(), &["recover", "staged"]);
+    assert!(code == 0 && said.contains("no logs"), "{said}");
 }
 
 #[test]
