@@ -41,8 +41,8 @@ const TASKS: [Task; 7] = [
     },
     Task {
         name: "test",
-        flags: "[--fast] [--no-python] [--mpi] [--no-apt] [-- ARGS]",
-        purpose: "all checks: tidy, format, clippy (not with --fast), tests; --mpi: those under mpirun too; ARGS go to `cargo test`",
+        flags: "[--fast] [--no-python] [--mpi] [--no-apt] [--long] [-- ARGS]",
+        purpose: "all checks: tidy, format, clippy (not with --fast), tests; --mpi: those under mpirun too; --long: also those that take minutes; ARGS go to `cargo test`",
         run: test::run,
     },
     Task {

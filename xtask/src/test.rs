@@ -30,7 +30,7 @@ struct Step {
 
 /// The command `test`.
 pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
-    let arguments = Arguments::parse(words, &["--fast", "--no-python", "--mpi", "--no-apt"], false)?;
+    let arguments = Arguments::parse(words, &["--fast", "--no-python", "--mpi", "--no-apt", "--long"], false)?;
     let wish = Wish {
         tests: true,
         clients: !arguments.has("--no-python"),
@@ -63,6 +63,12 @@ pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
             }
         })
     }));
+    if arguments.has("--long") {
+        steps.push(step("long", || {
+            let words = ["test", "--workspace", "--no-fail-fast", "--", "--ignored"];
+            cargo_check(workspace, &environment, &words, "look for `failures:` above")
+        }));
+    }
     if wish.mpi {
         mpi::run(workspace, &environment, &mut steps);
     }

@@ -146,7 +146,7 @@ fn bad_input_is_refused_with_exit_2_and_nothing_is_made() {
         ("absolute file", good.replace("test.h5", "/etc/test.h5"), &[], "relative"),
         ("format", good.clone(), &["--format", "hdf6"], "did you mean \"hdf5\""),
         ("option", good.clone(), &["--stack", "hdf5(chunks=4)"], "did you mean \"chunk\""),
-        ("layer", good.clone(), &["--stack", "log/hdf5"], "not available in this build"),
+        ("layer", good.clone(), &["--stack", "auto/hdf5"], "not available in this build"),
         ("stack", good.clone(), &["--stack", "hdf5(chunk=4"], "never closed"),
         ("ranks", good.clone(), &["--ranks", "0"], "1..=1048576"),
         ("both", good.clone(), &["--format", "hdf5", "--stack", "zarr"], "cannot be used with"),
@@ -203,7 +203,6 @@ fn a_read_without_its_write_fails_and_says_what_to_do() {
 #[test]
 fn what_this_build_cannot_run_is_skipped_and_said_so() {
     for (text, reason) in [
-        (workflow(WRITE, WRITE).replace("SYNC", "LOG"), "MODE=LOG is not available in this build"),
         (
             workflow(&format!(r#"{WRITE}, "SUBFILING": "YES""#), WRITE),
             "SUBFILING=YES needs ranks that are MPI processes",

@@ -19,9 +19,10 @@ const STACKS: &str = if cfg!(feature = "parallel-hdf5") {
 
 const LAYERS: &str = if cfg!(feature = "parallel-hdf5") {
     "async/posix,async(threads=2,memory=64KiB)/hdf5,async/twophase/hdf5,cache/zarr(chunk=1024),cache(dir=staged)/hdf5,\
-     cache(dir=staged,stage=64KiB)/posix,cache(dir=staged)/twophase/posix,trace/async/hdf5"
+     cache(dir=staged,stage=64KiB)/posix,cache(dir=staged)/twophase/posix,trace/async/hdf5,log(dir=staged)/hdf5,\
+     log(dir=staged,limit=64KiB,buffer=8KiB,drain=1)/posix,log(dir=staged)/twophase/hdf5,log(dir=staged)/zarr(chunk=1024)"
 } else {
-    "async/posix,cache(dir=staged)/posix,trace/async/mpiio"
+    "async/posix,cache(dir=staged)/posix,trace/async/mpiio,log(dir=staged)/posix"
 };
 
 /// Ranks that wait keep a core busy: one test at a time.
