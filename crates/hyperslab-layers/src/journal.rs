@@ -29,21 +29,29 @@
 //!   anything is written past the journal, for the same reason.
 
 mod append;
+mod batch;
 mod bytes;
 mod checksum;
+mod commit;
+mod current;
 mod directory;
 mod done_set;
 mod files;
 mod found;
+mod hand_over;
 mod header;
 mod names;
+mod new_names;
 mod process;
+mod put;
 mod reader;
 mod record;
 mod segment;
 mod segment_head;
 mod shelf;
 mod slabs;
+mod sync;
+mod sync_mode;
 mod window;
 mod writer;
 
@@ -57,6 +65,7 @@ pub use header::{Header, Id};
 pub use process::Process;
 pub use reader::{Damage, Named, Reader, Write};
 pub use segment::Logged;
+pub use sync_mode::SyncMode;
 pub use writer::{Append, Journal, Limits};
 
 use hyperslab_core::{Error, ErrorKind};
