@@ -247,13 +247,25 @@ impl Shelf {
         let kept = std::mem::take(&mut state.segments).into_iter().map(|kept| kept.segment);
         let segments: Vec<_> = leaving.drain(..).map(|(segment, _)| segment).chain(kept).collect();
         self.used.store(0, Ordering::Release);
-        state.failure = None;
+        let had_failed = state.failure.take().is_some();
         self.failed.store(false, Ordering::Release);
         drop(state);
         segments.iter().try_for_each(|segment| self.remove(segment))?;
+        if had_failed {
+            self.remove_strays();
+        }
         match self.files.remove(&finished) {
             Err(cause) if cause.kind() != ErrorKind::NotFound => Err(failed(cause)),
             _ => Ok(()),
+        }
+    }
+
+    /// Removes what a segment that could not be begun may have left.
+    fn remove_strays(&self) {
+        let names = self.files.list().unwrap_or_default();
+        for name in names.iter().filter(|name| names::segment_of(name, &self.stem).is_some()) {
+            // With its head gone, nobody takes it for a journal.
+            let _ = self.files.remove(name);
         }
     }
 

@@ -139,12 +139,20 @@ impl Journal {
                 true => self.shelf.names.sync(&*self.shelf.files),
                 false => Ok(()),
             };
-            let meta = safe.and_then(|()| self.shelf.files.create(&name)).and_then(|meta| {
+            let created = safe.and_then(|()| self.shelf.files.create(&name)).map_err(|cause| (cause, true));
+            let meta = created.and_then(|meta| {
                 let written = meta.write_at(&[IoSlice::new(&bytes)], 0);
                 // A segment without a head must not stay: later ones would stand behind it.
-                written.inspect_err(|_| drop(self.shelf.files.remove(&name))).map(|()| meta)
+                let undone = written.as_ref().is_ok() || self.shelf.files.remove(&name).is_ok();
+                written.map(|()| meta).map_err(|cause| (cause, undone))
             });
-            let meta = meta.map_err(|cause| failed("append to journal", self.shelf.name_of(number), cause))?;
+            let meta = meta.map_err(|(cause, undone)| {
+                let error = failed("append to journal", self.shelf.name_of(number), cause);
+                if !undone {
+                    self.shelf.fail(error.copied());
+                }
+                error
+            })?;
             writer.segments = number;
             self.shelf.names.changed();
             let seed = checksum::seed(&self.header.journal, number);
