@@ -100,10 +100,11 @@ impl Limits {
         }
     }
 
-    /// Bytes for which room is reserved at a time; none where segments are small.
+    /// Bytes for which room is reserved at a time; none where segments are small, or where the journal syncs by itself: the
+    /// file system would have each sync note which part of the room is in use, and writes wait for that.
     fn reserve(&self) -> u64 {
         match (self.segment / 8).min(self.bytes / 64) / 4096 * 4096 {
-            small if small < RESERVE_META => 0,
+            small if small < RESERVE_META || self.sync.covers_power() => 0,
             step => step.min(RESERVE),
         }
     }

@@ -4,6 +4,7 @@ use super::done_set::DoneSet;
 use super::files::{Files, LogFile};
 use super::new_names::NewNames;
 use super::segment::Segment;
+use super::sync::Syncing;
 use super::{failed, names};
 use hyperslab_core::{Error, Result};
 use std::collections::VecDeque;
@@ -36,8 +37,7 @@ pub(super) struct Shelf {
     pub appended: AtomicU64,
     /// Every write before this sequence number is durable.
     pub durable_before: AtomicU64,
-    /// Held by whoever syncs.
-    pub syncing: Mutex<()>,
+    pub syncing: Syncing,
     changed: Condvar,
     /// Segments that are done, in order. The lock is held while their files are removed, so that the order is kept.
     leaving: Mutex<VecDeque<(Arc<Segment>, u64)>>,

@@ -134,8 +134,9 @@ impl Journal {
             let head = SegmentHead { journal: self.header.journal, number, first: writer.next, done_before };
             let name = names::meta(&self.shelf.stem, number);
             let bytes = head.encode();
-            // The names before must not be lost while this one is kept: it would look as if they had been removed.
-            let safe = match self.limits.names_are_durable() && self.shelf.names.are_new() {
+            // The names of segments before must not be lost while this one is kept: it would look as if they had been
+            // removed.
+            let safe = match number > 1 && self.limits.names_are_durable() && self.shelf.names.are_new() {
                 true => self.shelf.names.sync(&*self.shelf.files),
                 false => Ok(()),
             };
