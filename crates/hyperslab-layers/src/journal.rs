@@ -1,8 +1,25 @@
 //! The journal: a crash-safe log of array writes, for layers that hold writes back. docs/log-format.md describes the files.
 //!
-//! A write is appended as a record "these elements of that array" with its bytes, and acknowledged when all of it was handed
-//! to the kernel: from then on it survives the end of the process, and after [`Journal::sync`] the loss of power. Later
-//! the layer writes the elements to the container and calls [`Logged::done`].
+//! A write is appended as a record "these elements of that array" with its bytes. How safe it is when the append returns is
+//! chosen by a [`SyncMode`]: by default it is with the kernel, and survives the end of the process; after [`Journal::sync`]
+//! it survives the loss of power too. Later the layer writes the elements to the container and calls [`Logged::done`].
+//!
+//! # What can be lost
+//!
+//! | mode | when `append` returns | the end of the process costs | the loss of power costs |
+//! |---|---|---|---|
+//! | `None` | in memory | the last batch: less than 1 MiB and one write | everything since the last `sync` |
+//! | `OnFlush` | with the kernel | nothing | everything since the last `sync` |
+//! | `Every(n)` | in memory | the last batch, appended within the last `n` | what was appended in the last `n` and while the sync of the writes before took place |
+//! | `EveryWrite` | durable | nothing | nothing |
+//!
+//! A batch is handed over when it has 1 MiB, and by [`Journal::hand_over`], `sync`, [`Journal::checkpoint`] and closing.
+//! Whatever is lost is the end: a write is never there without those before it, nor in part.
+//!
+//! Where the storage refuses a batch, its writes are still in memory, and [`Logged::read_into`] gives their bytes. Any error
+//! but `NoSpace` is final for the journal: each later append fails, and the layer brings what it has to the container, in the
+//! way that [`Journal::hand_over`] describes. After `NoSpace` the journal goes on: appends are [`Append::Full`] until the
+//! storage takes the batch, which each append tries again, or until everything is done.
 //!
 //! # Why replaying is right
 //!
@@ -17,8 +34,10 @@
 //!
 //! * Call `done` only when the container's own flush has returned after the write: a format may hold data in memory of the
 //!   process. Where the journal shall cover the loss of power, that flush is a `Durable` one.
-//! * Where it shall, have a write synced before it is written to the container: what the journal forgets when power is lost
-//!   must not be in the container already, or older writes would be replayed over it.
+//! * Before a write goes to the container: [`Journal::hand_over`] has returned since it was appended; or, where the journal
+//!   shall cover the loss of power, [`Journal::sync`], unless [`Logged::is_durable`] says that it need not. What the journal
+//!   forgets must not be in the container already, or older writes would be replayed over it. (In the modes that do not
+//!   gather, `hand_over` has nothing to do.)
 //! * After a `Durable` flush of the container for which writes of the journal were done: `checkpoint`, then [`Journal::sync`].
 //!   Segments that were removed, but not durably, could be back after a loss of power, with a part of their records.
 //! * Refuse calls in a process that was forked ([`Journal::append`] does not look, for the sake of speed).
@@ -29,21 +48,29 @@
 //!   anything is written past the journal, for the same reason.
 
 mod append;
+mod batch;
 mod bytes;
 mod checksum;
+mod commit;
+mod current;
 mod directory;
 mod done_set;
 mod files;
 mod found;
+mod hand_over;
 mod header;
 mod names;
+mod new_names;
 mod process;
+mod put;
 mod reader;
 mod record;
 mod segment;
 mod segment_head;
 mod shelf;
 mod slabs;
+mod sync;
+mod sync_mode;
 mod window;
 mod writer;
 
@@ -57,6 +84,7 @@ pub use header::{Header, Id};
 pub use process::Process;
 pub use reader::{Damage, Named, Reader, Write};
 pub use segment::Logged;
+pub use sync_mode::SyncMode;
 pub use writer::{Append, Journal, Limits};
 
 use hyperslab_core::{Error, ErrorKind};

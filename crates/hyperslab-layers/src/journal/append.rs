@@ -1,21 +1,24 @@
 //! Appending a write.
 
 use super::bytes::Encoder;
-use super::record::{self, Payload, Place};
+use super::current::Current;
+use super::hand_over::Handed;
+use super::record::{self, Payload};
 use super::segment::Logged;
-use super::writer::{Append, Current, Journal, Limits, Writer};
-use super::{checksum, failed, names, segment_head};
+use super::sync_mode::SyncMode;
+use super::writer::{Append, Journal, Writer};
+use super::{failed, segment_head};
 use hyperslab_core::{Datatype, Error, ErrorKind, Result, Selection};
-use std::io::IoSlice;
 use std::sync::atomic::Ordering;
 
-/// Payloads up to this length lie behind their records, which saves a call of the kernel.
-const BEHIND: u64 = 16 << 10;
-/// Payloads are written in pieces of this length, each while the checksum has it in the processor's cache.
-const PIECE: usize = 512 << 10;
-/// The metadata log grows by so many zeros at a time: writing to pages that the kernel has costs half of making new ones.
-const AHEAD: usize = 128 << 10;
-static ZEROS: [u8; AHEAD] = [0; AHEAD];
+/// A write to append.
+pub(super) struct Entry<'a> {
+    pub array: &'a str,
+    pub dtype: &'a Datatype,
+    pub selection: &'a Selection,
+    pub payload: &'a [&'a [u8]],
+    pub len: u64,
+}
 
 /// What an append needs.
 struct Request {
@@ -24,7 +27,7 @@ struct Request {
     cost: u64,
 }
 
-enum Known {
+pub(super) enum Known {
     /// The segment knows the array by this number.
     As(u32),
     /// It has to be introduced, with its type as text.
@@ -49,43 +52,93 @@ impl Request {
     }
 }
 
+/// Records of an entry, still without a place for its bytes.
+pub(super) struct Records<'a> {
+    known: &'a Known,
+    number: u32,
+    seed: u32,
+    /// The sequence number of the first.
+    pub first: u64,
+}
+
+impl Records<'_> {
+    /// The sequence number of the write.
+    pub fn sequence(&self) -> u64 {
+        self.first + u64::from(self.introduces())
+    }
+
+    fn introduces(&self) -> bool {
+        matches!(self.known, Known::Not(_))
+    }
+
+    pub fn put(&self, out: &mut Encoder, entry: &Entry<'_>, payload: &Payload) {
+        if let Known::Not(dtype) = self.known {
+            record::put_array(out, self.seed, self.first, self.number, entry.array, dtype);
+        }
+        record::put_write(out, self.seed, self.sequence(), self.number, entry.selection, payload);
+    }
+}
+
+/// Where the bytes of a write went.
+pub(super) struct Placed {
+    pub payload: Payload,
+    /// Their offset, if they are behind the record.
+    pub behind: u64,
+}
+
 impl Journal {
-    /// Appends a write: the elements of `selection`, packed, in any number of parts. When it returns, all of it is with the
-    /// kernel. Errors of kind `NoSpace` leave the journal as it was; after others it may refuse everything.
+    /// Appends a write: the elements of `selection`, packed, in any number of parts. When it returns, it is as safe as the
+    /// journal's [`SyncMode`] says.
+    ///
+    /// Errors of kind `NoSpace` leave the journal as it was; after others it may refuse everything, and
+    /// [`Logged::read_into`] still gives the bytes of what was acknowledged. Where appends are gathered, the storage may have
+    /// no room for those acknowledged before: then this is [`Append::Full`] as long as any of them is not done.
     pub fn append(&self, array: &str, dtype: &Datatype, selection: &Selection, payload: &[&[u8]]) -> Result<Append> {
         let len = payload.iter().map(|part| part.len() as u64).sum::<u64>();
         if selection.len().checked_mul(dtype.size()) != Some(len) {
             let message = format!("{len} bytes for {} elements of {dtype}", selection.len());
             return Err(Error::invalid("append to journal", message).backend("journal").target(array));
         }
-        let record = record::write_len(selection);
-        if record > record::LONGEST as u64 {
+        if record::write_len(selection) > record::LONGEST as u64 {
             return Ok(Append::TooLarge);
         }
-        let mut writer = self.writer()?;
-        let mut out = Encoder(std::mem::take(&mut writer.buffer));
-        out.0.clear();
-        let appended = self.append_with(&mut writer, &mut out, array, dtype, selection, payload, len);
-        writer.buffer = out.0;
+        let entry = Entry { array, dtype, selection, payload, len };
+        let appended = self.append_entry(&entry).and_then(|appended| self.make_safe(appended));
         appended.map_err(|error| error.backend("journal").target(array))
     }
 
-    #[allow(clippy::too_many_arguments)]
-    fn append_with(
-        &self,
-        writer: &mut Writer,
-        out: &mut Encoder,
-        array: &str,
-        dtype: &Datatype,
-        selection: &Selection,
-        payload: &[&[u8]],
-        len: u64,
-    ) -> Result<Append> {
-        if writer.current.as_ref().is_some_and(|current| current.meta_end + current.data_end >= self.limits.segment) {
-            self.fill(writer);
+    fn append_entry(&self, entry: &Entry<'_>) -> Result<Append> {
+        let mut writer = self.writer()?;
+        let mut out = Encoder(std::mem::take(&mut writer.buffer));
+        out.0.clear();
+        let appended = self.append_with(&mut writer, &mut out, entry);
+        writer.buffer = out.0;
+        appended
+    }
+
+    /// Does what the mode asks for after an append.
+    fn make_safe(&self, appended: Append) -> Result<Append> {
+        let Append::Logged(logged) = &appended else { return Ok(appended) };
+        let safe = match self.limits.sync {
+            SyncMode::EveryWrite => self.shelf.sync_up_to(logged.sequence),
+            _ => self.arm(logged.sequence),
+        };
+        match safe {
+            Ok(()) => Ok(appended),
+            Err(error) => {
+                // Nobody will have it done: the caller does not get it.
+                logged.done();
+                Err(error)
+            }
         }
-        let most = record::write_len(selection) + len + record::END.len() as u64 + self.limits.ahead();
-        let Some(mut request) = Request::new(writer, array, dtype, most) else {
+    }
+
+    fn append_with(&self, writer: &mut Writer, out: &mut Encoder, entry: &Entry<'_>) -> Result<Append> {
+        let most = record::write_len(entry.selection) + entry.len + record::END.len() as u64 + self.limits.ahead();
+        if let Some(full) = self.make_room(writer, most)? {
+            return Ok(full);
+        }
+        let Some(mut request) = Request::new(writer, entry.array, entry.dtype, most) else {
             return Ok(Append::TooLarge);
         };
         if request.cost > self.limits.bytes {
@@ -93,11 +146,13 @@ impl Journal {
         }
         if self.shelf.used() + request.cost > self.limits.bytes {
             // What is done in the segment that grows is given back by giving it up.
-            if !self.shelf.last_is_pending() {
-                self.fill(writer);
+            if !self.shelf.last_is_pending()
+                && let Err(error) = self.fill(writer)
+            {
+                return self.full(error, request.cost);
             }
             self.shelf.check()?;
-            let Some(again) = Request::new(writer, array, dtype, most) else {
+            let Some(again) = Request::new(writer, entry.array, entry.dtype, most) else {
                 return Ok(Append::TooLarge);
             };
             request = again;
@@ -105,115 +160,75 @@ impl Journal {
                 return Ok(Append::Full { needed: request.cost });
             }
         }
-        let mut sequence = writer.next;
+        let first = writer.next;
         let current = self.current(writer)?;
-        let seed = current.segment.seed;
-        let number = match &request.array {
-            Known::As(number) => *number,
-            Known::Not(dtype) => {
-                record::put_array(out, seed, sequence, current.next_array, array, dtype);
-                sequence += 1;
-                current.next_array
-            }
+        let number = match request.array {
+            Known::As(number) => number,
+            Known::Not(_) => current.next_array,
         };
-        let mut described = Payload { place: Place::Behind, len, crc: 0 };
-        let mut record = 0;
-        let written = match len <= BEHIND {
-            true => {
-                described.crc = payload.iter().fold(0, |crc, part| checksum::extend(crc, part));
-                record::put_write(out, seed, sequence, number, selection, &described);
-                record = out.0.len() as u64;
-                payload.iter().for_each(|part| out.raw(part));
-                out.raw(record::END);
-                self.write_meta(current, &out.0)
-            }
-            false => self.write_data(current, payload).and_then(|crc| {
-                described = Payload { place: Place::Data(current.data_end), len, crc };
-                record::put_write(out, seed, sequence, number, selection, &described);
-                self.write_meta(current, &out.0)
-            }),
+        let records = Records { known: &request.array, number, seed: current.segment.seed, first };
+        let placed = match self.limits.sync.gathers() {
+            true => match self.gather(current, entry, &records) {
+                Ok(placed) => placed,
+                Err(error) => return self.full(error, request.cost),
+            },
+            false => self
+                .write_now(current, out, entry, &records)
+                .map_err(|cause| self.undo(current, failed("append to journal", self.shelf.files.place(), cause)))?,
         };
-        let behind = current.meta_end + record;
-        let grown = match written {
-            Ok(grown) => grown,
-            Err(cause) => {
-                return Err(self.undo(current, failed("append to journal", self.shelf.files.place(), cause)));
-            }
-        };
-        current.meta_end += out.0.len() as u64;
-        let data = if let Place::Data(_) = described.place { len } else { 0 };
-        current.data_end += data;
-        let segment = current.segment.clone();
-        let introduced = matches!(request.array, Known::Not(_));
+        let (introduced, sequence) = (records.introduces(), records.sequence());
         if introduced {
-            current.arrays.insert(array.to_owned(), (dtype.clone(), number));
+            current.arrays.insert(entry.array.to_owned(), (entry.dtype.clone(), number));
             current.next_array += 1;
         }
-        self.shelf.add(grown + data, u64::from(introduced), true);
+        self.shelf.add(current.grown(), u64::from(introduced), true);
+        let segment = current.segment.clone();
         writer.next = sequence + 1;
-        Ok(Append::Logged(Logged { shelf: self.shelf.clone(), segment, sequence, payload: described, behind }))
+        self.shelf.appended.store(writer.next, Ordering::Release);
+        if self.limits.sync.gathers() {
+            self.hand_over_if_full(&segment);
+        }
+        let Placed { payload, behind } = placed;
+        Ok(Append::Logged(Logged { shelf: self.shelf.clone(), segment, sequence, payload, behind }))
     }
 
-    /// Writes records behind the others of the metadata log. Returns by how much the file has grown.
-    pub(super) fn write_meta(&self, current: &mut Current, bytes: &[u8]) -> std::io::Result<u64> {
-        let (end, ahead, before) = (current.meta_end + bytes.len() as u64, self.limits.ahead(), current.meta_len);
-        if ahead > 0 && end > before && bytes.len() as u64 <= ahead {
-            let len = end.next_multiple_of(ahead);
-            while current.meta_len < len {
-                let zeros = &ZEROS[..(len - current.meta_len).min(ahead) as usize];
-                current.segment.meta.write_at(&[IoSlice::new(zeros)], current.meta_len)?;
-                current.meta_len += zeros.len() as u64;
-            }
+    /// Begins another segment where the present one is full, or its end is in memory and done.
+    fn make_room(&self, writer: &mut Writer, most: u64) -> Result<Option<Append>> {
+        let Some(current) = &writer.current else { return Ok(None) };
+        let full = current.meta_end + current.data_end >= self.limits.segment;
+        let starved = self.limits.sync.gathers() && self.shelf.is_starved();
+        if !full && !starved {
+            return Ok(None);
         }
-        current.segment.meta.write_at(&[IoSlice::new(bytes)], current.meta_end)?;
-        current.segment.dirty.store(true, Ordering::Release);
-        current.meta_len = current.meta_len.max(end);
-        Ok(current.meta_len - before)
+        // Perhaps there is space by now. Where everything is done, the segment goes.
+        let goes = full || self.shelf.pending() == 0;
+        let made = if goes { self.fill(writer) } else { self.shelf.try_hand_over().and_then(Handed::check) };
+        match made {
+            Ok(()) => {
+                self.shelf.starved.store(u64::MAX, Ordering::Release);
+                Ok(None)
+            }
+            Err(error) => self.full(error, most).map(Some),
+        }
     }
 
-    /// Writes a payload behind the others of the data log. Returns its checksum.
-    fn write_data(&self, current: &Current, payload: &[&[u8]]) -> std::io::Result<u32> {
-        let data = match current.segment.data.get() {
-            Some(data) => data,
-            None => {
-                let data = self.shelf.files.create(&names::data(&self.shelf.stem, current.segment.number))?;
-                self.shelf.names_changed.store(true, Ordering::Release);
-                current.segment.data.get_or_init(|| data)
-            }
-        };
-        let (mut crc, mut at) = (0, current.data_end);
-        let mut small: Vec<IoSlice<'_>> = Vec::new();
-        let mut held = 0;
-        for piece in payload.iter().flat_map(|part| part.chunks(PIECE)) {
-            crc = checksum::extend(crc, piece);
-            small.push(IoSlice::new(piece));
-            held += piece.len();
-            if held >= PIECE {
-                data.write_at(&small, at)?;
-                at += held as u64;
-                (held, small) = (0, Vec::new());
-            }
+    /// What an append returns where the storage has no room: as long as writes are pending, having them done helps.
+    fn full(&self, error: Error, needed: u64) -> Result<Append> {
+        match error.kind() == ErrorKind::NoSpace && self.shelf.pending() > 0 {
+            true => Ok(Append::Full { needed }),
+            false => Err(error),
         }
-        if held > 0 {
-            data.write_at(&small, at)?;
-        }
-        Ok(crc)
     }
 
     /// After a failed append: no trace of it may be found later. Where that cannot be had, the journal fails for good.
     pub(super) fn undo(&self, current: &mut Current, error: Error) -> Error {
         current.meta_len = current.meta_end;
+        (current.room.meta, current.room.data) = (current.meta_end, current.data_end);
+        self.shelf.give_back(current.shrunk());
         let data = current.segment.data.get().map_or(Ok(()), |data| data.truncate(current.data_end));
         if current.segment.meta.truncate(current.meta_end).and(data).is_err() || error.kind() != ErrorKind::NoSpace {
             self.shelf.fail(error.copied());
         }
         error
-    }
-}
-
-impl Limits {
-    /// Bytes of zeros by which the metadata log grows; none where segments are small.
-    fn ahead(&self) -> u64 {
-        (self.segment / 16 / 4096 * 4096).min(AHEAD as u64)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::files::{Files, Lock, LogFile};
 use hyperslab_core::{Error, Result};
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
+use rustix::fs::{AtFlags, FallocateFlags, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::{self, IoSlice};
@@ -168,6 +168,10 @@ impl LogFile for Stored {
             }
         }
         Ok(done)
+    }
+
+    fn reserve(&self, offset: u64, len: u64) -> io::Result<()> {
+        Ok(rustix::fs::fallocate(&self.0, FallocateFlags::KEEP_SIZE, offset, len)?)
     }
 
     fn truncate(&self, len: u64) -> io::Result<()> {

@@ -39,7 +39,12 @@ pub trait LogFile: Send + Sync + Debug {
     fn write_at(&self, parts: &[IoSlice<'_>], offset: u64) -> Result<()>;
     /// Reads until `into` is full or the file ends; returns the bytes read.
     fn read_at(&self, into: &mut [u8], offset: u64) -> Result<usize>;
-    /// Cuts the file off.
+    /// Has the storage keep room for bytes, whether or not the file reaches so far; its length stays. Writing them is
+    /// faster then. Not all storage can.
+    fn reserve(&self, _offset: u64, _len: u64) -> Result<()> {
+        Err(std::io::ErrorKind::Unsupported.into())
+    }
+    /// Cuts the file off, and gives room behind its end back.
     fn truncate(&self, len: u64) -> Result<()>;
     /// Its length.
     fn len(&self) -> Result<u64>;

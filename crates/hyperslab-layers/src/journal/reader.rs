@@ -21,8 +21,8 @@ pub struct Damage {
     pub segment: u64,
     /// Where in its records the first one begins that cannot be trusted.
     pub offset: u64,
-    /// The end of the file cuts the record off, and nothing follows: it was being written when the process ended, and was
-    /// never acknowledged. Otherwise something acknowledged may be lost.
+    /// The end of the file cuts the record off, and nothing follows: it was being written when the process ended, and
+    /// nobody was told that it is safe. Otherwise something acknowledged may be lost.
     pub unfinished: bool,
     /// What is wrong.
     pub reason: String,
@@ -225,7 +225,7 @@ impl Reader {
         self.current = Some(open);
         let stop = match head {
             None => Stop::Unfinished("the segment is shorter than its head".into()),
-            Some(Err(error)) => Stop::Corrupt(error.to_string()),
+            Some(Err(error)) => Stop::Wrong(error.to_string(), 0),
             Some(Ok(_)) if before.is_some_and(|before| before + 1 != number) => {
                 Stop::Corrupt(format!("segment {} is missing", before.unwrap_or(0) + 1))
             }

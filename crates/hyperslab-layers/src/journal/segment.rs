@@ -1,12 +1,13 @@
 //! A segment of a journal, and the handle of one write in it.
 
+use super::batch::Batch;
 use super::files::LogFile;
 use super::record::{Payload, Place};
 use super::shelf::Shelf;
 use super::{checksum, corrupt, failed};
 use hyperslab_core::Result;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// A pair of files: records, and the bytes of large writes.
 #[derive(Debug)]
@@ -19,9 +20,15 @@ pub(super) struct Segment {
     pub data: OnceLock<Arc<dyn LogFile>>,
     /// Whether something was written since the last sync.
     pub dirty: AtomicBool,
+    /// Its end, as far as the kernel does not have it.
+    pub batch: Mutex<Batch>,
 }
 
 impl Segment {
+    pub fn batch(&self) -> MutexGuard<'_, Batch> {
+        self.batch.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Makes what was written so far durable, data before the records that speak of them.
     pub fn sync(&self) -> std::io::Result<()> {
         // Cleared first: what is written meanwhile sets it again.
@@ -59,8 +66,19 @@ impl Logged {
         self.payload.len
     }
 
+    /// Whether the kernel has it, so that it survives the end of the process.
+    pub fn is_handed_over(&self) -> bool {
+        let batch = self.segment.batch();
+        batch.is_empty() || self.sequence < batch.first
+    }
+
+    /// Whether it survives the loss of power.
+    pub fn is_durable(&self) -> bool {
+        self.sequence < self.shelf.durable_before()
+    }
+
     /// Reads the elements, packed, and checks that they are what was appended. `into` must have their length. Works also
-    /// after `done`.
+    /// after `done`, and after the journal failed: what the kernel was never given is still in memory.
     pub fn read_into(&self, into: &mut [u8]) -> Result<()> {
         if into.len() as u64 != self.payload.len {
             return Err(corrupt(format!("{} bytes to read {} into", into.len(), self.payload.len)));
@@ -70,8 +88,18 @@ impl Logged {
             Place::Data(offset) => (self.segment.data.get(), offset),
         };
         let name = || self.shelf.name_of(self.segment.number);
-        let file = file.ok_or_else(|| corrupt("its data are gone").target(name()))?;
-        let read = file.read_at(into, offset).map_err(|cause| failed("read journal", name(), cause))?;
+        let gathered = {
+            let batch = self.segment.batch();
+            match self.payload.place {
+                Place::Behind => batch.read_meta(into, offset),
+                Place::Data(_) => batch.read_data(into, offset),
+            }
+        };
+        let read = match (gathered, file) {
+            (true, _) => into.len(),
+            (false, Some(file)) => file.read_at(into, offset).map_err(|cause| failed("read journal", name(), cause))?,
+            (false, None) => return Err(corrupt("its data are gone").target(name())),
+        };
         if read < into.len() || checksum::extend(0, into) != self.payload.crc {
             return Err(corrupt("the bytes of a write are no longer what they were").target(name()));
         }

@@ -2,7 +2,9 @@
 
 use super::done_set::DoneSet;
 use super::files::{Files, LogFile};
+use super::new_names::NewNames;
 use super::segment::Segment;
+use super::sync::Syncing;
 use super::{failed, names};
 use hyperslab_core::{Error, Result};
 use std::collections::VecDeque;
@@ -28,7 +30,14 @@ pub(super) struct Shelf {
     /// Whether the state has a failure.
     failed: AtomicBool,
     /// Whether files were created or removed since names were made durable.
-    pub names_changed: AtomicBool,
+    pub names: NewNames,
+    /// Bytes of all files when there was no space for more; the highest number while there is.
+    pub starved: AtomicU64,
+    /// Every write before this sequence number was acknowledged.
+    pub appended: AtomicU64,
+    /// Every write before this sequence number is durable.
+    pub durable_before: AtomicU64,
+    pub syncing: Syncing,
     changed: Condvar,
     /// Segments that are done, in order. The lock is held while their files are removed, so that the order is kept.
     leaving: Mutex<VecDeque<(Arc<Segment>, u64)>>,
@@ -55,9 +64,28 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Shelf {
     pub fn new(files: Arc<dyn Files>, stem: String, durable: bool, head: Arc<dyn LogFile>) -> Self {
-        let (state, used, failed, changed, leaving) = Default::default();
-        let (process, names_changed) = (std::process::id(), AtomicBool::new(true));
-        Self { files, stem, durable, head, process, state, used, failed, names_changed, changed, leaving }
+        let (state, used, failed, names, syncing, changed, leaving): (_, _, _, NewNames, _, _, _) = Default::default();
+        let (process, starved) = (std::process::id(), AtomicU64::new(u64::MAX));
+        let (appended, durable_before) = (AtomicU64::new(1), AtomicU64::new(1));
+        // The head itself.
+        names.changed();
+        Self {
+            files,
+            stem,
+            durable,
+            head,
+            process,
+            state,
+            used,
+            failed,
+            names,
+            starved,
+            appended,
+            durable_before,
+            syncing,
+            changed,
+            leaving,
+        }
     }
 
     /// A segment's file, for messages.
@@ -118,6 +146,15 @@ impl Shelf {
         }
     }
 
+    /// The last segment needs fewer bytes than it was said to.
+    pub fn give_back(&self, bytes: u64) {
+        if let Some(last) = lock(&self.state).segments.back_mut() {
+            let bytes = bytes.min(last.bytes);
+            last.bytes -= bytes;
+            self.used.fetch_sub(bytes, Ordering::AcqRel);
+        }
+    }
+
     /// Nothing will be added to the last segment.
     pub fn fill(&self) {
         if let Some(last) = lock(&self.state).segments.back_mut() {
@@ -141,6 +178,11 @@ impl Shelf {
         let mut state = lock(&self.state);
         let found = state.segments.iter_mut().find(|kept| kept.done.pending() > 0);
         found.map_or(next, |kept| kept.done.first_pending())
+    }
+
+    /// The last segment.
+    pub fn last(&self) -> Option<Arc<Segment>> {
+        lock(&self.state).segments.back().map(|kept| kept.segment.clone())
     }
 
     /// All segments, oldest first.
@@ -205,14 +247,33 @@ impl Shelf {
         let kept = std::mem::take(&mut state.segments).into_iter().map(|kept| kept.segment);
         let segments: Vec<_> = leaving.drain(..).map(|(segment, _)| segment).chain(kept).collect();
         self.used.store(0, Ordering::Release);
-        state.failure = None;
+        let had_failed = state.failure.take().is_some();
         self.failed.store(false, Ordering::Release);
         drop(state);
         segments.iter().try_for_each(|segment| self.remove(segment))?;
+        if had_failed {
+            self.remove_strays();
+        }
         match self.files.remove(&finished) {
             Err(cause) if cause.kind() != ErrorKind::NotFound => Err(failed(cause)),
             _ => Ok(()),
         }
+    }
+
+    /// Removes what a segment that could not be begun may have left.
+    fn remove_strays(&self) {
+        let names = self.files.list().unwrap_or_default();
+        for name in names.iter().filter(|name| names::segment_of(name, &self.stem).is_some()) {
+            // With its head gone, nobody takes it for a journal.
+            let _ = self.files.remove(name);
+        }
+    }
+
+    /// Removes the files of a segment whose end is only in memory, after those of all before it.
+    pub fn remove_files(&self, segment: &Segment) -> Result<()> {
+        let leaving = lock(&self.leaving);
+        leaving.iter().try_for_each(|(before, _)| self.remove(before))?;
+        self.remove(segment)
     }
 
     /// Removes the records before the data: data without records are nothing, records without data look like a loss.
@@ -222,9 +283,11 @@ impl Shelf {
             _ => Ok(()),
         };
         remove(names::meta(&self.stem, segment.number))?;
-        self.names_changed.store(true, Ordering::Release);
+        self.names.changed();
         if self.durable {
-            self.files.sync_names().map_err(|cause| failed("remove journal segment", self.files.place(), cause))?;
+            self.names
+                .sync(&*self.files)
+                .map_err(|cause| failed("remove journal segment", self.files.place(), cause))?;
         }
         match segment.data.get() {
             Some(_) => remove(names::data(&self.stem, segment.number)),
@@ -236,7 +299,8 @@ impl Shelf {
     pub fn wait(&self, limit: Duration, ready: impl Fn(u64) -> bool) -> bool {
         let waits = |state: &mut State| {
             let reclaimable = state.segments.iter().all(|kept| kept.done.pending() == 0);
-            state.failure.is_none() && !reclaimable && !ready(self.used())
+            let (used, starved) = (self.used(), self.starved.load(Ordering::Acquire));
+            state.failure.is_none() && !reclaimable && !(used < starved && ready(used))
         };
         let (mut state, _) =
             self.changed.wait_timeout_while(lock(&self.state), limit, waits).unwrap_or_else(PoisonError::into_inner);

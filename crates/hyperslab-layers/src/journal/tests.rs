@@ -3,9 +3,11 @@
 
 mod damage;
 mod device;
+mod modes;
 mod power;
 mod private;
 mod room;
+mod starved;
 mod stored;
 
 use super::*;

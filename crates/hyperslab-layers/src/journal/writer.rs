@@ -1,15 +1,18 @@
 //! Appending to a journal.
 
+use super::batch::Batch;
 use super::bytes::Encoder;
+use super::commit::Committer;
+use super::current::Current;
 use super::files::{Files, Lock, LogFile};
 use super::header::Header;
 use super::record;
 use super::segment::{Logged, Segment};
 use super::segment_head::SegmentHead;
 use super::shelf::Shelf;
+use super::sync_mode::SyncMode;
 use super::{checksum, failed, names};
-use hyperslab_core::{Datatype, Error, Result};
-use std::collections::HashMap;
+use hyperslab_core::{Error, ErrorKind, Result};
 use std::io::IoSlice;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -17,7 +20,7 @@ use std::time::Duration;
 
 const SMALLEST_LIMIT: u64 = 64 << 10;
 
-/// How large the files of a journal may become, and how safe their removal is.
+/// How large the files of a journal may become, and how safe what is in them.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Bytes of all files together.
@@ -25,23 +28,30 @@ pub struct Limits {
     /// Bytes after which a segment is full; it may exceed them by one record.
     pub segment: u64,
     /// Whether names of segments become durable in their order, for journals that shall survive the loss of power. Otherwise
-    /// that is left to the file system; those with a journal of their own do so.
+    /// that is left to the file system; those with a journal of their own do so. Modes that promise something about the loss
+    /// of power do so anyhow.
     pub durable: bool,
+    /// When appends reach the kernel and the device.
+    pub sync: SyncMode,
 }
 
 impl Limits {
-    /// Segments of an eighth, from 32 KiB to 64 MiB.
+    /// Segments of an eighth, from 32 KiB to 64 MiB, which are synced when asked for.
     pub fn new(bytes: u64) -> Self {
-        Self { bytes, segment: (bytes / 8).clamp(32 << 10, 64 << 20), durable: false }
+        Self { bytes, segment: (bytes / 8).clamp(32 << 10, 64 << 20), durable: false, sync: SyncMode::OnFlush }
+    }
+
+    fn names_are_durable(&self) -> bool {
+        self.durable || self.sync.covers_power()
     }
 }
 
 /// What became of an append.
 #[derive(Debug)]
 pub enum Append {
-    /// It is in the journal, and survives the end of the process.
+    /// It is in the journal, as safe as its [`SyncMode`] says.
     Logged(Logged),
-    /// There is no room until earlier writes are done.
+    /// There is no room until earlier writes are done, by the limits or, where appends are gathered, on the storage.
     Full {
         /// Bytes to [wait](Journal::wait_for_room) for.
         needed: u64,
@@ -57,8 +67,8 @@ pub struct Journal {
     header: Header,
     pub(super) limits: Limits,
     writer: Mutex<Writer>,
-    /// One sync at a time: a second one must not return before the first has done its part.
-    syncing: Mutex<()>,
+    /// Where it syncs by itself.
+    pub(super) committer: Option<Committer>,
 }
 
 #[derive(Debug, Default)]
@@ -70,19 +80,8 @@ pub(super) struct Writer {
     /// Space for records, used again.
     pub(super) buffer: Vec<u8>,
     closed: bool,
-}
-
-/// The segment that grows.
-#[derive(Debug)]
-pub(super) struct Current {
-    pub(super) segment: Arc<Segment>,
-    pub(super) meta_end: u64,
-    /// Length of the file, which may end in zeros.
-    pub(super) meta_len: u64,
-    pub(super) data_end: u64,
-    /// Numbers of the arrays that it knows.
-    pub(super) arrays: HashMap<String, (Datatype, u32)>,
-    pub(super) next_array: u32,
+    /// All its files are gone.
+    removed: bool,
 }
 
 impl Journal {
@@ -97,9 +96,13 @@ impl Journal {
         let head = write_head(&*files, &header, &unfinished, &name)
             .inspect_err(|_| drop(files.remove(&unfinished)))
             .map_err(|cause| failed("create journal", format!("{}/{name}", files.place()), cause))?;
-        let shelf = Arc::new(Shelf::new(files, stem, limits.durable, head));
+        let shelf = Arc::new(Shelf::new(files, stem, limits.names_are_durable(), head));
         let writer = Mutex::new(Writer { next: 1, ..Writer::default() });
-        Ok(Arc::new(Self { shelf, header, limits, writer, syncing: Mutex::default() }))
+        let committer = match limits.sync {
+            SyncMode::Every(period) => Some(Committer::new(period)),
+            _ => None,
+        };
+        Ok(Arc::new(Self { shelf, header, limits, writer, committer }))
     }
 
     /// Whose it is.
@@ -131,31 +134,86 @@ impl Journal {
             let head = SegmentHead { journal: self.header.journal, number, first: writer.next, done_before };
             let name = names::meta(&self.shelf.stem, number);
             let bytes = head.encode();
-            // The names before must not be lost while this one is kept: it would look as if they had been removed.
-            let safe = if self.limits.durable { self.shelf.files.sync_names() } else { Ok(()) };
-            let meta = safe.and_then(|()| self.shelf.files.create(&name)).and_then(|meta| {
+            // The names of segments before must not be lost while this one is kept: it would look as if they had been
+            // removed.
+            let safe = match number > 1 && self.limits.names_are_durable() && self.shelf.names.are_new() {
+                true => self.shelf.names.sync(&*self.shelf.files),
+                false => Ok(()),
+            };
+            let created = safe.and_then(|()| self.shelf.files.create(&name)).map_err(|cause| (cause, true));
+            let meta = created.and_then(|meta| {
                 let written = meta.write_at(&[IoSlice::new(&bytes)], 0);
                 // A segment without a head must not stay: later ones would stand behind it.
-                written.inspect_err(|_| drop(self.shelf.files.remove(&name))).map(|()| meta)
+                let undone = written.as_ref().is_ok() || self.shelf.files.remove(&name).is_ok();
+                written.map(|()| meta).map_err(|cause| (cause, undone))
             });
-            let meta = meta.map_err(|cause| failed("append to journal", self.shelf.name_of(number), cause))?;
+            let meta = meta.map_err(|(cause, undone)| {
+                let error = failed("append to journal", self.shelf.name_of(number), cause);
+                if !undone {
+                    self.shelf.fail(error.copied());
+                }
+                error
+            })?;
             writer.segments = number;
-            self.shelf.names_changed.store(true, Ordering::Release);
+            self.shelf.names.changed();
             let seed = checksum::seed(&self.header.journal, number);
             let (data, dirty) = (OnceLock::new(), AtomicBool::new(true));
-            let segment = Arc::new(Segment { number, seed, meta, data, dirty });
-            self.shelf.push(segment.clone(), writer.next, bytes.len() as u64);
-            let (meta_end, arrays) = (bytes.len() as u64, HashMap::new());
-            writer.current =
-                Some(Current { segment, meta_end, meta_len: meta_end, data_end: 0, arrays, next_array: 0 });
+            let head = bytes.len() as u64;
+            let batch = Mutex::new(Batch { meta_at: head, ..Batch::default() });
+            let segment = Arc::new(Segment { number, seed, meta, data, dirty, batch });
+            self.shelf.push(segment.clone(), writer.next, head);
+            writer.current = Some(Current::new(segment, head));
         }
         writer.current.as_mut().ok_or_else(|| super::corrupt("no segment"))
     }
 
-    /// Ends the segment that grows.
-    pub(super) fn fill(&self, writer: &mut Writer) {
-        writer.current = None;
+    /// Ends the segment that grows. Fails where the kernel does not take the end of it: then it goes on.
+    pub(super) fn fill(&self, writer: &mut Writer) -> Result<()> {
+        // Where everything is done, all files go, and nothing has to be in them.
+        if self.shelf.pending() > 0 {
+            self.shelf.try_hand_over()?.check()?;
+        }
+        if let Some(current) = writer.current.take() {
+            self.give_room_back(current);
+        }
         self.shelf.fill();
+        Ok(())
+    }
+
+    /// Gives room back that was reserved and not used.
+    fn give_room_back(&self, mut current: Current) {
+        let segment = current.segment.clone();
+        let mut batch = segment.batch();
+        if !batch.is_empty() {
+            return;
+        }
+        // Nothing will be gathered in it any more.
+        (batch.meta, batch.data) = Default::default();
+        if current.room.meta > current.meta_len && segment.meta.truncate(current.meta_len).is_ok() {
+            current.room.meta = current.meta_len;
+        }
+        if let Some(data) = segment.data.get()
+            && current.room.data > current.data_end
+            && data.truncate(current.data_end).is_ok()
+        {
+            current.room.data = current.data_end;
+        }
+        self.shelf.give_back(current.shrunk());
+    }
+
+    /// Hands everything that was gathered to the kernel. After it every write appended before may go to the container: if
+    /// the process ends, a replay has it too.
+    ///
+    /// Where the storage does not take it, this fails, and the layer brings those writes into the container of which
+    /// [`Logged::is_handed_over`] is true, has them done, and calls this again: it then removes the files, in which nothing
+    /// is left that the container lacks, and returns. The other writes, which can still be read from memory, may then follow.
+    pub fn hand_over(&self) -> Result<()> {
+        self.shelf.hand_over().map(drop)
+    }
+
+    /// Every write before this sequence number is durable.
+    pub fn durable_before(&self) -> u64 {
+        self.shelf.durable_before()
     }
 
     /// Waits until there is room for an append that was [`Append::Full`], or the journal failed, or the time is over, which
@@ -170,54 +228,76 @@ impl Journal {
         self.shelf.check_process()?;
         let mut writer = self.writer()?;
         if self.shelf.pending() == 0 {
-            self.fill(&mut writer);
+            self.fill(&mut writer)?;
             return self.shelf.check();
+        }
+        // Nothing is in files: nothing can be replayed.
+        if self.shelf.is_given_up() {
+            return Ok(());
         }
         let (sequence, before) = (writer.next, self.shelf.first_pending(writer.next));
         let current = self.current(&mut writer)?;
         let mut out = Encoder::default();
         record::put_checkpoint(&mut out, current.segment.seed, sequence, before);
-        let grown = match self.write_meta(current, &out.0) {
-            Ok(grown) => grown,
-            Err(cause) => {
-                return Err(self.undo(current, failed("append to journal", self.shelf.files.place(), cause)));
-            }
-        };
-        current.meta_end += out.0.len() as u64;
-        self.shelf.add(grown, 1, false);
+        let bytes = out.0.len() as u64;
+        if self.limits.sync.gathers() {
+            self.gather_meta(current, sequence, |meta| meta.raw(&out.0));
+        } else if let Err(cause) = self.write_meta(current, &out.0) {
+            return Err(self.undo(current, failed("append to journal", self.shelf.files.place(), cause)));
+        }
+        current.meta_end += bytes;
+        self.shelf.add(current.grown(), 1, false);
         writer.next += 1;
-        Ok(())
+        self.shelf.appended.store(writer.next, Ordering::Release);
+        drop(writer);
+        self.hand_over()?;
+        match self.limits.sync {
+            SyncMode::EveryWrite => self.shelf.sync_up_to(sequence),
+            _ => self.arm(sequence),
+        }
     }
 
-    /// Makes every append and checkpoint that returned before durable. Appends of other threads go on meanwhile.
+    /// Makes every append and checkpoint that returned before durable. Appends of other threads go on meanwhile. Errors of
+    /// kind `NoSpace` mean that the kernel does not take what was gathered, see [`Journal::hand_over`]; others are final.
     pub fn sync(&self) -> Result<()> {
-        let _one = self.syncing.lock().unwrap_or_else(PoisonError::into_inner);
-        self.shelf.check()?;
-        let failed = |cause| {
-            // What the kernel could not write it may have forgotten: nothing is certain any more.
-            let error = failed("sync journal", self.shelf.files.place(), cause);
-            self.shelf.fail(error.copied());
-            error
-        };
-        self.shelf.segments().iter().try_for_each(|segment| segment.sync()).map_err(failed)?;
-        if self.shelf.names_changed.swap(false, Ordering::AcqRel) {
-            self.shelf.head.sync().and_then(|()| self.shelf.files.sync_names()).map_err(failed)?;
+        self.shelf.sync()
+    }
+
+    /// Has a record synced in time, where the journal does so by itself.
+    pub(super) fn arm(&self, sequence: u64) -> Result<()> {
+        match &self.committer {
+            Some(committer) if !committer.appended(&self.shelf) => self.shelf.sync_up_to(sequence),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Ends the journal. If every write is done its files are removed; otherwise they stay for recovery, and this returns
-    /// `false`. Works for a journal that failed, too: after `true`, nothing of it can be replayed any more, and the container
-    /// may be written past it. Later calls say the same again.
+    /// `false`, or fails if they could not be given everything. Works for a journal that failed, too: after `true`, nothing
+    /// of it can be replayed any more, and the container may be written past it. Later calls say the same again.
     pub fn close_and_remove(&self) -> Result<bool> {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        writer.current = None;
-        if self.shelf.pending() > 0 || !self.shelf.is_ours() {
-            writer.closed = true;
+        if let Some(committer) = &self.committer {
+            committer.stop(&self.shelf);
+        }
+        if !self.shelf.is_ours() {
+            (writer.current, writer.closed) = (None, true);
             return Ok(false);
         }
-        if !std::mem::replace(&mut writer.closed, true) || self.shelf.check().is_err() {
+        if self.shelf.pending() > 0 {
+            writer.closed = true;
+            self.shelf.try_hand_over()?.check()?;
+            if let Some(current) = writer.current.take() {
+                self.give_room_back(current);
+            }
+            return match self.committer {
+                Some(_) => self.sync().map(|()| false),
+                None => Ok(false),
+            };
+        }
+        (writer.current, writer.closed) = (None, true);
+        if !writer.removed || self.shelf.check().is_err() {
             self.shelf.remove_all()?;
+            writer.removed = true;
         }
         Ok(true)
     }
@@ -237,6 +317,12 @@ impl Drop for Journal {
         // Nobody is left to tell; files that stay are found by recovery.
         let _ = self.close_and_remove();
     }
+}
+
+/// The last writes are in memory, and the storage has no room for them.
+pub(super) fn no_room() -> Error {
+    let message = "there is no room for the last writes, which are in memory only";
+    Error::new(ErrorKind::NoSpace, "append to journal", message).backend("journal")
 }
 
 /// The head becomes visible under its name when it is complete and locked.

@@ -3,8 +3,10 @@
 use super::device::{Device, Dice};
 use super::*;
 use std::collections::VecDeque;
+use std::time::Duration;
 
 const CELLS: usize = 24;
+const HOUR: Duration = Duration::from_secs(3600);
 
 /// What a write puts where.
 struct Step {
@@ -57,13 +59,17 @@ fn work(seed: u64) -> usize {
     let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
     let device = Device::default();
     let files: Arc<dyn Files> = Arc::new(device.clone());
-    let element = [1, 40, 600][seed as usize % 3];
-    let limits = Limits { segment: 1 << (9 + seed % 9), durable: true, ..Limits::new(1 << 20) };
+    let element = [1, 40, 600, 9000][dice.below(4) as usize];
+    let modes = [SyncMode::OnFlush, SyncMode::None, SyncMode::Every(HOUR), SyncMode::EveryWrite];
+    let sync = modes[seed as usize % 4];
+    // Some with room reserved, and with records that fill a batch.
+    let bytes = if dice.below(4) == 0 { 1 << 30 } else { 8 << 20 };
+    let limits = Limits { segment: 1 << (9 + dice.below(18)), durable: true, sync, ..Limits::new(bytes) };
     let journal = Journal::create(files, header(), limits).unwrap();
     let mut container = [0; CELLS];
     // The cells after every number of writes.
     let mut history = vec![container];
-    let (mut durable, mut crashes) = (0, 0);
+    let (mut durable, mut handed, mut crashes) = (0, 0, 0);
     let mut waiting: VecDeque<(Step, Logged, usize)> = VecDeque::new();
     for _ in 0..40 {
         match dice.below(10) {
@@ -75,11 +81,24 @@ fn work(seed: u64) -> usize {
                 let mut cells = history[history.len() - 1];
                 step.apply(&mut cells);
                 history.push(cells);
+                if logged.is_durable() {
+                    durable = history.len() - 1;
+                }
+                assert!(logged.is_durable() == (sync == SyncMode::EveryWrite));
+                if logged.is_handed_over() {
+                    handed = history.len() - 1;
+                }
                 waiting.push_back((step, logged, history.len() - 1));
             }
+            // What the thread does when it is time, and what the user asks for.
             5..7 => {
-                journal.sync().unwrap();
+                match sync {
+                    SyncMode::Every(_) if dice.below(2) == 0 => journal.shelf.sync_up_to(u64::MAX).unwrap(),
+                    _ => journal.sync().unwrap(),
+                }
                 durable = history.len() - 1;
+                handed = durable;
+                assert!(waiting.iter().all(|(_, logged, _)| logged.is_durable()));
             }
             // Only what is durable in the journal goes to the container, in order.
             7..9 => {
@@ -91,8 +110,20 @@ fn work(seed: u64) -> usize {
                     }
                 }
             }
-            _ => journal.checkpoint().unwrap(),
+            _ => {
+                match dice.below(2) {
+                    0 => journal.checkpoint().unwrap(),
+                    _ => journal.hand_over().unwrap(),
+                }
+                handed = history.len() - 1;
+                if sync == SyncMode::EveryWrite {
+                    durable = handed;
+                }
+            }
         }
+        crashes += 1;
+        let found = recovered(&device.now(), &container);
+        assert!(history[handed..].contains(&found), "seed {seed}, {handed} of {} handed over", history.len() - 1);
         for _ in 0..3 {
             crashes += 1;
             let found = recovered(&device.crash(&mut dice), &container);
@@ -110,8 +141,8 @@ fn work(seed: u64) -> usize {
 
 #[test]
 fn what_was_durable_survives_the_loss_of_power() {
-    let crashes: usize = (0..60).map(work).sum();
-    assert!(crashes >= 7000);
+    let crashes: usize = (0..80).map(work).sum();
+    assert!(crashes >= 12_000);
 }
 
 /// A journal that is not durable by itself: after a checkpoint and a sync, nothing that was removed comes back.

@@ -3,7 +3,7 @@
 use crate::journal::{Files, Lock, LogFile};
 use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind, IoSlice, Result};
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 #[derive(Debug, Default, Clone)]
@@ -20,20 +20,47 @@ pub(super) struct Fate {
     pub error: Mutex<i32>,
     /// Whether a failing write writes half.
     pub short: AtomicBool,
+    /// Whether all calls fail from then on.
+    pub lasting: AtomicBool,
+    /// Whether there is no space for any write.
+    pub writes_fail: AtomicBool,
+    /// Calls that made something durable.
+    pub syncs: AtomicU64,
 }
 
 impl Default for Fate {
     fn default() -> Self {
-        Self { left: AtomicI64::new(i64::MAX), error: Mutex::new(5), short: AtomicBool::new(true) }
+        Self {
+            left: AtomicI64::new(i64::MAX),
+            error: Mutex::new(5),
+            short: AtomicBool::new(true),
+            lasting: AtomicBool::new(false),
+            writes_fail: AtomicBool::new(false),
+            syncs: AtomicU64::new(0),
+        }
     }
 }
 
 impl Fate {
     fn meet(&self) -> Result<()> {
         match self.left.fetch_sub(1, Ordering::SeqCst) {
-            0 => Err(Error::from_raw_os_error(*self.error.lock().unwrap())),
+            left if left == 0 || (left < 0 && self.lasting.load(Ordering::SeqCst)) => {
+                Err(Error::from_raw_os_error(*self.error.lock().unwrap()))
+            }
             _ => Ok(()),
         }
+    }
+
+    /// From now on all calls fail so.
+    pub fn strike(&self, error: i32) {
+        *self.error.lock().unwrap() = error;
+        self.lasting.store(true, Ordering::SeqCst);
+        self.left.store(0, Ordering::SeqCst);
+    }
+
+    /// From now on all calls work.
+    pub fn relent(&self) {
+        self.left.store(i64::MAX, Ordering::SeqCst);
     }
 }
 
@@ -134,6 +161,9 @@ impl Drop for Opened {
 
 impl LogFile for Opened {
     fn write_at(&self, parts: &[IoSlice<'_>], offset: u64) -> Result<()> {
+        if self.fate.writes_fail.load(Ordering::SeqCst) {
+            return Err(Error::from_raw_os_error(28));
+        }
         let fate = self.fate.meet();
         let all: Vec<u8> = parts.iter().flat_map(|part| part.iter().copied()).collect();
         let len = match &fate {
@@ -169,6 +199,7 @@ impl LogFile for Opened {
     }
 
     fn sync(&self) -> Result<()> {
+        self.fate.syncs.fetch_add(1, Ordering::SeqCst);
         self.fate.meet()
     }
 

@@ -1,0 +1,124 @@
+//! The thread that makes a journal durable every so often.
+
+use super::shelf::Shelf;
+use hyperslab_core::ErrorKind;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Syncs a journal so long after the first append that is not durable.
+#[derive(Debug)]
+pub(super) struct Committer {
+    period: Duration,
+    inner: Arc<Inner>,
+    thread: Mutex<Thread>,
+}
+
+#[derive(Debug, Default)]
+enum Thread {
+    #[default]
+    NotYet,
+    Runs(JoinHandle<()>),
+    /// Ended, or none could be had.
+    None,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// Whether a sync is due. Set after an append, cleared before a sync, so that none is missed.
+    armed: AtomicBool,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// When the first append was that is not durable.
+    since: Option<Instant>,
+    stop: bool,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Committer {
+    pub fn new(period: Duration) -> Self {
+        Self { period, inner: Arc::default(), thread: Mutex::default() }
+    }
+
+    /// Something was appended. `false`: there is no thread, and the caller has to sync.
+    pub fn appended(&self, shelf: &Arc<Shelf>) -> bool {
+        if self.inner.armed.swap(true, Ordering::AcqRel) {
+            return true;
+        }
+        let mut thread = lock(&self.thread);
+        if let Thread::NotYet = *thread {
+            let (inner, shelf, period) = (self.inner.clone(), shelf.clone(), self.period);
+            let spawned = std::thread::Builder::new().name("journal".into()).spawn(move || inner.run(&shelf, period));
+            *thread = spawned.map_or(Thread::None, Thread::Runs);
+        }
+        let runs = matches!(*thread, Thread::Runs(_));
+        match runs {
+            true => self.inner.begin(),
+            false => self.inner.armed.store(false, Ordering::Release),
+        }
+        runs
+    }
+
+    /// Ends the thread. In a process that was forked there is none.
+    pub fn stop(&self, shelf: &Shelf) {
+        let Thread::Runs(thread) = std::mem::replace(&mut *lock(&self.thread), Thread::None) else { return };
+        if !shelf.is_ours() {
+            return std::mem::forget(thread);
+        }
+        lock(&self.inner.state).stop = true;
+        self.inner.changed.notify_all();
+        // It does not panic, and nobody would be left to tell.
+        let _ = thread.join();
+    }
+}
+
+impl Inner {
+    /// The time runs from now.
+    fn begin(&self) {
+        lock(&self.state).since.get_or_insert_with(Instant::now);
+        self.changed.notify_all();
+    }
+
+    fn run(&self, shelf: &Shelf, period: Duration) {
+        while self.wait(period) {
+            self.armed.store(false, Ordering::Release);
+            match shelf.sync() {
+                Ok(()) => {}
+                // There may be space later; appends are told meanwhile.
+                Err(error) if error.kind() == ErrorKind::NoSpace => {
+                    self.armed.store(true, Ordering::Release);
+                    self.begin();
+                }
+                // The journal has failed for good.
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Waits until a sync is due, or returns `false` at the end.
+    fn wait(&self, period: Duration) -> bool {
+        let mut state = lock(&self.state);
+        loop {
+            if state.stop {
+                return false;
+            }
+            let left = state.since.map(|since| period.saturating_sub(since.elapsed()));
+            state = match left {
+                Some(Duration::ZERO) => {
+                    state.since = None;
+                    return true;
+                }
+                Some(left) => self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0,
+                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+    }
+}

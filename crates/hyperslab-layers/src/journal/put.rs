@@ -1,0 +1,186 @@
+//! Where the bytes of a write go: behind its record or to the data log, at once or gathered with others.
+
+use super::append::{Entry, Placed, Records};
+use super::batch::FULL;
+use super::bytes::Encoder;
+use super::current::{AHEAD, Current};
+use super::files::LogFile;
+use super::record::{self, Payload, Place};
+use super::segment::Segment;
+use super::writer::Journal;
+use super::{checksum, failed, names};
+use hyperslab_core::Result;
+use std::io::IoSlice;
+use std::sync::atomic::Ordering;
+
+/// Payloads up to this length lie behind their records, which saves a call of the kernel.
+const BEHIND: u64 = 16 << 10;
+/// Payloads up to this length are gathered. Copying longer ones costs more than calling the kernel for each.
+const GATHERED: u64 = 64 << 10;
+/// Payloads are written in pieces of this length, each while the checksum has it in the processor's cache.
+const PIECE: usize = 512 << 10;
+static ZEROS: [u8; AHEAD] = [0; AHEAD];
+
+impl Journal {
+    /// Hands a write to the kernel.
+    pub(super) fn write_now(
+        &self,
+        current: &mut Current,
+        out: &mut Encoder,
+        entry: &Entry<'_>,
+        records: &Records<'_>,
+    ) -> std::io::Result<Placed> {
+        let len = entry.len;
+        let mut placed = Placed { payload: Payload { place: Place::Behind, len, crc: 0 }, behind: 0 };
+        if len <= BEHIND {
+            placed.payload.crc = checksum_of(entry);
+            records.put(out, entry, &placed.payload);
+            placed.behind = current.meta_end + out.0.len() as u64;
+            entry.payload.iter().for_each(|part| out.raw(part));
+            out.raw(record::END);
+            self.write_meta(current, &out.0)?;
+        } else {
+            let crc = self.write_data(current, entry.payload, len)?;
+            placed.payload = Payload { place: Place::Data(current.data_end), len, crc };
+            records.put(out, entry, &placed.payload);
+            self.write_meta(current, &out.0)?;
+            current.data_end += len;
+        }
+        current.meta_end += out.0.len() as u64;
+        Ok(placed)
+    }
+
+    /// Takes a write to those that are gathered.
+    pub(super) fn gather(&self, current: &mut Current, entry: &Entry<'_>, records: &Records<'_>) -> Result<Placed> {
+        let len = entry.len;
+        let mut placed = Placed { payload: Payload { place: Place::Behind, len, crc: 0 }, behind: 0 };
+        let not_taken = |cause| self.shelf.not_taken(failed("append to journal", self.shelf.files.place(), cause));
+        if len > BEHIND {
+            let segment = current.segment.clone();
+            let data = self.data_of(&segment).map_err(not_taken)?;
+            let mut batch = segment.batch();
+            let crc = match len <= GATHERED {
+                true => {
+                    current.room.for_data(data, current.data_end + len, &self.limits, self.shelf.used());
+                    let crc = checksum_of(entry);
+                    entry.payload.iter().for_each(|part| batch.data.extend_from_slice(part));
+                    crc
+                }
+                false => {
+                    let written =
+                        batch.hand_data(Some(data)).and_then(|()| self.write_data(current, entry.payload, len));
+                    let crc = written.map_err(|cause| {
+                        // What is left of it is overwritten by the next.
+                        let _ = data.truncate(batch.data_at);
+                        current.room.data = batch.data_at;
+                        self.shelf.give_back(current.shrunk());
+                        not_taken(cause)
+                    })?;
+                    batch.data_at += len;
+                    crc
+                }
+            };
+            batch.bytes += len;
+            placed.payload = Payload { place: Place::Data(current.data_end), len, crc };
+            current.data_end += len;
+        } else {
+            placed.payload.crc = checksum_of(entry);
+        }
+        let mut before_payload = 0;
+        let meta = self.gather_meta(current, records.first, |out| {
+            let begin = out.0.len();
+            records.put(out, entry, &placed.payload);
+            before_payload = (out.0.len() - begin) as u64;
+            if let Place::Behind = placed.payload.place {
+                entry.payload.iter().for_each(|part| out.raw(part));
+                out.raw(record::END);
+            }
+        });
+        placed.behind = current.meta_end + before_payload;
+        current.meta_end += meta;
+        Ok(placed)
+    }
+
+    /// Takes records to those that are gathered. Returns their bytes.
+    pub(super) fn gather_meta(&self, current: &mut Current, first: u64, put: impl FnOnce(&mut Encoder)) -> u64 {
+        let mut batch = current.segment.batch();
+        if batch.is_empty() {
+            batch.first = first;
+        }
+        let mut out = Encoder(std::mem::take(&mut batch.meta));
+        let before = out.0.len();
+        put(&mut out);
+        let bytes = (out.0.len() - before) as u64;
+        batch.meta = out.0;
+        batch.bytes += bytes;
+        let end = current.meta_end + bytes;
+        current.room.for_meta(&*current.segment.meta, end, &self.limits, self.shelf.used());
+        current.meta_len = end;
+        bytes
+    }
+
+    /// A batch that is large enough goes to the kernel. What it does not take, the next append is told.
+    pub(super) fn hand_over_if_full(&self, segment: &Segment) {
+        let full = segment.batch().bytes >= FULL;
+        if full {
+            let _ = self.shelf.hand_over();
+        }
+    }
+
+    /// Writes records behind the others of the metadata log.
+    pub(super) fn write_meta(&self, current: &mut Current, bytes: &[u8]) -> std::io::Result<()> {
+        let (end, ahead) = (current.meta_end + bytes.len() as u64, self.limits.ahead());
+        if end > current.meta_len {
+            let zeros = ahead > 0 && bytes.len() as u64 <= ahead;
+            let len = if zeros { end.next_multiple_of(ahead) } else { end };
+            current.room.for_meta(&*current.segment.meta, len, &self.limits, self.shelf.used());
+            while zeros && current.meta_len < len {
+                let zeros = &ZEROS[..(len - current.meta_len).min(ahead) as usize];
+                current.segment.meta.write_at(&[IoSlice::new(zeros)], current.meta_len)?;
+                current.meta_len += zeros.len() as u64;
+            }
+        }
+        current.segment.meta.write_at(&[IoSlice::new(bytes)], current.meta_end)?;
+        current.segment.dirty.store(true, Ordering::Release);
+        current.meta_len = current.meta_len.max(end);
+        Ok(())
+    }
+
+    fn data_of<'a>(&self, segment: &'a Segment) -> std::io::Result<&'a dyn LogFile> {
+        if let Some(data) = segment.data.get() {
+            return Ok(&**data);
+        }
+        let data = self.shelf.files.create(&names::data(&self.shelf.stem, segment.number))?;
+        self.shelf.names.changed();
+        Ok(&**segment.data.get_or_init(|| data))
+    }
+
+    /// Writes a payload behind the others of the data log. Returns its checksum.
+    fn write_data(&self, current: &mut Current, payload: &[&[u8]], len: u64) -> std::io::Result<u32> {
+        let data = self.data_of(&current.segment)?;
+        current.room.for_data(data, current.data_end + len, &self.limits, self.shelf.used());
+        let (mut crc, mut at) = (0, current.data_end);
+        let mut small: Vec<IoSlice<'_>> = Vec::new();
+        let mut held = 0;
+        for piece in payload.iter().flat_map(|part| part.chunks(PIECE)) {
+            crc = checksum::extend(crc, piece);
+            small.push(IoSlice::new(piece));
+            held += piece.len();
+            if held >= PIECE {
+                data.write_at(&small, at)?;
+                at += held as u64;
+                held = 0;
+                small.clear();
+            }
+        }
+        if held > 0 {
+            data.write_at(&small, at)?;
+        }
+        current.segment.dirty.store(true, Ordering::Release);
+        Ok(crc)
+    }
+}
+
+fn checksum_of(entry: &Entry<'_>) -> u32 {
+    entry.payload.iter().fold(0, |crc, part| checksum::extend(crc, part))
+}

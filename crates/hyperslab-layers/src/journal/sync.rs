@@ -1,0 +1,71 @@
+//! Making a journal durable.
+
+use super::failed;
+use super::shelf::Shelf;
+use hyperslab_core::Result;
+use std::sync::atomic::Ordering;
+use std::sync::{Condvar, Mutex, PoisonError};
+
+/// Whether someone syncs. One at a time: a second one must not return before the first has done its part.
+#[derive(Debug, Default)]
+pub(super) struct Syncing {
+    runs: Mutex<bool>,
+    ended: Condvar,
+}
+
+impl Shelf {
+    /// Makes everything durable that was appended before.
+    pub fn sync(&self) -> Result<()> {
+        self.sync_unless(|| false)
+    }
+
+    /// Makes a write durable. Threads that come while another one syncs wait for it, and then one of them does so for all.
+    pub fn sync_up_to(&self, sequence: u64) -> Result<()> {
+        self.sync_unless(|| self.durable_before() > sequence)
+    }
+
+    fn sync_unless(&self, is_enough: impl Fn() -> bool) -> Result<()> {
+        let Syncing { runs, ended } = &self.syncing;
+        let mut running = runs.lock().unwrap_or_else(PoisonError::into_inner);
+        while *running && !is_enough() {
+            running = ended.wait(running).unwrap_or_else(PoisonError::into_inner);
+        }
+        if is_enough() {
+            return Ok(());
+        }
+        *running = true;
+        drop(running);
+        let synced = self.sync_alone();
+        *runs.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        ended.notify_all();
+        synced
+    }
+
+    fn sync_alone(&self) -> Result<()> {
+        self.check()?;
+        let reached = self.appended.load(Ordering::Acquire);
+        let handed = self.try_hand_over()?;
+        if self.pending() > 0 {
+            handed.check()?;
+        }
+        let failed = |cause| {
+            // What the kernel could not write it may have forgotten: nothing is certain any more.
+            let error = failed("sync journal", self.files.place(), cause);
+            self.fail(error.copied());
+            error
+        };
+        // Names first: an append that begins another segment needs them, and would have to wait.
+        if self.names.are_new() {
+            let names = self.head.sync().and_then(|()| self.names.sync(&*self.files));
+            names.map_err(failed)?;
+        }
+        self.segments().iter().try_for_each(|segment| segment.sync()).map_err(failed)?;
+        self.durable_before.fetch_max(reached, Ordering::AcqRel);
+        Ok(())
+    }
+
+    /// Every write before this sequence number is durable.
+    pub fn durable_before(&self) -> u64 {
+        self.durable_before.load(Ordering::Acquire)
+    }
+}
