@@ -51,6 +51,7 @@ mod store;
 use crate::LayerEntry;
 use crate::async_io::{self, AsyncFormat};
 use crate::background::{StagingOptions, share_of_memory};
+use crate::journal::SyncMode;
 use container::{CachedContainer, Shared};
 use counts::Counts;
 use hyperslab_core::{Caps, Communicator, Container, Format, Layer, Open, Result, Stack, StackElement};
@@ -92,6 +93,7 @@ impl Layer for Cache {
             limit: options.stage,
             below: below.to_string(),
             layer: NAME,
+            sync: SyncMode::OnFlush,
         });
         let background = async_io::Options {
             layer: NAME,

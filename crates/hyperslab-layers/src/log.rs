@@ -99,7 +99,13 @@ impl LogFormat {
             _ => PathBuf::from("."),
         };
         let directory = self.options.directory.clone().unwrap_or_else(beside);
-        StagingOptions { directory, limit: self.options.limit, below: self.below.clone(), layer: NAME }
+        StagingOptions {
+            directory,
+            limit: self.options.limit,
+            below: self.below.clone(),
+            layer: NAME,
+            sync: self.options.durability,
+        }
     }
 }
 

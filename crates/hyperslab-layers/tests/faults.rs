@@ -20,6 +20,7 @@ const LAYERS: &[&str] = &[
     "cache(memory=4KiB,block=64)",
     "log(dir=DIR,buffer=4KiB,drain=off)",
     "log(dir=DIR,drain=1)",
+    "log(dir=DIR,durability=none)",
     "twophase(aggregators=1,buffer=8,unit=1)",
     "twophase(aggregators=2,buffer=8,unit=1)",
     "trace",

@@ -12,7 +12,13 @@ use libtest_mimic::Arguments;
 use std::process::ExitCode;
 
 /// The log lies beside the file.
-const STACKS: &[&str] = &["log(drain=off)/posix", "log(drain=1,limit=64KiB,buffer=4KiB)/hdf5"];
+const STACKS: &[&str] = &[
+    "log(drain=off)/posix",
+    "log(drain=1,limit=64KiB,buffer=4KiB)/hdf5",
+    "log(durability=none)/posix",
+    "log(durability=5ms,drain=1)/posix",
+    "log(durability=every-write)/posix",
+];
 
 fn main() -> ExitCode {
     let build =

@@ -1,7 +1,7 @@
 //! Writes that wait in a journal instead of in memory, and survive the end of the process there.
 
 use super::pool::Pool;
-use crate::journal::{Append, Directory, Header, Id, Journal, Limits, Logged, Stage, find};
+use crate::journal::{Append, Directory, Header, Id, Journal, Limits, Logged, Stage, SyncMode, find};
 use hyperslab_core::{
     ArraySpec, Communicator, Container, Datatype, Durability, Error, ErrorKind, Result, Selection, agree,
 };
@@ -25,6 +25,8 @@ pub(crate) struct StagingOptions {
     pub below: String,
     /// The layer, for messages.
     pub layer: &'static str,
+    /// How safe a staged write is.
+    pub sync: SyncMode,
 }
 
 /// The staged writes of one container on one rank.
@@ -36,6 +38,8 @@ pub(crate) struct Staging {
     pool: Arc<Pool>,
     /// Whether the ranks are threads of one process.
     one_process: bool,
+    /// Where the container is, if what is staged has to survive the loss of power.
+    safe_at: Option<PathBuf>,
     /// Written to the container, which may still have them in memory of the process.
     moved: Mutex<Vec<Arc<Logged>>>,
     /// Why nothing more is staged.
@@ -104,7 +108,7 @@ impl Staging {
             };
             let job = Id(job.as_slice().try_into().map_err(|_| Error::invalid("open", "ranks do not agree"))?);
             let header = Header::new(job, comm.rank(), comm.size(), &options.below, absolute(path)?)?;
-            Journal::create(Arc::new(files), header, Limits::new(limit))
+            Journal::create(Arc::new(files), header, Limits { sync: options.sync, ..Limits::new(limit) })
         };
         let journal = agree(comm, create())?;
         Ok(Self {
@@ -113,6 +117,7 @@ impl Staging {
             container: container.clone(),
             pool,
             one_process: comm.one_process(),
+            safe_at: options.sync.covers_power().then(|| path.to_path_buf()),
             moved: Mutex::default(),
             stopped: OnceLock::new(),
         })
@@ -158,7 +163,23 @@ impl Staging {
     /// Gives the room of writes back that the container has.
     pub fn settle(&self) -> Result<()> {
         let any = !self.lock().is_empty();
-        if any { self.after(|| self.container.settle()) } else { Ok(()) }
+        if any { self.after(|| self.container.settle().and_then(|()| self.make_safe())) } else { Ok(()) }
+    }
+
+    /// Where it matters, returns when what the kernel has of the container survives the loss of power.
+    fn make_safe(&self) -> Result<()> {
+        let Some(path) = &self.safe_at else { return Ok(()) };
+        let synced = std::fs::File::open(path).and_then(|file| Ok(rustix::fs::syncfs(&file)?));
+        synced.map_err(|cause| Error::io("sync", cause).target(path.display()))
+    }
+
+    /// To be called before staged writes go to the container: none may be there that a recovery lacks. Where this fails, those
+    /// of which [`Record::is_handed_over`] is true may go, and then it has to be called again.
+    pub fn before_moving(&self) -> Result<()> {
+        match self.safe_at.is_some() {
+            true => self.journal.sync().or_else(|_| self.journal.hand_over()),
+            false => self.journal.hand_over(),
+        }
     }
 
     /// Runs something after which all that was written before survives the process.
@@ -188,6 +209,7 @@ impl Staging {
 
     /// Flushes the container, after which nothing is staged: durably, if that is asked for. Nothing may be waiting. Collective.
     pub fn flush(&self, how: Durability) -> Result<()> {
+        let how = if self.safe_at.is_some() { Durability::Durable } else { how };
         self.after(|| self.container.flush(how))?;
         self.clear()?;
         // Otherwise files that are gone could be there again after a loss of power, with what has been overwritten since.
@@ -201,6 +223,7 @@ impl Staging {
 
     /// Everything is in the container, which is closed. Otherwise the files stay.
     pub fn finish(&self) -> Result<()> {
+        self.make_safe()?;
         self.lock().drain(..).for_each(|logged| logged.done());
         self.journal.close_and_remove().map(drop)
     }
@@ -239,6 +262,11 @@ impl Drop for Staging {
 impl Record {
     pub fn len(&self) -> u64 {
         self.logged.len()
+    }
+
+    /// Whether it is in the files of the journal, not in memory alone.
+    pub fn is_handed_over(&self) -> bool {
+        self.logged.is_handed_over()
     }
 
     /// Reads the elements, packed.

@@ -37,7 +37,7 @@ impl SyncMode {
     }
 
     /// Whether it promises something about the loss of power by itself.
-    pub(super) fn covers_power(self) -> bool {
+    pub(crate) fn covers_power(self) -> bool {
         matches!(self, Self::Every(_) | Self::EveryWrite)
     }
 }

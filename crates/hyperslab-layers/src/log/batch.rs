@@ -26,6 +26,11 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
+    /// Bytes of memory it takes.
+    fn memory(&self) -> u64 {
+        self.selection.as_ref().map_or(EACH, |selection| memory_of(selection))
+    }
+
     /// What it writes, in an array of `spec`.
     pub fn selection(&self, spec: &ArraySpec) -> Result<Cow<'_, Selection>> {
         match &self.selection {
@@ -79,9 +84,25 @@ impl Batch {
         self.bytes += record.len();
         self.memory += memory_of(selection);
         let contiguous = last - first + 1 == record.len();
-        let selection = (!contiguous).then(|| Arc::new(selection.clone()));
+        let selection = (!contiguous || selection.slabs().len() > 1).then(|| Arc::new(selection.clone()));
         self.writes.push(Waiting { first, last, record, selection });
         Ok(())
+    }
+
+    /// Takes away the writes that are in memory alone, if there are any. They are the last ones.
+    pub fn split_off_unsafe(&mut self) -> Option<Self> {
+        let at = self.writes.partition_point(|write| write.record.is_handed_over());
+        if at == self.writes.len() {
+            return None;
+        }
+        let mut rest = Self::new(self.spec.clone());
+        rest.writes = self.writes.split_off(at);
+        rest.bytes = rest.writes.iter().map(|write| write.record.len()).sum();
+        rest.memory = rest.writes.iter().map(Waiting::memory).sum();
+        self.bytes -= rest.bytes;
+        self.memory -= rest.memory;
+        self.index = Mutex::default();
+        Some(rest)
     }
 
     /// The writes that may have any of these elements, oldest first. `None`: more than `most`.

@@ -108,14 +108,21 @@ impl Named {
 
     /// Moves what is in the log to the format below with `each`. Only one at a time may do so. If it fails, the writes stay in
     /// the log.
+    /// With `only_safe`, those stay that are in memory alone.
     pub fn drain(
         &self,
+        only_safe: bool,
         memory: u64,
         pool: &Arc<Pool>,
         each: &mut dyn FnMut(&Selection, &[u8]) -> Result<()>,
     ) -> Result<Left> {
         let mut state = self.lock();
-        let Some(batch) = state.fresh.take().map(Arc::new) else { return Ok(Left::default()) };
+        let Some(mut batch) = state.fresh.take() else { return Ok(Left::default()) };
+        state.fresh = if only_safe { batch.split_off_unsafe() } else { None };
+        if batch.writes.is_empty() {
+            return Ok(Left::default());
+        }
+        let batch = Arc::new(batch);
         state.moving = Some(batch.clone());
         drop(state);
         let counts = drain(&batch, memory, pool, each).map_err(|error| error.target(&self.name))?;

@@ -1,5 +1,6 @@
 //! The options of the layer.
 
+use crate::journal::SyncMode;
 use hyperslab_core::{Error, OptionSpec, Result, StackElement, units};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,6 +17,12 @@ pub(super) const SPECS: &[OptionSpec] = &[
         value: "SIZE",
         default: "half of the free space of dir, shared among the ranks of a node",
         about: "bytes that the log of a rank may have; when they are in use, callers wait for the drain",
+    },
+    OptionSpec {
+        name: "durability",
+        value: "none|on-flush|TIME|every-write",
+        default: "on-flush",
+        about: "what a crash may cost: see docs/layers.md; TIME (or \"every(TIME)\") syncs the log that often",
     },
     OptionSpec {
         name: "drain",
@@ -67,6 +74,7 @@ pub(super) enum Begin {
 pub(super) struct Options {
     pub directory: Option<PathBuf>,
     pub limit: Option<u64>,
+    pub durability: SyncMode,
     pub begin: Begin,
     pub age: Duration,
     pub rate: Option<u64>,
@@ -99,12 +107,29 @@ impl Options {
         Ok(Self {
             directory: element.get("dir").map(PathBuf::from),
             limit: size("limit", LEAST_LIMIT)?,
+            durability: durability(element)?,
             begin,
             age,
             rate: rate.transpose()?,
             buffer: size("buffer", LEAST_BUFFER)?.unwrap_or(32 << 20),
             memory: size("memory", LEAST_MEMORY)?.unwrap_or(256 << 20),
         })
+    }
+}
+
+fn durability(element: &StackElement) -> Result<SyncMode> {
+    let Some(text) = element.get("durability") else { return Ok(SyncMode::OnFlush) };
+    match text {
+        "none" => return Ok(SyncMode::None),
+        "on-flush" => return Ok(SyncMode::OnFlush),
+        "every-write" => return Ok(SyncMode::EveryWrite),
+        _ => {}
+    }
+    let time = text.strip_prefix("every(").and_then(|rest| rest.strip_suffix(')')).unwrap_or(text);
+    match units::parse_duration(time.trim()) {
+        Ok(time) if !time.is_zero() && time <= LONGEST_AGE => Ok(SyncMode::Every(time)),
+        _ => Err(Error::invalid("parse stack", format!("log: durability={text} is not known"))
+            .hint("none, on-flush, every-write, or a time such as 10ms")),
     }
 }
 
@@ -125,6 +150,15 @@ mod tests {
             (options.begin, options.age, options.rate),
             (Begin::Never, Duration::from_millis(10), Some(10 << 20))
         );
+        for (text, mode) in [
+            ("log", SyncMode::OnFlush),
+            ("log(durability=none)", SyncMode::None),
+            ("log(durability=every-write)", SyncMode::EveryWrite),
+            ("log(durability=10ms)", SyncMode::Every(Duration::from_millis(10))),
+            ("log(durability=\"every(2s)\")", SyncMode::Every(Duration::from_secs(2))),
+        ] {
+            assert_eq!(parse(text).unwrap().durability, mode, "{text}");
+        }
         for (text, said) in [
             ("log(limit=1KiB)", "less than 64"),
             ("log(buffer=1)", "less than 4"),
@@ -132,6 +166,8 @@ mod tests {
             ("log(drain=often)", "a size"),
             ("log(age=old)", "a time such as"),
             ("log(rate=0MB/s)", "a rate such as"),
+            ("log(durability=sometimes)", "durability=sometimes"),
+            ("log(durability=0ms)", "durability=0ms"),
         ] {
             let error = parse(text).unwrap_err().to_string();
             assert!(error.contains(said), "{text}: {error}");

@@ -188,14 +188,23 @@ impl Store {
 
     fn drain_now(&self, only: Option<&Named>) -> Result<()> {
         self.check()?;
-        let drained = match only {
-            Some(named) => self.drain_array(named),
-            None => self.arrays().iter().try_for_each(|named| self.drain_array(named)),
+        let arrays = self.arrays();
+        let all = |only_safe| arrays.iter().try_for_each(|named| self.drain_array(named, only_safe));
+        let drained = match self.staging.before_moving() {
+            Ok(()) => match only {
+                Some(named) => self.drain_array(named, false),
+                None => all(false),
+            },
+            // A log that cannot be completed has to be empty before the rest is moved.
+            Err(_) => all(true)
+                .and_then(|()| self.staging.settle())
+                .and_then(|()| self.staging.before_moving())
+                .and_then(|()| all(false)),
         };
         self.failing(drained.and_then(|()| self.staging.settle()))
     }
 
-    fn drain_array(&self, named: &Named) -> Result<()> {
+    fn drain_array(&self, named: &Named, only_safe: bool) -> Result<()> {
         let Some(place) = named.handle() else { return Ok(()) };
         let mut write = |selection: &Selection, packed: &[u8]| {
             let bytes = packed.len() as u64;
@@ -204,7 +213,7 @@ impl Store {
             self.pace.moved(bytes);
             Ok(())
         };
-        let left = named.drain(self.options.buffer, &self.pool, &mut write)?;
+        let left = named.drain(only_safe, self.options.buffer, &self.pool, &mut write)?;
         self.account(left);
         Ok(())
     }
@@ -229,6 +238,10 @@ impl Store {
         }
         let _one = self.times.wait(|| self.take_over());
         let mut result = self.check();
+        if result.is_ok() && self.staging.before_moving().is_err() {
+            // Each rank for itself, with what it takes.
+            result = self.drain_now(None);
+        }
         for named in self.arrays() {
             let drained = self.drain_array_together(&named, result.is_err());
             result = result.and(drained);
@@ -266,7 +279,7 @@ impl Store {
         if !failed {
             let mut each =
                 |selection: &Selection, packed: &[u8]| turn(true, false).and_then(|_| write(selection, packed));
-            mine = named.drain(self.options.buffer, &self.pool, &mut each).map(|left| self.account(left));
+            mine = named.drain(false, self.options.buffer, &self.pool, &mut each).map(|left| self.account(left));
         }
         let nothing = Selection::empty(named.spec().shape.len());
         while !over.get() {
