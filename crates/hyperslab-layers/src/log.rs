@@ -6,7 +6,8 @@
 //!
 //! # What is promised
 //!
-//! * **A crash of the program loses nothing** that a write call has returned for: `hyperslab recover DIR` moves it to the file.
+//! * **A crash of the program loses nothing** that a write call has returned for, unless `durability` says that it may:
+//!   `hyperslab recover DIR` moves it to the file.
 //! * **Order.** The last of overlapping writes of a rank counts, always. A read sees every earlier write of the same rank, from
 //!   the log if it is still there, merged with the file: nothing has to be moved for it. Other ranks and programs see
 //!   writes after a flush, as with the format alone. (An array known by two names, as HDF5's hard links allow, counts as

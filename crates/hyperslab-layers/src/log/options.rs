@@ -45,7 +45,7 @@ pub(super) const SPECS: &[OptionSpec] = &[
     OptionSpec {
         name: "buffer",
         value: "SIZE",
-        default: "32MiB",
+        default: "8MiB",
         about: "bytes that a rank writes to the file at a time; it needs up to three times as much memory for it",
     },
     OptionSpec {
@@ -111,7 +111,7 @@ impl Options {
             begin,
             age,
             rate: rate.transpose()?,
-            buffer: size("buffer", LEAST_BUFFER)?.unwrap_or(32 << 20),
+            buffer: size("buffer", LEAST_BUFFER)?.unwrap_or(8 << 20),
             memory: size("memory", LEAST_MEMORY)?.unwrap_or(256 << 20),
         })
     }
