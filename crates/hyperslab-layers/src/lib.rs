@@ -8,6 +8,7 @@ pub mod journal;
 #[doc(hidden)]
 pub mod log;
 mod order_rules;
+mod pairing;
 mod pieces;
 pub mod recover;
 mod registry;
