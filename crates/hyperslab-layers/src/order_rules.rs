@@ -4,7 +4,7 @@ use crate::layers;
 use hyperslab_core::{Error, Result, Stack};
 
 /// Layers from which a rank's own writes come back before others see them.
-const HOLDING_BACK: &[&str] = &["async", "cache", "log"];
+const HOLDING_BACK: &[&str] = &["async", "cache", "log", "loglayout"];
 
 /// Refuses stacks whose layers make no sense in this order, with the reason. Says nothing about layers that do not
 /// exist: naming those is the business of [`crate::build`].
@@ -75,6 +75,8 @@ mod tests {
             (&["async", "log"], "lose what has not reached"),
             (&["cache", "trace", "log"], "put it below log"),
             (&["twophase", "trace", "cache", "slow"], "cache below"),
+            (&["twophase", "loglayout"], "loglayout below"),
+            (&["loglayout", "async", "loglayout"], "loglayout is there twice"),
         ] {
             let error = check(names).unwrap_err();
             assert!(error.to_string().contains(reason) && error.what_to_try().is_some(), "{names:?}: {error}");
@@ -90,6 +92,9 @@ mod tests {
             &["cache", "twophase"],
             &["trace", "log", "cache", "slow"],
             &["log", "twophase"],
+            &["loglayout", "twophase", "slow"],
+            &["loglayout", "async", "trace"],
+            &["cache", "loglayout"],
         ] {
             assert!(check(names).is_ok(), "{names:?}");
         }

@@ -22,6 +22,8 @@ const LAYERS: &[&str] = &[
     "log(dir=DIR,drain=1)",
     "twophase(aggregators=1,buffer=8,unit=1)",
     "twophase(aggregators=2,buffer=8,unit=1)",
+    "loglayout",
+    "loglayout(room=100)",
     "trace",
 ];
 
