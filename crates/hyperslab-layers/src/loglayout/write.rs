@@ -2,6 +2,7 @@
 
 use super::array::LogArray;
 use super::entry::{Entry, Piece, Place, encoded_len, pieces_of, stride};
+use super::read::Reading;
 use hyperslab_core::{
     Array, ArraySpec, Error, ErrorKind, Gather, MemoryView, Reduce, Result, Selection, Transfer, agree,
 };
@@ -11,6 +12,9 @@ use std::sync::Arc;
 pub(super) const STAGE: u64 = 4 << 20;
 /// A description longer than this goes into the index only if the data is longer still.
 const LONG_DESCRIPTION: u64 = 64 << 10;
+
+/// Bytes of index beyond the option, for writes that go to the array and must be told of.
+const RESERVE: u64 = 16 << 20;
 
 /// What remains to be done for a write.
 enum Left {
@@ -135,7 +139,7 @@ fn append(
     Ok(())
 }
 
-/// Writes to the array. Where the index says that elements are elsewhere, it hears of it.
+/// Writes to the array. Where elements are in the log, the index hears that they no longer are.
 fn through(
     array: &LogArray,
     selection: &Selection,
@@ -143,14 +147,10 @@ fn through(
     pieces: Vec<Piece>,
     transfer: Transfer,
 ) -> Result<()> {
-    let covered = {
-        let state = array.named.lock();
-        let spec = state.spec.clone();
-        spec.is_some_and(|spec| state.index.overlaps(selection, &spec.shape))
-    };
-    if covered
-        && array.shared.counts.index() + encoded_len(selection, &pieces) > array.shared.options.index.saturating_mul(2)
-    {
+    // What cannot be found out counts as such.
+    let covered = Reading::new(array)?.resolve(selection).map_or(true, |found| !found.nothing_logged());
+    let index = array.shared.counts.index() + encoded_len(selection, &pieces);
+    if covered && index > array.shared.options.index.saturating_add(RESERVE) {
         // Still a collective call, for the others' sake.
         if array.together(transfer) {
             array.inner.write(&Selection::empty(selection.rank()), MemoryView::packed(&[]), transfer)?;
