@@ -1,5 +1,6 @@
 //! An array cut into blocks along its chunks, for ranks that share work on it.
 
+use crate::recover::pieces::each_piece;
 use hyperslab_core::{ArraySpec, ChunkGrid, Dims, Result, Selection};
 
 /// Blocks of whole chunks: who works on different blocks never meets in a chunk.
@@ -30,6 +31,12 @@ impl Blocks {
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> u64 {
         if self.0.is_empty() { 0 } else { self.0.len() }
+    }
+
+    /// Calls `each` with parts of a block that follow each other and have at most `most` elements, where one is always
+    /// allowed.
+    pub fn each_piece(&self, number: u64, most: u64, mut each: impl FnMut(&Selection) -> Result<()>) -> Result<()> {
+        each_piece(&self.block(number)?, most, &mut each)
     }
 
     /// The elements of a block.

@@ -165,6 +165,12 @@ impl Container for LogContainer {
         Ok(names)
     }
 
+    fn groups(&self) -> Result<Vec<String>> {
+        let mut names = self.shared.inner.groups()?;
+        names.retain(|name| !names::is_hidden(name));
+        Ok(names)
+    }
+
     fn create_group(&self, name: &str) -> Result<()> {
         names::check_new(name)?;
         self.shared.inner.create_group(name)

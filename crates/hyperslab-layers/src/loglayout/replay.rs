@@ -3,7 +3,6 @@
 use super::array::LogArray;
 use super::read::Reading;
 use crate::blocks::Blocks;
-use crate::recover::pieces::each_piece;
 use hyperslab_core::{MemoryView, Result, Transfer, agree};
 
 /// Bytes of elements in memory at a time.
@@ -21,7 +20,7 @@ fn my_blocks(array: &LogArray) -> Result<()> {
     let blocks = Blocks::new(&spec, STAGE)?;
     let mut stage = Vec::new();
     for number in (array.shared.rank()..blocks.len()).step_by(array.shared.comm.size()) {
-        each_piece(&blocks.block(number)?, STAGE / size, &mut |piece| {
+        blocks.each_piece(number, STAGE / size, |piece| {
             let logged = reading.resolve(piece)?.logged(piece.rank())?;
             if logged.is_empty() {
                 return Ok(());
