@@ -121,7 +121,9 @@ impl Shared {
     /// Closes the volumes of an array. Collective.
     pub fn close_volumes(&self, named: &Named) -> Result<()> {
         let open: Vec<Opened> = named.lock().log.volumes.iter_mut().filter_map(|volume| volume.open.take()).collect();
-        open.iter().fold(Ok(()), |result, open| result.and(open.bytes.close()))
+        // All of them, whatever becomes of one: every rank does so.
+        let closed: Vec<Result<()>> = open.iter().map(|open| open.bytes.close()).collect();
+        closed.into_iter().collect()
     }
 }
 

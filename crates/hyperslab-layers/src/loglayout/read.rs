@@ -100,13 +100,13 @@ impl<'a> Reading<'a> {
         let slabs = plain.flat_map(|part| part.elements.slabs()).chain(found.rest.slabs()).cloned();
         let plain = Selection::union(selection.rank(), slabs)?;
         if !plain.is_empty() {
-            self.from_array(&plain, selection, into)?;
+            self.take_from_array(&plain, selection, into)?;
         }
         for part in found.whole.iter().chain(&found.over) {
             match part.entry.place {
-                Place::Log { volume, offset } => self.from_log(part, volume, offset, selection, into)?,
+                Place::Log { volume, offset } => self.take_from_log(part, volume, offset, selection, into)?,
                 Place::Array if part.entry.pieces.is_empty() => {}
-                Place::Array => self.pieces_from_array(part, selection, into)?,
+                Place::Array => self.take_pieces_from_array(part, selection, into)?,
             }
         }
         Ok(())
@@ -118,7 +118,7 @@ impl<'a> Reading<'a> {
         Ok(stage)
     }
 
-    fn from_array(&self, elements: &Selection, selection: &Selection, into: &mut [u8]) -> Result<()> {
+    fn take_from_array(&self, elements: &Selection, selection: &Selection, into: &mut [u8]) -> Result<()> {
         let (stage, size) = (self.array_elements(elements)?, self.size());
         pair(elements, elements, selection, &self.spec.shape, |from, to, count| {
             let [from, to, len] = [from, to, count].map(|n| (n * size) as usize);
@@ -128,7 +128,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Some bytes of elements that were written to the array after what the log has of them.
-    fn pieces_from_array(&self, part: &Part, selection: &Selection, into: &mut [u8]) -> Result<()> {
+    fn take_pieces_from_array(&self, part: &Part, selection: &Selection, into: &mut [u8]) -> Result<()> {
         let (stage, size) = (self.array_elements(&part.elements)?, self.size() as usize);
         pair(&part.elements, &part.elements, selection, &self.spec.shape, |from, to, count| {
             for n in 0..count as usize {
@@ -142,7 +142,14 @@ impl<'a> Reading<'a> {
         })
     }
 
-    fn from_log(&self, part: &Part, volume: u32, offset: u64, selection: &Selection, into: &mut [u8]) -> Result<()> {
+    fn take_from_log(
+        &self,
+        part: &Part,
+        volume: u32,
+        offset: u64,
+        selection: &Selection,
+        into: &mut [u8],
+    ) -> Result<()> {
         let entry: &Entry = &part.entry;
         let log = self.array.named.lock().log.volume(volume).and_then(|volume| volume.open.clone());
         let log = log.ok_or_else(|| Error::new(ErrorKind::Io, "read", "the log of the array is not open"))?;

@@ -4,7 +4,7 @@ use super::array::LogArray;
 use super::entry::{Entry, Piece, Place, encoded_len, pieces_of, stride};
 use super::read::Reading;
 use hyperslab_core::{
-    Array, ArraySpec, Error, ErrorKind, Gather, MemoryView, Reduce, Result, Selection, Transfer, agree,
+    Array, ArraySpec, Error, ErrorKind, Gather, MemoryLayout, MemoryView, Reduce, Result, Selection, Transfer, agree,
 };
 use std::sync::Arc;
 
@@ -95,6 +95,21 @@ fn note(array: &LogArray, entry: Entry) {
     array.named.lock().push(entry);
 }
 
+/// Bytes at the beginning of a buffer that are what the log shall have, if nothing needs to be gathered: whole elements, or
+/// structures of nothing but the transferred fields.
+fn as_it_is(layout: &MemoryLayout, elements: u64, spec: &ArraySpec) -> Result<Option<usize>> {
+    let plan = layout.plan(&spec.dtype)?;
+    let mut pieces = plan.pieces;
+    pieces.sort_unstable_by_key(|piece| piece.element);
+    let mut at = 0;
+    let in_order = pieces.iter().all(|piece| {
+        let follows = piece.memory == at;
+        at += piece.len;
+        follows
+    });
+    Ok((layout.within.is_none() && in_order && at == plan.stride).then_some((elements * at) as usize))
+}
+
 /// Writes elements, or the pieces of them that are transferred, one after the other.
 fn append(
     log: &Arc<dyn Array>,
@@ -109,8 +124,8 @@ fn append(
         offset += bytes.len() as u64;
         log.write(&place, MemoryView::packed(bytes), Transfer::Independent)
     };
-    if memory.layout.is_packed() {
-        return put(memory.data);
+    if let Some(len) = as_it_is(memory.layout, elements, spec)? {
+        return put(&memory.data[..len]);
     }
     let size = spec.dtype.size() as usize;
     let at_a_time = (STAGE / size as u64).clamp(1, elements) as usize;

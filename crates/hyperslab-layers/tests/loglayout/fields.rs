@@ -30,14 +30,16 @@ fn ranks_that_write_one_field_each_keep_the_others() {
             ranks(&*format, &path, Open::Truncate, FIELDS, |comm, container| {
                 let array = container.create("particles", &ArraySpec::new(particle(), &[ELEMENTS]))?;
                 let field = comm.rank();
-                // Memory has the field at the end of structures of its own.
-                let layout = MemoryLayout::fields(12, [(format!("field {field}"), 8)]);
+                // Memory has the field alone, or at the end of larger structures.
+                let before = if field % 2 == 0 { 0 } else { 8 };
+                let layout = MemoryLayout::fields(before + 4, [(format!("field {field}"), before)]);
                 let all = Selection::all(&[ELEMENTS])?;
                 for round in 0..2 {
                     // The second time ranks 4 to 7 write nothing new.
                     if round == 0 || field < 4 {
-                        let data: Vec<u8> =
-                            (0..ELEMENTS).flat_map(|e| [&[0xAA; 8][..], &value(round, field, e)].concat()).collect();
+                        let data: Vec<u8> = (0..ELEMENTS)
+                            .flat_map(|e| [&[0xAA; 8][..before as usize], &value(round, field, e)].concat())
+                            .collect();
                         array.write(&all, MemoryView { data: &data, layout: &layout }, Transfer::Independent)?;
                     }
                     container.flush(hyperslab_core::Durability::Visible)?;
@@ -51,5 +53,35 @@ fn ranks_that_write_one_field_each_keep_the_others() {
             });
             assert!(content(&*format, &path, "particles").unwrap() == expected(|f| i32::from(f < 4)), "{stack}");
         }
+    }
+}
+
+/// Members in another order than the fields, with others between them, and nested layouts.
+#[test]
+fn members_may_lie_in_any_order() {
+    for options in ["", "(room=0)"] {
+        let format = format(&format!("loglayout{options}/memory"));
+        let (_folder, path) = place(&*format);
+        ranks(&*format, &path, Open::Truncate, 1, |_, container| {
+            let array = container.create("particles", &ArraySpec::new(particle(), &[ELEMENTS]))?;
+            let all = Selection::all(&[ELEMENTS])?;
+            let write = |fields: &[usize], round: i32, gap: usize| {
+                let size = fields.len() * 4 + gap;
+                let members = fields.iter().enumerate().map(|(at, field)| (format!("field {field}"), at as u64 * 4));
+                let layout = MemoryLayout::fields(size as u64, members);
+                let mut data = Vec::new();
+                for e in 0..ELEMENTS {
+                    fields.iter().for_each(|field| data.extend(value(round, *field, e)));
+                    data.extend(vec![0xBB; gap]);
+                }
+                array.write(&all, MemoryView { data: &data, layout: &layout }, Transfer::Independent)
+            };
+            write(&[7, 6, 5, 4, 3, 2, 1, 0], 1, 0)?;
+            write(&[2, 3], 2, 0)?;
+            write(&[6, 5], 3, 0)?;
+            write(&[0, 7], 4, 5)
+        });
+        let round = |field| [4, 1, 2, 2, 1, 3, 3, 4][field];
+        assert!(content(&*format, &path, "particles").unwrap() == expected(round), "{options}");
     }
 }
