@@ -189,4 +189,18 @@ mod tests {
         index.store(Said { array: "a".into(), cleared: true, entries: Vec::new() }, &shape);
         assert!(index.is_empty());
     }
+
+    /// However many writes there are, only those near a read are looked at.
+    #[test]
+    fn few_entries_are_looked_at() {
+        let (shape, mut index) = ([100_000, 8], Index::default());
+        for row in 0..100_000 {
+            let selection = Selection::dense(&[row * 77_777 % 100_000, 0], &[1, 8]).unwrap();
+            index.push(Entry { selection, pieces: Vec::new(), place: LOG }, &shape);
+        }
+        for row in [0, 1, 4711, 99_997] {
+            let found = index.touching(&Selection::dense(&[row, 2], &[3, 4]).unwrap(), &shape);
+            assert!((3..=4).contains(&found.len()), "{}", found.len());
+        }
+    }
 }

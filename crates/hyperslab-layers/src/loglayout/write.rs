@@ -84,7 +84,12 @@ fn begin(array: &LogArray, selection: &Selection, memory: MemoryView<'_>) -> Res
     let has_index = array.shared.counts.index() + described <= array.shared.options.index;
     let reserved = if worth_while && has_index { array.named.lock().log.reserve(bytes) } else { None };
     let Some((volume, offset, log)) = reserved else { return Ok(Left::Through(pieces)) };
-    append(&log, offset, selection.len(), memory, &pieces, &spec).map_err(|error| error.target(&array.named.name))?;
+    match append(&log, offset, selection.len(), memory, &pieces, &spec) {
+        Ok(()) => {}
+        // Zarr, for one, takes no parts of chunks of ranks that are processes.
+        Err(error) if error.kind() == ErrorKind::Unsupported => return Ok(Left::Through(pieces)),
+        Err(error) => return Err(error.target(&array.named.name)),
+    }
     note(array, Entry { selection: selection.clone(), pieces, place: Place::Log { volume, offset } });
     array.shared.counts.logged();
     Ok(Left::Nothing)
