@@ -1,6 +1,6 @@
 //! An array cut into blocks along its chunks, for ranks that share work on it.
 
-use crate::recover::pieces::each_piece;
+use crate::pieces::each_piece;
 use hyperslab_core::{ArraySpec, ChunkGrid, Dims, Result, Selection};
 
 /// Blocks of whole chunks: who works on different blocks never meets in a chunk.

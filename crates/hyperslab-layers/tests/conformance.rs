@@ -58,6 +58,8 @@ const STACKS: &[(&str, u32)] = &[
     ("loglayout/async(threads=2)/posix", 10),
     ("async(threads=2)/loglayout(room=300)/posix", 10),
     ("cache/loglayout(room=300)/memory", 20),
+    ("loglayout/log(dir=DIR)/posix", 10),
+    ("loglayout(room=300)/cache(dir=DIR)/memory", 20),
     ("trace/loglayout/hdf5", 0),
     ("twophase/memory", 20),
     ("twophase(aggregators=2,domains=even,buffer=64,unit=16)/memory", 10),

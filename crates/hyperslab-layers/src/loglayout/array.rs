@@ -109,6 +109,12 @@ impl Array for LogArray {
         }
     }
 
+    fn settle(&self) -> Result<()> {
+        let open: Vec<_> = self.named.lock().log.volumes.iter().filter_map(|volume| volume.open.clone()).collect();
+        open.iter().try_for_each(|open| open.bytes.settle())?;
+        self.inner.settle()
+    }
+
     fn resize(&self, shape: &[u64]) -> Result<()> {
         if self.is_closed() || self.shared.read_only {
             return self.inner.resize(shape);

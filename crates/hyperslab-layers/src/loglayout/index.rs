@@ -46,7 +46,7 @@ fn range(selection: &Selection, shape: &[u64]) -> Option<(u64, u64)> {
 
 impl Index {
     pub fn is_empty(&self) -> bool {
-        self.stored.spans.is_empty() && self.waiting.spans.is_empty()
+        self.stored.all.is_empty() && self.waiting.all.is_empty()
     }
 
     pub fn has_stored(&self) -> bool {

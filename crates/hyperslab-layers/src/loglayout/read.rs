@@ -5,7 +5,7 @@ use super::entry::{Entry, Place};
 use super::index::{Part, Resolved, resolve};
 use super::log_window::{Window, copy_pieces};
 use crate::pairing::pair;
-use crate::recover::pieces::each_piece;
+use crate::pieces::each_piece;
 use hyperslab_core::{ArraySpec, Error, ErrorKind, MemoryViewMut, Result, Scatter, Selection, Transfer};
 use std::sync::Arc;
 
