@@ -5,6 +5,7 @@ use crate::{
 };
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -266,6 +267,13 @@ pub trait Format: Send + Sync + Debug {
 pub trait Container: Send + Sync + Debug {
     /// Names of all arrays, sorted. Not collective.
     fn arrays(&self) -> Result<Vec<String>>;
+    /// Names of all groups but the root, sorted. Not collective. Where groups are no objects of their own, those above
+    /// arrays.
+    fn groups(&self) -> Result<Vec<String>> {
+        let arrays = self.arrays()?;
+        let above = arrays.iter().flat_map(|name| name.match_indices('/').map(|(end, _)| name[..end].to_owned()));
+        Ok(above.collect::<BTreeSet<_>>().into_iter().collect())
+    }
     /// Creates a group and the groups above it; an existing group is left as it is.
     fn create_group(&self, name: &str) -> Result<()>;
     /// Creates an array and the groups above it; refuses an existing name.

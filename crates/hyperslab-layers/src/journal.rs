@@ -49,7 +49,7 @@
 
 mod append;
 mod batch;
-mod bytes;
+pub(crate) mod bytes;
 mod checksum;
 mod commit;
 mod current;
@@ -68,7 +68,7 @@ mod record;
 mod segment;
 mod segment_head;
 mod shelf;
-mod slabs;
+pub(crate) mod slabs;
 mod sync;
 mod sync_mode;
 mod window;

@@ -2,12 +2,15 @@
 
 mod async_io;
 mod background;
+mod blocks;
 mod cache;
 #[doc(hidden)]
 pub mod journal;
 #[doc(hidden)]
 pub mod log;
+mod loglayout;
 mod order_rules;
+mod pairing;
 mod pieces;
 pub mod recover;
 mod registry;
@@ -16,6 +19,8 @@ mod spans;
 mod trace;
 mod twophase;
 
+pub use blocks::Blocks;
+pub use loglayout::is_log_layout;
 pub use order_rules::check_order;
 pub use registry::{LayerEntry, build, layers};
 pub use trace::{TraceParts, trace_parts};

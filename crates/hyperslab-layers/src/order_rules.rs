@@ -1,10 +1,10 @@
 //! Which layers may stand above which. Layers know nothing of each other, so this is said here, by name.
 
 use crate::layers;
-use hyperslab_core::{Error, Result, Stack};
+use hyperslab_core::{Error, Result, Stack, StackElement};
 
 /// Layers from which a rank's own writes come back before others see them.
-const HOLDING_BACK: &[&str] = &["async", "cache", "log"];
+const HOLDING_BACK: &[&str] = &["async", "cache", "log", "loglayout"];
 
 /// Refuses stacks whose layers make no sense in this order, with the reason. Says nothing about layers that do not
 /// exist: naming those is the business of [`crate::build`].
@@ -12,8 +12,23 @@ pub fn check_order(stack: &Stack) -> Result<()> {
     let names: Vec<&str> = stack.layers.iter().map(|layer| layer.name.as_str()).collect();
     let known = |name: &&str| layers().iter().any(|entry| entry.name == *name);
     match names.iter().all(known) {
-        true => check(&names).map_err(|error| error.target(stack)),
+        true => check(&names).and_then(|()| check_staging(stack)).map_err(|error| error.target(stack)),
         false => Ok(()),
+    }
+}
+
+/// Layers that take writes out of their own log when the layer below has them need one that keeps them through a crash.
+fn check_staging(stack: &Stack) -> Result<()> {
+    let stages = |layer: &StackElement| layer.name == "log" || (layer.name == "cache" && layer.get("dir").is_some());
+    let below = stack.layers.iter().skip_while(|layer| !stages(layer));
+    match below.clone().find(|layer| layer.name == "loglayout").and_then(|_| below.clone().next()) {
+        None => Ok(()),
+        Some(upper) => Err(refuse(format!(
+            "{} takes a write out of its log when the layer below has it, and loglayout makes it findable only by a flush \
+             that all ranks make together: a crash in between would lose it",
+            upper.name
+        ))
+        .hint(format!("put loglayout above {}", upper.name))),
     }
 }
 
@@ -75,6 +90,8 @@ mod tests {
             (&["async", "log"], "lose what has not reached"),
             (&["cache", "trace", "log"], "put it below log"),
             (&["twophase", "trace", "cache", "slow"], "cache below"),
+            (&["twophase", "loglayout"], "loglayout below"),
+            (&["loglayout", "async", "loglayout"], "loglayout is there twice"),
         ] {
             let error = check(names).unwrap_err();
             assert!(error.to_string().contains(reason) && error.what_to_try().is_some(), "{names:?}: {error}");
@@ -90,6 +107,9 @@ mod tests {
             &["cache", "twophase"],
             &["trace", "log", "cache", "slow"],
             &["log", "twophase"],
+            &["loglayout", "twophase", "slow"],
+            &["loglayout", "async", "trace"],
+            &["cache", "loglayout"],
         ] {
             assert!(check(names).is_ok(), "{names:?}");
         }
@@ -99,6 +119,12 @@ mod tests {
     fn unknown_layers_are_left_to_others() {
         let check = |text: &str| check_order(&text.parse().unwrap());
         assert!(check("nonsense/nonsense/posix").is_ok());
+        for text in ["log(dir=x)/loglayout/posix", "trace/cache(dir=x)/async/loglayout/posix"] {
+            assert!(check(text).unwrap_err().to_string().contains("put loglayout above"), "{text}");
+        }
+        for text in ["cache/loglayout/posix", "loglayout/log(dir=x)/posix", "loglayout/cache(dir=x)/posix"] {
+            assert!(check(text).is_ok(), "{text}");
+        }
         let error = check("slow(1MB/s)/twophase/posix").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
         assert!(error.to_string().contains("slow(1MB/s)/twophase/posix"), "{error}");

@@ -23,6 +23,7 @@ const LAYERS: &[LayerEntry] = &[
     crate::async_io::ENTRY,
     crate::cache::ENTRY,
     crate::log::ENTRY,
+    crate::loglayout::ENTRY,
     crate::slow::ENTRY,
     crate::trace::ENTRY,
     crate::twophase::ENTRY,

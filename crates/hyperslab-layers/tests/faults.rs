@@ -23,6 +23,8 @@ const LAYERS: &[&str] = &[
     "log(dir=DIR,durability=none)",
     "twophase(aggregators=1,buffer=8,unit=1)",
     "twophase(aggregators=2,buffer=8,unit=1)",
+    "loglayout",
+    "loglayout(room=100)",
     "trace",
 ];
 

@@ -31,6 +31,14 @@ const STACKS: &[(&str, &[usize], u64)] = &[
     ("log(dir=DIR,durability=none,drain=1)/memory", &[1, 2, 4], 60),
     ("log(dir=DIR,durability=2ms)/posix", &[1, 3], 10),
     ("log(dir=DIR)/hdf5", &[2], 10),
+    ("loglayout/memory", &[1, 2, 3, 8], 300),
+    ("loglayout(room=200)/memory", &[1, 2, 4], 500),
+    ("loglayout(room=1000)/posix", &[1, 3], 30),
+    ("loglayout/hdf5", &[1, 4], 20),
+    ("loglayout(room=300)/zarr", &[2], 20),
+    ("loglayout(room=500)/async(threads=2,memory=4KiB)/memory", &[2, 3], 60),
+    ("async(threads=2)/loglayout(room=500)/memory", &[1, 3], 60),
+    ("loglayout(room=500)/twophase(aggregators=2,buffer=64,unit=16)/memory", &[3], 30),
     ("twophase(aggregators=2,buffer=64,unit=16)/memory", &[3], 60),
 ];
 

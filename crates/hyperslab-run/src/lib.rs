@@ -33,5 +33,5 @@ pub use page_cache::page_cache_control;
 pub use progress::Progress;
 pub use ranks::RankFigures;
 pub use results::{CaseResult, RESULTS_VERSION, Repetition, Results, Status, Verified};
-pub use stack::{alone, resolve};
+pub use stack::{alone, on_threads, resolve};
 pub use statistics::Spread;

@@ -1,6 +1,6 @@
 //! From a stack string to a format.
 
-use hyperslab_comm::Solo;
+use hyperslab_comm::{Solo, Threads};
 use hyperslab_core::{Communicator, Format, Result, Stack};
 use std::sync::Arc;
 
@@ -14,4 +14,13 @@ pub fn resolve(stack: &Stack) -> Result<Arc<dyn Format>> {
 /// A group of one rank, for programs that open a container by themselves.
 pub fn alone() -> Arc<dyn Communicator> {
     Solo::shared()
+}
+
+/// Runs `body` on ranks that are threads of this process, for programs that share work by themselves. A rank that fails ends
+/// the others; its error is returned.
+pub fn on_threads<T: Send>(
+    ranks: usize,
+    body: impl Fn(Arc<dyn Communicator>) -> Result<T> + Send + Sync,
+) -> Result<Vec<T>> {
+    Threads::run(ranks, body)
 }

@@ -38,6 +38,9 @@ pub enum Command {
     /// Compare two results files case by case, and fail if something became slower
     #[command(after_help = COMPARE_EXAMPLES, after_long_help = COMPARE_EXAMPLES)]
     Compare(CompareOptions),
+    /// Copy a file, store or directory to another, in its usual layout and perhaps in another format
+    #[command(after_help = crate::convert::EXAMPLES, after_long_help = crate::convert::EXAMPLES)]
+    Convert(crate::convert::ConvertOptions),
     /// Show with pictures what a layer does, on this machine
     #[command(subcommand)]
     Demo(crate::demo::Demo),

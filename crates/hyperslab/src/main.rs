@@ -4,6 +4,7 @@
 mod arguments;
 mod bench;
 mod compare;
+mod convert;
 mod demo;
 mod doctor;
 mod formats;
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
     let done = match arguments.command {
         Command::Bench(options) => bench::run(&options),
         Command::Compare(options) => compare::run(&options),
+        Command::Convert(options) => convert::run(&options),
         Command::Demo(demo) => demo::run(&demo),
         Command::Recover(options) => recover::run(&options),
         Command::Formats => formats::run(),

@@ -254,6 +254,10 @@ impl Container for Hdf5Container {
         self.with("list arrays", objects::arrays)
     }
 
+    fn groups(&self) -> Result<Vec<String>> {
+        self.with("list groups", objects::groups)
+    }
+
     fn create_group(&self, name: &str) -> Result<()> {
         const DOING: &str = "create group";
         self.change(DOING, objects::path(DOING, name).map(|_| ()), |file| {

@@ -91,24 +91,41 @@ pub(super) fn open(operation: &'static str, file: &Id, name: &str, access: hid_t
 
 /// The names of all arrays, sorted. Soft and external links are not followed; every array is named once.
 pub(super) fn arrays(file: &Id) -> Result<Vec<String>> {
-    let mut names: Vec<String> = Vec::new();
-    // SAFETY: the callback gets exactly the vector passed here, which outlives the walk.
-    let status = unsafe {
-        h5o::H5Ovisit3(file.raw(), H5_INDEX_NAME, H5_ITER_INC, Some(visit), (&raw mut names).cast(), H5O_INFO_BASIC)
-    };
-    if status < 0 {
-        return Err(errors::last("list arrays"));
-    }
-    names.sort_unstable();
+    list("list arrays", file, Found::Array)
+}
+
+/// The names of all groups but the root, as of arrays.
+pub(super) fn groups(file: &Id) -> Result<Vec<String>> {
+    let mut names = list("list groups", file, Found::Group)?;
+    names.retain(|name| name != ".");
     Ok(names)
 }
 
-/// Keeps the name of one array. Must not unwind into C.
+/// What a walk looks for, and what it found.
+struct Walk {
+    wanted: Found,
+    names: Vec<String>,
+}
+
+fn list(operation: &'static str, file: &Id, wanted: Found) -> Result<Vec<String>> {
+    let mut walk = Walk { wanted, names: Vec::new() };
+    // SAFETY: the callback gets exactly the structure passed here, which outlives the walk.
+    let status = unsafe {
+        h5o::H5Ovisit3(file.raw(), H5_INDEX_NAME, H5_ITER_INC, Some(visit), (&raw mut walk).cast(), H5O_INFO_BASIC)
+    };
+    if status < 0 {
+        return Err(errors::last(operation));
+    }
+    walk.names.sort_unstable();
+    Ok(walk.names)
+}
+
+/// Keeps the name of one object. Must not unwind into C.
 extern "C" fn visit(_at: hid_t, name: *const c_char, info: *const H5O_info2_t, client: *mut c_void) -> i32 {
-    // SAFETY: `client` is the vector of `arrays`; libhdf5 passes a valid structure and NUL-terminated text.
-    let (names, info, name) = unsafe { (&mut *client.cast::<Vec<String>>(), &*info, CStr::from_ptr(name)) };
-    if kind(info) == Found::Array {
-        names.push(name.to_string_lossy().into_owned());
+    // SAFETY: `client` is the walk of `list`; libhdf5 passes a valid structure and NUL-terminated text.
+    let (walk, info, name) = unsafe { (&mut *client.cast::<Walk>(), &*info, CStr::from_ptr(name)) };
+    if kind(info) == walk.wanted {
+        walk.names.push(name.to_string_lossy().into_owned());
     }
     0
 }

@@ -217,6 +217,11 @@ impl Container for PosixContainer {
         Ok(directory::contents(&self.home.root)?.arrays)
     }
 
+    fn groups(&self) -> Result<Vec<String>> {
+        self.home.check_open("list groups")?;
+        Ok(directory::contents(&self.home.root)?.groups)
+    }
+
     fn create_group(&self, name: &str) -> Result<()> {
         self.home.on_root(|| {
             self.home

@@ -14,6 +14,8 @@ const DEEPEST: usize = 64;
 pub(crate) struct Contents {
     /// Names of arrays.
     pub arrays: Vec<String>,
+    /// Names of groups, but for the root.
+    pub groups: Vec<String>,
     /// Files that belong to the container, but for the mark of the root.
     pub files: Vec<PathBuf>,
     /// Directories below the root that belong to the container, outer before inner.
@@ -45,6 +47,7 @@ pub(crate) fn contents(root: &Path) -> Result<Contents> {
     let mut out = Contents::default();
     walk(root, "", 0, &mut out).map_err(|error| error.backend("posix").target(root.display()))?;
     out.arrays.sort();
+    out.groups.sort();
     Ok(out)
 }
 
@@ -92,6 +95,7 @@ fn walk(directory: &Path, group: &str, depth: usize, out: &mut Contents) -> Resu
             && is_group(&path)
         {
             out.directories.push(path.clone());
+            out.groups.push(join(&name));
             walk(&path, &join(&name), depth + 1, out)?;
         } else {
             out.foreign = out.foreign.take().or(Some(path));

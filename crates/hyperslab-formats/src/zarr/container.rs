@@ -193,6 +193,13 @@ impl Container for ZarrContainer {
             .map_err(self.named(""))
     }
 
+    fn groups(&self) -> Result<Vec<String>> {
+        self.shared
+            .check_open("list groups")
+            .and_then(|()| tree::groups(self.shared.files.root()))
+            .map_err(self.named(""))
+    }
+
     fn create_group(&self, name: &str) -> Result<()> {
         self.on_rank_zero(name, "create group", || {
             let _changing = nodes::change_metadata();

@@ -59,7 +59,17 @@ pub fn regular_files(directory: &Path) -> Result<Vec<PathBuf>> {
 /// Names of all arrays below `root`, sorted; `""` when the root itself is an array. An object whose metadata cannot
 /// be read is an error, not an omission.
 pub fn arrays(root: &Path) -> Result<Vec<String>> {
-    let mut out = Vec::new();
+    Ok(objects(root)?.0)
+}
+
+/// Names of all groups below `root`, itself not included, sorted.
+pub fn groups(root: &Path) -> Result<Vec<String>> {
+    Ok(objects(root)?.1)
+}
+
+/// Names of arrays and of groups.
+fn objects(root: &Path) -> Result<(Vec<String>, Vec<String>)> {
+    let (mut out, mut groups) = (Vec::new(), Vec::new());
     let mut waiting = vec![(root.to_owned(), String::new(), 0)];
     while let Some((directory, name, depth)) = waiting.pop() {
         if depth > MAX_DEPTH {
@@ -70,7 +80,8 @@ pub fn arrays(root: &Path) -> Result<Vec<String>> {
                 out.push(name);
                 continue;
             }
-            Some(Kind::Group) => {}
+            Some(Kind::Group) if name.is_empty() => {}
+            Some(Kind::Group) => groups.push(name.clone()),
             None => continue,
         }
         for (path, is_directory) in entries(&directory)? {
@@ -82,7 +93,8 @@ pub fn arrays(root: &Path) -> Result<Vec<String>> {
         }
     }
     out.sort();
-    Ok(out)
+    groups.sort();
+    Ok((out, groups))
 }
 
 /// Refuses a path that is no Zarr store, so that nothing else is ever taken for one.

@@ -165,6 +165,10 @@ impl Container for AsyncContainer {
         self.inner.arrays()
     }
 
+    fn groups(&self) -> Result<Vec<String>> {
+        self.inner.groups()
+    }
+
     fn create_group(&self, name: &str) -> Result<()> {
         self.shared.together(|| self.inner.create_group(name))
     }

@@ -2,7 +2,8 @@
 
 use super::data::Data;
 use super::job::Job;
-use hyperslab_core::{ArraySpec, Error, ErrorKind, Result, Run, Selection};
+use crate::pairing::pair;
+use hyperslab_core::{ArraySpec, Result, Selection};
 use std::sync::Arc;
 
 /// More writes than this are waited for instead.
@@ -52,47 +53,10 @@ pub(crate) fn copy_elements(
     selection: &Selection,
     into: &mut [u8],
 ) -> Result<()> {
-    let (shape, size) = (&spec.shape, spec.dtype.size());
-    let mut source = Packed::new(of.runs(shape, size)?);
-    let mut target = Packed::new(selection.runs(shape, size)?);
-    for mut run in elements.runs(shape, size)? {
-        while run.len > 0 {
-            let (at, available) = source.find(run.offset)?;
-            let (to, room) = target.find(run.offset)?;
-            let len = run.len.min(available).min(room);
-            into[to as usize..(to + len) as usize].copy_from_slice(&from[at as usize..(at + len) as usize]);
-            run.offset += len;
-            run.len -= len;
-        }
-    }
-    Ok(())
-}
-
-/// Where the bytes of an array lie in packed memory, asked for in rising order.
-struct Packed<I> {
-    runs: I,
-    current: Option<Run>,
-    before: u64,
-}
-
-impl<I: Iterator<Item = Run>> Packed<I> {
-    fn new(mut runs: I) -> Self {
-        let current = runs.next();
-        Self { runs, current, before: 0 }
-    }
-
-    /// The place of a byte, and how many follow it there.
-    fn find(&mut self, offset: u64) -> Result<(u64, u64)> {
-        while let Some(run) = &self.current {
-            if offset < run.offset {
-                break;
-            }
-            if offset < run.end() {
-                return Ok((self.before + (offset - run.offset), run.end() - offset));
-            }
-            self.before += run.len;
-            self.current = self.runs.next();
-        }
-        Err(Error::new(ErrorKind::Corrupt, "read", "elements are not where they should be"))
-    }
+    let size = spec.dtype.size();
+    pair(elements, of, selection, &spec.shape, |at, to, count| {
+        let [at, to, len] = [at, to, count].map(|elements| (elements * size) as usize);
+        into[to..to + len].copy_from_slice(&from[at..at + len]);
+        Ok(())
+    })
 }

@@ -56,6 +56,10 @@ impl Container for CachedContainer {
         self.inner.arrays()
     }
 
+    fn groups(&self) -> Result<Vec<String>> {
+        self.inner.groups()
+    }
+
     fn create_group(&self, name: &str) -> Result<()> {
         self.inner.create_group(name)
     }

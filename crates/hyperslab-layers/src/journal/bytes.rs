@@ -6,7 +6,7 @@ use super::corrupt;
 
 /// Appends in the order of the calls.
 #[derive(Debug, Default)]
-pub(super) struct Encoder(pub Vec<u8>);
+pub(crate) struct Encoder(pub Vec<u8>);
 
 impl Encoder {
     pub fn u16(&mut self, value: u16) {
@@ -34,7 +34,7 @@ impl Encoder {
 
 /// Takes from the front; fails where too little is left.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Decoder<'a>(pub &'a [u8]);
+pub(crate) struct Decoder<'a>(pub &'a [u8]);
 
 impl<'a> Decoder<'a> {
     pub fn raw(&mut self, len: usize) -> Result<&'a [u8]> {

@@ -8,11 +8,11 @@ use hyperslab_core::{Dims, MAX_RANK, Result, Selection, Slab};
 const SPAN: usize = 32;
 
 /// Bytes that [`encode`] adds.
-pub(super) fn encoded_len(selection: &Selection) -> u64 {
+pub(crate) fn encoded_len(selection: &Selection) -> u64 {
     8 + selection.slabs().len() as u64 * selection.rank() as u64 * SPAN as u64
 }
 
-pub(super) fn encode(selection: &Selection, out: &mut Encoder) {
+pub(crate) fn encode(selection: &Selection, out: &mut Encoder) {
     out.u32(selection.rank() as u32);
     out.u32(selection.slabs().len() as u32);
     for span in selection.slabs().iter().flat_map(Slab::spans) {
@@ -23,7 +23,7 @@ pub(super) fn encode(selection: &Selection, out: &mut Encoder) {
 }
 
 /// What [`encode`] wrote. Allocates no more than a small multiple of the bytes there.
-pub(super) fn decode(from: &mut Decoder<'_>) -> Result<Selection> {
+pub(crate) fn decode(from: &mut Decoder<'_>) -> Result<Selection> {
     let (rank, slabs) = (from.u32()? as usize, from.u32()? as usize);
     if rank > MAX_RANK {
         return Err(corrupt(format!("a selection of {rank} dimensions")));

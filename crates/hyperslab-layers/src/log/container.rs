@@ -28,6 +28,10 @@ impl Container for LogContainer {
         self.inner.arrays()
     }
 
+    fn groups(&self) -> Result<Vec<String>> {
+        self.inner.groups()
+    }
+
     fn create_group(&self, name: &str) -> Result<()> {
         self.session.together(|| self.inner.create_group(name))
     }

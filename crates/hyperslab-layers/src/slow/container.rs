@@ -63,6 +63,10 @@ impl Container for SlowContainer {
         self.answer(|| self.inner.arrays())
     }
 
+    fn groups(&self) -> Result<Vec<String>> {
+        self.answer(|| self.inner.groups())
+    }
+
     fn create_group(&self, name: &str) -> Result<()> {
         self.answer(|| self.inner.create_group(name))
     }

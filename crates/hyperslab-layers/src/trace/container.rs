@@ -50,6 +50,10 @@ impl Container for TraceContainer {
         self.recorder.beside(|| self.inner.arrays())
     }
 
+    fn groups(&self) -> Result<Vec<String>> {
+        self.recorder.beside(|| self.inner.groups())
+    }
+
     fn create_group(&self, name: &str) -> Result<()> {
         self.recorder.call(|| self.inner.create_group(name), |_, ()| Some(Step::Group { file: 0, name: name.into() }))
     }

@@ -61,6 +61,10 @@ impl Container for TwoPhaseContainer {
         self.inner.arrays()
     }
 
+    fn groups(&self) -> Result<Vec<String>> {
+        self.inner.groups()
+    }
+
     fn create_group(&self, name: &str) -> Result<()> {
         self.inner.create_group(name)
     }

@@ -74,6 +74,10 @@ impl Container for Watched<dyn Container> {
     fn arrays(&self) -> Result<Vec<String>> {
         self.inner.arrays()
     }
+
+    fn groups(&self) -> Result<Vec<String>> {
+        self.inner.groups()
+    }
     fn create_group(&self, name: &str) -> Result<()> {
         self.inner.create_group(name)
     }

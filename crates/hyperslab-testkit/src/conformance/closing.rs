@@ -35,6 +35,7 @@ fn after_container(subject: &Subject) -> Result<(), Failed> {
     refused(container.create("new", &spec), &[], "create")?;
     refused(container.array("array"), &[], "array")?;
     refused(container.arrays(), &[], "arrays")?;
+    refused(container.groups(), &[], "groups")?;
     refused(container.create_group("group"), &[], "create_group")?;
     refused(container.set_attribute("", "a", &Attribute::integer(1)), &[], "set_attribute")?;
     refused(container.attribute("", "a"), &[], "attribute")?;

@@ -100,6 +100,10 @@ fn parents(subject: &Subject) -> Result<(), Failed> {
     let pair = subject.pair("a", Open::Update)?;
     let names = pair.subject.arrays()?;
     ensure!(names == ["a/b/c", "a/b/d", "a/e", "f"], "the arrays are {names:?}");
+    if subject.caps.groups {
+        let groups = pair.subject.groups()?;
+        ensure!(groups == ["a", "a/b"], "the groups are {groups:?}");
+    }
     for name in &names {
         Twin::open(&pair.subject, &pair.oracle, name)?.compare_all(name)?;
     }
@@ -123,6 +127,8 @@ fn groups(subject: &Subject) -> Result<(), Failed> {
     let container = subject.open("a", Open::Update)?;
     let arrays = container.arrays()?;
     ensure!(arrays == ["g/h/array"], "the arrays are {arrays:?}");
+    let groups = container.groups()?;
+    ensure!(groups == ["g", "g/h", "g/h/été x"], "the groups are {groups:?}");
     if subject.caps.attributes {
         for group in ["", "g", "g/h", "g/h/été x"] {
             trying(container.set_attribute(group, "level", &Attribute::text(group)), || format!("group {group:?}"))?;

@@ -36,6 +36,11 @@ impl Container for FaultyContainer {
         self.inner.arrays()
     }
 
+    fn groups(&self) -> Result<Vec<String>> {
+        self.plan.call("list groups")?;
+        self.inner.groups()
+    }
+
     fn create_group(&self, name: &str) -> Result<()> {
         self.together("create group")?;
         self.inner.create_group(name)

@@ -84,6 +84,10 @@ impl Container for MemoryContainer {
         self.shared.with("list arrays", |store| Ok(store.arrays.keys().cloned().collect()))
     }
 
+    fn groups(&self) -> Result<Vec<String>> {
+        self.shared.with("list groups", |store| Ok(store.groups.iter().cloned().collect()))
+    }
+
     fn create_group(&self, name: &str) -> Result<()> {
         self.shared.first_acts("create group", check_name(name), |store| {
             if store.arrays.contains_key(name) {

@@ -100,6 +100,10 @@ impl Container for Probe<dyn Container> {
         self.inner.arrays()
     }
 
+    fn groups(&self) -> Result<Vec<String>> {
+        self.inner.groups()
+    }
+
     fn create_group(&self, name: &str) -> Result<()> {
         self.seen.watch(|| self.inner.create_group(name))
     }

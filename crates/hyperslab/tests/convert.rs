@@ -1,0 +1,238 @@
+//! `hyperslab convert` as a user meets it.
+#![allow(clippy::unwrap_used)]
+
+#[path = "common/program.rs"]
+#[allow(dead_code)]
+mod program;
+
+use hyperslab_comm::Threads;
+use hyperslab_core::{
+    Array, ArraySpec, Attribute, Container, Datatype, Filter, MemoryLayout, MemoryView, MemoryViewMut, Open, Selection,
+    Stack, Transfer,
+};
+use program::{run, with};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+fn open(stack: &str, path: &Path, how: Open) -> std::sync::Arc<dyn Container> {
+    let format = hyperslab_run::resolve(&stack.parse::<Stack>().unwrap()).unwrap();
+    format.open(path, how, &hyperslab_run::alone()).unwrap()
+}
+
+fn read(array: &dyn Array) -> Vec<u8> {
+    let spec = array.spec().unwrap();
+    let all = Selection::all(&spec.shape).unwrap();
+    let mut bytes = vec![0xEE; (all.len() * spec.dtype.size()) as usize];
+    array.read(&all, MemoryViewMut::packed(&mut bytes), Transfer::Independent).unwrap();
+    bytes
+}
+
+/// Everything in a container: types, shapes, elements, attributes, groups.
+#[derive(Debug, PartialEq)]
+struct Content {
+    arrays: BTreeMap<String, (Datatype, Vec<u64>, Vec<u8>)>,
+    groups: Vec<String>,
+    attributes: BTreeMap<(String, String), Attribute>,
+}
+
+fn content(stack: &str, path: &Path) -> Content {
+    let container = open(stack, path, Open::Read);
+    let (groups, names) = (container.groups().unwrap(), container.arrays().unwrap());
+    let mut attributes = BTreeMap::new();
+    for object in groups.iter().chain(&names).chain(&[String::new()]) {
+        for name in container.attributes(object).unwrap() {
+            let value = container.attribute(object, &name).unwrap();
+            attributes.insert((object.clone(), name), value);
+        }
+    }
+    let arrays = names.into_iter().map(|name| {
+        let array = container.array(&name).unwrap();
+        let spec = array.spec().unwrap();
+        (name, (spec.dtype, spec.shape.to_vec(), read(&*array)))
+    });
+    let content = Content { arrays: arrays.collect(), groups, attributes };
+    container.close().unwrap();
+    content
+}
+
+const SHAPE: [u64; 2] = [60, 40];
+
+/// Three ranks write interleaved rows of several arrays, in several flushes, some of them twice.
+fn write_together(stack: &str, path: &Path) {
+    let format = hyperslab_run::resolve(&stack.parse::<Stack>().unwrap()).unwrap();
+    let particle = Datatype::packed_compound([("x", Datatype::F64), ("id", Datatype::I32)]).unwrap();
+    Threads::run(3, |comm| {
+        let rank = comm.rank() as u64;
+        let container = format.open(path, Open::Create, &comm)?;
+        container.set_attribute("", "title", &Attribute::text("été"))?;
+        container.create_group("empty/group")?;
+        container.set_attribute("empty", "level", &Attribute::integer(1))?;
+        let chunk = format.caps().chunks.then(|| [16, 16][..].into());
+        let filters = if format.caps().deflate { vec![Filter::Deflate(4)] } else { Vec::new() };
+        let chunked = ArraySpec { chunk, filters, ..ArraySpec::new(Datatype::F32, &SHAPE) };
+        let plain = container.create("plain", &ArraySpec::new(Datatype::I32, &SHAPE))?;
+        let chunked = container.create("g/chunked", &chunked)?;
+        let particles = container.create("g/particles", &ArraySpec::new(particle.clone(), &[30]))?;
+        container.create("scalar", &ArraySpec::new(Datatype::F64, &[]))?;
+        container.create("none", &ArraySpec::new(Datatype::F64, &[0, 3]))?;
+        container.set_attribute("g/chunked", "units", &Attribute::float(0.5))?;
+        for turn in 0..3u64 {
+            let rows = Selection::strided(&[rank, turn * 5], &[3, 1], &[20, 1], &[1, 25])?;
+            for (array, salt) in [(&plain, 1), (&chunked, 2)] {
+                let values =
+                    (0..rows.len()).flat_map(|n| ((n + turn * 1000 + rank * 100_000 + salt) as f32).to_ne_bytes());
+                array.write(&rows, MemoryView::packed(&values.collect::<Vec<_>>()), Transfer::Independent)?;
+            }
+            container.flush(hyperslab_core::Durability::Visible)?;
+        }
+        // One field by one rank, the other by another.
+        let layout = if rank == 0 { MemoryLayout::fields(8, [("x", 0)]) } else { MemoryLayout::fields(4, [("id", 0)]) };
+        if rank < 2 {
+            let data: Vec<u8> = (0..30 * if rank == 0 { 8 } else { 4 }).map(|n| n as u8 + 1).collect();
+            let all = Selection::all(&[30])?;
+            particles.write(&all, MemoryView { data: &data, layout: &layout }, Transfer::Independent)?;
+        }
+        container.close()
+    })
+    .unwrap();
+}
+
+#[test]
+fn the_log_layout_becomes_what_a_plain_run_writes() {
+    for (format, extension) in [("posix", "posix"), ("hdf5", "h5"), ("zarr", "zarr")] {
+        for options in ["", "(room=4KiB)"] {
+            let folder = tempfile::tempdir().unwrap();
+            let file = |name: &str| folder.path().join(name).with_extension(extension);
+            write_together(format, &file("plain"));
+            write_together(&format!("loglayout{options}/{format}"), &file("log"));
+            let names = [file("log"), file("out")].map(|path| path.display().to_string());
+            let arguments = ["convert", &names[0], &names[1], "--threads", "3", "--memory", "3MiB"];
+            let (code, out, err) = run(folder.path(), &arguments);
+            assert_eq!(code, 0, "{out}{err}");
+            assert!(out.contains("5 arrays, 3 groups, 3 attributes"), "{out}");
+            assert!(err.contains(&format!("loglayout/{format}")), "{err}");
+            assert_eq!(content(format, &file("out")), content(format, &file("plain")), "{format}{options}");
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3, "nothing else is left");
+            // In its place.
+            let (code, out, err) = run(folder.path(), &["convert", &names[0], &names[0], "--overwrite"]);
+            assert_eq!(code, 0, "{out}{err}");
+            assert_eq!(content(format, &file("log")), content(format, &file("plain")), "{format}{options}");
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3, "nothing else is left");
+        }
+    }
+}
+
+#[test]
+fn files_go_from_one_format_to_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    write_together("loglayout/hdf5", &path("a.h5"));
+    let original = content("loglayout/hdf5", &path("a.h5"));
+    for (from, to) in [("a.h5", "b.zarr"), ("b.zarr", "c.posix"), ("c.posix", "d.h5"), ("d.h5", "e.posix")] {
+        let (code, out, err) = run(folder.path(), &["convert", from, to]);
+        assert_eq!(code, 0, "{from} {to}: {out}{err}");
+        // Chunks and filters are no data, but nobody should miss them without a word.
+        assert_eq!(out.contains("note:"), from == "b.zarr", "{from} {to}: {out}");
+    }
+    assert_eq!(content("zarr", &path("b.zarr")), original);
+    assert_eq!(content("hdf5", &path("d.h5")), original);
+    let (code, out, err) = run(folder.path(), &["convert", "d.h5", "f.h5", "--to", "hdf5(chunk=7x7,deflate=1)"]);
+    // Arrays of one dimension have no chunks of two.
+    assert!(code == 1 && err.contains("g/particles") && !path("f.h5").exists(), "{out}{err}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 5, "nothing is left of what failed");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_and_nothing_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    write_together("hdf5", &path("a.h5"));
+    fs::write(path("notes.h5"), "these are notes").unwrap();
+    let before = fs::read(path("a.h5")).unwrap();
+    for (arguments, said) in [
+        (&["a.h5", "a.h5"][..], "exists already"),
+        (&["a.h5", "notes.h5"], "exists already"),
+        (&["a.h5", "notes.h5", "--overwrite"], "left alone"),
+        (&["a.h5", "b.txt"], "--to"),
+        (&["a.h5", "b"], "--to"),
+        (&["missing.h5", "b.h5"], "missing.h5"),
+        (&["notes.h5", "b.h5"], "--from"),
+        (&["a.h5", "b.h5", "--memory", "1KiB"], "too little"),
+        (&["a.h5", "b.h5", "--from", "nonsense"], "nonsense"),
+        (&["a.h5", "b.h5", "--to", "slow/loglayout/hdf5"], "slow"),
+    ] {
+        let (code, _, err) = run(folder.path(), &[&["convert"], arguments].concat());
+        assert!(code == 2 && err.contains(said), "{arguments:?}: {code} {err}");
+    }
+    assert_eq!(fs::read(path("a.h5")).unwrap(), before);
+    assert_eq!(fs::read(path("notes.h5")).unwrap(), b"these are notes");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+}
+
+#[test]
+fn a_damaged_index_is_an_error_and_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.posix");
+    write_together("loglayout/posix", &path);
+    let format = hyperslab_run::resolve(&"posix".parse::<Stack>().unwrap()).unwrap();
+    let files = format.files(&path).unwrap();
+    let index = files.iter().find(|file| file.ends_with("index/00000002.raw")).unwrap();
+    let mut bytes = fs::read(index).unwrap();
+    bytes[100] ^= 4;
+    fs::write(index, bytes).unwrap();
+    let (code, _, err) = run(folder.path(), &["convert", "a.posix", "b.posix"]);
+    assert!(code == 1 && err.contains("index/00000002"), "{code} {err}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+const WORKFLOW: &str = r#"{"mpi": {"command": "mpirun", "ranks": "4"}, "vol": {}, "file-system": {}, "directory": "data", "benchmarks": [
+    {"benchmark": "write", "file": "test.h5", "configuration": {"MEM_PATTERN": "FROM", "FILE_PATTERN": "TO", "TIMESTEPS": "2",
+     "NUM_DIMS": 2, "DIM_1": "64", "DIM_2": "32", "MODE": "SYNC"}}]}"#;
+
+/// Compares two HDF5 files, all objects, elements and attributes.
+const COMPARE: &str = r#"
+import h5py, sys
+def content(path):
+    found = {}
+    with h5py.File(path) as f:
+        def keep(name, node):
+            data = (node.dtype, node.shape, node.chunks, node[...].tobytes()) if isinstance(node, h5py.Dataset) else None
+            found[name] = (data, {k: bytes(v) if hasattr(v, 'tobytes') else v for k, v in node.attrs.items()})
+        f.visititems(keep)
+        found[''] = (None, {k: v for k, v in f.attrs.items()})
+    return found
+a, b = content(sys.argv[1]), content(sys.argv[2])
+assert a == b, (a.keys(), b.keys())
+print(len(a))
+"#;
+
+/// What `bench` writes through the layer, as h5py sees it after a conversion.
+#[test]
+fn h5py_reads_what_a_plain_benchmark_writes() {
+    let Some(python) = std::env::var_os("HYPERSLAB_PYTHON").filter(|path| !path.is_empty()) else { return };
+    for (from, to) in
+        [("CONTIG", "CONTIG"), ("CONTIG", "INTERLEAVED"), ("INTERLEAVED", "CONTIG"), ("INTERLEAVED", "INTERLEAVED")]
+    {
+        let directory = with(&WORKFLOW.replace("FROM", from).replace("TO", to));
+        for (stack, folder) in [("hdf5", "plain"), ("loglayout/hdf5", "log"), ("loglayout(room=40KiB)/hdf5", "little")]
+        {
+            let arguments =
+                ["bench", "w.json", "--stack", stack, "--directory", folder, "--verify", "--launcher", "threads"];
+            let (code, out, err) = run(directory.path(), &arguments);
+            assert_eq!(code, 0, "{from} {to} {stack}: {out}{err}");
+        }
+        for folder in ["log", "little"] {
+            let out = format!("{folder}.h5");
+            let (code, said, err) =
+                run(directory.path(), &["convert", &format!("{folder}/test.h5"), &out, "--threads", "2"]);
+            assert_eq!(code, 0, "{said}{err}");
+            let mut compare = Command::new(&python);
+            compare.current_dir(directory.path()).args(["-c", COMPARE, "plain/test.h5", &out]);
+            let (code, said, err) = program::said(compare.output().unwrap());
+            assert_eq!(code, 0, "{from} {to} {folder}: {said}{err}");
+            assert!(said.trim().parse::<u32>().unwrap() > 2, "{said}");
+        }
+    }
+}
