@@ -77,7 +77,7 @@ impl Container for LogContainer {
     }
 
     fn background(&self) -> Background {
-        let mut background = self.session.store.times.background();
+        let mut background = self.session.store.background();
         background += self.inner.background();
         background
     }

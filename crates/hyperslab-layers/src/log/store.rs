@@ -6,7 +6,9 @@ use super::named::{Left, Named};
 use super::options::Options;
 use super::pace::Pace;
 use crate::background::{Appended, Place, Pool, Staging, Times, caught};
-use hyperslab_core::{Communicator, Error, ErrorKind, MemoryView, Reduce, Result, Selection, Transfer, agree};
+use hyperslab_core::{
+    Background, Communicator, Error, ErrorKind, MemoryView, Reduce, Result, Selection, Transfer, agree,
+};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -25,8 +27,9 @@ pub(super) struct Store {
     arrays: Mutex<BTreeMap<String, Arc<Named>>>,
     /// Held by whoever moves writes to the format below.
     draining: Mutex<()>,
-    /// Memory for the list of writes.
+    /// Memory for the list of writes, and the most of it so far.
     memory: AtomicU64,
+    most_memory: AtomicU64,
     /// What went wrong, and whether somebody was told.
     failure: OnceLock<Error>,
     told: AtomicBool,
@@ -51,6 +54,7 @@ impl Store {
             arrays: Mutex::default(),
             draining: Mutex::default(),
             memory: AtomicU64::new(0),
+            most_memory: AtomicU64::new(0),
             failure: OnceLock::new(),
             told: AtomicBool::new(false),
             moved: Mutex::default(),
@@ -94,6 +98,13 @@ impl Store {
         result.inspect_err(|error| self.fail(error.copied()))
     }
 
+    /// What was done in the background and at flushes. Memory is that of the list and of the buffers of a drain.
+    pub fn background(&self) -> Background {
+        let background = self.times.background();
+        let buffers = 2 * background.bytes.min(self.options.buffer);
+        Background { memory: self.most_memory.load(Ordering::Acquire) + buffers, ..background }
+    }
+
     /// What was moved so far.
     pub fn moved(&self) -> Left {
         *lock(&self.moved)
@@ -132,7 +143,9 @@ impl Store {
         loop {
             self.check()?;
             // Counted before: the background may have moved it when this returns.
-            let full = self.memory.fetch_add(memory, Ordering::AcqRel) + memory > self.options.memory;
+            let taken = self.memory.fetch_add(memory, Ordering::AcqRel) + memory;
+            let full = taken > self.options.memory;
+            self.most_memory.fetch_max(taken.min(self.options.memory), Ordering::AcqRel);
             self.pace.added(packed.len() as u64);
             let appended = match full {
                 true => Ok(Appended::Full { needed: 0 }),
