@@ -54,6 +54,7 @@ mod checksum;
 mod close;
 mod commit;
 mod current;
+mod direct;
 mod directory;
 mod done_set;
 mod files;

@@ -37,6 +37,8 @@ pub(super) struct Shelf {
     /// Every write before this sequence number is durable.
     pub durable_before: AtomicU64,
     pub syncing: Syncing,
+    /// A data log should have been written directly, and is not.
+    pub direct_refused: AtomicBool,
     pub changed: Condvar,
     /// Segments that are done, in order. The lock is held while their files are removed, so that the order is kept.
     pub leaving: Mutex<VecDeque<(Arc<Segment>, u64)>>,
@@ -82,6 +84,7 @@ impl Shelf {
             appended,
             durable_before,
             syncing,
+            direct_refused: AtomicBool::new(false),
             changed,
             leaving,
         }

@@ -12,7 +12,7 @@ use super::sync_mode::SyncMode;
 use super::{checksum, failed, names};
 use hyperslab_core::{Error, ErrorKind, Result};
 use std::io::IoSlice;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -31,12 +31,21 @@ pub struct Limits {
     pub durable: bool,
     /// When appends reach the kernel and the device.
     pub sync: SyncMode,
+    /// Whether the data log goes to the device past the cache of the kernel, which leaves the cache to others. The metadata
+    /// log never does.
+    pub direct: bool,
 }
 
 impl Limits {
     /// Segments of an eighth, from 32 KiB to 64 MiB, which are synced when asked for.
     pub fn new(bytes: u64) -> Self {
-        Self { bytes, segment: (bytes / 8).clamp(32 << 10, 64 << 20), durable: false, sync: SyncMode::OnFlush }
+        Self {
+            bytes,
+            segment: (bytes / 8).clamp(32 << 10, 64 << 20),
+            durable: false,
+            sync: SyncMode::OnFlush,
+            direct: false,
+        }
     }
 
     fn names_are_durable(&self) -> bool {
@@ -207,6 +216,11 @@ impl Journal {
     /// is left that the container lacks, and returns. The other writes, which can still be read from memory, may then follow.
     pub fn hand_over(&self) -> Result<()> {
         self.shelf.hand_over().map(drop)
+    }
+
+    /// Whether the data log goes through the cache of the kernel although it should not: the file system cannot do otherwise.
+    pub fn direct_was_refused(&self) -> bool {
+        self.shelf.direct_refused.load(Ordering::Acquire)
     }
 
     /// Every write before this sequence number is durable.
