@@ -134,7 +134,10 @@ impl Journal {
     }
 
     fn append_with(&self, writer: &mut Writer, out: &mut Encoder, entry: &Entry<'_>) -> Result<Append> {
-        let most = record::write_len(entry.selection) + entry.len + record::END.len() as u64 + self.limits.ahead();
+        let most = record::write_len(entry.selection)
+            + self.limits.data_len(entry.len)
+            + record::END.len() as u64
+            + self.limits.ahead();
         if let Some(full) = self.make_room(writer, most)? {
             return Ok(full);
         }

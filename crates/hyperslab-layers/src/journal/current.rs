@@ -1,5 +1,6 @@
 //! The segment that grows.
 
+use super::direct::BLOCK;
 use super::files::LogFile;
 use super::segment::Segment;
 use super::writer::Limits;
@@ -92,6 +93,11 @@ fn grow(file: &dyn LogFile, room: &mut u64, end: u64, step: u64, most: u64, refu
 }
 
 impl Limits {
+    /// Bytes of the data log that a payload takes. Where it is written directly, each begins with a block.
+    pub(super) fn data_len(&self, len: u64) -> u64 {
+        if self.direct { len.saturating_add(BLOCK - 1) / BLOCK * BLOCK } else { len }
+    }
+
     /// Bytes of zeros by which the metadata log grows; none where segments are small, or where records are gathered.
     pub(super) fn ahead(&self) -> u64 {
         match self.sync.gathers() {

@@ -1,5 +1,6 @@
 //! Journals in a directory of the file system. All files are private: created anew, mode 0600, never through links.
 
+use super::direct::Direct;
 use super::files::{Files, Lock, LogFile};
 use hyperslab_core::{Error, Result};
 use rustix::fs::{AtFlags, FallocateFlags, FlockOperation, Mode, OFlags};
@@ -61,6 +62,19 @@ impl Files for Directory {
         Ok(Arc::new(Stored::new(self.open_at(name, OFlags::CREATE | OFlags::EXCL)?)))
     }
 
+    fn create_direct(&self, name: &str) -> io::Result<(Arc<dyn LogFile>, bool)> {
+        let cached = self.open_at(name, OFlags::CREATE | OFlags::EXCL)?;
+        let same = |direct: &File| {
+            let (one, other) = (cached.metadata()?, direct.metadata()?);
+            io::Result::Ok((one.dev(), one.ino()) == (other.dev(), other.ino()))
+        };
+        Ok(match self.open_at(name, OFlags::DIRECT) {
+            Ok(direct) if same(&direct)? => (Arc::new(Direct::new(Stored::new(cached), direct)), true),
+            // The file system does not do so, or the file was exchanged: the first one is ours.
+            _ => (Arc::new(Stored::new(cached)), false),
+        })
+    }
+
     fn open(&self, name: &str) -> io::Result<Arc<dyn LogFile>> {
         let file = self.open_at(name, OFlags::empty()).map_err(|cause| match Errno::from_io_error(&cause) {
             Some(Errno::LOOP) => refused("it is a link"),
@@ -112,7 +126,7 @@ fn refused(why: impl Into<String>) -> io::Error {
 
 /// A file of the file system, and the process that locked it, or 0.
 #[derive(Debug)]
-struct Stored(File, AtomicU32);
+pub(super) struct Stored(File, AtomicU32);
 
 impl Stored {
     fn new(file: File) -> Self {

@@ -8,6 +8,11 @@ use std::sync::Arc;
 pub trait Files: Send + Sync + Debug {
     /// Creates a file that must not exist, for this user alone.
     fn create(&self, name: &str) -> Result<Arc<dyn LogFile>>;
+    /// Creates such a file for writes past the cache of the kernel, if that can be had: the second value says so. Then what
+    /// is behind a write, up to the next block of 4096 bytes, becomes zero.
+    fn create_direct(&self, name: &str) -> Result<(Arc<dyn LogFile>, bool)> {
+        self.create(name).map(|file| (file, false))
+    }
     /// Opens a file that this user created; refuses links and files of others.
     fn open(&self, name: &str) -> Result<Arc<dyn LogFile>>;
     /// Gives a file another name, at once and completely.

@@ -44,7 +44,7 @@ impl Journal {
             placed.payload = Payload { place: Place::Data(current.data_end), len, crc };
             records.put(out, entry, &placed.payload);
             self.write_meta(current, &out.0)?;
-            current.data_end += len;
+            current.data_end += self.limits.data_len(len);
         }
         current.meta_end += out.0.len() as u64;
         Ok(placed)
@@ -61,9 +61,16 @@ impl Journal {
             let mut batch = segment.batch();
             let crc = match len <= GATHERED {
                 true => {
-                    current.room.for_data(data, current.data_end + len, &self.limits, self.shelf.used());
+                    current.room.for_data(
+                        data,
+                        current.data_end + self.limits.data_len(len),
+                        &self.limits,
+                        self.shelf.used(),
+                    );
                     let crc = checksum_of(entry);
                     entry.payload.iter().for_each(|part| batch.data.extend_from_slice(part));
+                    let padded = batch.data.len() + (self.limits.data_len(len) - len) as usize;
+                    batch.data.resize(padded, 0);
                     crc
                 }
                 false => {
@@ -76,13 +83,13 @@ impl Journal {
                         self.shelf.give_back(current.shrunk());
                         not_taken(cause)
                     })?;
-                    batch.data_at += len;
+                    batch.data_at += self.limits.data_len(len);
                     crc
                 }
             };
             batch.bytes += len;
             placed.payload = Payload { place: Place::Data(current.data_end), len, crc };
-            current.data_end += len;
+            current.data_end += self.limits.data_len(len);
         } else {
             placed.payload.crc = checksum_of(entry);
         }
@@ -150,7 +157,15 @@ impl Journal {
         if let Some(data) = segment.data.get() {
             return Ok(&**data);
         }
-        let data = self.shelf.files.create(&names::data(&self.shelf.stem, segment.number))?;
+        let name = names::data(&self.shelf.stem, segment.number);
+        let data = match self.limits.direct {
+            false => self.shelf.files.create(&name)?,
+            true => {
+                let (data, is_direct) = self.shelf.files.create_direct(&name)?;
+                self.shelf.direct_refused.fetch_or(!is_direct, Ordering::AcqRel);
+                data
+            }
+        };
         self.shelf.names.changed();
         Ok(&**segment.data.get_or_init(|| data))
     }
@@ -158,7 +173,7 @@ impl Journal {
     /// Writes a payload behind the others of the data log. Returns its checksum.
     fn write_data(&self, current: &mut Current, payload: &[&[u8]], len: u64) -> std::io::Result<u32> {
         let data = self.data_of(&current.segment)?;
-        current.room.for_data(data, current.data_end + len, &self.limits, self.shelf.used());
+        current.room.for_data(data, current.data_end + self.limits.data_len(len), &self.limits, self.shelf.used());
         let (mut crc, mut at) = (0, current.data_end);
         let mut small: Vec<IoSlice<'_>> = Vec::new();
         let mut held = 0;
@@ -166,7 +181,8 @@ impl Journal {
             crc = checksum::extend(crc, piece);
             small.push(IoSlice::new(piece));
             held += piece.len();
-            if held >= PIECE {
+            // Directly, it has to end with a block, and is copied anyhow.
+            if held >= PIECE && !self.limits.direct {
                 data.write_at(&small, at)?;
                 at += held as u64;
                 held = 0;

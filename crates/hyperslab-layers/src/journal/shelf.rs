@@ -2,13 +2,12 @@
 
 use super::done_set::DoneSet;
 use super::files::{Files, LogFile};
+use super::names;
 use super::new_names::NewNames;
 use super::segment::Segment;
 use super::sync::Syncing;
-use super::{failed, names};
 use hyperslab_core::{Error, Result};
 use std::collections::VecDeque;
-use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -19,16 +18,16 @@ pub(super) struct Shelf {
     pub files: Arc<dyn Files>,
     pub stem: String,
     /// Whether every removal is made durable before the next.
-    durable: bool,
+    pub durable: bool,
     /// Held open for its lock.
     pub head: Arc<dyn LogFile>,
     /// Whose it is. A child that was forked has a copy, and must not touch the files.
     process: u32,
-    state: Mutex<State>,
+    pub state: Mutex<State>,
     /// Bytes of all files.
-    used: AtomicU64,
+    pub used: AtomicU64,
     /// Whether the state has a failure.
-    failed: AtomicBool,
+    pub failed: AtomicBool,
     /// Whether files were created or removed since names were made durable.
     pub names: NewNames,
     /// Bytes of all files when there was no space for more; the highest number while there is.
@@ -38,27 +37,29 @@ pub(super) struct Shelf {
     /// Every write before this sequence number is durable.
     pub durable_before: AtomicU64,
     pub syncing: Syncing,
-    changed: Condvar,
+    /// A data log should have been written directly, and is not.
+    pub direct_refused: AtomicBool,
+    pub changed: Condvar,
     /// Segments that are done, in order. The lock is held while their files are removed, so that the order is kept.
-    leaving: Mutex<VecDeque<(Arc<Segment>, u64)>>,
+    pub leaving: Mutex<VecDeque<(Arc<Segment>, u64)>>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    segments: VecDeque<Kept>,
-    failure: Option<Error>,
+pub(super) struct State {
+    pub segments: VecDeque<Kept>,
+    pub failure: Option<Error>,
 }
 
 #[derive(Debug)]
-struct Kept {
-    segment: Arc<Segment>,
-    done: DoneSet,
-    bytes: u64,
+pub(super) struct Kept {
+    pub segment: Arc<Segment>,
+    pub done: DoneSet,
+    pub bytes: u64,
     /// Nothing will be added.
-    full: bool,
+    pub full: bool,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -83,6 +84,7 @@ impl Shelf {
             appended,
             durable_before,
             syncing,
+            direct_refused: AtomicBool::new(false),
             changed,
             leaving,
         }
@@ -203,95 +205,6 @@ impl Shelf {
         if leaves && self.is_ours() {
             self.changed.notify_all();
             self.remove_done();
-        }
-    }
-
-    /// Removes the files of full segments without pending writes, from the front.
-    fn remove_done(&self) {
-        let mut leaving = lock(&self.leaving);
-        let mut state = lock(&self.state);
-        while let Some(first) = state.segments.front()
-            && first.full
-            && first.done.pending() == 0
-            && state.failure.is_none()
-        {
-            if let Some(first) = state.segments.pop_front() {
-                leaving.push_back((first.segment, first.bytes));
-            }
-        }
-        drop(state);
-        while let Some((segment, bytes)) = leaving.front() {
-            if let Err(error) = self.remove(segment) {
-                return self.fail(error);
-            }
-            self.used.fetch_sub(*bytes, Ordering::AcqRel);
-            leaving.pop_front();
-            // Whoever looks at the room does so with the lock.
-            drop(lock(&self.state));
-            self.changed.notify_all();
-        }
-    }
-
-    /// Removes everything; all writes are done. With its head renamed, a journal is not replayed whatever else is left of it.
-    pub fn remove_all(&self) -> Result<()> {
-        let mut leaving = lock(&self.leaving);
-        let (head, finished) = (format!("{}{}", self.stem, names::HEAD), format!("{}{}", self.stem, names::FINISHED));
-        let failed = |cause| failed("remove journal", format!("{}/{head}", self.files.place()), cause);
-        match self.files.rename(&head, &finished) {
-            Ok(()) if self.durable => self.files.sync_names().map_err(failed)?,
-            // Gone, or renamed already.
-            Err(cause) if cause.kind() != ErrorKind::NotFound => return Err(failed(cause)),
-            _ => {}
-        }
-        let mut state = lock(&self.state);
-        let kept = std::mem::take(&mut state.segments).into_iter().map(|kept| kept.segment);
-        let segments: Vec<_> = leaving.drain(..).map(|(segment, _)| segment).chain(kept).collect();
-        self.used.store(0, Ordering::Release);
-        let had_failed = state.failure.take().is_some();
-        self.failed.store(false, Ordering::Release);
-        drop(state);
-        segments.iter().try_for_each(|segment| self.remove(segment))?;
-        if had_failed {
-            self.remove_strays();
-        }
-        match self.files.remove(&finished) {
-            Err(cause) if cause.kind() != ErrorKind::NotFound => Err(failed(cause)),
-            _ => Ok(()),
-        }
-    }
-
-    /// Removes what a segment that could not be begun may have left.
-    fn remove_strays(&self) {
-        let names = self.files.list().unwrap_or_default();
-        for name in names.iter().filter(|name| names::segment_of(name, &self.stem).is_some()) {
-            // With its head gone, nobody takes it for a journal.
-            let _ = self.files.remove(name);
-        }
-    }
-
-    /// Removes the files of a segment whose end is only in memory, after those of all before it.
-    pub fn remove_files(&self, segment: &Segment) -> Result<()> {
-        let leaving = lock(&self.leaving);
-        leaving.iter().try_for_each(|(before, _)| self.remove(before))?;
-        self.remove(segment)
-    }
-
-    /// Removes the records before the data: data without records are nothing, records without data look like a loss.
-    fn remove(&self, segment: &Segment) -> Result<()> {
-        let remove = |name: String| match self.files.remove(&name) {
-            Err(cause) if cause.kind() != ErrorKind::NotFound => Err(failed("remove journal segment", name, cause)),
-            _ => Ok(()),
-        };
-        remove(names::meta(&self.stem, segment.number))?;
-        self.names.changed();
-        if self.durable {
-            self.names
-                .sync(&*self.files)
-                .map_err(|cause| failed("remove journal segment", self.files.place(), cause))?;
-        }
-        match segment.data.get() {
-            Some(_) => remove(names::data(&self.stem, segment.number)),
-            None => Ok(()),
         }
     }
 

@@ -1,12 +1,10 @@
 //! Appending to a journal.
 
 use super::batch::Batch;
-use super::bytes::Encoder;
 use super::commit::Committer;
 use super::current::Current;
 use super::files::{Files, Lock, LogFile};
 use super::header::Header;
-use super::record;
 use super::segment::{Logged, Segment};
 use super::segment_head::SegmentHead;
 use super::shelf::Shelf;
@@ -33,12 +31,21 @@ pub struct Limits {
     pub durable: bool,
     /// When appends reach the kernel and the device.
     pub sync: SyncMode,
+    /// Whether the data log goes to the device past the cache of the kernel, which leaves the cache to others. The metadata
+    /// log never does.
+    pub direct: bool,
 }
 
 impl Limits {
     /// Segments of an eighth, from 32 KiB to 64 MiB, which are synced when asked for.
     pub fn new(bytes: u64) -> Self {
-        Self { bytes, segment: (bytes / 8).clamp(32 << 10, 64 << 20), durable: false, sync: SyncMode::OnFlush }
+        Self {
+            bytes,
+            segment: (bytes / 8).clamp(32 << 10, 64 << 20),
+            durable: false,
+            sync: SyncMode::OnFlush,
+            direct: false,
+        }
     }
 
     fn names_are_durable(&self) -> bool {
@@ -66,7 +73,7 @@ pub struct Journal {
     pub(super) shelf: Arc<Shelf>,
     header: Header,
     pub(super) limits: Limits,
-    writer: Mutex<Writer>,
+    pub(super) writer: Mutex<Writer>,
     /// Where it syncs by itself.
     pub(super) committer: Option<Committer>,
 }
@@ -79,9 +86,9 @@ pub(super) struct Writer {
     pub(super) next: u64,
     /// Space for records, used again.
     pub(super) buffer: Vec<u8>,
-    closed: bool,
+    pub(super) closed: bool,
     /// All its files are gone.
-    removed: bool,
+    pub(super) removed: bool,
 }
 
 impl Journal {
@@ -181,7 +188,7 @@ impl Journal {
     }
 
     /// Gives room back that was reserved and not used.
-    fn give_room_back(&self, mut current: Current) {
+    pub(super) fn give_room_back(&self, mut current: Current) {
         let segment = current.segment.clone();
         let mut batch = segment.batch();
         if !batch.is_empty() {
@@ -211,6 +218,11 @@ impl Journal {
         self.shelf.hand_over().map(drop)
     }
 
+    /// Whether the data log goes through the cache of the kernel although it should not: the file system cannot do otherwise.
+    pub fn direct_was_refused(&self) -> bool {
+        self.shelf.direct_refused.load(Ordering::Acquire)
+    }
+
     /// Every write before this sequence number is durable.
     pub fn durable_before(&self) -> u64 {
         self.shelf.durable_before()
@@ -220,41 +232,6 @@ impl Journal {
     /// is `false`.
     pub fn wait_for_room(&self, needed: u64, limit: Duration) -> bool {
         self.shelf.wait(limit, |used| used.saturating_add(needed) <= self.limits.bytes)
-    }
-
-    /// Makes it known to a later recovery that what is done is done. Where all writes are done, their files go; otherwise a
-    /// record says so. See the module for when this is needed.
-    pub fn checkpoint(&self) -> Result<()> {
-        self.shelf.check_process()?;
-        let mut writer = self.writer()?;
-        if self.shelf.pending() == 0 {
-            self.fill(&mut writer)?;
-            return self.shelf.check();
-        }
-        // Nothing is in files: nothing can be replayed.
-        if self.shelf.is_given_up() {
-            return Ok(());
-        }
-        let (sequence, before) = (writer.next, self.shelf.first_pending(writer.next));
-        let current = self.current(&mut writer)?;
-        let mut out = Encoder::default();
-        record::put_checkpoint(&mut out, current.segment.seed, sequence, before);
-        let bytes = out.0.len() as u64;
-        if self.limits.sync.gathers() {
-            self.gather_meta(current, sequence, |meta| meta.raw(&out.0));
-        } else if let Err(cause) = self.write_meta(current, &out.0) {
-            return Err(self.undo(current, failed("append to journal", self.shelf.files.place(), cause)));
-        }
-        current.meta_end += bytes;
-        self.shelf.add(current.grown(), 1, false);
-        writer.next += 1;
-        self.shelf.appended.store(writer.next, Ordering::Release);
-        drop(writer);
-        self.hand_over()?;
-        match self.limits.sync {
-            SyncMode::EveryWrite => self.shelf.sync_up_to(sequence),
-            _ => self.arm(sequence),
-        }
     }
 
     /// Makes every append and checkpoint that returned before durable. Appends of other threads go on meanwhile. Errors of
@@ -271,37 +248,6 @@ impl Journal {
         }
     }
 
-    /// Ends the journal. If every write is done its files are removed; otherwise they stay for recovery, and this returns
-    /// `false`, or fails if they could not be given everything. Works for a journal that failed, too: after `true`, nothing
-    /// of it can be replayed any more, and the container may be written past it. Later calls say the same again.
-    pub fn close_and_remove(&self) -> Result<bool> {
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(committer) = &self.committer {
-            committer.stop(&self.shelf);
-        }
-        if !self.shelf.is_ours() {
-            (writer.current, writer.closed) = (None, true);
-            return Ok(false);
-        }
-        if self.shelf.pending() > 0 {
-            writer.closed = true;
-            self.shelf.try_hand_over()?.check()?;
-            if let Some(current) = writer.current.take() {
-                self.give_room_back(current);
-            }
-            return match self.committer {
-                Some(_) => self.sync().map(|()| false),
-                None => Ok(false),
-            };
-        }
-        (writer.current, writer.closed) = (None, true);
-        if !writer.removed || self.shelf.check().is_err() {
-            self.shelf.remove_all()?;
-            writer.removed = true;
-        }
-        Ok(true)
-    }
-
     pub(super) fn writer(&self) -> Result<MutexGuard<'_, Writer>> {
         self.shelf.check()?;
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
@@ -309,13 +255,6 @@ impl Journal {
             false => Ok(writer),
             true => Err(Error::invalid("append to journal", "it is closed").backend("journal")),
         }
-    }
-}
-
-impl Drop for Journal {
-    fn drop(&mut self) {
-        // Nobody is left to tell; files that stay are found by recovery.
-        let _ = self.close_and_remove();
     }
 }
 

@@ -65,6 +65,53 @@ fn in_every_mode_writes_are_read_back_and_found_after_closing() {
     }
 }
 
+/// Past the cache where the file system can, with it where it cannot, the content is the same.
+#[test]
+fn data_written_directly_are_found() {
+    let shared = std::path::Path::new("/dev/shm");
+    let folders = [Some(tempfile::tempdir().unwrap()), tempfile::tempdir_in(shared).ok()];
+    for folder in folders.into_iter().flatten() {
+        for mode in MODES {
+            let files = directory(folder.path());
+            let limits = Limits { sync: mode, direct: true, ..Limits::new(256 << 20) };
+            let journal = Journal::create(files.clone(), header(), limits).unwrap();
+            let sizes = [5, (16 << 10) + 1, 40_000, 64 << 10, (1 << 20) - 1, 1 << 20, (3 << 20) + 777];
+            let mut kept = Vec::new();
+            for n in 0..28u64 {
+                let bytes = bytes_of(n, sizes[n as usize % sizes.len()]);
+                let parts: Vec<&[u8]> = bytes.chunks([bytes.len(), 4096, 70_001][n as usize % 3].max(1)).collect();
+                let selection = Selection::dense(&[n], &[bytes.len() as u64]).unwrap();
+                kept.push(logged(journal.append("a", &Datatype::Opaque(1), &selection, &parts).unwrap()));
+            }
+            kept.iter().enumerate().for_each(|(n, logged)| check(logged, n as u64));
+            let refused = journal.direct_was_refused();
+            if refused {
+                eprintln!("direct writes are refused in {}", folder.path().display());
+            }
+            assert!(!journal.close_and_remove().unwrap());
+            for entry in std::fs::read_dir(folder.path()).unwrap().map(Result::unwrap) {
+                let is_data = entry.path().extension().is_some_and(|end| end == "data");
+                assert!(!is_data || refused || entry.metadata().unwrap().len() % 4096 == 0);
+            }
+            let (seen, damage) = left(&files);
+            assert_eq!((seen.len(), damage), (28, None));
+            assert!(seen.iter().enumerate().all(|(n, seen)| seen.2 == bytes_of(n as u64, seen.2.len())));
+            kept.iter().for_each(Logged::done);
+            assert!(journal.close_and_remove().unwrap());
+        }
+    }
+}
+
+#[test]
+fn direct_writes_that_nobody_can_do_are_said_to_be_refused() {
+    let (_, files) = stored();
+    let journal = Journal::create(files, header(), Limits { direct: true, ..Limits::new(1 << 20) }).unwrap();
+    logged(append(&journal, "a", 0, &[1; 100]));
+    assert!(!journal.direct_was_refused(), "nothing had to be");
+    logged(append(&journal, "a", 0, &[1; 20_000]));
+    assert!(journal.direct_was_refused());
+}
+
 #[test]
 fn what_is_gathered_goes_to_the_kernel_when_asked_for_or_when_it_is_enough() {
     for mode in [SyncMode::None, SyncMode::Every(HOUR)] {

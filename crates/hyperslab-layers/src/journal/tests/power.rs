@@ -64,7 +64,13 @@ fn work(seed: u64) -> usize {
     let sync = modes[seed as usize % 4];
     // Some with room reserved, and with records that fill a batch.
     let bytes = if dice.below(4) == 0 { 1 << 30 } else { 8 << 20 };
-    let limits = Limits { segment: 1 << (9 + dice.below(18)), durable: true, sync, ..Limits::new(bytes) };
+    let limits = Limits {
+        segment: 1 << (9 + dice.below(18)),
+        durable: true,
+        sync,
+        direct: dice.below(4) == 0,
+        ..Limits::new(bytes)
+    };
     let journal = Journal::create(files, header(), limits).unwrap();
     let mut container = [0; CELLS];
     // The cells after every number of writes.

@@ -158,7 +158,7 @@ fn whichever_call_fails_nothing_acknowledged_is_lost() {
     }) {
         for nth in 0..60 {
             let (stored, files) = stored();
-            let limits = Limits { sync: mode, segment: 150_000, ..Limits::new(4 << 20) };
+            let limits = Limits { sync: mode, segment: 150_000, direct: nth % 2 == 0, ..Limits::new(4 << 20) };
             let journal = Journal::create(files, header(), limits).unwrap();
             *stored.fate.error.lock().unwrap() = error;
             stored.fate.lasting.store(lasting, Ordering::SeqCst);

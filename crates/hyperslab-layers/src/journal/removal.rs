@@ -1,0 +1,99 @@
+//! Removing the files of a journal, from the front.
+
+use super::segment::Segment;
+use super::shelf::{Shelf, lock};
+use super::{failed, names};
+use hyperslab_core::Result;
+use std::io::ErrorKind;
+use std::sync::atomic::Ordering;
+
+impl Shelf {
+    /// Removes the files of full segments without pending writes, from the front.
+    pub fn remove_done(&self) {
+        let mut leaving = lock(&self.leaving);
+        let mut state = lock(&self.state);
+        while let Some(first) = state.segments.front()
+            && first.full
+            && first.done.pending() == 0
+            && state.failure.is_none()
+        {
+            if let Some(first) = state.segments.pop_front() {
+                leaving.push_back((first.segment, first.bytes));
+            }
+        }
+        drop(state);
+        while let Some((segment, bytes)) = leaving.front() {
+            if let Err(error) = self.remove(segment) {
+                return self.fail(error);
+            }
+            self.used.fetch_sub(*bytes, Ordering::AcqRel);
+            leaving.pop_front();
+            // Whoever looks at the room does so with the lock.
+            drop(lock(&self.state));
+            self.changed.notify_all();
+        }
+    }
+
+    /// Removes everything; all writes are done. With its head renamed, a journal is not replayed whatever else is left of it.
+    pub fn remove_all(&self) -> Result<()> {
+        let mut leaving = lock(&self.leaving);
+        let (head, finished) = (format!("{}{}", self.stem, names::HEAD), format!("{}{}", self.stem, names::FINISHED));
+        let failed = |cause| failed("remove journal", format!("{}/{head}", self.files.place()), cause);
+        match self.files.rename(&head, &finished) {
+            Ok(()) if self.durable => self.files.sync_names().map_err(failed)?,
+            // Gone, or renamed already.
+            Err(cause) if cause.kind() != ErrorKind::NotFound => return Err(failed(cause)),
+            _ => {}
+        }
+        let mut state = lock(&self.state);
+        let kept = std::mem::take(&mut state.segments).into_iter().map(|kept| kept.segment);
+        let segments: Vec<_> = leaving.drain(..).map(|(segment, _)| segment).chain(kept).collect();
+        self.used.store(0, Ordering::Release);
+        let had_failed = state.failure.take().is_some();
+        self.failed.store(false, Ordering::Release);
+        drop(state);
+        segments.iter().try_for_each(|segment| self.remove(segment))?;
+        if had_failed {
+            self.remove_strays();
+        }
+        match self.files.remove(&finished) {
+            Err(cause) if cause.kind() != ErrorKind::NotFound => Err(failed(cause)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes what a segment that could not be begun may have left.
+    fn remove_strays(&self) {
+        let names = self.files.list().unwrap_or_default();
+        for name in names.iter().filter(|name| names::segment_of(name, &self.stem).is_some()) {
+            // With its head gone, nobody takes it for a journal.
+            let _ = self.files.remove(name);
+        }
+    }
+
+    /// Removes the files of a segment whose end is only in memory, after those of all before it.
+    pub fn remove_files(&self, segment: &Segment) -> Result<()> {
+        let leaving = lock(&self.leaving);
+        leaving.iter().try_for_each(|(before, _)| self.remove(before))?;
+        self.remove(segment)
+    }
+
+    /// Removes the records before the data: data without records are nothing, records without data look like a loss.
+    fn remove(&self, segment: &Segment) -> Result<()> {
+        let remove = |name: String| match self.files.remove(&name) {
+            Err(cause) if cause.kind() != ErrorKind::NotFound => Err(failed("remove journal segment", name, cause)),
+            _ => Ok(()),
+        };
+        remove(names::meta(&self.stem, segment.number))?;
+        self.names.changed();
+        if self.durable {
+            self.names
+                .sync(&*self.files)
+                .map_err(|cause| failed("remove journal segment", self.files.place(), cause))?;
+        }
+        match segment.data.get() {
+            Some(_) => remove(names::data(&self.stem, segment.number)),
+            None => Ok(()),
+        }
+    }
+}
