@@ -94,6 +94,7 @@ impl Layer for Cache {
             below: below.to_string(),
             layer: NAME,
             sync: SyncMode::OnFlush,
+            direct: false,
         });
         let background = async_io::Options {
             layer: NAME,

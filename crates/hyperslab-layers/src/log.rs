@@ -106,6 +106,7 @@ impl LogFormat {
             below: self.below.clone(),
             layer: NAME,
             sync: self.options.durability,
+            direct: self.options.direct,
         }
     }
 }

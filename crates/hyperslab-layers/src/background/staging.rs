@@ -27,6 +27,8 @@ pub(crate) struct StagingOptions {
     pub layer: &'static str,
     /// How safe a staged write is.
     pub sync: SyncMode,
+    /// Whether large writes go past the page cache.
+    pub direct: bool,
 }
 
 /// The staged writes of one container on one rank.
@@ -108,7 +110,11 @@ impl Staging {
             };
             let job = Id(job.as_slice().try_into().map_err(|_| Error::invalid("open", "ranks do not agree"))?);
             let header = Header::new(job, comm.rank(), comm.size(), &options.below, absolute(path)?)?;
-            Journal::create(Arc::new(files), header, Limits { sync: options.sync, ..Limits::new(limit) })
+            Journal::create(
+                Arc::new(files),
+                header,
+                Limits { sync: options.sync, direct: options.direct, ..Limits::new(limit) },
+            )
         };
         let journal = agree(comm, create())?;
         Ok(Self {
@@ -153,6 +159,11 @@ impl Staging {
     /// Bytes that the journal may have.
     pub fn limit(&self) -> u64 {
         self.journal.limit()
+    }
+
+    /// Whether the storage does not allow what was wanted.
+    pub fn direct_was_refused(&self) -> bool {
+        self.journal.direct_was_refused()
     }
 
     /// Why writes go straight to the storage, if they do.

@@ -67,6 +67,9 @@ impl Container for LogContainer {
                 moved.writes, moved.counts.writes, moved.counts.flattened
             ));
         }
+        if store.staging.direct_was_refused() {
+            remarks.push("the log was written through the page cache: its file system does not allow O_DIRECT".into());
+        }
         if let Some(why) = store.staging.stopped() {
             remarks.push(format!("writes were no longer logged, and went straight to the storage: {why}"));
         }

@@ -25,6 +25,12 @@ pub(super) const SPECS: &[OptionSpec] = &[
         about: "what a crash may cost: see docs/layers.md; TIME (or \"every(TIME)\") syncs the log that often",
     },
     OptionSpec {
+        name: "io",
+        value: "buffered|direct",
+        default: "buffered",
+        about: "direct: writes of more than 16KiB reach the log past the page cache (O_DIRECT)",
+    },
+    OptionSpec {
         name: "drain",
         value: "SIZE|off",
         default: "an eighth of the limit, at most 256MiB",
@@ -75,6 +81,7 @@ pub(super) struct Options {
     pub directory: Option<PathBuf>,
     pub limit: Option<u64>,
     pub durability: SyncMode,
+    pub direct: bool,
     pub begin: Begin,
     pub age: Duration,
     pub rate: Option<u64>,
@@ -108,6 +115,7 @@ impl Options {
             directory: element.get("dir").map(PathBuf::from),
             limit: size("limit", LEAST_LIMIT)?,
             durability: durability(element)?,
+            direct: element.choice("io", &[("buffered", false), ("direct", true)])?.unwrap_or(false),
             begin,
             age,
             rate: rate.transpose()?,
