@@ -58,7 +58,7 @@ impl Direct {
 impl LogFile for Direct {
     /// Bytes up to the next block become zero.
     fn write_at(&self, parts: &[IoSlice<'_>], mut offset: u64) -> Result<()> {
-        if offset % BLOCK != 0 {
+        if !offset.is_multiple_of(BLOCK) {
             return self.cached.write_at(parts, offset);
         }
         let mut buffer = self.buffer.lock().unwrap_or_else(PoisonError::into_inner);

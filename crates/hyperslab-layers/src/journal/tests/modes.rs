@@ -91,7 +91,7 @@ fn data_written_directly_are_found() {
             assert!(!journal.close_and_remove().unwrap());
             for entry in std::fs::read_dir(folder.path()).unwrap().map(Result::unwrap) {
                 let is_data = entry.path().extension().is_some_and(|end| end == "data");
-                assert!(!is_data || refused || entry.metadata().unwrap().len() % 4096 == 0);
+                assert!(!is_data || refused || entry.metadata().unwrap().len().is_multiple_of(4096));
             }
             let (seen, damage) = left(&files);
             assert_eq!((seen.len(), damage), (28, None));

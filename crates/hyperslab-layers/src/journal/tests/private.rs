@@ -92,3 +92,112 @@ fn other_files_are_not_looked_at() {
     let found = find(&stored).unwrap();
     assert_eq!((found.len(), found[0].stage, found[0].has_segments()), (1, Stage::Headless, true));
 }
+
+#[test]
+fn files_of_another_user_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = directory(folder.path());
+    let journal = journal(&files, 1 << 20);
+    drop(logged(append(&journal, "a", 0, &[1; 20_000])));
+    drop(journal);
+    let found = find(&*files).unwrap();
+    if std::os::unix::fs::chown(folder.path().join(found[0].head()), Some(12_345), None).is_err() {
+        return eprintln!("skipped: only root may give files away");
+    }
+    assert!(found[0].open(&*files).unwrap_err().to_string().contains("12345"));
+    // A whole directory of another user.
+    std::os::unix::fs::chown(folder.path(), Some(12_345), None).unwrap();
+    assert!(Directory::open(folder.path()).unwrap_err().to_string().contains("12345"));
+}
+
+#[test]
+fn segments_that_are_links_or_have_two_names_are_refused() {
+    for (kind, hard) in [("meta", false), ("meta", true), ("data", false), ("data", true)] {
+        let folder = tempfile::tempdir().unwrap();
+        let files = directory(folder.path());
+        let journal = journal(&files, 1 << 20);
+        drop(logged(append(&journal, "a", 0, &[1; 20_000])));
+        drop(journal);
+        let found = find(&*files).unwrap();
+        let name = files.list().unwrap().into_iter().find(|name| name.ends_with(kind)).unwrap();
+        let (path, other) = (folder.path().join(&name), folder.path().join("other"));
+        match hard {
+            true => fs::hard_link(&path, &other).unwrap(),
+            false => {
+                fs::rename(&path, &other).unwrap();
+                symlink(&other, &path).unwrap();
+            }
+        }
+        let (head, _) = found[0].open(&*files).unwrap();
+        let header = found[0].header(&*files, &*head).unwrap();
+        let error = found[0].reader(&files, &header).next_write(0).unwrap_err();
+        assert!(error.to_string().contains(if hard { "one name" } else { "link" }), "{kind}: {error}");
+    }
+}
+
+/// The files of a directory that is removed are gone with it; nothing panics, and what was acknowledged can be read.
+#[test]
+fn a_directory_that_disappears_is_an_error() {
+    for sync in [SyncMode::None, SyncMode::OnFlush, SyncMode::EveryWrite] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        fs::create_dir(&path).unwrap();
+        let files = directory(&path);
+        let limits = Limits { sync, ..Limits::new(1 << 20) };
+        let journal = Journal::create(files, header(), limits).unwrap();
+        let mut kept = vec![logged(append(&journal, "a", 0, &[7; 20_000]))];
+        fs::remove_dir_all(&path).unwrap();
+        // The next segment cannot be created.
+        let error = (0..100).find_map(|_| {
+            let selection = Selection::dense(&[0], &[20_000]).unwrap();
+            match journal.append("a", &Datatype::Opaque(1), &selection, &[&[7; 20_000]]) {
+                Ok(appended) => {
+                    kept.push(logged(appended));
+                    None
+                }
+                Err(error) => Some(error),
+            }
+        });
+        assert_eq!(error.unwrap().kind(), ErrorKind::NotFound);
+        for logged in &kept {
+            let mut back = vec![0; 20_000];
+            logged.read_into(&mut back).unwrap();
+            assert!(back.iter().all(|byte| *byte == 7));
+            logged.done();
+        }
+        assert!(journal.close_and_remove().unwrap());
+    }
+}
+
+/// A child has a copy of everything, and must not touch the parent's files.
+#[test]
+#[allow(unsafe_code)]
+fn a_child_that_was_forked_is_refused() {
+    use std::os::unix::process::CommandExt;
+    let folder = tempfile::tempdir().unwrap();
+    let files = directory(folder.path());
+    for sync in [SyncMode::None, SyncMode::Every(std::time::Duration::from_secs(3600)), SyncMode::OnFlush] {
+        let journal = Journal::create(files.clone(), header(), Limits { sync, ..Limits::new(1 << 20) }).unwrap();
+        let kept = logged(append(&journal, "a", 0, &[1; 20_000]));
+        let names = files.list().unwrap();
+        let in_child = journal.clone();
+        let mut child = std::process::Command::new("true");
+        // SAFETY: the closure runs in the child before `true` does; it takes locks of this journal only, which nobody holds.
+        unsafe {
+            child.pre_exec(move || {
+                let gathers = sync != SyncMode::OnFlush;
+                let refused = (!gathers || in_child.hand_over().is_err())
+                    && in_child.checkpoint().is_err()
+                    && !in_child.close_and_remove().unwrap_or(true);
+                if refused { Ok(()) } else { Err(std::io::Error::other("the child was not refused")) }
+            });
+        }
+        assert!(child.status().unwrap().success());
+        assert_eq!(files.list().unwrap(), names);
+        assert_eq!(kept.is_handed_over(), sync == SyncMode::OnFlush);
+        kept.done();
+        drop(child);
+        assert!(journal.close_and_remove().unwrap());
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
