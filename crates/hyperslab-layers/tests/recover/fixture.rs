@@ -72,3 +72,66 @@ fn a_journal_of_version_1_is_read() {
     assert_eq!((header.rank, header.ranks, header.stack.as_str()), (1, 4, "slow(1GB/s,1us)/posix"));
     assert_eq!(header.process.host, "node17");
 }
+
+/// Damaged copies of the fixture: what is done to which file, and what recovery says.
+type Damaged = (&'static str, &'static str, fn(&mut Vec<u8>), fn(&State) -> bool, u64);
+
+const DAMAGED: [Damaged; 5] = [
+    // The last record is cut off: nobody was told that it is safe.
+    (
+        "torn",
+        "00000002.meta",
+        |bytes| bytes.truncate(bytes.len() - 30),
+        |state| matches!(state, State::Whole(Some(_))),
+        1,
+    ),
+    // Its end was never written, as file systems leave it after a loss of power.
+    (
+        "zeroed",
+        "00000002.meta",
+        |bytes| {
+            let from = bytes.len() - 40;
+            bytes[from..].fill(0);
+        },
+        |state| matches!(state, State::Whole(Some(_)) | State::Damaged(_)),
+        1,
+    ),
+    // Data that were acknowledged are not what they were: nothing from there on is taken.
+    ("flipped", "00000001.data", |bytes| bytes[9000] ^= 4, |state| matches!(state, State::Damaged(_)), 0),
+    // A record in front of others.
+    ("record", "00000001.meta", |bytes| bytes[70] ^= 1, |state| matches!(state, State::Damaged(_)), 0),
+    // Of a version that this one does not know.
+    (
+        "foreign",
+        ".journal",
+        |bytes| bytes[8] = 99,
+        |state| matches!(state, State::Refused(error) if error.to_string().contains("99")),
+        0,
+    ),
+];
+
+#[test]
+fn damaged_journals_are_what_they_are() {
+    for (kind, file, damage, is_right, writes) in DAMAGED {
+        let stored = fixture().with_file_name(format!("journal-1-{kind}"));
+        if std::env::var_os("HYPERSLAB_WRITE_FIXTURES").is_some() {
+            fs::create_dir_all(&stored).unwrap();
+            for (name, mut bytes) in contents(&fixture()) {
+                if name.ends_with(file) {
+                    damage(&mut bytes);
+                }
+                fs::write(stored.join(name), bytes).unwrap();
+            }
+        }
+        assert!(contents(&stored) != contents(&fixture()));
+        let folder = tempfile::tempdir().unwrap();
+        for (name, bytes) in contents(&stored) {
+            let path = folder.path().join(name);
+            fs::write(&path, bytes).unwrap();
+            fs::set_permissions(path, Permissions::from_mode(0o600)).unwrap();
+        }
+        let left = survey(&directory(folder.path()).unwrap(), true).unwrap();
+        assert!(is_right(&left[0].state), "{kind}: {:?}", left[0].state);
+        assert_eq!(left[0].writes, writes, "{kind}");
+    }
+}
