@@ -17,7 +17,7 @@
 //! * **No room.** A write that finds its region full, or whose description would be longer than its data, goes to the array,
 //!   and the index hears that its elements are there now.
 //! * Regions are never overwritten, so that an index that was stored stays right. A generation that was not finished when
-//!   the program ended counts as not there, and so do the writes since the flush before it.
+//!   the program ended counts as not there, and writes since the flush before it may be lost.
 //! * **Growing** an array makes more room for its log. **Shrinking** one brings all that its log has into the array first.
 //! * Arrays that were made without the layer have no log: they are written as if the layer were not there.
 //!

@@ -13,8 +13,17 @@ use hyperslab_core::{
 use program::{run, with};
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A program that one test starts inherits the files that another has open, and the locks that libhdf5 holds on them: one
+/// test at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static LOCK: Mutex<()> = Mutex::new(());
+    LOCK.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 fn open(stack: &str, path: &Path, how: Open) -> std::sync::Arc<dyn Container> {
     let format = hyperslab_run::resolve(&stack.parse::<Stack>().unwrap()).unwrap();
@@ -101,6 +110,7 @@ fn write_together(stack: &str, path: &Path) {
 
 #[test]
 fn the_log_layout_becomes_what_a_plain_run_writes() {
+    let _alone = alone();
     for (format, extension) in [("posix", "posix"), ("hdf5", "h5"), ("zarr", "zarr")] {
         for options in ["", "(room=4KiB)"] {
             let folder = tempfile::tempdir().unwrap();
@@ -126,6 +136,7 @@ fn the_log_layout_becomes_what_a_plain_run_writes() {
 
 #[test]
 fn files_go_from_one_format_to_another() {
+    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     write_together("loglayout/hdf5", &path("a.h5"));
@@ -146,6 +157,7 @@ fn files_go_from_one_format_to_another() {
 
 #[test]
 fn what_makes_no_sense_is_refused_and_nothing_is_lost() {
+    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     write_together("hdf5", &path("a.h5"));
@@ -173,6 +185,7 @@ fn what_makes_no_sense_is_refused_and_nothing_is_lost() {
 
 #[test]
 fn a_damaged_index_is_an_error_and_leaves_nothing() {
+    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.posix");
     write_together("loglayout/posix", &path);
@@ -185,6 +198,27 @@ fn a_damaged_index_is_an_error_and_leaves_nothing() {
     let (code, _, err) = run(folder.path(), &["convert", "a.posix", "b.posix"]);
     assert!(code == 1 && err.contains("index/00000002"), "{code} {err}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+/// Ctrl-C while slow storage is written.
+#[test]
+fn a_conversion_that_is_stopped_leaves_nothing() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    write_together("posix", &folder.path().join("a.posix"));
+    write_together("posix", &folder.path().join("b.posix"));
+    let arguments =
+        ["convert", "a.posix", "b.posix", "--overwrite", "--threads", "1", "--to", "slow(20KiB/s,1ms)/posix"];
+    let mut child = program::hyperslab(folder.path()).args(arguments).stderr(Stdio::piped()).spawn().unwrap();
+    // It has begun, and listens.
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    said.read_to_string(&mut line).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{line}");
+    assert_eq!(content("posix", &folder.path().join("b.posix")), content("posix", &folder.path().join("a.posix")));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "{line}");
 }
 
 const WORKFLOW: &str = r#"{"mpi": {"command": "mpirun", "ranks": "4"}, "vol": {}, "file-system": {}, "directory": "data", "benchmarks": [
@@ -211,6 +245,7 @@ print(len(a))
 /// What `bench` writes through the layer, as h5py sees it after a conversion.
 #[test]
 fn h5py_reads_what_a_plain_benchmark_writes() {
+    let _alone = alone();
     let Some(python) = std::env::var_os("HYPERSLAB_PYTHON").filter(|path| !path.is_empty()) else { return };
     for (from, to) in
         [("CONTIG", "CONTIG"), ("CONTIG", "INTERLEAVED"), ("INTERLEAVED", "CONTIG"), ("INTERLEAVED", "INTERLEAVED")]
