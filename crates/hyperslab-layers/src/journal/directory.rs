@@ -55,6 +55,30 @@ impl Directory {
         let flags = flags | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         Ok(rustix::fs::openat(&self.folder, name, flags, Mode::RUSR | Mode::WUSR)?.into())
     }
+
+    /// A file that must not exist, for this user alone.
+    pub(super) fn create_private(&self, name: &str) -> io::Result<File> {
+        self.open_at(name, OFlags::CREATE | OFlags::EXCL)
+    }
+
+    /// A file of this user; refuses links and files of others.
+    pub(super) fn open_private(&self, name: &str) -> io::Result<File> {
+        let file = self.open_at(name, OFlags::empty()).map_err(|cause| match Errno::from_io_error(&cause) {
+            Some(Errno::LOOP) => refused("it is a link"),
+            _ => cause,
+        })?;
+        let about = file.metadata()?;
+        if !about.is_file() || about.nlink() > 1 {
+            return Err(refused("it is no plain file with one name"));
+        }
+        if about.uid() != rustix::process::geteuid().as_raw() {
+            return Err(refused(format!("it belongs to user {}", about.uid())));
+        }
+        if about.mode() & 0o077 != 0 {
+            return Err(refused(format!("other users may access it (mode {:o})", about.mode() & 0o7777)));
+        }
+        Ok(file)
+    }
 }
 
 impl Files for Directory {
@@ -76,21 +100,7 @@ impl Files for Directory {
     }
 
     fn open(&self, name: &str) -> io::Result<Arc<dyn LogFile>> {
-        let file = self.open_at(name, OFlags::empty()).map_err(|cause| match Errno::from_io_error(&cause) {
-            Some(Errno::LOOP) => refused("it is a link"),
-            _ => cause,
-        })?;
-        let about = file.metadata()?;
-        if !about.is_file() || about.nlink() > 1 {
-            return Err(refused("it is no plain file with one name"));
-        }
-        if about.uid() != rustix::process::geteuid().as_raw() {
-            return Err(refused(format!("it belongs to user {}", about.uid())));
-        }
-        if about.mode() & 0o077 != 0 {
-            return Err(refused(format!("other users may access it (mode {:o})", about.mode() & 0o7777)));
-        }
-        Ok(Arc::new(Stored::new(file)))
+        Ok(Arc::new(Stored::new(self.open_private(name)?)))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {

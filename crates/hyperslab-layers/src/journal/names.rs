@@ -38,6 +38,13 @@ pub(super) fn stem_of<'a>(name: &'a str, ending: &str) -> Option<&'a str> {
     (job.is_some() && rank.is_some() && journal.is_some() && parts.next().is_none()).then_some(stem)
 }
 
+/// Whether this is a file of a segment of any journal.
+pub(super) fn is_segment(name: &str) -> bool {
+    let Some((rest, number)) = name.rsplit_once('.').and_then(|(rest, _)| rest.rsplit_once('.')) else { return false };
+    let stem = format!("{rest}{HEAD}");
+    !number.is_empty() && stem_of(&stem, HEAD).is_some() && segment_of(name, rest).is_some()
+}
+
 /// The number of the segment whose description or data this is.
 pub(super) fn segment_of(name: &str, stem: &str) -> Option<(u64, bool)> {
     let rest = name.strip_prefix(stem)?.strip_prefix('.')?;

@@ -1,0 +1,146 @@
+//! A segment file in blocks of the file of its node.
+
+use super::super::files::{Lock, LogFile};
+use super::block::{self, BLOCK, HEAD, PAYLOAD};
+use super::shared::Shared;
+use std::io::{self, IoSlice};
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Its room is given back when it was removed and nobody has it open any more.
+#[derive(Debug)]
+pub struct Blocks {
+    shared: Arc<Shared>,
+    name: String,
+    /// In the order of the segment file.
+    numbers: Mutex<Vec<u64>>,
+    forgotten: AtomicBool,
+}
+
+impl Blocks {
+    /// A new one, which can be found from now on.
+    pub fn create(shared: Arc<Shared>, name: &str) -> io::Result<Self> {
+        let blocks = Self { shared, name: name.to_owned(), numbers: Mutex::default(), forgotten: AtomicBool::new(false) };
+        blocks.number(0)?;
+        Ok(blocks)
+    }
+
+    /// One that was there.
+    pub fn found(shared: Arc<Shared>, numbers: Vec<u64>) -> Self {
+        Self { shared, name: String::new(), numbers: Mutex::new(numbers), forgotten: AtomicBool::new(false) }
+    }
+
+    pub fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    fn numbers(&self) -> MutexGuard<'_, Vec<u64>> {
+        self.numbers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The number of a block, with those before it made if they are missing.
+    fn number(&self, index: u64) -> io::Result<u64> {
+        let mut numbers = self.numbers();
+        while numbers.len() as u64 <= index {
+            let head = block::encode(&self.name, numbers.len() as u64).ok_or(io::ErrorKind::InvalidFilename)?;
+            let number = self.shared.take()?;
+            self.shared.file.write_all_at(&head, number * BLOCK)?;
+            numbers.push(number);
+        }
+        Ok(numbers[index as usize])
+    }
+
+    /// From now on nobody finds it. The first block goes first: without it the others are nothing.
+    pub fn forget(&self) -> io::Result<()> {
+        self.numbers().iter().try_for_each(|number| self.shared.file.write_all_at(&[0; HEAD], number * BLOCK))?;
+        self.forgotten.store(true, Ordering::Release);
+        Ok(())
+    }
+}
+
+impl Drop for Blocks {
+    fn drop(&mut self) {
+        if self.forgotten.load(Ordering::Acquire) && !self.shared.is_a_copy() {
+            // Room that is not given back now is when the file goes.
+            self.numbers().iter().for_each(|number| drop(self.shared.clear(number * BLOCK, BLOCK)));
+        }
+    }
+}
+
+/// A part of a block: its place in the file of the node, and bytes.
+fn place(number: u64, offset: u64, wanted: usize) -> (u64, usize) {
+    let within = offset % PAYLOAD;
+    (number * BLOCK + HEAD as u64 + within, wanted.min((PAYLOAD - within) as usize))
+}
+
+impl LogFile for Blocks {
+    fn write_at(&self, parts: &[IoSlice<'_>], mut offset: u64) -> io::Result<()> {
+        for part in parts {
+            let mut rest: &[u8] = part;
+            while !rest.is_empty() {
+                let (at, len) = place(self.number(offset / PAYLOAD)?, offset, rest.len());
+                self.shared.file.write_all_at(&rest[..len], at)?;
+                rest = &rest[len..];
+                offset += len as u64;
+            }
+        }
+        Ok(())
+    }
+
+    fn read_at(&self, into: &mut [u8], mut offset: u64) -> io::Result<usize> {
+        let (total, mut done) = (into.len(), 0);
+        while done < total {
+            let Some(number) = self.numbers().get((offset / PAYLOAD) as usize).copied() else { break };
+            let (at, len) = place(number, offset, total - done);
+            let part = &mut into[done..done + len];
+            part.fill(0);
+            let mut got = 0;
+            while got < len {
+                match self.shared.file.read_at(&mut part[got..], at + got as u64) {
+                    // Never written, or the end of the file: zeros.
+                    Ok(0) => break,
+                    Ok(read) => got += read,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            done += len;
+            offset += len as u64;
+        }
+        Ok(done)
+    }
+
+    fn truncate(&self, len: u64) -> io::Result<()> {
+        let mut numbers = self.numbers();
+        let kept = len.div_ceil(PAYLOAD).max(1) as usize;
+        while numbers.len() > kept
+            && let Some(last) = numbers.last()
+        {
+            self.shared.clear(last * BLOCK, BLOCK)?;
+            numbers.pop();
+        }
+        if numbers.len() == kept
+            && let Some(last) = numbers.last()
+        {
+            let used = len - (kept as u64 - 1) * PAYLOAD;
+            if used < PAYLOAD {
+                self.shared.clear(last * BLOCK + HEAD as u64 + used, PAYLOAD - used)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whole blocks; what was not written in them is zero.
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.numbers().len() as u64 * PAYLOAD)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.shared.sync()
+    }
+
+    fn lock(&self) -> io::Result<Lock> {
+        Ok(Lock::Unsupported)
+    }
+}
