@@ -95,6 +95,7 @@ impl Layer for Cache {
             layer: NAME,
             sync: SyncMode::OnFlush,
             direct: false,
+            per_node: false,
         });
         let background = async_io::Options {
             layer: NAME,

@@ -107,6 +107,7 @@ impl LogFormat {
             layer: NAME,
             sync: self.options.durability,
             direct: self.options.direct,
+            per_node: self.options.per_node,
         }
     }
 }

@@ -17,12 +17,12 @@ pub use crate::journal::{Damage, Files};
 pub use left::{Left, State, survey};
 pub use replay::{Job, Recovery, Replayed, jobs};
 
-use crate::journal::Directory;
+use crate::journal::NodeDirectory;
 use hyperslab_core::Result;
 use std::path::Path;
 use std::sync::Arc;
 
 /// Opens a directory with journals. Refuses one in which other users could exchange files.
 pub fn directory(path: &Path) -> Result<Arc<dyn Files>> {
-    Ok(Arc::new(Directory::open(path)?))
+    Ok(Arc::new(NodeDirectory::open(path)?))
 }

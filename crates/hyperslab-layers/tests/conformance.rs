@@ -47,6 +47,7 @@ const STACKS: &[(&str, u32)] = &[
     ("log(dir=DIR)/async/posix", 10),
     ("log(dir=DIR,durability=none,limit=64KiB)/memory", 40),
     ("log(dir=DIR,io=direct)/posix", 0),
+    ("log(dir=DIR,per=node,limit=256KiB)/memory", 20),
     ("log(dir=DIR,durability=1ms,drain=1)/posix", 10),
     ("log(dir=DIR,durability=every-write)/posix", 2),
     ("loglayout/memory", 60),

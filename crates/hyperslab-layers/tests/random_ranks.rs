@@ -28,6 +28,7 @@ const STACKS: &[(&str, &[usize], u64)] = &[
     ("log(dir=DIR)/memory", &[1, 2, 4], 100),
     ("log(dir=DIR,limit=64KiB,buffer=4KiB,memory=4KiB,age=1ms,drain=1)/memory", &[1, 2, 3], 100),
     ("log(dir=DIR)/posix", &[1, 3, 8], 20),
+    ("log(dir=DIR,per=node,durability=none)/memory", &[1, 2, 5], 40),
     ("log(dir=DIR,durability=none,drain=1)/memory", &[1, 2, 4], 60),
     ("log(dir=DIR,durability=2ms)/posix", &[1, 3], 10),
     ("log(dir=DIR)/hdf5", &[2], 10),

@@ -20,7 +20,7 @@ const STACKS: &str = if cfg!(feature = "parallel-hdf5") {
 const LAYERS: &str = if cfg!(feature = "parallel-hdf5") {
     "async/posix,async(threads=2,memory=64KiB)/hdf5,async/twophase/hdf5,cache/zarr(chunk=1024),cache(dir=staged)/hdf5,\
      cache(dir=staged,stage=64KiB)/posix,cache(dir=staged)/twophase/posix,trace/async/hdf5,log(dir=staged)/hdf5,\
-     log(dir=staged,limit=64KiB,buffer=8KiB,drain=1)/posix,log(dir=staged)/twophase/hdf5,log(dir=staged)/zarr(chunk=1024),\
+     log(dir=staged,limit=64KiB,buffer=8KiB,drain=1)/posix,log(dir=staged,per=node)/twophase/hdf5,log(dir=staged)/zarr(chunk=1024),\
      loglayout/posix,loglayout/hdf5,loglayout(room=100KiB)/zarr(chunk=1024),loglayout(room=100KiB)/twophase/hdf5,\
      async/loglayout/posix,loglayout/log(dir=staged)/hdf5"
 } else {

@@ -17,8 +17,11 @@ const ROWS: u64 = 40;
 const COLUMNS: u64 = 2000;
 /// Layers that keep writes in a log. The storage below is slow, so that much is there; limits are small, so that the log is full
 /// at times.
-const LAYERS: [&str; 2] =
-    ["cache(dir=staged,stage=4MiB)", "log(dir=staged,limit=4MiB,buffer=64KiB,drain=100KiB,age=5ms)"];
+const LAYERS: [&str; 3] = [
+    "cache(dir=staged,stage=4MiB)",
+    "log(dir=staged,limit=4MiB,buffer=64KiB,drain=100KiB,age=5ms)",
+    "log(dir=staged,per=node,limit=4MiB,buffer=64KiB,drain=100KiB,age=5ms)",
+];
 const BELOW: [&str; 4] = ["posix", "hdf5", "hdf5(layout=chunked)", "zarr"];
 
 fn row(number: u64) -> Selection {

@@ -1,7 +1,9 @@
 //! Writes that wait in a journal instead of in memory, and survive the end of the process there.
 
 use super::pool::Pool;
-use crate::journal::{Append, Directory, Header, Id, Journal, Limits, Logged, Stage, SyncMode, find};
+use crate::journal::{
+    Append, Directory, Files, Header, Id, Journal, Limits, Logged, NodeDirectory, NodePlace, Stage, SyncMode, find,
+};
 use hyperslab_core::{
     ArraySpec, Communicator, Container, Datatype, Durability, Error, ErrorKind, Result, Selection, agree,
 };
@@ -29,6 +31,8 @@ pub(crate) struct StagingOptions {
     pub sync: SyncMode,
     /// Whether large writes go past the page cache.
     pub direct: bool,
+    /// Whether the ranks of a node share one log file.
+    pub per_node: bool,
 }
 
 /// The staged writes of one container on one rank.
@@ -101,20 +105,22 @@ impl Staging {
     ) -> Result<Self> {
         let mut job = if comm.rank() == 0 { Id::random()?.0.to_vec() } else { Vec::new() };
         comm.broadcast(0, &mut job)?;
-        let sharers = if comm.one_process() { comm.size() } else { comm.split_by_node()?.size() };
+        let job = Id(job.as_slice().try_into().map_err(|_| Error::invalid("open", "ranks do not agree"))?);
+        let node = if comm.one_process() { None } else { Some(comm.split_by_node()?) };
+        let node = node.as_deref().unwrap_or(comm);
+        let sharers = node.size();
+        let files = match options.per_node {
+            true => join_node(&options.directory, job, node)?,
+            false => Directory::open(&options.directory).map(|files| Arc::new(files) as Arc<dyn Files>),
+        };
         let create = || {
-            let files = Directory::open(&options.directory)?;
+            let files = files?;
             let limit = match options.limit {
                 Some(bytes) => bytes,
                 None => (free_space(&options.directory)? / SHARE / sharers.max(1) as u64).max(LEAST),
             };
-            let job = Id(job.as_slice().try_into().map_err(|_| Error::invalid("open", "ranks do not agree"))?);
             let header = Header::new(job, comm.rank(), comm.size(), &options.below, absolute(path)?)?;
-            Journal::create(
-                Arc::new(files),
-                header,
-                Limits { sync: options.sync, direct: options.direct, ..Limits::new(limit) },
-            )
+            Journal::create(files, header, Limits { sync: options.sync, direct: options.direct, ..Limits::new(limit) })
         };
         let journal = agree(comm, create())?;
         Ok(Self {
@@ -297,6 +303,28 @@ impl Record {
     pub fn moved(&self) {
         self.staging.lock().push(self.logged.clone());
     }
+}
+
+/// Opens the log file of a node, which its first rank makes. Collective within the node; what goes wrong on one rank is told by
+/// the inner result.
+fn join_node(directory: &Path, job: Id, node: &dyn Communicator) -> Result<Result<Arc<dyn Files>>> {
+    let place = |id| NodePlace { job, node: id, rank: node.rank(), ranks: node.size() };
+    let first = (node.rank() == 0)
+        .then(|| Id::random().and_then(|id| NodeDirectory::join(directory, &place(id)).map(|files| (id, files))));
+    let mut id = match &first {
+        Some(Ok((id, _))) => id.0.to_vec(),
+        _ => Vec::new(),
+    };
+    node.broadcast(0, &mut id)?;
+    let failed = || Error::new(ErrorKind::Peer, "open", "the first rank of the node has no log file");
+    Ok(match first {
+        Some(made) => made.map(|(_, files)| Arc::new(files) as Arc<dyn Files>),
+        None => id
+            .try_into()
+            .map_err(|_| failed())
+            .and_then(|id| NodeDirectory::join(directory, &place(Id(id))))
+            .map(|files| Arc::new(files) as Arc<dyn Files>),
+    })
 }
 
 /// Without links in its folder, whether or not it exists.

@@ -72,6 +72,16 @@ impl NodeDirectory {
         Ok(Self { directory, own: Some(Arc::new(own)), segments: Mutex::default() })
     }
 
+    /// Removes files of nodes in which nothing is and whose ranks are gone.
+    fn remove_empty_nodes(&self) -> io::Result<()> {
+        for name in self.directory.list()?.iter().filter(|name| name.ends_with(ENDING)) {
+            if let Ok(file) = self.directory.open_private(name) {
+                Shared::look_into(self.directory.clone(), file, name).remove_if_empty();
+            }
+        }
+        Ok(())
+    }
+
     fn segments(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Blocks>>> {
         self.segments.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -103,11 +113,13 @@ impl Files for NodeDirectory {
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        let Some(blocks) = self.segments().remove(name) else { return self.directory.remove(name) };
-        blocks.forget()?;
+        if let Some(blocks) = self.segments().remove(name) {
+            return blocks.forget();
+        }
+        self.directory.remove(name)?;
         if self.own.is_none() {
-            // The last one to leave a file whose ranks are gone removes it.
-            blocks.shared().remove_if_empty();
+            // A head, which goes last: perhaps nothing is left of its node.
+            self.remove_empty_nodes()?;
         }
         Ok(())
     }

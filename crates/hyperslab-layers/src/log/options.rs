@@ -25,6 +25,12 @@ pub(super) const SPECS: &[OptionSpec] = &[
         about: "what a crash may cost: see docs/layers.md; TIME (or \"every(TIME)\") syncs the log that often",
     },
     OptionSpec {
+        name: "per",
+        value: "process|node",
+        default: "process",
+        about: "whether each rank has log files of its own, or those of a node share one",
+    },
+    OptionSpec {
         name: "io",
         value: "buffered|direct",
         default: "buffered",
@@ -82,6 +88,7 @@ pub(super) struct Options {
     pub limit: Option<u64>,
     pub durability: SyncMode,
     pub direct: bool,
+    pub per_node: bool,
     pub begin: Begin,
     pub age: Duration,
     pub rate: Option<u64>,
@@ -115,6 +122,7 @@ impl Options {
             directory: element.get("dir").map(PathBuf::from),
             limit: size("limit", LEAST_LIMIT)?,
             durability: durability(element)?,
+            per_node: element.choice("per", &[("process", false), ("node", true)])?.unwrap_or(false),
             direct: element.choice("io", &[("buffered", false), ("direct", true)])?.unwrap_or(false),
             begin,
             age,

@@ -21,7 +21,8 @@ pub struct Blocks {
 impl Blocks {
     /// A new one, which can be found from now on.
     pub fn create(shared: Arc<Shared>, name: &str) -> io::Result<Self> {
-        let blocks = Self { shared, name: name.to_owned(), numbers: Mutex::default(), forgotten: AtomicBool::new(false) };
+        let blocks =
+            Self { shared, name: name.to_owned(), numbers: Mutex::default(), forgotten: AtomicBool::new(false) };
         blocks.number(0)?;
         Ok(blocks)
     }
@@ -29,10 +30,6 @@ impl Blocks {
     /// One that was there.
     pub fn found(shared: Arc<Shared>, numbers: Vec<u64>) -> Self {
         Self { shared, name: String::new(), numbers: Mutex::new(numbers), forgotten: AtomicBool::new(false) }
-    }
-
-    pub fn shared(&self) -> &Shared {
-        &self.shared
     }
 
     fn numbers(&self) -> MutexGuard<'_, Vec<u64>> {

@@ -108,7 +108,11 @@ impl Shared {
             number += 1;
         }
         let whole = |blocks: BTreeMap<u64, u64>| -> Vec<u64> {
-            (0..).zip(blocks).take_while(|(expected, (index, _))| expected == index).map(|(_, (_, number))| number).collect()
+            (0..)
+                .zip(blocks)
+                .take_while(|(expected, (index, _))| expected == index)
+                .map(|(_, (_, number))| number)
+                .collect()
         };
         let named = found.into_iter().map(|(name, blocks)| (name, whole(blocks)));
         Ok(named.filter(|(_, numbers)| !numbers.is_empty()).collect())
