@@ -41,7 +41,7 @@ fn main() {
     if wanted("slow") {
         for format in ["slow(200MB/s,2ms)/hdf5", "slow(200MB/s,2ms)/posix"] {
             for ranks in [2, 8] {
-                missed.extend(compare(format, "4 KiB interleaved", &interleaved(4 << 20), ranks, 10.0, 3));
+                missed.extend(compare(format, "4 KiB interleaved", &interleaved(32 << 20), ranks, 10.0, 3));
             }
         }
     }
