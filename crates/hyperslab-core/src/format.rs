@@ -1,8 +1,6 @@
 //! Where arrays rest: the traits that formats fulfil and layers forward.
 
-use crate::{
-    Communicator, Datatype, Dims, Error, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection, Stack,
-};
+use crate::{Communicator, Datatype, Dims, Error, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -340,12 +338,4 @@ pub trait Array: Send + Sync + Debug {
     fn resize(&self, shape: &[u64]) -> Result<()>;
     /// Releases the array. Collective. A second close does nothing.
     fn close(&self) -> Result<()>;
-}
-
-/// Wraps a format in another that looks the same.
-pub trait Layer: Send + Sync + Debug {
-    /// The name in stack strings.
-    fn name(&self) -> &'static str;
-    /// The format seen through this layer. `below` is `inner` as data, for layers that write down what they stand on.
-    fn wrap(&self, inner: Arc<dyn Format>, below: &Stack) -> Result<Arc<dyn Format>>;
 }

@@ -31,7 +31,7 @@ pub use dtype::{ByteOrder, Compound, Datatype, Field};
 pub use error::{Error, ErrorKind, Result};
 pub use fill::{Fill, FillRules, FillStream};
 pub use format::{
-    Array, ArraySpec, Attribute, Background, Caps, Container, Durability, Filter, Format, Layer, Open, Transfer,
+    Array, ArraySpec, Attribute, Background, Caps, Container, Durability, Filter, Format, Open, Transfer,
 };
 pub use memory::{ElementPiece, ElementPlan, Member, MemoryLayout, MemoryView, MemoryViewMut, Structure, Within};
 pub use page_buffer::PageBuffer;

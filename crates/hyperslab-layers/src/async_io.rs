@@ -37,7 +37,7 @@ mod pattern;
 use crate::LayerEntry;
 use crate::background::{Staging, StagingOptions, refuse_left_over, share_of_memory};
 use container::{AsyncContainer, Shared};
-use hyperslab_core::{Caps, Communicator, Container, Format, Layer, Open, Result, Stack, StackElement};
+use hyperslab_core::{Caps, Communicator, Container, Format, Open, Result, Stack, StackElement};
 pub(crate) use options::{AHEAD, Options};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -49,25 +49,12 @@ pub(crate) const ENTRY: LayerEntry = LayerEntry {
     about: "writes return after a copy and go on in the background; reads are made ahead",
     options: options::SPECS,
     bare: &[],
-    build,
+    wrap,
 };
 
-fn build(element: &StackElement) -> Result<Arc<dyn Layer>> {
-    Ok(Arc::new(Async(Options::parse(element)?)))
-}
-
-#[derive(Debug)]
-struct Async(Options);
-
-#[deny(clippy::missing_trait_methods)]
-impl Layer for Async {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn wrap(&self, inner: Arc<dyn Format>, _: &Stack) -> Result<Arc<dyn Format>> {
-        Ok(Arc::new(AsyncFormat { inner, options: self.0, staging: None }))
-    }
+fn wrap(element: &StackElement, inner: Arc<dyn Format>, _: &Stack) -> Result<Arc<dyn Format>> {
+    let options = Options::parse(element)?;
+    Ok(Arc::new(AsyncFormat { inner, options, staging: None }))
 }
 
 /// A format whose transfers go on in the background.

@@ -54,7 +54,7 @@ use crate::background::{StagingOptions, share_of_memory};
 use crate::journal::SyncMode;
 use container::{CachedContainer, Shared};
 use counts::Counts;
-use hyperslab_core::{Caps, Communicator, Container, Format, Layer, Open, Result, Stack, StackElement};
+use hyperslab_core::{Caps, Communicator, Container, Format, Open, Result, Stack, StackElement};
 use options::Options;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -68,43 +68,29 @@ pub(crate) const ENTRY: LayerEntry = LayerEntry {
     about: "writes are staged on the node and moved in the background; what was read stays in memory",
     options: options::SPECS,
     bare: &[],
-    build,
+    wrap,
 };
 
-fn build(element: &StackElement) -> Result<Arc<dyn Layer>> {
-    Ok(Arc::new(Cache(Options::parse(element)?)))
-}
-
-#[derive(Debug)]
-struct Cache(Options);
-
-#[deny(clippy::missing_trait_methods)]
-impl Layer for Cache {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    /// Staged writes above, what was read below: reads of what is staged never get further.
-    fn wrap(&self, inner: Arc<dyn Format>, below: &Stack) -> Result<Arc<dyn Format>> {
-        let options = &self.0;
-        let cached = Arc::new(ReadCached { inner, options: options.clone() });
-        let staging = options.directory.as_ref().map(|directory| StagingOptions {
-            directory: directory.clone(),
-            limit: options.stage,
-            below: below.to_string(),
-            layer: NAME,
-            sync: SyncMode::OnFlush,
-            direct: false,
-            per_node: false,
-        });
-        let background = async_io::Options {
-            layer: NAME,
-            threads: options.threads,
-            memory: options.stage.filter(|_| staging.is_none()),
-            ahead: async_io::AHEAD,
-        };
-        Ok(Arc::new(AsyncFormat { inner: cached, options: background, staging }))
-    }
+/// Staged writes above, what was read below: reads of what is staged never get further.
+fn wrap(element: &StackElement, inner: Arc<dyn Format>, below: &Stack) -> Result<Arc<dyn Format>> {
+    let options = Options::parse(element)?;
+    let cached = Arc::new(ReadCached { inner, options: options.clone() });
+    let staging = options.directory.as_ref().map(|directory| StagingOptions {
+        directory: directory.clone(),
+        limit: options.stage,
+        below: below.to_string(),
+        layer: NAME,
+        sync: SyncMode::OnFlush,
+        direct: false,
+        per_node: false,
+    });
+    let background = async_io::Options {
+        layer: NAME,
+        threads: options.threads,
+        memory: options.stage.filter(|_| staging.is_none()),
+        ahead: async_io::AHEAD,
+    };
+    Ok(Arc::new(AsyncFormat { inner: cached, options: background, staging }))
 }
 
 /// A format whose elements stay in memory once they were read.

@@ -42,7 +42,7 @@ mod store;
 use crate::LayerEntry;
 use crate::background::{Pool, Staging, StagingOptions, refuse_left_over};
 use container::LogContainer;
-use hyperslab_core::{Caps, Communicator, Container, Format, Layer, Open, Result, Stack, StackElement};
+use hyperslab_core::{Caps, Communicator, Container, Format, Open, Result, Stack, StackElement};
 use options::{Begin, Options};
 use pace::Pace;
 use session::Session;
@@ -59,27 +59,14 @@ pub(crate) const ENTRY: LayerEntry = LayerEntry {
     about: "writes are appended to a log that survives a crash, and moved to the file in large pieces (burst buffer)",
     options: options::SPECS,
     bare: &[],
-    build,
+    wrap,
 };
 
-fn build(element: &StackElement) -> Result<Arc<dyn Layer>> {
-    Ok(Arc::new(Log(Options::parse(element)?)))
-}
-
-#[derive(Debug)]
-struct Log(Options);
-
-#[deny(clippy::missing_trait_methods)]
-impl Layer for Log {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn wrap(&self, inner: Arc<dyn Format>, below: &Stack) -> Result<Arc<dyn Format>> {
-        let exchanges = below.layers.iter().any(|layer| layer.name == crate::twophase::NAME);
-        let together = if exchanges { inner.clone() } else { crate::twophase::over(inner.clone())? };
-        Ok(Arc::new(LogFormat { inner, together, options: self.0.clone(), below: below.to_string() }))
-    }
+fn wrap(element: &StackElement, inner: Arc<dyn Format>, below: &Stack) -> Result<Arc<dyn Format>> {
+    let options = Options::parse(element)?;
+    let exchanges = below.layers.iter().any(|layer| layer.name == crate::twophase::NAME);
+    let together = if exchanges { inner.clone() } else { crate::twophase::over(inner.clone())? };
+    Ok(Arc::new(LogFormat { inner, together, options, below: below.to_string() }))
 }
 
 /// A format whose writes go through a log.

@@ -53,7 +53,7 @@ mod write;
 
 use crate::LayerEntry;
 use container::{LogContainer, Shared};
-use hyperslab_core::{Caps, Communicator, Container, Format, Layer, Open, Result, Stack, StackElement};
+use hyperslab_core::{Caps, Communicator, Container, Format, Open, Result, Stack, StackElement};
 use options::Options;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -65,7 +65,7 @@ pub(crate) const ENTRY: LayerEntry = LayerEntry {
     about: "requests of a rank one after the other in the file, with an index; hyperslab convert makes it canonical",
     options: options::SPECS,
     bare: &[],
-    build,
+    wrap,
 };
 
 /// Whether an array of this name belongs to the log layout of a container that is opened without the layer.
@@ -73,22 +73,9 @@ pub fn is_log_layout(array: &str) -> bool {
     names::is_hidden(array)
 }
 
-fn build(element: &StackElement) -> Result<Arc<dyn Layer>> {
-    Ok(Arc::new(LogLayout(Options::parse(element)?)))
-}
-
-#[derive(Debug)]
-struct LogLayout(Options);
-
-#[deny(clippy::missing_trait_methods)]
-impl Layer for LogLayout {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn wrap(&self, inner: Arc<dyn Format>, _: &Stack) -> Result<Arc<dyn Format>> {
-        Ok(Arc::new(LogFormat { inner, options: self.0 }))
-    }
+fn wrap(element: &StackElement, inner: Arc<dyn Format>, _: &Stack) -> Result<Arc<dyn Format>> {
+    let options = Options::parse(element)?;
+    Ok(Arc::new(LogFormat { inner, options }))
 }
 
 /// A format whose writes are appended to logs.

@@ -1,7 +1,7 @@
 //! The layers by name.
 
 use crate::check_order;
-use hyperslab_core::{Error, Format, Layer, OptionSpec, Result, Stack, StackElement, nearest};
+use hyperslab_core::{Error, Format, OptionSpec, Result, Stack, StackElement, nearest};
 use std::sync::Arc;
 
 /// A layer that a stack string can name.
@@ -15,8 +15,9 @@ pub struct LayerEntry {
     pub options: &'static [OptionSpec],
     /// Options whose names may be left out, in this order.
     pub bare: &'static [&'static str],
-    /// Makes it with the options of a stack element.
-    pub build: fn(&StackElement) -> Result<Arc<dyn Layer>>,
+    /// The format seen through it, with the options of a stack element. The stack is what lies below as data, for layers that
+    /// write down what they stand on.
+    pub wrap: fn(&StackElement, Arc<dyn Format>, &Stack) -> Result<Arc<dyn Format>>,
 }
 
 const LAYERS: &[LayerEntry] = &[
@@ -39,19 +40,20 @@ pub fn build(stack: &Stack, bottom: Arc<dyn Format>) -> Result<Arc<dyn Format>> 
     check_order(stack)?;
     let (mut format, mut below) = (bottom, Stack { layers: Vec::new(), format: stack.format.clone() });
     for element in stack.layers.iter().rev() {
-        format = layer(element)?.wrap(format, &below)?;
+        let (entry, named) = layer(element)?;
+        format = (entry.wrap)(&named, format, &below)?;
         below.layers.insert(0, element.clone());
     }
     Ok(format)
 }
 
-/// The layer that `element` names, with its options checked.
-fn layer(element: &StackElement) -> Result<Arc<dyn Layer>> {
+/// The layer that `element` names, and the element with all its options named and checked.
+fn layer(element: &StackElement) -> Result<(&'static LayerEntry, StackElement)> {
     let entry = LAYERS.iter().find(|entry| entry.name == element.name).ok_or_else(|| {
         Error::unsupported("choose stack", format!("layer {:?} is not available in this build", element.name))
             .hint(nearest::hint(&element.name, LAYERS.iter().map(|entry| entry.name)))
     })?;
     let element = element.with_names(entry.bare, entry.options)?;
     element.check_options(entry.options)?;
-    (entry.build)(&element)
+    Ok((entry, element))
 }

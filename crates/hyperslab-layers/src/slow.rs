@@ -29,7 +29,7 @@ mod timer;
 use crate::LayerEntry;
 use container::{Shared, SlowContainer};
 use device::Device;
-use hyperslab_core::{Caps, Communicator, Container, Format, Layer, Open, Result, Stack, StackElement};
+use hyperslab_core::{Caps, Communicator, Container, Format, Open, Result, Stack, StackElement};
 use options::Options;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -41,25 +41,11 @@ pub(crate) const ENTRY: LayerEntry = LayerEntry {
     about: "emulates slow storage, for tests and demonstrations: the data move for real, but no faster than this",
     options: options::SPECS,
     bare: &["rate", "latency"],
-    build,
+    wrap,
 };
 
-fn build(element: &StackElement) -> Result<Arc<dyn Layer>> {
-    Ok(Arc::new(Slow(Options::parse(element)?)))
-}
-
-#[derive(Debug)]
-struct Slow(Options);
-
-#[deny(clippy::missing_trait_methods)]
-impl Layer for Slow {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn wrap(&self, inner: Arc<dyn Format>, _: &Stack) -> Result<Arc<dyn Format>> {
-        Ok(Arc::new(SlowFormat { inner, device: Arc::new(Device::new(self.0)) }))
-    }
+fn wrap(element: &StackElement, inner: Arc<dyn Format>, _: &Stack) -> Result<Arc<dyn Format>> {
+    Ok(Arc::new(SlowFormat { inner, device: Arc::new(Device::new(Options::parse(element)?)) }))
 }
 
 /// A format on an emulated device.

@@ -35,7 +35,7 @@ pub use recover::{TraceParts, trace_parts};
 
 use crate::LayerEntry;
 use container::TraceContainer;
-use hyperslab_core::{Caps, Communicator, Container, Format, Layer, Open, Result, Stack, StackElement};
+use hyperslab_core::{Caps, Communicator, Container, Format, Open, Result, Stack, StackElement};
 use options::Options;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -47,25 +47,12 @@ pub(crate) const ENTRY: LayerEntry = LayerEntry {
     about: "records every call and its time as a workload, for hyperslab bench --workload",
     options: options::SPECS,
     bare: &["file"],
-    build,
+    wrap,
 };
 
-fn build(element: &StackElement) -> Result<Arc<dyn Layer>> {
-    Ok(Arc::new(Trace(Options::parse(element)?)))
-}
-
-#[derive(Debug)]
-struct Trace(Options);
-
-#[deny(clippy::missing_trait_methods)]
-impl Layer for Trace {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn wrap(&self, inner: Arc<dyn Format>, _: &Stack) -> Result<Arc<dyn Format>> {
-        Ok(Arc::new(TraceFormat { inner, options: self.0.clone() }))
-    }
+fn wrap(element: &StackElement, inner: Arc<dyn Format>, _: &Stack) -> Result<Arc<dyn Format>> {
+    let options = Options::parse(element)?;
+    Ok(Arc::new(TraceFormat { inner, options }))
 }
 
 /// A format whose calls are recorded.

@@ -71,7 +71,7 @@ mod window;
 
 use crate::LayerEntry;
 use container::{Shared, TwoPhaseContainer};
-use hyperslab_core::{Caps, Communicator, Container, Format, Layer, Open, Result, Stack, StackElement};
+use hyperslab_core::{Caps, Communicator, Container, Format, Open, Result, Stack, StackElement};
 use options::Options;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -83,7 +83,7 @@ pub(crate) const ENTRY: LayerEntry = LayerEntry {
     about: "collective transfers by few ranks in large pieces, after an exchange between all (two-phase I/O)",
     options: options::SPECS,
     bare: &[],
-    build,
+    wrap,
 };
 
 /// The format with an exchange between ranks, as it is without options.
@@ -91,22 +91,9 @@ pub(crate) fn over(inner: Arc<dyn Format>) -> Result<Arc<dyn Format>> {
     Ok(Arc::new(TwoPhaseFormat { inner, options: Options::parse(&StackElement::plain(NAME))? }))
 }
 
-fn build(element: &StackElement) -> Result<Arc<dyn Layer>> {
-    Ok(Arc::new(TwoPhase(Options::parse(element)?)))
-}
-
-#[derive(Debug)]
-struct TwoPhase(Options);
-
-#[deny(clippy::missing_trait_methods)]
-impl Layer for TwoPhase {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn wrap(&self, inner: Arc<dyn Format>, _: &Stack) -> Result<Arc<dyn Format>> {
-        Ok(Arc::new(TwoPhaseFormat { inner, options: self.0 }))
-    }
+fn wrap(element: &StackElement, inner: Arc<dyn Format>, _: &Stack) -> Result<Arc<dyn Format>> {
+    let options = Options::parse(element)?;
+    Ok(Arc::new(TwoPhaseFormat { inner, options }))
 }
 
 /// A format whose collective transfers run in two phases.
