@@ -22,5 +22,5 @@ mod twophase;
 pub use blocks::Blocks;
 pub use loglayout::is_log_layout;
 pub use order_rules::check_order;
-pub use registry::{LayerEntry, build, layers};
+pub use registry::{LayerEntry, Wrap, build, layers};
 pub use trace::{TraceParts, trace_parts};

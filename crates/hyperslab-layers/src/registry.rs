@@ -4,6 +4,10 @@ use crate::check_order;
 use hyperslab_core::{Error, Format, OptionSpec, Result, Stack, StackElement, nearest};
 use std::sync::Arc;
 
+/// The format seen through a layer with the options of a stack element. The stack is what lies below as data, for layers that
+/// write down what they stand on.
+pub type Wrap = fn(&StackElement, Arc<dyn Format>, &Stack) -> Result<Arc<dyn Format>>;
+
 /// A layer that a stack string can name.
 #[derive(Debug, Clone, Copy)]
 pub struct LayerEntry {
@@ -15,9 +19,8 @@ pub struct LayerEntry {
     pub options: &'static [OptionSpec],
     /// Options whose names may be left out, in this order.
     pub bare: &'static [&'static str],
-    /// The format seen through it, with the options of a stack element. The stack is what lies below as data, for layers that
-    /// write down what they stand on.
-    pub wrap: fn(&StackElement, Arc<dyn Format>, &Stack) -> Result<Arc<dyn Format>>,
+    /// Puts it above a format.
+    pub wrap: Wrap,
 }
 
 const LAYERS: &[LayerEntry] = &[
