@@ -38,6 +38,7 @@ mod read;
 pub mod reorder;
 mod session;
 mod store;
+mod windows;
 
 use crate::LayerEntry;
 use crate::background::{Pool, Staging, StagingOptions, refuse_left_over};

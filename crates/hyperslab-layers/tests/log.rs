@@ -196,6 +196,24 @@ fn a_log_whose_directory_disappears_is_given_up_without_a_loss() {
     assert!((0..ROWS).all(|number| below(&Memory, &scene.path, "a", &row(number)) == vec![3; COLUMNS as usize]));
 }
 
+/// Many writes larger than the buffer's share of each, every one of which has bytes between those of the others.
+#[test]
+fn long_writes_that_interleave_are_moved_in_time() {
+    let scene = scene("log(dir=DIR,drain=off,buffer=256KiB)/posix");
+    let wide = scene.container.create("wide", &ArraySpec::new(Datatype::U8, &[20_000, 320])).unwrap();
+    let from = Instant::now();
+    for field in 0..40u64 {
+        let piece = Selection::strided(&[0, field * 8], &[1, 320], &[20_000, 1], &[1, 8]).unwrap();
+        let data: Vec<u8> = (0..160_000u64).map(|n| (n / 8 + field) as u8).collect();
+        wide.write(&piece, MemoryView::packed(&data), Transfer::Independent).unwrap();
+    }
+    scene.container.close().unwrap();
+    assert!(from.elapsed() < Duration::from_secs(10), "{:?}", from.elapsed());
+    let found = below(&*build("posix"), &scene.path, "wide", &Selection::all(&[20_000, 320]).unwrap());
+    let right = |(place, byte): (usize, &u8)| *byte == (place / 320 + place % 320 / 8) as u8;
+    assert!(found.iter().enumerate().all(right));
+}
+
 #[test]
 fn one_array_can_be_moved_by_itself() {
     let scene = scene("log(dir=DIR,drain=off)/memory");

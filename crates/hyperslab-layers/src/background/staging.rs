@@ -291,6 +291,16 @@ impl Record {
         self.logged.read_into(into)
     }
 
+    /// Checks that the elements are what was staged.
+    pub fn verify(&self) -> Result<()> {
+        self.logged.verify()
+    }
+
+    /// Reads bytes of the packed elements, from `at` on, without a check.
+    pub fn read_part(&self, at: u64, into: &mut [u8]) -> Result<()> {
+        self.logged.read(at, into)
+    }
+
     /// Reads the elements, packed, and hands them on.
     pub fn with<T>(&self, work: impl FnOnce(&[u8]) -> Result<T>) -> Result<T> {
         let len = usize::try_from(self.len()).map_err(|_| Error::invalid("read journal", "a write is too long"))?;

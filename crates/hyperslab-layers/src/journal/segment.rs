@@ -5,9 +5,12 @@ use super::files::LogFile;
 use super::record::{Payload, Place};
 use super::shelf::Shelf;
 use super::{checksum, corrupt, failed};
-use hyperslab_core::Result;
+use hyperslab_core::{Error, Result};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// Bytes that are read at a time to check them.
+const WINDOW: u64 = 256 << 10;
 
 /// A pair of files: records, and the bytes of large writes.
 #[derive(Debug)]
@@ -83,9 +86,34 @@ impl Logged {
         if into.len() as u64 != self.payload.len {
             return Err(corrupt(format!("{} bytes to read {} into", into.len(), self.payload.len)));
         }
+        self.read(0, into)?;
+        match checksum::extend(0, into) == self.payload.crc {
+            true => Ok(()),
+            false => Err(self.changed()),
+        }
+    }
+
+    /// Checks that all elements are what was appended, with little memory.
+    pub fn verify(&self) -> Result<()> {
+        let (mut crc, mut at) = (0, 0);
+        let mut buffer = vec![0; self.payload.len.min(WINDOW) as usize];
+        while at < self.payload.len {
+            let part = &mut buffer[..(self.payload.len - at).min(WINDOW) as usize];
+            self.read(at, part)?;
+            crc = checksum::extend(crc, part);
+            at += part.len() as u64;
+        }
+        if crc == self.payload.crc { Ok(()) } else { Err(self.changed()) }
+    }
+
+    /// Reads bytes of the elements, from `at` on. Nothing is checked: see [`Logged::verify`].
+    pub fn read(&self, at: u64, into: &mut [u8]) -> Result<()> {
+        if at.checked_add(into.len() as u64).is_none_or(|end| end > self.payload.len) {
+            return Err(corrupt(format!("{} bytes at {at} of {}", into.len(), self.payload.len)));
+        }
         let (file, offset) = match self.payload.place {
-            Place::Behind => (Some(&self.segment.meta), self.behind),
-            Place::Data(offset) => (self.segment.data.get(), offset),
+            Place::Behind => (Some(&self.segment.meta), self.behind + at),
+            Place::Data(offset) => (self.segment.data.get(), offset + at),
         };
         let name = || self.shelf.name_of(self.segment.number);
         let gathered = {
@@ -100,10 +128,12 @@ impl Logged {
             (false, Some(file)) => file.read_at(into, offset).map_err(|cause| failed("read journal", name(), cause))?,
             (false, None) => return Err(corrupt("its data are gone").target(name())),
         };
-        if read < into.len() || checksum::extend(0, into) != self.payload.crc {
-            return Err(corrupt("the bytes of a write are no longer what they were").target(name()));
-        }
-        Ok(())
+        if read < into.len() { Err(self.changed()) } else { Ok(()) }
+    }
+
+    fn changed(&self) -> Error {
+        let name = self.shelf.name_of(self.segment.number);
+        corrupt("the bytes of a write are no longer what they were").target(name)
     }
 
     /// The elements are in the container, as safe there as they have to be: see the module. Room is given back when this

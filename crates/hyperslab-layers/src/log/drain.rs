@@ -2,9 +2,9 @@
 
 use super::batch::Batch;
 use super::reorder::{Counts, Limits, Part, Write, reorder, selection_of};
+use super::windows::Windows;
 use crate::background::{Buffer, Pool};
 use hyperslab_core::{Result, Selection, Slab};
-use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 /// Pieces of one write to the format below: each costs memory and time there.
@@ -23,12 +23,11 @@ pub(super) fn drain(
     let len = usize::try_from(batch.bytes.min(memory).max(longest)).unwrap_or(usize::MAX);
     let mut round = Round {
         batch,
-        pool,
         buffer: pool.take(len, memory)?,
         used: 0,
         run: None,
         slabs: Vec::new(),
-        kept: Kept { memory, held: 0, order: VecDeque::new(), records: HashMap::new() },
+        windows: Windows::new(memory),
         each,
     };
     let limits = Limits { bytes: memory, ..Limits::default() };
@@ -51,22 +50,13 @@ pub(super) fn drain(
 /// What is written together.
 struct Round<'a> {
     batch: &'a Batch,
-    pool: &'a Arc<Pool>,
     buffer: Buffer,
     used: usize,
     /// The bytes of the array that were added last and follow each other.
     run: Option<(u64, u64)>,
     slabs: Vec<Slab>,
-    kept: Kept,
+    windows: Windows,
     each: &'a mut dyn FnMut(&Selection, &[u8]) -> Result<()>,
-}
-
-/// Writes that were read from the log and are needed again, oldest first.
-struct Kept {
-    memory: u64,
-    held: u64,
-    order: VecDeque<u32>,
-    records: HashMap<u32, Buffer>,
 }
 
 impl Round<'_> {
@@ -88,7 +78,7 @@ impl Round<'_> {
         let into = &mut self.buffer.as_mut()[to];
         match part.len == record.len() {
             true => record.read_into(into)?,
-            false => self.kept.copy(part, record, self.pool, into)?,
+            false => self.windows.copy(part, record, into)?,
         }
         match &mut self.run {
             Some((_, end)) if *end == part.offset => *end += part.len,
@@ -126,34 +116,5 @@ impl Round<'_> {
         let selection = Selection::union(self.batch.spec.shape.len(), self.slabs.drain(..))?;
         let packed = &self.buffer.as_ref()[..std::mem::take(&mut self.used)];
         (self.each)(&selection, packed)
-    }
-}
-
-impl Kept {
-    /// Copies a part of a write.
-    fn copy(
-        &mut self,
-        part: &Part,
-        record: &crate::background::Record,
-        pool: &Arc<Pool>,
-        into: &mut [u8],
-    ) -> Result<()> {
-        if !self.records.contains_key(&part.request) {
-            while self.held + record.len() > self.memory
-                && let Some(oldest) = self.order.pop_front()
-            {
-                let left = self.records.remove(&oldest);
-                self.held -= left.map_or(0, |buffer| buffer.as_ref().len() as u64);
-            }
-            let mut buffer = pool.take(record.len() as usize, self.memory)?;
-            record.read_into(buffer.as_mut())?;
-            self.held += record.len();
-            self.order.push_back(part.request);
-            self.records.insert(part.request, buffer);
-        }
-        if let Some(buffer) = self.records.get(&part.request) {
-            into.copy_from_slice(&buffer.as_ref()[part.at as usize..(part.at + part.len) as usize]);
-        }
-        Ok(())
     }
 }
