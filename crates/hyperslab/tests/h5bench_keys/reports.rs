@@ -197,24 +197,24 @@ pub fn run_directory() {
     assert_eq!(files, ["stdout"], "without CSV_FILE there is none");
 }
 
-/// SYNC, in any case and when absent, and ASYNC run; LOG is skipped, never run as something else.
+/// SYNC, in any case and when absent, ASYNC and LOG run, each on its stack.
 pub fn modes() {
-    for (mode, code, status) in [
-        (json!("SYNC"), 0, "ok"),
-        (json!("sync"), 0, "ok"),
-        (json!(null), 0, "ok"),
-        (json!("ASYNC"), 0, "ok"),
-        (json!("LOG"), 3, "skipped"),
+    for (mode, stack) in [
+        (json!("SYNC"), "posix"),
+        (json!("sync"), "posix"),
+        (json!(null), "posix"),
+        (json!("ASYNC"), "async/posix"),
+        (json!("LOG"), "log/posix"),
     ] {
         let mut workflow = Workflow::default();
         workflow.add("write", "a.posix", and(pattern(&[4], 1), json!({"MODE": mode})));
         let directory = program::with(&workflow.text(2));
         let arguments = ["bench", "w.json", "--format", "posix", "--out", "r", "--validate-mode"];
         let (found, out, err) = program::run(directory.path(), &arguments);
-        assert_eq!(found, code, "{mode}: {out}\n{err}");
+        assert_eq!(found, 0, "{mode}: {out}\n{err}");
         let results = program::results(&directory.path().join("r/results.json"));
-        assert_eq!(results["cases"][0]["status"], status);
-        assert_eq!(directory.path().join("data/a.posix").exists(), code == 0, "{mode}");
-        assert!(out.contains(&format!("{} of 1 cases ran in the mode", i32::from(code == 0))), "{out}");
+        assert_eq!((&results["cases"][0]["status"], &results["cases"][0]["stack"]), (&"ok".into(), &stack.into()));
+        assert!(directory.path().join("data/a.posix").exists(), "{mode}");
+        assert!(out.contains("1 of 1 cases ran in the mode"), "{out}");
     }
 }
