@@ -70,6 +70,7 @@ mod walk;
 mod window;
 
 use crate::LayerEntry;
+pub(crate) use boxes::boxes;
 use container::{Shared, TwoPhaseContainer};
 use hyperslab_core::{Caps, Communicator, Container, Format, Open, Result, Stack, StackElement};
 use options::Options;

@@ -96,8 +96,9 @@ fn what_was_acknowledged_survives_a_kill() {
     }
 }
 
+/// The long form, with HYPERSLAB_PYTHON set: `cargo test -p hyperslab --test staged -- --ignored`, or `cargo xtask test --long`.
 #[test]
-#[ignore = "takes a minute: 200 kills"]
+#[ignore = "takes two minutes: 200 kills"]
 fn what_was_acknowledged_survives_any_of_many_kills() {
     assert!(std::env::var_os("HYPERSLAB_PYTHON").is_some(), "h5py is needed: cargo xtask test --long");
     for round in 0..200u64 {

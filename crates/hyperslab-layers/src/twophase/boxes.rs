@@ -5,7 +5,7 @@ use std::ops::Range;
 
 /// Calls `each` with the boxes that a range of elements of `shape` consists of, in order, and their lengths: at most
 /// two per dimension. The range must lie inside.
-pub(super) fn boxes(range: Range<u64>, shape: &[u64], mut each: impl FnMut(Slab, u64) -> Result<()>) -> Result<()> {
+pub(crate) fn boxes(range: Range<u64>, shape: &[u64], mut each: impl FnMut(Slab, u64) -> Result<()>) -> Result<()> {
     let pitches = dims::pitches(shape);
     let mut at = range.start;
     while at < range.end {

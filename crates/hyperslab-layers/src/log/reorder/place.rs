@@ -1,6 +1,7 @@
 //! Contiguous bytes of an array as a selection.
 
-use hyperslab_core::{Dims, Error, Result, Selection, Slab, dims};
+use crate::twophase::boxes;
+use hyperslab_core::{Error, Result, Selection, dims};
 
 /// The elements of the bytes `offset..offset + len` of a row-major array, which begin and end between elements. At most two
 /// slabs per dimension.
@@ -15,28 +16,10 @@ pub fn selection_of(shape: &[u64], element: u64, offset: u64, len: u64) -> Resul
     {
         return Err(bad());
     }
-    let (mut at, end) = (offset / element, (offset + len) / element);
-    let pitches = dims::pitches(shape);
     let mut slabs = Vec::new();
-    while at < end {
-        // The coarsest dimension in which whole steps fit from here.
-        let fits = |pitch: u64| at % pitch == 0 && end - at >= pitch;
-        let dim = (0..shape.len()).find(|dim| fits(pitches[*dim]));
-        let Some(dim) = dim else {
-            slabs.extend(Slab::dense(&[], &[])?);
-            break;
-        };
-        let mut rest = at;
-        let mut start: Dims = Dims::new();
-        for pitch in &pitches {
-            start.push(rest / pitch);
-            rest %= pitch;
-        }
-        let steps = ((end - at) / pitches[dim]).min(shape[dim] - start[dim]);
-        let mut count: Dims = shape.iter().enumerate().map(|(d, extent)| if d < dim { 1 } else { *extent }).collect();
-        count[dim] = steps;
-        slabs.extend(Slab::dense(&start, &count)?);
-        at += steps * pitches[dim];
-    }
+    boxes(offset / element..(offset + len) / element, shape, |slab, _| {
+        slabs.push(slab);
+        Ok(())
+    })?;
     Selection::union(shape.len(), slabs)
 }
