@@ -1,0 +1,10 @@
+//! HDF5 filters: chunks to their stored form and back, in the formats that other programs read.
+//!
+//! A [`Pipeline`] is made once for an array from the filters that its file states, and then codes chunks on any number
+//! of threads, each with its own [`Workspace`]. No I/O, no threads, and nothing of libhdf5 here.
+
+mod pipeline;
+mod stated;
+
+pub use pipeline::{Encoded, Pipeline, Workspace};
+pub use stated::Stated;
