@@ -1,11 +1,13 @@
 //! Gather and scatter between a [`MemoryView`] and packed elements, in pieces of any size.
 
 pub(crate) mod cursor;
+mod map;
 pub(crate) mod rows;
 mod streaming;
 mod transfer;
 
-use crate::{Datatype, MemoryView, MemoryViewMut, Result};
+use crate::{Datatype, MemoryView, MemoryViewMut, Result, SharedBytes};
+pub use map::MemoryMap;
 use transfer::{Elements, IntoPacked, OutOfPacked};
 
 /// Reads the elements of a view in order, a buffer-full at a time.
@@ -44,6 +46,8 @@ impl<'a> Scatter<'a> {
 
     /// Stores the next packed elements. Returns their number.
     pub fn next_from(&mut self, packed: &[u8]) -> usize {
-        self.elements.transfer(packed.len(), &mut OutOfPacked { data: self.data, packed })
+        // SAFETY: the memory is borrowed uniquely.
+        let mut direction = unsafe { OutOfPacked::new(SharedBytes::new(self.data), packed) };
+        self.elements.transfer(packed.len(), &mut direction)
     }
 }

@@ -103,6 +103,28 @@ impl SlabRuns {
         Some(Row { offset, ..self.row })
     }
 
+    /// Starts anew at a byte of the runs taken together: the rest of its run is what comes next.
+    /// Returns how many bytes of that run are before it. Nothing is left when there are no more bytes than `at`.
+    pub(crate) fn seek(&mut self, at: u64) -> (Row, u64) {
+        let per_row = self.row.len * self.row.count;
+        let (mut row, inside) = (at / per_row, at % per_row);
+        let mut offset = self.row.offset;
+        for level in self.levels.iter_mut().rev() {
+            level.at = row % level.count;
+            row /= level.count;
+            offset += level.at * level.step;
+        }
+        self.taken = 0;
+        if row > 0 {
+            self.next = None;
+            return (Row { count: 0, ..self.row }, 0);
+        }
+        self.advance(offset);
+        let runs = inside / self.row.len;
+        let first = offset + runs * self.row.stride;
+        (Row { offset: first, count: self.row.count - runs, ..self.row }, inside % self.row.len)
+    }
+
     fn advance(&mut self, offset: u64) {
         let mut offset = offset;
         for level in self.levels.iter_mut().rev() {
@@ -187,6 +209,14 @@ impl<'a> Runs<'a> {
         match &mut self.source {
             Source::One(runs) => runs.next_row(),
             _ => self.next().map(|run| Row { offset: run.offset, len: run.len, count: 1, stride: run.len }),
+        }
+    }
+
+    /// The rows of a selection that is one slab, to go to any place; `None` for unions.
+    pub(crate) fn rows_mut(&mut self) -> Option<&mut SlabRuns> {
+        match &mut self.source {
+            Source::One(runs) if self.pending.is_none() => Some(runs),
+            _ => None,
         }
     }
 

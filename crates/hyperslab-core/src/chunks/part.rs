@@ -2,8 +2,8 @@
 
 use super::ChunkGrid;
 use crate::copy::cursor::{RowCursor, zip_rows};
-use crate::copy::rows::{Through, copy_rows};
-use crate::{Dims, Error, Result, Row, Selection, dims, zip_runs};
+use crate::copy::rows::{Through, copy_rows, copy_rows_shared};
+use crate::{Dims, Error, Result, Row, Selection, SharedBytes, dims, zip_runs};
 use std::sync::{Arc, OnceLock};
 
 /// The part of a selection that lies in one chunk.
@@ -78,9 +78,19 @@ impl ChunkPart {
     /// Copies the part's elements, of `element` bytes each, from the buffer of a whole chunk to the packed elements
     /// of the whole selection. Refuses buffers of other lengths.
     pub fn copy_from_chunk(&self, chunk: &[u8], packed: &mut [u8], element: u64) -> Result<()> {
+        // SAFETY: the packed elements are borrowed uniquely.
+        unsafe { self.copy_from_chunk_shared(chunk, SharedBytes::new(packed), element) }
+    }
+
+    /// As [`Self::copy_from_chunk`], to memory that other threads write other elements of at the same time.
+    ///
+    /// # Safety
+    /// Nobody else may access the part's elements in `packed` meanwhile.
+    pub unsafe fn copy_from_chunk_shared(&self, chunk: &[u8], packed: SharedBytes<'_>, element: u64) -> Result<()> {
         self.check(packed.len(), chunk.len(), element)?;
         self.for_each_row(element, |in_chunk, in_packed| {
-            copy_rows(chunk, in_chunk, packed, in_packed, Through::Cache);
+            // SAFETY: the rows are the part's elements, nobody else's as the caller promises.
+            unsafe { copy_rows_shared(chunk, in_chunk, packed, in_packed, Through::Cache) };
         })
     }
 
@@ -100,8 +110,9 @@ impl ChunkPart {
         Ok(())
     }
 
-    /// Calls `each` with rows of equal length and count in the chunk and in packed memory.
-    fn for_each_row(&self, element: u64, mut each: impl FnMut(Row, Row)) -> Result<()> {
+    /// Calls `each` with rows of equal length and count in the chunk and among the packed elements of the whole
+    /// selection, rising in the chunk.
+    pub fn for_each_row(&self, element: u64, mut each: impl FnMut(Row, Row)) -> Result<()> {
         let in_chunk = self.within.runs(&self.shape, element)?;
         match &self.packed {
             Packed::Box { shape, part } => {

@@ -3,6 +3,7 @@
 use crate::{Row, Runs};
 
 /// Hands out runs in rows as large as asked for.
+#[derive(Debug, Clone)]
 pub(crate) struct RowCursor<'a> {
     runs: Runs<'a>,
     /// What is left of the current row.
@@ -14,6 +15,13 @@ pub(crate) struct RowCursor<'a> {
 impl<'a> RowCursor<'a> {
     pub(crate) fn new(runs: Runs<'a>) -> Self {
         Self { runs, row: Row { offset: 0, len: 0, count: 0, stride: 0 }, used: 0 }
+    }
+
+    /// Goes to a byte of the runs taken together, if they are those of one slab.
+    pub(crate) fn seek(&mut self, at: u64) -> bool {
+        let Some(rows) = self.runs.rows_mut() else { return false };
+        (self.row, self.used) = rows.seek(at);
+        true
     }
 
     /// The runs that come next, as far as they are regular.

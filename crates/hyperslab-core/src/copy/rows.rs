@@ -1,7 +1,7 @@
 //! The innermost loop: equal runs at regular distances, from one buffer to another.
 
 use super::streaming::{Grid, copy_streaming};
-use crate::Row;
+use crate::{Row, SharedBytes};
 
 /// Whether the result of a copy should go to the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +16,16 @@ pub(crate) enum Through {
 /// buffers; anything else is an error of the caller and panics before a byte is moved.
 #[inline]
 pub(crate) fn copy_rows(source: &[u8], from: Row, target: &mut [u8], to: Row, through: Through) {
+    // SAFETY: the target is borrowed uniquely.
+    unsafe { copy_rows_shared(source, from, SharedBytes::new(target), to, through) }
+}
+
+/// As [`copy_rows`], to memory that other threads write to at the same time.
+///
+/// # Safety
+/// Nobody else may access the bytes of the target's row meanwhile.
+#[inline]
+pub(crate) unsafe fn copy_rows_shared(source: &[u8], from: Row, target: SharedBytes<'_>, to: Row, through: Through) {
     assert!(from.count == to.count && from.len == to.len, "rows differ");
     if from.count == 0 || from.len == 0 {
         return;
@@ -27,10 +37,10 @@ pub(crate) fn copy_rows(source: &[u8], from: Row, target: &mut [u8], to: Row, th
     let (source_step, target_step) = (step(&from), step(&to));
     // SAFETY: the rows were just checked to end inside their buffers.
     let (source, target) =
-        unsafe { (source.as_ptr().add(from.offset as usize), target.as_mut_ptr().add(to.offset as usize)) };
+        unsafe { (source.as_ptr().add(from.offset as usize), target.start().add(to.offset as usize)) };
     let grid = Grid { source, source_step, target, target_step, count, len };
     // SAFETY: run i occupies i * step .. + len of either row, which rises with i and was just checked to end inside
-    // the buffer for the last i. The buffers do not overlap, since `target` is borrowed uniquely.
+    // the buffer for the last i. The buffers do not overlap, since the target was borrowed uniquely.
     unsafe { copy_grid(grid, through) }
 }
 

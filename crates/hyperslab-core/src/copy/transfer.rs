@@ -1,14 +1,15 @@
 //! The elements of a layout, moved to or from packed memory.
 
 use super::cursor::RowCursor;
-use super::rows::{Through, copy_rows};
+use super::rows::{Through, copy_rows, copy_rows_shared};
 use super::streaming::STREAM_FROM;
-use crate::{Datatype, ElementPlan, MemoryLayout, Result, Row, Runs};
+use crate::{Datatype, ElementPlan, MemoryLayout, Result, Row, Runs, SharedBytes};
 
 /// Bytes of structures handled before the next member's turn, so that they are still in the nearest cache.
 const TILE: u64 = 16 << 10;
 
 /// The elements of a layout that are still to be moved.
+#[derive(Debug, Clone)]
 pub(super) struct Elements<'a> {
     plan: ElementPlan,
     identity: bool,
@@ -29,8 +30,16 @@ pub(super) struct IntoPacked<'a> {
 
 /// From packed elements to the caller's memory.
 pub(super) struct OutOfPacked<'a> {
-    pub(super) data: &'a mut [u8],
-    pub(super) packed: &'a [u8],
+    data: SharedBytes<'a>,
+    packed: &'a [u8],
+}
+
+impl<'a> OutOfPacked<'a> {
+    /// # Safety
+    /// Nobody else may access the elements that are copied, as long as this is in use.
+    pub(super) unsafe fn new(data: SharedBytes<'a>, packed: &'a [u8]) -> Self {
+        Self { data, packed }
+    }
 }
 
 impl Direction for IntoPacked<'_> {
@@ -43,7 +52,8 @@ impl Direction for IntoPacked<'_> {
 impl Direction for OutOfPacked<'_> {
     #[inline]
     fn copy(&mut self, memory: Row, packed: Row, through: Through) {
-        copy_rows(self.packed, packed, self.data, memory, through);
+        // SAFETY: nobody else accesses these elements, as promised to `new`.
+        unsafe { copy_rows_shared(self.packed, packed, self.data, memory, through) };
     }
 }
 
@@ -55,6 +65,11 @@ impl<'a> Elements<'a> {
             None => Runs::contiguous(crate::dims::byte_count(&[elements], plan.stride)?),
         };
         Ok(Self { identity: plan.is_identity(), plan, cursor: RowCursor::new(runs) })
+    }
+
+    /// Goes to an element, if the layout is one slab of memory.
+    pub(super) fn seek(&mut self, element: u64) -> bool {
+        self.cursor.seek(element * self.plan.stride)
     }
 
     /// Moves the next elements, as many as `bytes` packed bytes hold. Returns their number.

@@ -1,0 +1,59 @@
+//! Memory that several threads fill at once.
+
+use crate::Row;
+use crate::copy::rows::{Through, copy_rows_shared};
+use std::marker::PhantomData;
+use std::ops::Range;
+
+/// A uniquely borrowed buffer that several threads write to, each to bytes of its own.
+#[derive(Debug, Clone, Copy)]
+pub struct SharedBytes<'a> {
+    start: *mut u8,
+    len: usize,
+    borrowed: PhantomData<&'a mut [u8]>,
+}
+
+// SAFETY: writing through it is unsafe, and whoever does so promises that nobody else accesses the same bytes.
+unsafe impl Send for SharedBytes<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for SharedBytes<'_> {}
+
+impl<'a> SharedBytes<'a> {
+    /// Shares out a buffer.
+    pub fn new(bytes: &'a mut [u8]) -> Self {
+        Self { start: bytes.as_mut_ptr(), len: bytes.len(), borrowed: PhantomData }
+    }
+
+    /// Number of bytes.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    pub(crate) fn start(&self) -> *mut u8 {
+        self.start
+    }
+
+    /// Part of the buffer; panics if it lies outside.
+    ///
+    /// # Safety
+    /// Nobody else may access these bytes while the result is in use.
+    pub unsafe fn slice(&self, range: Range<usize>) -> &'a mut [u8] {
+        assert!(range.start <= range.end && range.end <= self.len, "a range exceeds its buffer");
+        // SAFETY: inside the buffer, as just checked, and nobody else's, as the caller promises.
+        unsafe { std::slice::from_raw_parts_mut(self.start.add(range.start), range.end - range.start) }
+    }
+
+    /// Copies rows of equal length and count to this buffer; panics if one lies outside its buffer.
+    ///
+    /// # Safety
+    /// Nobody else may access the bytes of the row `to` meanwhile.
+    pub unsafe fn copy_rows(&self, to: Row, source: &[u8], from: Row) {
+        // SAFETY: as the caller promises.
+        unsafe { copy_rows_shared(source, from, *self, to, Through::Cache) }
+    }
+}
