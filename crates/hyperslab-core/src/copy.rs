@@ -6,7 +6,7 @@ pub(crate) mod rows;
 mod streaming;
 mod transfer;
 
-use crate::{Datatype, MemoryView, MemoryViewMut, Result, SharedBytes};
+use crate::{Datatype, MemoryView, MemoryViewMut, Result, Row, SharedBytes};
 pub use map::MemoryMap;
 use transfer::{Elements, IntoPacked, OutOfPacked};
 
@@ -50,4 +50,9 @@ impl<'a> Scatter<'a> {
         let mut direction = unsafe { OutOfPacked::new(SharedBytes::new(self.data), packed) };
         self.elements.transfer(packed.len(), &mut direction)
     }
+}
+
+/// Copies rows of equal length and count from one buffer to another; panics if one lies outside its buffer.
+pub fn copy_rows(source: &[u8], from: Row, target: &mut [u8], to: Row) {
+    rows::copy_rows(source, from, target, to, rows::Through::Cache);
 }

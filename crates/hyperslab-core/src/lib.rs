@@ -26,7 +26,7 @@ mod stack;
 pub use bytes::Bytes;
 pub use chunks::{ChunkGrid, ChunkPart, ChunkParts};
 pub use communicator::{Communicator, Reduce, agree};
-pub use copy::{Gather, MemoryMap, Scatter};
+pub use copy::{Gather, MemoryMap, Scatter, copy_rows};
 pub use dims::{Dims, MAX_RANK};
 pub use dtype::{ByteOrder, Compound, Datatype, Field};
 pub use error::{Error, ErrorKind, Result};

@@ -5,7 +5,7 @@ mod normal;
 mod written;
 
 use crate::slab::{Slab, same_rank};
-use crate::{Dims, Error, Result, Runs};
+use crate::{Dims, Error, Result, Run, Runs};
 use near::visit_near;
 use normal::PieceLimit;
 use serde::{Deserialize, Serialize};
@@ -194,6 +194,22 @@ impl Selection {
             return Err(Error::invalid("list runs", "an element has 0 bytes"));
         }
         Ok(Runs::new(&self.slabs, shape, element))
+    }
+
+    /// The selection as one run, if it is one; the short way for the commonest case. It must lie inside `shape`.
+    pub fn single_run(&self, shape: &[u64], element: u64) -> Option<Run> {
+        let slab = self.as_slab()?;
+        let (mut offset, mut len, mut pitch) = (0, element, element);
+        for (span, &extent) in slab.spans().iter().zip(shape).rev() {
+            // What is inside must be whole for more than one index of this dimension to follow each other.
+            if span.len() > 1 && (len != pitch || !span.is_dense()) {
+                return None;
+            }
+            offset += span.start() * pitch;
+            len *= span.len();
+            pitch *= extent;
+        }
+        Some(Run { offset, len })
     }
 
     /// Offset of the first byte touched in a row-major array of `shape`; `None` when empty.

@@ -17,22 +17,6 @@ pub(crate) fn is_packed(layout: &MemoryLayout, dtype: &Datatype) -> Result<bool>
     Ok(layout.is_packed() || (layout.within.is_none() && layout.plan(dtype)?.is_identity()))
 }
 
-/// The selection as one run, if it is one; the short way for the commonest case. It must lie inside `shape`.
-fn single_run(selection: &Selection, shape: &[u64], element: u64) -> Option<Run> {
-    let slab = selection.as_slab()?;
-    let (mut offset, mut len, mut pitch) = (0, element, element);
-    for (span, &extent) in slab.spans().iter().zip(shape).rev() {
-        // What is inside must be whole for more than one index of this dimension to follow each other.
-        if span.len() > 1 && (len != pitch || !span.is_dense()) {
-            return None;
-        }
-        offset += span.start() * pitch;
-        len *= span.len();
-        pitch *= extent;
-    }
-    Some(Run { offset, len })
-}
-
 /// How many bytes of whole elements fit in a staging buffer, no more than there are; at least one element.
 pub(crate) fn whole_elements(staging: &Staging, element: u64, elements: u64) -> usize {
     ((staging.size() as u64 / element).clamp(1, elements.max(1)) * element) as usize
@@ -48,7 +32,7 @@ pub(crate) fn write(
     memory: MemoryView<'_>,
 ) -> Result<()> {
     if is_packed(memory.layout, dtype)? {
-        if let Some(run) = single_run(selection, shape, dtype.size()) {
+        if let Some(run) = selection.single_run(shape, dtype.size()) {
             return file.write_at(&memory.data[..run.len as usize], run.offset);
         }
         let mut at = 0;
@@ -117,7 +101,7 @@ pub(crate) fn read_file(
     dtype: &Datatype,
     memory: MemoryViewMut<'_>,
 ) -> Result<()> {
-    if let Some(run) = single_run(selection, shape, dtype.size())
+    if let Some(run) = selection.single_run(shape, dtype.size())
         && is_packed(memory.layout, dtype)?
     {
         return file.read_at(&mut memory.data[..run.len as usize], run.offset);
@@ -263,7 +247,7 @@ mod tests {
     fn a_single_run_is_found_where_there_is_one() {
         let run = |start: &[u64], count: &[u64], shape: &[u64]| {
             let selection = Selection::dense(start, count).unwrap();
-            let found = single_run(&selection, shape, 3);
+            let found = selection.single_run(shape, 3);
             let runs: Vec<Run> = selection.runs(shape, 3).unwrap().collect();
             assert_eq!(found, (runs.len() == 1).then(|| runs[0]), "{start:?} {count:?} of {shape:?}");
             found.is_some()
@@ -277,7 +261,7 @@ mod tests {
         assert!(!run(&[0, 0, 1], &[1, 2, 1], &[3, 4, 5]));
         assert!(run(&[0, 3, 0], &[3, 1, 1], &[3, 4, 1]) == run(&[0, 3], &[3, 1], &[3, 4]));
         let every_second = Selection::strided(&[0], &[2], &[4], &[1]).unwrap();
-        assert_eq!(single_run(&every_second, &[9], 1), None);
+        assert_eq!(every_second.single_run(&[9], 1), None);
     }
 
     #[test]

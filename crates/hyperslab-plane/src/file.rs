@@ -1,0 +1,40 @@
+//! Positioned I/O.
+
+use hyperslab_core::{Error, ErrorKind, Result};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+/// Fills the buffer from a place in the file. Beyond the end of the file there are zeros, as the library would read: space
+/// that was allocated and never written.
+pub(crate) fn read(file: &File, mut buffer: &mut [u8], mut at: u64) -> Result<()> {
+    while !buffer.is_empty() {
+        match file.read_at(buffer, at) {
+            Ok(0) => {
+                buffer.fill(0);
+                return Ok(());
+            }
+            Ok(n) => {
+                buffer = &mut buffer[n..];
+                at += n as u64;
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(Error::io("read", e)),
+        }
+    }
+    Ok(())
+}
+
+/// Writes the whole buffer to a place in the file.
+pub(crate) fn write(file: &File, buffer: &[u8], at: u64) -> Result<()> {
+    file.write_all_at(buffer, at).map_err(|e| Error::io("write", e))
+}
+
+/// A buffer whose size comes from a file or a caller.
+pub(crate) fn buffer(bytes: usize) -> Result<Vec<u8>> {
+    let mut buffer = Vec::new();
+    buffer
+        .try_reserve_exact(bytes)
+        .map_err(|e| Error::new(ErrorKind::Io, "allocate buffer", format!("{bytes} bytes: {e}")))?;
+    buffer.resize(bytes, 0);
+    Ok(buffer)
+}

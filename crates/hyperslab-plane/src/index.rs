@@ -1,0 +1,129 @@
+//! Where the chunks of an array lie, as far as it is known.
+
+use crate::control::{Control, Place};
+use hyperslab_core::{ChunkGrid, Dims, Error, ErrorKind, Result};
+use std::collections::HashMap;
+
+/// What is known of a chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Known {
+    /// It was never written.
+    Absent,
+    /// It lies here.
+    At(Place),
+    /// It was written since the library was asked last.
+    Somewhere,
+}
+
+/// Asking for one place is as much work as looking at this many chunks in a list of all.
+const ONE_BY_ONE: u64 = 16;
+/// Grids of up to this many chunks are kept as a list, 32 bytes for each; of larger ones only chunks that exist.
+const LISTED: u64 = 1 << 20;
+
+/// The places of the chunks of an array. Made by one walk of the library over all of them.
+#[derive(Debug, Default)]
+pub(crate) struct Index {
+    chunks: Option<Chunks>,
+    /// How many are somewhere.
+    somewhere: u64,
+    /// What was spent on chunks that are somewhere, in chunks of a walk.
+    spent: u64,
+}
+
+#[derive(Debug)]
+enum Chunks {
+    List(Vec<Known>),
+    Map(HashMap<u64, Known>),
+}
+
+impl Chunks {
+    fn get(&self, chunk: u64) -> Known {
+        match self {
+            Self::List(list) => list.get(chunk as usize).copied().unwrap_or(Known::Absent),
+            Self::Map(map) => map.get(&chunk).copied().unwrap_or(Known::Absent),
+        }
+    }
+
+    /// Returns what was known before.
+    fn set(&mut self, chunk: u64, known: Known) -> Known {
+        match self {
+            Self::List(list) => match list.get_mut(chunk as usize) {
+                Some(entry) => std::mem::replace(entry, known),
+                None => Known::Absent,
+            },
+            Self::Map(map) => map.insert(chunk, known).unwrap_or(Known::Absent),
+        }
+    }
+
+    fn len(&self) -> u64 {
+        match self {
+            Self::List(list) => list.len() as u64,
+            Self::Map(map) => map.len() as u64,
+        }
+    }
+}
+
+impl Index {
+    /// What is known of a chunk. Ask [`Self::is_loaded`] first.
+    pub(crate) fn get(&self, chunk: u64) -> Known {
+        self.chunks.as_ref().map_or(Known::Somewhere, |chunks| chunks.get(chunk))
+    }
+
+    /// Whether the library was asked at all.
+    pub(crate) fn is_loaded(&self) -> bool {
+        self.chunks.is_some()
+    }
+
+    /// Whether asking the library for all places is worth it, to find some of `wanted` chunks.
+    pub(crate) fn is_worth_loading(&self, wanted: u64) -> bool {
+        match &self.chunks {
+            None => true,
+            Some(chunks) => self.somewhere > 0 && self.spent + wanted.min(self.somewhere) * ONE_BY_ONE >= chunks.len(),
+        }
+    }
+
+    /// Notes that a place was not known when it was needed.
+    pub(crate) fn note_missed(&mut self) {
+        self.spent += ONE_BY_ONE;
+    }
+
+    /// Notes that the library has written a chunk.
+    pub(crate) fn note_written(&mut self, chunk: u64) {
+        if let Some(chunks) = &mut self.chunks
+            && chunks.set(chunk, Known::Somewhere) != Known::Somewhere
+        {
+            self.somewhere += 1;
+        }
+    }
+
+    /// Forgets everything.
+    pub(crate) fn forget(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Asks the library for all places.
+    pub(crate) fn load(&mut self, control: &dyn Control, grid: &ChunkGrid) -> Result<()> {
+        let mut chunks = if grid.len() <= LISTED {
+            Chunks::List(vec![Known::Absent; grid.len() as usize])
+        } else {
+            Chunks::Map(HashMap::new())
+        };
+        let mut wrong = None;
+        control.chunks(&mut |origin, place| {
+            let chunk: Dims = origin.iter().zip(grid.chunk()).map(|(first, extent)| first / extent).collect();
+            match grid.linear(&chunk) {
+                Ok(number) => {
+                    chunks.set(number, Known::At(place));
+                }
+                Err(error) => wrong = Some(error),
+            }
+        })?;
+        if let Some(error) = wrong {
+            return Err(
+                Error::new(ErrorKind::Corrupt, "find chunks", "the file has a chunk outside its array").source(error)
+            );
+        }
+        *self = Self { chunks: Some(chunks), ..Self::default() };
+        Ok(())
+    }
+}

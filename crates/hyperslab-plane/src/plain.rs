@@ -1,0 +1,185 @@
+//! Bytes that lie in the file as they are: arrays in one piece, and chunks without filters.
+
+use crate::file;
+use crate::grouping::{Group, Grouping, Pair, Sink};
+use crate::memory::{Source, Target};
+use hyperslab_core::{ChunkPart, Result, Row, Selection};
+use std::fs::File;
+
+/// Long runs that are not packed in memory are moved in tiles of about this size, so that they stay in a core's cache.
+const TILE: u64 = 256 << 10;
+
+/// Calls `each` with the runs of a selection, at `base` and after in the file.
+pub(crate) fn for_each_run(
+    selection: &Selection,
+    shape: &[u64],
+    element: u64,
+    base: u64,
+    each: &mut dyn FnMut(Pair) -> Result<()>,
+) -> Result<()> {
+    let mut packed = 0;
+    let mut next = |mut file: Row| {
+        file.offset += base;
+        let memory = Row { offset: packed, stride: file.len, ..file };
+        packed += file.len * file.count;
+        each(Pair { file, memory })
+    };
+    let runs = selection.runs(shape, element)?;
+    if selection.as_slab().is_none() {
+        let mut runs = runs;
+        return runs.try_for_each(|run| next(Row { offset: run.offset, len: run.len, count: 1, stride: run.len }));
+    }
+    let Some(mut rows) = runs.into_rows() else { return Ok(()) };
+    while let Some(row) = rows.next_row() {
+        next(row)?;
+    }
+    Ok(())
+}
+
+/// Calls `each` with the rows of a part whose chunk is at `base` in the file.
+pub(crate) fn for_each_row(
+    part: &ChunkPart,
+    element: u64,
+    base: u64,
+    each: &mut dyn FnMut(Pair) -> Result<()>,
+) -> Result<()> {
+    let mut result = Ok(());
+    part.for_each_row(element, |mut file, memory| {
+        if result.is_ok() {
+            file.offset += base;
+            result = each(Pair { file, memory });
+        }
+    })?;
+    result
+}
+
+/// Reads groups into memory.
+pub(crate) struct Reading<'a, 'm> {
+    pub(crate) file: &'a File,
+    pub(crate) target: Target<'m>,
+    pub(crate) element: u64,
+    pub(crate) buffer: &'a mut Vec<u8>,
+}
+
+/// Writes groups from memory.
+pub(crate) struct Writing<'a, 'm> {
+    pub(crate) file: &'a File,
+    pub(crate) source: Source<'m>,
+    pub(crate) element: u64,
+    /// Bytes of the group that the source does not cover are read first. The caller keeps other writers away.
+    pub(crate) keeping: bool,
+    pub(crate) buffer: &'a mut Vec<u8>,
+}
+
+/// The run of a group that is nothing else.
+fn single(group: &Group) -> Option<Pair> {
+    match group.pairs.as_slice() {
+        [pair] if pair.file.count == 1 => Some(*pair),
+        _ => None,
+    }
+}
+
+fn sized(buffer: &mut Vec<u8>, bytes: u64) -> Result<&mut [u8]> {
+    let bytes = bytes as usize;
+    if buffer.len() < bytes {
+        *buffer = file::buffer(bytes)?;
+    }
+    Ok(&mut buffer[..bytes])
+}
+
+/// Cuts a run into tiles of whole elements.
+fn tiles(pair: Pair, element: u64) -> impl Iterator<Item = Pair> {
+    let tile = (TILE / element).max(1) * element;
+    (0..pair.file.len.div_ceil(tile)).map(move |number| {
+        let from = number * tile;
+        let len = tile.min(pair.file.len - from);
+        let of = |row: Row| Row { offset: row.offset + from, len, count: 1, stride: len };
+        Pair { file: of(pair.file), memory: of(pair.memory) }
+    })
+}
+
+/// The row in a buffer that begins at `start` of the file.
+fn in_buffer(row: Row, start: u64) -> Row {
+    Row { offset: row.offset - start, ..row }
+}
+
+impl Sink for Reading<'_, '_> {
+    fn take(&mut self, group: &mut Group) -> Result<()> {
+        if let Some(pair) = single(group) {
+            if let Some(packed) = self.target.as_packed() {
+                let range = pair.memory.offset as usize..(pair.memory.offset + pair.memory.len) as usize;
+                // SAFETY: these are elements of this transfer, and no two runs of it share any.
+                return file::read(self.file, unsafe { packed.slice(range) }, pair.file.offset);
+            }
+            return tiles(pair, self.element).try_for_each(|tile| {
+                let buffer = sized(self.buffer, tile.file.len)?;
+                file::read(self.file, buffer, tile.file.offset)?;
+                // SAFETY: as above.
+                unsafe { self.target.copy_from(tile.memory, buffer, in_buffer(tile.file, tile.file.offset)) };
+                Ok(())
+            });
+        }
+        let buffer = sized(self.buffer, group.end - group.start)?;
+        file::read(self.file, buffer, group.start)?;
+        for pair in &group.pairs {
+            // SAFETY: as above.
+            unsafe { self.target.copy_from(pair.memory, buffer, in_buffer(pair.file, group.start)) };
+        }
+        Ok(())
+    }
+}
+
+impl Writing<'_, '_> {
+    fn write_tile(&mut self, start: u64, end: u64, pairs: &[Pair]) -> Result<()> {
+        let buffer = sized(self.buffer, end - start)?;
+        if self.keeping {
+            file::read(self.file, buffer, start)?;
+        }
+        for pair in pairs {
+            self.source.copy_to(pair.memory, buffer, in_buffer(pair.file, start));
+        }
+        file::write(self.file, buffer, start)
+    }
+}
+
+impl Sink for Writing<'_, '_> {
+    fn take(&mut self, group: &mut Group) -> Result<()> {
+        match single(group) {
+            Some(pair) => match self.source.as_packed() {
+                Some(packed) => {
+                    let range = pair.memory.offset as usize..(pair.memory.offset + pair.memory.len) as usize;
+                    file::write(self.file, &packed[range], pair.file.offset)
+                }
+                None => tiles(pair, self.element)
+                    .try_for_each(|tile| self.write_tile(tile.file.offset, tile.file.offset + tile.file.len, &[tile])),
+            },
+            None => self.write_tile(group.start, group.end, &group.pairs),
+        }
+    }
+}
+
+/// Puts the fill value where a part of a chunk that was never written goes.
+pub(crate) fn fill(part: &ChunkPart, element: u64, target: &mut Target<'_>, value: &[u8]) -> Result<()> {
+    let tile = (TILE / element).max(1) * element;
+    let mut copies: Vec<u8> = Vec::new();
+    for_each_row(part, element, 0, &mut |pair| {
+        let piece = pair.memory.len.min(tile);
+        if (copies.len() as u64) < piece {
+            copies = value.repeat((piece / element) as usize);
+        }
+        let mut from = 0;
+        while from < pair.memory.len {
+            let len = piece.min(pair.memory.len - from);
+            let memory = Row { offset: pair.memory.offset + from, len, ..pair.memory };
+            // SAFETY: elements of this transfer, which no other part shares.
+            unsafe { target.copy_from(memory, &copies, Row { offset: 0, len, count: memory.count, stride: 0 }) };
+            from += len;
+        }
+        Ok(())
+    })
+}
+
+/// Adds the rows of a part to a grouping.
+pub(crate) fn add_part(grouping: &mut Grouping<'_>, part: &ChunkPart, element: u64, base: u64) -> Result<()> {
+    for_each_row(part, element, base, &mut |pair| grouping.add(pair))
+}

@@ -1,0 +1,344 @@
+//! One array of a file, moved by its bytes.
+
+use crate::cache::Cache;
+use crate::claims::Claims;
+use crate::control::Control;
+use crate::index::Index;
+use crate::memory::{Source, Target};
+use crate::refusal::Refusal;
+use crate::workers;
+use hyperslab_core::{ChunkGrid, Datatype, Dims, Error, MemoryView, MemoryViewMut, Result, Selection, dims};
+use hyperslab_filters::{Pipeline, Stated};
+use std::fs::File;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+
+/// Memory that is a union of slabs is packed first if it is no more than this.
+const PACKED_FIRST: u64 = 16 << 20;
+/// Decoded chunks of an array that are kept, unless said otherwise.
+pub const CACHE_BYTES: u64 = 32 << 20;
+
+/// How the elements of an array lie in the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Layout {
+    /// In one piece.
+    Contiguous,
+    /// In chunks of these extents.
+    Chunked(Dims),
+}
+
+/// What never changes of an array.
+#[derive(Debug)]
+pub struct Facts {
+    /// What it is called in errors.
+    pub name: String,
+    /// The file, opened for this alone.
+    pub file: File,
+    /// Type of the elements, in memory as in the file.
+    pub dtype: Datatype,
+    /// How they lie in the file.
+    pub layout: Layout,
+    /// Filters of chunks, in the order of writing.
+    pub filters: Vec<Stated>,
+    /// What elements are that were never written; absent: zeros.
+    pub fill: Option<Vec<u8>>,
+    /// Whether no other process writes the array meanwhile.
+    pub alone: bool,
+}
+
+/// What the plane may use.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Threads for one call, the calling one included; 0 for as many as there are cores.
+    pub threads: usize,
+    /// Bytes of decoded chunks that are kept.
+    pub cache: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { threads: 0, cache: CACHE_BYTES }
+    }
+}
+
+/// What a call of the library touches.
+#[derive(Debug, Clone, Copy)]
+pub enum Touched<'a> {
+    /// It reads.
+    Nothing,
+    /// It writes these elements.
+    Elements(&'a Selection),
+    /// It may change anything.
+    Everything,
+}
+
+/// One array of a file, shared by all ranks of a process that have it open.
+#[derive(Debug)]
+pub struct Plane {
+    pub(crate) name: String,
+    pub(crate) file: File,
+    pub(crate) dtype: Datatype,
+    pub(crate) element: u64,
+    pub(crate) pipeline: Pipeline,
+    pub(crate) fill: Vec<u8>,
+    pub(crate) alone: bool,
+    pub(crate) threads: usize,
+    pub(crate) chunk_bytes: usize,
+    /// Transfers share it; who needs to be alone with the array has it for itself.
+    extent: RwLock<Extent>,
+    pub(crate) state: Mutex<State>,
+    pub(crate) claims: Claims,
+    /// Where an array in one piece begins; `NOWHERE` until that is known.
+    address: AtomicU64,
+}
+
+const NOWHERE: u64 = u64::MAX;
+
+/// What changes with the shape.
+#[derive(Debug)]
+pub(crate) struct Extent {
+    pub(crate) shape: Dims,
+    /// Of chunked arrays.
+    pub(crate) grid: Option<ChunkGrid>,
+}
+
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) index: Index,
+    pub(crate) cache: Cache,
+}
+
+impl Plane {
+    /// Takes over an array of this shape; the inner error says why it must be left to the library.
+    pub fn new(facts: Facts, shape: &[u64], limits: Limits) -> Result<Result<Self, Refusal>> {
+        let Facts { name, file, dtype, layout, filters, fill, alone } = facts;
+        let element = dtype.size();
+        let (grid, chunk_bytes) = match &layout {
+            Layout::Contiguous => (None, 0),
+            Layout::Chunked(chunk) => {
+                let bytes = usize::try_from(dims::byte_count(chunk, element)?);
+                let bytes = bytes.map_err(|_| Error::unsupported("open array", "a chunk exceeds the address space"))?;
+                (Some(ChunkGrid::new(shape, chunk)?), bytes)
+            }
+        };
+        let pipeline = match Pipeline::new(&filters, chunk_bytes) {
+            Ok(pipeline) => pipeline,
+            Err(error) => return Ok(Err(Refusal::Filter(error.to_string()))),
+        };
+        let fill = fill.unwrap_or_else(|| vec![0; element as usize]);
+        if fill.len() as u64 != element {
+            return Err(Error::invalid("open array", "the fill value is not as long as an element"));
+        }
+        Ok(Ok(Self {
+            name,
+            file,
+            element,
+            pipeline,
+            fill,
+            alone,
+            threads: if limits.threads == 0 { workers::cores() } else { limits.threads },
+            chunk_bytes,
+            extent: RwLock::new(Extent { shape: shape.into(), grid }),
+            state: Mutex::new(State { index: Index::default(), cache: Cache::new(limits.cache) }),
+            claims: Claims::default(),
+            address: AtomicU64::new(NOWHERE),
+            dtype,
+        }))
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads the selected elements, or says why the library should.
+    pub fn read(
+        &self,
+        control: &dyn Control,
+        selection: &Selection,
+        memory: &mut MemoryViewMut<'_>,
+    ) -> Result<Option<Refusal>> {
+        let extent = self.extent.read().unwrap_or_else(PoisonError::into_inner);
+        let elements = selection.len();
+        selection.check_inside(&extent.shape)?;
+        memory.check(&self.dtype, elements)?;
+        if elements == 0 {
+            return Ok(None);
+        }
+        let view = MemoryViewMut { data: &mut *memory.data, layout: memory.layout };
+        match Target::new(view, &self.dtype, elements)? {
+            Some(target) => self.read_to(&extent, control, selection, target),
+            None if elements * self.element <= PACKED_FIRST => {
+                let mut packed = crate::file::buffer((elements * self.element) as usize)?;
+                let refused = self.read_to(&extent, control, selection, Target::packed(&mut packed, self.element))?;
+                if refused.is_none() {
+                    let view = MemoryViewMut { data: &mut *memory.data, layout: memory.layout };
+                    hyperslab_core::Scatter::new(view, &self.dtype, elements)?.next_from(&packed);
+                }
+                Ok(refused)
+            }
+            None => Ok(Some(Refusal::ScatteredMemory)),
+        }
+    }
+
+    /// Writes the selected elements, or says why the library should. Part of them may be written then.
+    pub fn write(
+        &self,
+        control: &dyn Control,
+        selection: &Selection,
+        memory: MemoryView<'_>,
+    ) -> Result<Option<Refusal>> {
+        let extent = self.extent.read().unwrap_or_else(PoisonError::into_inner);
+        let elements = selection.len();
+        selection.check_inside(&extent.shape)?;
+        memory.check(&self.dtype, elements)?;
+        if elements == 0 {
+            return Ok(None);
+        }
+        let whole = memory.layout.is_packed() || memory.layout.plan(&self.dtype)?.covers_element();
+        if !whole && !self.alone {
+            return Ok(Some(Refusal::OtherWriters));
+        }
+        let mut packed = Vec::new();
+        let source = match Source::new(memory, &self.dtype, elements)? {
+            Some(source) => source,
+            None if whole && elements * self.element <= PACKED_FIRST => {
+                packed = crate::file::buffer((elements * self.element) as usize)?;
+                hyperslab_core::Gather::new(memory, &self.dtype, elements)?.next_into(&mut packed);
+                Source::packed(&packed, self.element)
+            }
+            None => return Ok(Some(Refusal::ScatteredMemory)),
+        };
+        let _ = &packed;
+        if self.pipeline.is_plain() && self.must_keep(&extent.shape, selection, whole)? {
+            drop(extent);
+            let extent = self.extent.write().unwrap_or_else(PoisonError::into_inner);
+            selection.check_inside(&extent.shape)?;
+            return self.write_from(&extent, control, selection, source, whole, true);
+        }
+        self.write_from(&extent, control, selection, source, whole, false)
+    }
+
+    fn read_to(
+        &self,
+        extent: &Extent,
+        control: &dyn Control,
+        selection: &Selection,
+        target: Target<'_>,
+    ) -> Result<Option<Refusal>> {
+        match &extent.grid {
+            None => self.read_contiguous(extent, control, selection, target),
+            Some(grid) if self.pipeline.is_plain() => self.read_plain_chunks(grid, control, selection, target),
+            Some(grid) => self.read_coded(grid, control, selection, target),
+        }
+    }
+
+    fn write_from(
+        &self,
+        extent: &Extent,
+        control: &dyn Control,
+        selection: &Selection,
+        source: Source<'_>,
+        whole: bool,
+        keeping: bool,
+    ) -> Result<Option<Refusal>> {
+        match &extent.grid {
+            None => self.write_contiguous(extent, control, selection, source, keeping),
+            Some(grid) if self.pipeline.is_plain() => {
+                self.write_plain_chunks(grid, control, selection, source, whole, keeping)
+            }
+            Some(_) if !self.alone => Ok(Some(Refusal::OtherWriters)),
+            Some(grid) => self.write_coded(grid, control, selection, source, whole),
+        }
+    }
+
+    /// Where an array in one piece begins.
+    pub(crate) fn address(&self, control: &dyn Control, allocate: bool) -> Result<Option<u64>> {
+        let known = self.address.load(Ordering::Acquire);
+        if known != NOWHERE {
+            return Ok(Some(known));
+        }
+        let found = control.place(allocate)?;
+        self.address.store(found.unwrap_or(NOWHERE), Ordering::Release);
+        Ok(found)
+    }
+
+    /// Stores everything that waits in memory.
+    pub fn flush(&self, control: &dyn Control) -> Result<()> {
+        let extent = self.extent.read().unwrap_or_else(PoisonError::into_inner);
+        self.store_changed(&extent, control)
+    }
+
+    /// Runs a call of the library, which finds everything in the file and leaves nothing stale behind here.
+    pub fn aside<T>(&self, control: &dyn Control, touched: Touched<'_>, body: impl FnOnce() -> Result<T>) -> Result<T> {
+        if let Touched::Nothing = touched {
+            let extent = self.extent.read().unwrap_or_else(PoisonError::into_inner);
+            self.store_changed(&extent, control)?;
+            return body();
+        }
+        let extent = self.extent.write().unwrap_or_else(PoisonError::into_inner);
+        self.store_changed(&extent, control)?;
+        self.state().cache.drop_unchanged();
+        let result = body();
+        let noted = match (touched, &extent.grid) {
+            (Touched::Elements(selection), Some(grid)) => self.note_written(grid, selection),
+            _ => Ok(()),
+        };
+        if noted.is_err() || matches!(touched, Touched::Everything) {
+            self.state().index.forget();
+            self.address.store(NOWHERE, Ordering::Release);
+        }
+        result
+    }
+
+    /// Notes that others have changed the array; nothing of it may be in use.
+    pub fn forget(&self) {
+        let mut state = self.state();
+        state.cache.drop_unchanged();
+        state.index.forget();
+        self.address.store(NOWHERE, Ordering::Release);
+    }
+
+    /// Changes the shape by a call of the library, which returns the new one.
+    pub fn resize(&self, control: &dyn Control, body: impl FnOnce() -> Result<Dims>) -> Result<()> {
+        let mut extent = self.extent.write().unwrap_or_else(PoisonError::into_inner);
+        self.store_changed(&extent, control)?;
+        self.state().cache.drop_unchanged();
+        let result = body();
+        self.state().index.forget();
+        let shape = result?;
+        if let Some(grid) = &extent.grid {
+            extent.grid = Some(ChunkGrid::new(&shape, grid.chunk())?);
+        }
+        extent.shape = shape;
+        Ok(())
+    }
+
+    fn note_written(&self, grid: &ChunkGrid, selection: &Selection) -> Result<()> {
+        for part in selection.split_by_chunk(grid)? {
+            let number = grid.linear(&part?.chunk)?;
+            self.state().index.note_written(number);
+        }
+        Ok(())
+    }
+
+    /// Asks for the places of chunks, if they are needed and worth it.
+    pub(crate) fn prepare_index(&self, grid: &ChunkGrid, control: &dyn Control, selection: &Selection) -> Result<()> {
+        let wanted = || {
+            let (low, high) = selection.bounds().unwrap_or_default();
+            let along = |d: usize| (high[d] - 1) / grid.chunk()[d] - low[d] / grid.chunk()[d] + 1;
+            (0..low.len()).map(along).fold(1, u64::saturating_mul)
+        };
+        let mut state = self.state();
+        if !state.index.is_loaded() || state.index.is_worth_loading(wanted()) {
+            // The library may be at work for another rank: what it writes meanwhile is noted only afterwards.
+            state.index.load(control, grid)?;
+        }
+        Ok(())
+    }
+
+    /// An error that names the array and a chunk.
+    pub(crate) fn mark(&self, error: Error, grid: &ChunkGrid, number: u64) -> Error {
+        let chunk = grid.coordinates(number).map_or_else(|_| number.to_string(), |c| format!("{:?}", c.as_slice()));
+        error.target(format!("{}, chunk {chunk}", self.name))
+    }
+}
