@@ -3,8 +3,16 @@
 //! A [`Pipeline`] is made once for an array from the filters that its file states, and then codes chunks on any number
 //! of threads, each with its own [`Workspace`]. No I/O, no threads, and nothing of libhdf5 here.
 
+mod coders;
+mod deflate;
+mod errors;
+mod fletcher32;
 mod pipeline;
+mod scratch;
+mod shuffle;
+mod stage;
 mod stated;
+mod zstandard;
 
 pub use pipeline::{Encoded, Pipeline, Workspace};
 pub use stated::Stated;

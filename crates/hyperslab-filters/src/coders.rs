@@ -1,0 +1,44 @@
+//! Coder states that are worth keeping: making one costs more than coding a small chunk.
+
+use libdeflater::{CompressionLvl, Compressor, Decompressor};
+use std::fmt;
+use zstd_safe::{CCtx, DCtx};
+
+/// The states of one thread, each made when first needed.
+#[derive(Default)]
+pub(crate) struct Coders {
+    deflate: Option<(i32, Compressor)>,
+    inflate: Option<Decompressor>,
+    zstd_writer: Option<CCtx<'static>>,
+    zstd_reader: Option<DCtx<'static>>,
+}
+
+impl Coders {
+    /// A compressor of libdeflate at its own `level`, 0 to 12.
+    pub(crate) fn deflate(&mut self, level: i32) -> &mut Compressor {
+        let kept = self.deflate.take().filter(|(of, _)| *of == level);
+        let entry = kept.unwrap_or_else(|| (level, Compressor::new(CompressionLvl::new(level).unwrap_or_default())));
+        &mut self.deflate.insert(entry).1
+    }
+
+    /// A decompressor of libdeflate.
+    pub(crate) fn inflate(&mut self) -> &mut Decompressor {
+        self.inflate.get_or_insert_with(Decompressor::new)
+    }
+
+    /// A context of zstd for writing.
+    pub(crate) fn zstd_writer(&mut self) -> &mut CCtx<'static> {
+        self.zstd_writer.get_or_insert_with(CCtx::create)
+    }
+
+    /// A context of zstd for reading.
+    pub(crate) fn zstd_reader(&mut self) -> &mut DCtx<'static> {
+        self.zstd_reader.get_or_insert_with(DCtx::create)
+    }
+}
+
+impl fmt::Debug for Coders {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Coders").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,20 @@
+//! The errors of this crate, in one wording.
+
+use hyperslab_core::{Error, ErrorKind};
+
+/// The stored form of a chunk contradicts itself, seen by the filter `who`.
+pub(crate) fn corrupt(who: &'static str, what: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Corrupt, "decode chunk", what)
+        .backend(who)
+        .hint("the file is damaged, or its filters are not those it states; h5dump may tell")
+}
+
+/// The filter `who` is known, but not with these parameters or this content.
+pub(crate) fn unsupported(who: &'static str, what: impl Into<String>) -> Error {
+    Error::unsupported("set up filters", what).backend(who)
+}
+
+/// The library behind the filter `who` failed on good input.
+pub(crate) fn failed(who: &'static str, what: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Io, "encode chunk", what).backend(who)
+}

@@ -1,0 +1,103 @@
+//! Fletcher32: a checksum behind the bytes, as libhdf5 computes it.
+
+use crate::errors::corrupt;
+use hyperslab_core::Result;
+
+const NAME: &str = "fletcher32";
+/// Bytes of the checksum.
+pub(crate) const SIZE: usize = 4;
+/// Words summed before the sums are carried on; the weighted sum of so many fits 32 bits.
+const BLOCK: usize = 256;
+
+/// The checksum of `data` as it is stored.
+pub(crate) fn stored_sum(data: &[u8]) -> [u8; SIZE] {
+    sum(data).to_le_bytes()
+}
+
+/// What stands before the checksum, after comparing.
+pub(crate) fn verified(stored: &[u8]) -> Result<&[u8]> {
+    let Some((data, &found)) = stored.split_last_chunk::<SIZE>() else {
+        return Err(corrupt(NAME, format!("{} bytes are too few to hold a checksum", stored.len())));
+    };
+    let right = stored_sum(data);
+    // Old versions of libhdf5 swapped the bytes of each half on some machines; such files are still about.
+    let swapped = [right[1], right[0], right[3], right[2]];
+    if found != right && found != swapped {
+        return Err(corrupt(
+            NAME,
+            format!("the checksum is {:08x}, not {:08x}", u32::from_le_bytes(right), u32::from_le_bytes(found)),
+        ));
+    }
+    Ok(data)
+}
+
+/// Sums of big-endian words, and of these sums, both by the rules of ones' complement: zero only if all is zero, else
+/// 1 to 65535.
+fn sum(data: &[u8]) -> u32 {
+    let (mut first, mut second) = (0u64, 0u64);
+    let blocks = data.chunks_exact(2 * BLOCK);
+    let rest = blocks.remainder();
+    for block in blocks {
+        let (plain, weighted) = block_sums(block);
+        second = fold(second + first * BLOCK as u64 + u64::from(weighted));
+        first = fold(first + u64::from(plain));
+    }
+    for word in rest.chunks(2) {
+        first += u64::from(word[0]) << 8 | u64::from(word.get(1).copied().unwrap_or(0));
+        second += first;
+    }
+    (fold(second) << 16 | fold(first)) as u32
+}
+
+/// The sum of the words of a whole block, and that of each times its distance to the end: what it adds to the sum of
+/// sums. The two bytes of words go apart since products of small numbers are what processors do many of at once.
+fn block_sums(block: &[u8]) -> (u32, u32) {
+    let (mut high, mut low, mut high_weighted, mut low_weighted) = (0i32, 0i32, 0i32, 0i32);
+    for (place, word) in block.chunks_exact(2).enumerate() {
+        let weight = (BLOCK - place) as i16;
+        high += i32::from(word[0]);
+        low += i32::from(word[1]);
+        high_weighted += i32::from(i16::from(word[0])) * i32::from(weight);
+        low_weighted += i32::from(i16::from(word[1])) * i32::from(weight);
+    }
+    (((high as u32) << 8) + low as u32, ((high_weighted as u32) << 8) + low_weighted as u32)
+}
+
+fn fold(mut sum: u64) -> u64 {
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// As libhdf5 does it, in steps short enough for 32 bits.
+    fn slow(data: &[u8]) -> u32 {
+        let (mut first, mut second) = (0u32, 0u32);
+        let reduced = |sum: u32| (sum & 0xffff) + (sum >> 16);
+        for words in data.chunks(2 * 360) {
+            for word in words.chunks(2) {
+                first += u32::from(word[0]) << 8 | u32::from(*word.get(1).unwrap_or(&0));
+                second += first;
+            }
+            (first, second) = (reduced(first), reduced(second));
+        }
+        reduced(second) << 16 | reduced(first)
+    }
+
+    proptest! {
+        #[test]
+        fn equals_the_slow_form(
+            data in proptest::collection::vec(any::<u8>(), 0..4000),
+            same in prop_oneof![Just(0u8), Just(0xff), Just(1)],
+            len in 0usize..4000,
+        ) {
+            prop_assert_eq!(sum(&data), slow(&data));
+            prop_assert_eq!(sum(&vec![same; len]), slow(&vec![same; len]));
+        }
+    }
+}

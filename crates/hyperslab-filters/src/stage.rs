@@ -1,0 +1,142 @@
+//! One filter, understood.
+
+use crate::coders::Coders;
+use crate::errors::{corrupt, unsupported};
+use crate::scratch::Scratch;
+use crate::{Stated, deflate, fletcher32, shuffle, zstandard};
+use hyperslab_core::{Error, Result};
+
+/// What a filter does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// zlib streams, at a level of zlib.
+    Deflate(u32),
+    /// Bytes of elements of this size, sorted by their place.
+    Shuffle(usize),
+    /// A checksum at the end.
+    Fletcher32,
+    /// Frames of Zstandard, at this level.
+    Zstandard(i32),
+}
+
+/// What became of bytes that a filter was to encode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// So many bytes are in the buffer, fewer than before or exactly as many as must be.
+    Coded(usize),
+    /// So many bytes are in the buffer, and a filter that may be left out is better left out.
+    Larger(usize),
+}
+
+impl Stage {
+    /// Understands a filter, or says which one is unknown.
+    pub(crate) fn new(filter: &Stated) -> Result<Self> {
+        let parameter = |place: usize| filter.parameters.get(place).copied();
+        match filter.id {
+            1 => match parameter(0) {
+                Some(level @ 0..=9) => Ok(Self::Deflate(level)),
+                other => Err(unsupported("deflate", format!("a level of 0 to 9 is needed, not {other:?}"))),
+            },
+            2 => match parameter(0) {
+                Some(element @ 1..) => Ok(Self::Shuffle(element as usize)),
+                other => Err(unsupported("shuffle", format!("the size of an element is needed, not {other:?}"))),
+            },
+            3 => Ok(Self::Fletcher32),
+            32015 => {
+                let level = parameter(0).map_or(zstandard::DEFAULT_LEVEL, |level| level as i32);
+                Ok(Self::Zstandard(zstandard::nearest_level(level)))
+            }
+            other => Err(unknown(other)),
+        }
+    }
+
+    /// For messages.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Deflate(_) => "deflate",
+            Self::Shuffle(_) => "shuffle",
+            Self::Fletcher32 => "fletcher32",
+            Self::Zstandard(_) => "zstd",
+        }
+    }
+
+    /// The size of the stored form of `plain` bytes, if that is always the same.
+    pub(crate) fn fixed_size(&self, plain: usize) -> Option<usize> {
+        match self {
+            Self::Shuffle(_) => Some(plain),
+            Self::Fletcher32 => plain.checked_add(fletcher32::SIZE),
+            Self::Deflate(_) | Self::Zstandard(_) => None,
+        }
+    }
+
+    /// The most bytes that the stored form of at most `plain` bytes takes, whoever wrote it.
+    pub(crate) fn stored_limit(&self, plain: usize) -> usize {
+        match self {
+            Self::Shuffle(_) => plain,
+            Self::Fletcher32 => plain.saturating_add(fletcher32::SIZE),
+            Self::Deflate(_) => deflate::limit(plain),
+            Self::Zstandard(_) => zstandard::limit(plain),
+        }
+    }
+
+    /// The stored form of `plain`, at the front of `out`.
+    pub(crate) fn encode(&self, plain: &[u8], out: &mut Scratch, coders: &mut Coders) -> Result<Outcome> {
+        let len = match self {
+            Self::Shuffle(element) => {
+                shuffle::encode(*element, plain, out.room(plain.len()));
+                return Ok(Outcome::Coded(plain.len()));
+            }
+            Self::Fletcher32 => {
+                out.room(plain.len() + fletcher32::SIZE)[..plain.len()].copy_from_slice(plain);
+                out.append(plain.len(), &fletcher32::stored_sum(plain));
+                return Ok(Outcome::Coded(plain.len() + fletcher32::SIZE));
+            }
+            Self::Deflate(level) => deflate::encode(*level, plain, out, coders)?,
+            Self::Zstandard(level) => zstandard::encode(*level, plain, out, coders)?,
+        };
+        Ok(if len < plain.len() { Outcome::Coded(len) } else { Outcome::Larger(len) })
+    }
+
+    /// The plain form of `stored`, at the front of `plain`; how many bytes it has, or none if there is too little room.
+    pub(crate) fn decode(&self, stored: &[u8], plain: &mut [u8], coders: &mut Coders) -> Result<Option<usize>> {
+        match self {
+            Self::Shuffle(element) => {
+                let Some(plain) = plain.get_mut(..stored.len()) else { return Ok(None) };
+                shuffle::decode(*element, stored, plain);
+                Ok(Some(stored.len()))
+            }
+            Self::Fletcher32 => {
+                let verified = fletcher32::verified(stored)?;
+                let Some(plain) = plain.get_mut(..verified.len()) else { return Ok(None) };
+                plain.copy_from_slice(verified);
+                Ok(Some(verified.len()))
+            }
+            Self::Deflate(_) => deflate::decode(stored, plain, coders),
+            Self::Zstandard(_) => zstandard::decode(stored, plain, coders).map(Some),
+        }
+    }
+
+    /// The plain form of `stored`, which must have exactly the size of `plain`.
+    pub(crate) fn decode_exactly(&self, stored: &[u8], plain: &mut [u8], coders: &mut Coders) -> Result<()> {
+        match self.decode(stored, plain, coders)? {
+            Some(len) if len == plain.len() => Ok(()),
+            Some(len) => Err(corrupt(self.name(), format!("{len} bytes came out where {} belong", plain.len()))),
+            None => Err(corrupt(self.name(), format!("more than {} bytes came out", plain.len()))),
+        }
+    }
+}
+
+fn unknown(id: u32) -> Error {
+    let name = match id {
+        4 => "szip",
+        5 => "n-bit",
+        6 => "scale-offset",
+        307 => "bzip2",
+        32013 => "zfp",
+        32017 => "sz",
+        32024 => "sz3",
+        32028 => "sperr",
+        _ => return Error::unsupported("set up filters", format!("the filter {id} is unknown here")),
+    };
+    Error::unsupported("set up filters", format!("the filter {name} ({id}) is not coded here"))
+}

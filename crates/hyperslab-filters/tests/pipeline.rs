@@ -1,0 +1,147 @@
+//! Chunks go through combinations of filters and come back; damage is found, never a panic.
+
+use hyperslab_core::ErrorKind;
+use hyperslab_filters::{Pipeline, Stated, Workspace};
+use proptest::prelude::*;
+
+#[path = "support/damage.rs"]
+mod damage;
+#[path = "support/data.rs"]
+mod data;
+
+fn stated(id: u32, optional: bool, parameters: &[u32]) -> Stated {
+    Stated { id, optional, parameters: parameters.to_vec() }
+}
+
+fn some_filter() -> impl Strategy<Value = Stated> {
+    let parameters = prop_oneof![
+        (0u32..10).prop_map(|level| (1, vec![level])),
+        prop_oneof![1u32..20, Just(4), Just(8)].prop_map(|element| (2, vec![element])),
+        Just((3, vec![])),
+        Just((32015, vec![])),
+        (1u32..12).prop_map(|level| (32015, vec![level])),
+    ];
+    (parameters, any::<bool>()).prop_map(|((id, parameters), optional)| Stated { id, optional, parameters })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    #[test]
+    fn chunks_come_back(filters in proptest::collection::vec(some_filter(), 0..5), chunk in data::some_chunk()) {
+        let pipeline = Pipeline::new(&filters, chunk.len()).unwrap();
+        let mut workspace = Workspace::default();
+        let encoded = pipeline.encode(&chunk, &mut workspace).unwrap();
+        let (stored, mask) = (encoded.bytes.to_vec(), encoded.mask);
+        prop_assert!(stored.len() <= pipeline.stored_limit());
+        let mut back = vec![0xaa; chunk.len()];
+        pipeline.decode(&stored, mask, &mut back, &mut workspace).unwrap();
+        prop_assert!(back == chunk, "{filters:?}");
+    }
+
+    #[test]
+    fn damage_is_found_or_harmless(
+        filters in proptest::collection::vec(some_filter(), 1..4),
+        chunk in data::some_chunk(),
+        damages in proptest::collection::vec(damage::some_damage(), 8),
+        mask in prop_oneof![4 => Just(None), 1 => any::<u32>().prop_map(Some)],
+    ) {
+        let pipeline = Pipeline::new(&filters, chunk.len()).unwrap();
+        let mut workspace = Workspace::default();
+        let encoded = pipeline.encode(&chunk, &mut workspace).unwrap();
+        let (stored, mask) = (encoded.bytes.to_vec(), mask.unwrap_or(encoded.mask));
+        for damage in damages {
+            let mut back = vec![0; chunk.len()];
+            if let Err(error) = pipeline.decode(&damage.done_to(&stored), mask, &mut back, &mut workspace) {
+                prop_assert_eq!(error.kind(), ErrorKind::Corrupt);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_checksum_finds_every_flipped_bit() {
+    let chunk = data::smooth(300);
+    let pipeline = Pipeline::new(&[stated(2, true, &[4]), stated(1, true, &[4]), stated(3, false, &[])], 1200).unwrap();
+    let mut workspace = Workspace::default();
+    let stored = pipeline.encode(&chunk, &mut workspace).unwrap().bytes.to_vec();
+    let mut back = vec![0; chunk.len()];
+    for bit in 0..stored.len() * 8 {
+        let mut damaged = stored.clone();
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        let error = pipeline.decode(&damaged, 0, &mut back, &mut workspace).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "bit {bit}");
+    }
+}
+
+#[test]
+fn a_checksum_with_bytes_swapped_in_each_half_is_an_old_one() {
+    let chunk = data::smooth(100);
+    let pipeline = Pipeline::new(&[stated(3, false, &[])], 400).unwrap();
+    let mut workspace = Workspace::default();
+    let mut stored = pipeline.encode(&chunk, &mut workspace).unwrap().bytes.to_vec();
+    assert_eq!(stored.len(), 404);
+    stored[400..402].reverse();
+    stored[402..404].reverse();
+    let mut back = vec![0; chunk.len()];
+    pipeline.decode(&stored, 0, &mut back, &mut workspace).unwrap();
+    assert_eq!(back, chunk);
+    stored[400..404].reverse();
+    assert!(pipeline.decode(&stored, 0, &mut back, &mut workspace).is_err());
+}
+
+#[test]
+fn what_cannot_shrink_leaves_optional_filters_out() {
+    let chunk = data::noise(5000);
+    let mut workspace = Workspace::default();
+    for id in [1, 32015] {
+        let optional = Pipeline::new(&[stated(2, true, &[4]), stated(id, true, &[4])], 5000).unwrap();
+        let encoded = optional.encode(&chunk, &mut workspace).unwrap();
+        assert_eq!((encoded.bytes.len(), encoded.mask), (5000, 2), "{id}");
+        let mandatory = Pipeline::new(&[stated(id, false, &[4])], 5000).unwrap();
+        let encoded = mandatory.encode(&chunk, &mut workspace).unwrap();
+        assert!(encoded.bytes.len() > 5000 && encoded.mask == 0, "{id}");
+    }
+}
+
+#[test]
+fn masks_are_honoured() {
+    let chunk = data::smooth(1000);
+    let filters = [stated(2, true, &[4]), stated(1, true, &[6]), stated(3, false, &[])];
+    let mut workspace = Workspace::default();
+    let whole = Pipeline::new(&filters, 4000).unwrap();
+    for mask in 0u32..8 {
+        let kept: Vec<Stated> = (0..3).filter(|bit| mask & (1 << bit) == 0).map(|bit| filters[bit].clone()).collect();
+        let part = Pipeline::new(&kept, 4000).unwrap();
+        let encoded = part.encode(&chunk, &mut workspace).unwrap();
+        assert_eq!(encoded.mask, 0);
+        let stored = encoded.bytes.to_vec();
+        let mut back = vec![0; 4000];
+        whole.decode(&stored, mask, &mut back, &mut workspace).unwrap();
+        assert_eq!(back, chunk, "{mask}");
+    }
+}
+
+#[test]
+fn unknown_filters_are_refused_by_name() {
+    for (id, name) in [(4, "szip"), (5, "n-bit"), (6, "scale-offset"), (32013, "zfp"), (4711, "4711")] {
+        let error = Pipeline::new(&[stated(id, true, &[0; 8])], 100).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert!(error.to_string().contains(name), "{error}");
+    }
+    for bad in [stated(1, true, &[10]), stated(1, true, &[]), stated(2, true, &[0]), stated(2, true, &[])] {
+        assert_eq!(Pipeline::new(&[bad], 100).unwrap_err().kind(), ErrorKind::Unsupported);
+    }
+}
+
+#[test]
+fn chunks_of_the_wrong_size_are_refused() {
+    let pipeline = Pipeline::new(&[stated(2, true, &[4])], 100).unwrap();
+    let mut workspace = Workspace::default();
+    assert_eq!(pipeline.encode(&[0; 99], &mut workspace).unwrap_err().kind(), ErrorKind::InvalidInput);
+    assert_eq!(
+        pipeline.decode(&[0; 100], 0, &mut [0; 99], &mut workspace).unwrap_err().kind(),
+        ErrorKind::InvalidInput
+    );
+    assert_eq!(pipeline.decode(&[0; 99], 0, &mut [0; 100], &mut workspace).unwrap_err().kind(), ErrorKind::Corrupt);
+}
