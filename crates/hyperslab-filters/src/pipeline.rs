@@ -80,10 +80,23 @@ impl Pipeline {
 
     /// The stored form of a chunk. A filter that would make it larger is left out if it is optional.
     pub fn encode<'a>(&self, chunk: &'a [u8], workspace: &'a mut Workspace) -> Result<Encoded<'a>> {
+        self.code(chunk, None, workspace)
+    }
+
+    /// The stored form of a chunk by exactly the filters that `mask` does not leave out, even if they make it larger.
+    pub fn encode_with<'a>(&self, chunk: &'a [u8], mask: u32, workspace: &'a mut Workspace) -> Result<&'a [u8]> {
+        self.code(chunk, Some(mask), workspace).map(|encoded| encoded.bytes)
+    }
+
+    fn code<'a>(&self, chunk: &'a [u8], left_out: Option<u32>, workspace: &'a mut Workspace) -> Result<Encoded<'a>> {
         self.check_size(chunk.len(), "encode chunk")?;
         let Workspace { buffers, coders } = workspace;
         let (mut place, mut len, mut mask) = (Place::Given, chunk.len(), 0);
         for (bit, filter) in self.filters.iter().enumerate() {
+            if left_out.is_some_and(|mask| mask >> bit & 1 == 1) {
+                mask |= 1 << bit;
+                continue;
+            }
             if let (Stage::Fletcher32, Place::Buffer(which)) = (&filter.stage, place) {
                 let sum = fletcher32::stored_sum(buffers[which].filled(len));
                 buffers[which].append(len, &sum);
@@ -92,7 +105,7 @@ impl Pipeline {
             }
             let (from, out, next) = ends(place, chunk, buffers);
             match filter.stage.encode(&from[..len], out, coders)? {
-                Outcome::Larger(_) if filter.optional => mask |= 1 << bit,
+                Outcome::Larger(_) if filter.optional && left_out.is_none() => mask |= 1 << bit,
                 Outcome::Coded(size) | Outcome::Larger(size) => (place, len) = (Place::Buffer(next), size),
             }
         }

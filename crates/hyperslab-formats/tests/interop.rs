@@ -42,7 +42,7 @@ const fn zarr(stack: &'static str, version: u8, codec: Option<&'static str>) -> 
 fn sides() -> Vec<Side> {
     let mut out = Vec::new();
     if cfg!(feature = "hdf5") {
-        out.extend([hdf5("hdf5"), hdf5("hdf5(libver=latest)")]);
+        out.extend([hdf5("hdf5"), hdf5("hdf5(libver=latest)"), hdf5("hdf5(plane=on)")]);
     }
     if cfg!(feature = "zarr") {
         out.extend([

@@ -10,7 +10,7 @@ use crate::plane::{Extent, Plane};
 use crate::refusal::Refusal;
 use crate::workers::{FirstError, Helpers, with_helpers};
 use hyperslab_core::{ChunkGrid, ChunkPart, ChunkParts, Error, ErrorKind, Result, Selection};
-use hyperslab_filters::{Encoded, Workspace};
+use hyperslab_filters::Workspace;
 use std::cell::RefCell;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,9 +29,16 @@ struct Desk {
 /// What is to be done with a chunk.
 enum Job<'a> {
     /// Its elements come from memory.
-    Part(Claim<'a>, ChunkPart),
+    Part(Claim<'a>, Box<ChunkPart>),
     /// It waited in the cache.
     Waited(Claim<'a>, Arc<Vec<u8>>),
+}
+
+impl Job<'_> {
+    fn chunk(&self) -> u64 {
+        let (Self::Part(claim, _) | Self::Waited(claim, _)) = self;
+        claim.chunk()
+    }
 }
 
 /// What becomes of a chunk, for the calling thread to do.
@@ -43,7 +50,9 @@ enum Made<'a> {
         waited: Option<Arc<Vec<u8>>>,
     },
     /// What the chunk holds must be asked of the library first.
-    Incomplete(Claim<'a>, ChunkPart),
+    Incomplete(Claim<'a>, Box<ChunkPart>),
+    /// Its mask must be.
+    Maskless(Job<'a>),
 }
 
 /// Where the jobs of a call come from.
@@ -88,7 +97,7 @@ impl Plane {
                 }
             }
         };
-        with_helpers(&self.helpers(grid, selection), || &drain, &drain)?;
+        with_helpers(&self.helpers(grid, selection), || &drain, drain)?;
         errors.into_result()?;
         let (mut desk, mut target) = (Desk::default(), target.clone());
         for part in left.into_inner().unwrap_or_else(PoisonError::into_inner) {
@@ -121,11 +130,12 @@ impl Plane {
         let found = match (known, control) {
             (Known::Absent, _) => None,
             (Known::At(place), _) => Some(self.load(place, &mut desk.stored).map_err(mark)?),
-            (Known::Somewhere, Some(control)) => {
+            (Known::Somewhere(_), Some(control)) => {
                 let origin = grid.origin(&part.chunk)?;
-                control.read_chunk(&origin, self.pipeline.stored_limit(), &mut desk.stored).map_err(mark)?
+                let limit = self.pipeline.stored_limit();
+                Some(control.read_chunk(&origin, limit, &mut desk.stored).map_err(mark)?)
             }
-            (Known::Somewhere, None) => return Ok(false),
+            (Known::Somewhere(_), None) => return Ok(false),
         };
         let Some(mask) = found else {
             crate::plain::fill(part, self.element, target, &self.fill)?;
@@ -261,7 +271,7 @@ impl Plane {
             return Ok(data);
         }
         match known {
-            Known::Somewhere => Ok(None),
+            Known::Somewhere(_) => Ok(None),
             Known::Absent => {
                 let mut chunk = file::buffer(self.chunk_bytes)?;
                 self.fill_chunk(&mut chunk);
@@ -314,7 +324,7 @@ impl<'a> Run<'a, '_> {
                 None
             }
             Some(part) => match part.and_then(|part| Ok((self.grid.linear(&part.chunk)?, part))) {
-                Ok((number, part)) => Some(Job::Part(self.plane.claims.write(number), part)),
+                Ok((number, part)) => Some(Job::Part(self.plane.claims.write(number), Box::new(part))),
                 Err(error) => {
                     self.errors.note(error);
                     None
@@ -335,15 +345,35 @@ impl<'a> Run<'a, '_> {
     /// Codes a chunk, or puts it into the cache.
     fn make(&self, job: Job<'a>, source: &mut Source<'_>, desk: &mut Desk) -> Result<Option<Made<'a>>> {
         let plane = self.plane;
+        if let Job::Part(claim, part) = &job
+            && !(self.whole && part.covers_chunk)
+        {
+            return match plane.present(self.grid, claim.chunk(), desk)? {
+                Some(chunk) => self.change(claim, part, chunk, source).map(|()| None),
+                None => {
+                    let Job::Part(claim, part) = job else { return Ok(None) };
+                    Ok(Some(Made::Incomplete(claim, part)))
+                }
+            };
+        }
+        let number = job.chunk();
+        let mask = match plane.state().index.get(number) {
+            Known::Absent => 0,
+            Known::At(Place { mask, .. }) | Known::Somewhere(Some(mask)) => mask,
+            Known::Somewhere(None) => return Ok(Some(Made::Maskless(job))),
+        };
+        self.encode(job, mask, source, desk).map(Some).map_err(|error| plane.mark(error, self.grid, number))
+    }
+
+    /// Codes a whole chunk.
+    fn encode(&self, job: Job<'a>, mask: u32, source: &mut Source<'_>, desk: &mut Desk) -> Result<Made<'a>> {
+        let plane = self.plane;
         match job {
             Job::Waited(claim, data) => {
-                let encoded = plane.pipeline.encode(&data, &mut desk.workspace);
-                let Encoded { bytes, mask } = encoded.map_err(|e| plane.mark(e, self.grid, claim.chunk()))?;
-                let bytes = self.copy(bytes);
-                Ok(Some(Made::Stored { claim, bytes, mask, waited: Some(data) }))
+                let bytes = self.copy(plane.pipeline.encode_with(&data, mask, &mut desk.workspace)?);
+                Ok(Made::Stored { claim, bytes, mask, waited: Some(data) })
             }
-            Job::Part(claim, part) if self.whole && part.covers_chunk => {
-                let number = claim.chunk();
+            Job::Part(claim, part) => {
                 let chunk = match plane.chunk_in_memory(&part, source)? {
                     Some(chunk) => chunk,
                     None => {
@@ -351,15 +381,9 @@ impl<'a> Run<'a, '_> {
                         &desk.chunk
                     }
                 };
-                let encoded = plane.pipeline.encode(chunk, &mut desk.workspace);
-                let Encoded { bytes, mask } = encoded.map_err(|e| plane.mark(e, self.grid, number))?;
-                let bytes = self.copy(bytes);
-                Ok(Some(Made::Stored { claim, bytes, mask, waited: None }))
+                let bytes = self.copy(plane.pipeline.encode_with(chunk, mask, &mut desk.workspace)?);
+                Ok(Made::Stored { claim, bytes, mask, waited: None })
             }
-            Job::Part(claim, part) => match plane.present(self.grid, claim.chunk(), desk)? {
-                None => Ok(Some(Made::Incomplete(claim, part))),
-                Some(chunk) => self.change(&claim, &part, chunk, source).map(|()| None),
-            },
         }
     }
 
@@ -379,7 +403,7 @@ impl<'a> Run<'a, '_> {
                 let origin = self.grid.origin(&self.grid.coordinates(number)?)?;
                 control.write_chunk(&origin, &bytes, mask).map_err(|error| plane.mark(error, self.grid, number))?;
                 let mut state = plane.state();
-                state.index.note_written(number);
+                state.index.note_written(number, Some(mask));
                 state.cache.take(number);
                 if let Some(data) = waited {
                     state.cache.keep(number, data);
@@ -390,20 +414,29 @@ impl<'a> Run<'a, '_> {
                 spare.push(bytes);
                 Ok(())
             }
+            Made::Maskless(job) => {
+                let mask = self.ask(control, job.chunk(), desk)?;
+                let made = self.encode(job, mask, source, desk)?;
+                self.finish(control, made, source, desk)
+            }
             Made::Incomplete(claim, part) => {
                 let number = claim.chunk();
                 plane.state().index.note_missed();
-                let origin = self.grid.origin(&part.chunk)?;
-                let limit = plane.pipeline.stored_limit();
-                let found = control.read_chunk(&origin, limit, &mut desk.stored);
+                let mask = self.ask(control, number, desk)?;
                 desk.chunk = file::buffer(plane.chunk_bytes)?;
-                match found.map_err(|error| plane.mark(error, self.grid, number))? {
-                    Some(mask) => plane.decode(self.grid, number, mask, desk)?,
-                    None => plane.fill_chunk(&mut desk.chunk),
-                }
+                plane.decode(self.grid, number, mask, desk)?;
                 self.change(&claim, &part, std::mem::take(&mut desk.chunk), source)
             }
         }
+    }
+
+    /// Asks the library for a stored chunk; returns its mask.
+    fn ask(&self, control: &dyn Control, number: u64, desk: &mut Desk) -> Result<u32> {
+        let plane = self.plane;
+        let origin = self.grid.origin(&self.grid.coordinates(number)?)?;
+        let limit = plane.pipeline.stored_limit();
+        let asked = control.read_chunk(&origin, limit, &mut desk.stored);
+        asked.map_err(|error| plane.mark(error, self.grid, number))
     }
 
     /// A helper's whole work.

@@ -113,7 +113,7 @@ impl Plane {
                 }
             }
         };
-        with_helpers(&helpers, || &drain, &drain)?;
+        with_helpers(&helpers, || &drain, drain)?;
         errors.into_result()
     }
 }

@@ -21,9 +21,9 @@ pub trait Control {
     fn place(&self, allocate: bool) -> Result<Option<u64>>;
     /// Calls `each` with the first element and the place of every chunk that has one.
     fn chunks(&self, each: &mut dyn FnMut(&[u64], Place)) -> Result<()>;
-    /// The stored form of the chunk that begins at an element, and its mask; `None` if it was never written. Refuses
-    /// chunks of more than `limit` bytes.
-    fn read_chunk(&self, origin: &[u64], limit: usize, stored: &mut Vec<u8>) -> Result<Option<u32>>;
-    /// Stores a chunk.
+    /// The stored form of the chunk that begins at an element, and its mask. Refuses chunks of more than `limit` bytes,
+    /// and chunks that were never written.
+    fn read_chunk(&self, origin: &[u64], limit: usize, stored: &mut Vec<u8>) -> Result<u32>;
+    /// Stores a chunk. One that exists already keeps its mask: libhdf5 (2.2) does not tell all its parts of a new one.
     fn write_chunk(&self, origin: &[u64], stored: &[u8], mask: u32) -> Result<()>;
 }

@@ -11,8 +11,8 @@ pub(crate) enum Known {
     Absent,
     /// It lies here.
     At(Place),
-    /// It was written since the library was asked last.
-    Somewhere,
+    /// It was written since the library was asked last; with its mask, if that is known.
+    Somewhere(Option<u32>),
 }
 
 /// Asking for one place is as much work as looking at this many chunks in a list of all.
@@ -66,7 +66,7 @@ impl Chunks {
 impl Index {
     /// What is known of a chunk. Ask [`Self::is_loaded`] first.
     pub(crate) fn get(&self, chunk: u64) -> Known {
-        self.chunks.as_ref().map_or(Known::Somewhere, |chunks| chunks.get(chunk))
+        self.chunks.as_ref().map_or(Known::Somewhere(None), |chunks| chunks.get(chunk))
     }
 
     /// Whether the library was asked at all.
@@ -88,9 +88,9 @@ impl Index {
     }
 
     /// Notes that the library has written a chunk.
-    pub(crate) fn note_written(&mut self, chunk: u64) {
+    pub(crate) fn note_written(&mut self, chunk: u64, mask: Option<u32>) {
         if let Some(chunks) = &mut self.chunks
-            && chunks.set(chunk, Known::Somewhere) != Known::Somewhere
+            && !matches!(chunks.set(chunk, Known::Somewhere(mask)), Known::Somewhere(_))
         {
             self.somewhere += 1;
         }

@@ -26,7 +26,7 @@ impl Plane {
             match self.known(grid, &part)?.1 {
                 Known::At(place) => plain::add_part(&mut grouping, &part, self.element, place.address)?,
                 Known::Absent => plain::fill(&part, self.element, &mut target, &self.fill)?,
-                Known::Somewhere => {
+                Known::Somewhere(_) => {
                     self.state().index.note_missed();
                     return Ok(Some(Refusal::PlacesNotKnown));
                 }
@@ -62,7 +62,7 @@ impl Plane {
                 if known == Known::Absent {
                     self.make_chunk(grid, control, &part, &mut elsewhere, whole, &mut new_chunk)
                         .map_err(|error| self.mark(error, grid, number))?;
-                    self.state().index.note_written(number);
+                    self.state().index.note_written(number, Some(0));
                     continue;
                 }
                 drop(claim);

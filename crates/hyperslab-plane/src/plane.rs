@@ -11,7 +11,7 @@ use hyperslab_core::{ChunkGrid, Datatype, Dims, Error, MemoryView, MemoryViewMut
 use hyperslab_filters::{Pipeline, Stated};
 use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 /// Memory that is a union of slabs is packed first if it is no more than this.
 const PACKED_FIRST: u64 = 16 << 20;
@@ -33,7 +33,7 @@ pub struct Facts {
     /// What it is called in errors.
     pub name: String,
     /// The file, opened for this alone.
-    pub file: File,
+    pub file: Arc<File>,
     /// Type of the elements, in memory as in the file.
     pub dtype: Datatype,
     /// How they lie in the file.
@@ -76,7 +76,7 @@ pub enum Touched<'a> {
 #[derive(Debug)]
 pub struct Plane {
     pub(crate) name: String,
-    pub(crate) file: File,
+    pub(crate) file: Arc<File>,
     pub(crate) dtype: Datatype,
     pub(crate) element: u64,
     pub(crate) pipeline: Pipeline,
@@ -283,7 +283,7 @@ impl Plane {
             (Touched::Elements(selection), Some(grid)) => self.note_written(grid, selection),
             _ => Ok(()),
         };
-        if noted.is_err() || matches!(touched, Touched::Everything) {
+        if result.is_err() || noted.is_err() || matches!(touched, Touched::Everything) {
             self.state().index.forget();
             self.address.store(NOWHERE, Ordering::Release);
         }
@@ -316,7 +316,7 @@ impl Plane {
     fn note_written(&self, grid: &ChunkGrid, selection: &Selection) -> Result<()> {
         for part in selection.split_by_chunk(grid)? {
             let number = grid.linear(&part?.chunk)?;
-            self.state().index.note_written(number);
+            self.state().index.note_written(number, None);
         }
         Ok(())
     }

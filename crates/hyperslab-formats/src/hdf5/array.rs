@@ -2,11 +2,13 @@
 
 use super::collective::{Collective, Direction};
 use super::container::{Slot, closed, refuse_compact, refuse_writing};
+use super::data_plane::{self, Access, Taken};
 use super::dataspace;
 use super::datatype::{self, Stored};
-use super::guarded::Guarded;
+use super::guarded::{Guarded, Way};
 use super::library::{self, Id, count, done, truth};
 use super::ranks::Ranks;
+use super::remarks::Remarks;
 use super::storage::{MOST_CHUNKED_DIMENSIONS, Placement};
 use super::together;
 use super::transfer::{self, Request, Scratch};
@@ -19,6 +21,7 @@ use hyperslab_core::{
     Array, ArraySpec, Datatype, Dims, Error, Filter, MAX_RANK, MemoryView, MemoryViewMut, Result, Selection, Transfer,
     dims,
 };
+use hyperslab_plane::Touched;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const RESIZING: &str = "resize";
@@ -30,14 +33,23 @@ pub(super) struct Hdf5Array {
     name: String,
     /// Shared with the container, which empties it when closed.
     slot: Arc<Slot>,
-    stored: Stored,
-    unions: Arc<Unions>,
+    stored: Arc<Stored>,
     scratch: Mutex<Scratch>,
-    ranks: Ranks,
-    /// Where ranks are processes.
-    collective: Option<Arc<Collective>>,
     limits: Limits,
-    writable: bool,
+    home: Arc<Home>,
+}
+
+/// What the arrays of an open file share.
+#[derive(Debug)]
+pub(super) struct Home {
+    pub(super) unions: Unions,
+    pub(super) ranks: Ranks,
+    /// Where ranks are processes.
+    pub(super) collective: Option<Collective>,
+    pub(super) writable: bool,
+    /// With the data plane.
+    pub(super) access: Option<Access>,
+    pub(super) remarks: Remarks,
 }
 
 /// What processes cannot do with an array that they share.
@@ -64,16 +76,8 @@ enum Because {
 impl Hdf5Array {
     /// Takes over an open dataset. Refuses element types and shapes this project does not know. `placement` is known
     /// of a dataset made here.
-    pub(super) fn new(
-        name: &str,
-        dataset: Id,
-        unions: Arc<Unions>,
-        ranks: Ranks,
-        collective: Option<Arc<Collective>>,
-        writable: bool,
-        placement: Option<&Placement>,
-    ) -> Result<Self> {
-        let (stored, scratch, limits) = library::with(|| {
+    pub(super) fn new(name: &str, dataset: Id, home: Arc<Home>, placement: Option<&Placement>) -> Result<Self> {
+        let (stored, scratch, limits, way) = library::with(|| {
             // SAFETY: the dataset is live; what is returned is closed by `Id`.
             let element = Id::take("open array", unsafe { h5d::H5Dget_type(dataset.raw()) })?;
             let stored = datatype::read(&element)?;
@@ -81,15 +85,29 @@ impl Hdf5Array {
                 Some(placement) => !matches!(placement, Placement::Chunked(_)),
                 None => is_fixed(&dataset)?,
             };
-            let limits = if ranks.are_processes() && ranks.count() > 1 {
+            let limits = if home.ranks.are_processes() && home.ranks.count() > 1 {
                 limits(&dataset, &element, &stored)?
             } else {
                 Limits::None
             };
-            Ok::<_, Error>((stored, Scratch::new(fixed), limits))
+            let way = match &home.access {
+                None => data_plane::found(&dataset)?.map_or(Way::Library, Way::Beside),
+                Some(access) => {
+                    let (_, shape) = transfer::file_space(&dataset)?;
+                    match data_plane::take(name, &dataset, &stored, &shape, access)? {
+                        Taken::Over(plane) => Way::Plane(plane),
+                        Taken::Left(reason) => {
+                            home.remarks.note(&reason);
+                            Way::Library
+                        }
+                    }
+                }
+            };
+            Ok::<_, Error>((stored, Scratch::new(fixed), limits, way))
         })?;
-        let slot = Arc::new(Mutex::new(Some(Guarded::dataset(dataset, &ranks))));
-        Ok(Self { name: name.into(), slot, stored, unions, scratch, ranks, collective, limits, writable })
+        let stored = Arc::new(stored);
+        let slot = Arc::new(Mutex::new(Some(Guarded::dataset(dataset, &home.ranks, way, stored.clone()))));
+        Ok(Self { name: name.into(), slot, stored, scratch, limits, home })
     }
 
     /// What the container empties on close.
@@ -110,13 +128,13 @@ impl Hdf5Array {
     }
 
     fn request<'a>(&'a self, dataset: &'a Guarded) -> Request<'a> {
-        let Self { stored, unions, scratch, .. } = self;
-        Request { dataset: dataset.id(), stored, unions, scratch }
+        let Self { stored, home, scratch, .. } = self;
+        Request { dataset: dataset.id(), stored, unions: &home.unions, scratch }
     }
 
     /// What a transfer uses that all processes make together; `None` if each rank acts for itself.
     fn together(&self, transfer: Transfer) -> Option<&Collective> {
-        self.collective.as_deref().filter(|_| transfer == Transfer::Collective)
+        self.home.collective.as_ref().filter(|_| transfer == Transfer::Collective)
     }
 
     /// Like [`Self::together`] for writes, alike on every rank.
@@ -147,13 +165,36 @@ impl Hdf5Array {
         }
     }
 
+    /// Writes for this rank alone: by the plane, or by libhdf5 where the plane refuses.
+    fn write_alone(&self, dataset: &Guarded, selection: &Selection, memory: MemoryView<'_>) -> Result<()> {
+        if let Some((plane, library)) = dataset.plane() {
+            match plane.write(&library, selection, memory)? {
+                None => return Ok(()),
+                Some(refusal) => self.home.remarks.note(refusal),
+            }
+        }
+        let touched = Touched::Elements(selection);
+        dataset.beside_plane(touched, || transfer::write(self.request(dataset), selection, memory))
+    }
+
+    /// As [`Self::write_alone`].
+    fn read_alone(&self, dataset: &Guarded, selection: &Selection, mut memory: MemoryViewMut<'_>) -> Result<()> {
+        if let Some((plane, library)) = dataset.plane() {
+            match plane.read(&library, selection, &mut memory)? {
+                None => return Ok(()),
+                Some(refusal) => self.home.remarks.note(refusal),
+            }
+        }
+        dataset.beside_plane(Touched::Nothing, || transfer::read(self.request(dataset), selection, memory))
+    }
+
     fn mark(&self, error: Error) -> Error {
         error.backend(super::NAME).target(&self.name)
     }
 
     /// Refuses shapes the dataset cannot take, alike on every rank. Returns whether there is anything to change.
     fn check_resize(&self, dataset: &Id, shape: &[u64]) -> Result<bool> {
-        refuse_writing(RESIZING, self.writable)?;
+        refuse_writing(RESIZING, self.home.writable)?;
         dims::byte_count(shape, self.stored.dtype.size())?;
         library::with(|| {
             // SAFETY: the dataset is live.
@@ -244,50 +285,60 @@ impl Array for Hdf5Array {
 
     fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: Transfer) -> Result<()> {
         self.with("write", |dataset| {
-            refuse_writing("write", self.writable)?;
+            refuse_writing("write", self.home.writable)?;
             self.refuse_harm(transfer)?;
             transfer::refuse_cutting(&self.stored)?;
             dataset.note_change();
             let written = match self.together_writing(transfer) {
                 Some(collective) => {
-                    let mine = together::write(self.request(dataset), collective, selection, memory);
+                    // Chunks of other ranks may move too.
+                    let touched = match self.limits {
+                        Limits::WriteTogether => Touched::Everything,
+                        _ => Touched::Elements(selection),
+                    };
+                    let mine = dataset.beside_plane(touched, || {
+                        together::write(self.request(dataset), collective, selection, memory)
+                    });
                     if self.limits == Limits::WriteTogether {
                         // A chunk of several ranks is written by one of them: only then can the others read theirs.
-                        self.ranks.barrier()?;
+                        self.home.ranks.barrier()?;
                     }
                     mine
                 }
-                None => transfer::write(self.request(dataset), selection, memory),
+                None => self.write_alone(dataset, selection, memory),
             };
-            written.inspect_err(|error| self.collective.iter().for_each(|collective| collective.note_error(error)))
+            written.inspect_err(|error| self.home.collective.iter().for_each(|collective| collective.note_error(error)))
         })
     }
 
     fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: Transfer) -> Result<()> {
         self.with("read", |dataset| match self.together(transfer) {
             Some(collective) => together::read(self.request(dataset), collective, selection, memory),
-            None => transfer::read(self.request(dataset), selection, memory),
+            None => self.read_alone(dataset, selection, memory),
         })
     }
 
     fn resize(&self, shape: &[u64]) -> Result<()> {
         let checked = self.with(RESIZING, |dataset| self.check_resize(dataset.id(), shape));
-        let changes = self.ranks.agree(checked)?;
+        let changes = self.home.ranks.agree(checked)?;
         let resize = |dataset: &Guarded| {
             if !changes {
                 return Ok(());
             }
             dataset.note_change();
-            // SAFETY: the dataset is live and has as many dimensions as `shape` (checked above).
-            library::with(|| done(RESIZING, unsafe { h5d::H5Dset_extent(dataset.id().raw(), shape.as_ptr()) }))
+            dataset.resizing(|| {
+                // SAFETY: the dataset is live and has as many dimensions as `shape` (checked above).
+                library::with(|| done(RESIZING, unsafe { h5d::H5Dset_extent(dataset.id().raw(), shape.as_ptr()) }))?;
+                Ok(shape.into())
+            })
         };
-        self.ranks.change(Ok(()), || self.with(RESIZING, resize)).map(|_| ())
+        self.home.ranks.change(Ok(()), || self.with(RESIZING, resize)).map(|_| ())
     }
 
     fn close(&self) -> Result<()> {
         let Some(dataset) = self.lock().take() else { return Ok(()) };
         let mine = dataset.close("close array").map_err(|error| self.mark(error));
-        self.ranks.agree(mine)
+        self.home.ranks.agree(mine)
     }
 }
 
@@ -314,7 +365,7 @@ fn describe(dataset: &Id, stored: &Stored) -> Result<ArraySpec> {
     })
 }
 
-fn chunk(list: &Id) -> Result<Dims> {
+pub(super) fn chunk(list: &Id) -> Result<Dims> {
     let mut extents = [0u64; MAX_RANK];
     // SAFETY: the list is live; there is room for as many extents as stated.
     let rank = unsafe { h5p::H5Pget_chunk(list.raw(), MAX_RANK as i32, extents.as_mut_ptr()) };
@@ -354,7 +405,7 @@ fn filters(list: &Id) -> Result<Vec<Filter>> {
     Ok(filters)
 }
 
-fn fill_value(list: &Id, stored: &Stored) -> Result<Option<Vec<u8>>> {
+pub(super) fn fill_value(list: &Id, stored: &Stored) -> Result<Option<Vec<u8>>> {
     let mut status = H5D_fill_value_t::H5D_FILL_VALUE_UNDEFINED;
     let mut value = vec![0u8; stored.dtype.size() as usize];
     // SAFETY: the list is live; `value` has the size of the memory type.

@@ -1,24 +1,27 @@
 //! An open HDF5 file.
 
 use super::abandoned::{self, Token};
-use super::array::Hdf5Array;
+use super::array::{Hdf5Array, Home};
 use super::attribute;
 use super::collective::Collective;
+use super::data_plane::{self, Access};
 use super::dataspace;
 use super::datatype;
 use super::errors;
 use super::guarded::Guarded;
 use super::library::{self, Id, done};
 use super::objects::{self, Found};
-use super::options::Options;
+use super::options::{Options, Wanted};
 use super::properties;
 use super::ranks::Ranks;
+use super::remarks::Remarks;
 use super::storage::{Placement, Storage};
 use super::subfiles;
 use super::unions::Unions;
 use hdf5_metno_sys::h5p::H5P_DEFAULT;
 use hdf5_metno_sys::{h5d, h5f, h5g};
 use hyperslab_core::{Array, ArraySpec, Attribute, Container, Durability, Error, ErrorKind, Result};
+use hyperslab_plane::Limits;
 use std::fs::File;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
@@ -33,8 +36,8 @@ pub(super) struct Means {
     links: Id,
     arrays: Id,
     objects: Id,
-    /// Where ranks are processes.
-    collective: Option<Arc<Collective>>,
+    /// Where ranks are processes; taken by the open file.
+    collective: Option<Collective>,
     /// Where ranks are several processes.
     token: Option<Token>,
 }
@@ -49,7 +52,7 @@ impl Means {
                 links: properties::link_creation()?,
                 arrays: properties::array_access(options, ranks, writable)?,
                 objects: properties::object_access(options, ranks)?,
-                collective: ranks.are_processes().then(|| Collective::new(options).map(Arc::new)).transpose()?,
+                collective: ranks.are_processes().then(|| Collective::new(options)).transpose()?,
                 token,
             })
         })
@@ -62,10 +65,8 @@ pub(super) struct Hdf5Container {
     path: PathBuf,
     file: Slot,
     arrays: Mutex<Vec<Weak<Slot>>>,
-    unions: Arc<Unions>,
-    ranks: Ranks,
+    home: Arc<Home>,
     options: Arc<Options>,
-    writable: bool,
     /// Made here, so that its directory entry must be made durable too.
     created: bool,
     means: Means,
@@ -97,12 +98,23 @@ impl Hdf5Container {
         file: Guarded,
         ranks: Ranks,
         options: Arc<Options>,
-        means: Means,
+        mut means: Means,
         writable: bool,
         created: bool,
     ) -> Self {
-        let (file, arrays, unions) = (Mutex::new(Some(file)), Mutex::default(), Arc::default());
-        Self { path: path.into(), file, arrays, unions, ranks, options, writable, created, means }
+        let remarks = Remarks::default();
+        let access = match options.plane.then(|| access(path, &file, &ranks, &options, writable)) {
+            None => None,
+            Some(Ok(access)) => Some(access),
+            Some(Err(error)) => {
+                remarks.note(error);
+                None
+            }
+        };
+        let (unions, collective) = (Unions::default(), means.collective.take());
+        let home = Arc::new(Home { unions, ranks, collective, writable, access, remarks });
+        let (file, arrays) = (Mutex::new(Some(file)), Mutex::default());
+        Self { path: path.into(), file, arrays, home, options, created, means }
     }
 
     /// Runs `body` under the lock with the open file.
@@ -125,14 +137,14 @@ impl Hdf5Container {
         checked: Result<()>,
         body: impl FnOnce(&Id) -> Result<T>,
     ) -> Result<Option<T>> {
-        let checked = refuse_writing(operation, self.writable).and(checked);
+        let checked = refuse_writing(operation, self.home.writable).and(checked);
         let checked = checked.and_then(|()| self.with(operation, |_| Ok(())));
-        self.ranks.change(checked.map_err(|error| self.mark(error)), || self.noting(self.with(operation, body)))
+        self.home.ranks.change(checked.map_err(|error| self.mark(error)), || self.noting(self.with(operation, body)))
     }
 
     /// Remembers errors that make closing dangerous.
     fn noting<T>(&self, result: Result<T>) -> Result<T> {
-        result.inspect_err(|error| self.means.collective.iter().for_each(|collective| collective.note_error(error)))
+        result.inspect_err(|error| self.home.collective.iter().for_each(|collective| collective.note_error(error)))
     }
 
     fn open_dataset(&self, name: &str) -> Result<Id> {
@@ -172,8 +184,7 @@ impl Hdf5Container {
 
     /// Makes an open dataset an array of this container.
     fn adopt(&self, name: &str, dataset: Id, placement: Option<&Placement>) -> Result<Arc<dyn Array>> {
-        let (unions, ranks, collective) = (self.unions.clone(), self.ranks.clone(), self.means.collective.clone());
-        let array = Hdf5Array::new(name, dataset, unions, ranks, collective, self.writable, placement)
+        let array = Hdf5Array::new(name, dataset, self.home.clone(), placement)
             .map_err(|error| error.backend(super::NAME).target(name))?;
         let mut arrays = lock(&self.arrays);
         arrays.retain(|slot| slot.strong_count() > 0);
@@ -184,7 +195,7 @@ impl Hdf5Container {
     /// Gives back arrays and file; the first error is reported, everything is released.
     fn release(&self, file: Guarded) -> Result<()> {
         // Once for all arrays: flushing them one by one would write their metadata one by one.
-        let mut result = file.flush("close");
+        let mut result = self.settle_arrays().and_then(|()| file.flush("close"));
         let flushed = result.is_ok();
         for slot in lock(&self.arrays).drain(..).filter_map(|slot| slot.upgrade()) {
             if let Some(dataset) = lock(&slot).take() {
@@ -194,8 +205,14 @@ impl Hdf5Container {
                 result = result.and(dataset.close("close"));
             }
         }
-        self.unions.clear();
+        self.home.unions.clear();
         result.and(file.close("close")).map_err(|error| self.mark(error))
+    }
+
+    /// Gives libhdf5 what waits in the data plane.
+    fn settle_arrays(&self) -> Result<()> {
+        let slots: Vec<_> = lock(&self.arrays).iter().filter_map(Weak::upgrade).collect();
+        slots.iter().try_for_each(|slot| lock(slot).as_ref().map_or(Ok(()), Guarded::settle))
     }
 
     fn flush_now(&self, how: Durability) -> Result<()> {
@@ -204,7 +221,7 @@ impl Hdf5Container {
         let descriptor = self.with(DOING, |file| {
             // SAFETY: the file is live.
             done(DOING, unsafe { h5f::H5Fflush(file.raw(), h5f::H5F_scope_t::H5F_SCOPE_GLOBAL) })?;
-            let own = durable && !self.ranks.are_processes();
+            let own = durable && !self.home.ranks.are_processes();
             own.then(|| own_descriptor(file)).transpose()
         })?;
         let sync = || {
@@ -219,6 +236,22 @@ impl Hdf5Container {
         };
         if durable { sync().map_err(|e| self.mark(Error::io(DOING, e))) } else { Ok(()) }
     }
+}
+
+/// What the data plane needs of an open file.
+fn access(path: &Path, file: &Guarded, ranks: &Ranks, options: &Options, writable: bool) -> Result<Access> {
+    let opened = if options.driver == Wanted::Subfiling {
+        return Err(Error::unsupported("open", "the file is spread over subfiles"));
+    } else if ranks.are_processes() {
+        File::options().read(true).write(writable).open(path).map_err(|e| Error::io("open", e))?
+    } else {
+        library::with(|| data_plane::reopen(file.id(), writable))?
+    };
+    let limits = Limits {
+        threads: options.threads.unwrap_or(0) as usize,
+        cache: options.cache.unwrap_or(hyperslab_plane::CACHE_BYTES),
+    };
+    Ok(Access { file: Arc::new(opened), limits, alone: !ranks.are_processes() || ranks.count() == 1 })
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -282,18 +315,20 @@ impl Container for Hdf5Container {
 
     fn create(&self, name: &str, spec: &ArraySpec) -> Result<Arc<dyn Array>> {
         const DOING: &str = "create array";
-        let storage = self.ranks.agree(self.decide(name, spec))?;
+        let storage = self.home.ranks.agree(self.decide(name, spec))?;
         let made = self.change(DOING, Ok(()), |file| self.create_dataset(file, name, spec, &storage))?;
         let opened = match made {
             Some(dataset) => Ok(dataset),
             None => self.open_dataset(name),
         };
-        self.ranks.agree(opened.and_then(|dataset| self.adopt(name, dataset, Some(&storage.placement))))
+        self.home.ranks.agree(opened.and_then(|dataset| self.adopt(name, dataset, Some(&storage.placement))))
     }
 
     fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
         let checked = objects::path("open array", name).and_then(|_| self.with("open array", |_| Ok(())));
-        self.ranks.everyone(checked, || self.open_dataset(name).and_then(|dataset| self.adopt(name, dataset, None)))
+        self.home
+            .ranks
+            .everyone(checked, || self.open_dataset(name).and_then(|dataset| self.adopt(name, dataset, None)))
     }
 
     fn set_attribute(&self, object: &str, name: &str, value: &Attribute) -> Result<()> {
@@ -320,35 +355,39 @@ impl Container for Hdf5Container {
     }
 
     fn remarks(&self) -> Vec<String> {
-        self.means.collective.as_ref().map_or_else(Vec::new, |collective| collective.remarks())
+        let mut remarks = self.home.collective.as_ref().map_or_else(Vec::new, |collective| collective.remarks());
+        remarks.extend(self.home.remarks.list());
+        remarks
     }
 
     fn settle(&self) -> Result<()> {
+        self.settle_arrays().map_err(|error| self.mark(error))?;
         // With MPI-IO data are in the file when a write returns, and flushing is collective.
-        match self.writable && !self.ranks.are_processes() {
+        match self.home.writable && !self.home.ranks.are_processes() {
             true => self.noting(self.flush_now(Durability::Visible)),
             false => self.with("settle", |_| Ok(())),
         }
     }
 
     fn flush(&self, how: Durability) -> Result<()> {
-        self.ranks.barrier()?; // what every rank has written by now
-        let checked = self.with("flush", |_| Ok(()));
-        if !self.writable {
-            return self.ranks.agree(checked);
+        let settled = self.settle_arrays();
+        self.home.ranks.barrier()?; // what every rank has written by now
+        let checked = settled.and_then(|()| self.with("flush", |_| Ok(())));
+        if !self.home.writable {
+            return self.home.ranks.agree(checked);
         }
-        self.ranks.change(checked, || self.noting(self.flush_now(how))).map(|_| ())
+        self.home.ranks.change(checked, || self.noting(self.flush_now(how))).map(|_| ())
     }
 
     fn close(&self) -> Result<()> {
         let Some(file) = lock(&self.file).take() else { return Ok(()) };
         if self.means.token.is_some()
-            && let Some(collective) = &self.means.collective
+            && let Some(collective) = &self.home.collective
         {
             // An error drops the guard, which leaves the file open.
-            self.ranks.agree(collective.refuse_closing().map_err(|error| self.mark(error)))?;
+            self.home.ranks.agree(collective.refuse_closing().map_err(|error| self.mark(error)))?;
         }
-        self.ranks.agree(self.release(file))
+        self.home.ranks.agree(self.release(file))
     }
 }
 
@@ -369,7 +408,7 @@ impl Hdf5Container {
         }
         let mark = |error: Error| error.backend(super::NAME).target(name);
         let storage = Storage::decide(spec, &self.options).map_err(mark)?;
-        if storage.placement == Placement::Compact && self.ranks.are_processes() && self.ranks.count() > 1 {
+        if storage.placement == Placement::Compact && self.home.ranks.are_processes() && self.home.ranks.count() > 1 {
             return Err(mark(refuse_compact("create array")));
         }
         objects::path("create array", name)?;

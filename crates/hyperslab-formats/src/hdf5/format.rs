@@ -158,7 +158,7 @@ impl Format for Hdf5 {
             attributes: true,
             groups: true,
             concurrent_writers: true,
-            serialises_ranks: true,
+            serialises_ranks: !self.options.plane,
             collective: cfg!(feature = "parallel-hdf5"),
             many_processes: cfg!(feature = "parallel-hdf5"),
             prefetch: false,

@@ -6,11 +6,15 @@
 //!
 //! Of files that processes share nothing waits in memory but metadata, and only a call of all of them can write that.
 
+use super::data_plane::Library;
+use super::datatype::Stored;
 use super::library::{self, Id, done};
 use super::ranks::Ranks;
 use hdf5_metno_sys::{h5d, h5f};
-use hyperslab_core::Result;
+use hyperslab_core::{Dims, Result};
+use hyperslab_plane::{Plane, Touched};
 use std::mem::ManuallyDrop;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// An open file or dataset.
@@ -20,6 +24,20 @@ pub(super) struct Guarded {
     kind: Kind,
     /// Whether there may be anything to write.
     changed: AtomicBool,
+    way: Way,
+    /// Of datasets.
+    stored: Option<Arc<Stored>>,
+}
+
+/// How the elements of a dataset go to the file.
+#[derive(Debug)]
+pub(super) enum Way {
+    /// By libhdf5.
+    Library,
+    /// By libhdf5, while another handle of this process uses the data plane.
+    Beside(Arc<Plane>),
+    /// By the data plane where it can.
+    Plane(Arc<Plane>),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -37,13 +55,57 @@ impl Guarded {
     pub(super) fn file(id: Id, writable: bool, ranks: &Ranks) -> Self {
         let (kind, changed) =
             if ranks.are_processes() && ranks.count() > 1 { (Kind::SharedFile, false) } else { (Kind::File, writable) };
-        Self { id: ManuallyDrop::new(id), kind, changed: AtomicBool::new(changed) }
+        let (way, stored) = (Way::Library, None);
+        Self { id: ManuallyDrop::new(id), kind, changed: AtomicBool::new(changed), way, stored }
     }
 
     /// Guards a dataset that nothing was written to yet.
-    pub(super) fn dataset(id: Id, ranks: &Ranks) -> Self {
+    pub(super) fn dataset(id: Id, ranks: &Ranks, way: Way, stored: Arc<Stored>) -> Self {
         let kind = if ranks.are_processes() { Kind::SharedDataset } else { Kind::Dataset };
-        Self { id: ManuallyDrop::new(id), kind, changed: AtomicBool::new(false) }
+        let stored = Some(stored);
+        Self { id: ManuallyDrop::new(id), kind, changed: AtomicBool::new(false), way, stored }
+    }
+
+    /// The plane that moves the dataset's elements, and libhdf5 for its use.
+    pub(super) fn plane(&self) -> Option<(&Plane, Library<'_>)> {
+        match (&self.way, &self.stored) {
+            (Way::Plane(plane), Some(stored)) => Some((plane, Library { dataset: &self.id, stored })),
+            _ => None,
+        }
+    }
+
+    /// The plane that moves the dataset's elements for any handle.
+    fn any_plane(&self) -> Option<(&Plane, Library<'_>)> {
+        match (&self.way, &self.stored) {
+            (Way::Plane(plane) | Way::Beside(plane), Some(stored)) => {
+                Some((plane, Library { dataset: &self.id, stored }))
+            }
+            _ => None,
+        }
+    }
+
+    /// Runs a transfer of libhdf5 so that it and the plane see each other's data. Not under libhdf5's lock.
+    pub(super) fn beside_plane<T>(&self, touched: Touched<'_>, body: impl FnOnce() -> Result<T>) -> Result<T> {
+        match self.any_plane() {
+            Some((plane, library)) => plane.aside(&library, touched, body),
+            None => body(),
+        }
+    }
+
+    /// Changes the shape by a call of libhdf5, which returns it. Not under libhdf5's lock.
+    pub(super) fn resizing(&self, body: impl FnOnce() -> Result<Dims>) -> Result<()> {
+        match self.any_plane() {
+            Some((plane, library)) => plane.resize(&library, body),
+            None => body().map(|_| ()),
+        }
+    }
+
+    /// Gives libhdf5 what waits in the plane. Not under libhdf5's lock.
+    pub(super) fn settle(&self) -> Result<()> {
+        match self.any_plane() {
+            Some((plane, library)) => plane.flush(&library),
+            None => Ok(()),
+        }
     }
 
     /// The identifier inside.
@@ -86,8 +148,9 @@ impl Guarded {
 
     /// Called once, before the guard is gone.
     fn release(&mut self, operation: &'static str) -> Result<()> {
+        let settled = self.settle();
         library::with(|| {
-            self.flush(operation).inspect_err(|_| library::leave_open())?;
+            settled.and_then(|()| self.flush(operation)).inspect_err(|_| library::leave_open())?;
             // SAFETY: taken once: `close` forgets the guard, `drop` is its end.
             let id = unsafe { ManuallyDrop::take(&mut self.id) };
             id.close(operation).inspect_err(|_| library::leave_open())

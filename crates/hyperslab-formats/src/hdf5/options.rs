@@ -43,13 +43,20 @@ pub(super) const TABLE: &[OptionSpec] = &[
         "cache",
         "SIZE",
         "libhdf5's (8MiB)",
-        "chunk cache of each array; none in files that several processes write",
+        "chunk cache of each array, with plane=on of the plane (32MiB); none in files that several processes write",
     ),
     option("cache_slots", "N", "libhdf5's (8191)", "hash slots of the chunk cache, best a prime"),
     option("cache_w0", "0..100", "libhdf5's (75)", "percent: how much fully used chunks are dropped first"),
     option("libver", "earliest|v18|v110|v112|v114|latest", "v18", "oldest library version that must read new objects"),
     option("meta_block", "SIZE", "libhdf5's (2KiB)", "metadata is allocated in blocks of this size"),
     option("sieve", "SIZE", "libhdf5's (64KiB)", "buffer that joins small accesses to contiguous arrays"),
+    option(
+        "plane",
+        "on|off",
+        "off",
+        "the data plane: elements go around libhdf5 where that is possible, filters run on several threads",
+    ),
+    option("threads", "N", "one for each core", "plane: threads of one call"),
     option("locking", "yes|no|best_effort", "libhdf5's", "lock the file against other programs; mpio never does"),
     option(
         "driver",
@@ -158,6 +165,8 @@ pub(super) struct Options {
     pub(super) libver: Option<H5F_libver_t>,
     pub(super) meta_block: Option<u64>,
     pub(super) sieve: Option<u64>,
+    pub(super) plane: bool,
+    pub(super) threads: Option<u64>,
     pub(super) locking: Option<Locking>,
     pub(super) driver: Wanted,
     pub(super) collective_metadata: bool,
@@ -225,6 +234,8 @@ impl Options {
             libver: element.choice("libver", VERSIONS)?,
             meta_block: element.size("meta_block")?,
             sieve: element.size("sieve")?,
+            plane: element.choice("plane", &[("on", true), ("off", false)])?.unwrap_or(false),
+            threads: element.number("threads", 1..=1024)?,
             locking: element.choice("locking", LOCKING)?,
             driver: element.choice("driver", DRIVERS)?.unwrap_or_default(),
             collective_metadata: element.flag("collective_metadata")?.unwrap_or(false),
@@ -267,6 +278,12 @@ impl Options {
         }
         if self.layout == Layout::Compact && self.alloc_time == Some(H5D_alloc_time_t::H5D_ALLOC_TIME_LATE) {
             return bad("compact arrays are always allocated early", "leave alloc_time=late out");
+        }
+        if self.plane && (self.cache_slots.is_some() || self.cache_w0.is_some() || self.sieve.is_some()) {
+            return bad("cache_slots, cache_w0 and sieve are libhdf5's, which plane=on goes around", "leave them out");
+        }
+        if self.threads.is_some() && !self.plane {
+            return bad("threads has no effect without plane=on", "add plane=on, or leave it out");
         }
         if self.align == Some(0) {
             return bad("align=0 makes no sense", "use align=1 for no alignment");

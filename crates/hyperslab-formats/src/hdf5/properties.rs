@@ -47,7 +47,7 @@ pub(super) fn file_access(options: &Options, driver: Driver) -> Result<Id> {
         if let Some(size) = options.meta_block {
             set(h5p::H5Pset_meta_block_size(list.raw(), size))?;
         }
-        if let Some(size) = options.sieve {
+        if let Some(size) = options.sieve.or(options.plane.then_some(0)) {
             set(h5p::H5Pset_sieve_buf_size(list.raw(), size as usize))?;
         }
         if let Some(locking) = options.locking {
@@ -98,8 +98,8 @@ fn access(class: hid_t, options: &Options, ranks: &Ranks) -> Result<Id> {
 /// How arrays are opened: as other objects, and the chunk cache.
 pub(super) fn array_access(options: &Options, ranks: &Ranks, writable: bool) -> Result<Id> {
     let list = access(*h5p::H5P_CLS_DATASET_ACCESS, options, ranks)?;
-    if ranks.are_processes() && writable {
-        // libhdf5 (2.2) caches what a process reads of chunks with filters, and does not forget it when they are written
+    if options.plane || ranks.are_processes() && writable {
+        // What the data plane writes must not be hidden by a copy. And libhdf5 (2.2) caches what a process reads of chunks with filters, and does not forget it when they are written
         // by all.
         // SAFETY: `list` is a live dataset access list.
         unsafe { done("open", h5p::H5Pset_chunk_cache(list.raw(), 0, 0, 0.0))? };

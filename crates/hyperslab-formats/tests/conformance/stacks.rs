@@ -59,6 +59,14 @@ pub fn tested() -> Vec<Tested> {
             Tested { without: NO_SCALARS, sequences: 0, ..all("hdf5(deflate=4,shuffle=yes)", FILTERS) },
             Tested { without: NO_SCALARS, sequences: 0, ..all("hdf5(fletcher32=yes,alloc_time=early)", FILTERS) },
             Tested { sequences: 15, ..all("hdf5(libver=latest,align=4KiB,cache=0)", PLAIN) },
+            all("hdf5(plane=on)", PLAIN),
+            all("hdf5(plane=on,layout=chunked)", PLAIN),
+            Tested { without: NO_SCALARS, sequences: 0, ..all("hdf5(plane=on,deflate=4,shuffle=yes)", FILTERS) },
+            Tested {
+                without: NO_SCALARS,
+                sequences: 0,
+                ..all("hdf5(plane=on,fletcher32=yes,alloc_time=early,libver=latest,threads=3,cache=0)", FILTERS)
+            },
         ]);
     }
     if cfg!(feature = "zarr") {

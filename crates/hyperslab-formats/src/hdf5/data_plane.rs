@@ -1,0 +1,314 @@
+//! The data plane of an open dataset: elements that go around libhdf5, which keeps the metadata.
+//!
+//! All handles of a dataset in this process share one plane, found by the numbers that libhdf5 gives file and object.
+
+use super::dataspace;
+use super::datatype::Stored;
+use super::errors;
+use super::library::{self, Id, count, done, hid_t, truth};
+use super::stated;
+use hdf5_metno_sys::h5::{HADDR_UNDEF, haddr_t, hsize_t};
+use hdf5_metno_sys::h5d::{self, H5D_fill_value_t, H5D_layout_t, H5D_space_status_t};
+use hdf5_metno_sys::h5p::H5P_DEFAULT;
+use hdf5_metno_sys::{h5f, h5i, h5o, h5p, h5t};
+use hyperslab_core::{Dims, Error, ErrorKind, MAX_RANK, Result, Selection};
+use hyperslab_plane::{Control, Facts, Layout, Limits, Place, Plane};
+use std::collections::HashMap;
+use std::ffi::{c_int, c_uint, c_void};
+use std::fs::File;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+const DOING: &str = "open array";
+
+unsafe extern "C" {
+    /// Since HDF5 1.10.2, and missing in the bindings.
+    fn H5Dget_chunk_storage_size(dataset: hid_t, offset: *const hsize_t, bytes: *mut hsize_t) -> c_int;
+}
+
+/// File and object.
+type Key = (u64, [u8; 16]);
+
+static PLANES: Mutex<Option<HashMap<Key, Weak<Plane>>>> = Mutex::new(None);
+
+/// How a file's arrays use the plane.
+#[derive(Debug, Clone)]
+pub(super) struct Access {
+    /// The file, opened for the plane.
+    pub(super) file: Arc<File>,
+    pub(super) limits: Limits,
+    /// Whether no other process writes the file meanwhile.
+    pub(super) alone: bool,
+}
+
+/// What became of a dataset.
+#[derive(Debug)]
+pub(super) enum Taken {
+    /// The plane moves its elements.
+    Over(Arc<Plane>),
+    /// libhdf5 does, for this reason.
+    Left(String),
+}
+
+/// The plane that another handle of this process uses for a dataset. Call under the lock.
+pub(super) fn found(dataset: &Id) -> Result<Option<Arc<Plane>>> {
+    let planes = PLANES.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(planes) = planes.as_ref().filter(|planes| !planes.is_empty()) else { return Ok(None) };
+    Ok(planes.get(&key(dataset)?).and_then(Weak::upgrade))
+}
+
+/// The plane of a dataset, shared with its other handles; or why it has none. Call under the lock.
+pub(super) fn take(name: &str, dataset: &Id, stored: &Stored, shape: &[u64], access: &Access) -> Result<Taken> {
+    let key = key(dataset)?;
+    let mut planes = PLANES.lock().unwrap_or_else(PoisonError::into_inner);
+    let planes = planes.get_or_insert_default();
+    planes.retain(|_, plane| plane.strong_count() > 0);
+    if let Some(plane) = planes.get(&key).and_then(Weak::upgrade) {
+        return Ok(Taken::Over(plane));
+    }
+    if let Some(reason) = unsuitable(dataset, stored)? {
+        return Ok(Taken::Left(reason));
+    }
+    // SAFETY: the dataset is live; the list is closed by `Id`.
+    let list = Id::take(DOING, unsafe { h5d::H5Dget_create_plist(dataset.raw()) })?;
+    let facts = Facts {
+        name: name.into(),
+        file: access.file.clone(),
+        dtype: stored.dtype.clone(),
+        // SAFETY: the list is live.
+        layout: match unsafe { h5p::H5Pget_layout(list.raw()) } {
+            H5D_layout_t::H5D_CHUNKED => Layout::Chunked(super::array::chunk(&list)?),
+            _ => Layout::Contiguous,
+        },
+        filters: stated::filters(&list)?,
+        fill: super::array::fill_value(&list, stored)?,
+        alone: access.alone,
+    };
+    match Plane::new(facts, shape, access.limits)? {
+        Ok(plane) => {
+            let plane = Arc::new(plane);
+            planes.insert(key, Arc::downgrade(&plane));
+            Ok(Taken::Over(plane))
+        }
+        Err(refusal) => Ok(Taken::Left(refusal.to_string())),
+    }
+}
+
+fn key(dataset: &Id) -> Result<Key> {
+    // SAFETY: all zeros is a valid value of a structure of numbers.
+    let mut info: h5o::H5O_info2_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the dataset is live, and there is room for what is asked for.
+    done(DOING, unsafe { h5o::H5Oget_info3(dataset.raw(), &raw mut info, h5o::H5O_INFO_BASIC) })?;
+    // SAFETY: a token is 16 bytes.
+    let token = unsafe { std::mem::transmute_copy::<h5o::H5O_token_t, [u8; 16]>(&info.token) };
+    Ok((info.fileno, token))
+}
+
+/// Why a dataset is left to libhdf5, as far as libhdf5 knows it.
+fn unsuitable(dataset: &Id, stored: &Stored) -> Result<Option<String>> {
+    let because = |text: &str| Ok(Some(text.to_owned()));
+    // SAFETY: the dataset is live; identifiers made here are closed by `Id`; places to write to are variables.
+    unsafe {
+        let list = Id::take(DOING, h5d::H5Dget_create_plist(dataset.raw()))?;
+        let layout = h5p::H5Pget_layout(list.raw());
+        match layout {
+            H5D_layout_t::H5D_CONTIGUOUS if count(DOING, h5p::H5Pget_external_count(list.raw()))? > 0 => {
+                return because("its elements are in external files");
+            }
+            H5D_layout_t::H5D_CONTIGUOUS | H5D_layout_t::H5D_CHUNKED => {}
+            H5D_layout_t::H5D_COMPACT => return because("compact arrays are part of the metadata"),
+            _ => return because("it is a virtual dataset or of an unknown layout"),
+        }
+        let element = Id::take(DOING, h5d::H5Dget_type(dataset.raw()))?;
+        if !truth(DOING, h5t::H5Tequal(element.raw(), stored.memory.raw()))? {
+            return because("its elements are not stored as they are in memory");
+        }
+        if layout == H5D_layout_t::H5D_CHUNKED {
+            let mut options = 0;
+            done(DOING, h5p::H5Pget_chunk_opts(list.raw(), &raw mut options))?;
+            if options != 0 {
+                return because("chunks at its edge are stored without filters");
+            }
+            let access = Id::take(DOING, h5d::H5Dget_access_plist(dataset.raw()))?;
+            let (mut slots, mut bytes, mut w0) = (0, 0, 0.0);
+            done(DOING, h5p::H5Pget_chunk_cache(access.raw(), &raw mut slots, &raw mut bytes, &raw mut w0))?;
+            if bytes > 0 {
+                return because("it is open elsewhere in this process with a chunk cache of libhdf5");
+            }
+        }
+        let file = Id::take(DOING, h5i::H5Iget_file_id(dataset.raw()))?;
+        let access = Id::take(DOING, h5f::H5Fget_access_plist(file.raw()))?;
+        let (mut sieve, mut pages, mut metadata, mut raw) = (0, 0, 0, 0);
+        done(DOING, h5p::H5Pget_sieve_buf_size(access.raw(), &raw mut sieve))?;
+        let status = h5p::H5Pget_page_buffer_size(access.raw(), &raw mut pages, &raw mut metadata, &raw mut raw);
+        done(DOING, status)?;
+        if sieve > 0 && layout == H5D_layout_t::H5D_CONTIGUOUS {
+            return because("the file is open elsewhere in this process with a sieve buffer of libhdf5");
+        }
+        if pages > 0 {
+            return because("the file has a page buffer");
+        }
+    }
+    Ok(None)
+}
+
+/// libhdf5 as the plane of one dataset asks for it.
+pub(super) struct Library<'a> {
+    pub(super) dataset: &'a Id,
+    pub(super) stored: &'a Stored,
+}
+
+impl Library<'_> {
+    fn status(&self) -> Result<H5D_space_status_t> {
+        let mut status = H5D_space_status_t::H5D_SPACE_STATUS_NOT_ALLOCATED;
+        // SAFETY: the dataset is live and the status is a variable of our own.
+        done("transfer", unsafe { h5d::H5Dget_space_status(self.dataset.raw(), &raw mut status) })?;
+        Ok(status)
+    }
+
+    /// Whether giving the array its place writes fill values all over it.
+    fn allocation_fills(&self) -> Result<bool> {
+        let mut defined = H5D_fill_value_t::H5D_FILL_VALUE_UNDEFINED;
+        let mut time = h5d::H5D_fill_time_t::H5D_FILL_TIME_IFSET;
+        // SAFETY: the dataset is live, the list is closed by `Id`, the rest are variables.
+        unsafe {
+            let list = Id::take("write", h5d::H5Dget_create_plist(self.dataset.raw()))?;
+            done("write", h5p::H5Pfill_value_defined(list.raw(), &raw mut defined))?;
+            done("write", h5p::H5Pget_fill_time(list.raw(), &raw mut time))?;
+        }
+        Ok(match time {
+            h5d::H5D_fill_time_t::H5D_FILL_TIME_NEVER => false,
+            h5d::H5D_fill_time_t::H5D_FILL_TIME_IFSET => defined == H5D_fill_value_t::H5D_FILL_VALUE_USER_DEFINED,
+            _ => true,
+        })
+    }
+
+    /// Gives the array its place by writing its first element, which is all zeros or anything.
+    fn allocate(&self) -> Result<()> {
+        // SAFETY: the dataset is live; both spaces are closed by `Id`, and have one element selected, for which the
+        // buffer has room.
+        unsafe {
+            let space = Id::take("write", h5d::H5Dget_space(self.dataset.raw()))?;
+            let Some(extents) = dataspace::extents(&space)? else { return Ok(()) };
+            let rank = extents.shape.len();
+            let first = Selection::dense(&Dims::from_elem(0, rank), &Dims::from_elem(1, rank))?;
+            let space = dataspace::select(Arc::new(space), &extents.shape, &first)?;
+            let memory = dataspace::simple(&Dims::from_elem(1, rank), None)?;
+            let element = vec![0u8; self.stored.dtype.size() as usize];
+            let kind = self.stored.memory.raw();
+            let from = element.as_ptr().cast();
+            let status = h5d::H5Dwrite(self.dataset.raw(), kind, memory.raw(), space.raw(), H5P_DEFAULT, from);
+            done("write", status)
+        }
+    }
+
+    fn stored_size(&self, origin: &[u64]) -> Result<u64> {
+        let mut bytes: hsize_t = 0;
+        // SAFETY: the dataset is live and has as many dimensions as `origin`.
+        let status = unsafe { H5Dget_chunk_storage_size(self.dataset.raw(), origin.as_ptr(), &raw mut bytes) };
+        done("find chunk", status)?;
+        Ok(bytes)
+    }
+}
+
+/// What a walk over chunks calls.
+struct Visit<'a> {
+    each: &'a mut dyn FnMut(&[u64], Place),
+    rank: usize,
+}
+
+extern "C" fn visit(
+    origin: *const hsize_t,
+    mask: c_uint,
+    address: haddr_t,
+    bytes: hsize_t,
+    data: *mut c_void,
+) -> c_int {
+    // SAFETY: `data` is the `Visit` that the walk was started with, whose rank is that of the dataset.
+    let (visit, origin) = unsafe {
+        let visit = &mut *data.cast::<Visit<'_>>();
+        let origin = std::slice::from_raw_parts(origin, visit.rank);
+        (visit, origin)
+    };
+    if address != HADDR_UNDEF {
+        (visit.each)(origin, Place { address, bytes, mask });
+    }
+    0
+}
+
+impl Control for Library<'_> {
+    fn place(&self, allocate: bool) -> Result<Option<u64>> {
+        library::with(|| {
+            if self.status()? != H5D_space_status_t::H5D_SPACE_STATUS_ALLOCATED {
+                if !allocate || self.allocation_fills()? {
+                    return Ok(None);
+                }
+                self.allocate()?;
+            }
+            // SAFETY: the dataset is live.
+            let offset = unsafe { h5d::H5Dget_offset(self.dataset.raw()) };
+            Ok((offset != HADDR_UNDEF).then_some(offset))
+        })
+    }
+
+    fn chunks(&self, each: &mut dyn FnMut(&[u64], Place)) -> Result<()> {
+        library::with(|| {
+            // SAFETY: the dataset is live; the space is closed by `Id`.
+            let space = Id::take("find chunks", unsafe { h5d::H5Dget_space(self.dataset.raw()) })?;
+            let rank = dataspace::extents(&space)?.map_or(0, |extents| extents.shape.len());
+            let mut data = Visit { each, rank: rank.min(MAX_RANK) };
+            // SAFETY: the dataset is live; the function gets a pointer to `data`, which outlives the call.
+            let status =
+                unsafe { h5d::H5Dchunk_iter(self.dataset.raw(), H5P_DEFAULT, Some(visit), (&raw mut data).cast()) };
+            done("find chunks", status)
+        })
+    }
+
+    fn read_chunk(&self, origin: &[u64], limit: usize, stored: &mut Vec<u8>) -> Result<u32> {
+        library::with(|| {
+            let bytes = self.stored_size(origin)?;
+            if bytes > limit as u64 {
+                let message = format!("it is said to have {bytes} bytes, more than its filters can make of it");
+                return Err(Error::new(ErrorKind::Corrupt, "read chunk", message));
+            }
+            stored.resize(bytes as usize, 0);
+            let (mut mask, mut room) = (0, stored.len());
+            // SAFETY: the dataset is live, `origin` has its dimensions, the buffer as many bytes as stated.
+            let status = unsafe {
+                h5d::H5Dread_chunk2(
+                    self.dataset.raw(),
+                    H5P_DEFAULT,
+                    origin.as_ptr(),
+                    &raw mut mask,
+                    stored.as_mut_ptr().cast(),
+                    &raw mut room,
+                )
+            };
+            done("read chunk", status).map(|()| mask)
+        })
+    }
+
+    fn write_chunk(&self, origin: &[u64], stored: &[u8], mask: u32) -> Result<()> {
+        let (dataset, from) = (self.dataset.raw(), stored.as_ptr().cast());
+        library::with(|| {
+            // SAFETY: the dataset is live, `origin` has its dimensions, the buffer as many bytes as stated.
+            let status =
+                unsafe { h5d::H5Dwrite_chunk(dataset, H5P_DEFAULT, mask, origin.as_ptr(), stored.len(), from) };
+            done("write chunk", status)
+        })
+    }
+}
+
+/// A descriptor of the open file of its own: a duplicate would keep libhdf5's lock on the file. Call under the lock.
+pub(super) fn reopen(file: &Id, writable: bool) -> Result<File> {
+    let mut handle: *mut c_void = std::ptr::null_mut();
+    // SAFETY: the file is live and uses the default driver, whose handle is a pointer to its descriptor.
+    let descriptor = unsafe {
+        done("open", h5f::H5Fget_vfd_handle(file.raw(), H5P_DEFAULT, &raw mut handle))?;
+        if handle.is_null() {
+            return Err(errors::last("open"));
+        }
+        *handle.cast::<c_int>()
+    };
+    let path = format!("/proc/self/fd/{descriptor}");
+    File::options().read(true).write(writable).open(path).map_err(|e| Error::io("open", e))
+}
