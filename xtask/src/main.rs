@@ -5,6 +5,7 @@
 mod arguments;
 mod bench;
 mod build;
+mod fuzz;
 mod quickstart;
 mod setup;
 mod shell;
@@ -26,7 +27,7 @@ struct Task {
     run: fn(&Workspace, &[String]) -> Result<()>,
 }
 
-const TASKS: [Task; 7] = [
+const TASKS: [Task; 8] = [
     Task {
         name: "quickstart",
         flags: "[--mpi] [--no-apt]",
@@ -50,6 +51,12 @@ const TASKS: [Task; 7] = [
         flags: "[NAME...] [--check] [--no-apt] [-- ARGS]",
         purpose: "the ratio benchmarks; NAMEs choose some, --check and ARGS go to each of them",
         run: bench::run,
+    },
+    Task {
+        name: "fuzz",
+        flags: "[TARGET...] [--seconds N] [--build] [--no-apt] [-- ARGS]",
+        purpose: "run the fuzz targets, 30 s each unless told otherwise; --build: only build them; ARGS go to libFuzzer",
+        run: fuzz::run,
     },
     Task {
         name: "tidy",

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 
 use crate::arguments::Arguments;
+use crate::fuzz;
 use crate::setup::{self, Environment, Wish};
 use crate::shell;
 use crate::tidy;
@@ -67,6 +68,10 @@ pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
         steps.push(step("long", || {
             let words = ["test", "--workspace", "--no-fail-fast", "--", "--ignored"];
             cargo_check(workspace, &environment, &words, "look for `failures:` above")
+        }));
+        steps.push(step("fuzz", || {
+            fuzz::build(workspace, &environment)?;
+            fuzz::run_all(workspace, 5).map(|count| Outcome::Passed(format!("{count} targets")))
         }));
     }
     if wish.mpi {

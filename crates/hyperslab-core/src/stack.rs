@@ -124,7 +124,8 @@ impl fmt::Display for StackElement {
         f.write_str(&self.name)?;
         for (i, (key, value)) in self.options.iter().enumerate() {
             let separator = if i == 0 { "(" } else { "," };
-            let quote = if value.contains(['(', ')', ',', ' ', '=']) { "\"" } else { "" };
+            let special = |c: char| "(),=".contains(c) || c.is_whitespace();
+            let quote = if value.contains(special) { "\"" } else { "" };
             match value.as_str() {
                 "yes" => write!(f, "{separator}{key}")?,
                 _ => write!(f, "{separator}{key}={quote}{value}{quote}")?,
@@ -275,6 +276,7 @@ mod tests {
             "hdf5(chunk=64x64,deflate=4,align=1MiB)",
             "auto/log(dir=/nvme/x)/hdf5(align=1MiB)",
             "posix(dir=\"a,b (c)\")",
+            "log(dir=\"a\n\")/posix(dir=\"\tb\")", // white space at the ends counts inside quotes only
             "slow(200MB/s,2ms)/posix(direct)",
         ] {
             let stack: Stack = text.parse().unwrap();

@@ -13,6 +13,8 @@ mod container;
 mod data_file;
 mod description;
 pub(crate) mod directory;
+#[doc(hidden)]
+pub mod fuzzing;
 mod home;
 pub(crate) mod mover;
 mod names;

@@ -33,6 +33,8 @@ mod document;
 mod files;
 mod fill_value;
 mod frame_size;
+#[doc(hidden)]
+pub mod fuzzing;
 mod json;
 mod layout;
 mod locks;

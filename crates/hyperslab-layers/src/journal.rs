@@ -59,6 +59,8 @@ mod directory;
 mod done_set;
 mod files;
 mod found;
+#[doc(hidden)]
+pub mod fuzzing;
 mod hand_over;
 mod header;
 mod names;

@@ -20,6 +20,8 @@ mod trace;
 mod twophase;
 
 pub use blocks::Blocks;
+#[doc(hidden)]
+pub use loglayout::fuzzing as loglayout_fuzzing;
 pub use loglayout::is_log_layout;
 pub use order_rules::check_order;
 pub use registry::{LayerEntry, Wrap, build, layers};

@@ -39,6 +39,7 @@ mod array;
 mod container;
 mod counts;
 mod entry;
+pub mod fuzzing;
 mod generation;
 mod index;
 mod log_window;

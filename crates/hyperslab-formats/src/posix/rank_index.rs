@@ -237,6 +237,11 @@ impl IndexReader {
     }
 }
 
+/// Refuses what is no line of the index of an array with so many dimensions.
+pub(crate) fn check_line(line: &[u8], dimensions: usize) -> Result<()> {
+    parse(line, 0, dimensions).map(drop)
+}
+
 fn parse(line: &[u8], rank: u32, dimensions: usize) -> Result<Record> {
     let corrupt = |message: String| Error::new(ErrorKind::Corrupt, "read index", message);
     let line: Line = serde_json::from_slice(line).map_err(|cause| corrupt(cause.to_string()))?;

@@ -12,10 +12,14 @@ const MAX_BYTES: u64 = 1 << 26;
 /// The document in a file; `None` when there is no such file.
 pub fn read(path: &Path) -> Result<Option<Value>> {
     let Some(bytes) = files::read(path, MAX_BYTES)? else { return Ok(None) };
-    let corrupt =
-        |message: String| Error::new(ErrorKind::Corrupt, "read zarr metadata", message).target(path.display());
-    let text = std::str::from_utf8(&bytes).map_err(|_| corrupt("not UTF-8".into()))?;
-    serde_json::from_str(&quote_special_numbers(text)).map(Some).map_err(|e| corrupt(format!("not JSON: {e}")))
+    parse(&bytes).map(Some).map_err(|error| error.target(path.display()))
+}
+
+/// The document of a file's content.
+pub fn parse(bytes: &[u8]) -> Result<Value> {
+    let corrupt = |message: String| Error::new(ErrorKind::Corrupt, "read zarr metadata", message);
+    let text = std::str::from_utf8(bytes).map_err(|_| corrupt("not UTF-8".into()))?;
+    serde_json::from_str(&quote_special_numbers(text)).map_err(|e| corrupt(format!("not JSON: {e}")))
 }
 
 /// Replaces the document in a file.

@@ -5,7 +5,7 @@
 //! segments of every rank are found again without a table. Heads of journals, which are locked and renamed, stay files of
 //! their own. docs/log-format.md has every byte.
 
-mod block;
+pub(super) mod block;
 mod blocks;
 mod shared;
 

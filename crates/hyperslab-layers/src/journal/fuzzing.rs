@@ -1,0 +1,41 @@
+//! Doors for the fuzz targets: decoders of single parts, each with what it read written again.
+
+use super::bytes::Encoder;
+use super::header::{Header, Id};
+use super::node::block;
+use super::record::{self, Record};
+use super::segment_head::SegmentHead;
+use hyperslab_core::Result;
+
+/// The head of a journal.
+pub fn header(bytes: &[u8]) -> Result<Vec<u8>> {
+    Header::decode(bytes).map(|header| header.encode())
+}
+
+/// The head of segment `number` of a journal.
+pub fn segment_head(bytes: &[u8], journal: &Id, number: u64) -> Result<Vec<u8>> {
+    SegmentHead::decode(bytes, journal, number).map(|head| head.encode())
+}
+
+/// A whole record.
+pub fn record(bytes: &[u8], seed: u32) -> Result<Vec<u8>> {
+    let (sequence, record) = record::decode(bytes, seed)?;
+    let mut out = Encoder::default();
+    match &record {
+        Record::Array { number, name, dtype } => {
+            let text = record::type_text(name, dtype).unwrap_or_default();
+            record::put_array(&mut out, seed, sequence, *number, name, &text);
+        }
+        Record::Write { array, selection, payload } => {
+            record::put_write(&mut out, seed, sequence, *array, selection, payload);
+        }
+        Record::Checkpoint { before } => record::put_checkpoint(&mut out, seed, sequence, *before),
+    }
+    Ok(out.0)
+}
+
+/// The head of a block in the file of a node; `None` if it is none.
+pub fn node_block(head: &[u8; 256]) -> Option<Vec<u8>> {
+    let (name, index) = block::decode(head)?;
+    block::encode(name, index).map(|head| head.to_vec())
+}

@@ -1,0 +1,29 @@
+//! A door for the fuzz targets: a generation of the index, with what was read written again.
+
+use super::entry::encode;
+use super::generation::{HEAD, Head, split};
+use crate::journal::bytes::Encoder;
+use hyperslab_core::{Datatype, Result};
+
+/// Head and body of a generation, unless it was never finished; what it says is checked against an array of `shape`, too.
+pub fn generation(bytes: &[u8], dtype: &Datatype, shape: &[u64]) -> Result<Option<Vec<u8>>> {
+    let (head, body) = bytes.split_at(HEAD.min(bytes.len()));
+    let Some(head) = Head::decode(head)? else { return Ok(None) };
+    head.check(body)?;
+    let mut index = super::index::Index::default();
+    let mut part = Encoder::default();
+    for said in split(body)? {
+        encode(&mut part, &said.array, said.cleared, said.entries.iter());
+        if said.entries.iter().all(|entry| entry.check(dtype, shape).is_ok()) {
+            index.store(said, shape);
+        }
+    }
+    if let Some(entry) = index.entries().next() {
+        let touching = index.touching(&entry.selection, shape);
+        // May be refused where it would come to too many pieces.
+        let _ = super::index::resolve(touching, &entry.selection);
+    }
+    let body = super::generation::join(&[part.0]);
+    let head = Head::new(head.generation, head.previous, &body);
+    Ok(Some([head.encode(), body].concat()))
+}

@@ -1,0 +1,14 @@
+//! The head of a journal and the head of a segment.
+#![no_main]
+
+use hyperslab_fuzz::{checksums, read_again};
+use hyperslab_layers::journal::{Id, fuzzing};
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| {
+    let mut bytes = input.to_vec();
+    checksums::header(&mut bytes);
+    read_again(&bytes, fuzzing::header);
+    let mut bytes = input.to_vec();
+    checksums::end(&mut bytes, 0);
+    read_again(&bytes, |bytes| fuzzing::segment_head(bytes, &Id([1; 16]), 1));
+});
