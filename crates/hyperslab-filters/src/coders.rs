@@ -1,5 +1,7 @@
 //! Coder states that are worth keeping: making one costs more than coding a small chunk.
 
+use crate::matches::Table;
+use crate::scratch::Scratch;
 use libdeflater::{CompressionLvl, Compressor, Decompressor};
 use std::fmt;
 use zstd_safe::{CCtx, DCtx};
@@ -11,6 +13,14 @@ pub(crate) struct Coders {
     inflate: Option<Decompressor>,
     zstd_writer: Option<CCtx<'static>>,
     zstd_reader: Option<DCtx<'static>>,
+    /// Where repetitions were seen.
+    pub(crate) places: Table,
+    /// A block on its way through a filter that works in blocks.
+    pub(crate) block: Scratch,
+    /// The same, for one step more.
+    pub(crate) between: Scratch,
+    /// The block that others are differences to, where these do not lie one after the other.
+    pub(crate) reference: Scratch,
 }
 
 impl Coders {

@@ -4,7 +4,7 @@ use crate::coders::Coders;
 use crate::errors::{corrupt, failed};
 use crate::scratch::Scratch;
 use hyperslab_core::Result;
-use libdeflater::DecompressionError;
+use libdeflater::{Compressor, DecompressionError};
 
 const NAME: &str = "deflate";
 
@@ -19,15 +19,17 @@ pub(crate) fn limit(plain: usize) -> usize {
 
 /// The stored form of `plain`, at a level of zlib.
 pub(crate) fn encode(level: u32, plain: &[u8], out: &mut Scratch, coders: &mut Coders) -> Result<usize> {
-    let level = LEVELS[(level as usize).min(LEVELS.len() - 1)];
-    encode_at(level, plain, out, coders)
+    let bound = coder(level, coders).zlib_compress_bound(plain.len());
+    encode_into(level, plain, out.room(bound), coders).ok_or_else(|| failed(NAME, "the library refused to compress"))
 }
 
-/// The stored form of `plain`, at a level of libdeflate.
-pub(crate) fn encode_at(level: i32, plain: &[u8], out: &mut Scratch, coders: &mut Coders) -> Result<usize> {
-    let coder = coders.deflate(level);
-    let bound = coder.zlib_compress_bound(plain.len());
-    coder.zlib_compress(plain, out.room(bound)).map_err(|error| failed(NAME, error.to_string()))
+/// The stored form of `plain` at the front of `out`, or none if it does not fit.
+pub(crate) fn encode_into(level: u32, plain: &[u8], out: &mut [u8], coders: &mut Coders) -> Option<usize> {
+    coder(level, coders).zlib_compress(plain, out).ok()
+}
+
+fn coder(level: u32, coders: &mut Coders) -> &mut Compressor {
+    coders.deflate(LEVELS[(level as usize).min(LEVELS.len() - 1)])
 }
 
 /// The plain form, into the front of `plain`; how many bytes it has, or none if there is too little room.

@@ -1,5 +1,6 @@
 //! The errors of this crate, in one wording.
 
+use crate::stage::Stage;
 use hyperslab_core::{Error, ErrorKind};
 
 /// The stored form of a chunk contradicts itself, seen by the filter `who`.
@@ -12,6 +13,12 @@ pub(crate) fn corrupt(who: &'static str, what: impl Into<String>) -> Error {
 /// The filter `who` is known, but not with these parameters or this content.
 pub(crate) fn unsupported(who: &'static str, what: impl Into<String>) -> Error {
     Error::unsupported("set up filters", what).backend(who)
+}
+
+/// A filter that must not be left out cannot express `len` bytes.
+pub(crate) fn inexpressible(stage: &Stage, len: usize) -> Error {
+    let what = format!("{len} bytes are too many for the format, or no whole number of elements");
+    Error::invalid("encode chunk", what).backend(stage.name()).hint("declare the filter optional, or leave it out")
 }
 
 /// The library behind the filter `who` failed on good input.

@@ -2,7 +2,8 @@
 
 use crate::Stated;
 use crate::coders::Coders;
-use crate::errors::corrupt;
+use crate::errors::{corrupt, inexpressible};
+use crate::filter::Filter;
 use crate::fletcher32;
 use crate::scratch::Scratch;
 use crate::stage::{Outcome, Stage};
@@ -19,17 +20,11 @@ pub struct Pipeline {
     stored_limit: usize,
 }
 
-#[derive(Debug, Clone)]
-struct Filter {
-    stage: Stage,
-    optional: bool,
-}
-
 /// Memory and coder states of one thread, kept from chunk to chunk.
 #[derive(Debug, Default)]
 pub struct Workspace {
     buffers: [Scratch; 2],
-    coders: Coders,
+    pub(crate) coders: Coders,
 }
 
 /// The stored form of a chunk.
@@ -58,10 +53,7 @@ impl Pipeline {
             let what = format!("{} filters are more than the {MOST_FILTERS} that HDF5 has", filters.len());
             return Err(Error::unsupported("set up filters", what));
         }
-        let filters = filters
-            .iter()
-            .map(|filter| Ok(Filter { stage: Stage::new(filter)?, optional: filter.optional }))
-            .collect::<Result<Vec<_>>>()?;
+        let filters = filters.iter().map(Filter::new).collect::<Result<Vec<_>>>()?;
         // A filter that is left out for a chunk leaves it as large as it was.
         let stored_limit =
             filters.iter().fold(chunk_bytes, |limit, filter| limit.max(filter.stage.stored_limit(limit)));
@@ -105,7 +97,10 @@ impl Pipeline {
             }
             let (from, out, next) = ends(place, chunk, buffers);
             match filter.stage.encode(&from[..len], out, coders)? {
-                Outcome::Larger(_) if filter.optional && left_out.is_none() => mask |= 1 << bit,
+                Outcome::Larger(_) | Outcome::Inexpressible if filter.optional && left_out.is_none() => {
+                    mask |= 1 << bit
+                }
+                Outcome::Inexpressible => return Err(inexpressible(&filter.stage, len)),
                 Outcome::Coded(size) | Outcome::Larger(size) => (place, len) = (Place::Buffer(next), size),
             }
         }

@@ -4,6 +4,12 @@
 #[derive(Debug, Default)]
 pub(crate) struct Scratch(Vec<u8>);
 
+impl From<Vec<u8>> for Scratch {
+    fn from(memory: Vec<u8>) -> Self {
+        Self(memory)
+    }
+}
+
 impl Scratch {
     /// The first `len` bytes, whatever they hold.
     pub(crate) fn room(&mut self, len: usize) -> &mut [u8] {
@@ -23,6 +29,12 @@ impl Scratch {
     /// Everything, of which only the front means something.
     pub(crate) fn all(&self) -> &[u8] {
         &self.0
+    }
+
+    /// Everything as a vector of `len` bytes.
+    pub(crate) fn into_vec(mut self, len: usize) -> Vec<u8> {
+        self.0.truncate(len);
+        self.0
     }
 
     /// Puts `bytes` behind the first `len`.

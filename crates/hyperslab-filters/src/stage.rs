@@ -1,9 +1,11 @@
 //! One filter, understood.
 
+use crate::bitshuffle::Bitshuffle;
+use crate::blosc::{Blosc, Generation};
 use crate::coders::Coders;
 use crate::errors::{corrupt, unsupported};
 use crate::scratch::Scratch;
-use crate::{Stated, deflate, fletcher32, shuffle, zstandard};
+use crate::{Stated, deflate, fletcher32, lz4, lzf, shuffle, zstandard};
 use hyperslab_core::{Error, Result};
 
 /// What a filter does.
@@ -17,6 +19,14 @@ pub(crate) enum Stage {
     Fletcher32,
     /// Frames of Zstandard, at this level.
     Zstandard(i32),
+    /// LZF.
+    Lzf,
+    /// Blocks of LZ4, of so many bytes; zero leaves it open.
+    Lz4(u32),
+    /// Bits of elements, sorted by their place, perhaps compressed.
+    Bitshuffle(Bitshuffle),
+    /// Blosc, of either generation.
+    Blosc(Blosc),
 }
 
 /// What became of bytes that a filter was to encode.
@@ -26,6 +36,8 @@ pub(crate) enum Outcome {
     Coded(usize),
     /// So many bytes are in the buffer, and a filter that may be left out is better left out.
     Larger(usize),
+    /// The format cannot express it.
+    Inexpressible,
 }
 
 impl Stage {
@@ -42,6 +54,11 @@ impl Stage {
                 other => Err(unsupported("shuffle", format!("the size of an element is needed, not {other:?}"))),
             },
             3 => Ok(Self::Fletcher32),
+            32000 => Ok(Self::Lzf),
+            32001 => Ok(Self::Blosc(Blosc::new(Generation::First, &filter.parameters)?)),
+            32004 => Ok(Self::Lz4(parameter(0).unwrap_or(0))),
+            32008 => Ok(Self::Bitshuffle(Bitshuffle::new(&filter.parameters)?)),
+            32026 => Ok(Self::Blosc(Blosc::new(Generation::Second, &filter.parameters)?)),
             32015 => {
                 let level = parameter(0).map_or(zstandard::DEFAULT_LEVEL, |level| level as i32);
                 Ok(Self::Zstandard(zstandard::nearest_level(level)))
@@ -57,6 +74,10 @@ impl Stage {
             Self::Shuffle(_) => "shuffle",
             Self::Fletcher32 => "fletcher32",
             Self::Zstandard(_) => "zstd",
+            Self::Lzf => "lzf",
+            Self::Lz4(_) => "lz4",
+            Self::Bitshuffle(_) => "bitshuffle",
+            Self::Blosc(blosc) => blosc.name(),
         }
     }
 
@@ -65,7 +86,8 @@ impl Stage {
         match self {
             Self::Shuffle(_) => Some(plain),
             Self::Fletcher32 => plain.checked_add(fletcher32::SIZE),
-            Self::Deflate(_) | Self::Zstandard(_) => None,
+            Self::Bitshuffle(bitshuffle) if bitshuffle.keeps_size() => Some(plain),
+            _ => None,
         }
     }
 
@@ -76,6 +98,10 @@ impl Stage {
             Self::Fletcher32 => plain.saturating_add(fletcher32::SIZE),
             Self::Deflate(_) => deflate::limit(plain),
             Self::Zstandard(_) => zstandard::limit(plain),
+            Self::Lzf => lzf::limit(plain),
+            Self::Lz4(block) => lz4::limit(*block, plain),
+            Self::Bitshuffle(bitshuffle) => bitshuffle.limit(plain),
+            Self::Blosc(blosc) => blosc.limit(plain),
         }
     }
 
@@ -91,9 +117,17 @@ impl Stage {
                 out.append(plain.len(), &fletcher32::stored_sum(plain));
                 return Ok(Outcome::Coded(plain.len() + fletcher32::SIZE));
             }
-            Self::Deflate(level) => deflate::encode(*level, plain, out, coders)?,
-            Self::Zstandard(level) => zstandard::encode(*level, plain, out, coders)?,
+            Self::Deflate(level) => Some(deflate::encode(*level, plain, out, coders)?),
+            Self::Zstandard(level) => Some(zstandard::encode(*level, plain, out, coders)?),
+            Self::Lzf => Some(lzf::encode(plain, out, coders)),
+            Self::Lz4(block) => Some(lz4::encode(*block, plain, out)),
+            Self::Bitshuffle(bitshuffle) => bitshuffle.encode(plain, out, coders)?,
+            Self::Blosc(blosc) => blosc.encode(plain, out, coders),
         };
+        let Some(len) = len else { return Ok(Outcome::Inexpressible) };
+        if self.fixed_size(plain.len()) == Some(len) {
+            return Ok(Outcome::Coded(len));
+        }
         Ok(if len < plain.len() { Outcome::Coded(len) } else { Outcome::Larger(len) })
     }
 
@@ -112,7 +146,27 @@ impl Stage {
                 Ok(Some(verified.len()))
             }
             Self::Deflate(_) => deflate::decode(stored, plain, coders),
-            Self::Zstandard(_) => zstandard::decode(stored, plain, coders).map(Some),
+            Self::Zstandard(_) => match zstandard::stated_size(stored) {
+                Some(size) if size > plain.len() as u64 => Ok(None),
+                _ => zstandard::decode(stored, plain, coders).map(Some),
+            },
+            Self::Lzf => lzf::decode(stored, plain),
+            Self::Lz4(_) => lz4::decode(stored, plain),
+            Self::Bitshuffle(bitshuffle) => bitshuffle.decode(stored, plain, coders),
+            Self::Blosc(blosc) => blosc.decode(stored, plain, coders),
+        }
+    }
+
+    /// The size of the plain form, where the stored one tells.
+    pub(crate) fn stated_size(&self, stored: &[u8]) -> Option<u64> {
+        match self {
+            Self::Deflate(_) | Self::Lzf => None,
+            Self::Shuffle(_) => Some(stored.len() as u64),
+            Self::Fletcher32 => Some(stored.len().saturating_sub(fletcher32::SIZE) as u64),
+            Self::Zstandard(_) => zstandard::stated_size(stored),
+            Self::Lz4(_) => lz4::stated_size(stored),
+            Self::Bitshuffle(bitshuffle) => bitshuffle.stated_size(stored),
+            Self::Blosc(blosc) => blosc.stated_size(stored),
         }
     }
 

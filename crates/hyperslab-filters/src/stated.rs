@@ -10,3 +10,135 @@ pub struct Stated {
     /// Its parameters.
     pub parameters: Vec<u32>,
 }
+
+/// What compresses after bitshuffle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BitshuffleCodec {
+    /// Nothing does.
+    None,
+    /// LZ4.
+    Lz4,
+    /// Zstandard, at this level.
+    Zstd(i32),
+}
+
+/// What compresses within Blosc.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BloscCodec {
+    /// Blosc's own.
+    BloscLz,
+    /// LZ4.
+    Lz4,
+    /// LZ4 that takes more time.
+    Lz4Hc,
+    /// zlib.
+    Zlib,
+    /// Zstandard.
+    Zstd,
+}
+
+/// What Blosc does before it compresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BloscShuffle {
+    /// Nothing.
+    None,
+    /// Sort the bytes of elements by their place.
+    Bytes,
+    /// Sort the bits of elements by their place.
+    Bits,
+}
+
+/// Blosc handles elements of so many bytes; for larger ones its filter states 1.
+const LARGEST_BLOSC_ELEMENT: u32 = 255;
+/// More dimensions are not stated to Blosc2.
+const MOST_BLOSC2_DIMENSIONS: usize = 8;
+
+/// What new arrays state, being what libhdf5, h5py and hdf5plugin store for the same wishes.
+impl Stated {
+    /// Deflate at a level of 0 to 9.
+    pub fn deflate(level: u32) -> Self {
+        Self::optional(1, vec![level])
+    }
+
+    /// Shuffle, for elements of so many bytes.
+    pub fn shuffle(element: u32) -> Self {
+        Self::optional(2, vec![element])
+    }
+
+    /// A checksum. It is never left out.
+    pub fn fletcher32() -> Self {
+        Self { id: 3, optional: false, parameters: Vec::new() }
+    }
+
+    /// LZF as h5py has it, for chunks of so many bytes.
+    pub fn lzf(chunk_bytes: u32) -> Self {
+        const REVISION: u32 = 4;
+        const LIBRARY: u32 = 0x105;
+        Self::optional(32000, vec![REVISION, LIBRARY, chunk_bytes])
+    }
+
+    /// LZ4 in blocks of so many bytes; zero makes a chunk one block.
+    pub fn lz4(block_bytes: u32) -> Self {
+        Self::optional(32004, vec![block_bytes])
+    }
+
+    /// Zstandard at a level, 3 being usual.
+    pub fn zstd(level: i32) -> Self {
+        Self::optional(32015, vec![level as u32])
+    }
+
+    /// Bitshuffle, for elements of so many bytes.
+    pub fn bitshuffle(element: u32, codec: BitshuffleCodec) -> Self {
+        const VERSION: [u32; 2] = [0, 4];
+        let mut parameters = vec![VERSION[0], VERSION[1], element, 0];
+        match codec {
+            BitshuffleCodec::None => parameters.push(0),
+            BitshuffleCodec::Lz4 => parameters.push(2),
+            BitshuffleCodec::Zstd(level) => parameters.extend([3, level as u32]),
+        }
+        Self::optional(32008, parameters)
+    }
+
+    /// Blosc at a level of 0 to 9, for elements and chunks of so many bytes.
+    pub fn blosc(element: u32, chunk_bytes: u32, level: u32, shuffle: BloscShuffle, codec: BloscCodec) -> Self {
+        let element = if element > LARGEST_BLOSC_ELEMENT { 1 } else { element };
+        Self::optional(32001, vec![2, 2, element, chunk_bytes, level, shuffle.number(), codec.number()])
+    }
+
+    /// Blosc2 at a level of 0 to 9, for elements of so many bytes and chunks of this shape.
+    pub fn blosc2(element: u32, chunk: &[u32], level: u32, shuffle: BloscShuffle, codec: BloscCodec) -> Self {
+        let chunk_bytes = chunk.iter().fold(element, |bytes, size| bytes.wrapping_mul(*size));
+        let mut parameters = vec![1, 0, element, chunk_bytes, level, shuffle.number(), codec.number()];
+        if (2..=MOST_BLOSC2_DIMENSIONS).contains(&chunk.len()) {
+            parameters.push(chunk.len() as u32);
+            parameters.extend_from_slice(chunk);
+        }
+        Self::optional(32026, parameters)
+    }
+
+    fn optional(id: u32, parameters: Vec<u32>) -> Self {
+        Self { id, optional: true, parameters }
+    }
+}
+
+impl BloscCodec {
+    fn number(self) -> u32 {
+        match self {
+            Self::BloscLz => 0,
+            Self::Lz4 => 1,
+            Self::Lz4Hc => 2,
+            Self::Zlib => 4,
+            Self::Zstd => 5,
+        }
+    }
+}
+
+impl BloscShuffle {
+    fn number(self) -> u32 {
+        match self {
+            Self::None => 0,
+            Self::Bytes => 1,
+            Self::Bits => 2,
+        }
+    }
+}

@@ -31,6 +31,11 @@ pub(crate) fn encode_into(level: i32, plain: &[u8], out: &mut [u8], coders: &mut
     coders.zstd_writer().compress(out, plain, level).ok()
 }
 
+/// The size of the plain form, if the frame states it.
+pub(crate) fn stated_size(stored: &[u8]) -> Option<u64> {
+    zstd_safe::get_frame_content_size(stored).ok().flatten()
+}
+
 /// The plain form, into the front of `plain`; how many bytes it has.
 pub(crate) fn decode(stored: &[u8], plain: &mut [u8], coders: &mut Coders) -> Result<usize> {
     coders

@@ -19,19 +19,40 @@ fn some_filter() -> impl Strategy<Value = Stated> {
         prop_oneof![1u32..20, Just(4), Just(8)].prop_map(|element| (2, vec![element])),
         Just((3, vec![])),
         Just((32015, vec![])),
+        Just((32000, vec![4, 261, 0])),
+        prop_oneof![Just(0u32), 1u32..3000].prop_map(|block| (32004, vec![block])),
+        (1u32..20, 0u32..9, prop_oneof![Just(0u32), Just(2), Just(3)])
+            .prop_map(|(element, eights, codec)| (32008, vec![0, 4, element, 8 * eights, codec])),
+        some_blosc().prop_map(|parameters| (32001, [&[2, 2], &parameters[..]].concat())),
+        (prop_oneof![Just(0u32), 1u32..6000], some_blosc())
+            .prop_map(|(block, parameters)| (32026, [&[1, block], &parameters[..]].concat())),
         (1u32..12).prop_map(|level| (32015, vec![level])),
     ];
     (parameters, any::<bool>()).prop_map(|((id, parameters), optional)| Stated { id, optional, parameters })
 }
 
+fn some_blosc() -> impl Strategy<Value = Vec<u32>> {
+    let codec = prop_oneof![Just(0u32), Just(1), Just(2), Just(4), Just(5)];
+    (prop_oneof![1u32..20, Just(4), Just(300)], 0u32..8, 0u32..3, codec)
+        .prop_map(|(element, level, sorting, codec)| vec![element, 0, level, sorting, codec])
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(600))]
+    #![proptest_config(ProptestConfig::with_cases(1500))]
 
     #[test]
     fn chunks_come_back(filters in proptest::collection::vec(some_filter(), 0..5), chunk in data::some_chunk()) {
         let pipeline = Pipeline::new(&filters, chunk.len()).unwrap();
         let mut workspace = Workspace::default();
-        let encoded = pipeline.encode(&chunk, &mut workspace).unwrap();
+        let encoded = match pipeline.encode(&chunk, &mut workspace) {
+            Err(error) => {
+                // Bitshuffle wants whole elements.
+                prop_assert_eq!(error.kind(), ErrorKind::InvalidInput);
+                prop_assert!(filters.iter().any(|filter| filter.id == 32008 && !filter.optional));
+                return Ok(());
+            }
+            Ok(encoded) => encoded,
+        };
         let (stored, mask) = (encoded.bytes.to_vec(), encoded.mask);
         prop_assert!(stored.len() <= pipeline.stored_limit());
         let mut back = vec![0xaa; chunk.len()];
@@ -48,12 +69,15 @@ proptest! {
     ) {
         let pipeline = Pipeline::new(&filters, chunk.len()).unwrap();
         let mut workspace = Workspace::default();
-        let encoded = pipeline.encode(&chunk, &mut workspace).unwrap();
+        let Ok(encoded) = pipeline.encode(&chunk, &mut workspace) else { return Ok(()) };
         let (stored, mask) = (encoded.bytes.to_vec(), mask.unwrap_or(encoded.mask));
         for damage in damages {
             let mut back = vec![0; chunk.len()];
             if let Err(error) = pipeline.decode(&damage.done_to(&stored), mask, &mut back, &mut workspace) {
-                prop_assert_eq!(error.kind(), ErrorKind::Corrupt);
+                // A damaged header of Blosc may ask for codecs that there are but not here.
+                let unknown = error.kind() == ErrorKind::Unsupported;
+                let blosc = filters.iter().any(|filter| [32001, 32026].contains(&filter.id));
+                prop_assert!(error.kind() == ErrorKind::Corrupt || unknown && blosc, "{error}");
             }
         }
     }

@@ -1,0 +1,137 @@
+//! Blosc, of both generations: a chunk in blocks that are sorted, perhaps split, and compressed.
+//!
+//! The layout of chunks is coded here, the streams within by the coders of the other filters: the two C libraries
+//! share names of functions that differ, so that no program can have both, and neither bounds what it allocates.
+
+mod blosclz;
+mod codec;
+mod frame;
+mod grid;
+mod read;
+mod sorting;
+mod write;
+
+use crate::coders::Coders;
+use crate::errors::{corrupt, unsupported};
+use crate::scratch::Scratch;
+use codec::Codec;
+use hyperslab_core::Result;
+use read::Chunk;
+use sorting::Sorting;
+
+/// Which of the two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Generation {
+    /// C-Blosc: chunks as they are.
+    First,
+    /// C-Blosc2: chunks in a frame.
+    Second,
+}
+
+impl Generation {
+    fn name(self) -> &'static str {
+        match self {
+            Self::First => "blosc",
+            Self::Second => "blosc2",
+        }
+    }
+}
+
+/// A filter with its parameters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Blosc {
+    generation: Generation,
+    codec: Codec,
+    /// 0 copies, 9 takes the most time.
+    level: u32,
+    sorting: Sorting,
+    element: usize,
+    /// Bytes of a block, or zero where that is left to the writer.
+    block: usize,
+    /// How much larger a chunk may become that is cut into blocks of its own shape, as numbers that multiply up.
+    dimensions: Vec<u32>,
+}
+
+impl Blosc {
+    /// From the parameters of a file: versions, for the second generation the size of blocks, the size of elements and
+    /// of chunks, level, sorting, codec, and for the second generation the shape of chunks.
+    pub(crate) fn new(generation: Generation, parameters: &[u32]) -> Result<Self> {
+        let parameter = |place: usize, default| parameters.get(place).copied().unwrap_or(default);
+        let who = generation.name();
+        let refuse = |what: String| Err(unsupported(who, what));
+        let Some(codec) = Codec::numbered(parameter(6, 0)) else {
+            return refuse(format!("the codec {} is unknown here", parameter(6, 0)));
+        };
+        let Some(sorting) = Sorting::numbered(parameter(5, 1), generation) else {
+            return refuse(format!("the sorting {} is unknown here", parameter(5, 1)));
+        };
+        let level = match parameter(4, 5) {
+            level @ 0..=9 => level,
+            level => return refuse(format!("a level of 0 to 9 is needed, not {level}")),
+        };
+        let block = if generation == Generation::Second { parameter(1, 0) } else { 0 };
+        let dimensions = match (generation, parameters.get(8..)) {
+            (Generation::Second, Some(shape)) => shape.to_vec(),
+            _ => Vec::new(),
+        };
+        let element = parameter(2, 1).max(1) as usize;
+        Ok(Self { generation, codec, level, sorting, element, block: block as usize, dimensions })
+    }
+
+    /// For messages.
+    pub(crate) fn name(&self) -> &'static str {
+        self.generation.name()
+    }
+
+    /// What the stored form of `plain` bytes may take at most. Blocks with a shape of their own may stand out beyond
+    /// the edges of a chunk, by less than as much again in each direction.
+    pub(crate) fn limit(&self, plain: usize) -> usize {
+        let mut padded = plain;
+        for &size in &self.dimensions {
+            let most = (2 * u64::from(size)).saturating_sub(2).max(u64::from(size)) as usize;
+            padded = (padded / size.max(1) as usize + 1).saturating_mul(most);
+        }
+        padded.max(plain).saturating_add(padded / 8).saturating_add(8192)
+    }
+
+    /// The stored form of `plain`, or none if it is too large for the format.
+    pub(crate) fn encode(&self, plain: &[u8], out: &mut Scratch, coders: &mut Coders) -> Option<usize> {
+        match self.generation {
+            Generation::First => write::chunk(self, plain, out.room(write::room(plain.len())), coders),
+            Generation::Second => frame::write(self, plain, out, coders),
+        }
+    }
+
+    /// The size of the plain form, as stated.
+    pub(crate) fn stated_size(&self, stored: &[u8]) -> Option<u64> {
+        match self.generation {
+            Generation::First => Chunk::parse(stored, self.name()).ok().map(|chunk| chunk.plain_size() as u64),
+            Generation::Second => frame::stated_size(stored),
+        }
+    }
+
+    /// The plain form, into the front of `plain`; how many bytes it has, or none if there is too little room.
+    pub(crate) fn decode(&self, stored: &[u8], plain: &mut [u8], coders: &mut Coders) -> Result<Option<usize>> {
+        match self.generation {
+            Generation::First => {
+                let chunk = Chunk::parse(stored, self.name())?;
+                let Some(plain) = plain.get_mut(..chunk.plain_size()) else { return Ok(None) };
+                chunk.decode(plain, coders)?;
+                Ok(Some(plain.len()))
+            }
+            Generation::Second => frame::read(stored, plain, coders),
+        }
+    }
+}
+
+/// Four bytes at `place`, little-endian.
+fn number(bytes: &[u8], place: usize) -> Option<i32> {
+    bytes.get(place..).and_then(|rest| rest.first_chunk()).map(|number| i32::from_le_bytes(*number))
+}
+
+/// The same as a size, for what must not be negative.
+fn size(bytes: &[u8], place: usize, who: &'static str) -> Result<usize> {
+    number(bytes, place)
+        .and_then(|size| usize::try_from(size).ok())
+        .ok_or_else(|| corrupt(who, "a size in the header is missing or negative"))
+}

@@ -1,0 +1,191 @@
+//! Chunks of Blosc, put together.
+
+use super::codec::Codec;
+use super::sorting::{self, Sorting};
+use super::{Blosc, Generation};
+use crate::coders::Coders;
+use crate::scratch::Scratch;
+
+const KIB: usize = 1 << 10;
+/// Formats of chunks.
+const FIRST: u8 = 2;
+const SECOND: u8 = 5;
+/// Streams of a block are for elements of so many bytes at most.
+const MOST_SPLITS: usize = 16;
+/// Chunks smaller than this are copied.
+const SMALLEST: usize = 128;
+const LARGEST_ELEMENT: usize = 255;
+
+/// Bytes before the blocks.
+pub(super) fn header_size(generation: Generation) -> usize {
+    match generation {
+        Generation::First => 16,
+        Generation::Second => 32,
+    }
+}
+
+/// The most bytes of a chunk of `plain` bytes.
+pub(super) fn room(plain: usize) -> usize {
+    plain + header_size(Generation::Second)
+}
+
+/// The chunk of `plain` at the front of `out`, which has at least [`room`]; how many bytes it has. What does not shrink
+/// is copied. None if it is too large for the format.
+pub(super) fn chunk(blosc: &Blosc, plain: &[u8], out: &mut [u8], coders: &mut Coders) -> Option<usize> {
+    i32::try_from(room(plain.len())).ok()?;
+    let element = if blosc.element > LARGEST_ELEMENT { 1 } else { blosc.element };
+    let block = block_size(blosc, element, plain.len());
+    let header = header_size(blosc.generation);
+    let split = splits(blosc, element, block);
+    let mut end = None;
+    if blosc.level > 0 && plain.len() >= SMALLEST {
+        let mut sorted = std::mem::take(&mut coders.block);
+        let mut between = std::mem::take(&mut coders.between);
+        let mut writer = Writer { blosc, element, split, coders, out: &mut out[..header + plain.len()], end: header };
+        end = writer.blocks(plain, block, &mut sorted, &mut between);
+        (coders.block, coders.between) = (sorted, between);
+    }
+    let end = end.filter(|end| *end < header + plain.len());
+    if end.is_none() {
+        out[header..header + plain.len()].copy_from_slice(plain);
+    }
+    let size = end.unwrap_or(header + plain.len());
+    let copied = if end.is_none() { 2 } else { 0 };
+    let unsplit = if split { 0 } else { 0x10 };
+    let sorting = match (blosc.generation, blosc.sorting) {
+        (Generation::Second, _) => 5, // says that the header is long
+        (_, Sorting::Bytes) => 1,
+        (_, Sorting::Bits) => 4,
+        _ => 0,
+    };
+    let version = if blosc.generation == Generation::First { FIRST } else { SECOND };
+    out[..4].copy_from_slice(&[
+        version,
+        1,
+        sorting | copied | unsplit | blosc.codec.streams_number() << 5,
+        element as u8,
+    ]);
+    for (place, number) in [(4, plain.len()), (8, block), (12, size)] {
+        out[place..place + 4].copy_from_slice(&(number as i32).to_le_bytes());
+    }
+    if blosc.generation == Generation::Second {
+        out[16..32].fill(0);
+        out[21] = blosc.sorting.number();
+        out[22] = blosc.codec.number();
+    }
+    Some(size)
+}
+
+struct Writer<'a> {
+    blosc: &'a Blosc,
+    element: usize,
+    split: bool,
+    coders: &'a mut Coders,
+    out: &'a mut [u8],
+    end: usize,
+}
+
+impl Writer<'_> {
+    /// All blocks behind a list of where they start, or none if there is too little room. Answers where they end.
+    fn blocks(&mut self, plain: &[u8], block: usize, sorted: &mut Scratch, between: &mut Scratch) -> Option<usize> {
+        let mut start = self.end;
+        self.end += 4 * plain.len().div_ceil(block);
+        let mut reference = None;
+        for part in plain.chunks(block) {
+            let begin = (self.end as i32).to_le_bytes();
+            self.out.get_mut(start..start + 4)?.copy_from_slice(&begin);
+            start += 4;
+            let (sorted, between) = (sorted.room(part.len()), between.room(part.len()));
+            let ready = match self.blosc.sorting {
+                Sorting::Bytes if self.element > 1 => {
+                    sorting::sort_bytes(self.element, part, sorted);
+                    sorted
+                }
+                Sorting::Bits => {
+                    sorting::sort_bits(self.blosc.generation, self.element, part, sorted, between);
+                    sorted
+                }
+                Sorting::Differences => {
+                    sorting::differ(self.element, part, reference, sorted);
+                    sorted
+                }
+                _ => part,
+            };
+            reference = reference.or(Some(part));
+            let stream = if self.split && part.len() == block { part.len() / self.element } else { part.len() };
+            for stream in ready.chunks(stream) {
+                self.stream(stream)?;
+            }
+        }
+        Some(self.end)
+    }
+
+    fn stream(&mut self, plain: &[u8]) -> Option<()> {
+        let room = self.out.get_mut(self.end + 4..)?;
+        let most = room.len().min(plain.len() - 1);
+        let size = match self.blosc.codec.encode(self.blosc.level, plain, &mut room[..most], self.coders) {
+            Some(size) => size,
+            None => {
+                room.get_mut(..plain.len())?.copy_from_slice(plain);
+                plain.len()
+            }
+        };
+        self.out[self.end..self.end + 4].copy_from_slice(&(size as i32).to_le_bytes());
+        self.end += 4 + size;
+        Some(())
+    }
+}
+
+/// Whether each block becomes a stream for each byte of its elements. As the libraries decide it, since the second one
+/// reads chunks of the first by the same rule.
+fn splits(blosc: &Blosc, element: usize, block: usize) -> bool {
+    let fits = |smallest: usize| element <= MOST_SPLITS && block / element >= smallest && block.is_multiple_of(element);
+    match (blosc.generation, blosc.codec) {
+        (Generation::First, codec) => codec != Codec::Zstandard && fits(128),
+        (Generation::Second, Codec::BloscLz | Codec::Lz4) => blosc.sorting == Sorting::Bytes && fits(32),
+        (Generation::Second, Codec::Zstandard) => blosc.sorting == Sorting::Bytes && blosc.level <= 5 && fits(32),
+        _ => false,
+    }
+}
+
+/// Bytes of a block, near what the libraries take: larger for higher levels and thorough codecs.
+fn block_size(blosc: &Blosc, element: usize, plain: usize) -> usize {
+    if plain < element {
+        return 1;
+    }
+    let mut block = plain;
+    if blosc.block > 0 {
+        block = blosc.block.max(SMALLEST);
+    } else {
+        if plain >= 32 * KIB {
+            let thorough = blosc.codec.is_thorough();
+            block = if thorough { 64 * KIB } else { 32 * KIB };
+            block = match blosc.level {
+                0 => block / 4,
+                1 => block / 2,
+                2 => block,
+                3 => block * 2,
+                4 | 5 => block * 4,
+                9 if thorough => block * 16,
+                _ => block * 8,
+            };
+        }
+        if blosc.level > 0 && splits(blosc, element, block / element * element) {
+            block = match blosc.generation {
+                Generation::First => (block.min(256 * KIB) * element).clamp(64 * KIB, 1024 * KIB),
+                Generation::Second => {
+                    let stream = match blosc.level {
+                        0..=3 => 32 * KIB,
+                        4..=6 => 64 * KIB,
+                        7 => 128 * KIB,
+                        8 => 256 * KIB,
+                        _ => 512 * KIB,
+                    };
+                    (stream * element).clamp(32 * KIB, 4096 * KIB)
+                }
+            };
+        }
+    }
+    block = block.min(plain);
+    if block > element { block / element * element } else { block }
+}

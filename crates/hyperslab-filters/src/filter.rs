@@ -1,0 +1,62 @@
+//! One filter alone, for those who run a pipeline of their own.
+
+use crate::errors::{corrupt, inexpressible};
+use crate::scratch::Scratch;
+use crate::stage::{Outcome, Stage};
+use crate::{Stated, Workspace};
+use hyperslab_core::Result;
+
+/// A filter that can be used by itself, as libhdf5 does.
+#[derive(Debug, Clone)]
+pub struct Filter {
+    pub(crate) stage: Stage,
+    pub(crate) optional: bool,
+}
+
+impl Filter {
+    /// Refuses, with kind `Unsupported`, filters and parameters unknown here.
+    pub fn new(filter: &Stated) -> Result<Self> {
+        Ok(Self { stage: Stage::new(filter)?, optional: filter.optional })
+    }
+
+    /// Puts the stored form of `plain` into `stored`. Answers false if the filter is optional and better left out.
+    pub fn encode(&self, plain: &[u8], stored: &mut Vec<u8>, workspace: &mut Workspace) -> Result<bool> {
+        let mut out = Scratch::from(std::mem::take(stored));
+        match self.stage.encode(plain, &mut out, &mut workspace.coders)? {
+            Outcome::Larger(_) | Outcome::Inexpressible if self.optional => Ok(false),
+            Outcome::Inexpressible => Err(inexpressible(&self.stage, plain.len())),
+            Outcome::Coded(len) | Outcome::Larger(len) => {
+                *stored = out.into_vec(len);
+                Ok(true)
+            }
+        }
+    }
+
+    /// Puts the plain form of `stored` into `plain`. Where the stored form does not tell its size, `expected` is tried
+    /// first. More than `limit` bytes are an error of kind `Corrupt`, as is what is damaged.
+    pub fn decode(
+        &self,
+        stored: &[u8],
+        expected: usize,
+        limit: usize,
+        plain: &mut Vec<u8>,
+        workspace: &mut Workspace,
+    ) -> Result<()> {
+        let too_large = || corrupt(self.stage.name(), format!("more than {limit} bytes came out"));
+        let mut size = match self.stage.stated_size(stored) {
+            Some(size) => usize::try_from(size).ok().filter(|size| *size <= limit).ok_or_else(too_large)?,
+            None => expected.clamp(1, limit.max(1)),
+        };
+        loop {
+            plain.resize(size, 0);
+            if let Some(len) = self.stage.decode(stored, plain, &mut workspace.coders)? {
+                plain.truncate(len);
+                return Ok(());
+            }
+            if size >= limit {
+                return Err(too_large());
+            }
+            size = size.saturating_mul(2).clamp(1, limit);
+        }
+    }
+}

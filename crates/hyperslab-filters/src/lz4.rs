@@ -1,0 +1,114 @@
+//! LZ4: blocks of it, and the filter that puts some after one another.
+
+use crate::errors::corrupt;
+use crate::scratch::Scratch;
+use hyperslab_core::Result;
+use std::ffi::c_int;
+
+const NAME: &str = "lz4";
+/// The size of everything as u64 and that of blocks as u32, both big-endian.
+const HEADER: usize = 12;
+/// Before each block: its stored size as u32, big-endian.
+const PREFIX: usize = 4;
+/// The largest block that is written where the file states none.
+const DEFAULT_BLOCK: usize = 1 << 30;
+
+/// `plain` as an LZ4 block at the front of `out`, or none if it does not fit. Larger `acceleration` is faster and
+/// makes more.
+pub(crate) fn compress(plain: &[u8], out: &mut [u8], acceleration: c_int) -> Option<usize> {
+    let (len, room) = (c_int::try_from(plain.len()).ok()?, out.len().min(c_int::MAX as usize) as c_int);
+    // SAFETY: both buffers are as long as the library is told, and it writes no more than it is told.
+    let size =
+        unsafe { lz4_sys::LZ4_compress_fast(plain.as_ptr().cast(), out.as_mut_ptr().cast(), len, room, acceleration) };
+    usize::try_from(size).ok().filter(|size| *size > 0)
+}
+
+/// The same, taking more time to make less.
+pub(crate) fn compress_well(plain: &[u8], out: &mut [u8], level: c_int) -> Option<usize> {
+    let (len, room) = (c_int::try_from(plain.len()).ok()?, out.len().min(c_int::MAX as usize) as c_int);
+    // SAFETY: as in `compress`.
+    let size = unsafe { lz4_sys::LZ4_compress_HC(plain.as_ptr().cast(), out.as_mut_ptr().cast(), len, room, level) };
+    usize::try_from(size).ok().filter(|size| *size > 0)
+}
+
+/// The plain form of an LZ4 block, which must fill `plain` exactly.
+pub(crate) fn decompress(block: &[u8], plain: &mut [u8]) -> Option<()> {
+    let (len, room) = (c_int::try_from(block.len()).ok()?, c_int::try_from(plain.len()).ok()?);
+    // SAFETY: both buffers are as long as the library is told; this call takes any input.
+    let size = unsafe { lz4_sys::LZ4_decompress_safe(block.as_ptr().cast(), plain.as_mut_ptr().cast(), len, room) };
+    (usize::try_from(size).ok()? == plain.len()).then_some(())
+}
+
+/// The most bytes that [`compress`] makes of `len`.
+pub(crate) fn bound(len: usize) -> usize {
+    len + len / 255 + 16
+}
+
+/// What the stored form of `plain` bytes may take at most.
+pub(crate) fn limit(block: u32, plain: usize) -> usize {
+    let blocks = plain.div_ceil(block_size(block, plain));
+    plain.saturating_add(plain / 64).saturating_add(blocks.saturating_mul(PREFIX)).saturating_add(4096)
+}
+
+fn block_size(stated: u32, plain: usize) -> usize {
+    let stated = if stated == 0 { DEFAULT_BLOCK } else { stated as usize };
+    stated.min(DEFAULT_BLOCK).clamp(1, plain.max(1))
+}
+
+/// The stored form of `plain`. A block that does not shrink is stored as it is.
+pub(crate) fn encode(block: u32, plain: &[u8], out: &mut Scratch) -> usize {
+    let block = block_size(block, plain.len());
+    let out = out.room(HEADER + plain.len() + plain.len().div_ceil(block) * PREFIX);
+    out[..8].copy_from_slice(&(plain.len() as u64).to_be_bytes());
+    out[8..HEADER].copy_from_slice(&(block as u32).to_be_bytes());
+    let mut end = HEADER;
+    for block in plain.chunks(block) {
+        let (prefix, rest) = out[end..].split_at_mut(PREFIX);
+        let size = match compress(block, &mut rest[..block.len() - 1], 1) {
+            Some(size) => size,
+            None => {
+                rest[..block.len()].copy_from_slice(block);
+                block.len()
+            }
+        };
+        prefix.copy_from_slice(&(size as u32).to_be_bytes());
+        end += PREFIX + size;
+    }
+    end
+}
+
+/// The size of the plain form, as stated.
+pub(crate) fn stated_size(stored: &[u8]) -> Option<u64> {
+    stored.first_chunk().map(|size| u64::from_be_bytes(*size))
+}
+
+/// The plain form, into the front of `plain`; how many bytes it has, or none if there is too little room.
+pub(crate) fn decode(stored: &[u8], plain: &mut [u8]) -> Result<Option<usize>> {
+    let (Some(total), Some((header, mut rest))) = (stated_size(stored), stored.split_first_chunk::<HEADER>()) else {
+        return Err(corrupt(NAME, "the header is cut off"));
+    };
+    let Some(plain) = usize::try_from(total).ok().and_then(|total| plain.get_mut(..total)) else { return Ok(None) };
+    let block = u32::from_be_bytes([header[8], header[9], header[10], header[11]]) as usize;
+    if block == 0 && !plain.is_empty() {
+        return Err(corrupt(NAME, "blocks of no bytes"));
+    }
+    let total = plain.len();
+    for block in plain.chunks_mut(block.max(1)) {
+        let stored = next_block(&mut rest, NAME)?;
+        if stored.len() == block.len() {
+            block.copy_from_slice(stored);
+        } else {
+            decompress(stored, block).ok_or_else(|| corrupt(NAME, "a block cannot be read"))?;
+        }
+    }
+    Ok(Some(total))
+}
+
+/// Takes the next block, with its size as u32 before it, off `rest`.
+pub(crate) fn next_block<'a>(rest: &mut &'a [u8], who: &'static str) -> Result<&'a [u8]> {
+    let cut = || corrupt(who, "a block is cut off");
+    let (prefix, behind) = rest.split_first_chunk::<PREFIX>().ok_or_else(cut)?;
+    let (block, behind) = behind.split_at_checked(u32::from_be_bytes(*prefix) as usize).ok_or_else(cut)?;
+    *rest = behind;
+    Ok(block)
+}

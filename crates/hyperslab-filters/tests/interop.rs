@@ -1,0 +1,135 @@
+//! Chunks that h5py and hdf5plugin store are read here, and those stored here are read by them, with every filter.
+//! `HYPERSLAB_PYTHON` names a Python that has both; without it the test is skipped.
+
+use hyperslab_filters::{BitshuffleCodec, BloscCodec, BloscShuffle, Filter, Pipeline, Stated, Workspace};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+const SCRIPT: &str = include_str!("support/interop.py");
+
+/// A chunk that Python wrote.
+struct Case {
+    number: String,
+    what: String,
+    filters: Vec<Stated>,
+    mask: u32,
+    plain: Vec<u8>,
+    stored: Vec<u8>,
+}
+
+#[test]
+#[allow(clippy::print_stdout)]
+fn chunks_go_both_ways() {
+    let Some(python) = std::env::var_os("HYPERSLAB_PYTHON").filter(|path| !path.is_empty()) else {
+        println!("skipped: HYPERSLAB_PYTHON is not set: cargo xtask test sets it");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let run = |mode: &str, file: &Path| {
+        let output = Command::new(&python).args(["-c", SCRIPT, mode]).arg(file).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        (output.status.success(), text)
+    };
+    let theirs = folder.path().join("theirs");
+    let (fine, text) = run("write", &theirs);
+    assert!(fine, "{text}");
+    let cases = parse(&fs::read(&theirs).unwrap());
+    assert!(cases.len() > 1000, "{}", cases.len());
+
+    let mut workspace = Workspace::default();
+    let (mut ours, mut wrong) = (Vec::new(), Vec::new());
+    for case in &cases {
+        if let Err(error) = check(case, &mut workspace, &mut ours) {
+            wrong.push(format!("{} {}: {error}", case.number, case.what));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+
+    let file = folder.path().join("ours");
+    fs::write(&file, ours).unwrap();
+    let (fine, text) = run("read", &file);
+    assert!(fine, "{text}");
+    assert!(text.contains(&format!("read {}", cases.len())), "{text}");
+}
+
+/// Decodes what Python stored, all at once and filter by filter, and encodes it anew.
+fn check(case: &Case, workspace: &mut Workspace, ours: &mut Vec<u8>) -> hyperslab_core::Result<()> {
+    let wrong = |what: &str| Err(hyperslab_core::Error::invalid("compare", what));
+    let pipeline = Pipeline::new(&case.filters, case.plain.len())?;
+    if case.stored.len() > pipeline.stored_limit() {
+        return wrong("the stored form is larger than the limit");
+    }
+    let mut back = vec![0x55; case.plain.len()];
+    pipeline.decode(&case.stored, case.mask, &mut back, workspace)?;
+    if back != case.plain {
+        return wrong("what is decoded differs");
+    }
+    let mut bytes = case.stored.clone();
+    for (bit, filter) in case.filters.iter().enumerate().rev() {
+        if case.mask & (1 << bit) == 0 {
+            let mut before = Vec::new();
+            let (expected, limit) = (case.plain.len(), pipeline.stored_limit());
+            Filter::new(filter)?.decode(&bytes, expected, limit, &mut before, workspace)?;
+            bytes = before;
+        }
+    }
+    if bytes != case.plain {
+        return wrong("what is decoded filter by filter differs");
+    }
+    let encoded = pipeline.encode(&case.plain, workspace)?;
+    ours.extend(format!("{}\t{}\t{}\n", case.number, encoded.mask, encoded.bytes.len()).bytes());
+    ours.extend_from_slice(encoded.bytes);
+    let (stored, mask) = (encoded.bytes.to_vec(), encoded.mask);
+    pipeline.decode(&stored, mask, &mut back, workspace)?;
+    if back == case.plain { Ok(()) } else { wrong("what is encoded and decoded differs") }
+}
+
+fn parse(mut bytes: &[u8]) -> Vec<Case> {
+    let mut cases = Vec::new();
+    while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
+        let line = String::from_utf8(bytes[..end].to_vec()).unwrap();
+        let words: Vec<&str> = line.split('\t').collect();
+        let sizes: Vec<usize> = words[4..].iter().map(|size| size.parse().unwrap()).collect();
+        let (plain, behind) = bytes[end + 1..].split_at(sizes[0]);
+        let (stored, behind) = behind.split_at(sizes[1]);
+        bytes = behind;
+        cases.push(Case {
+            number: words[0].to_owned(),
+            what: words[1].to_owned(),
+            filters: words[2].split(';').filter(|filter| !filter.is_empty()).map(parse_filter).collect(),
+            mask: words[3].parse().unwrap(),
+            plain: plain.to_vec(),
+            stored: stored.to_vec(),
+        });
+    }
+    cases
+}
+
+fn parse_filter(text: &str) -> Stated {
+    let words: Vec<&str> = text.splitn(3, ' ').collect();
+    let parameters = words[2].split(',').filter(|word| !word.is_empty()).map(|word| word.parse().unwrap()).collect();
+    Stated { id: words[0].parse().unwrap(), optional: words[1] == "1", parameters }
+}
+
+/// What hdf5plugin 7.1 and h5py 3.16 store, taken from there.
+#[test]
+fn new_arrays_state_what_others_do() {
+    let stated = |id, parameters: &[u32]| Stated { id, optional: true, parameters: parameters.to_vec() };
+    let (lz4, zstd) = (BloscCodec::Lz4, BloscCodec::Zstd);
+    assert_eq!(Stated::deflate(4), stated(1, &[4]));
+    assert_eq!(Stated::shuffle(4), stated(2, &[4]));
+    assert_eq!(Stated::fletcher32(), Stated { id: 3, optional: false, parameters: vec![] });
+    assert_eq!(Stated::lzf(16384), stated(32000, &[4, 261, 16384]));
+    assert_eq!(Stated::lz4(0), stated(32004, &[0]));
+    assert_eq!(Stated::zstd(3), stated(32015, &[3]));
+    assert_eq!(Stated::bitshuffle(4, BitshuffleCodec::None), stated(32008, &[0, 4, 4, 0, 0]));
+    assert_eq!(Stated::bitshuffle(4, BitshuffleCodec::Lz4), stated(32008, &[0, 4, 4, 0, 2]));
+    assert_eq!(Stated::bitshuffle(4, BitshuffleCodec::Zstd(3)), stated(32008, &[0, 4, 4, 0, 3, 3]));
+    assert_eq!(Stated::blosc(4, 16384, 5, BloscShuffle::Bytes, lz4), stated(32001, &[2, 2, 4, 16384, 5, 1, 1]));
+    assert_eq!(Stated::blosc2(4, &[4096], 5, BloscShuffle::Bits, zstd), stated(32026, &[1, 0, 4, 16384, 5, 2, 5]));
+    assert_eq!(
+        Stated::blosc2(4, &[64, 64], 5, BloscShuffle::Bytes, BloscCodec::Zlib),
+        stated(32026, &[1, 0, 4, 16384, 5, 1, 4, 2, 64, 64])
+    );
+}
