@@ -50,6 +50,8 @@ pub struct Caps {
     pub zstd: bool,
     /// Blosc.
     pub blosc: bool,
+    /// LZ4, LZF, bitshuffle and Blosc2, as HDF5's registered filters have them.
+    pub registered: bool,
     /// Most dimensions of an array.
     pub max_rank: usize,
 }
@@ -68,6 +70,28 @@ pub enum Filter {
     Zstd(u8),
     /// Blosc (LZ4 inside, byte shuffle) at level 0 to 9.
     Blosc(u8),
+    /// Blosc2 (Zstandard inside, byte shuffle) at level 0 to 9.
+    Blosc2(u8),
+    /// LZ4.
+    Lz4,
+    /// LZF.
+    Lzf,
+    /// Bits of equal significance together, then LZ4.
+    Bitshuffle,
+}
+
+impl Caps {
+    /// Whether arrays may ask for the filter.
+    pub fn has(&self, filter: &Filter) -> bool {
+        match filter {
+            Filter::Deflate(_) => self.deflate,
+            Filter::Shuffle => self.shuffle,
+            Filter::Fletcher32 => self.fletcher32,
+            Filter::Zstd(_) => self.zstd,
+            Filter::Blosc(_) => self.blosc,
+            Filter::Blosc2(_) | Filter::Lz4 | Filter::Lzf | Filter::Bitshuffle => self.registered,
+        }
+    }
 }
 
 /// What an array is, apart from its name. Parts a format lacks are refused at `create`, never dropped.

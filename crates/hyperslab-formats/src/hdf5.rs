@@ -41,6 +41,7 @@ mod objects;
 mod options;
 mod properties;
 mod ranks;
+mod registered;
 mod remarks;
 mod stated;
 mod storage;

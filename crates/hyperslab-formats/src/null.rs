@@ -110,6 +110,7 @@ impl Format for Null {
             fletcher32: true,
             zstd: true,
             blosc: true,
+            registered: true,
             max_rank: MAX_RANK,
         }
     }

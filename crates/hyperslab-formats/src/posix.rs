@@ -133,6 +133,7 @@ pub(crate) fn caps(options: &Options) -> Caps {
         fletcher32: false,
         zstd: false,
         blosc: false,
+        registered: false,
         max_rank: MAX_RANK,
     }
 }

@@ -102,6 +102,7 @@ impl Format for Zarr {
             fletcher32: false,
             zstd: true,
             blosc: true,
+            registered: false,
             max_rank: MAX_RANK,
         }
     }

@@ -199,5 +199,9 @@ fn filters(caps: &Caps) -> Vec<(&'static str, hyperslab_core::Filter, bool)> {
         ("fletcher32", Filter::Fletcher32, caps.fletcher32),
         ("zstd", Filter::Zstd(3), caps.zstd),
         ("blosc", Filter::Blosc(5), caps.blosc),
+        ("blosc2", Filter::Blosc2(5), caps.registered),
+        ("lz4", Filter::Lz4, caps.registered),
+        ("lzf", Filter::Lzf, caps.registered),
+        ("bitshuffle", Filter::Bitshuffle, caps.registered),
     ]
 }

@@ -22,6 +22,8 @@ pub const CASES: &[(&str, Case)] = &[
     ("deflate", |stage, settings| {
         coded(stage, settings, "deflate-4 + shuffle", &[Filter::Shuffle, Filter::Deflate(4)], true)
     }),
+    ("zstd", |stage, settings| coded(stage, settings, "zstd-3", &[Filter::Zstd(3)], false)),
+    ("blosc2", |stage, settings| coded(stage, settings, "blosc2-zstd-5", &[Filter::Blosc2(5)], false)),
     ("structures", structures),
     ("chunks", chunks),
     ("contiguous", contiguous),

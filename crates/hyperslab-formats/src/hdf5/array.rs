@@ -9,17 +9,16 @@ use super::guarded::{Guarded, Way};
 use super::library::{self, Id, count, done, truth};
 use super::ranks::Ranks;
 use super::remarks::Remarks;
+use super::stated;
 use super::storage::{MOST_CHUNKED_DIMENSIONS, Placement};
 use super::together;
 use super::transfer::{self, Request, Scratch};
 use super::unions::Unions;
 use hdf5_metno_sys::h5::HADDR_UNDEF;
 use hdf5_metno_sys::h5d::{self, H5D_fill_value_t, H5D_layout_t};
-use hdf5_metno_sys::h5z::{H5Z_FILTER_DEFLATE, H5Z_FILTER_FLETCHER32, H5Z_FILTER_SHUFFLE};
 use hdf5_metno_sys::{h5p, h5t};
 use hyperslab_core::{
-    Array, ArraySpec, Datatype, Dims, Error, Filter, MAX_RANK, MemoryView, MemoryViewMut, Result, Selection, Transfer,
-    dims,
+    Array, ArraySpec, Datatype, Dims, Error, MAX_RANK, MemoryView, MemoryViewMut, Result, Selection, Transfer, dims,
 };
 use hyperslab_plane::Touched;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -360,7 +359,7 @@ fn describe(dataset: &Id, stored: &Stored) -> Result<ArraySpec> {
         max_shape: (!fixed).then(|| extents.max.to_vec()),
         shape: extents.shape,
         chunk: if layout == H5D_layout_t::H5D_CHUNKED { Some(chunk(&list)?) } else { None },
-        filters: filters(&list)?,
+        filters: stated::filters(&list)?.iter().map(stated::named).collect::<Result<_>>()?,
         fill_value: fill_value(&list, stored)?,
     })
 }
@@ -370,39 +369,6 @@ pub(super) fn chunk(list: &Id) -> Result<Dims> {
     // SAFETY: the list is live; there is room for as many extents as stated.
     let rank = unsafe { h5p::H5Pget_chunk(list.raw(), MAX_RANK as i32, extents.as_mut_ptr()) };
     Ok(extents[..count(DESCRIBING, rank)?.min(MAX_RANK)].into())
-}
-
-fn filters(list: &Id) -> Result<Vec<Filter>> {
-    // SAFETY: the list is live.
-    let number = count(DESCRIBING, unsafe { h5p::H5Pget_nfilters(list.raw()) })?;
-    let mut filters = Vec::with_capacity(number.min(32));
-    for at in 0..number as u32 {
-        let (mut flags, mut config, mut values, mut used) = (0, 0, [0u32; 1], 1usize);
-        // SAFETY: the list is live, the index in range, `values` has the room that `used` states, no name is wanted.
-        let code = unsafe {
-            h5p::H5Pget_filter2(
-                list.raw(),
-                at,
-                &raw mut flags,
-                &raw mut used,
-                values.as_mut_ptr(),
-                0,
-                std::ptr::null_mut(),
-                &raw mut config,
-            )
-        };
-        done(DESCRIBING, code)?;
-        filters.push(match code {
-            H5Z_FILTER_DEFLATE => Filter::Deflate(values[0].min(9) as u8),
-            H5Z_FILTER_SHUFFLE => Filter::Shuffle,
-            H5Z_FILTER_FLETCHER32 => Filter::Fletcher32,
-            other => {
-                return Err(Error::unsupported(DESCRIBING, format!("the array has HDF5 filter {other}, unknown here"))
-                    .hint("repack the file with deflate, for example with h5repack -f GZIP=4"));
-            }
-        });
-    }
-    Ok(filters)
 }
 
 pub(super) fn fill_value(list: &Id, stored: &Stored) -> Result<Option<Vec<u8>>> {

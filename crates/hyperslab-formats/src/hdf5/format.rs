@@ -166,8 +166,9 @@ impl Format for Hdf5 {
             deflate: chunks,
             shuffle: chunks,
             fletcher32: chunks,
-            zstd: false,
-            blosc: false,
+            zstd: chunks,
+            blosc: chunks,
+            registered: chunks,
             max_rank: if self.options.always_chunks() { MOST_CHUNKED_DIMENSIONS } else { MAX_RANK },
         }
     }

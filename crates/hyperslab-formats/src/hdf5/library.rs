@@ -2,6 +2,7 @@
 
 use super::errors;
 use super::mpio;
+use super::registered;
 use hdf5_metno_sys::{LOCK, h5, h5e, h5i};
 use hyperslab_core::{Error, Result};
 use std::cell::Cell;
@@ -28,6 +29,7 @@ fn start() {
         h5::H5open();
         libc::atexit(end);
     }
+    registered::register();
 }
 
 extern "C" fn end() {

@@ -5,6 +5,7 @@ use super::library::{Id, done, hid_t};
 use super::mpio;
 use super::options::{Locking, Options};
 use super::ranks::Ranks;
+use super::stated;
 use super::storage::{Placement, Storage};
 use hdf5_metno_sys::h5d::{
     H5D_CHUNK_CACHE_NBYTES_DEFAULT, H5D_CHUNK_CACHE_NSLOTS_DEFAULT, H5D_CHUNK_CACHE_W0_DEFAULT, H5D_layout_t,
@@ -12,7 +13,9 @@ use hdf5_metno_sys::h5d::{
 use hdf5_metno_sys::h5f::H5F_LIBVER_LATEST;
 use hdf5_metno_sys::h5p;
 use hdf5_metno_sys::h5t::H5T_cset_t;
+use hdf5_metno_sys::h5z::H5Z_FLAG_OPTIONAL;
 use hyperslab_core::{ArraySpec, Filter, Result};
+use hyperslab_plane::Stated;
 
 /// Threshold of alignment when only the alignment is given: small metadata stays together.
 const ALIGN_THRESHOLD: u64 = 64 << 10;
@@ -131,11 +134,15 @@ pub(super) fn array_creation(spec: &ArraySpec, storage: &Storage, options: &Opti
                 Filter::Deflate(level) => set(h5p::H5Pset_deflate(list.raw(), u32::from(*level)))?,
                 Filter::Shuffle => set(h5p::H5Pset_shuffle(list.raw()))?,
                 Filter::Fletcher32 => set(h5p::H5Pset_fletcher32(list.raw()))?,
-                Filter::Zstd(_) | Filter::Blosc(_) => {
-                    return Err(hyperslab_core::Error::unsupported(
-                        DOING,
-                        format!("{filter:?} is no filter of libhdf5"),
-                    ));
+                registered => {
+                    let chunk = match &storage.placement {
+                        Placement::Chunked(chunk) => chunk.as_slice(),
+                        _ => &[],
+                    };
+                    let Stated { id, optional, parameters } = stated::of(*registered, &spec.dtype, chunk)?;
+                    let flags = if optional { H5Z_FLAG_OPTIONAL } else { 0 };
+                    let (number, values) = (parameters.len(), parameters.as_ptr());
+                    set(h5p::H5Pset_filter(list.raw(), id as i32, flags, number, values))?;
                 }
             }
         }

@@ -3,8 +3,8 @@
 use super::library::{Id, count, done};
 use hdf5_metno_sys::h5p;
 use hdf5_metno_sys::h5z::H5Z_FLAG_OPTIONAL;
-use hyperslab_core::{Error, Result};
-use hyperslab_plane::Stated;
+use hyperslab_core::{Datatype, Error, Filter, Result, dims};
+use hyperslab_filters::{BitshuffleCodec, BloscCodec, BloscShuffle, Stated};
 
 /// The most parameters that a filter may have here.
 const MOST_PARAMETERS: usize = 256;
@@ -38,4 +38,54 @@ pub(super) fn filters(list: &Id) -> Result<Vec<Stated>> {
         filters.push(Stated { id: id as u32, optional, parameters: values[..used].to_vec() });
     }
     Ok(filters)
+}
+
+/// A filter that is not libhdf5's own, as h5py and hdf5plugin would state it.
+pub(super) fn of(filter: Filter, dtype: &Datatype, chunk: &[u64]) -> Result<Stated> {
+    let small = |n: u64| {
+        u32::try_from(n).map_err(|_| {
+            Error::unsupported("create array", format!("{filter:?} cannot code chunks of 4 GiB or more"))
+                .hint("choose smaller chunks")
+        })
+    };
+    let (element, bytes) = (small(dtype.size())?, small(dims::byte_count(chunk, dtype.size())?)?);
+    Ok(match filter {
+        Filter::Deflate(level) => Stated::deflate(level.into()),
+        Filter::Shuffle => Stated::shuffle(element),
+        Filter::Fletcher32 => Stated::fletcher32(),
+        Filter::Zstd(level) => Stated::zstd(level.into()),
+        Filter::Blosc(level) => Stated::blosc(element, bytes, level.into(), BloscShuffle::Bytes, BloscCodec::Lz4),
+        Filter::Blosc2(level) => {
+            let chunk = chunk.iter().map(|&extent| small(extent)).collect::<Result<Vec<_>>>()?;
+            Stated::blosc2(element, &chunk, level.into(), BloscShuffle::Bytes, BloscCodec::Zstd)
+        }
+        Filter::Lz4 => Stated::lz4(0),
+        Filter::Lzf => Stated::lzf(bytes),
+        Filter::Bitshuffle => Stated::bitshuffle(element, BitshuffleCodec::Lz4),
+    })
+}
+
+/// The filter as the rest of the project knows it, as nearly as that has words for it.
+pub(super) fn named(stated: &Stated) -> Result<Filter> {
+    let level = |place: usize, usual: u8, most: u8| {
+        stated.parameters.get(place).map_or(usual, |&level| level.min(most.into()) as u8)
+    };
+    Ok(match stated.id {
+        1 => Filter::Deflate(level(0, 6, 9)),
+        2 => Filter::Shuffle,
+        3 => Filter::Fletcher32,
+        32000 => Filter::Lzf,
+        32001 => Filter::Blosc(level(4, 5, 9)),
+        32004 => Filter::Lz4,
+        32008 => Filter::Bitshuffle,
+        32015 => Filter::Zstd(level(0, 3, 22)),
+        32026 => Filter::Blosc2(level(4, 5, 9)),
+        other => {
+            return Err(Error::unsupported(
+                "describe array",
+                format!("the array has HDF5 filter {other}, unknown here"),
+            )
+            .hint("repack the file with deflate, for example with h5repack -f GZIP=4"));
+        }
+    })
 }

@@ -110,6 +110,9 @@ impl Pipeline {
                 Filter::Deflate(level @ 0..=9) => Compressor::Gzip { level },
                 Filter::Zstd(level @ 1..=22) => Compressor::Zstd { level: level.into(), checksum: false },
                 Filter::Blosc(level @ 0..=9) => Compressor::blosc("lz4", level, true),
+                Filter::Blosc2(_) | Filter::Lz4 | Filter::Lzf | Filter::Bitshuffle => {
+                    return Err(refuse("this filter is HDF5's").hint("use deflate, zstd or blosc"));
+                }
                 other => return Err(Error::invalid("create array", format!("the level of {other:?} is out of range"))),
             };
             if out.compressor.replace(compressor).is_some() {

@@ -86,11 +86,15 @@ pub(super) fn spec(noise: &mut Noise, caps: &Caps) -> Result<ArraySpec> {
         spec.fill_value = Some(value.map(|(byte, counts)| byte * u8::from(counts)).collect());
     }
     if spec.chunk.is_some() && !shape.contains(&0) {
-        spec.filters = match below(noise, 6) {
+        spec.filters = match below(noise, 10) {
             0 if caps.deflate => vec![Filter::Deflate(1)],
             1 if caps.shuffle && caps.deflate => vec![Filter::Shuffle, Filter::Deflate(4)],
             2 if caps.zstd => vec![Filter::Zstd(1)],
             3 if caps.blosc => vec![Filter::Blosc(3)],
+            4 if caps.registered => vec![Filter::Shuffle, Filter::Lzf],
+            5 if caps.registered => vec![Filter::Bitshuffle],
+            6 if caps.registered => vec![Filter::Lz4],
+            7 if caps.registered => vec![Filter::Blosc2(1)],
             _ => Vec::new(),
         };
     }

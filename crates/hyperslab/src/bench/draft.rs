@@ -5,7 +5,7 @@ use crate::h5bench::{Benchmark, Exerciser, Metadata, Mode, Pattern, PatternKind,
 use anyhow::{Context, Result};
 use hyperslab_core::units::exact_size;
 use hyperslab_core::workload::{Input, Update, Workload};
-use hyperslab_core::{Caps, Filter, StackElement};
+use hyperslab_core::{Caps, StackElement};
 use hyperslab_kernels::{Particles, Sweep, Tiles};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -117,20 +117,13 @@ impl DraftWork {
 
     /// What the workload needs and a format with `caps` has not.
     pub fn lacking(&self, caps: &Caps) -> Option<&'static str> {
-        let has = |filter: &Filter| match filter {
-            Filter::Deflate(_) => caps.deflate,
-            Filter::Shuffle => caps.shuffle,
-            Filter::Fletcher32 => caps.fletcher32,
-            Filter::Zstd(_) => caps.zstd,
-            Filter::Blosc(_) => caps.blosc,
-        };
         let header = &self.workload.header;
         let created = !self.inputs.is_empty() || header.files.iter().any(|file| file.created);
         let extended = header.files.iter().any(|file| file.update == Some(Update::Extend));
         let specs = || header.arrays.iter().map(|array| &array.spec);
         if (extended || created && specs().any(|spec| spec.max_shape.is_some())) && !caps.resize {
             Some("arrays that grow")
-        } else if created && specs().any(|spec| !spec.filters.iter().all(has)) {
+        } else if created && specs().any(|spec| !spec.filters.iter().all(|filter| caps.has(filter))) {
             Some("such filters")
         } else if created && specs().any(|spec| spec.chunk.is_some()) && !caps.chunks {
             Some("chunks")

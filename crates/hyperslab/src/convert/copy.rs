@@ -122,14 +122,8 @@ impl Copying<'_> {
 
     /// The array as the output can have it. What it leaves out is no data.
     fn adapt(&mut self, mut spec: ArraySpec) -> ArraySpec {
-        let has = |filter: &Filter| match filter {
-            Filter::Deflate(_) => self.caps.deflate,
-            Filter::Shuffle => self.caps.shuffle,
-            Filter::Fletcher32 => self.caps.fletcher32,
-            Filter::Zstd(_) => self.caps.zstd,
-            Filter::Blosc(_) => self.caps.blosc,
-        };
-        let (kept, left_out): (Vec<Filter>, Vec<Filter>) = spec.filters.into_iter().partition(has);
+        let (kept, left_out): (Vec<Filter>, Vec<Filter>) =
+            spec.filters.into_iter().partition(|filter| self.caps.has(filter));
         spec.filters = kept;
         for filter in left_out {
             self.summary.notes.insert(format!("filter {filter:?} is left out: the other format does not have it"));

@@ -322,11 +322,18 @@ fn parse_filter(text: &str, place: &str) -> Result<Filter> {
         "deflate" | "gzip" => Ok(Filter::Deflate(level_in(6, 9)?)),
         "zstd" => Ok(Filter::Zstd(level_in(3, 22)?.max(1))),
         "blosc" => Ok(Filter::Blosc(level_in(5, 9)?)),
+        "blosc2" => Ok(Filter::Blosc2(level_in(5, 9)?)),
+        "lz4" => plain(Filter::Lz4),
+        "lzf" => plain(Filter::Lzf),
+        "bitshuffle" => plain(Filter::Bitshuffle),
         "shuffle" => plain(Filter::Shuffle),
         "fletcher32" => plain(Filter::Fletcher32),
         _ => bail!(
             "{place}: FILTERS: unknown filter {name:?}; {}",
-            hyperslab_core::nearest::hint(name, ["deflate", "zstd", "blosc", "shuffle", "fletcher32"])
+            hyperslab_core::nearest::hint(
+                name,
+                ["deflate", "zstd", "blosc", "blosc2", "lz4", "lzf", "bitshuffle", "shuffle", "fletcher32"]
+            )
         ),
     }
 }
