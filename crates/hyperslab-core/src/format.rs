@@ -354,6 +354,11 @@ pub trait Array: Send + Sync + Debug {
     /// Says that the selected elements will be read soon by this rank. Only a hint: it never fails, and never waits for
     /// storage.
     fn prefetch(&self, _selection: &Selection) {}
+    /// In words what a transfer of these elements by this rank alone would do, and why; `None` if there is nothing to
+    /// tell. Not collective.
+    fn explain(&self, _selection: &Selection, _layout: &MemoryLayout, _writes: bool) -> Result<Option<String>> {
+        Ok(None)
+    }
     /// Hands what this rank has written to the array, and a layer holds back, to the format below. Not collective.
     fn settle(&self) -> Result<()> {
         Ok(())

@@ -11,7 +11,7 @@ use hyperslab_core::{ChunkGrid, Datatype, Dims, Error, MemoryView, MemoryViewMut
 use hyperslab_filters::{Pipeline, Stated};
 use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Memory that is a union of slabs is packed first if it is no more than this.
 const PACKED_FIRST: u64 = 16 << 20;
@@ -146,6 +146,14 @@ impl Plane {
         }))
     }
 
+    pub(crate) fn extent(&self) -> RwLockReadGuard<'_, Extent> {
+        self.extent.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn extent_alone(&self) -> RwLockWriteGuard<'_, Extent> {
+        self.extent.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -157,7 +165,7 @@ impl Plane {
         selection: &Selection,
         memory: &mut MemoryViewMut<'_>,
     ) -> Result<Option<Refusal>> {
-        let extent = self.extent.read().unwrap_or_else(PoisonError::into_inner);
+        let extent = self.extent();
         let elements = selection.len();
         selection.check_inside(&extent.shape)?;
         memory.check(&self.dtype, elements)?;
@@ -187,7 +195,7 @@ impl Plane {
         selection: &Selection,
         memory: MemoryView<'_>,
     ) -> Result<Option<Refusal>> {
-        let extent = self.extent.read().unwrap_or_else(PoisonError::into_inner);
+        let extent = self.extent();
         let elements = selection.len();
         selection.check_inside(&extent.shape)?;
         memory.check(&self.dtype, elements)?;
@@ -211,7 +219,7 @@ impl Plane {
         let _ = &packed;
         if self.pipeline.is_plain() && self.must_keep(&extent.shape, selection, whole)? {
             drop(extent);
-            let extent = self.extent.write().unwrap_or_else(PoisonError::into_inner);
+            let extent = self.extent_alone();
             selection.check_inside(&extent.shape)?;
             return self.write_from(&extent, control, selection, source, whole, true);
         }
@@ -264,18 +272,18 @@ impl Plane {
 
     /// Stores everything that waits in memory.
     pub fn flush(&self, control: &dyn Control) -> Result<()> {
-        let extent = self.extent.read().unwrap_or_else(PoisonError::into_inner);
+        let extent = self.extent();
         self.store_changed(&extent, control)
     }
 
     /// Runs a call of the library, which finds everything in the file and leaves nothing stale behind here.
     pub fn aside<T>(&self, control: &dyn Control, touched: Touched<'_>, body: impl FnOnce() -> Result<T>) -> Result<T> {
         if let Touched::Nothing = touched {
-            let extent = self.extent.read().unwrap_or_else(PoisonError::into_inner);
+            let extent = self.extent();
             self.store_changed(&extent, control)?;
             return body();
         }
-        let extent = self.extent.write().unwrap_or_else(PoisonError::into_inner);
+        let extent = self.extent_alone();
         self.store_changed(&extent, control)?;
         self.state().cache.drop_unchanged();
         let result = body();
@@ -300,7 +308,7 @@ impl Plane {
 
     /// Changes the shape by a call of the library, which returns the new one.
     pub fn resize(&self, control: &dyn Control, body: impl FnOnce() -> Result<Dims>) -> Result<()> {
-        let mut extent = self.extent.write().unwrap_or_else(PoisonError::into_inner);
+        let mut extent = self.extent_alone();
         self.store_changed(&extent, control)?;
         self.state().cache.drop_unchanged();
         let result = body();

@@ -47,6 +47,9 @@ pub enum Command {
     /// Bring what a crashed job left in logs into its files
     #[command(after_help = crate::recover::EXAMPLES, after_long_help = crate::recover::EXAMPLES)]
     Recover(crate::recover::RecoverOptions),
+    /// Show what a file holds, and explain what moving some of it would do
+    #[command(after_help = crate::show::EXAMPLES, after_long_help = crate::show::EXAMPLES)]
+    Show(crate::show::ShowOptions),
     /// List the formats, their options, and whether they are compiled in
     Formats,
     /// Say what works here, what is missing, and what provides it

@@ -9,6 +9,7 @@ use crate::arguments::{EXIT_FAILED, EXIT_INTERRUPTED};
 use anyhow::{Result, bail};
 use clap::Args;
 use copy::Conversion;
+pub use guess::what_is;
 use hyperslab_core::units::{display_size, parse_size};
 use hyperslab_core::{ErrorKind, Stack};
 use hyperslab_run::Progress;
@@ -72,7 +73,7 @@ fn size(text: &str) -> Result<u64, String> {
 pub fn run(options: &ConvertOptions) -> Result<ExitCode> {
     let from = match &options.from {
         Some(stack) => stack.clone(),
-        None => guess::what_is(&options.input)?,
+        None => what_is(&options.input)?,
     };
     let to = match &options.to {
         Some(stack) => stack.clone(),

@@ -11,6 +11,7 @@ mod formats;
 mod h5bench;
 mod mpi_job;
 mod recover;
+mod show;
 mod table;
 
 use arguments::{Arguments, Command};
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
         Command::Convert(options) => convert::run(&options),
         Command::Demo(demo) => demo::run(&demo),
         Command::Recover(options) => recover::run(&options),
+        Command::Show(options) => show::run(&options),
         Command::Formats => formats::run(),
         Command::Doctor(options) => doctor::run(&options),
         Command::MpiHello => mpi_job::hello().map(|()| ExitCode::SUCCESS),

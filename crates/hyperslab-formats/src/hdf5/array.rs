@@ -18,7 +18,8 @@ use hdf5_metno_sys::h5::HADDR_UNDEF;
 use hdf5_metno_sys::h5d::{self, H5D_fill_value_t, H5D_layout_t};
 use hdf5_metno_sys::{h5p, h5t};
 use hyperslab_core::{
-    Array, ArraySpec, Datatype, Dims, Error, MAX_RANK, MemoryView, MemoryViewMut, Result, Selection, Transfer, dims,
+    Array, ArraySpec, Datatype, Dims, Error, MAX_RANK, MemoryLayout, MemoryView, MemoryViewMut, Result, Selection,
+    Transfer, dims,
 };
 use hyperslab_plane::Touched;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -314,6 +315,16 @@ impl Array for Hdf5Array {
         self.with("read", |dataset| match self.together(transfer) {
             Some(collective) => together::read(self.request(dataset), collective, selection, memory),
             None => self.read_alone(dataset, selection, memory),
+        })
+    }
+
+    fn explain(&self, selection: &Selection, layout: &MemoryLayout, writes: bool) -> Result<Option<String>> {
+        self.with("explain", |dataset| {
+            let Some((plane, library)) = dataset.plane() else {
+                let reasons = self.home.remarks.list();
+                return Ok((!reasons.is_empty()).then(|| reasons.join("\n")));
+            };
+            plane.explain(&library, selection, layout, writes).map(|explained| Some(explained.to_string()))
         })
     }
 

@@ -356,6 +356,10 @@ impl Array for AsyncArray {
         }
     }
 
+    fn explain(&self, selection: &Selection, layout: &MemoryLayout, writes: bool) -> Result<Option<String>> {
+        self.inner().explain(selection, layout, writes)
+    }
+
     fn settle(&self) -> Result<()> {
         self.check_open()?;
         if !self.shared.is_closed() {

@@ -129,6 +129,10 @@ impl Array for CachedArray {
         }
     }
 
+    fn explain(&self, selection: &Selection, layout: &MemoryLayout, writes: bool) -> Result<Option<String>> {
+        self.inner.explain(selection, layout, writes)
+    }
+
     fn settle(&self) -> Result<()> {
         self.inner.settle()
     }

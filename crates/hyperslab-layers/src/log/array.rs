@@ -182,6 +182,10 @@ impl Array for LogArray {
         self.inner().prefetch(selection);
     }
 
+    fn explain(&self, selection: &Selection, layout: &MemoryLayout, writes: bool) -> Result<Option<String>> {
+        self.inner().explain(selection, layout, writes)
+    }
+
     fn settle(&self) -> Result<()> {
         self.check_open()?;
         if !self.session.is_closed() {

@@ -109,6 +109,10 @@ impl Array for LogArray {
         }
     }
 
+    fn explain(&self, selection: &Selection, layout: &MemoryLayout, writes: bool) -> Result<Option<String>> {
+        self.inner.explain(selection, layout, writes)
+    }
+
     fn settle(&self) -> Result<()> {
         let open: Vec<_> = self.named.lock().log.volumes.iter().filter_map(|volume| volume.open.clone()).collect();
         open.iter().try_for_each(|open| open.bytes.settle())?;

@@ -148,6 +148,10 @@ impl Array for TwoPhaseArray {
         self.inner.prefetch(selection);
     }
 
+    fn explain(&self, selection: &Selection, layout: &MemoryLayout, writes: bool) -> Result<Option<String>> {
+        self.inner.explain(selection, layout, writes)
+    }
+
     fn settle(&self) -> Result<()> {
         self.inner.settle()
     }
