@@ -2,6 +2,7 @@
 //! `HYPERSLAB_PYTHON` names a Python that has both; without it the test is skipped.
 
 use hyperslab_filters::{BitshuffleCodec, BloscCodec, BloscShuffle, Filter, Pipeline, Stated, Workspace};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -39,12 +40,21 @@ fn chunks_go_both_ways() {
 
     let mut workspace = Workspace::default();
     let (mut ours, mut wrong) = (Vec::new(), Vec::new());
+    let mut sizes = BTreeMap::<u32, (usize, usize)>::new();
     for case in &cases {
+        let before = ours.len();
         if let Err(error) = check(case, &mut workspace, &mut ours) {
             wrong.push(format!("{} {}: {error}", case.number, case.what));
         }
+        let (our_size, their_size) = sizes.entry(case.filters.iter().map(|f| f.id).max().unwrap_or(0)).or_default();
+        *our_size += ours.len() - before;
+        *their_size += case.stored.len();
     }
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+
+    for (filter, (our_size, their_size)) in sizes {
+        assert!(our_size * 100 < their_size * 102, "filter {filter}: {our_size} bytes, theirs are {their_size}");
+    }
 
     let file = folder.path().join("ours");
     fs::write(&file, ours).unwrap();
