@@ -1,5 +1,7 @@
 //! Damaged chunks never make a decoder allocate more than a bound that follows from the size of chunks.
 
+#![allow(clippy::unwrap_used)]
+
 use hyperslab_filters::{Filter, Pipeline, Stated, Workspace};
 use proptest::prelude::*;
 use std::alloc::{GlobalAlloc, Layout, System};
