@@ -113,7 +113,7 @@ fn damage(case: &Case, pipeline: &Pipeline, workspace: &mut Workspace) -> hypers
         (state >> 33) as usize % below.max(1)
     };
     let mut back = vec![0; case.plain.len()];
-    for round in 0..(2_000_000 / (case.plain.len() + 1000)).min(100) {
+    for round in 0..(2_000_000 / (case.plain.len() + 1000)).min(40) {
         let mut damaged = case.stored.clone();
         let near = damaged.len().min(if round % 2 == 0 { 200 } else { usize::MAX });
         for _ in 0..1 + random(3) {
