@@ -3,7 +3,7 @@
 
 #![allow(clippy::print_stdout)]
 
-use hyperslab_filters::{Pipeline, Stated, Workspace};
+use hyperslab_filters::{BitshuffleCodec, BloscCodec, BloscShuffle, Pipeline, Stated, Workspace};
 use libdeflater::{CompressionLvl, Compressor};
 use std::time::{Duration, Instant};
 
@@ -13,41 +13,105 @@ mod data;
 
 const CHUNK: usize = 1 << 20;
 /// Long enough for a steady rate, short enough for all of them.
-const LONG_ENOUGH: Duration = Duration::from_millis(60);
+const LONG_ENOUGH: Duration = Duration::from_millis(40);
 
 fn main() {
-    let chunk = data::smooth(CHUNK / 4);
     if std::env::args().any(|word| word == "levels") {
-        levels(&chunk);
+        for noise in [0.0, 1e-6, 1e-4, 1e-2] {
+            println!("noise of {noise}");
+            levels(&data::curve(CHUNK / 4, noise));
+        }
     } else {
-        rates(&chunk);
+        rates(&data::smooth(CHUNK / 4));
     }
 }
 
-/// Both libraries at all levels, after shuffle.
+/// Both libraries at all levels, after shuffle; and at each of zlib the one that stands for it, side by side.
 fn levels(chunk: &[u8]) {
-    let shuffle = Pipeline::new(&[stated(2, &[4])], CHUNK).expect("a known filter");
+    let shuffle = Pipeline::new(&[Stated::shuffle(4)], CHUNK).expect("a known filter");
     let mut workspace = Workspace::default();
     let shuffled = shuffle.encode(chunk, &mut workspace).expect("shuffle never fails").bytes.to_vec();
     let mut out = vec![0; 2 * CHUNK];
-    println!("{:<14} {:>9} {:>9}", "coder", "bytes", "MiB/s");
-    for level in 0..=9 {
-        let (mut size, rate) = (0, measured(|| zlib(&shuffled, level, &mut out)));
-        size += zlib(&shuffled, level, &mut out);
-        println!("{:<14} {size:>9} {rate:>9.0}", format!("zlib {level}"));
-    }
     for level in 0..=12 {
         let mut coder = Compressor::new(CompressionLvl::new(level).expect("a level of libdeflate"));
         let size = coder.zlib_compress(&shuffled, &mut out).expect("room enough");
         let rate = measured(|| coder.zlib_compress(&shuffled, &mut out).expect("room enough"));
-        println!("{:<14} {size:>9} {rate:>9.0}", format!("libdeflate {level}"));
+        println!("libdeflate {level:<2} {size:>9} bytes {rate:>6.0} MiB/s");
+    }
+    for level in 0..=9 {
+        let mandatory = Stated { optional: false, ..Stated::deflate(level) };
+        let ours = Pipeline::new(&[mandatory], CHUNK).expect("a known filter");
+        let size = ours.encode(&shuffled, &mut workspace).expect("good data").bytes.len();
+        let their_size = zlib(&shuffled, level as i32, &mut out);
+        let (mut rate, mut their_rate) = (0f64, 0f64);
+        for _ in 0..3 {
+            rate = rate.max(measured(|| ours.encode(&shuffled, &mut workspace).map(|_| ()).expect("good data")));
+            their_rate = their_rate.max(measured(|| zlib(&shuffled, level as i32, &mut out)));
+        }
+        println!(
+            "deflate {level}: {:.3} of zlib's bytes, {:.1} times its rate ({size} and {their_size} bytes, {rate:.0} and {their_rate:.0} MiB/s)",
+            size as f64 / their_size as f64,
+            rate / their_rate,
+        );
     }
 }
 
-fn rates(_chunk: &[u8]) {}
+/// Every filter, and shuffle with those that profit from it.
+fn rates(chunk: &[u8]) {
+    let (element, bytes) = (4, CHUNK as u32);
+    let shuffle = || Stated::shuffle(element);
+    let mut cases = vec![
+        ("fletcher32".to_owned(), vec![Stated::fletcher32()]),
+        ("lzf".to_owned(), vec![shuffle(), Stated::lzf(bytes)]),
+        ("lz4".to_owned(), vec![shuffle(), Stated::lz4(0)]),
+        ("zstd 3".to_owned(), vec![shuffle(), Stated::zstd(3)]),
+        ("bitshuffle".to_owned(), vec![Stated::bitshuffle(element, BitshuffleCodec::None)]),
+        ("bitshuffle lz4".to_owned(), vec![Stated::bitshuffle(element, BitshuffleCodec::Lz4)]),
+        ("bitshuffle zstd 3".to_owned(), vec![Stated::bitshuffle(element, BitshuffleCodec::Zstd(3))]),
+        ("deflate 4, fletcher32".to_owned(), vec![shuffle(), Stated::deflate(4), Stated::fletcher32()]),
+    ];
+    cases.extend([2, 4, 8, 16, 12].map(|element| (format!("shuffle {element}"), vec![Stated::shuffle(element)])));
+    cases.extend([0, 1, 4, 6, 9].map(|level| (format!("deflate {level}"), vec![shuffle(), Stated::deflate(level)])));
+    let codecs = [BloscCodec::BloscLz, BloscCodec::Lz4, BloscCodec::Lz4Hc, BloscCodec::Zlib, BloscCodec::Zstd];
+    for codec in codecs {
+        let one = Stated::blosc(element, bytes, 5, BloscShuffle::Bytes, codec);
+        let two = Stated::blosc2(element, &[bytes / element], 5, BloscShuffle::Bytes, codec);
+        cases.extend([(format!("blosc 5 {codec:?}"), vec![one]), (format!("blosc2 5 {codec:?}"), vec![two])]);
+    }
+    println!("{:<24} {:>9} {:>9} {:>9}   MiB/s of chunks", "filters", "bytes", "encode", "decode");
+    for (name, filters) in cases {
+        let pipeline = Pipeline::new(&filters, CHUNK).expect("known filters");
+        let (mut workspace, mut back) = (Workspace::default(), vec![0; CHUNK]);
+        let encoded = pipeline.encode(chunk, &mut workspace).expect("good data");
+        let (stored, mask) = (encoded.bytes.to_vec(), encoded.mask);
+        let encode =
+            measured(|| pipeline.encode(chunk, &mut workspace).map(|encoded| encoded.bytes.len()).expect("good data"));
+        let decode = measured(|| pipeline.decode(&stored, mask, &mut back, &mut workspace).expect("good data"));
+        let shuffled = if filters.len() > 1 && filters[0].id == 2 { "shuffle, " } else { "" };
+        println!("{:<24} {:>9} {encode:>9.0} {decode:>9.0}", format!("{shuffled}{name}"), stored.len());
+    }
+    zlib_rates(chunk);
+}
 
-fn stated(id: u32, parameters: &[u32]) -> Stated {
-    Stated { id, optional: true, parameters: parameters.to_vec() }
+/// zlib itself, with our shuffle.
+fn zlib_rates(chunk: &[u8]) {
+    let pipeline = Pipeline::new(&[Stated::shuffle(4)], CHUNK).expect("a known filter");
+    let (mut workspace, mut out, mut back) = (Workspace::default(), vec![0; 2 * CHUNK], vec![0; CHUNK]);
+    for level in [1, 4, 6, 9] {
+        let mut len = 0;
+        let encode = measured(|| {
+            let shuffled = pipeline.encode(chunk, &mut workspace).expect("shuffle never fails").bytes;
+            len = zlib(shuffled, level, &mut out);
+        });
+        let mut workspace = Workspace::default();
+        let mut plain = vec![0; CHUNK];
+        let decode = measured(|| {
+            unzlib(&out[..len], &mut plain);
+            pipeline.decode(&plain, 0, &mut back, &mut workspace).expect("shuffle never fails");
+        });
+        assert!(back == chunk);
+        println!("{:<24} {len:>9} {encode:>9.0} {decode:>9.0}", format!("shuffle, zlib {level}"));
+    }
 }
 
 /// MiB of chunks per second, the best of some stretches: others use the machine too.
@@ -73,4 +137,13 @@ fn zlib(plain: &[u8], level: i32, out: &mut [u8]) -> usize {
     };
     assert_eq!(status, libz_sys::Z_OK);
     len as usize
+}
+
+fn unzlib(stored: &[u8], plain: &mut [u8]) {
+    let mut len = plain.len() as libz_sys::uLongf;
+    // SAFETY: both buffers are as long as zlib is told.
+    let status = unsafe {
+        libz_sys::uncompress(plain.as_mut_ptr(), &raw mut len, stored.as_ptr(), stored.len() as libz_sys::uLong)
+    };
+    assert_eq!((status, len as usize), (libz_sys::Z_OK, plain.len()));
 }

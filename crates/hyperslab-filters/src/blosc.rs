@@ -8,6 +8,7 @@ mod codec;
 mod frame;
 mod grid;
 mod read;
+mod snappy;
 mod sorting;
 mod write;
 
@@ -59,7 +60,7 @@ impl Blosc {
         let parameter = |place: usize, default| parameters.get(place).copied().unwrap_or(default);
         let who = generation.name();
         let refuse = |what: String| Err(unsupported(who, what));
-        let Some(codec) = Codec::numbered(parameter(6, 0)) else {
+        let Some(codec) = Codec::numbered(parameter(6, 0), generation) else {
             return refuse(format!("the codec {} is unknown here", parameter(6, 0)));
         };
         let Some(sorting) = Sorting::numbered(parameter(5, 1), generation) else {

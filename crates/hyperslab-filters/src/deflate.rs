@@ -10,7 +10,7 @@ const NAME: &str = "deflate";
 
 /// The level of libdeflate for each of zlib, by `cargo bench -p hyperslab-filters -- levels`: no result is more than 2 %
 /// larger than zlib's for smooth numbers after shuffle, and where two are equally fast it is the one that makes less.
-const LEVELS: [i32; 10] = [0, 1, 2, 2, 3, 4, 6, 7, 8, 9];
+const LEVELS: [i32; 10] = [0, 2, 2, 3, 3, 4, 6, 7, 8, 9];
 
 /// What a zlib stream of `plain` bytes may take at most, with room for writers less careful than zlib.
 pub(crate) fn limit(plain: usize) -> usize {

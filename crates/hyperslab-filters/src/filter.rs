@@ -19,17 +19,17 @@ impl Filter {
         Ok(Self { stage: Stage::new(filter)?, optional: filter.optional })
     }
 
-    /// Puts the stored form of `plain` into `stored`. Answers false if the filter is optional and better left out.
+    /// Puts the stored form of `plain` into `stored`. Answers false if the filter is optional and better left out;
+    /// `stored` is then empty.
     pub fn encode(&self, plain: &[u8], stored: &mut Vec<u8>, workspace: &mut Workspace) -> Result<bool> {
         let mut out = Scratch::from(std::mem::take(stored));
-        match self.stage.encode(plain, &mut out, &mut workspace.coders)? {
-            Outcome::Larger(_) | Outcome::Inexpressible if self.optional => Ok(false),
-            Outcome::Inexpressible => Err(inexpressible(&self.stage, plain.len())),
-            Outcome::Coded(len) | Outcome::Larger(len) => {
-                *stored = out.into_vec(len);
-                Ok(true)
-            }
-        }
+        let (len, used) = match self.stage.encode(plain, &mut out, &mut workspace.coders)? {
+            Outcome::Larger(_) | Outcome::Inexpressible if self.optional => (0, false),
+            Outcome::Inexpressible => return Err(inexpressible(&self.stage, plain.len())),
+            Outcome::Coded(len) | Outcome::Larger(len) => (len, true),
+        };
+        *stored = out.into_vec(len);
+        Ok(used)
     }
 
     /// Puts the plain form of `stored` into `plain`. Where the stored form does not tell its size, `expected` is tried

@@ -3,12 +3,15 @@
 //! A transpose of bytes, with kernels for the common sizes of elements. The others, and what is left over behind
 //! whole groups of elements, go byte by byte.
 
+#[cfg(any(test, not(target_arch = "x86_64")))]
+mod portable;
 #[cfg(target_arch = "x86_64")]
-#[path = "shuffle/x86_64.rs"]
-mod kernel;
+mod x86_64;
+
 #[cfg(not(target_arch = "x86_64"))]
-#[path = "shuffle/portable.rs"]
-mod kernel;
+use portable as kernel;
+#[cfg(target_arch = "x86_64")]
+use x86_64 as kernel;
 
 /// Elements that a kernel takes at once.
 const GROUP: usize = 16;
@@ -114,5 +117,27 @@ mod tests {
                 assert_eq!(back, plain, "{element} {len}");
             }
         }
+    }
+
+    #[test]
+    fn the_portable_kernels_do_the_same() {
+        fn check<const S: usize>() {
+            for count in 0..3 * GROUP + 1 {
+                let plain: Vec<u8> = (0..count * S).map(|n| (n * 11 + n / 256) as u8).collect();
+                let (mut stored, mut back) = (vec![0; plain.len()], vec![0; plain.len()]);
+                let done = portable::encode::<S>(&plain, &mut stored);
+                assert_eq!(done, count / GROUP * GROUP);
+                assert_eq!(portable::decode::<S>(&stored, &mut back), done);
+                assert_eq!(back[..done * S], plain[..done * S]);
+                let whole = naive(S, &plain);
+                for (ours, right) in stored.chunks(count.max(1)).zip(whole.chunks(count.max(1))) {
+                    assert_eq!(ours[..done], right[..done], "{S} {count}");
+                }
+            }
+        }
+        check::<2>();
+        check::<4>();
+        check::<8>();
+        check::<16>();
     }
 }

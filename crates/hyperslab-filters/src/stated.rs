@@ -31,6 +31,8 @@ pub enum BloscCodec {
     Lz4,
     /// LZ4 that takes more time.
     Lz4Hc,
+    /// Snappy, which Blosc2 does not have.
+    Snappy,
     /// zlib.
     Zlib,
     /// Zstandard.
@@ -127,6 +129,7 @@ impl BloscCodec {
             Self::BloscLz => 0,
             Self::Lz4 => 1,
             Self::Lz4Hc => 2,
+            Self::Snappy => 3,
             Self::Zlib => 4,
             Self::Zstd => 5,
         }

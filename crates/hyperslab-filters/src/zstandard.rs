@@ -7,6 +7,10 @@ use hyperslab_core::Result;
 
 const NAME: &str = "zstd";
 
+/// What frames begin with, and those that hold nothing of the chunk.
+const FRAME: u32 = 0xfd2f_b528;
+const SKIPPED: u32 = 0x184d_2a50;
+
 /// The level taken where a file states none.
 pub(crate) const DEFAULT_LEVEL: i32 = 3;
 
@@ -38,8 +42,20 @@ pub(crate) fn stated_size(stored: &[u8]) -> Option<u64> {
 
 /// The plain form, into the front of `plain`; how many bytes it has.
 pub(crate) fn decode(stored: &[u8], plain: &mut [u8], coders: &mut Coders) -> Result<usize> {
-    coders
-        .zstd_reader()
-        .decompress(plain, stored)
-        .map_err(|code| corrupt(NAME, format!("the frame cannot be read: {}", zstd_safe::get_error_name(code))))
+    let reader = coders.zstd_reader();
+    let (mut rest, mut end) = (stored, 0);
+    while !rest.is_empty() {
+        // The library also reads forms from before the format was settled, by code that nobody looks after.
+        let magic = rest.first_chunk().map_or(0, |magic| u32::from_le_bytes(*magic));
+        if magic != FRAME && magic & !15 != SKIPPED {
+            return Err(corrupt(NAME, "this is no frame of Zstandard"));
+        }
+        let frame = zstd_safe::find_frame_compressed_size(rest).ok().and_then(|size| rest.split_at_checked(size));
+        let (frame, behind) = frame.ok_or_else(|| corrupt(NAME, "the frame is cut off or damaged"))?;
+        end += reader
+            .decompress(&mut plain[end..], frame)
+            .map_err(|code| corrupt(NAME, format!("the frame cannot be read: {}", zstd_safe::get_error_name(code))))?;
+        rest = behind;
+    }
+    Ok(end)
 }

@@ -1,7 +1,9 @@
 //! Chunks go through combinations of filters and come back; damage is found, never a panic.
 
+#![allow(clippy::unwrap_used)]
+
 use hyperslab_core::ErrorKind;
-use hyperslab_filters::{Pipeline, Stated, Workspace};
+use hyperslab_filters::{Filter, Pipeline, Stated, Workspace};
 use proptest::prelude::*;
 
 #[path = "support/damage.rs"]
@@ -23,7 +25,10 @@ fn some_filter() -> impl Strategy<Value = Stated> {
         prop_oneof![Just(0u32), 1u32..3000].prop_map(|block| (32004, vec![block])),
         (1u32..20, 0u32..9, prop_oneof![Just(0u32), Just(2), Just(3)])
             .prop_map(|(element, eights, codec)| (32008, vec![0, 4, element, 8 * eights, codec])),
-        some_blosc().prop_map(|parameters| (32001, [&[2, 2], &parameters[..]].concat())),
+        (some_blosc(), any::<bool>()).prop_map(|(mut parameters, snappy)| {
+            parameters[4] = if snappy { 3 } else { parameters[4] };
+            (32001, [&[2, 2], &parameters[..]].concat())
+        }),
         (prop_oneof![Just(0u32), 1u32..6000], some_blosc())
             .prop_map(|(block, parameters)| (32026, [&[1, block], &parameters[..]].concat())),
         (1u32..12).prop_map(|level| (32015, vec![level])),
@@ -38,7 +43,7 @@ fn some_blosc() -> impl Strategy<Value = Vec<u32>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #![proptest_config(ProptestConfig::with_cases(6000))]
 
     #[test]
     fn chunks_come_back(filters in proptest::collection::vec(some_filter(), 0..5), chunk in data::some_chunk()) {
@@ -72,14 +77,57 @@ proptest! {
         let Ok(encoded) = pipeline.encode(&chunk, &mut workspace) else { return Ok(()) };
         let (stored, mask) = (encoded.bytes.to_vec(), mask.unwrap_or(encoded.mask));
         for damage in damages {
-            let mut back = vec![0; chunk.len()];
-            if let Err(error) = pipeline.decode(&damage.done_to(&stored), mask, &mut back, &mut workspace) {
+            let (mut back, damaged) = (vec![0; chunk.len()], damage.done_to(&stored));
+            let limit = pipeline.stored_limit();
+            let alone = Filter::new(&filters[filters.len() - 1]).unwrap();
+            let mut before = Vec::new();
+            if alone.decode(&damaged, chunk.len(), limit, &mut before, &mut workspace).is_ok() {
+                prop_assert!(before.len() <= limit);
+            }
+            if let Err(error) = pipeline.decode(&damaged, mask, &mut back, &mut workspace) {
                 // A damaged header of Blosc may ask for codecs that there are but not here.
                 let unknown = error.kind() == ErrorKind::Unsupported;
                 let blosc = filters.iter().any(|filter| [32001, 32026].contains(&filter.id));
                 prop_assert!(error.kind() == ErrorKind::Corrupt || unknown && blosc, "{error}");
             }
         }
+    }
+}
+
+#[test]
+fn threads_share_pipelines_and_own_workspaces() {
+    fn shared<T: Send + Sync>() {}
+    fn sent<T: Send>() {}
+    shared::<Pipeline>();
+    shared::<Filter>();
+    sent::<Workspace>();
+}
+
+#[test]
+fn a_filter_alone_finds_the_size_or_keeps_the_limit() {
+    let chunk = vec![7; 10_000];
+    let mut workspace = Workspace::default();
+    let filters = [
+        stated(1, true, &[6]),
+        stated(32000, true, &[]),
+        stated(32001, true, &[2, 2, 4, 0, 5, 1, 1]),
+        stated(32004, true, &[0]),
+        stated(32008, true, &[0, 4, 4, 0, 2]),
+        stated(32015, true, &[]),
+        stated(32026, true, &[1, 0, 4, 0, 5, 1, 5]),
+    ];
+    for filter in filters {
+        let alone = Filter::new(&filter).unwrap();
+        let (mut stored, mut plain) = (Vec::new(), Vec::new());
+        assert!(alone.encode(&chunk, &mut stored, &mut workspace).unwrap());
+        assert!(stored.len() < chunk.len(), "{filter:?}");
+        for expected in [0, 1, 100, 10_000, 50_000] {
+            alone.decode(&stored, expected, 60_000, &mut plain, &mut workspace).unwrap();
+            assert!(plain == chunk, "{filter:?}");
+        }
+        let error = alone.decode(&stored, 10_000, 9_999, &mut plain, &mut workspace).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{filter:?}");
+        assert!(!alone.encode(&data::noise(1000), &mut stored, &mut workspace).unwrap(), "{filter:?}");
     }
 }
 
@@ -118,13 +166,24 @@ fn a_checksum_with_bytes_swapped_in_each_half_is_an_old_one() {
 fn what_cannot_shrink_leaves_optional_filters_out() {
     let chunk = data::noise(5000);
     let mut workspace = Workspace::default();
-    for id in [1, 32015] {
-        let optional = Pipeline::new(&[stated(2, true, &[4]), stated(id, true, &[4])], 5000).unwrap();
+    for (id, parameters) in [
+        (1, &[4][..]),
+        (32000, &[]),
+        (32001, &[2, 2, 4, 5000, 5, 1, 1]),
+        (32004, &[0]),
+        (32008, &[0, 4, 4, 0, 2]),
+        (32015, &[3]),
+        (32026, &[1, 0, 4, 5000, 5, 1, 5]),
+    ] {
+        let optional = Pipeline::new(&[stated(2, true, &[4]), stated(id, true, parameters)], 5000).unwrap();
         let encoded = optional.encode(&chunk, &mut workspace).unwrap();
         assert_eq!((encoded.bytes.len(), encoded.mask), (5000, 2), "{id}");
-        let mandatory = Pipeline::new(&[stated(id, false, &[4])], 5000).unwrap();
+        let mandatory = Pipeline::new(&[stated(id, false, parameters)], 5000).unwrap();
         let encoded = mandatory.encode(&chunk, &mut workspace).unwrap();
         assert!(encoded.bytes.len() > 5000 && encoded.mask == 0, "{id}");
+        let (stored, mut back) = (encoded.bytes.to_vec(), vec![0; 5000]);
+        mandatory.decode(&stored, 0, &mut back, &mut workspace).unwrap();
+        assert!(back == chunk, "{id}");
     }
 }
 

@@ -22,7 +22,7 @@ const OFFLINE: &str = "check the network, or where pip finds its packages: pip c
     without network: on a machine that has one, run\n  \
     python3 -m pip download --dest WHEELS -r xtask/requirements-build.txt -r xtask/requirements-test.txt\n\
     copy the folder WHEELS here, and set PIP_NO_INDEX=1 and PIP_FIND_LINKS=WHEELS\n\
-    or do without pip: CMAKE=path/of/cmake, HYPERSLAB_PYTHON=path/of/python (with numpy, h5py and zarr)";
+    or do without pip: CMAKE=path/of/cmake, HYPERSLAB_PYTHON=path/of/python (with numpy, h5py, hdf5plugin and zarr)";
 
 /// The private environment, present and working.
 pub struct PrivatePython<'a> {
@@ -200,7 +200,7 @@ fn no_python() -> String {
     format!(
         "a private Python environment cannot be made: {found}\n  \
          try: {}\n       without root: put uv, or a Python from conda-forge or pyenv, first on the PATH\n       \
-         or do without: CMAKE=path/of/cmake, HYPERSLAB_PYTHON=path/of/python (with numpy, h5py and zarr)",
+         or do without: CMAKE=path/of/cmake, HYPERSLAB_PYTHON=path/of/python (with numpy, h5py, hdf5plugin and zarr)",
         apt::by_hand(&["python3", "python3-venv"])
     )
 }

@@ -12,9 +12,10 @@ use crate::workspace::Workspace;
 
 /// Names the Python that has the clients; the tests read it.
 pub const VARIABLE: &str = "HYPERSLAB_PYTHON";
-const MODULES: &str = "numpy, h5py, zarr";
+const MODULES: &str = "numpy, h5py, hdf5plugin, zarr";
 
-/// A Python with numpy, h5py and zarr: the user's, if `HYPERSLAB_PYTHON` names one that has them, else the private one.
+/// A Python with numpy, h5py, hdf5plugin and zarr: the user's, if `HYPERSLAB_PYTHON` names one that has them, else the
+/// private one.
 pub fn python(workspace: &Workspace, wish: Wish, environment: &mut Environment) -> Result<()> {
     if let Some(path) = chosen(workspace) {
         let check = format!("import {MODULES}");

@@ -1,6 +1,6 @@
 //! What compresses the streams.
 
-use super::blosclz;
+use super::{Generation, blosclz, snappy};
 use crate::coders::Coders;
 use crate::{deflate, lz4, zstandard};
 
@@ -10,6 +10,7 @@ pub(super) enum Codec {
     BloscLz,
     Lz4,
     Lz4Well,
+    Snappy,
     Zlib,
     Zstandard,
 }
@@ -19,17 +20,19 @@ pub(super) enum Codec {
 pub(super) enum Streams {
     BloscLz,
     Lz4,
+    Snappy,
     Zlib,
     Zstandard,
 }
 
 impl Codec {
-    /// By the number that parameters and frames use.
-    pub(super) fn numbered(number: u32) -> Option<Self> {
+    /// By the number that parameters and frames use. The second generation has no Snappy.
+    pub(super) fn numbered(number: u32, generation: Generation) -> Option<Self> {
         Some(match number {
             0 => Self::BloscLz,
             1 => Self::Lz4,
             2 => Self::Lz4Well,
+            3 if generation == Generation::First => Self::Snappy,
             4 => Self::Zlib,
             5 => Self::Zstandard,
             _ => return None,
@@ -42,6 +45,7 @@ impl Codec {
             Self::BloscLz => 0,
             Self::Lz4 => 1,
             Self::Lz4Well => 2,
+            Self::Snappy => 3,
             Self::Zlib => 4,
             Self::Zstandard => 5,
         }
@@ -57,6 +61,7 @@ impl Codec {
         match self {
             Self::BloscLz => 0,
             Self::Lz4 | Self::Lz4Well => 1,
+            Self::Snappy => 2,
             Self::Zlib => 3,
             Self::Zstandard => 4,
         }
@@ -69,6 +74,7 @@ impl Codec {
             Self::BloscLz => blosclz::encode(plain, out, &mut coders.places),
             Self::Lz4 => lz4::compress(plain, out, 10 - level),
             Self::Lz4Well => lz4::compress_well(plain, out, level),
+            Self::Snappy => snappy::encode(plain, out, &mut coders.places),
             Self::Zlib => deflate::encode_into(level as u32, plain, out, coders),
             Self::Zstandard => {
                 let level = if level < 9 { 2 * level - 1 } else { zstandard::nearest_level(i32::MAX) };
@@ -84,6 +90,7 @@ impl Streams {
         Some(match number {
             0 => Self::BloscLz,
             1 => Self::Lz4,
+            2 => Self::Snappy,
             3 => Self::Zlib,
             4 => Self::Zstandard,
             _ => return None,
@@ -95,6 +102,7 @@ impl Streams {
         match self {
             Self::BloscLz => blosclz::decode(stream, plain),
             Self::Lz4 => lz4::decompress(stream, plain),
+            Self::Snappy => snappy::decode(stream, plain),
             Self::Zlib => {
                 let len = deflate::decode(stream, plain, coders).ok().flatten()?;
                 (len == plain.len()).then_some(())

@@ -4,11 +4,16 @@ use proptest::prelude::*;
 
 /// `count` values of 4 bytes along a curve, with a little noise.
 pub fn smooth(count: usize) -> Vec<u8> {
+    curve(count, 1e-4)
+}
+
+/// The same with noise of this height.
+pub fn curve(count: usize, height: f32) -> Vec<u8> {
     let mut state = 1u32;
     (0..count)
         .flat_map(|n| {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            let noise = (state >> 16) as f32 / 65536.0 * 1e-4;
+            let noise = (state >> 16) as f32 / 65536.0 * height;
             ((n as f32 * 0.001).sin() + noise).to_le_bytes()
         })
         .collect()

@@ -1,0 +1,102 @@
+//! Snappy, which the first generation can have for its streams: a size, then literals and references back, the two
+//! lowest bits of a byte saying which.
+
+use crate::matches::{self, Sink, Table};
+
+/// References of three bytes reach that far and are that long at most.
+const FARTHEST: usize = 65535;
+const LONGEST: usize = 64;
+
+/// The stream of `plain` at the front of `out`, or none if it does not fit.
+pub(super) fn encode(plain: &[u8], out: &mut [u8], places: &mut Table) -> Option<usize> {
+    let mut writer = Writer { out, end: 0 };
+    let mut size = plain.len();
+    while size >= 0x80 {
+        writer.put(&[size as u8 | 0x80]).then_some(())?;
+        size >>= 7;
+    }
+    writer.put(&[size as u8]).then_some(())?;
+    matches::find(plain, places, FARTHEST, 0, &mut writer).then_some(writer.end)
+}
+
+struct Writer<'a> {
+    out: &'a mut [u8],
+    end: usize,
+}
+
+impl Writer<'_> {
+    fn put(&mut self, bytes: &[u8]) -> bool {
+        let Some(room) = self.out.get_mut(self.end..self.end + bytes.len()) else { return false };
+        room.copy_from_slice(bytes);
+        self.end += bytes.len();
+        true
+    }
+}
+
+impl Sink for Writer<'_> {
+    fn literals(&mut self, bytes: &[u8]) -> bool {
+        bytes.chunks(1 << 16).all(|run| {
+            let last = run.len() - 1;
+            let tag = match last {
+                0..60 => self.put(&[(last as u8) << 2]),
+                60..256 => self.put(&[60 << 2, last as u8]),
+                _ => self.put(&[61 << 2, last as u8, (last >> 8) as u8]),
+            };
+            tag && self.put(run)
+        })
+    }
+
+    fn reference(&mut self, distance: usize, mut len: usize) -> bool {
+        while len > 0 {
+            let now = len.min(LONGEST);
+            if !self.put(&[((now - 1) as u8) << 2 | 2, distance as u8, (distance >> 8) as u8]) {
+                return false;
+            }
+            len -= now;
+        }
+        true
+    }
+}
+
+/// The plain form of a stream, which must fill `plain` exactly.
+pub(super) fn decode(stream: &[u8], plain: &mut [u8]) -> Option<()> {
+    let (mut rest, mut size) = (stream, 0u64);
+    for shift in (0..35).step_by(7) {
+        let (&byte, behind) = rest.split_first()?;
+        rest = behind;
+        size |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            break;
+        }
+    }
+    if size != plain.len() as u64 {
+        return None;
+    }
+    let mut end = 0usize;
+    while let Some((&tag, behind)) = rest.split_first() {
+        rest = behind;
+        let upper = usize::from(tag >> 2);
+        let (distance, len) = match tag & 3 {
+            0 => {
+                let len = if upper < 60 { upper } else { little_endian(&mut rest, upper - 59)? } + 1;
+                let (run, behind) = rest.split_at_checked(len)?;
+                plain.get_mut(end..end.checked_add(len)?)?.copy_from_slice(run);
+                (rest, end) = (behind, end + len);
+                continue;
+            }
+            1 => (usize::from(tag >> 5) << 8 | little_endian(&mut rest, 1)?, (upper & 7) + 4),
+            2 => (little_endian(&mut rest, 2)?, upper + 1),
+            _ => (little_endian(&mut rest, 4)?, upper + 1),
+        };
+        matches::copy_back(plain, end, distance, len)?;
+        end += len;
+    }
+    (end == plain.len()).then_some(())
+}
+
+/// Takes a number of `width` bytes off `rest`.
+fn little_endian(rest: &mut &[u8], width: usize) -> Option<usize> {
+    let (bytes, behind) = rest.split_at_checked(width)?;
+    *rest = behind;
+    Some(bytes.iter().rev().fold(0, |number, byte| number << 8 | usize::from(*byte)))
+}
