@@ -192,6 +192,10 @@ impl Array for Probe<dyn Array> {
         self.inner.prefetch(selection);
     }
 
+    fn explain(&self, selection: &Selection, layout: &MemoryLayout, writes: bool) -> Result<Option<String>> {
+        self.inner.explain(selection, layout, writes)
+    }
+
     fn settle(&self) -> Result<()> {
         self.inner.settle()
     }
