@@ -61,6 +61,17 @@ impl Selection {
         Ok(Self { rank, slabs: normal::normalise(rank, incoming)?.into() })
     }
 
+    /// The union of slabs of `rank` dimensions that have no element in common and need not be joined.
+    pub(crate) fn of_disjoint(rank: usize, mut slabs: Vec<Slab>) -> Self {
+        if slabs.len() > 1 {
+            let starts = |slab: &Slab| slab.spans.iter().map(|span| span.start).collect::<Dims>();
+            if !slabs.is_sorted_by_key(starts) {
+                slabs.sort_by_cached_key(starts);
+            }
+        }
+        Self { rank, slabs: slabs.into() }
+    }
+
     /// Number of dimensions of the array.
     pub fn rank(&self) -> usize {
         self.rank

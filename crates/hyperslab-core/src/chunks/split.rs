@@ -79,15 +79,18 @@ impl Iterator for ChunkParts<'_> {
                         }
                     }
                 }
-                let within = pieces.and_then(|pieces| Selection::union(grid.rank(), pieces));
-                Some(within.and_then(|within| ChunkPart::new(grid, chunk, within, Packed::Table(Arc::clone(table)))))
+                Some(pieces.and_then(|pieces| {
+                    // What was disjoint stays so.
+                    let within = Selection::of_disjoint(grid.rank(), pieces);
+                    ChunkPart::new(grid, chunk, within, Packed::Table(Arc::clone(table)))
+                }))
             }
         }
     }
 }
 
 fn part_of_slab(slab: &Slab, grid: &ChunkGrid, chunk: &[u64]) -> Result<ChunkPart> {
-    let within = Selection::union(grid.rank(), cut(slab, grid, chunk)?)?;
+    let within = Selection::of_disjoint(grid.rank(), cut(slab, grid, chunk)?);
     // Along each dimension a chunk holds consecutive ones of the selected indices: a box of the packed elements.
     let each = |d: usize| {
         let low = chunk[d] * grid.chunk()[d];
@@ -103,6 +106,15 @@ fn part_of_slab(slab: &Slab, grid: &ChunkGrid, chunk: &[u64]) -> Result<ChunkPar
 
 /// What a slab selects of a chunk that it touches, relative to the chunk, as disjoint slabs.
 fn cut(slab: &Slab, grid: &ChunkGrid, chunk: &[u64]) -> Result<Vec<Slab>> {
+    if slab.is_dense() {
+        let spans = (0..grid.rank()).map(|d| {
+            let low = chunk[d] * grid.chunk()[d];
+            let (start, end) =
+                (slab.spans[d].start.max(low), slab.spans[d].end().min(low.saturating_add(grid.chunk()[d])));
+            Span::dense(start - low, end.saturating_sub(start))
+        });
+        return Ok(vec![Slab { spans: spans.collect() }]);
+    }
     let per_dim: Vec<Vec<Span>> = (0..grid.rank())
         .map(|d| {
             let low = chunk[d] * grid.chunk()[d];
