@@ -14,6 +14,7 @@ mod claims;
 mod coded;
 mod contiguous;
 mod control;
+mod convert;
 mod file;
 mod grouping;
 mod index;
@@ -25,6 +26,7 @@ mod refusal;
 mod workers;
 
 pub use control::{Control, Place};
+pub use convert::Conversion;
 pub use hyperslab_filters::Stated;
 pub use plane::{CACHE_BYTES, Facts, Layout, Limits, Plane, Touched};
 pub use refusal::Refusal;

@@ -1,0 +1,127 @@
+//! Loops over packed numbers of the machine's byte order, one for each pair of types and each set of rules.
+
+use super::cast::Cast;
+use super::half::Half;
+use hyperslab_core::{ByteOrder, Datatype};
+
+/// Converts as many packed numbers as both slices hold.
+///
+/// # Safety
+/// The machine must have the instructions that the function was compiled for; [`kernel`] gives only such.
+pub(super) type Kernel = unsafe fn(&[u8], &mut [u8]);
+
+/// A kind of number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    I8,
+    U8,
+    I16,
+    U16,
+    I32,
+    U32,
+    I64,
+    U64,
+    F16,
+    F32,
+    F64,
+}
+
+impl Kind {
+    /// The kind and byte order of a type; `None` for what is no number.
+    pub fn of(dtype: &Datatype) -> Option<(Self, ByteOrder)> {
+        Some(match *dtype {
+            Datatype::Integer { size, signed, order } => {
+                let kind = match (size, signed) {
+                    (1, true) => Self::I8,
+                    (1, false) => Self::U8,
+                    (2, true) => Self::I16,
+                    (2, false) => Self::U16,
+                    (4, true) => Self::I32,
+                    (4, false) => Self::U32,
+                    (8, true) => Self::I64,
+                    (8, false) => Self::U64,
+                    _ => return None,
+                };
+                (kind, order)
+            }
+            Datatype::Float { size: 2, order } => (Self::F16, order),
+            Datatype::Float { size: 4, order } => (Self::F32, order),
+            Datatype::Float { size: 8, order } => (Self::F64, order),
+            _ => return None,
+        })
+    }
+
+    /// Whether it has a fraction.
+    pub fn is_float(self) -> bool {
+        matches!(self, Self::F16 | Self::F32 | Self::F64)
+    }
+}
+
+macro_rules! pair {
+    ($from:ty, $to:ty, $rules:ident) => {{
+        #[inline(always)]
+        fn body(from: &[u8], to: &mut [u8]) {
+            let (from, _) = from.as_chunks::<{ size_of::<$from>() }>();
+            let (to, _) = to.as_chunks_mut::<{ size_of::<$to>() }>();
+            for (from, to) in from.iter().zip(to) {
+                let value: $to = <$from>::from_ne_bytes(*from).$rules();
+                *to = value.to_ne_bytes();
+            }
+        }
+
+        fn plain(from: &[u8], to: &mut [u8]) {
+            body(from, to);
+        }
+
+        #[cfg(target_arch = "x86_64")]
+        {
+            #[target_feature(enable = "avx2")]
+            fn wide(from: &[u8], to: &mut [u8]) {
+                body(from, to);
+            }
+            if std::arch::is_x86_feature_detected!("avx2") { wide as Kernel } else { plain as Kernel }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        {
+            plain as Kernel
+        }
+    }};
+}
+
+macro_rules! to_any {
+    ($from:ty, $to:expr, $rules:ident) => {
+        match $to {
+            Kind::I8 => pair!($from, i8, $rules),
+            Kind::U8 => pair!($from, u8, $rules),
+            Kind::I16 => pair!($from, i16, $rules),
+            Kind::U16 => pair!($from, u16, $rules),
+            Kind::I32 => pair!($from, i32, $rules),
+            Kind::U32 => pair!($from, u32, $rules),
+            Kind::I64 => pair!($from, i64, $rules),
+            Kind::U64 => pair!($from, u64, $rules),
+            Kind::F16 => pair!($from, Half, $rules),
+            Kind::F32 => pair!($from, f32, $rules),
+            Kind::F64 => pair!($from, f64, $rules),
+        }
+    };
+}
+
+/// The loop for a pair of kinds. `hard`: both are of the machine's own byte order.
+pub(super) fn kernel(from: Kind, to: Kind, hard: bool) -> Kernel {
+    match (from, hard) {
+        // Their rules are the same.
+        (Kind::I8, _) => to_any!(i8, to, hard),
+        (Kind::U8, _) => to_any!(u8, to, hard),
+        (Kind::I16, _) => to_any!(i16, to, hard),
+        (Kind::U16, _) => to_any!(u16, to, hard),
+        (Kind::I32, _) => to_any!(i32, to, hard),
+        (Kind::U32, _) => to_any!(u32, to, hard),
+        (Kind::I64, _) => to_any!(i64, to, hard),
+        (Kind::U64, _) => to_any!(u64, to, hard),
+        (Kind::F16, _) => to_any!(Half, to, soft),
+        (Kind::F32, true) => to_any!(f32, to, hard),
+        (Kind::F32, false) => to_any!(f32, to, soft),
+        (Kind::F64, true) => to_any!(f64, to, hard),
+        (Kind::F64, false) => to_any!(f64, to, soft),
+    }
+}
