@@ -23,6 +23,7 @@
 //! "Any other" are those of 2 bytes, and pairs of which one has the other byte order. A libhdf5 of another version, or built by a
 //! compiler that knows floats of 2 bytes, may differ there: see [`Conversion::depends_on_library`].
 
+mod blocks;
 mod cast;
 mod fields;
 mod half;

@@ -124,23 +124,61 @@ macro_rules! just_above {
     };
 }
 
+/// What machines have instructions for.
+macro_rules! wide_enough {
+    (i8) => {
+        i32
+    };
+    (u8) => {
+        i32
+    };
+    (i16) => {
+        i32
+    };
+    (u16) => {
+        i32
+    };
+    ($to:tt) => {
+        $to
+    };
+}
+
+/// A float without its fraction, clamped. What `as` gives, but for two cases that are chosen, and in a form of which compilers make
+/// vector instructions.
+macro_rules! truncated {
+    ($value:expr, $from:ty, $to:tt, $just_above:expr, $no_number:expr) => {{
+        const LOW: $from = <$to>::MIN as $from;
+        const ABOVE: $from = <$to>::MAX as $from;
+        const ROUNDED: bool = <$to>::MAX as i128 != ABOVE as i128;
+        const HIGH: $from = if ROUNDED { ABOVE.next_down() } else { ABOVE };
+        let value = $value;
+        // In this order, so that what is not a number becomes the lowest.
+        let inside = if value >= LOW { value } else { LOW };
+        let inside = if inside <= HIGH { inside } else { HIGH };
+        // SAFETY: it is a number between the lowest and the highest that are in the range of the target.
+        let mut whole = unsafe { inside.to_int_unchecked::<wide_enough!($to)>() } as $to;
+        if ROUNDED {
+            whole = if value > HIGH { <$to>::MAX } else { whole };
+            whole = if value == ABOVE { $just_above } else { whole };
+        }
+        if $no_number != <$to>::MIN && value.is_nan() { $no_number } else { whole }
+    }};
+}
+
 macro_rules! float_to_integers {
     ($from:ty: $($to:tt)*) => {$(
         impl Cast<$to> for $from {
             #[inline(always)]
             fn hard(self) -> $to {
-                const ABOVE: $from = <$to>::MAX as $from;
-                const ROUNDED: bool = <$to>::MAX as i128 != ABOVE as i128;
-                let plain = self as $to;
-                let plain = if ROUNDED && self == ABOVE { just_above!($to) } else { plain };
-                if self.is_nan() { open!($to) } else { plain }
+                truncated!(self, $from, $to, just_above!($to), open!($to))
             }
 
             #[inline(always)]
             fn soft(self) -> $to {
                 // Negative numbers so near to zero become the lowest of all: a defect of libhdf5 2.2.
                 let lost = <$to>::MIN != 0 && self < 0.0 && self > -0.5;
-                if lost { <$to>::MIN } else { self as $to }
+                let value = truncated!(self, $from, $to, <$to>::MAX, 0);
+                if lost { <$to>::MIN } else { value }
             }
         }
     )*};

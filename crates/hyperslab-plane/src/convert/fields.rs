@@ -100,16 +100,17 @@ impl Fields {
     fn convert_field(&self, step: &Step, numbers: &Numbers, from: &[u8], to: &mut [u8]) {
         let (mut packed, mut converted) = ([0; BLOCK * LARGEST], [0; BLOCK * LARGEST]);
         let count = (from.len() / self.from_size).min(to.len() / self.to_size);
-        let packed = &mut packed[..count * numbers.from_size()];
-        let converted = &mut converted[..count * numbers.to_size()];
-        match numbers.from_size() {
+        let (before, after) = numbers.sizes();
+        let packed = &mut packed[..count * before];
+        let converted = &mut converted[..count * after];
+        match before {
             1 => gather::<1>(from, self.from_size, step.from, packed),
             2 => gather::<2>(from, self.from_size, step.from, packed),
             4 => gather::<4>(from, self.from_size, step.from, packed),
             _ => gather::<8>(from, self.from_size, step.from, packed),
         }
         numbers.convert(packed, converted);
-        match numbers.to_size() {
+        match after {
             1 => scatter::<1>(converted, to, self.to_size, step.to),
             2 => scatter::<2>(converted, to, self.to_size, step.to),
             4 => scatter::<4>(converted, to, self.to_size, step.to),

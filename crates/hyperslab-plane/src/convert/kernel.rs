@@ -1,5 +1,6 @@
 //! Loops over packed numbers of the machine's byte order, one for each pair of types and each set of rules.
 
+use super::blocks;
 use super::cast::Cast;
 use super::half::Half;
 use hyperslab_core::{ByteOrder, Datatype};
@@ -57,6 +58,29 @@ impl Kind {
     }
 }
 
+/// A loop as compiled for the instructions of this machine: those that all have, or wider ones.
+macro_rules! compiled {
+    ($body:ident) => {{
+        fn plain(from: &[u8], to: &mut [u8]) {
+            $body(from, to);
+        }
+
+        #[cfg(target_arch = "x86_64")]
+        {
+            #[target_feature(enable = "avx2")]
+            fn wide(from: &[u8], to: &mut [u8]) {
+                $body(from, to);
+            }
+            if std::arch::is_x86_feature_detected!("avx2") { wide as Kernel } else { plain as Kernel }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        {
+            plain as Kernel
+        }
+    }};
+}
+pub(super) use compiled;
+
 macro_rules! pair {
     ($from:ty, $to:ty, $rules:ident) => {{
         #[inline(always)]
@@ -69,22 +93,7 @@ macro_rules! pair {
             }
         }
 
-        fn plain(from: &[u8], to: &mut [u8]) {
-            body(from, to);
-        }
-
-        #[cfg(target_arch = "x86_64")]
-        {
-            #[target_feature(enable = "avx2")]
-            fn wide(from: &[u8], to: &mut [u8]) {
-                body(from, to);
-            }
-            if std::arch::is_x86_feature_detected!("avx2") { wide as Kernel } else { plain as Kernel }
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        {
-            plain as Kernel
-        }
+        compiled!(body)
     }};
 }
 
@@ -108,6 +117,9 @@ macro_rules! to_any {
 
 /// The loop for a pair of kinds. `hard`: both are of the machine's own byte order.
 pub(super) fn kernel(from: Kind, to: Kind, hard: bool) -> Kernel {
+    if let Some(kernel) = blocks::kernel(from, to, hard) {
+        return kernel;
+    }
     match (from, hard) {
         // Their rules are the same.
         (Kind::I8, _) => to_any!(i8, to, hard),

@@ -16,11 +16,11 @@ pub(super) const SINGLE: Form = Form { exponent: 8, fraction: 23 };
 pub(super) const DOUBLE: Form = Form { exponent: 11, fraction: 52 };
 
 impl Form {
-    const fn bias(self) -> i64 {
+    pub const fn bias(self) -> i64 {
         (1 << (self.exponent - 1)) - 1
     }
 
-    const fn largest_exponent(self) -> i64 {
+    pub const fn largest_exponent(self) -> i64 {
         (1 << self.exponent) - 1
     }
 

@@ -58,12 +58,9 @@ impl Numbers {
         self.depends_on_library
     }
 
-    pub fn from_size(&self) -> usize {
-        self.from_size
-    }
-
-    pub fn to_size(&self) -> usize {
-        self.to_size
+    /// Bytes of a number before and after.
+    pub fn sizes(&self) -> (usize, usize) {
+        (self.from_size, self.to_size)
     }
 
     /// Converts as many numbers as both slices hold.

@@ -1,6 +1,6 @@
 //! Numbers in the other byte order.
 
-use super::kernel::Kernel;
+use super::kernel::{Kernel, compiled};
 
 macro_rules! swapped {
     ($number:ty) => {{
@@ -13,22 +13,7 @@ macro_rules! swapped {
             }
         }
 
-        fn plain(from: &[u8], to: &mut [u8]) {
-            body(from, to);
-        }
-
-        #[cfg(target_arch = "x86_64")]
-        {
-            #[target_feature(enable = "avx2")]
-            fn wide(from: &[u8], to: &mut [u8]) {
-                body(from, to);
-            }
-            if std::arch::is_x86_feature_detected!("avx2") { wide as Kernel } else { plain as Kernel }
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        {
-            plain as Kernel
-        }
+        compiled!(body)
     }};
 }
 
