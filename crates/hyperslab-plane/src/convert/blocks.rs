@@ -1,6 +1,7 @@
 //! Loops for pairs whose usual numbers take a few instructions, and whose others take many: where a block has only usual ones, it
 //! is converted by vector instructions.
 
+use super::cast::Cast;
 use super::half::Half;
 use super::kernel::{Kernel, Kind, compiled};
 use super::narrow::{DOUBLE, HALF, SINGLE, narrow};
@@ -49,7 +50,7 @@ macro_rules! narrowing {
                 let rounded = (magnitude.wrapping_sub(REBASE).wrapping_add(1 << (CUT - 1))) >> CUT;
                 let rounded = if rounded < LARGEST { rounded } else { LARGEST };
                 let value = if magnitude == 0 { 0 } else { rounded };
-                let usual = (magnitude >= LEAST && magnitude < BEYOND) || magnitude == 0;
+                let usual = (LEAST..BEYOND).contains(&magnitude) || magnitude == 0;
                 (value as $to | sign, usual)
             }
 
@@ -87,12 +88,49 @@ macro_rules! integers_to_half {
     }};
 }
 
+/// Floats to integers of 8 bytes, for which few machines have vector instructions: usual are those below 2^51, whose whole part
+/// can be read from the fraction of a float of 8 bytes.
+macro_rules! floats_to_long {
+    ($from:ty, $to:ty, $rules:ident) => {{
+        #[inline(always)]
+        fn usual(value: $from) -> ($to, bool) {
+            /// Between this and its double, floats are the integers.
+            const WHOLE: f64 = (1u64 << 52) as f64 * 1.5;
+            const BEYOND: f64 = (1u64 << 51) as f64;
+            let value = f64::from(value);
+            let usual = value > -BEYOND && value < BEYOND;
+            // Negative ones are clamped, and those near to zero become the lowest by the soft rules.
+            let lost = <$to>::MIN != 0 && stringify!($rules) == "soft" && value < 0.0 && value > -0.5;
+            let value = if <$to>::MIN == 0 && value < 0.0 { 0.0 } else { value };
+            let nearest = (value + WHOLE) - WHOLE;
+            let up = if nearest > value && value > 0.0 { 1.0 } else { 0.0 };
+            let down = if nearest < value && value < 0.0 { 1.0 } else { 0.0 };
+            let whole = (nearest - up + down + WHOLE).to_bits().wrapping_sub(WHOLE.to_bits()) as $to;
+            (if lost { <$to>::MIN } else { whole }, usual)
+        }
+
+        #[inline(always)]
+        fn any(value: $from) -> $to {
+            value.$rules()
+        }
+        blocks!($from, $to, usual, any)
+    }};
+}
+
 /// The loop of a pair that has such.
 pub(super) fn kernel(from: Kind, to: Kind, hard: bool) -> Option<Kernel> {
     Some(match (from, to) {
         (Kind::F64, Kind::F32) if !hard => narrowing!(u64, i64, DOUBLE, u32, SINGLE),
         (Kind::F64, Kind::F16) => narrowing!(u64, i64, DOUBLE, u16, HALF),
         (Kind::F32, Kind::F16) => narrowing!(u32, i32, SINGLE, u16, HALF),
+        (Kind::F32, Kind::I64) if hard => floats_to_long!(f32, i64, hard),
+        (Kind::F32, Kind::U64) if hard => floats_to_long!(f32, u64, hard),
+        (Kind::F64, Kind::I64) if hard => floats_to_long!(f64, i64, hard),
+        (Kind::F64, Kind::U64) if hard => floats_to_long!(f64, u64, hard),
+        (Kind::F32, Kind::I64) => floats_to_long!(f32, i64, soft),
+        (Kind::F32, Kind::U64) => floats_to_long!(f32, u64, soft),
+        (Kind::F64, Kind::I64) => floats_to_long!(f64, i64, soft),
+        (Kind::F64, Kind::U64) => floats_to_long!(f64, u64, soft),
         (Kind::I8, Kind::F16) => integers_to_half!(i8),
         (Kind::U8, Kind::F16) => integers_to_half!(u8),
         (Kind::I16, Kind::F16) => integers_to_half!(i16),
