@@ -58,6 +58,16 @@ impl Kind {
     }
 }
 
+/// Whether this machine has the wider instructions. Tests may do without them.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn has_wide_instructions() -> bool {
+    #[cfg(test)]
+    if tests::WITHOUT.get() {
+        return false;
+    }
+    std::arch::is_x86_feature_detected!("avx2")
+}
+
 /// A loop as compiled for the instructions of this machine: those that all have, or wider ones.
 macro_rules! compiled {
     ($body:ident) => {{
@@ -71,7 +81,7 @@ macro_rules! compiled {
             fn wide(from: &[u8], to: &mut [u8]) {
                 $body(from, to);
             }
-            if std::arch::is_x86_feature_detected!("avx2") { wide as Kernel } else { plain as Kernel }
+            if $crate::convert::kernel::has_wide_instructions() { wide as Kernel } else { plain as Kernel }
         }
         #[cfg(not(target_arch = "x86_64"))]
         {
@@ -135,5 +145,41 @@ pub(super) fn kernel(from: Kind, to: Kind, hard: bool) -> Kernel {
         (Kind::F32, false) => to_any!(f32, to, soft),
         (Kind::F64, true) => to_any!(f64, to, hard),
         (Kind::F64, false) => to_any!(f64, to, soft),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use crate::Conversion;
+    use hyperslab_core::Datatype;
+    use std::cell::Cell;
+
+    thread_local! {
+        pub(super) static WITHOUT: Cell<bool> = const { Cell::new(false) };
+    }
+
+    /// The tests against libhdf5 run what this machine is best at; machines without wide instructions must get the same.
+    #[test]
+    fn results_do_not_depend_on_the_instructions() {
+        let names = ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8"];
+        let types = || ["<", ">"].into_iter().flat_map(|order| names.map(|name| format!("{order}{name}")));
+        let types: Vec<Datatype> = types().map(|text| text.parse().unwrap()).collect();
+        // Every exponent of every float, and much else.
+        let bits = (0..1 << 16)
+            .flat_map(|n: u64| (n << 48 | n << 29 | n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40).to_le_bytes());
+        let bits: Vec<u8> = bits.chain([0; 64]).collect();
+        for (from, to) in types.iter().flat_map(|from| types.iter().map(move |to| (from, to))) {
+            let convert = |without| {
+                WITHOUT.set(without);
+                let mut out = vec![0; bits.len() / from.size() as usize * to.size() as usize];
+                if let Some(conversion) = Conversion::new(from, to).unwrap() {
+                    conversion.convert(&bits, &mut out).unwrap();
+                }
+                WITHOUT.set(false);
+                out
+            };
+            assert!(convert(true) == convert(false), "{from} to {to}");
+        }
     }
 }

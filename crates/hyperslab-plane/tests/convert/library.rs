@@ -13,6 +13,22 @@ pub struct LibraryType {
     size: usize,
 }
 
+unsafe extern "C" {
+    /// Negative where the compiler that built libhdf5 had no floats of 2 bytes.
+    static H5T_NATIVE_FLOAT16_g: hid_t;
+}
+
+/// Whether libhdf5 converts floats of 2 bytes by hardware, by other rules than its own.
+#[allow(dead_code, reason = "not all who include this file ask")]
+pub fn has_hardware_halves() -> bool {
+    let _guard = LOCK.lock();
+    // SAFETY: the lock is held; the library sets the variable when it is opened.
+    unsafe {
+        h5::H5open();
+        H5T_NATIVE_FLOAT16_g >= 0
+    }
+}
+
 impl LibraryType {
     /// The type as libhdf5 knows it.
     pub fn new(dtype: &Datatype) -> Self {
