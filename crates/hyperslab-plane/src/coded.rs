@@ -180,8 +180,7 @@ impl Plane {
             Some(packed) => unsafe { part.copy_from_chunk_shared(chunk, packed, self.element) },
             None => crate::plain::for_each_row(part, self.element, 0, &mut |pair| {
                 // SAFETY: as above.
-                unsafe { target.copy_from(pair.memory, chunk, pair.file) };
-                Ok(())
+                unsafe { target.copy_from(pair.memory, chunk, pair.file) }
             }),
         }
     }

@@ -14,6 +14,7 @@ mod claims;
 mod coded;
 mod contiguous;
 mod control;
+mod convert;
 mod explain;
 mod file;
 mod grouping;
@@ -26,6 +27,7 @@ mod refusal;
 mod workers;
 
 pub use control::{Control, Place};
+pub use convert::Conversion;
 pub use explain::Explanation;
 pub use hyperslab_filters::Stated;
 pub use plane::{CACHE_BYTES, Facts, Layout, Limits, Plane, Touched};

@@ -115,15 +115,14 @@ impl Sink for Reading<'_, '_> {
                 let buffer = sized(self.buffer, tile.file.len)?;
                 file::read(self.file, buffer, tile.file.offset)?;
                 // SAFETY: as above.
-                unsafe { self.target.copy_from(tile.memory, buffer, in_buffer(tile.file, tile.file.offset)) };
-                Ok(())
+                unsafe { self.target.copy_from(tile.memory, buffer, in_buffer(tile.file, tile.file.offset)) }
             });
         }
         let buffer = sized(self.buffer, group.end - group.start)?;
         file::read(self.file, buffer, group.start)?;
         for pair in &group.pairs {
             // SAFETY: as above.
-            unsafe { self.target.copy_from(pair.memory, buffer, in_buffer(pair.file, group.start)) };
+            unsafe { self.target.copy_from(pair.memory, buffer, in_buffer(pair.file, group.start)) }?;
         }
         Ok(())
     }
@@ -136,7 +135,7 @@ impl Writing<'_, '_> {
             file::read(self.file, buffer, start)?;
         }
         for pair in pairs {
-            self.source.copy_to(pair.memory, buffer, in_buffer(pair.file, start));
+            self.source.copy_to(pair.memory, buffer, in_buffer(pair.file, start))?;
         }
         file::write(self.file, buffer, start)
     }
@@ -172,7 +171,7 @@ pub(crate) fn fill(part: &ChunkPart, element: u64, target: &mut Target<'_>, valu
             let len = piece.min(pair.memory.len - from);
             let memory = Row { offset: pair.memory.offset + from, len, ..pair.memory };
             // SAFETY: elements of this transfer, which no other part shares.
-            unsafe { target.copy_from(memory, &copies, Row { offset: 0, len, count: memory.count, stride: 0 }) };
+            unsafe { target.copy_from(memory, &copies, Row { offset: 0, len, count: memory.count, stride: 0 }) }?;
             from += len;
         }
         Ok(())

@@ -137,10 +137,7 @@ impl Plane {
 
     /// Puts the part's elements over a chunk.
     pub(crate) fn overlay(&self, part: &ChunkPart, source: &mut Source<'_>, chunk: &mut [u8]) -> Result<()> {
-        plain::for_each_row(part, self.element, 0, &mut |pair| {
-            source.copy_to(pair.memory, chunk, pair.file);
-            Ok(())
-        })
+        plain::for_each_row(part, self.element, 0, &mut |pair| source.copy_to(pair.memory, chunk, pair.file))
     }
 
     /// Makes a buffer of chunk size what a chunk is that was never written.

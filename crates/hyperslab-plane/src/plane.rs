@@ -3,11 +3,14 @@
 use crate::cache::Cache;
 use crate::claims::Claims;
 use crate::control::Control;
+use crate::file;
 use crate::index::Index;
-use crate::memory::{Source, Target};
+use crate::memory::{Source, Target, Types};
 use crate::refusal::Refusal;
 use crate::workers;
-use hyperslab_core::{ChunkGrid, Datatype, Dims, Error, MemoryView, MemoryViewMut, Result, Selection, dims};
+use hyperslab_core::{
+    ChunkGrid, Datatype, Dims, Error, Gather, MemoryView, MemoryViewMut, Result, Scatter, Selection, dims,
+};
 use hyperslab_filters::{Pipeline, Stated};
 use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -165,27 +168,7 @@ impl Plane {
         selection: &Selection,
         memory: &mut MemoryViewMut<'_>,
     ) -> Result<Option<Refusal>> {
-        let extent = self.extent();
-        let elements = selection.len();
-        selection.check_inside(&extent.shape)?;
-        memory.check(&self.dtype, elements)?;
-        if elements == 0 {
-            return Ok(None);
-        }
-        let view = MemoryViewMut { data: &mut *memory.data, layout: memory.layout };
-        match Target::new(view, &self.dtype, elements)? {
-            Some(target) => self.read_to(&extent, control, selection, target),
-            None if elements * self.element <= PACKED_FIRST => {
-                let mut packed = crate::file::buffer((elements * self.element) as usize)?;
-                let refused = self.read_to(&extent, control, selection, Target::packed(&mut packed, self.element))?;
-                if refused.is_none() {
-                    let view = MemoryViewMut { data: &mut *memory.data, layout: memory.layout };
-                    hyperslab_core::Scatter::new(view, &self.dtype, elements)?.next_from(&packed);
-                }
-                Ok(refused)
-            }
-            None => Ok(Some(Refusal::ScatteredMemory)),
-        }
+        self.read_as(control, selection, memory, &self.dtype)
     }
 
     /// Writes the selected elements, or says why the library should. Part of them may be written then.
@@ -195,28 +178,81 @@ impl Plane {
         selection: &Selection,
         memory: MemoryView<'_>,
     ) -> Result<Option<Refusal>> {
-        let extent = self.extent();
-        let elements = selection.len();
+        self.write_as(control, selection, memory, &self.dtype)
+    }
+
+    /// As [`Self::read`], with elements of another type in memory.
+    pub fn read_as(
+        &self,
+        control: &dyn Control,
+        selection: &Selection,
+        memory: &mut MemoryViewMut<'_>,
+        dtype: &Datatype,
+    ) -> Result<Option<Refusal>> {
+        let (extent, elements) = (self.extent(), selection.len());
         selection.check_inside(&extent.shape)?;
-        memory.check(&self.dtype, elements)?;
+        memory.check(dtype, elements)?;
         if elements == 0 {
             return Ok(None);
         }
-        let whole = memory.layout.is_packed() || memory.layout.plan(&self.dtype)?.covers_element();
+        let types = Types { memory: dtype, file: &self.dtype };
+        let conversion = match types.conversion(false)? {
+            Ok(conversion) => conversion,
+            Err(refusal) => return Ok(Some(refusal)),
+        };
+        let view = MemoryViewMut { data: &mut *memory.data, layout: memory.layout };
+        if let Some(target) = Target::new(view, types, elements, conversion.clone())? {
+            return self.read_to(&extent, control, selection, target);
+        }
+        if elements * dtype.size() > PACKED_FIRST {
+            return Ok(Some(Refusal::ScatteredMemory));
+        }
+        let mut packed = file::buffer((elements * dtype.size()) as usize)?;
+        let view = MemoryViewMut::packed(&mut packed);
+        let Some(target) = Target::new(view, types, elements, conversion)? else { return Ok(None) };
+        let refused = self.read_to(&extent, control, selection, target)?;
+        if refused.is_none() {
+            let view = MemoryViewMut { data: &mut *memory.data, layout: memory.layout };
+            Scatter::new(view, dtype, elements)?.next_from(&packed);
+        }
+        Ok(refused)
+    }
+
+    /// As [`Self::write`], with elements of another type in memory.
+    pub fn write_as(
+        &self,
+        control: &dyn Control,
+        selection: &Selection,
+        memory: MemoryView<'_>,
+        dtype: &Datatype,
+    ) -> Result<Option<Refusal>> {
+        let (extent, elements) = (self.extent(), selection.len());
+        selection.check_inside(&extent.shape)?;
+        memory.check(dtype, elements)?;
+        if elements == 0 {
+            return Ok(None);
+        }
+        let whole = memory.layout.is_packed() || memory.layout.plan(dtype)?.covers_element();
         if !whole && !self.alone {
             return Ok(Some(Refusal::OtherWriters));
         }
-        let mut packed = Vec::new();
-        let source = match Source::new(memory, &self.dtype, elements)? {
-            Some(source) => source,
-            None if whole && elements * self.element <= PACKED_FIRST => {
-                packed = crate::file::buffer((elements * self.element) as usize)?;
-                hyperslab_core::Gather::new(memory, &self.dtype, elements)?.next_into(&mut packed);
-                Source::packed(&packed, self.element)
-            }
-            None => return Ok(Some(Refusal::ScatteredMemory)),
+        let types = Types { memory: dtype, file: &self.dtype };
+        let conversion = match types.conversion(true)? {
+            Ok(conversion) => conversion,
+            Err(refusal) => return Ok(Some(refusal)),
         };
-        let _ = &packed;
+        let packed;
+        let source = match Source::new(memory, types, elements, conversion.clone())? {
+            Some(source) => source,
+            None if !whole || elements * dtype.size() > PACKED_FIRST => return Ok(Some(Refusal::ScatteredMemory)),
+            None => {
+                packed = gathered(memory, dtype, elements)?;
+                let Some(source) = Source::new(MemoryView::packed(&packed), types, elements, conversion)? else {
+                    return Ok(Some(Refusal::ScatteredMemory));
+                };
+                source
+            }
+        };
         if self.pipeline.is_plain() && self.must_keep(&extent.shape, selection, whole)? {
             drop(extent);
             let extent = self.extent_alone();
@@ -349,4 +385,11 @@ impl Plane {
         let chunk = grid.coordinates(number).map_or_else(|_| number.to_string(), |c| format!("{:?}", c.as_slice()));
         error.target(format!("{}, chunk {chunk}", self.name))
     }
+}
+
+/// The elements of a view, packed.
+fn gathered(memory: MemoryView<'_>, dtype: &Datatype, elements: u64) -> Result<Vec<u8>> {
+    let mut packed = file::buffer((elements * dtype.size()) as usize)?;
+    Gather::new(memory, dtype, elements)?.next_into(&mut packed);
+    Ok(packed)
 }

@@ -13,6 +13,8 @@ pub enum Refusal {
     PlacesNotKnown,
     /// The memory is a union of slabs, and too large to be packed first.
     ScatteredMemory,
+    /// The elements are of another type in memory, and cannot be converted here; what the conversion said.
+    Conversion(String),
     /// Other processes may write what lies between the selected bytes.
     OtherWriters,
 }
@@ -20,7 +22,7 @@ pub enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Filter(why) => f.write_str(why),
+            Self::Filter(why) | Self::Conversion(why) => f.write_str(why),
             Self::NoPlaceYet => f.write_str("the array has no place in the file yet"),
             Self::PlacesNotKnown => f.write_str("the library made chunks whose places are not known yet"),
             Self::ScatteredMemory => f.write_str("the memory is an irregular selection of a larger buffer"),
