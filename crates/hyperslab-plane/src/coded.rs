@@ -18,6 +18,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Calls on less than this are not worth a thread.
 const WORTH_A_THREAD: u64 = 256 << 10;
 
+/// How many chunks the system is asked to read ahead.
+const CHUNKS_AHEAD: usize = 16;
+
 /// Memory of one thread.
 #[derive(Default)]
 struct Desk {
@@ -84,7 +87,7 @@ impl Plane {
         target: Target<'_>,
     ) -> Result<Option<Refusal>> {
         self.prepare_index(grid, control, selection)?;
-        let parts = Mutex::new(selection.split_by_chunk(grid)?);
+        let parts = Mutex::new(self.scouted(grid, selection)?);
         let (left, errors) = (Mutex::new(Vec::new()), FirstError::default());
         let drain = || {
             let (mut desk, mut target) = (Desk::default(), target.clone());
@@ -105,6 +108,35 @@ impl Plane {
             self.read_part(grid, Some(control), &part, &mut target, &mut desk)?;
         }
         Ok(None)
+    }
+
+    /// The parts of a selection. If the first chunk is not in the page cache, the system is asked to read some ahead.
+    fn scouted<'a>(
+        &'a self,
+        grid: &'a ChunkGrid,
+        selection: &'a Selection,
+    ) -> Result<impl Iterator<Item = Result<ChunkPart>> + 'a> {
+        let parts = selection.split_by_chunk(grid)?;
+        let place = |part: Option<Result<ChunkPart>>| match self.known(grid, &part?.ok()?).ok()?.1 {
+            Known::At(place) => Some(place),
+            _ => None,
+        };
+        let mut scout = parts.clone();
+        let first = place(scout.next());
+        let cold = first.is_some_and(|place| !file::is_cached(&self.file, place.address));
+        let mut hint = move || {
+            if let Some(place) = place(scout.next()) {
+                file::will_need(&self.file, place.address, place.bytes);
+            }
+        };
+        if cold {
+            (0..CHUNKS_AHEAD).for_each(|_| hint());
+        }
+        Ok(parts.inspect(move |_| {
+            if cold {
+                hint();
+            }
+        }))
     }
 
     /// Reads a part; false if its chunk must be asked of the library, and this is not the thread to do it.

@@ -4,7 +4,7 @@ use crate::control::Control;
 use crate::file;
 use crate::grouping::{Grouping, Pair, Sink, WORTH_A_CALL};
 use crate::memory::{Source, Target};
-use crate::plain::{self, Reading, Writing};
+use crate::plain::{self, Ahead, Reading, Writing};
 use crate::plane::{Extent, Plane};
 use crate::refusal::Refusal;
 use crate::workers::{FirstError, Helpers, with_helpers};
@@ -79,7 +79,7 @@ impl Plane {
     }
 
     pub(crate) fn reading<'a, 'm>(&'a self, target: &Target<'m>, buffer: &'a mut Vec<u8>) -> Reading<'a, 'm> {
-        Reading { file: &self.file, target: target.clone(), element: self.element, buffer }
+        Reading { file: &self.file, target: target.clone(), element: self.element, buffer, ahead: Ahead::default() }
     }
 
     pub(crate) fn writing<'a, 'm>(

@@ -176,8 +176,15 @@ impl Plane {
                 continue;
             }
             match known {
-                Known::Absent => absent += 1,
-                _ if writes && complete => out.calls += 1,
+                Known::Absent => {
+                    absent += 1;
+                    out.moved += if writes { self.chunk_bytes as u64 } else { 0 };
+                    out.calls += u64::from(writes);
+                }
+                _ if writes && complete => {
+                    out.calls += 1;
+                    out.moved += self.chunk_bytes as u64;
+                }
                 Known::At(place) => {
                     out.calls += 1;
                     out.moved += place.bytes;
@@ -188,7 +195,7 @@ impl Plane {
         let threads = self.threads;
         out.steps.push(match writes {
             true => {
-                format!("chunks are coded whole on up to {threads} threads, and stored by libhdf5 from the calling one")
+                format!("chunks are coded whole on up to {threads} threads, and stored by libhdf5 from the calling one; sizes are those before coding")
             }
             false => format!("stored chunks are read whole and decoded on up to {threads} threads"),
         });

@@ -1,7 +1,10 @@
 //! Positioned I/O.
 
 use hyperslab_core::{Error, ErrorKind, Result};
+use rustix::fs::{Advice, fadvise};
+use rustix::io::{Errno, ReadWriteFlags, preadv2};
 use std::fs::File;
+use std::io::IoSliceMut;
 use std::os::unix::fs::FileExt;
 
 /// Fills the buffer from a place in the file. Beyond the end of the file there are zeros, as the library would read: space
@@ -27,6 +30,19 @@ pub(crate) fn read(file: &File, mut buffer: &mut [u8], mut at: u64) -> Result<()
 /// Writes the whole buffer to a place in the file.
 pub(crate) fn write(file: &File, buffer: &[u8], at: u64) -> Result<()> {
     file.write_all_at(buffer, at).map_err(|e| Error::io("write", e))
+}
+
+/// Whether the byte at a place is in the page cache, so that reading there does not wait for a device. Where the system
+/// cannot tell, it is taken to be.
+pub(crate) fn is_cached(file: &File, at: u64) -> bool {
+    let mut byte = [0; 1];
+    let read = preadv2(file, &mut [IoSliceMut::new(&mut byte)], at, ReadWriteFlags::NOWAIT);
+    !matches!(read, Err(Errno::AGAIN))
+}
+
+/// Asks the system to read something that will be wanted soon. Only a hint.
+pub(crate) fn will_need(file: &File, at: u64, bytes: u64) {
+    let _ = fadvise(file, at, std::num::NonZeroU64::new(bytes), Advice::WillNeed);
 }
 
 /// A buffer whose size comes from a file or a caller.

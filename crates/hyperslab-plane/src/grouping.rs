@@ -27,8 +27,12 @@ pub(crate) struct Group {
 
 /// Takes groups.
 pub(crate) trait Sink {
-    /// The rows of the group, which is left empty.
+    /// The rows of the group, which is left empty or in any state.
     fn take(&mut self, group: &mut Group) -> Result<()>;
+    /// There are no more.
+    fn finish(&mut self) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// Joins rows to groups.
@@ -77,7 +81,7 @@ impl<'a> Grouping<'a> {
             && start - group.end <= self.gap
             && end - group.start <= GROUP_BYTES;
         if !group.pairs.is_empty() && !joins {
-            self.finish()?;
+            self.hand_over()?;
         }
         let group = &mut self.group;
         if group.pairs.is_empty() {
@@ -96,6 +100,11 @@ impl<'a> Grouping<'a> {
 
     /// Hands over what is left.
     pub(crate) fn finish(&mut self) -> Result<()> {
+        self.hand_over()?;
+        self.sink.finish()
+    }
+
+    fn hand_over(&mut self) -> Result<()> {
         if self.group.pairs.is_empty() {
             return Ok(());
         }

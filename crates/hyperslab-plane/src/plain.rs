@@ -4,6 +4,7 @@ use crate::file;
 use crate::grouping::{Group, Grouping, Pair, Sink};
 use crate::memory::{Source, Target};
 use hyperslab_core::{ChunkPart, Result, Row, Selection};
+use std::collections::VecDeque;
 use std::fs::File;
 
 /// Long runs that are not packed in memory are moved in tiles of about this size, so that they stay in a core's cache.
@@ -59,7 +60,19 @@ pub(crate) struct Reading<'a, 'm> {
     pub(crate) target: Target<'m>,
     pub(crate) element: u64,
     pub(crate) buffer: &'a mut Vec<u8>,
+    pub(crate) ahead: Ahead,
 }
+
+/// Groups that wait while the system reads them ahead, so that a device has several requests at once.
+#[derive(Debug, Default)]
+pub(crate) struct Ahead {
+    /// Whether the first group came from a device; until then nobody knows.
+    cold: Option<bool>,
+    waiting: VecDeque<Group>,
+}
+
+/// How many groups the system reads ahead.
+const AHEAD: usize = 32;
 
 /// Writes groups from memory.
 pub(crate) struct Writing<'a, 'm> {
@@ -105,6 +118,27 @@ fn in_buffer(row: Row, start: u64) -> Row {
 
 impl Sink for Reading<'_, '_> {
     fn take(&mut self, group: &mut Group) -> Result<()> {
+        if !*self.ahead.cold.get_or_insert_with(|| !file::is_cached(self.file, group.start)) {
+            return self.read(group);
+        }
+        file::will_need(self.file, group.start, group.end - group.start);
+        self.ahead.waiting.push_back(std::mem::take(group));
+        match self.ahead.waiting.len() > AHEAD {
+            true => self.ahead.waiting.pop_front().map_or(Ok(()), |group| self.read(&group)),
+            false => Ok(()),
+        }
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        while let Some(group) = self.ahead.waiting.pop_front() {
+            self.read(&group)?;
+        }
+        Ok(())
+    }
+}
+
+impl Reading<'_, '_> {
+    fn read(&mut self, group: &Group) -> Result<()> {
         if let Some(pair) = single(group) {
             if let Some(packed) = self.target.as_packed() {
                 let range = pair.memory.offset as usize..(pair.memory.offset + pair.memory.len) as usize;
