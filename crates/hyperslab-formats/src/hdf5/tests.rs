@@ -4,6 +4,7 @@ mod attributes;
 mod files;
 mod layouts;
 mod memory;
+mod plane;
 mod ranks;
 mod types;
 
