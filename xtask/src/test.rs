@@ -75,7 +75,7 @@ pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
         }));
     }
     if wish.mpi {
-        mpi::run(workspace, &environment, &mut steps);
+        mpi::run(workspace, &environment, arguments.has("--long"), &mut steps);
     }
 
     summarise(&steps, &environment, &tally);

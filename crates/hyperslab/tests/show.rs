@@ -1,0 +1,66 @@
+//! `hyperslab show`, as a user runs it.
+#![allow(clippy::unwrap_used)]
+
+use assert_cmd::Command;
+use hyperslab_comm::Solo;
+use hyperslab_core::{ArraySpec, Attribute, Datatype, Dims, Filter, MemoryView, Open, Selection, Stack, Transfer};
+use std::path::Path;
+
+fn file(path: &Path) {
+    let format = hyperslab_formats::build(&"hdf5".parse::<Stack>().unwrap().format).unwrap();
+    let file = format.open(path, Open::Create, &Solo::shared()).unwrap();
+    let mut spec = ArraySpec::new(Datatype::F32, &[64, 64]);
+    let flat = file.create("flat", &spec).unwrap();
+    spec.chunk = Some(Dims::from_slice(&[16, 16]));
+    let plain = file.create("g/plain", &spec).unwrap();
+    spec.filters = vec![Filter::Shuffle, Filter::Deflate(4)];
+    let coded = file.create("g/coded", &spec).unwrap();
+    let all = Selection::all(&spec.shape).unwrap();
+    for array in [flat, plain, coded] {
+        array.write(&all, MemoryView::packed(&[3; 64 * 64 * 4]), Transfer::Independent).unwrap();
+    }
+    file.set_attribute("flat", "units", &Attribute::text("m")).unwrap();
+    file.close().unwrap();
+}
+
+/// What the program prints, and whether it succeeded.
+fn show(path: &Path, words: &[&str]) -> (String, bool) {
+    let mut command = Command::cargo_bin("hyperslab").unwrap();
+    let output = command.arg("show").arg(path).args(words).output().unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (String::from_utf8(text).unwrap(), output.status.success())
+}
+
+#[test]
+fn arrays_are_listed_transfers_explained_and_bad_input_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("data.h5");
+    file(&path);
+    let expect = |words: &[&str], parts: &[&str]| {
+        let (text, success) = show(&path, words);
+        assert!(success, "{text}");
+        for part in parts {
+            assert!(text.contains(part), "{words:?} lacks {part:?}:\n{text}");
+        }
+    };
+    expect(&[], &["3 arrays, 1 groups", "flat: 64x64 of <f4", "chunks of 16x16", "Shuffle then Deflate(4)"]);
+    expect(&["flat"], &["@units = \"m\""]);
+    expect(&["flat", "--explain"], &["16.00 KiB wanted, 16.00 KiB moved in 1 call", "in one piece at byte"]);
+    expect(&["flat", "--explain", "--select", "::2,3"], &["128 B wanted", "move neighbours together"]);
+    expect(&["flat", "--explain", "--select", "::2,3", "--write"], &["read first and written back"]);
+    expect(&["g/plain", "--explain", "--select", "7"], &["3.06 KiB moved in 1 call, 4 chunks touched"]);
+    expect(&["g/coded", "--explain", "--select", "7"], &["4 chunks touched", "decoded on up to", "kept decoded"]);
+    expect(&["g/coded", "--explain", "--write"], &["16 chunks touched", "coded whole"]);
+    expect(&["flat", "--explain", "--select", "9:9"], &["nothing is selected"]);
+    for (words, part) in [
+        (&["missing"][..], "missing"),
+        (&["flat", "--explain", "--select", "64"], "outside 0 to 63"),
+        (&["flat", "--explain", "--select", "1,2,3"], "3 dimensions"),
+        (&["flat", "--explain", "--stack", "hdf5"], "plane=on"),
+        (&["flat", "--select", "1"], "--explain"),
+    ] {
+        let (text, success) = show(&path, words);
+        assert!(!success && text.contains(part), "{words:?}: {text}");
+    }
+    assert!(!show(&folder.path().join("nothing.h5"), &[]).1);
+}
