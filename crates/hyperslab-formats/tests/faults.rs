@@ -14,7 +14,7 @@ use std::process::ExitCode;
 fn stacks() -> Vec<&'static str> {
     let mut out = vec!["posix", "posix(files=per_rank)", "posix(preallocate=yes)"];
     if cfg!(feature = "hdf5") {
-        out.push("hdf5");
+        out.extend(["hdf5", "hdf5(plane=on)", "hdf5(plane=on,cache=0,threads=2)"]);
     }
     if cfg!(feature = "zarr") {
         out.extend(["zarr", "zarr(version=2)"]);

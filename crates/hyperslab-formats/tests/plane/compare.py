@@ -1,0 +1,32 @@
+"""h5py compares arrays with the bytes they should hold: compare.py MANIFEST."""
+
+import sys
+
+import h5py
+import numpy as np
+from expected import Report, dtype_of, manifest, same
+
+try:
+    import hdf5plugin  # noqa: F401, more filters
+except ImportError:
+    pass
+
+
+def compare(case, report):
+    dtype, shape = dtype_of(case["dtype"]), tuple(case["shape"])
+    with open(case["expected"], "rb") as file:
+        wanted = np.frombuffer(file.read(), dtype).reshape(shape)
+    with h5py.File(case["file"], "r") as file:
+        found = file[case["name"]]
+        report.check(case["about"], "the shape", found.shape, shape)
+        report.check(case["about"], "what h5py reads is right", same(found[()], wanted), True)
+
+
+if __name__ == "__main__":
+    report = Report()
+    for case in manifest(sys.argv[1]):
+        try:
+            compare(case, report)
+        except Exception as error:
+            report.wrong.append(f"{case['about']}: {error!r}")
+    report.finish()
