@@ -25,6 +25,9 @@ unsafe extern "C" {
     fn H5Dget_chunk_storage_size(dataset: hid_t, offset: *const hsize_t, bytes: *mut hsize_t) -> c_int;
 }
 
+/// An extensible array, of chunks that grow along one dimension only; missing in the bindings.
+const EXTENSIBLE: h5d::H5D_chunk_index_t = 4;
+
 /// File and object.
 type Key = (u64, [u8; 16]);
 
@@ -128,6 +131,11 @@ fn unsuitable(dataset: &Id, stored: &Stored) -> Result<Option<String>> {
             if options != 0 {
                 return because("chunks at its edge are stored without filters");
             }
+            if lists_chunks_wrongly(dataset)? {
+                return because(
+                    "libhdf5 does not tell the places of chunks that grow along another dimension than the first",
+                );
+            }
             let access = Id::take(DOING, h5d::H5Dget_access_plist(dataset.raw()))?;
             let (mut slots, mut bytes, mut w0) = (0, 0, 0.0);
             done(DOING, h5p::H5Pget_chunk_cache(access.raw(), &raw mut slots, &raw mut bytes, &raw mut w0))?;
@@ -149,6 +157,19 @@ fn unsuitable(dataset: &Id, stored: &Stored) -> Result<Option<String>> {
         }
     }
     Ok(None)
+}
+
+/// Whether libhdf5 (2.2, `H5D__earray_idx_iterate_cb`) takes chunks for others when it lists them: it numbers those of an
+/// extensible array with the growing dimension first, and forgets that when it walks over them.
+fn lists_chunks_wrongly(dataset: &Id) -> Result<bool> {
+    let mut index = 0;
+    // SAFETY: the dataset is live and the place to write to is a variable; the space is closed by `Id`.
+    let space = unsafe {
+        done(DOING, h5d::H5Dget_chunk_index_type(dataset.raw(), &raw mut index))?;
+        Id::take(DOING, h5d::H5Dget_space(dataset.raw()))?
+    };
+    let grows = dataspace::extents(&space)?.and_then(|extents| extents.max.iter().position(Option::is_none));
+    Ok(index == EXTENSIBLE && grows.is_some_and(|dimension| dimension > 0))
 }
 
 /// libhdf5 as the plane of one dataset asks for it.
