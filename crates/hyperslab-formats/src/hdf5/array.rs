@@ -2,7 +2,7 @@
 
 use super::collective::{Collective, Direction};
 use super::container::{Slot, closed, refuse_compact, refuse_writing};
-use super::data_plane::{self, Access, Taken};
+use super::data_plane::{self, Access, ByLibrary, Taken};
 use super::dataspace;
 use super::datatype::{self, Stored};
 use super::guarded::{Guarded, Way};
@@ -91,14 +91,17 @@ impl Hdf5Array {
                 Limits::None
             };
             let way = match &home.access {
-                None => data_plane::found(&dataset)?.map_or(Way::Library, Way::Beside),
+                None => match data_plane::found(&dataset)? {
+                    Some(plane) => Way::Beside(plane),
+                    None => Way::Library(Some(ByLibrary::new(&dataset)?)),
+                },
                 Some(access) => {
                     let (_, shape) = transfer::file_space(&dataset)?;
                     match data_plane::take(name, &dataset, &stored, &shape, access)? {
                         Taken::Over(plane) => Way::Plane(plane),
                         Taken::Left(reason) => {
                             home.remarks.note(&reason);
-                            Way::Library
+                            Way::Library(Some(ByLibrary::new(&dataset)?))
                         }
                     }
                 }

@@ -13,7 +13,8 @@ use hdf5_metno_sys::h5p::H5P_DEFAULT;
 use hdf5_metno_sys::{h5f, h5i, h5o, h5p, h5t};
 use hyperslab_core::{Dims, Error, ErrorKind, MAX_RANK, Result, Selection};
 use hyperslab_plane::{Control, Facts, Layout, Limits, Place, Plane};
-use std::collections::HashMap;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::{c_int, c_uint, c_void};
 use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -32,6 +33,38 @@ const EXTENSIBLE: h5d::H5D_chunk_index_t = 4;
 type Key = (u64, [u8; 16]);
 
 static PLANES: Mutex<Option<HashMap<Key, Weak<Plane>>>> = Mutex::new(None);
+
+/// How many handles of a dataset go by libhdf5 and know of no plane.
+static BY_LIBRARY: Mutex<BTreeMap<Key, u64>> = Mutex::new(BTreeMap::new());
+
+/// A handle that goes by libhdf5 and knows of no plane. While there is one, its dataset gets no plane.
+#[derive(Debug)]
+pub(super) struct ByLibrary(Key);
+
+impl ByLibrary {
+    /// Call under the lock, together with what decides that there is no plane.
+    pub(super) fn new(dataset: &Id) -> Result<Self> {
+        let key = key(dataset)?;
+        *BY_LIBRARY.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default() += 1;
+        Ok(Self(key))
+    }
+
+    fn has(key: &Key) -> bool {
+        BY_LIBRARY.lock().unwrap_or_else(PoisonError::into_inner).contains_key(key)
+    }
+}
+
+impl Drop for ByLibrary {
+    fn drop(&mut self) {
+        let mut handles = BY_LIBRARY.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Entry::Occupied(mut handles) = handles.entry(self.0) {
+            *handles.get_mut() -= 1;
+            if *handles.get() == 0 {
+                handles.remove();
+            }
+        }
+    }
+}
 
 /// How a file's arrays use the plane.
 #[derive(Debug, Clone)]
@@ -70,6 +103,9 @@ pub(super) fn take(name: &str, dataset: &Id, stored: &Stored, shape: &[u64], acc
     }
     if let Some(reason) = unsuitable(dataset, stored)? {
         return Ok(Taken::Left(reason));
+    }
+    if ByLibrary::has(&key) {
+        return Ok(Taken::Left("it is open elsewhere in this process without the data plane".into()));
     }
     // SAFETY: the dataset is live; the list is closed by `Id`.
     let list = Id::take(DOING, unsafe { h5d::H5Dget_create_plist(dataset.raw()) })?;

@@ -6,7 +6,7 @@
 //!
 //! Of files that processes share nothing waits in memory but metadata, and only a call of all of them can write that.
 
-use super::data_plane::Library;
+use super::data_plane::{ByLibrary, Library};
 use super::datatype::Stored;
 use super::library::{self, Id, done};
 use super::ranks::Ranks;
@@ -32,8 +32,8 @@ pub(super) struct Guarded {
 /// How the elements of a dataset go to the file.
 #[derive(Debug)]
 pub(super) enum Way {
-    /// By libhdf5.
-    Library,
+    /// By libhdf5; of datasets with what keeps planes away.
+    Library(Option<ByLibrary>),
     /// By libhdf5, while another handle of this process uses the data plane.
     Beside(Arc<Plane>),
     /// By the data plane where it can.
@@ -55,7 +55,7 @@ impl Guarded {
     pub(super) fn file(id: Id, writable: bool, ranks: &Ranks) -> Self {
         let (kind, changed) =
             if ranks.are_processes() && ranks.count() > 1 { (Kind::SharedFile, false) } else { (Kind::File, writable) };
-        let (way, stored) = (Way::Library, None);
+        let (way, stored) = (Way::Library(None), None);
         Self { id: ManuallyDrop::new(id), kind, changed: AtomicBool::new(changed), way, stored }
     }
 
@@ -149,12 +149,16 @@ impl Guarded {
     /// Called once, before the guard is gone.
     fn release(&mut self, operation: &'static str) -> Result<()> {
         let settled = self.settle();
-        library::with(|| {
+        let released = library::with(|| {
             settled.and_then(|()| self.flush(operation)).inspect_err(|_| library::leave_open())?;
             // SAFETY: taken once: `close` forgets the guard, `drop` is its end.
             let id = unsafe { ManuallyDrop::take(&mut self.id) };
             id.close(operation).inspect_err(|_| library::leave_open())
-        })
+        });
+        // Here, since `close` forgets the guard: the plane has a file and memory.
+        self.way = Way::Library(None);
+        self.stored = None;
+        released
     }
 }
 
