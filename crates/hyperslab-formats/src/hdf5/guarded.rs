@@ -33,7 +33,7 @@ pub(super) struct Guarded {
 #[derive(Debug)]
 pub(super) enum Way {
     /// By libhdf5; of datasets with what keeps planes away.
-    Library(Option<ByLibrary>),
+    Library(#[expect(dead_code, reason = "held until the handle closes")] Option<ByLibrary>),
     /// By libhdf5, while another handle of this process uses the data plane.
     Beside(Arc<Plane>),
     /// By the data plane where it can.

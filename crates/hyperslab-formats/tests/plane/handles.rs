@@ -1,3 +1,109 @@
-pub fn trials() -> Vec<libtest_mimic::Trial> {
-    Vec::new()
+//! Several handles of one array in a process, and many one after the other.
+
+use crate::common::{directory, numbers, open, read, same, write};
+use crate::python::files;
+use hyperslab_core::{ArraySpec, Datatype, Durability, Filter, Open, Selection};
+use libtest_mimic::{Failed, Trial};
+
+pub fn trials() -> Vec<Trial> {
+    vec![
+        Trial::test("handles::closed ones leave nothing behind", nothing_left),
+        Trial::test("handles::a reader first", reader_first),
+        Trial::test("handles::one without the plane closes last", closes_last),
+    ]
+}
+
+fn spec() -> ArraySpec {
+    let chunk = Some([4, 6].as_slice().into());
+    ArraySpec { chunk, filters: vec![Filter::Deflate(1)], ..ArraySpec::new(Datatype::I32, &[10, 15]) }
+}
+
+fn descriptors(folder: &std::path::Path) -> Result<usize, Failed> {
+    let mut count = 0;
+    for entry in std::fs::read_dir("/proc/self/fd")? {
+        count += usize::from(std::fs::read_link(entry?.path()).is_ok_and(|path| path.starts_with(folder)));
+    }
+    Ok(count)
+}
+
+/// Neither descriptors nor memory.
+fn nothing_left() -> Result<(), Failed> {
+    let (_files, folder) = (files(), directory()?);
+    let path = folder.path().join("a.h5");
+    open("hdf5(plane=on)", &path, Open::Create)?.create("array", &spec())?.close()?;
+    let all = Selection::all(&[10, 15])?;
+    for turn in 0..300u32 {
+        let container = open("hdf5(plane=on)", &path, Open::Update)?;
+        let array = container.array("array")?;
+        write(&*array, &all, &numbers(turn, 150))?;
+        same(&read(&*array, &all, 4)?, &numbers(turn, 150), "just written")?;
+        match turn % 3 {
+            0 => array.close()?,
+            1 => drop(array),
+            _ => {}
+        }
+        if turn % 2 == 0 {
+            container.close()?;
+        }
+    }
+    match descriptors(folder.path())? {
+        0 => Ok(()),
+        left => Err(format!("{left} descriptors are left open").into()),
+    }
+}
+
+/// A handle that may only read opens the array first; one that may write shares its plane.
+fn reader_first() -> Result<(), Failed> {
+    let (_files, folder) = (files(), directory()?);
+    let path = folder.path().join("a.h5");
+    let container = open("hdf5(plane=on)", &path, Open::Create)?;
+    container.create("coded", &spec())?;
+    container.create("plain", &ArraySpec { filters: vec![], ..spec() })?;
+    container.create("contiguous", &ArraySpec { filters: vec![], chunk: None, ..spec() })?;
+    container.close()?;
+    let all = Selection::all(&[10, 15])?;
+    for (turn, name) in (0..).zip(["coded", "plain", "contiguous"].repeat(2)) {
+        let writing = open("hdf5(plane=on)", &path, Open::Update)?;
+        let reading = open("hdf5(plane=on)", &path, Open::Read)?;
+        let reader = reading.array(name)?;
+        read(&*reader, &all, 4)?;
+        let writer = writing.array(name)?;
+        write(&*writer, &all, &numbers(turn, 150))?;
+        write(&*writer, &Selection::dense(&[3, 0], &[1, 15])?, &numbers(turn + 45, 15))?;
+        same(&read(&*reader, &all, 4)?, &numbers(turn, 150), name)?;
+        reading.close()?;
+        writing.flush(Durability::Visible)?;
+        same(&read(&*writer, &all, 4)?, &numbers(turn, 150), name)?;
+        writing.close()?;
+    }
+    Ok(())
+}
+
+/// What waits in a plane is not lost with the handle that wrote it.
+fn closes_last() -> Result<(), Failed> {
+    let (_files, folder) = (files(), directory()?);
+    let path = folder.path().join("a.h5");
+    open("hdf5(plane=on)", &path, Open::Create)?.create("array", &spec())?.close()?;
+    let (row, all) = (Selection::dense(&[5, 2], &[1, 9])?, Selection::all(&[10, 15])?);
+    for beside in ["hdf5", "hdf5(cache=0,sieve=0)"] {
+        for on_first in [true, false] {
+            let stacks = if on_first { ["hdf5(plane=on)", beside] } else { [beside, "hdf5(plane=on)"] };
+            let containers = [open(stacks[0], &path, Open::Update)?, open(stacks[1], &path, Open::Update)?];
+            let arrays = [containers[0].array("array")?, containers[1].array("array")?];
+            for (turn, writer) in [(100, 0), (200, 1), (300, 0)] {
+                write(&*arrays[writer], &row, &numbers(turn, 9))?;
+                same(&read(&*arrays[1 - writer], &row, 4)?, &numbers(turn, 9), &format!("{stacks:?}, {turn}"))?;
+            }
+            arrays[0].close()?;
+            containers[0].close()?;
+            same(&read(&*arrays[1], &row, 4)?, &numbers(300, 9), &format!("{stacks:?}, first closed"))?;
+            containers[1].close()?;
+            let container = open("hdf5", &path, Open::Update)?;
+            let array = container.array("array")?;
+            same(&read(&*array, &row, 4)?, &numbers(300, 9), &format!("{stacks:?}, opened again"))?;
+            write(&*array, &all, &numbers(0, 150))?;
+            container.close()?;
+        }
+    }
+    Ok(())
 }
