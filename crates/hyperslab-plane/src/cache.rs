@@ -1,6 +1,6 @@
 //! Chunks that were decoded and may be wanted again, and chunks that were changed and are not stored yet.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// Decoded chunks, the least recently used one first to go. Holds no more bytes than its limit, apart from changed
@@ -10,6 +10,8 @@ pub(crate) struct Cache {
     limit: u64,
     held: u64,
     chunks: HashMap<u64, Entry>,
+    /// Changed chunks that somebody changes again just now.
+    lent: BTreeSet<u64>,
     /// Chunk by time of last use.
     used: BTreeMap<u64, u64>,
     clock: u64,
@@ -24,7 +26,7 @@ struct Entry {
 
 impl Cache {
     pub(crate) fn new(limit: u64) -> Self {
-        Self { limit, held: 0, chunks: HashMap::new(), used: BTreeMap::new(), clock: 0 }
+        Self { limit, held: 0, chunks: HashMap::new(), lent: BTreeSet::new(), used: BTreeMap::new(), clock: 0 }
     }
 
     /// The chunk, if it is here.
@@ -59,6 +61,7 @@ impl Cache {
 
     fn put(&mut self, chunk: u64, data: Arc<Vec<u8>>, changed: bool) {
         let changed = self.take(chunk).is_some_and(|(_, changed)| changed) || changed;
+        self.lent.remove(&chunk);
         self.clock += 1;
         self.held += data.len() as u64;
         self.used.insert(self.clock, chunk);
@@ -71,6 +74,15 @@ impl Cache {
         self.used.remove(&entry.last_use);
         self.held -= entry.data.len() as u64;
         Some((entry.data, entry.changed))
+    }
+
+    /// Takes a chunk out that will be held again, changed.
+    pub(crate) fn lend(&mut self, chunk: u64) -> Option<Arc<Vec<u8>>> {
+        let (data, changed) = self.take(chunk)?;
+        if changed {
+            self.lent.insert(chunk);
+        }
+        Some(data)
     }
 
     /// Drops chunks that need not be stored until no more than `limit` bytes are held (at most its own limit); returns
@@ -87,9 +99,10 @@ impl Cache {
         None
     }
 
-    /// Changed chunks, the oldest first.
+    /// Changed chunks, also those lent: who claims one finds it here again.
     pub(crate) fn changed(&self) -> Vec<u64> {
-        self.used.values().copied().filter(|chunk| self.chunks.get(chunk).is_some_and(|e| e.changed)).collect()
+        let here = self.used.values().copied().filter(|chunk| self.chunks.get(chunk).is_some_and(|e| e.changed));
+        here.chain(self.lent.iter().copied()).collect()
     }
 
     /// Drops everything that need not be stored.
@@ -127,5 +140,9 @@ mod tests {
         assert_eq!((cache.over(30), cache.changed()), (None, vec![5]));
         cache.keep(6, Arc::new(vec![6; 10]));
         assert!(cache.get(6).is_none());
+        assert!(cache.lend(5).is_some() && cache.get(5).is_none());
+        assert_eq!(cache.changed(), [5]);
+        cache.hold(5, vec![7; 30]);
+        assert_eq!((cache.changed(), cache.held), (vec![5], 30));
     }
 }

@@ -296,7 +296,7 @@ impl Plane {
         };
         if let Some(kept) = kept {
             // Taken out only now that it will be put back: an error before leaves it where it was.
-            let taken = self.state().cache.take(number).map(|(data, _)| data);
+            let taken = self.state().cache.lend(number);
             drop(kept);
             let data = taken.map(|data| Arc::try_unwrap(data).unwrap_or_else(|shared| shared.to_vec()));
             return Ok(data);
