@@ -245,7 +245,7 @@ fn access(path: &Path, file: &Guarded, ranks: &Ranks, options: &Options, writabl
     } else if ranks.are_processes() {
         File::options().read(true).write(writable).open(path).map_err(|e| Error::io("open", e))?
     } else {
-        library::with(|| data_plane::reopen(file.id(), writable))?
+        library::with(|| data_plane::reopen(file.id()))?
     };
     let limits = Limits {
         threads: options.threads.unwrap_or(0) as usize,

@@ -356,16 +356,20 @@ impl Control for Library<'_> {
 }
 
 /// A descriptor of the open file of its own: a duplicate would keep libhdf5's lock on the file. Call under the lock.
-pub(super) fn reopen(file: &Id, writable: bool) -> Result<File> {
+///
+/// It may write if libhdf5's own may, whatever the handle: others that may write can share the plane that uses it.
+pub(super) fn reopen(file: &Id) -> Result<File> {
     let mut handle: *mut c_void = std::ptr::null_mut();
     // SAFETY: the file is live and uses the default driver, whose handle is a pointer to its descriptor.
-    let descriptor = unsafe {
+    let (descriptor, mode) = unsafe {
         done("open", h5f::H5Fget_vfd_handle(file.raw(), H5P_DEFAULT, &raw mut handle))?;
         if handle.is_null() {
             return Err(errors::last("open"));
         }
-        *handle.cast::<c_int>()
+        let descriptor = *handle.cast::<c_int>();
+        (descriptor, libc::fcntl(descriptor, libc::F_GETFL))
     };
+    let writable = mode >= 0 && mode & libc::O_ACCMODE == libc::O_RDWR;
     let path = format!("/proc/self/fd/{descriptor}");
     File::options().read(true).write(writable).open(path).map_err(|e| Error::io("open", e))
 }
