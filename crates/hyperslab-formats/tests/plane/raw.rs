@@ -84,7 +84,9 @@ impl Paged {
             let file = h5f::H5Fcreate(path.as_ptr(), h5f::H5F_ACC_TRUNC, creation, access);
             h5p::H5Pclose(creation);
             h5p::H5Pclose(access);
-            ok("create the file", file).map(Self)
+            let file = ok("create the file", file)?;
+            h5f::H5Fflush(file, h5f::H5F_scope_t::H5F_SCOPE_GLOBAL); // others see that it is one
+            Ok(Self(file))
         }
     }
 }

@@ -32,7 +32,7 @@ pub fn trials() -> Vec<Trial> {
         ("external", "external files"),
         ("virtual", "virtual dataset"),
         ("edges", "edge are stored without filters"),
-        ("scale-offset", "scaleoffset"),
+        ("scale-offset", "filter scale-offset (6) is not coded here"),
         ("grows", "another dimension than the first"),
         ("terminated", "not stored as they are in memory"),
     ] {
@@ -181,23 +181,23 @@ fn scattered(path: &Path) -> Result<(), Failed> {
     for (name, chunk) in [("contiguous", None), ("chunked", Some([1u64 << 20].as_slice()))] {
         let array = container.create(name, &plain(&[count], chunk))?;
         let all = Selection::all(&[count])?;
-        let halves = [Slab::dense(&[1], &[count / 2])?, Slab::dense(&[count / 2 + 7], &[count / 2])?];
-        let layout = MemoryLayout::strided(&[count + 9], Selection::union(1, halves.into_iter().flatten())?);
-        let (ours, half) = (numbers(3, count + 9), count as usize * 2);
+        // Of unequal length, or they would be one slab with a stride.
+        let (first, second) = (count / 2 + 3, count / 2 - 3);
+        let parts = [Slab::dense(&[1], &[first])?, Slab::dense(&[first + 7], &[second])?];
+        let layout = MemoryLayout::strided(&[count + 9], Selection::union(1, parts.into_iter().flatten())?);
+        let (ours, cut, end) = (numbers(3, count + 9), first as usize * 4, count as usize * 4);
         let view = MemoryView { data: &ours, layout: &layout };
         array.write(&all, view, Transfer::Independent)?;
         let found = read(&*array, &all, 4)?;
-        same(&found[..half], &ours[4..][..half], "first half")?;
-        same(&found[half..], &ours[half + 28..][..half], "second half")?;
+        same(&found[..cut], &ours[4..cut + 4], "first part")?;
+        same(&found[cut..], &ours[cut + 28..end + 28], "second part")?;
         let mut back = vec![0xA5; ours.len()];
         array.read(&all, MemoryViewMut { data: &mut back, layout: &layout }, Transfer::Independent)?;
-        same(&back[4..half + 4], &ours[4..half + 4], "first half, read back")?;
-        same(&back[half + 4..half + 28], &[0xA5; 24], "between")?;
-        same(&back[half + 28..][..half], &ours[half + 28..][..half], "second half, read back")?;
+        let wanted = [&[0xA5; 4], &ours[4..cut + 4], &[0xA5; 24], &ours[cut + 28..end + 28], &[0xA5; 8]].concat();
+        same(&back, &wanted, "read back")?;
         array.close()?;
     }
-    named(&*container, "irregular selection of a larger buffer: ")
-        .or_else(|_| named(&*container, "irregular selection"))?;
+    named(&*container, "irregular selection of a larger buffer")?;
     Ok(container.close()?)
 }
 
