@@ -1,6 +1,6 @@
 //! Several handles of one array in a process, and many one after the other.
 
-use crate::common::{directory, numbers, open, read, same, write};
+use crate::common::{Noise, directory, numbers, open, read, same, seed, write};
 use crate::python::files;
 use hyperslab_core::{ArraySpec, Datatype, Durability, Filter, Open, Selection};
 use libtest_mimic::{Failed, Trial};
@@ -9,6 +9,7 @@ pub fn trials() -> Vec<Trial> {
     vec![
         Trial::test("handles::closed ones leave nothing behind", nothing_left),
         Trial::test("handles::a reader first", reader_first),
+        Trial::test("handles::more than a million chunks", million_chunks),
         Trial::test("handles::one without the plane closes last", closes_last),
     ]
 }
@@ -104,6 +105,50 @@ fn closes_last() -> Result<(), Failed> {
             write(&*array, &all, &numbers(0, 150))?;
             container.close()?;
         }
+    }
+    Ok(())
+}
+
+/// So many that only those which exist are kept in mind.
+fn million_chunks() -> Result<(), Failed> {
+    let (_files, folder) = (files(), directory()?);
+    let path = folder.path().join("a.h5");
+    let noise = &mut Noise::new(seed()?);
+    let shape = [3000, 3000];
+    for (turn, filters) in [vec![], vec![Filter::Deflate(1)]].into_iter().enumerate() {
+        let name = format!("array {turn}");
+        let chunk = Some([2, 3].as_slice().into());
+        let spec = ArraySpec { chunk, filters, ..ArraySpec::new(Datatype::I32, &shape) };
+        open("hdf5", &path, if turn == 0 { Open::Create } else { Open::Update })?.create(&name, &spec)?.close()?;
+        let mut written: Vec<(Selection, Vec<u8>)> = Vec::new();
+        for stack in ["hdf5(plane=on)", "hdf5", "hdf5(plane=on,cache=0)"] {
+            let container = open(stack, &path, Open::Update)?;
+            let array = container.array(&name)?;
+            for _ in 0..40 {
+                let some = Selection::dense(&[noise.below(2990), noise.below(2990)], &[1 + noise.below(9), 7])?;
+                if written.iter().any(|(other, _)| other.overlaps(&some)) {
+                    continue;
+                }
+                let data = numbers(noise.next() as u32 >> 1, some.len());
+                write(&*array, &some, &data)?;
+                written.push((some, data));
+                for (some, data) in &written {
+                    same(&read(&*array, some, 4)?, data, &format!("{name}, {stack}, {some:?}"))?;
+                }
+            }
+            container.close()?;
+        }
+        let container = open("hdf5", &path, Open::Read)?;
+        let array = container.array(&name)?;
+        for (some, data) in &written {
+            same(&read(&*array, some, 4)?, data, &format!("{name} at the end, {some:?}"))?;
+        }
+        let rows = Selection::dense(&[0, 0], &[100, 3000])?;
+        let by_library = read(&*array, &rows, 4)?;
+        container.close()?;
+        let container = open("hdf5(plane=on)", &path, Open::Read)?;
+        same(&read(&*container.array(&name)?, &rows, 4)?, &by_library, "mostly never written")?;
+        container.close()?;
     }
     Ok(())
 }

@@ -13,12 +13,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(300);
-/// Columns of every array: two chunks.
-const COLUMNS: u64 = 40;
-const ROUNDS: u64 = 25;
+/// Columns and rounds; columns are cut into two chunks, many columns into four, large enough for several threads.
+const SMALL: (u64, u64) = (40, 25);
+const LARGE: (u64, u64) = (32_768, 4);
 
 /// What every rank does in its own rows.
 type Work = fn(&Rank<'_>) -> Result<()>;
+
+struct Setup {
+    ranks: usize,
+    /// Columns and rounds.
+    size: (u64, u64),
+    stack: &'static str,
+    filters: Vec<Filter>,
+    /// Whether chunks have rows of several ranks.
+    shared: bool,
+    /// Whether libhdf5 takes part.
+    beside: bool,
+}
 
 struct Rank<'a> {
     comm: &'a Arc<dyn Communicator>,
@@ -28,6 +40,8 @@ struct Rank<'a> {
     beside: Option<&'a Arc<dyn Array>>,
     /// Rows of one chunk.
     rows: u64,
+    columns: u64,
+    rounds: u64,
     noise: std::cell::RefCell<Noise>,
 }
 
@@ -35,12 +49,13 @@ pub fn trials() -> Vec<Trial> {
     let deflate = || vec![Filter::Shuffle, Filter::Deflate(1)];
     let mut out = Vec::new();
     for ranks in [4, 8] {
-        for (variant, stack, filters) in [
-            ("plain", "hdf5(plane=on)", vec![]),
-            ("deflate", "hdf5(plane=on)", deflate()),
-            ("deflate, cache=0", "hdf5(plane=on,cache=0,threads=3)", deflate()),
-            ("deflate, small cache", "hdf5(plane=on,cache=4KiB,libver=latest)", deflate()),
-            ("checksum, early", "hdf5(plane=on,alloc_time=early)", vec![Filter::Fletcher32]),
+        for (variant, stack, filters, size) in [
+            ("plain", "hdf5(plane=on)", vec![], SMALL),
+            ("deflate", "hdf5(plane=on)", deflate(), SMALL),
+            ("deflate, cache=0", "hdf5(plane=on,cache=0,threads=3)", deflate(), SMALL),
+            ("deflate, small cache", "hdf5(plane=on,cache=4KiB,libver=latest)", deflate(), SMALL),
+            ("checksum, early", "hdf5(plane=on,alloc_time=early)", vec![Filter::Fletcher32], SMALL),
+            ("large", "hdf5(plane=on,threads=4,cache=1MiB)", vec![Filter::Deflate(1)], LARGE),
         ] {
             for (name, work, shared, beside) in [
                 ("whole chunks", whole_chunks as Work, false, false),
@@ -48,9 +63,9 @@ pub fn trials() -> Vec<Trial> {
                 ("readers and writers", readers_and_writers, true, false),
                 ("beside libhdf5", readers_and_writers, true, true),
             ] {
-                let filters = filters.clone();
+                let setup = Setup { ranks, size, stack, filters: filters.clone(), shared, beside };
                 out.push(Trial::test(format!("together::{ranks} ranks, {variant}: {name}"), move || {
-                    watchdog::within(LIMIT, move || run(ranks, stack, filters, work, shared, beside))
+                    watchdog::within(LIMIT, move || run(setup, work))
                 }));
             }
         }
@@ -60,21 +75,22 @@ pub fn trials() -> Vec<Trial> {
 
 /// The element of a row in a round.
 fn value(row: u64, column: u64, round: u64) -> u32 {
-    (row * 1_000_000 + column * 10_000 + round) as u32
+    ((row * 40_000 + column) * 32 + round) as u32 + 32 // never 0
 }
 
 fn wrong(message: String) -> Error {
     Error::new(ErrorKind::Mismatch, "check", message)
 }
 
-fn run(ranks: usize, stack: &str, filters: Vec<Filter>, work: Work, shared: bool, beside: bool) -> Result<(), Failed> {
+fn run(setup: Setup, work: Work) -> Result<(), Failed> {
+    let Setup { ranks, size: (columns, rounds), stack, filters, shared, beside } = setup;
     let (_files, folder) = (files(), directory()?);
     let path = folder.path().join("a.h5");
     let seed = seed()?;
     // Shared chunks have a row of every rank; the others belong to one rank each.
     let rows = if shared { ranks as u64 } else { 3 };
-    let shape = [rows * if shared { 5 } else { ranks as u64 * 2 }, COLUMNS];
-    let chunk = Some([rows, COLUMNS.div_ceil(2)].as_slice().into());
+    let shape = [rows * if shared { 5 } else { ranks as u64 * 2 }, columns];
+    let chunk = Some([rows, if columns == LARGE.0 { columns / 4 } else { columns / 2 }].as_slice().into());
     let spec = ArraySpec { chunk, filters, ..ArraySpec::new(Datatype::I32, &shape) };
     let format = format(stack)?;
     let results = Threads::run_each(ranks, |comm: Arc<dyn Communicator>| {
@@ -83,7 +99,7 @@ fn run(ranks: usize, stack: &str, filters: Vec<Filter>, work: Work, shared: bool
         let other = if beside { Some(by_library(&path)?) } else { None };
         let noise = Noise::new(seed.wrapping_mul(64) + comm.rank() as u64).into();
         let beside = other.as_ref().map(|(_, array)| array);
-        work(&Rank { comm: &comm, container: &container, array: &array, beside, rows, noise })?;
+        work(&Rank { comm: &comm, container: &container, array: &array, beside, rows, columns, rounds, noise })?;
         if let Some((container, _)) = &other {
             container.close()?;
         }
@@ -98,7 +114,7 @@ fn run(ranks: usize, stack: &str, filters: Vec<Filter>, work: Work, shared: bool
         let container = open(stack, &path, Open::Read)?;
         let found = read(&*container.array("array")?, &Selection::all(&shape)?, 4)?;
         let wanted: Vec<u8> =
-            (0..shape[0] * COLUMNS).flat_map(|n| value(n / COLUMNS, n % COLUMNS, ROUNDS - 1).to_ne_bytes()).collect();
+            (0..shape[0] * columns).flat_map(|n| value(n / columns, n % columns, rounds - 1).to_ne_bytes()).collect();
         crate::common::same(&found, &wanted, &format!("at the end, {stack}"))?;
         container.close()?;
     }
@@ -147,7 +163,7 @@ impl Rank<'_> {
             let base = value(row, column, 0);
             let right = match round {
                 Some(round) => number == value(row, column, round),
-                None => number == 0 || (base..base + ROUNDS as u32).contains(&number),
+                None => number == 0 || (base..base + self.rounds as u32).contains(&number),
             };
             if !right {
                 let rank = self.comm.rank();
@@ -159,17 +175,17 @@ impl Rank<'_> {
     }
 
     fn some_columns(&self) -> (u64, u64) {
-        let first = self.below(COLUMNS);
-        (first, first + 1 + self.below(COLUMNS - first))
+        let first = self.below(self.columns);
+        (first, first + 1 + self.below(self.columns - first))
     }
 }
 
 fn whole_chunks(rank: &Rank<'_>) -> Result<()> {
     let (me, ranks) = (rank.comm.rank() as u64, rank.comm.size() as u64);
     let bands = rank.height()? / rank.rows;
-    for round in 0..ROUNDS {
+    for round in 0..rank.rounds {
         for band in rank.shuffled((0..bands).filter(|band| band % ranks == me).collect()) {
-            let columns = [(0, COLUMNS), (0, COLUMNS / 2), (COLUMNS / 2, COLUMNS)];
+            let columns = [(0, rank.columns), (0, rank.columns / 2), (rank.columns / 2, rank.columns)];
             let parts = if rank.below(2) == 0 { &columns[..1] } else { &columns[1..] };
             for part in parts {
                 rank.write_rows(&**rank.array, band * rank.rows, rank.rows, *part, round)?;
@@ -183,10 +199,10 @@ fn whole_chunks(rank: &Rank<'_>) -> Result<()> {
 fn shared_chunks(rank: &Rank<'_>) -> Result<()> {
     let (me, ranks) = (rank.comm.rank() as u64, rank.comm.size() as u64);
     let height = rank.height()?;
-    for round in 0..ROUNDS {
+    for round in 0..rank.rounds {
         for row in rank.shuffled((0..height).filter(|row| row % ranks == me).collect()) {
-            let cut = rank.below(COLUMNS + 1);
-            for part in [(0, cut), (cut, COLUMNS)] {
+            let cut = rank.below(rank.columns + 1);
+            for part in [(0, cut), (cut, rank.columns)] {
                 if part.0 < part.1 {
                     rank.write_rows(&**rank.array, row, 1, part, round)?;
                 }
@@ -207,9 +223,9 @@ fn readers_and_writers(rank: &Rank<'_>) -> Result<()> {
         Some(beside) if at == 0 => &**beside,
         _ => &**rank.array,
     };
-    for round in 0..ROUNDS {
+    for round in 0..rank.rounds {
         for row in rank.shuffled((0..height).filter(|row| row % ranks == me).collect()) {
-            rank.write_rows(any(rank.below(3)), row, 1, (0, COLUMNS), round)?;
+            rank.write_rows(any(rank.below(3)), row, 1, (0, rank.columns), round)?;
             rank.check_row(any(rank.below(2)), row, rank.some_columns(), Some(round))?;
             rank.check_row(any(rank.below(3)), rank.below(height), rank.some_columns(), None)?;
         }

@@ -30,6 +30,8 @@ struct World<'a> {
     /// By libhdf5, and by the plane.
     handles: [Option<Handle>; 2],
     story: Vec<String>,
+    /// Whether the plane did everything that it was asked for.
+    by_plane: bool,
 }
 
 /// The container of the oracle, removed at the end.
@@ -48,7 +50,7 @@ pub fn play(case: &Case, path: &Path) -> Result<Value, Failure> {
     let played = (|| {
         let oracle = Memory.open(&twin.0, Open::Create, &Solo::shared())?;
         let oracle = oracle.create(NAME, &ArraySpec { filters: Vec::new(), ..case.spec.clone() })?;
-        let mut world = World { case, path, oracle, handles: [None, None], story: Vec::new() };
+        let mut world = World { case, path, oracle, handles: [None, None], story: Vec::new(), by_plane: true };
         let played = world.create().and_then(|()| case.steps.iter().try_for_each(|step| world.step(step)));
         let played = played.and_then(|()| world.finish());
         story = std::mem::take(&mut world.story);
@@ -68,7 +70,7 @@ impl World<'_> {
     }
 
     fn create(&mut self) -> Result<(), Failed> {
-        let first = self.case.at_once.unwrap_or(self.case.number % 2 == 0);
+        let first = self.case.at_once.unwrap_or(self.case.number.is_multiple_of(2));
         self.story.push(format!("create with plane {first}, at once: {:?}", self.case.at_once));
         let container = open(self.stack(first), self.path, Open::Create)?;
         let array = container.create(NAME, &self.case.spec)?;
@@ -92,6 +94,7 @@ impl World<'_> {
             order.reverse();
         }
         for handle in order.into_iter().filter_map(|at| self.handles[at].take()) {
+            self.by_plane &= handle.container.remarks().is_empty();
             if noise.once_in(2) {
                 handle.array.close()?;
             }
@@ -191,6 +194,8 @@ impl World<'_> {
         let bytes = read(&*self.oracle, &Selection::all(&spec.shape)?, spec.dtype.size())?;
         let Case { seed, number, .. } = self.case;
         let about = format!("HYPERSLAB_SEED={seed}, case {number}");
-        expectation(self.path, NAME, &spec.dtype, &spec.shape, &bytes, &about)
+        let mut told = expectation(self.path, NAME, &spec.dtype, &spec.shape, &bytes, &about)?;
+        told["by_plane"] = self.by_plane.into();
+        Ok(told)
     }
 }
