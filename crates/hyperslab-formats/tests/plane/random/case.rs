@@ -65,8 +65,12 @@ impl Case {
                 &["default", "early", "late", "incremental"]
             }
         };
-        options.push(format!("alloc_time={}", noise.pick(times)));
-        if noise.once_in(3) {
+        let time = *noise.pick(times);
+        options.push(format!("alloc_time={time}"));
+        // When the first write covers an array that libhdf5 (2.2) allocates late, it does not fill what chunks at the edge
+        // have beyond; that shows when the array grows.
+        let edges_lack_fill = time == "late" && spec.max_shape.is_some();
+        if noise.once_in(3) && !edges_lack_fill {
             let value = element(&spec.dtype, noise.next()).into_iter().zip(meaningful(&spec.dtype));
             spec.fill_value = Some(value.map(|(byte, counts)| byte * u8::from(counts)).collect());
         }
