@@ -149,10 +149,11 @@ fn loses_other_fields(request: Request<'_>, layout: &MemoryLayout) -> bool {
     same_size && !request.scratch().fixed
 }
 
-/// Allocates a contiguous array by writing one element as it is. When libhdf5 allocates in a write that selects every
-/// element it leaves the fill value out, and so the fields that are not written.
+/// Allocates an array by writing one element as it is. When libhdf5 allocates all of an array (in one piece, or in chunks
+/// with alloc_time=late) in a write that selects every element it leaves the fill value out, and so the fields that are
+/// not written.
 fn make_room(request: Request<'_>, selection: &Selection, space: &Arc<Id>, shape: &Dims) -> Result<()> {
-    if !request.scratch().fixed || !is_all(selection, shape) || is_allocated(request.dataset)? {
+    if !is_all(selection, shape) || is_allocated(request.dataset)? {
         return Ok(());
     }
     let first = Selection::dense(&Dims::from_elem(0, shape.len()), &Dims::from_elem(1, shape.len()))?;
