@@ -122,13 +122,19 @@ fn chunks(spec: &mut ArraySpec, noise: &mut Noise, most: u64, large: bool) {
     let cut = extents.iter().enumerate().map(|(d, &e)| limit(d).map_or(e, |limit| e.min(limit.max(1))));
     spec.chunk = Some(cut.collect());
     let level = 1 + noise.below(9) as u8;
-    spec.filters = match noise.below(9) {
+    spec.filters = match noise.below(15) {
         0..3 => vec![],
         3 => vec![Filter::Deflate(level)],
         4 => vec![Filter::Shuffle, Filter::Deflate(level)],
         5 => vec![Filter::Fletcher32],
         6 => vec![Filter::Shuffle],
         7 => vec![Filter::Deflate(level), Filter::Fletcher32],
+        8 => vec![Filter::Zstd(level)],
+        9 => vec![Filter::Shuffle, Filter::Lz4],
+        10 => vec![Filter::Lzf],
+        11 => vec![Filter::Bitshuffle, Filter::Fletcher32],
+        12 => vec![Filter::Blosc(level)],
+        13 => vec![Filter::Blosc2(level)],
         _ => vec![Filter::Shuffle, Filter::Deflate(level), Filter::Fletcher32],
     };
 }
