@@ -167,6 +167,9 @@ fn unsuitable(dataset: &Id, stored: &Stored) -> Result<Option<String>> {
             if options != 0 {
                 return because("chunks at its edge are stored without filters");
             }
+            if allocates_with_filters(&list)? {
+                return because("all its chunks are filtered and stored at the first write");
+            }
             if lists_chunks_wrongly(dataset)? {
                 return because(
                     "libhdf5 does not tell the places of chunks that grow along another dimension than the first",
@@ -193,6 +196,18 @@ fn unsuitable(dataset: &Id, stored: &Stored) -> Result<Option<String>> {
         }
     }
     Ok(None)
+}
+
+/// Whether the first chunk written makes libhdf5 store all chunks, with filters that it may leave out: the plane would not
+/// know, and the chunk would keep the mask of the one that was just made in its place.
+fn allocates_with_filters(list: &Id) -> Result<bool> {
+    let mut time = h5d::H5D_alloc_time_t::H5D_ALLOC_TIME_DEFAULT;
+    // SAFETY: the list is live and the time a variable.
+    let filters = unsafe {
+        done(DOING, h5p::H5Pget_alloc_time(list.raw(), &raw mut time))?;
+        h5p::H5Pget_nfilters(list.raw())
+    };
+    Ok(time == h5d::H5D_alloc_time_t::H5D_ALLOC_TIME_LATE && count(DOING, filters)? > 0)
 }
 
 /// Whether libhdf5 (2.2, `H5D__earray_idx_iterate_cb`) takes chunks for others when it lists them: it numbers those of an
