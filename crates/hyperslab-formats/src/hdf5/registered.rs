@@ -1,9 +1,7 @@
 //! Filters that libhdf5 does not have of its own, lent to it: what the data plane leaves to libhdf5, it then can code too.
 
 use hdf5_metno_sys::h5::{H5allocate_memory, H5free_memory};
-use hdf5_metno_sys::h5z::{
-    H5Z_CLASS_T_VERS, H5Z_FLAG_OPTIONAL, H5Z_FLAG_REVERSE, H5Z_class2_t, H5Zfilter_avail, H5Zregister,
-};
+use hdf5_metno_sys::h5z::{H5Z_CLASS_T_VERS, H5Z_FLAG_REVERSE, H5Z_class2_t, H5Zfilter_avail, H5Zregister};
 use hyperslab_core::Result;
 use hyperslab_filters::{Filter, Stated, Workspace};
 use std::cell::RefCell;
@@ -64,7 +62,9 @@ unsafe extern "C" fn code<const ID: u32>(
         let parameters = if number == 0 { &[] } else { std::slice::from_raw_parts(values, number) };
         (parameters.to_vec(), std::slice::from_raw_parts((*buffer).cast::<u8>(), bytes), *room)
     };
-    let stated = Stated { id: ID, optional: flags & H5Z_FLAG_OPTIONAL != 0, parameters };
+    // Used even where it makes a chunk larger: when a chunk changes its mask but not its size, libhdf5 (2.2,
+    // `H5D__chunk_file_alloc`) does not note the new mask, and the chunk cannot be decoded any more.
+    let stated = Stated { id: ID, optional: false, parameters };
     let coded = catch_unwind(AssertUnwindSafe(|| run(&stated, flags & H5Z_FLAG_REVERSE != 0, given, expected)));
     let Ok(Ok(Some(coded))) = coded else { return 0 };
     // SAFETY: libhdf5 frees a filter's buffer by the same allocator, and takes the new one over.
@@ -81,7 +81,7 @@ unsafe extern "C" fn code<const ID: u32>(
     coded.len()
 }
 
-/// `None` where an optional filter is better left out.
+/// `None` where the filter must be left out.
 fn run(stated: &Stated, decode: bool, given: &[u8], expected: usize) -> Result<Option<Vec<u8>>> {
     let filter = Filter::new(stated)?;
     WORKSPACE.with_borrow_mut(|workspace| {
