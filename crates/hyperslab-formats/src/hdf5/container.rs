@@ -112,7 +112,7 @@ impl Hdf5Container {
             }
         };
         let (unions, collective) = (Unions::default(), means.collective.take());
-        let home = Arc::new(Home { unions, ranks, collective, writable, access, remarks });
+        let home = Arc::new(Home { unions, ranks, collective, writable, plane: options.plane, access, remarks });
         let (file, arrays) = (Mutex::new(Some(file)), Mutex::default());
         Self { path: path.into(), file, arrays, home, options, created, means }
     }
@@ -162,7 +162,10 @@ impl Hdf5Container {
         let text = objects::path(DOING, name)?;
         let element = datatype::create(&spec.dtype)?;
         let space = dataspace::simple(&spec.shape, spec.max_shape.as_deref())?;
-        let creation = properties::array_creation(spec, storage, &self.options, element.raw())?;
+        let creation = {
+            let shared = self.home.ranks.are_processes() && self.home.ranks.count() > 1;
+            properties::array_creation(spec, storage, &self.options, element.raw(), shared)?
+        };
         // SAFETY: every identifier is live, the name ends in NUL.
         let raw = unsafe {
             h5d::H5Dcreate2(
@@ -251,7 +254,8 @@ fn access(path: &Path, file: &Guarded, ranks: &Ranks, options: &Options, writabl
         threads: options.threads.unwrap_or(0) as usize,
         cache: options.cache.unwrap_or(hyperslab_plane::CACHE_BYTES),
     };
-    Ok(Access { file: Arc::new(opened), limits, alone: !ranks.are_processes() || ranks.count() == 1 })
+    let by_mpi = ranks.are_processes();
+    Ok(Access { file: Arc::new(opened), limits, alone: !by_mpi || ranks.count() == 1, by_mpi })
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

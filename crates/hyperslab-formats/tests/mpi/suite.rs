@@ -19,6 +19,10 @@ const SEQUENCES: u32 = 20;
 
 const PLAIN: Overrides = Overrides { chunk: false, filters: false, beside: false };
 
+/// What filters rule out, which scalars cannot have.
+const NO_SCALARS: &[&str] =
+    &["rank/0", "layout/scalar", "several arrays of different types", "fields/of elements never written"];
+
 const fn all(text: &'static str) -> Tested {
     Tested { text, overrides: PLAIN, without: &[] }
 }
@@ -40,7 +44,16 @@ pub fn stacks() -> Vec<Tested> {
         ]);
     }
     if cfg!(feature = "hdf5") {
-        out.push(all("hdf5"));
+        out.extend([
+            all("hdf5"),
+            all("hdf5(plane=on)"),
+            all("hdf5(plane=on,layout=chunked,libver=latest)"),
+            Tested {
+                overrides: Overrides { filters: true, ..PLAIN },
+                without: NO_SCALARS,
+                ..all("hdf5(plane=on,deflate=1,threads=2)")
+            },
+        ]);
     }
     out.retain(|stack| build(stack.text).caps().many_processes);
     out
