@@ -116,8 +116,8 @@ fn moving_chunks(stage: &Stage) {
 /// What a rank has written collectively it reads back alone without waiting for anybody, though others may have written
 /// it on its behalf.
 fn own_data(stage: &Stage) {
-    let shape = [64, 4096];
-    for stack in ["hdf5(plane=on)", "hdf5(plane=on,chunk=16x512)", "hdf5(plane=on,chunk=16x512,deflate=1)"] {
+    let shape = [16, 1024];
+    for stack in ["hdf5(plane=on)", "hdf5(plane=on,chunk=5x512)", "hdf5(plane=on,chunk=5x512,deflate=1)"] {
         let file = stage.open(stack, "own.h5", Open::Truncate);
         let array = stage.create(&file, "a", &shape);
         let mine = stage.columns(&shape);
