@@ -3,6 +3,7 @@
 use super::abandoned::{self, Token};
 use super::array::{Hdf5Array, Home};
 use super::attribute;
+use super::cached_by_node;
 use super::collective::Collective;
 use super::data_plane::{self, Access};
 use super::dataspace;
@@ -246,7 +247,11 @@ fn access(path: &Path, file: &Guarded, ranks: &Ranks, options: &Options, writabl
     let opened = if options.driver == Wanted::Subfiling {
         return Err(Error::unsupported("open", "the file is spread over subfiles"));
     } else if ranks.are_processes() {
-        File::options().read(true).write(writable).open(path).map_err(|e| Error::io("open", e))?
+        let file = File::options().read(true).write(writable).open(path).map_err(|e| Error::io("open", e))?;
+        if writable && ranks.count() > 1 {
+            cached_by_node::refuse(&file)?;
+        }
+        file
     } else {
         library::with(|| data_plane::reopen(file.id()))?
     };
