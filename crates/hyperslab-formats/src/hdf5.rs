@@ -23,6 +23,7 @@
 mod abandoned;
 mod array;
 mod attribute;
+mod cached_by_node;
 mod collective;
 mod container;
 mod cut;

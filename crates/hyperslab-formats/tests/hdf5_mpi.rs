@@ -7,6 +7,8 @@
 mod checks;
 #[path = "hdf5_mpi/options.rs"]
 mod options;
+#[path = "hdf5_mpi/plane.rs"]
+mod plane;
 #[path = "hdf5_mpi/stage.rs"]
 mod stage;
 
@@ -34,7 +36,7 @@ fn inside(what: &str) {
     let stage = Stage { comm: job.world(), folder: std::env::var_os(FOLDER).unwrap().into() };
     match what {
         "checks" => {
-            for (name, check) in checks::ALL.iter().chain(options::ALL) {
+            for (name, check) in checks::ALL.iter().chain(options::ALL).chain(plane::ALL) {
                 stage.comm.barrier().unwrap();
                 check(&stage);
                 if stage.first() && std::env::var_os("HYPERSLAB_TEST_VERBOSE").is_some() {
@@ -66,7 +68,8 @@ fn inside(what: &str) {
             assert!(stage.comm.rank() != 1, "rank 1 panics");
             file.close().unwrap();
         }
-        "no space" => checks::no_space(&stage),
+        "no space" => checks::no_space(&stage, "hdf5(driver=mpio)"),
+        "no space for the plane" => checks::no_space(&stage, "hdf5(driver=mpio,plane=on)"),
         other => panic!("{other}?"),
     }
 }
@@ -85,9 +88,12 @@ fn outside() {
         assert!(folder.path().join("left.h5").metadata().unwrap().len() > 0);
         read_with_h5py(folder.path());
     }
-    for (what, words) in
-        [("one gives up", "the disk is full"), ("panic", "rank 1 panics"), ("no space", "No space left")]
-    {
+    for (what, words) in [
+        ("one gives up", "the disk is full"),
+        ("panic", "rank 1 panics"),
+        ("no space", "No space left"),
+        ("no space for the plane", "No space left"),
+    ] {
         let folder = tempfile::tempdir().unwrap();
         let output = mpirun(3, what, folder.path(), &[]);
         let said = String::from_utf8_lossy(&output.stderr);
@@ -141,6 +147,8 @@ with h5py.File(sys.argv[1], 'r') as f:
         println!("h5py: skipped, HYPERSLAB_PYTHON is not set");
         return;
     };
-    let output = Command::new(python).args(["-c", SCRIPT]).arg(folder.join("for-h5py.h5")).output().unwrap();
-    assert!(output.status.success(), "h5py: {}", String::from_utf8_lossy(&output.stderr));
+    for name in ["for-h5py.h5", "by-plane.h5"] {
+        let output = Command::new(&python).args(["-c", SCRIPT]).arg(folder.join(name)).output().unwrap();
+        assert!(output.status.success(), "h5py, {name}: {}", String::from_utf8_lossy(&output.stderr));
+    }
 }

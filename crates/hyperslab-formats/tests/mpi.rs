@@ -16,8 +16,6 @@ use std::time::Duration;
 
 /// Long enough for the whole suite of one stack on one rank.
 const LIMIT: Duration = Duration::from_secs(300);
-/// The numbers of ranks that every stack is tested with.
-const RANKS: [usize; 3] = [1, 2, 4];
 
 fn main() -> ExitCode {
     if let Some(task) = under_mpi::task() {
@@ -35,7 +33,7 @@ fn main() -> ExitCode {
     let wanted = std::env::args().skip(1).find(|word| !word.starts_with('-')).unwrap_or_default();
     let mut failures = 0;
     for stack in suite::stacks().into_iter().filter(|stack| stack.text.contains(&wanted)) {
-        for ranks in RANKS {
+        for &ranks in stack.ranks {
             failures += usize::from(!report(stack.text, ranks, "suite", |job| job.success()));
         }
         failures += usize::from(!report(stack.text, 3, "fail", |job| job.success()));

@@ -63,7 +63,8 @@ impl Plane {
         source: Source<'_>,
         keeping: bool,
     ) -> Result<Option<Refusal>> {
-        let Some(base) = self.address(control, true)? else { return Ok(Some(Refusal::NoPlaceYet)) };
+        // Only all processes together can give it a place.
+        let Some(base) = self.address(control, self.alone)? else { return Ok(Some(Refusal::NoPlaceYet)) };
         if let Some(run) = selection.single_run(&extent.shape, self.element) {
             return match source.as_packed() {
                 Some(packed) => file::write(&self.file, &packed[..run.len as usize], base + run.offset),

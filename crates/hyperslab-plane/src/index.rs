@@ -26,6 +26,8 @@ pub(crate) struct Index {
     chunks: Option<Chunks>,
     /// How many are somewhere.
     somewhere: u64,
+    /// Whether every chunk of the array was found.
+    complete: bool,
     /// What was spent on chunks that are somewhere, in chunks of a walk.
     spent: u64,
 }
@@ -96,6 +98,11 @@ impl Index {
         }
     }
 
+    /// Whether every chunk has a place that is known.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.complete && self.somewhere == 0
+    }
+
     /// Forgets everything.
     pub(crate) fn forget(&mut self) {
         *self = Self::default();
@@ -108,12 +115,12 @@ impl Index {
         } else {
             Chunks::Map(HashMap::new())
         };
-        let mut wrong = None;
+        let (mut wrong, mut found) = (None, 0);
         control.chunks(&mut |origin, place| {
             let chunk: Dims = origin.iter().zip(grid.chunk()).map(|(first, extent)| first / extent).collect();
             match grid.linear(&chunk) {
                 Ok(number) => {
-                    chunks.set(number, Known::At(place));
+                    found += u64::from(chunks.set(number, Known::At(place)) == Known::Absent);
                 }
                 Err(error) => wrong = Some(error),
             }
@@ -123,7 +130,7 @@ impl Index {
                 Error::new(ErrorKind::Corrupt, "find chunks", "the file has a chunk outside its array").source(error)
             );
         }
-        *self = Self { chunks: Some(chunks), ..Self::default() };
+        *self = Self { chunks: Some(chunks), complete: found == grid.len(), ..Self::default() };
         Ok(())
     }
 }

@@ -323,11 +323,13 @@ impl Plane {
         self.store_changed(&extent, control)?;
         self.state().cache.drop_unchanged();
         let result = body();
+        // A chunk without filters stays where it is.
+        let settled = self.pipeline.is_plain() && self.state().index.is_complete();
         let noted = match (touched, &extent.grid) {
-            (Touched::Elements(selection), Some(grid)) => self.note_written(grid, selection),
+            (Touched::Elements(selection), Some(grid)) if !settled => self.note_written(grid, selection),
             _ => Ok(()),
         };
-        if result.is_err() || noted.is_err() || matches!(touched, Touched::Everything) {
+        if result.is_err() || noted.is_err() || matches!(touched, Touched::Everything) && !settled {
             self.state().index.forget();
             self.address.store(NOWHERE, Ordering::Release);
         }

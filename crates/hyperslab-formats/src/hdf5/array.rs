@@ -15,7 +15,7 @@ use super::together;
 use super::transfer::{self, Request, Scratch};
 use super::unions::Unions;
 use hdf5_metno_sys::h5::HADDR_UNDEF;
-use hdf5_metno_sys::h5d::{self, H5D_fill_value_t, H5D_layout_t};
+use hdf5_metno_sys::h5d::{self, H5D_alloc_time_t, H5D_fill_value_t, H5D_layout_t};
 use hdf5_metno_sys::{h5p, h5t};
 use hyperslab_core::{
     Array, ArraySpec, Datatype, Dims, Error, MAX_RANK, MemoryLayout, MemoryView, MemoryViewMut, Result, Selection,
@@ -47,6 +47,8 @@ pub(super) struct Home {
     /// Where ranks are processes.
     pub(super) collective: Option<Collective>,
     pub(super) writable: bool,
+    /// Whether the data plane was asked for, alike on every rank.
+    pub(super) plane: bool,
     /// With the data plane.
     pub(super) access: Option<Access>,
     pub(super) remarks: Remarks,
@@ -71,6 +73,9 @@ enum Because {
     Compact,
     /// With filters, which libhdf5 does not combine with conversions in parallel.
     Converted,
+    /// Chunks without filters are missing. Of those libhdf5 (2.2) makes in every process only the ones that this process
+    /// writes, in collective writes too, so that each has another idea of the file.
+    Sparse,
 }
 
 impl Hdf5Array {
@@ -86,7 +91,7 @@ impl Hdf5Array {
                 None => is_fixed(&dataset)?,
             };
             let limits = if home.ranks.are_processes() && home.ranks.count() > 1 {
-                limits(&dataset, &element, &stored)?
+                limits(&dataset, &element, &stored, home.writable)?
             } else {
                 Limits::None
             };
@@ -164,6 +169,11 @@ impl Hdf5Array {
                 "processes cannot write an array with filters whose elements are not stored as in memory",
             )
             .hint("write it with one rank, or create an array of this machine's own types")),
+            Limits::NeverWrite(Because::Sparse) => Err(Error::unsupported(
+                "write",
+                "processes cannot write an array some of whose chunks were never written: libhdf5 would damage the file",
+            )
+            .hint("write every chunk with one rank first, or create the array with these ranks or alloc_time=early")),
             _ => Ok(()),
         }
     }
@@ -218,14 +228,25 @@ impl Hdf5Array {
                 ));
             }
             // SAFETY: the dataset is live; its creation list is closed by `Id`.
-            let chunked = unsafe {
+            let (list, chunked) = unsafe {
                 let list = Id::take(RESIZING, h5d::H5Dget_create_plist(dataset.raw()))?;
-                h5p::H5Pget_layout(list.raw()) == H5D_layout_t::H5D_CHUNKED
+                let chunked = h5p::H5Pget_layout(list.raw()) == H5D_layout_t::H5D_CHUNKED;
+                (list, chunked)
             };
             let changes = shape != extents.shape.as_slice();
             if !chunked && changes {
                 return Err(Error::unsupported(RESIZING, "only chunked arrays can change shape")
                     .hint("create the array with a maximum shape or with chunks"));
+            }
+            let several = self.home.ranks.are_processes() && self.home.ranks.count() > 1;
+            if several && self.limits != Limits::WriteTogether && makes_chunks_late(&list)? {
+                let chunk = chunk(&list)?;
+                let more = |d: usize| shape[d].div_ceil(chunk[d]) > extents.shape[d].div_ceil(chunk[d]);
+                if (0..shape.len()).any(more) {
+                    let message = "processes cannot give more chunks to an array that makes them when they are written";
+                    return Err(Error::unsupported(RESIZING, message)
+                        .hint("resize and fill it with one rank, or create it with these ranks or alloc_time=early"));
+                }
             }
             Ok(changes)
         })
@@ -233,7 +254,7 @@ impl Hdf5Array {
 }
 
 /// What processes cannot do with a dataset. Call under the lock.
-fn limits(dataset: &Id, element: &Id, stored: &Stored) -> Result<Limits> {
+fn limits(dataset: &Id, element: &Id, stored: &Stored, writable: bool) -> Result<Limits> {
     const DOING: &str = "open array";
     // SAFETY: the dataset is live; the list is closed by `Id`.
     unsafe {
@@ -242,6 +263,9 @@ fn limits(dataset: &Id, element: &Id, stored: &Stored) -> Result<Limits> {
             return Ok(Limits::NeverWrite(Because::Compact));
         }
         let filtered = count(DOING, h5p::H5Pget_nfilters(list.raw()))? > 0;
+        if writable && !filtered && makes_chunks_late(&list)? && !transfer::is_allocated(dataset)? {
+            return Ok(Limits::NeverWrite(Because::Sparse));
+        }
         let structure = matches!(stored.dtype, Datatype::Compound(_));
         let converts = (structure || filtered) && !truth(DOING, h5t::H5Tequal(element.raw(), stored.memory.raw()))?;
         Ok(match (filtered, converts) {
@@ -251,6 +275,19 @@ fn limits(dataset: &Id, element: &Id, stored: &Stored) -> Result<Limits> {
             (false, false) => Limits::None,
         })
     }
+}
+
+/// Whether an array of this creation list gets chunks only when they are written. Call under the lock.
+fn makes_chunks_late(list: &Id) -> Result<bool> {
+    let mut time = H5D_alloc_time_t::H5D_ALLOC_TIME_EARLY;
+    // SAFETY: the list is live and the time is a variable of our own.
+    unsafe {
+        if h5p::H5Pget_layout(list.raw()) != H5D_layout_t::H5D_CHUNKED {
+            return Ok(false);
+        }
+        done("open array", h5p::H5Pget_alloc_time(list.raw(), &raw mut time))?;
+    }
+    Ok(time != H5D_alloc_time_t::H5D_ALLOC_TIME_EARLY)
 }
 
 /// Whether the shape can never change. Refuses shapes this project does not know.
@@ -294,16 +331,18 @@ impl Array for Hdf5Array {
             dataset.note_change();
             let written = match self.together_writing(transfer) {
                 Some(collective) => {
-                    // Chunks of other ranks may move too.
-                    let touched = match self.limits {
-                        Limits::WriteTogether => Touched::Everything,
-                        _ => Touched::Elements(selection),
+                    // Chunks of other ranks may be made, or move, too.
+                    let touched = match self.home.ranks.count() {
+                        1 => Touched::Elements(selection),
+                        _ => Touched::Everything,
                     };
                     let mine = dataset.beside_plane(touched, || {
                         together::write(self.request(dataset), collective, selection, memory)
                     });
-                    if self.limits == Limits::WriteTogether {
-                        // A chunk of several ranks is written by one of them: only then can the others read theirs.
+                    if self.limits == Limits::WriteTogether || self.home.plane {
+                        // A chunk of several ranks is written by one of them: only then can the others read theirs. And
+                        // MPI-IO gathers elements at few ranks: Open MPI's ompio lets the others go on before those
+                        // have written, and those may write back what they read between the elements.
                         self.home.ranks.barrier()?;
                     }
                     mine
@@ -316,7 +355,9 @@ impl Array for Hdf5Array {
 
     fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: Transfer) -> Result<()> {
         self.with("read", |dataset| match self.together(transfer) {
-            Some(collective) => together::read(self.request(dataset), collective, selection, memory),
+            Some(collective) => dataset.beside_plane(Touched::Nothing, || {
+                together::read(self.request(dataset), collective, selection, memory)
+            }),
             None => self.read_alone(dataset, selection, memory),
         })
     }

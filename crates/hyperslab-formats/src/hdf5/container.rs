@@ -3,6 +3,7 @@
 use super::abandoned::{self, Token};
 use super::array::{Hdf5Array, Home};
 use super::attribute;
+use super::cached_by_node;
 use super::collective::Collective;
 use super::data_plane::{self, Access};
 use super::dataspace;
@@ -112,7 +113,7 @@ impl Hdf5Container {
             }
         };
         let (unions, collective) = (Unions::default(), means.collective.take());
-        let home = Arc::new(Home { unions, ranks, collective, writable, access, remarks });
+        let home = Arc::new(Home { unions, ranks, collective, writable, plane: options.plane, access, remarks });
         let (file, arrays) = (Mutex::new(Some(file)), Mutex::default());
         Self { path: path.into(), file, arrays, home, options, created, means }
     }
@@ -162,7 +163,10 @@ impl Hdf5Container {
         let text = objects::path(DOING, name)?;
         let element = datatype::create(&spec.dtype)?;
         let space = dataspace::simple(&spec.shape, spec.max_shape.as_deref())?;
-        let creation = properties::array_creation(spec, storage, &self.options, element.raw())?;
+        let creation = {
+            let shared = self.home.ranks.are_processes() && self.home.ranks.count() > 1;
+            properties::array_creation(spec, storage, &self.options, element.raw(), shared)?
+        };
         // SAFETY: every identifier is live, the name ends in NUL.
         let raw = unsafe {
             h5d::H5Dcreate2(
@@ -243,7 +247,11 @@ fn access(path: &Path, file: &Guarded, ranks: &Ranks, options: &Options, writabl
     let opened = if options.driver == Wanted::Subfiling {
         return Err(Error::unsupported("open", "the file is spread over subfiles"));
     } else if ranks.are_processes() {
-        File::options().read(true).write(writable).open(path).map_err(|e| Error::io("open", e))?
+        let file = File::options().read(true).write(writable).open(path).map_err(|e| Error::io("open", e))?;
+        if writable && ranks.count() > 1 {
+            cached_by_node::refuse(&file)?;
+        }
+        file
     } else {
         library::with(|| data_plane::reopen(file.id()))?
     };
@@ -251,7 +259,8 @@ fn access(path: &Path, file: &Guarded, ranks: &Ranks, options: &Options, writabl
         threads: options.threads.unwrap_or(0) as usize,
         cache: options.cache.unwrap_or(hyperslab_plane::CACHE_BYTES),
     };
-    Ok(Access { file: Arc::new(opened), limits, alone: !ranks.are_processes() || ranks.count() == 1 })
+    let by_mpi = ranks.are_processes();
+    Ok(Access { file: Arc::new(opened), limits, alone: !by_mpi || ranks.count() == 1, by_mpi })
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

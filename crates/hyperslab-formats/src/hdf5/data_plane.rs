@@ -74,6 +74,9 @@ pub(super) struct Access {
     pub(super) limits: Limits,
     /// Whether no other process writes the file meanwhile.
     pub(super) alone: bool,
+    /// Whether MPI reaches the file. libhdf5 has neither a sieve nor a page buffer then, and to ask for the file's
+    /// access list would be collective: it copies the communicator.
+    pub(super) by_mpi: bool,
 }
 
 /// What became of a dataset.
@@ -101,7 +104,7 @@ pub(super) fn take(name: &str, dataset: &Id, stored: &Stored, shape: &[u64], acc
     if let Some(plane) = planes.get(&key).and_then(Weak::upgrade) {
         return Ok(Taken::Over(plane));
     }
-    if let Some(reason) = unsuitable(dataset, stored)? {
+    if let Some(reason) = unsuitable(dataset, stored, access.by_mpi)? {
         return Ok(Taken::Left(reason));
     }
     if ByLibrary::has(&key) {
@@ -143,7 +146,8 @@ fn key(dataset: &Id) -> Result<Key> {
 }
 
 /// Why a dataset is left to libhdf5, as far as libhdf5 knows it.
-fn unsuitable(dataset: &Id, stored: &Stored) -> Result<Option<String>> {
+/// Not collective.
+fn unsuitable(dataset: &Id, stored: &Stored, by_mpi: bool) -> Result<Option<String>> {
     let because = |text: &str| Ok(Some(text.to_owned()));
     // SAFETY: the dataset is live; identifiers made here are closed by `Id`; places to write to are variables.
     unsafe {
@@ -181,6 +185,9 @@ fn unsuitable(dataset: &Id, stored: &Stored) -> Result<Option<String>> {
             if bytes > 0 {
                 return because("it is open elsewhere in this process with a chunk cache of libhdf5");
             }
+        }
+        if by_mpi {
+            return Ok(None);
         }
         let file = Id::take(DOING, h5i::H5Iget_file_id(dataset.raw()))?;
         let access = Id::take(DOING, h5f::H5Fget_access_plist(file.raw()))?;

@@ -7,6 +7,7 @@ use super::options::{Locking, Options};
 use super::ranks::Ranks;
 use super::stated;
 use super::storage::{Placement, Storage};
+use hdf5_metno_sys::h5d::H5D_alloc_time_t::H5D_ALLOC_TIME_EARLY;
 use hdf5_metno_sys::h5d::{
     H5D_CHUNK_CACHE_NBYTES_DEFAULT, H5D_CHUNK_CACHE_NSLOTS_DEFAULT, H5D_CHUNK_CACHE_W0_DEFAULT, H5D_layout_t,
 };
@@ -116,8 +117,15 @@ pub(super) fn array_access(options: &Options, ranks: &Ranks, writable: bool) -> 
     Ok(list)
 }
 
-/// How an array is created. `memory_type` describes the bytes of the fill value.
-pub(super) fn array_creation(spec: &ArraySpec, storage: &Storage, options: &Options, memory_type: hid_t) -> Result<Id> {
+/// How an array is created. `memory_type` describes the bytes of the fill value, `shared` says whether processes share
+/// the file.
+pub(super) fn array_creation(
+    spec: &ArraySpec,
+    storage: &Storage,
+    options: &Options,
+    memory_type: hid_t,
+    shared: bool,
+) -> Result<Id> {
     const DOING: &str = "create array";
     let list = new(DOING, *h5p::H5P_CLS_DATASET_CREATE)?;
     let set = |status: i32| done(DOING, status);
@@ -152,7 +160,9 @@ pub(super) fn array_creation(spec: &ArraySpec, storage: &Storage, options: &Opti
         if let Some(time) = options.fill_time {
             set(h5p::H5Pset_fill_time(list.raw(), time))?;
         }
-        if let Some(time) = options.alloc_time {
+        // libhdf5 does so anyway among processes, but the list of an array made in this process would not say so.
+        let early = shared && storage.filters.is_empty();
+        if let Some(time) = options.alloc_time.filter(|_| !early).or(early.then_some(H5D_ALLOC_TIME_EARLY)) {
             set(h5p::H5Pset_alloc_time(list.raw(), time))?;
         }
     }

@@ -169,7 +169,7 @@ fn has_gaps(layout: &MemoryLayout, dtype: &Datatype) -> Result<bool> {
 }
 
 /// Whether every element has its place in the file, so that a read never makes up fill values.
-fn is_allocated(dataset: &Id) -> Result<bool> {
+pub(super) fn is_allocated(dataset: &Id) -> Result<bool> {
     let mut status = H5D_space_status_t::H5D_SPACE_STATUS_NOT_ALLOCATED;
     // SAFETY: the dataset is live and the status is a variable of our own.
     done("read", unsafe { h5d::H5Dget_space_status(dataset.raw(), &raw mut status) })?;

@@ -317,14 +317,24 @@ fn compact(stage: &Stage) {
 }
 
 fn for_others(stage: &Stage) {
+    for (stack, name, alone) in
+        [("hdf5", "for-h5py.h5", Transfer::Collective), ("hdf5(plane=on)", "by-plane.h5", Transfer::Independent)]
+    {
+        one_for_others(stage, stack, name, alone);
+    }
+}
+
+/// Arrays that have no filters are written in this way.
+fn one_for_others(stage: &Stage, stack: &str, name: &str, alone: Transfer) {
     let shape = [16, 10];
-    let file = stage.open("hdf5", "for-h5py.h5", Open::Create);
+    let file = stage.open(stack, name, Open::Create);
     let spec = ArraySpec::new(Datatype::I64, &shape);
     let chunked = ArraySpec { chunk: Some([3, 4].as_slice().into()), ..spec.clone() };
     let deflated = ArraySpec { filters: vec![Filter::Deflate(3)], ..chunked.clone() };
     for (name, spec) in [("contiguous", &spec), ("g/chunked", &chunked), ("g/deflated", &deflated)] {
         let array = file.create(name, spec).unwrap();
-        stage.put(&*array, &stage.columns(&shape), &shape, Transfer::Collective);
+        let transfer = if spec.filters.is_empty() { alone } else { Transfer::Collective };
+        stage.put(&*array, &stage.columns(&shape), &shape, transfer);
         array.close().unwrap();
     }
     file.set_attribute("g", "ranks", &Attribute::integer(stage.size() as i64)).unwrap();
@@ -383,7 +393,7 @@ pub fn large(stage: &Stage) {
 }
 
 /// Files may not grow beyond a mebibyte: an error on the ranks concerned, and on all when they close.
-pub fn no_space(stage: &Stage) {
+pub fn no_space(stage: &Stage, stack: &str) {
     // SAFETY: changes limits of this process, whose other threads do not write files.
     unsafe {
         libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
@@ -391,7 +401,7 @@ pub fn no_space(stage: &Stage) {
         assert_eq!(libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit), 0);
     }
     let shape = [8 << 20];
-    let file = stage.open("hdf5(driver=mpio)", "no-space.h5", Open::Create);
+    let file = stage.open(stack, "no-space.h5", Open::Create);
     let array = file.create("a", &ArraySpec::new(Datatype::U8, &shape)).unwrap();
     let mine = stage.rows(&shape);
     // Not collectively: Open MPI's ompio tells nobody of collective writes that failed on one rank.

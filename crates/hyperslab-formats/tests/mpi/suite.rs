@@ -12,6 +12,8 @@ pub struct Tested {
     overrides: Overrides,
     /// The checks that its options rule out, by a part of their names.
     without: &'static [&'static str],
+    /// The numbers of ranks to test it with.
+    pub ranks: &'static [usize],
 }
 
 /// How many random operation sequences a rank alone plays.
@@ -20,7 +22,12 @@ const SEQUENCES: u32 = 20;
 const PLAIN: Overrides = Overrides { chunk: false, filters: false, beside: false };
 
 const fn all(text: &'static str) -> Tested {
-    Tested { text, overrides: PLAIN, without: &[] }
+    Tested { text, overrides: PLAIN, without: &[], ranks: &[1, 2, 4] }
+}
+
+/// For what is the same on one rank as in a process without MPI.
+const fn several(text: &'static str) -> Tested {
+    Tested { ranks: &[2, 4], ..all(text) }
 }
 
 /// Everything of this build that works on several processes.
@@ -40,7 +47,12 @@ pub fn stacks() -> Vec<Tested> {
         ]);
     }
     if cfg!(feature = "hdf5") {
-        out.push(all("hdf5"));
+        out.extend([
+            all("hdf5"),
+            several("hdf5(plane=on)"),
+            several("hdf5(plane=on,layout=chunked,libver=latest)"),
+            Tested { overrides: Overrides { filters: true, ..PLAIN }, ..several("hdf5(plane=on,deflate=1,threads=2)") },
+        ]);
     }
     out.retain(|stack| build(stack.text).caps().many_processes);
     out

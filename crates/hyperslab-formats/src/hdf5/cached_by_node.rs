@@ -1,0 +1,47 @@
+//! File systems of which every node may keep a copy of its own: what one writes others may not see until much later. MPI-IO
+//! works around that with locks, which positioned reads and writes of ours know nothing of.
+
+use hyperslab_core::{Error, Result};
+use std::fs::File;
+
+/// Their numbers and names, as in `statfs(2)`.
+const KNOWN: [(u64, &str); 7] = [
+    (0x6969, "NFS"),
+    (0x517B, "SMB"),
+    (0xFF53_4D42, "CIFS"),
+    (0xFE53_4D42, "SMB2"),
+    (0x5346_414F, "AFS"),
+    (0x0102_1997, "9P"),
+    (0x6573_5546, "FUSE"),
+];
+
+/// The name of such a file system.
+fn name(number: u64) -> Option<&'static str> {
+    KNOWN.iter().find(|(known, _)| *known == number).map(|(_, name)| *name)
+}
+
+/// Refuses files that processes on several nodes may see differently.
+pub(super) fn refuse(file: &File) -> Result<()> {
+    let about = rustix::fs::fstatfs(file).map_err(|e| Error::io("open", e.into()))?;
+    // Only the lower half is a number; kernels differ in how wide they make it, and in its sign.
+    match name(about.f_type as u64 & 0xFFFF_FFFF) {
+        None => Ok(()),
+        Some(name) => {
+            let message = format!("nodes may see a file on {name} differently while processes write it");
+            Err(Error::unsupported("open", message))
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn network_file_systems_are_known_and_local_ones_taken() {
+        assert_eq!(name(0x6969), Some("NFS"));
+        assert_eq!(name(0xEF53), None); // ext4
+        refuse(&tempfile::tempfile().unwrap()).unwrap();
+    }
+}
