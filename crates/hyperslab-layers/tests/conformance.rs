@@ -104,6 +104,7 @@ fn trials((text, sequences): &(&'static str, u32)) -> Vec<Trial> {
 }
 
 fn main() -> ExitCode {
+    hyperslab_testkit::temporary_files_in_memory();
     let arguments = Arguments::from_args();
     let conclusion = libtest_mimic::run(&arguments, STACKS.iter().flat_map(trials).collect());
     if let Ok(folder) = STAGED.as_ref() {

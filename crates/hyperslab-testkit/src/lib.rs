@@ -8,6 +8,7 @@ pub mod under_mpi;
 pub mod watchdog;
 
 mod faulty;
+mod in_memory;
 mod memory;
 mod other_process;
 mod ranks;
@@ -16,6 +17,7 @@ mod subject;
 mod twin;
 
 pub use faulty::{Fault, Faulty};
+pub use in_memory::temporary_files_in_memory;
 pub use memory::Memory;
 pub use other_process::{AsProcesses, OtherProcess};
 pub use ranks::{Processes, Ranks};

@@ -244,7 +244,7 @@ fn chunks(stage: &Stage, settings: Settings) -> Vec<Line> {
     let mut lines = Vec::new();
     for (what, selections, target) in [
         ("1000 random rows, one by one", random_rows, 10.0),
-        ("1000 random rows in one call", vec![together], 10.0),
+        ("1000 random rows in one call", vec![together], 1.0),
         ("one column", column, 1.0),
         ("1000 boxes of 1000 x 8", boxes, 3.0),
     ] {
