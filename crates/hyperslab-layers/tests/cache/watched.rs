@@ -134,6 +134,11 @@ impl Array for Watched<dyn Array> {
         self.seen.hints.lock().unwrap().push(selection.clone());
         self.inner.prefetch(selection);
     }
+
+    fn explain(&self, selection: &Selection, layout: &MemoryLayout, writes: bool) -> Result<Option<String>> {
+        self.inner.explain(selection, layout, writes)
+    }
+
     fn settle(&self) -> Result<()> {
         self.inner.settle()
     }
