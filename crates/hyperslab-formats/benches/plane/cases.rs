@@ -327,7 +327,35 @@ fn contiguous(stage: &Stage, settings: Settings) -> Vec<Line> {
         });
     }
     stage.remove("contiguous.h5");
+    let [one, two] = compare(
+        settings.turns,
+        [Box::new(|| pwrite_alone(stage, &data, 1)), Box::new(|| pwrite_alone(stage, &data, 2))],
+    );
+    lines.push(Line {
+        what: "pwrite alone, one thread by two".into(),
+        before: one,
+        after: two,
+        target: 0.0,
+        note: "what the kernel allows".into(),
+    });
     lines
+}
+
+/// Seconds that threads need to write a new file, each its share, with nothing in between.
+fn pwrite_alone(stage: &Stage, data: &[u8], threads: usize) -> f64 {
+    let file = std::fs::File::create(stage.path("raw")).unwrap();
+    let share = data.len() / threads;
+    let time = timed(|| {
+        std::thread::scope(|scope| {
+            for (number, part) in data.chunks(share).enumerate() {
+                let at = (number * share) as u64;
+                let file = &file;
+                scope.spawn(move || std::os::unix::fs::FileExt::write_all_at(file, part, at).unwrap());
+            }
+        });
+    });
+    stage.remove("raw");
+    time
 }
 
 /// Small pieces in random places.
