@@ -15,6 +15,31 @@ pub(crate) trait Sink {
     fn reference(&mut self, distance: usize, len: usize) -> bool;
 }
 
+/// A buffer that is filled from its front, as far as there is room.
+pub(crate) struct Room<'a> {
+    out: &'a mut [u8],
+    end: usize,
+}
+
+impl<'a> Room<'a> {
+    pub(crate) fn new(out: &'a mut [u8]) -> Self {
+        Self { out, end: 0 }
+    }
+
+    /// Answers whether there was room.
+    pub(crate) fn put(&mut self, bytes: &[u8]) -> bool {
+        let Some(room) = self.out.get_mut(self.end..self.end + bytes.len()) else { return false };
+        room.copy_from_slice(bytes);
+        self.end += bytes.len();
+        true
+    }
+
+    /// How many bytes are in it.
+    pub(crate) fn filled(&self) -> usize {
+        self.end
+    }
+}
+
 /// Takes `input` apart. References reach back `farthest` bytes at most; the last `tail` bytes are always literals.
 /// Answers whether the sink had room for everything.
 pub(crate) fn find(input: &[u8], table: &mut Table, farthest: usize, tail: usize, sink: &mut impl Sink) -> bool {

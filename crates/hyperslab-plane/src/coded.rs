@@ -4,7 +4,7 @@ use crate::cache::Cache;
 use crate::claims::Claim;
 use crate::control::{Control, Place};
 use crate::file;
-use crate::index::Known;
+use crate::index::{Known, chunks_around};
 use crate::memory::{Source, Target};
 use crate::plane::{Extent, Plane};
 use crate::refusal::Refusal;
@@ -68,10 +68,7 @@ struct Jobs<'a> {
 impl Plane {
     /// How many threads besides the calling one are of use for a selection.
     fn helpers(&self, grid: &ChunkGrid, selection: &Selection) -> Helpers {
-        let (low, high) = selection.bounds().unwrap_or_default();
-        let along = |d: usize| (high[d] - 1) / grid.chunk()[d] - low[d] / grid.chunk()[d] + 1;
-        let chunks = (0..low.len()).map(along).fold(1, u64::saturating_mul);
-        self.helpers_for(chunks)
+        self.helpers_for(chunks_around(selection, grid))
     }
 
     fn helpers_for(&self, chunks: u64) -> Helpers {

@@ -1,7 +1,7 @@
 //! Where the chunks of an array lie, as far as it is known.
 
 use crate::control::{Control, Place};
-use hyperslab_core::{ChunkGrid, Dims, Error, ErrorKind, Result};
+use hyperslab_core::{ChunkGrid, Dims, Error, ErrorKind, Result, Selection};
 use std::collections::HashMap;
 
 /// What is known of a chunk.
@@ -19,6 +19,13 @@ pub(crate) enum Known {
 const ONE_BY_ONE: u64 = 16;
 /// Grids of up to this many chunks are kept as a list, 32 bytes for each; of larger ones only chunks that exist.
 const LISTED: u64 = 1 << 20;
+
+/// How many chunks the smallest box around a selection touches.
+pub(crate) fn chunks_around(selection: &Selection, grid: &ChunkGrid) -> u64 {
+    let (low, high) = selection.bounds().unwrap_or_default();
+    let along = |d: usize| (high[d] - 1) / grid.chunk()[d] - low[d] / grid.chunk()[d] + 1;
+    (0..low.len()).map(along).fold(1, u64::saturating_mul)
+}
 
 /// The places of the chunks of an array. Made by one walk of the library over all of them.
 #[derive(Debug, Default)]

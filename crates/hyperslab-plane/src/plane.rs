@@ -4,7 +4,7 @@ use crate::cache::Cache;
 use crate::claims::Claims;
 use crate::control::Control;
 use crate::file;
-use crate::index::Index;
+use crate::index::{Index, chunks_around};
 use crate::memory::{Source, Target, Types};
 use crate::refusal::Refusal;
 use crate::workers;
@@ -369,13 +369,8 @@ impl Plane {
 
     /// Asks for the places of chunks, if they are needed and worth it.
     pub(crate) fn prepare_index(&self, grid: &ChunkGrid, control: &dyn Control, selection: &Selection) -> Result<()> {
-        let wanted = || {
-            let (low, high) = selection.bounds().unwrap_or_default();
-            let along = |d: usize| (high[d] - 1) / grid.chunk()[d] - low[d] / grid.chunk()[d] + 1;
-            (0..low.len()).map(along).fold(1, u64::saturating_mul)
-        };
         let mut state = self.state();
-        if !state.index.is_loaded() || state.index.is_worth_loading(wanted()) {
+        if !state.index.is_loaded() || state.index.is_worth_loading(chunks_around(selection, grid)) {
             // The library may be at work for another rank: what it writes meanwhile is noted only afterwards.
             state.index.load(control, grid)?;
         }

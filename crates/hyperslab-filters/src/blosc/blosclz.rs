@@ -1,6 +1,6 @@
 //! BloscLZ, the codec of Blosc's own: like LZF, with longer references that reach farther.
 
-use crate::matches::{self, Sink, Table};
+use crate::matches::{self, Room, Sink, Table};
 
 const MOST_LITERALS: usize = 32;
 /// What references of two bytes reach, less one; that itself says that two more bytes follow.
@@ -11,27 +11,15 @@ const TAIL: usize = 8;
 
 /// The stream of `plain` at the front of `out`, or none if it does not fit.
 pub(super) fn encode(plain: &[u8], out: &mut [u8], places: &mut Table) -> Option<usize> {
-    let mut writer = Writer { out, end: 0 };
-    matches::find(plain, places, FARTHEST, TAIL, &mut writer).then_some(writer.end)
+    let mut writer = Writer(Room::new(out));
+    matches::find(plain, places, FARTHEST, TAIL, &mut writer).then_some(writer.0.filled())
 }
 
-struct Writer<'a> {
-    out: &'a mut [u8],
-    end: usize,
-}
-
-impl Writer<'_> {
-    fn put(&mut self, bytes: &[u8]) -> bool {
-        let Some(room) = self.out.get_mut(self.end..self.end + bytes.len()) else { return false };
-        room.copy_from_slice(bytes);
-        self.end += bytes.len();
-        true
-    }
-}
+struct Writer<'a>(Room<'a>);
 
 impl Sink for Writer<'_> {
     fn literals(&mut self, bytes: &[u8]) -> bool {
-        bytes.chunks(MOST_LITERALS).all(|run| self.put(&[run.len() as u8 - 1]) && self.put(run))
+        bytes.chunks(MOST_LITERALS).all(|run| self.0.put(&[run.len() as u8 - 1]) && self.0.put(run))
     }
 
     fn reference(&mut self, distance: usize, len: usize) -> bool {
@@ -39,18 +27,18 @@ impl Sink for Writer<'_> {
         let near = back.min(NEAR);
         let (high, low) = ((near >> 8) as u8, near as u8);
         let put = match len - 2 {
-            short @ 0..7 => self.put(&[(short as u8) << 5 | high]),
+            short @ 0..7 => self.0.put(&[(short as u8) << 5 | high]),
             long => {
                 let mut more = long - 7;
-                let mut put = self.put(&[7 << 5 | high]);
+                let mut put = self.0.put(&[7 << 5 | high]);
                 while put && more >= 255 {
-                    put = self.put(&[255]);
+                    put = self.0.put(&[255]);
                     more -= 255;
                 }
-                put && self.put(&[more as u8])
+                put && self.0.put(&[more as u8])
             }
         };
-        put && self.put(&[low]) && (near < NEAR || self.put(&((back - NEAR) as u16).to_be_bytes()))
+        put && self.0.put(&[low]) && (near < NEAR || self.0.put(&((back - NEAR) as u16).to_be_bytes()))
     }
 }
 

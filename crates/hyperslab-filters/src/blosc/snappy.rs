@@ -1,7 +1,7 @@
 //! Snappy, which the first generation can have for its streams: a size, then literals and references back, the two
 //! lowest bits of a byte saying which.
 
-use crate::matches::{self, Sink, Table};
+use crate::matches::{self, Room, Sink, Table};
 
 /// References of three bytes reach that far and are that long at most.
 const FARTHEST: usize = 65535;
@@ -9,47 +9,35 @@ const LONGEST: usize = 64;
 
 /// The stream of `plain` at the front of `out`, or none if it does not fit.
 pub(super) fn encode(plain: &[u8], out: &mut [u8], places: &mut Table) -> Option<usize> {
-    let mut writer = Writer { out, end: 0 };
+    let mut writer = Writer(Room::new(out));
     let mut size = plain.len();
     while size >= 0x80 {
-        writer.put(&[size as u8 | 0x80]).then_some(())?;
+        writer.0.put(&[size as u8 | 0x80]).then_some(())?;
         size >>= 7;
     }
-    writer.put(&[size as u8]).then_some(())?;
-    matches::find(plain, places, FARTHEST, 0, &mut writer).then_some(writer.end)
+    writer.0.put(&[size as u8]).then_some(())?;
+    matches::find(plain, places, FARTHEST, 0, &mut writer).then_some(writer.0.filled())
 }
 
-struct Writer<'a> {
-    out: &'a mut [u8],
-    end: usize,
-}
-
-impl Writer<'_> {
-    fn put(&mut self, bytes: &[u8]) -> bool {
-        let Some(room) = self.out.get_mut(self.end..self.end + bytes.len()) else { return false };
-        room.copy_from_slice(bytes);
-        self.end += bytes.len();
-        true
-    }
-}
+struct Writer<'a>(Room<'a>);
 
 impl Sink for Writer<'_> {
     fn literals(&mut self, bytes: &[u8]) -> bool {
         bytes.chunks(1 << 16).all(|run| {
             let last = run.len() - 1;
             let tag = match last {
-                0..60 => self.put(&[(last as u8) << 2]),
-                60..256 => self.put(&[60 << 2, last as u8]),
-                _ => self.put(&[61 << 2, last as u8, (last >> 8) as u8]),
+                0..60 => self.0.put(&[(last as u8) << 2]),
+                60..256 => self.0.put(&[60 << 2, last as u8]),
+                _ => self.0.put(&[61 << 2, last as u8, (last >> 8) as u8]),
             };
-            tag && self.put(run)
+            tag && self.0.put(run)
         })
     }
 
     fn reference(&mut self, distance: usize, mut len: usize) -> bool {
         while len > 0 {
             let now = len.min(LONGEST);
-            if !self.put(&[((now - 1) as u8) << 2 | 2, distance as u8, (distance >> 8) as u8]) {
+            if !self.0.put(&[((now - 1) as u8) << 2 | 2, distance as u8, (distance >> 8) as u8]) {
                 return false;
             }
             len -= now;
