@@ -214,12 +214,14 @@ impl FileState {
         #[repr(C)]
         struct Flush {
             operation: c_int,
+            /// The rest may hold pointers, and begins where these may.
+            _until: c_int,
             kind: c_int,
             scope: c_int,
         }
         let handle = lock(&self.datasets).values().find_map(|dataset| dataset.handle());
         let Some(handle) = handle else { return Ok(()) };
-        let mut arguments = Flush { operation: FLUSH, kind: DATASET, scope: LOCAL };
+        let mut arguments = Flush { operation: FLUSH, _until: 0, kind: DATASET, scope: LOCAL };
         let (host, list): (_, Hid) = (self.host, self.host.default_transfer());
         // SAFETY: the dataset is open, and the arguments are those of the operation.
         let status: Herr = unsafe {

@@ -34,10 +34,6 @@ impl OwnKind {
     pub(crate) fn new(host: &'static Host, id: Hid) -> Option<Self> {
         (id >= 0).then_some(Self { host, id })
     }
-
-    pub(crate) fn id(&self) -> Hid {
-        self.id
-    }
 }
 
 impl Drop for OwnKind {
