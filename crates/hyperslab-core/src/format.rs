@@ -359,6 +359,12 @@ pub trait Array: Send + Sync + Debug {
     fn explain(&self, _selection: &Selection, _layout: &MemoryLayout, _writes: bool) -> Result<Option<String>> {
         Ok(None)
     }
+    /// Whether other threads than the program's may transfer its elements. If not, layers do so only within calls of the
+    /// program: the array may belong to a library that nobody else may enter. May be asked by any thread, and may change
+    /// only while no layer holds anything of the array back. Not collective.
+    fn any_thread(&self) -> bool {
+        true
+    }
     /// Hands what this rank has written to the array, and a layer holds back, to the format below. Not collective.
     fn settle(&self) -> Result<()> {
         Ok(())

@@ -20,6 +20,8 @@
 //!   them.
 //! * Closing an array does not wait for its writes: the array below is closed later, at the latest by the next flush or
 //!   close of the container; at most 32 are kept open that way.
+//! * Arrays that only threads of the program may transfer ([`Array::any_thread`](hyperslab_core::Array::any_thread)) are written
+//!   at once, and not read ahead.
 //! * Dropping a container without closing it does what is left; errors are lost.
 //! * After a fork the child is refused: background threads do not survive it.
 //!

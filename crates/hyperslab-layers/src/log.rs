@@ -24,6 +24,8 @@
 //!   file fails, what is in the log stays there for recovery, the container refuses everything but close, and the error
 //!   is reported once, at the next flush or at close.
 //! * What is written through and never logged: some fields of elements; arrays with filters where ranks are processes.
+//! * Of arrays that only threads of the program may transfer ([`Array::any_thread`](hyperslab_core::Array::any_thread)) the
+//!   background moves nothing: flush, close and whoever finds the log full do.
 //! * Collective transfers are made by every rank for itself. Closing an array does not wait for its writes.
 //! * Dropping a container without closing it moves what is left. After a fork the child is refused.
 

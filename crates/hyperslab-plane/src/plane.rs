@@ -306,6 +306,35 @@ impl Plane {
         Ok(found)
     }
 
+    /// Its extents at present.
+    pub fn shape(&self) -> Dims {
+        self.extent().shape.clone()
+    }
+
+    /// Whether the place of every element is known, and transfers ask nothing of the library.
+    pub fn is_independent(&self) -> bool {
+        match &self.extent().grid {
+            None => self.address.load(Ordering::Acquire) != NOWHERE,
+            Some(_) => self.pipeline.is_plain() && self.state().index.is_complete(),
+        }
+    }
+
+    /// The same, after asking the library for places if they were never asked for.
+    pub fn make_independent(&self, control: &dyn Control) -> Result<bool> {
+        let extent = self.extent();
+        match &extent.grid {
+            None => Ok(self.address(control, self.alone)?.is_some()),
+            Some(_) if !self.pipeline.is_plain() => Ok(false),
+            Some(grid) => {
+                let mut state = self.state();
+                if !state.index.is_loaded() {
+                    state.index.load(control, grid)?;
+                }
+                Ok(state.index.is_complete())
+            }
+        }
+    }
+
     /// Stores everything that waits in memory.
     pub fn flush(&self, control: &dyn Control) -> Result<()> {
         let extent = self.extent();

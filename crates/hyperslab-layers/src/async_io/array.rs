@@ -83,16 +83,19 @@ impl AsyncArray {
         self.or_attend(transfer, self.check_write(selection, memory))
     }
 
-    /// Whether the format below takes such memory. What it refuses it refuses at once.
+    /// Whether a background thread may write it, and the format below takes such memory. What it refuses it refuses at once.
     fn can_wait(&self, spec: &ArraySpec, layout: &MemoryLayout) -> Result<bool> {
+        if !self.inner().any_thread() {
+            return Ok(false);
+        }
         Ok(self.shared.partial_fields || layout.is_packed() || layout.plan(&spec.dtype)?.covers_element())
     }
 
     /// Takes part in a collective write with nothing.
     fn attend(&self) {
         let rank = self.named.spec().shape.len();
-        if self.shared.engine.attend(self.place.clone(), rank).is_err() {
-            // No thread: on this one, in its order.
+        if !self.inner().any_thread() || self.shared.engine.attend(self.place.clone(), rank).is_err() {
+            // No thread, or none that may: on this one, in its order.
             self.shared.before_collective();
             let nothing = Selection::empty(rank);
             // The caller is told of a worse error.
@@ -346,6 +349,9 @@ impl Array for AsyncArray {
             return self.inner().prefetch(selection);
         }
         let options = &self.shared.options;
+        if !self.inner().any_thread() {
+            return;
+        }
         if self.shared.synchronous || self.shared.is_closed() || selection.is_empty() || self.check().is_err() {
             return;
         }
@@ -358,6 +364,10 @@ impl Array for AsyncArray {
 
     fn explain(&self, selection: &Selection, layout: &MemoryLayout, writes: bool) -> Result<Option<String>> {
         self.inner().explain(selection, layout, writes)
+    }
+
+    fn any_thread(&self) -> bool {
+        self.inner().any_thread()
     }
 
     fn settle(&self) -> Result<()> {

@@ -131,7 +131,7 @@ impl Job {
 }
 
 /// The result of `work`, or a panic as an error.
-pub(crate) fn caught(work: impl FnOnce() -> Result<()>) -> Result<Result<()>> {
+pub(crate) fn caught<T>(work: impl FnOnce() -> Result<T>) -> Result<Result<T>> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
         let words = panic.downcast_ref::<&str>().copied().map(str::to_owned);
         let words = words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();

@@ -133,6 +133,10 @@ impl Array for CachedArray {
         self.inner.explain(selection, layout, writes)
     }
 
+    fn any_thread(&self) -> bool {
+        self.inner.any_thread()
+    }
+
     fn settle(&self) -> Result<()> {
         self.inner.settle()
     }

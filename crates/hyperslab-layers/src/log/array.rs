@@ -75,7 +75,7 @@ impl LogArray {
         let mut at = 0;
         each_piece(selection, store.options.buffer / size, &mut |piece| {
             let len = (piece.len() * size) as usize;
-            let append = |packed: &[u8]| match store.append(&self.named, piece, packed)? {
+            let append = |packed: &[u8]| match store.append(&self.place, &self.named, piece, packed)? {
                 true => Ok(()),
                 false => self.write_through(piece, MemoryView::packed(packed)),
             };
@@ -184,6 +184,10 @@ impl Array for LogArray {
 
     fn explain(&self, selection: &Selection, layout: &MemoryLayout, writes: bool) -> Result<Option<String>> {
         self.inner().explain(selection, layout, writes)
+    }
+
+    fn any_thread(&self) -> bool {
+        self.inner().any_thread()
     }
 
     fn settle(&self) -> Result<()> {

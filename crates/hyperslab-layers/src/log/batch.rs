@@ -51,6 +51,8 @@ pub(super) struct Batch {
     pub bytes: u64,
     /// Bytes of memory they take.
     pub memory: u64,
+    /// Whether the background may move them.
+    pub any_thread: bool,
     index: Mutex<Index>,
 }
 
@@ -68,8 +70,8 @@ pub(super) fn memory_of(selection: &Selection) -> u64 {
 }
 
 impl Batch {
-    pub fn new(spec: Arc<ArraySpec>) -> Self {
-        Self { spec, writes: Vec::new(), bytes: 0, memory: 0, index: Mutex::default() }
+    pub fn new(spec: Arc<ArraySpec>, any_thread: bool) -> Self {
+        Self { spec, writes: Vec::new(), bytes: 0, memory: 0, any_thread, index: Mutex::default() }
     }
 
     pub fn is_full(&self) -> bool {
@@ -95,7 +97,7 @@ impl Batch {
         if at == self.writes.len() {
             return None;
         }
-        let mut rest = Self::new(self.spec.clone());
+        let mut rest = Self::new(self.spec.clone(), self.any_thread);
         rest.writes = self.writes.split_off(at);
         rest.bytes = rest.writes.iter().map(|write| write.record.len()).sum();
         rest.memory = rest.writes.iter().map(Waiting::memory).sum();

@@ -32,7 +32,17 @@ pub(super) struct Left {
     pub bytes: u64,
     pub memory: u64,
     pub writes: u64,
+    /// Whether the background might have moved it.
+    pub any_thread: bool,
     pub counts: Counts,
+}
+
+/// Who moves writes to the format below.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mover {
+    /// A thread of the program, in a call of it.
+    Program,
+    Background,
 }
 
 impl Named {
@@ -79,10 +89,16 @@ impl Named {
     }
 
     /// Appends a write to the log. The order of the log and of the list is the same.
-    pub fn append(&self, staging: &Arc<Staging>, selection: &Selection, packed: &[u8]) -> Result<Appended> {
+    pub fn append(
+        &self,
+        staging: &Arc<Staging>,
+        any_thread: bool,
+        selection: &Selection,
+        packed: &[u8],
+    ) -> Result<Appended> {
         let mut state = self.lock();
         let spec = state.spec.clone();
-        let batch = state.fresh.get_or_insert_with(|| Batch::new(spec.clone()));
+        let batch = state.fresh.get_or_insert_with(|| Batch::new(spec.clone(), any_thread));
         if batch.is_full() {
             return Ok(Appended::Full { needed: 0 });
         }
@@ -106,18 +122,20 @@ impl Named {
         (found.len() <= most).then_some(found)
     }
 
-    /// Moves what is in the log to the format below with `each`. Only one at a time may do so. If it fails, the writes stay in
-    /// the log.
+    /// Moves what is in the log, and `mover` may move, to the format below with `each`. Only one at a time may do so. If it
+    /// fails, the writes stay in the log.
     /// With `only_safe`, those stay that are in memory alone.
     pub fn drain(
         &self,
+        mover: Mover,
         only_safe: bool,
         memory: u64,
         pool: &Arc<Pool>,
         each: &mut dyn FnMut(&Selection, &[u8]) -> Result<()>,
     ) -> Result<Left> {
         let mut state = self.lock();
-        let Some(mut batch) = state.fresh.take() else { return Ok(Left::default()) };
+        let movable = |batch: &mut Batch| batch.any_thread || mover == Mover::Program;
+        let Some(mut batch) = state.fresh.take_if(movable) else { return Ok(Left::default()) };
         state.fresh = if only_safe { batch.split_off_unsafe() } else { None };
         if batch.writes.is_empty() {
             return Ok(Left::default());
@@ -129,6 +147,7 @@ impl Named {
         batch.writes.iter().for_each(|write| write.record.moved());
         // From now on reads find the elements below.
         self.lock().moving = None;
-        Ok(Left { bytes: batch.bytes, memory: batch.memory, writes: batch.writes.len() as u64, counts })
+        let (bytes, memory, writes) = (batch.bytes, batch.memory, batch.writes.len() as u64);
+        Ok(Left { bytes, memory, writes, any_thread: batch.any_thread, counts })
     }
 }

@@ -112,9 +112,13 @@ fn start(store: Arc<Store>) -> Result<JoinHandle<()>> {
     let work = move || {
         while own.pace.wait() {
             let drained = caught(|| own.drain_slowly()).and_then(|drained| drained);
-            if let Err(error) = drained {
-                own.fail(error);
-                break;
+            match drained {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => {
+                    own.fail(error);
+                    break;
+                }
             }
         }
         own.pace.set_thread(false);

@@ -2,7 +2,7 @@
 //! below.
 
 use super::batch::memory_of;
-use super::named::{Left, Named};
+use super::named::{Left, Mover, Named};
 use super::options::Options;
 use super::pace::Pace;
 use crate::background::{Appended, Place, Pool, Staging, Times, caught};
@@ -30,6 +30,8 @@ pub(super) struct Store {
     /// Memory for the list of writes, and the most of it so far.
     memory: AtomicU64,
     most_memory: AtomicU64,
+    /// Bytes in the log that only the program may move.
+    pinned: AtomicU64,
     /// What went wrong, and whether somebody was told.
     failure: OnceLock<Error>,
     told: AtomicBool,
@@ -55,6 +57,7 @@ impl Store {
             draining: Mutex::default(),
             memory: AtomicU64::new(0),
             most_memory: AtomicU64::new(0),
+            pinned: AtomicU64::new(0),
             failure: OnceLock::new(),
             told: AtomicBool::new(false),
             moved: Mutex::default(),
@@ -135,8 +138,8 @@ impl Store {
     }
 
     /// Appends a write of packed elements, waiting for room. `false`: it has to be written through.
-    pub fn append(&self, named: &Named, selection: &Selection, packed: &[u8]) -> Result<bool> {
-        let memory = memory_of(selection);
+    pub fn append(&self, place: &Place, named: &Named, selection: &Selection, packed: &[u8]) -> Result<bool> {
+        let (memory, bytes, any_thread) = (memory_of(selection), packed.len() as u64, place.array.any_thread());
         if memory > self.options.memory {
             return Ok(false);
         }
@@ -146,16 +149,16 @@ impl Store {
             let taken = self.memory.fetch_add(memory, Ordering::AcqRel) + memory;
             let full = taken > self.options.memory;
             self.most_memory.fetch_max(taken.min(self.options.memory), Ordering::AcqRel);
-            self.pace.added(packed.len() as u64);
+            self.count_in(bytes, any_thread);
             let appended = match full {
                 true => Ok(Appended::Full { needed: 0 }),
-                false => named.append(&self.staging, selection, packed),
+                false => named.append(&self.staging, any_thread, selection, packed),
             };
             if matches!(appended, Ok(Appended::Staged(_))) {
                 return Ok(true);
             }
             self.memory.fetch_sub(memory, Ordering::AcqRel);
-            self.pace.removed(packed.len() as u64);
+            self.count_out(bytes, any_thread);
             match appended? {
                 Appended::Full { needed } => self.times.wait(|| self.make_room(needed))?,
                 _ => return Ok(false),
@@ -163,8 +166,29 @@ impl Store {
         }
     }
 
+    /// Bytes come into the log.
+    fn count_in(&self, bytes: u64, any_thread: bool) {
+        match any_thread {
+            true => self.pace.added(bytes),
+            false => drop(self.pinned.fetch_add(bytes, Ordering::AcqRel)),
+        }
+    }
+
+    /// Bytes left the log.
+    fn count_out(&self, bytes: u64, any_thread: bool) {
+        match any_thread {
+            true => self.pace.removed(bytes),
+            false => drop(self.pinned.fetch_sub(bytes, Ordering::AcqRel)),
+        }
+    }
+
+    fn is_pinned(&self) -> bool {
+        self.pinned.load(Ordering::Acquire) > 0
+    }
+
     fn make_room(&self, needed: u64) -> Result<()> {
-        match self.pace.has_thread() && needed > 0 {
+        // What the background may not move stands in the way of all that came after it.
+        match self.pace.has_thread() && needed > 0 && !self.is_pinned() {
             true => {
                 self.pace.hurry(true);
                 self.staging.settle()?;
@@ -190,22 +214,31 @@ impl Store {
         self.drain_now(only)
     }
 
-    /// The same in the background.
-    pub fn drain_slowly(&self) -> Result<()> {
+    /// Moves what the background may move. `false`: from now on the program has to do so itself.
+    pub fn drain_slowly(&self) -> Result<bool> {
         let _one = lock(&self.draining);
-        self.drain_now(None)?;
+        self.check()?;
+        // A log that cannot be completed, and takes no writes until then, has to be emptied.
+        if self.staging.before_moving().is_err() && self.is_pinned() {
+            return Ok(false);
+        }
+        self.drain_by(Mover::Background, None)?;
         // Gives the files back, or says in them what a recovery need not do again. A log that fails is met by the next append.
         let _ = self.staging.clear();
-        Ok(())
+        Ok(true)
     }
 
     fn drain_now(&self, only: Option<&Named>) -> Result<()> {
+        self.drain_by(Mover::Program, only)
+    }
+
+    fn drain_by(&self, mover: Mover, only: Option<&Named>) -> Result<()> {
         self.check()?;
         let arrays = self.arrays();
-        let all = |only_safe| arrays.iter().try_for_each(|named| self.drain_array(named, only_safe));
+        let all = |only_safe| arrays.iter().try_for_each(|named| self.drain_array(mover, named, only_safe));
         let drained = match self.staging.before_moving() {
             Ok(()) => match only {
-                Some(named) => self.drain_array(named, false),
+                Some(named) => self.drain_array(mover, named, false),
                 None => all(false),
             },
             // A log that cannot be completed has to be empty before the rest is moved.
@@ -217,23 +250,25 @@ impl Store {
         self.failing(drained.and_then(|()| self.staging.settle()))
     }
 
-    fn drain_array(&self, named: &Named, only_safe: bool) -> Result<()> {
+    fn drain_array(&self, mover: Mover, named: &Named, only_safe: bool) -> Result<()> {
         let Some(place) = named.handle() else { return Ok(()) };
         let mut write = |selection: &Selection, packed: &[u8]| {
             let bytes = packed.len() as u64;
             let written = || place.array.write(selection, MemoryView::packed(packed), Transfer::Independent);
             self.times.work(bytes, || caught(written)?)?;
-            self.pace.moved(bytes);
+            if mover == Mover::Background {
+                self.pace.moved(bytes);
+            }
             Ok(())
         };
-        let left = named.drain(only_safe, self.options.buffer, &self.pool, &mut write)?;
+        let left = named.drain(mover, only_safe, self.options.buffer, &self.pool, &mut write)?;
         self.account(left);
         Ok(())
     }
 
     fn account(&self, left: Left) {
         self.memory.fetch_sub(left.memory, Ordering::AcqRel);
-        self.pace.removed(left.bytes);
+        self.count_out(left.bytes, left.any_thread);
         let mut moved = lock(&self.moved);
         moved.bytes += left.bytes;
         moved.writes += left.writes;
@@ -292,7 +327,9 @@ impl Store {
         if !failed {
             let mut each =
                 |selection: &Selection, packed: &[u8]| turn(true, false).and_then(|_| write(selection, packed));
-            mine = named.drain(false, self.options.buffer, &self.pool, &mut each).map(|left| self.account(left));
+            mine = named
+                .drain(Mover::Program, false, self.options.buffer, &self.pool, &mut each)
+                .map(|left| self.account(left));
         }
         let nothing = Selection::empty(named.spec().shape.len());
         while !over.get() {

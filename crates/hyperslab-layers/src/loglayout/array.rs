@@ -113,6 +113,10 @@ impl Array for LogArray {
         self.inner.explain(selection, layout, writes)
     }
 
+    fn any_thread(&self) -> bool {
+        self.inner.any_thread()
+    }
+
     fn settle(&self) -> Result<()> {
         let open: Vec<_> = self.named.lock().log.volumes.iter().filter_map(|volume| volume.open.clone()).collect();
         open.iter().try_for_each(|open| open.bytes.settle())?;

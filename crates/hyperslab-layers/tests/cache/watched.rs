@@ -139,6 +139,10 @@ impl Array for Watched<dyn Array> {
         self.inner.explain(selection, layout, writes)
     }
 
+    fn any_thread(&self) -> bool {
+        self.inner.any_thread()
+    }
+
     fn settle(&self) -> Result<()> {
         self.inner.settle()
     }

@@ -1,0 +1,362 @@
+//! Datasets: their elements may go another way than libhdf5's.
+#![expect(unsafe_op_in_unsafe_fn, reason = "the contract of callbacks is stated in `object`")]
+
+use crate::callbacks::operation;
+use crate::data::{Handle, Taken, Transfer, changed, name, settle_all, taken, transfer, unsuitable};
+use crate::host::Host;
+use crate::host::api::{Const, Herr, Hid, Ptr, Req, Text};
+use crate::object::{DATASET, Object, free, object, shielded};
+use std::ffi::c_int;
+use std::ptr::null_mut;
+
+const GET_ACCESS_LIST: c_int = 0;
+const GET_CREATION_LIST: c_int = 1;
+const CHUNKED: c_int = 2;
+const BY_ITSELF: c_int = 0;
+const BY_NAME: c_int = 1;
+const GET_SPACE_STATUS: c_int = 3;
+const GET_STORAGE_SIZE: c_int = 4;
+const SET_EXTENT: c_int = 0;
+const REFRESH: c_int = 2;
+
+/// A dataset access list with a chunk cache that is said, where the list of the program leaves that to the file's.
+struct AccessList {
+    host: &'static Host,
+    list: Hid,
+    /// Slots, bytes and preemption that the program wants.
+    wanted: (usize, usize, f64),
+}
+
+impl AccessList {
+    /// With the chunk cache that the program wants, or with none; `None` if the file's lists are left as they are.
+    unsafe fn new(parent: &Object, given: Hid, keeps: bool) -> Option<Self> {
+        let (host, buffers) = (parent.host, parent.file.as_ref()?.buffers?);
+        let list = if given == 0 { host.H5Pcreate(host.dataset_access_class()) } else { host.H5Pcopy(given) };
+        if list < 0 {
+            return None;
+        }
+        let mut this = Self { host, list, wanted: buffers.chunks };
+        let mut bytes = usize::MAX;
+        let asked = host.H5Pget(list, c"rdcc_nbytes".as_ptr(), (&raw mut bytes).cast()) >= 0;
+        if asked && bytes != usize::MAX {
+            let (slots, bytes, w0) = &mut this.wanted;
+            host.H5Pget_chunk_cache(list, slots, bytes, w0);
+        }
+        let (slots, bytes, w0) = this.wanted;
+        let set = host.H5Pset_chunk_cache(list, slots, if keeps { bytes } else { 0 }, w0);
+        (set >= 0).then_some(this)
+    }
+}
+
+impl Drop for AccessList {
+    fn drop(&mut self) {
+        // SAFETY: the list is this one's own; it ends inside a call of the library.
+        self.host.keeping_errors(|| unsafe { self.host.H5Pclose(self.list) });
+    }
+}
+
+/// The object of a dataset below: with another way for its elements, if there is one.
+unsafe fn with_way(parent: &Object, under: Ptr, wanted: Option<(usize, usize, f64)>) -> Object {
+    let mut new = parent.beside(under, DATASET);
+    new.chunk_cache = wanted;
+    match parent.host.keeping_errors(|| taken(&new)) {
+        Taken::Over(dataset) => new.dataset = std::sync::Mutex::new(Some(dataset)),
+        Taken::Left { why, elsewhere } => (new.left, new.elsewhere) = (Some(why), elsewhere),
+    }
+    new
+}
+
+/// For HDF5 to keep, recorded from now on if that is asked for.
+unsafe fn finished(mut object: Object, created: bool) -> Ptr {
+    if let Some(trace) = object.file.clone().and_then(|file| file.trace.clone()) {
+        object.traced = object.host.keeping_errors(|| trace.dataset(&object, &name(&object), created));
+    }
+    object.into_ptr()
+}
+
+/// Ends an object that HDF5 never got, and what is below it.
+unsafe fn discard(object: Object, transfer: Hid) {
+    let host = object.host;
+    host.keeping_errors(|| {
+        host.H5VLdataset_close(object.under, object.connector, transfer, null_mut());
+        host.H5Idec_ref(object.connector);
+    });
+}
+
+/// Whether libhdf5 moves the elements of a dataset and would like to keep some of its chunks.
+unsafe fn wants_cache(object: &Object, wanted: (usize, usize, f64)) -> bool {
+    let handle = Handle { under: object.under, connector: object.connector };
+    let host = object.host;
+    object.left.is_some()
+        && wanted.1 > 0
+        && host.keeping_errors(|| {
+            handle.identifier(host, GET_CREATION_LIST).is_some_and(|list| {
+                let layout = host.H5Pget_layout(list);
+                host.H5Pclose(list);
+                layout == CHUNKED
+            })
+        })
+}
+
+pub(crate) unsafe extern "C" fn create(
+    pointer: Ptr,
+    place: Const,
+    name: Text,
+    link: Hid,
+    kind: Hid,
+    space: Hid,
+    create: Hid,
+    access: Hid,
+    transfer: Hid,
+    request: Req,
+) -> Ptr {
+    shielded(|| {
+        let parent = object(pointer);
+        changed(parent);
+        let (host, below) = (parent.host, parent.connector);
+        let changes = parent.file.as_ref().is_some_and(|file| file.buffers.is_some() && !file.is_left());
+        let other = host.keeping_errors(|| match changes {
+            true => AccessList::new(parent, access, unsuitable(host, create, kind).is_some()),
+            false => None,
+        });
+        let list = other.as_ref().map_or(access, |other| other.list);
+        let under =
+            host.H5VLdataset_create(parent.under, place, below, name, link, kind, space, create, list, transfer, request);
+        if under.is_null() {
+            return null_mut();
+        }
+        parent.wrap_request(request);
+        finished(with_way(parent, under, other.map(|other| other.wanted)), true)
+    })
+}
+
+pub(crate) unsafe extern "C" fn open(
+    pointer: Ptr,
+    place: Const,
+    name: Text,
+    access: Hid,
+    transfer: Hid,
+    request: Req,
+) -> Ptr {
+    shielded(|| {
+        let parent = object(pointer);
+        let (host, below) = (parent.host, parent.connector);
+        let other = host.keeping_errors(|| AccessList::new(parent, access, false));
+        let list = other.as_ref().map_or(access, |other| other.list);
+        let under = host.H5VLdataset_open(parent.under, place, below, name, list, transfer, request);
+        if under.is_null() {
+            return null_mut();
+        }
+        parent.wrap_request(request);
+        let wanted = other.map(|other| other.wanted);
+        let found = with_way(parent, under, wanted);
+        finished(with_cache(parent, found, place, name, access, transfer), false)
+    })
+}
+
+/// The object of a dataset that was opened without an access list of its own, at a place seen from the parent.
+pub(crate) unsafe fn found(parent: &Object, under: Ptr, place: Const, transfer: Hid) -> Ptr {
+    let wanted = parent.file.as_ref().and_then(|file| file.buffers).map(|buffers| buffers.chunks);
+    let mut found = with_way(parent, under, wanted);
+    let place = &*place.cast::<Place>();
+    if place.how == BY_NAME {
+        let itself = Place { kind: place.kind, how: BY_ITSELF, name: std::ptr::null(), _more: [0; 6] };
+        found = with_cache(parent, found, (&raw const itself).cast(), place.name, 0, transfer);
+    }
+    finished(found, false)
+}
+
+/// The beginning of a place that HDF5 gives.
+#[repr(C)]
+struct Place {
+    kind: c_int,
+    how: c_int,
+    name: Text,
+    _more: [u64; 6],
+}
+
+/// A dataset that was opened without a chunk cache, opened again with one if libhdf5 moves its elements.
+unsafe fn with_cache(parent: &Object, found: Object, place: Const, name: Text, access: Hid, transfer: Hid) -> Object {
+    let host = parent.host;
+    let Some(wanted) = found.chunk_cache.filter(|wanted| wants_cache(&found, *wanted)) else { return found };
+    let Some(other) = host.keeping_errors(|| AccessList::new(parent, access, true)) else { return found };
+    let (left, elsewhere) = (found.left.clone(), found.elsewhere);
+    let again = |list| {
+        host.keeping_errors(|| {
+            host.H5VLdataset_open(parent.under, place, parent.connector, name, list, transfer, null_mut())
+        })
+    };
+    // Only without the first handle is the cache made anew; until the second is there the first stays.
+    let second = again(access);
+    if second.is_null() {
+        return found;
+    }
+    discard(found, transfer);
+    let mut object = parent.beside(second, DATASET);
+    object.host.keeping_errors(|| host.H5VLdataset_close(second, parent.connector, transfer, null_mut()));
+    object.under = again(other.list);
+    if object.under.is_null() {
+        object.under = again(access);
+    }
+    (object.left, object.elsewhere, object.chunk_cache) = (left, elsewhere, Some(wanted));
+    object
+}
+
+pub(crate) unsafe extern "C" fn read(
+    count: usize,
+    pointers: *mut Ptr,
+    kinds: *mut Hid,
+    memory: *mut Hid,
+    files: *mut Hid,
+    list: Hid,
+    data: *mut Ptr,
+    request: Req,
+) -> Herr {
+    shielded(|| {
+        if count == 1 {
+            let one = Transfer { kind: *kinds, memory: *memory, file: *files, list };
+            return transfer::read(object(*pointers), &one, *data);
+        }
+        let first = object(*pointers);
+        many(count, pointers, &mut |under| {
+            first.host.H5VLdataset_read(
+                count, under, first.connector, kinds, memory, files, list, data, request,
+            )
+        }, false, request)
+    })
+}
+
+pub(crate) unsafe extern "C" fn write(
+    count: usize,
+    pointers: *mut Ptr,
+    kinds: *mut Hid,
+    memory: *mut Hid,
+    files: *mut Hid,
+    list: Hid,
+    data: *mut Const,
+    request: Req,
+) -> Herr {
+    shielded(|| {
+        if count == 1 {
+            let one = Transfer { kind: *kinds, memory: *memory, file: *files, list };
+            return transfer::write(object(*pointers), &one, *data);
+        }
+        let first = object(*pointers);
+        many(count, pointers, &mut |under| {
+            first.host.H5VLdataset_write(
+                count, under, first.connector, kinds, memory, files, list, data, request,
+            )
+        }, true, request)
+    })
+}
+
+/// Several datasets in one call: libhdf5's own.
+unsafe fn many(
+    count: usize,
+    pointers: *mut Ptr,
+    body: &mut dyn FnMut(*mut Ptr) -> Herr,
+    writes: bool,
+    request: Req,
+) -> Herr {
+    let objects: Vec<&Object> = (0..count).map(|at| object(*pointers.add(at))).collect();
+    let Some(first) = objects.first() else { return body(null_mut()) };
+    if settle_all(first.host) < 0 {
+        return -1;
+    }
+    let mut under: Vec<Ptr> = objects.iter().map(|object| object.under).collect();
+    let status = transfer::beside_planes(&objects, writes, || body(under.as_mut_ptr()));
+    first.wrap_request(request);
+    status
+}
+
+/// Arguments that ask for a list.
+#[repr(C)]
+struct List {
+    operation: c_int,
+    list: Hid,
+}
+
+pub(crate) unsafe extern "C" fn get(pointer: Ptr, arguments: Ptr, transfer: Hid, request: Req) -> Herr {
+    shielded(|| {
+        let dataset = object(pointer);
+        let asked = operation(arguments);
+        if matches!(asked, GET_SPACE_STATUS | GET_STORAGE_SIZE) && settle_all(dataset.host) < 0 {
+            return -1;
+        }
+        let status = dataset.host.H5VLdataset_get(dataset.under, dataset.connector, arguments, transfer, request);
+        dataset.wrap_request(request);
+        if let (GET_ACCESS_LIST, Some((slots, bytes, w0)), true) = (asked, dataset.chunk_cache, status >= 0) {
+            dataset.host.H5Pset_chunk_cache((*arguments.cast::<List>()).list, slots, bytes, w0);
+        }
+        status
+    })
+}
+
+/// Arguments of a change of the shape.
+#[repr(C)]
+struct Extents {
+    operation: c_int,
+    extents: *const u64,
+}
+
+pub(crate) unsafe extern "C" fn specific(pointer: Ptr, arguments: Ptr, transfer: Hid, request: Req) -> Herr {
+    shielded(|| {
+        let dataset = object(pointer);
+        changed(dataset);
+        if settle_all(dataset.host) < 0 {
+            return -1;
+        }
+        let (host, below, under) = (dataset.host, dataset.connector, dataset.under);
+        let call = || host.H5VLdataset_specific(under, below, arguments, transfer, request);
+        let status = match operation(arguments) {
+            SET_EXTENT => {
+                let rank = dataset.dataset().map_or(0, |dataset| dataset.elements.plane.shape().len());
+                let extents = (*arguments.cast::<Extents>()).extents;
+                let shape = (rank > 0 && !extents.is_null()).then(|| std::slice::from_raw_parts(extents, rank));
+                transfer::resizing(dataset, shape, call)
+            }
+            REFRESH => transfer::beside_planes(&[dataset], true, call),
+            _ => call(),
+        };
+        crate::object::wrap_request(host, below, request);
+        status
+    })
+}
+
+pub(crate) unsafe extern "C" fn optional(pointer: Ptr, arguments: Ptr, list: Hid, request: Req) -> Herr {
+    shielded(|| {
+        let dataset = object(pointer);
+        if settle_all(dataset.host) < 0 {
+            return -1;
+        }
+        let (host, below, under) = (dataset.host, dataset.connector, dataset.under);
+        let status = transfer::beside_planes(&[dataset], true, || {
+            host.H5VLdataset_optional(under, below, arguments, list, request)
+        });
+        dataset.wrap_request(request);
+        status
+    })
+}
+
+/// An error of what had waited is told once, and the dataset stays open; closing it again closes it.
+pub(crate) unsafe extern "C" fn close(pointer: Ptr, transfer: Hid, request: Req) -> Herr {
+    shielded(|| {
+        let closed = object(pointer);
+        if let (Some(dataset), Some(file)) = (closed.take_dataset(), &closed.file) {
+            let handle = Handle { under: closed.under, connector: closed.connector };
+            if let Err(error) = dataset.close_handle(file, handle) {
+                closed.host.report(&error);
+                return -1;
+            }
+        }
+        if let Some(traced) = &closed.traced {
+            traced.close();
+        }
+        let status = closed.host.H5VLdataset_close(closed.under, closed.connector, transfer, request);
+        closed.wrap_request(request);
+        if status >= 0 {
+            free(pointer);
+        }
+        status
+    })
+}

@@ -1,0 +1,33 @@
+//! Named datatypes: passed on.
+#![expect(unsafe_op_in_unsafe_fn, reason = "the contract of callbacks is stated in `object`")]
+
+use crate::data::changed;
+use crate::host::api::{Const, Herr, Hid, Ptr, Req, Text};
+use crate::object::{DATATYPE, object, shielded};
+
+pub(crate) unsafe extern "C" fn commit(
+    pointer: Ptr,
+    place: Const,
+    name: Text,
+    kind: Hid,
+    link: Hid,
+    create: Hid,
+    access: Hid,
+    transfer: Hid,
+    request: Req,
+) -> Ptr {
+    shielded(|| {
+        let object = object(pointer);
+        changed(object);
+        let (host, below) = (object.host, object.connector);
+        let under =
+            host.H5VLdatatype_commit(object.under, place, below, name, kind, link, create, access, transfer, request);
+        object.child(under, DATATYPE, request)
+    })
+}
+
+opening!(open => H5VLdatatype_open, DATATYPE);
+on_object!(get => H5VLdatatype_get);
+on_object!(specific => H5VLdatatype_specific);
+on_object!(optional => H5VLdatatype_optional);
+closing!(close => H5VLdatatype_close);

@@ -1,0 +1,221 @@
+//! Files: opened with what the elements' other ways need, and closed after everything that waits.
+#![expect(unsafe_op_in_unsafe_fn, reason = "the contract of callbacks is stated in `object`")]
+
+use crate::callbacks::operation;
+use crate::data::{FileState, Opening, settle_all, settle_file};
+use crate::host::api::{Herr, Hid, Ptr, Req, Text};
+use crate::host::{Host, of_slot, text};
+use crate::info::Info;
+use crate::object::{FILE, Object, free, object, shielded, wrap_request};
+use std::ffi::{c_int, c_uint};
+use std::ptr::null_mut;
+
+const GET_ACCESS_LIST: c_int = 1;
+const FLUSH: c_int = 0;
+const REOPEN: c_int = 1;
+const IS_ACCESSIBLE: c_int = 2;
+const DELETE: c_int = 3;
+const START_SWMR: c_int = 13;
+
+/// A file access list for the connector below, closed at the end without touching the program's error stack.
+struct Below {
+    host: &'static Host,
+    list: Hid,
+    info: Box<Info>,
+}
+
+impl Below {
+    unsafe fn new(host: &'static Host, list: Hid) -> Option<Self> {
+        let info = Info::of_list(host, list)?;
+        let list = host.H5Pcopy(list);
+        if list < 0 {
+            return None;
+        }
+        let below = Self { host, list, info };
+        (host.H5Pset_vol(below.list, below.info.connector, below.info.under) >= 0).then_some(below)
+    }
+}
+
+impl Drop for Below {
+    fn drop(&mut self) {
+        // SAFETY: the list is this one's own; it ends inside a call of the library.
+        self.host.keeping_errors(|| unsafe { self.host.H5Pclose(self.list) });
+    }
+}
+
+/// Opens or creates a file below with `body`.
+unsafe fn opened(
+    slot: usize,
+    name: Text,
+    flags: c_uint,
+    access: Hid,
+    request: Req,
+    body: impl FnOnce(&'static Host, Hid) -> Ptr,
+) -> Ptr {
+    shielded(|| {
+        let Some(host) = of_slot(slot) else { return null_mut() };
+        let Some(below) = Below::new(host, access) else { return null_mut() };
+        let opening = Opening::new(host, &below.info, below.list, &text(name), flags);
+        let under = body(host, below.list);
+        if under.is_null() {
+            return null_mut();
+        }
+        let connector = below.info.connector;
+        wrap_request(host, connector, request);
+        match host.keeping_errors(|| opening.attach(under)) {
+            Ok(file) => Object::new(host, under, connector, FILE, file).into_ptr(),
+            Err(error) => {
+                host.keeping_errors(|| host.H5VLfile_close(under, connector, host.default_transfer(), null_mut()));
+                host.report(&error);
+                null_mut()
+            }
+        }
+    })
+}
+
+pub(crate) unsafe extern "C" fn create<const SLOT: usize>(
+    name: Text,
+    flags: c_uint,
+    create: Hid,
+    access: Hid,
+    transfer: Hid,
+    request: Req,
+) -> Ptr {
+    opened(SLOT, name, flags, access, request, |host, access| {
+        host.H5VLfile_create(name, flags, create, access, transfer, request)
+    })
+}
+
+pub(crate) unsafe extern "C" fn open<const SLOT: usize>(
+    name: Text,
+    flags: c_uint,
+    access: Hid,
+    transfer: Hid,
+    request: Req,
+) -> Ptr {
+    opened(SLOT, name, flags, access, request, |host, access| {
+        host.H5VLfile_open(name, flags, access, transfer, request)
+    })
+}
+
+/// Arguments that ask for a list.
+#[repr(C)]
+struct List {
+    operation: c_int,
+    list: Hid,
+}
+
+pub(crate) unsafe extern "C" fn get(pointer: Ptr, arguments: Ptr, transfer: Hid, request: Req) -> Herr {
+    shielded(|| {
+        let file = object(pointer);
+        let status = file.host.H5VLfile_get(file.under, file.connector, arguments, transfer, request);
+        file.wrap_request(request);
+        if let (GET_ACCESS_LIST, Some(state), true) = (operation(arguments), &file.file, status >= 0) {
+            state.restore((*arguments.cast::<List>()).list);
+        }
+        status
+    })
+}
+
+/// Arguments about a file by its name.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct ByName {
+    operation: c_int,
+    name: Text,
+    list: Hid,
+    accessible: *mut bool,
+}
+
+/// Arguments of a flush or of reopening.
+#[repr(C)]
+struct Reopen {
+    operation: c_int,
+    file: *mut Ptr,
+}
+
+pub(crate) unsafe extern "C" fn specific<const SLOT: usize>(
+    pointer: Ptr,
+    arguments: Ptr,
+    transfer: Hid,
+    request: Req,
+) -> Herr {
+    shielded(|| {
+        let Some(host) = of_slot(SLOT) else { return -1 };
+        let doing = operation(arguments);
+        if let IS_ACCESSIBLE | DELETE = doing {
+            if settle_all(host) < 0 {
+                return -1;
+            }
+            // As many bytes as the structure has: that of the other operation is shorter.
+            let mut given = ByName { operation: doing, name: std::ptr::null(), list: 0, accessible: null_mut() };
+            let fields = arguments.cast::<ByName>();
+            (given.name, given.list) = ((*fields).name, (*fields).list);
+            if doing == IS_ACCESSIBLE {
+                given.accessible = (*fields).accessible;
+            }
+            let Some(below) = Below::new(host, given.list) else { return -1 };
+            given.list = below.list;
+            let connector = below.info.connector;
+            let status = host.H5VLfile_specific(null_mut(), connector, (&raw mut given).cast(), transfer, request);
+            wrap_request(host, connector, request);
+            return status;
+        }
+        let file = object(pointer);
+        if doing == FLUSH && settle_file(file) < 0 {
+            return -1;
+        }
+        let call = || host.H5VLfile_specific(file.under, file.connector, arguments, transfer, request);
+        let status = match file.file.as_ref().and_then(|state| state.trace.as_ref()) {
+            Some(trace) if doing == FLUSH => trace.flush(call),
+            _ => call(),
+        };
+        file.wrap_request(request);
+        if doing == REOPEN && status >= 0 {
+            let again = (*arguments.cast::<Reopen>()).file;
+            if !again.is_null() && !(*again).is_null() {
+                if let Some(state) = &file.file {
+                    state.opened();
+                }
+                *again = file.beside(*again, FILE).into_ptr();
+            }
+        }
+        status
+    })
+}
+
+pub(crate) unsafe extern "C" fn optional(pointer: Ptr, arguments: Ptr, transfer: Hid, request: Req) -> Herr {
+    shielded(|| {
+        let file = object(pointer);
+        if settle_all(file.host) < 0 {
+            return -1;
+        }
+        if let (START_SWMR, Some(state)) = (operation(arguments), &file.file) {
+            state.leave_to_library("the file is written for readers that follow (SWMR)");
+        }
+        let status = file.host.H5VLfile_optional(file.under, file.connector, arguments, transfer, request);
+        file.wrap_request(request);
+        status
+    })
+}
+
+/// An error of what had waited is told once, and the file stays open; closing it again closes it.
+pub(crate) unsafe extern "C" fn close(pointer: Ptr, transfer: Hid, request: Req) -> Herr {
+    shielded(|| {
+        let file = object(pointer);
+        if let Some(state) = &file.file
+            && let Err(error) = state.close_handle()
+        {
+            file.host.report(&error);
+            return -1;
+        }
+        let status = file.host.H5VLfile_close(file.under, file.connector, transfer, request);
+        file.wrap_request(request);
+        if status >= 0 {
+            free(pointer);
+        } else if let Some(state) = &file.file {
+            FileState::opened(state);
+        }
+        status
+    })
+}

@@ -1,0 +1,68 @@
+//! Groups: passed on, after what waits where files are mounted or flushed.
+#![expect(unsafe_op_in_unsafe_fn, reason = "the contract of callbacks is stated in `object`")]
+
+use crate::callbacks::operation;
+use crate::data::{changed, settle_all};
+use crate::host::api::{Const, Herr, Hid, Ptr, Req, Text};
+use crate::object::{GROUP, object, shielded};
+use std::ffi::c_int;
+
+const MOUNT: c_int = 0;
+
+/// Arguments of a mount.
+#[repr(C)]
+struct Mount {
+    operation: c_int,
+    name: Text,
+    child: Ptr,
+    list: Hid,
+}
+
+pub(crate) unsafe extern "C" fn create(
+    pointer: Ptr,
+    place: Const,
+    name: Text,
+    link: Hid,
+    create: Hid,
+    access: Hid,
+    transfer: Hid,
+    request: Req,
+) -> Ptr {
+    shielded(|| {
+        let object = object(pointer);
+        changed(object);
+        let (host, below) = (object.host, object.connector);
+        let under = host.H5VLgroup_create(object.under, place, below, name, link, create, access, transfer, request);
+        object.child(under, GROUP, request)
+    })
+}
+
+opening!(open => H5VLgroup_open, GROUP);
+on_object!(get => H5VLgroup_get);
+
+pub(crate) unsafe extern "C" fn specific(pointer: Ptr, arguments: Ptr, transfer: Hid, request: Req) -> Herr {
+    shielded(|| {
+        let (host, below, under) = {
+            let group = object(pointer);
+            if settle_all(group.host) < 0 {
+                return -1;
+            }
+            (group.host, group.connector, group.under)
+        };
+        let mut mount;
+        let arguments = if operation(arguments) == MOUNT {
+            let given = &*arguments.cast::<Mount>();
+            let child = object(given.child).under;
+            mount = Mount { operation: MOUNT, name: given.name, child, list: given.list };
+            (&raw mut mount).cast()
+        } else {
+            arguments
+        };
+        let status = host.H5VLgroup_specific(under, below, arguments, transfer, request);
+        crate::object::wrap_request(host, below, request);
+        status
+    })
+}
+
+on_object!(optional => H5VLgroup_optional);
+closing!(close => H5VLgroup_close);

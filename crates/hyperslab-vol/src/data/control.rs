@@ -1,0 +1,304 @@
+//! The program's libhdf5 as the data plane asks for it.
+
+use crate::host::Host;
+use crate::host::api::{Const, HADDR_UNDEF, Herr, Hid, Ptr};
+use hyperslab_core::{Error, ErrorKind, MAX_RANK, Result};
+use hyperslab_plane::{Control, Place};
+use std::ffi::{c_int, c_uint};
+use std::ptr::null_mut;
+
+const GET_SPACE_STATUS: c_int = 3;
+const CHUNK_SIZE: c_int = 2;
+const CHUNK_READ: c_int = 6;
+const CHUNK_WRITE: c_int = 7;
+const GET_OFFSET: c_int = 9;
+const CHUNK_ITER: c_int = 10;
+const ALLOCATED: c_int = 2;
+
+/// A dataset that is open below.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Handle {
+    pub(crate) under: Ptr,
+    pub(crate) connector: Hid,
+}
+
+// SAFETY: the pointer is libhdf5's own, and used by threads that it has called only.
+unsafe impl Send for Handle {}
+// SAFETY: as above.
+unsafe impl Sync for Handle {}
+
+/// Arguments of operations that only libhdf5's own connector has.
+#[repr(C)]
+struct Optional {
+    operation: c_int,
+    arguments: Ptr,
+}
+
+impl Handle {
+    /// An operation that only libhdf5's own connector has.
+    ///
+    /// # Safety
+    /// `arguments` are those of the operation, and the thread is inside a call of the library.
+    pub(crate) unsafe fn optional<T>(self, host: &Host, operation: c_int, arguments: &mut T) -> Herr {
+        let mut optional = Optional { operation, arguments: (&raw mut *arguments).cast() };
+        let list = host.default_transfer();
+        // SAFETY: the dataset is open, and the caller answers for the arguments.
+        unsafe {
+            host.H5VLdataset_optional(self.under, self.connector, (&raw mut optional).cast(), list, null_mut())
+        }
+    }
+
+    /// Something that can be asked of a dataset.
+    ///
+    /// # Safety
+    /// `arguments` are those of a `get` operation, and the thread is inside a call of the library.
+    pub(crate) unsafe fn get<T>(self, host: &Host, arguments: &mut T) -> Herr {
+        let arguments = (&raw mut *arguments).cast();
+        // SAFETY: the dataset is open, and the caller answers for the arguments.
+        unsafe {
+            host.H5VLdataset_get(self.under, self.connector, arguments, host.default_transfer(), null_mut())
+        }
+    }
+
+    /// An identifier that can be asked of a dataset: its lists, space or type. The caller closes it.
+    pub(crate) fn identifier(self, host: &Host, operation: c_int) -> Option<Hid> {
+        #[repr(C)]
+        struct Get {
+            operation: c_int,
+            identifier: Hid,
+        }
+        let mut get = Get { operation, identifier: -1 };
+        // SAFETY: the arguments are those of such an operation.
+        let status = unsafe { self.get(host, &mut get) };
+        (status >= 0 && get.identifier >= 0).then_some(get.identifier)
+    }
+}
+
+/// libhdf5, for one dataset.
+pub(crate) struct Library<'a> {
+    pub(crate) host: &'static Host,
+    pub(crate) handle: Handle,
+    /// The type of its elements.
+    pub(crate) kind: Hid,
+    pub(crate) shape: &'a [u64],
+    /// Whether giving it a place writes fill values all over it.
+    pub(crate) allocation_fills: bool,
+}
+
+impl Library<'_> {
+    fn done(&self, doing: &'static str, status: Herr) -> Result<()> {
+        if status >= 0 { Ok(()) } else { Err(self.host.failed(doing)) }
+    }
+
+    fn is_allocated(&self) -> Result<bool> {
+        #[repr(C)]
+        struct Get {
+            operation: c_int,
+            status: *mut c_int,
+        }
+        let mut status = 0;
+        let mut get = Get { operation: GET_SPACE_STATUS, status: &raw mut status };
+        // SAFETY: the arguments are those of the operation.
+        self.done("transfer", unsafe { self.handle.get(self.host, &mut get) })?;
+        Ok(status == ALLOCATED)
+    }
+
+    /// Gives the array its place by writing its first element, which is all zeros or anything.
+    fn allocate(&self, element: usize) -> Result<bool> {
+        if self.shape.is_empty() || self.shape.contains(&0) {
+            return Ok(false);
+        }
+        let first = vec![0u64; self.shape.len()];
+        let one = vec![1u64; self.shape.len()];
+        let data = vec![0u8; element];
+        let space = crate::data::Space::simple(self.host, self.shape)?;
+        space.select(0, &first, &one, &one, &one)?;
+        let memory = crate::data::Space::simple(self.host, &one)?;
+        self.write(memory.id(), space.id(), data.as_ptr().cast())?;
+        Ok(true)
+    }
+
+    /// Writes by libhdf5.
+    pub(crate) fn write(&self, memory: Hid, file: Hid, data: Const) -> Result<()> {
+        let (mut under, mut kind, mut memory, mut file, mut data) =
+            (self.handle.under, self.kind, memory, file, data);
+        // SAFETY: one dataset, with everything that belongs to it; the caller answers for the buffer.
+        let status = unsafe {
+            self.host.H5VLdataset_write(
+                1,
+                &raw mut under,
+                self.handle.connector,
+                &raw mut kind,
+                &raw mut memory,
+                &raw mut file,
+                self.host.default_transfer(),
+                &raw mut data,
+                null_mut(),
+            )
+        };
+        self.done("write", status)
+    }
+
+    /// Reads by libhdf5.
+    pub(crate) fn read(&self, memory: Hid, file: Hid, data: Ptr) -> Result<()> {
+        let (mut under, mut kind, mut memory, mut file, mut data) =
+            (self.handle.under, self.kind, memory, file, data);
+        // SAFETY: one dataset, with everything that belongs to it; the caller answers for the buffer.
+        let status = unsafe {
+            self.host.H5VLdataset_read(
+                1,
+                &raw mut under,
+                self.handle.connector,
+                &raw mut kind,
+                &raw mut memory,
+                &raw mut file,
+                self.host.default_transfer(),
+                &raw mut data,
+                null_mut(),
+            )
+        };
+        self.done("read", status)
+    }
+
+    fn stored_size(&self, origin: &[u64]) -> Result<u64> {
+        #[repr(C)]
+        struct Size {
+            origin: *const u64,
+            bytes: *mut u64,
+        }
+        let mut bytes = 0;
+        let mut arguments = Size { origin: origin.as_ptr(), bytes: &raw mut bytes };
+        // SAFETY: the arguments are those of the operation.
+        self.done("find chunk", unsafe { self.handle.optional(self.host, CHUNK_SIZE, &mut arguments) })?;
+        Ok(bytes)
+    }
+}
+
+/// What a walk over chunks calls.
+struct Visit<'a> {
+    each: &'a mut dyn FnMut(&[u64], Place),
+    rank: usize,
+}
+
+unsafe extern "C" fn visit(origin: *const u64, mask: c_uint, address: u64, bytes: u64, data: Ptr) -> c_int {
+    let visited = std::panic::catch_unwind(|| {
+        // SAFETY: `data` is the `Visit` that the walk was started with, whose rank is that of the dataset.
+        let (visit, origin) = unsafe {
+            let visit = &mut *data.cast::<Visit<'_>>();
+            let origin = std::slice::from_raw_parts(origin, visit.rank);
+            (visit, origin)
+        };
+        if address != HADDR_UNDEF {
+            (visit.each)(origin, Place { address, bytes, mask });
+        }
+    });
+    if visited.is_ok() { 0 } else { -1 }
+}
+
+impl Control for Library<'_> {
+    fn place(&self, allocate: bool) -> Result<Option<u64>> {
+        if !self.is_allocated()? {
+            // SAFETY: the type is open.
+            let element = unsafe { self.host.H5Tget_size(self.kind) };
+            if !allocate || self.allocation_fills || !self.allocate(element)? || !self.is_allocated()? {
+                return Ok(None);
+            }
+        }
+        let mut address = HADDR_UNDEF;
+        let mut arguments: *mut u64 = &raw mut address;
+        // SAFETY: the arguments are those of the operation.
+        self.done("find array", unsafe { self.handle.optional(self.host, GET_OFFSET, &mut arguments) })?;
+        Ok((address != HADDR_UNDEF).then_some(address))
+    }
+
+    fn chunks(&self, each: &mut dyn FnMut(&[u64], Place)) -> Result<()> {
+        #[repr(C)]
+        struct Walk {
+            function: unsafe extern "C" fn(*const u64, c_uint, u64, u64, Ptr) -> c_int,
+            data: Ptr,
+        }
+        let mut data = Visit { each, rank: self.shape.len().min(MAX_RANK) };
+        let mut arguments = Walk { function: visit, data: (&raw mut data).cast() };
+        // SAFETY: the arguments are those of the operation; `data` outlives the call.
+        self.done("find chunks", unsafe { self.handle.optional(self.host, CHUNK_ITER, &mut arguments) })
+    }
+
+    fn read_chunk(&self, origin: &[u64], limit: usize, stored: &mut Vec<u8>) -> Result<u32> {
+        let bytes = self.stored_size(origin)?;
+        if bytes > limit as u64 {
+            let message = format!("it is said to have {bytes} bytes, more than its filters can make of it");
+            return Err(Error::new(ErrorKind::Corrupt, "read chunk", message));
+        }
+        /// The last field is there since 2.0.
+        #[repr(C)]
+        struct Read {
+            origin: *const u64,
+            mask: u32,
+            data: Ptr,
+            room: *mut usize,
+        }
+        stored.resize(bytes as usize, 0);
+        let mut room = stored.len();
+        let data = stored.as_mut_ptr().cast();
+        let mut arguments = Read { origin: origin.as_ptr(), mask: 0, data, room: &raw mut room };
+        // SAFETY: the arguments are those of the operation in all versions that are served.
+        self.done("read chunk", unsafe { self.handle.optional(self.host, CHUNK_READ, &mut arguments) })?;
+        Ok(arguments.mask)
+    }
+
+    fn write_chunk(&self, origin: &[u64], stored: &[u8], mask: u32) -> Result<()> {
+        /// Before 2.0.
+        #[repr(C)]
+        struct Narrow {
+            origin: *const u64,
+            mask: u32,
+            bytes: u32,
+            data: *const u8,
+        }
+        #[repr(C)]
+        struct Wide {
+            origin: *const u64,
+            mask: u32,
+            bytes: usize,
+            data: *const u8,
+        }
+        let (origin, data) = (origin.as_ptr(), stored.as_ptr());
+        let status = if self.host.version.0 >= 2 {
+            let mut arguments = Wide { origin, mask, bytes: stored.len(), data };
+            // SAFETY: the arguments are those of the operation in this version.
+            unsafe { self.handle.optional(self.host, CHUNK_WRITE, &mut arguments) }
+        } else {
+            let bytes = u32::try_from(stored.len());
+            let bytes = bytes.map_err(|_| Error::unsupported("write chunk", "it has 4 GiB or more"))?;
+            let mut arguments = Narrow { origin, mask, bytes, data };
+            // SAFETY: the arguments are those of the operation in this version.
+            unsafe { self.handle.optional(self.host, CHUNK_WRITE, &mut arguments) }
+        };
+        self.done("write chunk", status)
+    }
+}
+
+/// For threads that libhdf5 has not called: what needs it fails.
+pub(crate) struct NoLibrary;
+
+fn not_here() -> Error {
+    Error::unsupported("transfer", "libhdf5 would be needed in the background")
+}
+
+impl Control for NoLibrary {
+    fn place(&self, _: bool) -> Result<Option<u64>> {
+        Err(not_here())
+    }
+
+    fn chunks(&self, _: &mut dyn FnMut(&[u64], Place)) -> Result<()> {
+        Err(not_here())
+    }
+
+    fn read_chunk(&self, _: &[u64], _: usize, _: &mut Vec<u8>) -> Result<u32> {
+        Err(not_here())
+    }
+
+    fn write_chunk(&self, _: &[u64], _: &[u8], _: u32) -> Result<()> {
+        Err(not_here())
+    }
+}

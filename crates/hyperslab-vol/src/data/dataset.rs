@@ -1,0 +1,340 @@
+//! A dataset whose elements go by the data plane.
+
+use super::control::Handle;
+use super::elements::Elements;
+use super::file::{FileState, Token};
+use super::kind::Kind;
+use super::suitability::{lists_chunks_wrongly, named_filters, shape_of, stored, unsuitable};
+use crate::host;
+use crate::host::api::{Const, Hid};
+use crate::object::{DATASET, Object};
+use hyperslab_core::{Array, ArraySpec, Result};
+use hyperslab_plane::{Facts, Layout, Limits, Plane};
+use std::ffi::{c_int, c_uint};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+const GET_ACCESS_LIST: c_int = 0;
+const GET_CREATION_LIST: c_int = 1;
+const GET_SPACE: c_int = 2;
+const GET_TYPE: c_int = 5;
+const GET_NAME: c_int = 1;
+const GET_INFO: c_int = 3;
+const BASIC: c_uint = 1;
+const MOST_NAME: usize = 4096;
+/// Decoded chunks that are kept of one dataset at most.
+const MOST_CACHE: u64 = 32 << 20;
+
+/// A dataset. All its handles share one.
+#[derive(Debug)]
+pub(crate) struct Dataset {
+    pub(crate) elements: Arc<Elements>,
+    pub(crate) kind: Kind,
+    token: Token,
+    layered: Mutex<Option<Arc<dyn Array>>>,
+    /// Whether its name is no longer sure.
+    renamed: AtomicBool,
+    /// Taken from the host's memory for the plane.
+    memory: u64,
+}
+
+/// What became of a dataset.
+pub(crate) enum Taken {
+    /// The plane moves its elements.
+    Over(Arc<Dataset>),
+    /// libhdf5 does.
+    Left {
+        why: String,
+        /// Its elements are in other datasets or files.
+        elsewhere: bool,
+    },
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn left(why: impl Into<String>) -> Taken {
+    Taken::Left { why: why.into(), elsewhere: false }
+}
+
+/// A list, space or type of ours.
+struct Own<'a>(&'a Object, Hid, unsafe fn(&crate::host::api::Api, Hid) -> c_int);
+
+impl Drop for Own<'_> {
+    fn drop(&mut self) {
+        // SAFETY: it is open and ours; it ends inside a call of the library.
+        unsafe { (self.2)(self.0.host, self.1) };
+    }
+}
+
+/// The plane of a dataset that was opened, shared with its other handles; or why it has none.
+///
+/// # Safety
+/// Inside a call of the library; the object is an open dataset.
+pub(crate) unsafe fn taken(object: &Object) -> Taken {
+    let Some(file) = &object.file else { return left("nothing is to be accelerated") };
+    let Some(bytes) = &file.file else { return left(file.left().unwrap_or_default()) };
+    if let Some(why) = file.left() {
+        return left(why);
+    }
+    let (host, handle) = (object.host, Handle { under: object.under, connector: object.connector });
+    // SAFETY: the object is an open dataset.
+    let Some((number, token)) = (unsafe { identity(object) }) else { return left("it cannot be identified") };
+    if number != file.number {
+        return Taken::Left { why: "it is in another file, found by a link".into(), elsewhere: true };
+    }
+    let mut datasets = lock(&file.datasets);
+    if let Some(known) = datasets.get(&token) {
+        known.add(handle);
+        return Taken::Over(known.clone());
+    }
+    let own = |operation, close| handle.identifier(host, operation).map(|id| Own(object, id, close));
+    let lists = (
+        own(GET_CREATION_LIST, crate::host::api::Api::H5Pclose),
+        own(GET_ACCESS_LIST, crate::host::api::Api::H5Pclose),
+        own(GET_SPACE, crate::host::api::Api::H5Sclose),
+    );
+    let (Some(creation), Some(access), Some(space)) = lists else { return left("it cannot be asked about") };
+    let kind = match handle.identifier(host, GET_TYPE).ok_or_else(String::new).and_then(|id| Kind::take(host, id)) {
+        Ok(kind) => kind,
+        Err(why) => {
+            // SAFETY: the list is open. Where elements of odd types are matters too.
+            let elsewhere = unsafe { host.H5Pget_layout(creation.1) } > 2;
+            return Taken::Left { why, elsewhere };
+        }
+    };
+    // SAFETY: list and type are open.
+    if let Some(unsuitable) = unsafe { unsuitable(host, creation.1, kind.id()) } {
+        return Taken::Left { why: unsuitable.why, elsewhere: unsuitable.elsewhere };
+    }
+    // SAFETY: the space is open.
+    let Some((shape, most)) = (unsafe { shape_of(host, space.1) }) else { return left("it has no dimensions") };
+    // SAFETY: list and type are open.
+    let stored = unsafe { stored(host, creation.1, kind.id(), shape.len(), kind.dtype.size() as usize) };
+    let Some(stored) = stored else { return left("its creation list cannot be asked about") };
+    if let Layout::Chunked(_) = stored.layout {
+        let (mut slots, mut cached, mut w0) = (0, 1, 0.0);
+        // SAFETY: the list is open, the dataset too.
+        unsafe {
+            host.H5Pget_chunk_cache(access.1, &raw mut slots, &raw mut cached, &raw mut w0);
+            if cached > 0 {
+                return left("it is open elsewhere in this process with a chunk cache of libhdf5");
+            }
+            if lists_chunks_wrongly(host, handle, &most) {
+                return left("libhdf5 does not tell where chunks are that grow along another dimension than the first");
+            }
+        }
+    }
+    // SAFETY: the object is an open dataset.
+    let name = unsafe { name(object) };
+    let spec = ArraySpec {
+        dtype: kind.dtype.clone(),
+        shape: shape.clone(),
+        max_shape: Some(most),
+        chunk: match &stored.layout {
+            Layout::Chunked(chunk) => Some(chunk.clone()),
+            Layout::Contiguous => None,
+        },
+        filters: named_filters(&stored.filters),
+        fill_value: stored.fill.clone(),
+    };
+    let facts = Facts {
+        name: name.clone(),
+        file: bytes.clone(),
+        dtype: kind.dtype.clone(),
+        layout: stored.layout,
+        filters: stored.filters,
+        fill: stored.fill,
+        alone: true,
+    };
+    let memory = if spec.filters.is_empty() { 0 } else { host.take_memory(file.settings.memory, MOST_CACHE) };
+    let limits = Limits { threads: file.settings.threads, cache: memory };
+    let plane = match Plane::new(facts, &shape, limits) {
+        Ok(Ok(plane)) => plane,
+        Ok(Err(refusal)) => {
+            host.give_memory(memory);
+            return left(refusal.to_string());
+        }
+        Err(error) => {
+            host.give_memory(memory);
+            return left(error.to_string());
+        }
+    };
+    let elements = Arc::new(Elements {
+        host,
+        name,
+        plane,
+        spec,
+        kind: kind.id(),
+        allocation_fills: stored.allocation_fills,
+        handles: Mutex::new(vec![handle]),
+        unsaved: AtomicBool::new(false),
+    });
+    host.stats.datasets.fetch_add(1, Ordering::Relaxed);
+    let (layered, renamed) = (Mutex::default(), AtomicBool::new(false));
+    let dataset = Arc::new(Dataset { elements, kind, token, layered, renamed, memory });
+    datasets.insert(token, dataset.clone());
+    Taken::Over(dataset)
+}
+
+/// The file's number and the name within it that the library has for an object.
+unsafe fn identity(object: &Object) -> Option<(u64, Token)> {
+    // As many bytes as `H5O_info2_t` may have, and more.
+    let mut info = [0u64; 64];
+    #[repr(C)]
+    struct Whole {
+        operation: c_int,
+        arguments: Inner,
+    }
+    #[repr(C)]
+    struct Inner {
+        fields: c_uint,
+        info: *mut u64,
+        _more: [u64; 4],
+    }
+    let mut get = Whole { operation: GET_INFO, arguments: Inner { fields: BASIC, info: info.as_mut_ptr(), _more: [0; 4] } };
+    let place = itself();
+    // SAFETY: the object is open, and the arguments are those of the operation.
+    let status = unsafe {
+        object.host.H5VLobject_get(
+            object.under,
+            place.as_ptr().cast(),
+            object.connector,
+            (&raw mut get).cast(),
+            object.host.default_transfer(),
+            null_mut(),
+        )
+    };
+    if status < 0 {
+        return None;
+    }
+    let mut token = [0; 16];
+    token[..8].copy_from_slice(&info[1].to_ne_bytes());
+    token[8..].copy_from_slice(&info[2].to_ne_bytes());
+    Some((info[0], token))
+}
+
+/// A place that is the dataset itself, as `H5VL_loc_params_t` says it.
+fn itself() -> [u64; 16] {
+    let mut place = [0; 16];
+    // The kind of object, and below it "by itself", which is 0.
+    place[0] = DATASET as u64;
+    place
+}
+
+/// The path of a dataset within its file, without the first slash; empty if it has none.
+///
+/// # Safety
+/// Inside a call of the library; the object is an open dataset.
+pub(crate) unsafe fn name(object: &Object) -> String {
+    #[repr(C)]
+    struct Whole {
+        operation: c_int,
+        arguments: Inner,
+    }
+    #[repr(C)]
+    struct Inner {
+        room: usize,
+        text: *mut u8,
+        length: *mut usize,
+        _more: [u64; 4],
+    }
+    let (mut text, mut length) = (vec![0u8; MOST_NAME], 0usize);
+    let inner = Inner { room: MOST_NAME, text: text.as_mut_ptr(), length: &raw mut length, _more: [0; 4] };
+    let mut get = Whole { operation: GET_NAME, arguments: inner };
+    let place = itself();
+    // SAFETY: the object is open, the arguments are those of the operation, and the text has the room stated.
+    let status = unsafe {
+        object.host.H5VLobject_get(
+            object.under,
+            place.as_ptr().cast::<u8>() as Const,
+            object.connector,
+            (&raw mut get).cast(),
+            object.host.default_transfer(),
+            null_mut(),
+        )
+    };
+    if status < 0 || length == 0 || length >= MOST_NAME {
+        return String::new();
+    }
+    // SAFETY: the library ends it with NUL.
+    unsafe { host::text(text.as_ptr().cast()) }.trim_start_matches('/').to_owned()
+}
+
+impl Dataset {
+    fn add(&self, handle: Handle) {
+        lock(&self.elements.handles).push(handle);
+    }
+
+    /// Whether the program has it open.
+    pub(crate) fn is_open(&self) -> bool {
+        !lock(&self.elements.handles).is_empty()
+    }
+
+    pub(crate) fn handle(&self) -> Option<Handle> {
+        lock(&self.elements.handles).last().copied()
+    }
+
+    /// Its elements seen through the layers of the file; `None` if they go straight to the plane.
+    pub(crate) fn layered(&self, file: &FileState) -> Result<Option<Arc<dyn Array>>> {
+        let Some(layers) = file.layers()? else { return Ok(None) };
+        // A recovery needs a name, and the same type.
+        let named = !self.elements.name.is_empty() && !self.renamed.load(Ordering::Relaxed);
+        if !named || (file.settings.modes.log && !self.kind.recoverable) {
+            return Ok(None);
+        }
+        let mut layered = lock(&self.layered);
+        if layered.is_none() {
+            *layered = Some(layers.array(&self.elements)?);
+        }
+        Ok(layered.clone())
+    }
+
+    /// What layers know of it by its name is no longer so. Nothing may be waiting.
+    pub(crate) fn forget_layers(&self) {
+        if let Some(array) = lock(&self.layered).take() {
+            let _ = array.close();
+        }
+        self.renamed.store(true, Ordering::Relaxed);
+    }
+
+    /// A handle is about to be closed below. With the last one goes what needs libhdf5.
+    pub(crate) fn close_handle(&self, file: &FileState, handle: Handle) -> Result<()> {
+        let mut result = Ok(());
+        let last = lock(&self.elements.handles).len() == 1;
+        if last && !file.is_left() {
+            if !self.elements.plane.is_independent() {
+                let array = lock(&self.layered).clone();
+                let settled = array.map_or(Ok(()), |array| array.settle());
+                result = settled.and(self.elements.flush());
+            }
+        }
+        let mut handles = lock(&self.elements.handles);
+        if let Some(at) = handles.iter().position(|known| *known == handle) {
+            handles.swap_remove(at);
+        }
+        let closed = handles.is_empty();
+        drop(handles);
+        if closed {
+            let array = lock(&self.layered).take();
+            if let Some(array) = &array {
+                let _ = array.close();
+            }
+            // What waits in layers must be found by the next handle.
+            if array.is_none() || self.renamed.load(Ordering::Relaxed) {
+                lock(&file.datasets).remove(&self.token);
+            } else {
+                result = result.and(file.bound_closed());
+            }
+        }
+        result
+    }
+}
+
+impl Drop for Dataset {
+    fn drop(&mut self) {
+        self.elements.host.give_memory(self.memory);
+    }
+}

@@ -1,0 +1,214 @@
+//! The elements of one dataset: moved by the data plane where that can be, by libhdf5 otherwise.
+
+use super::control::{Handle, Library, NoLibrary};
+use super::inside::{is_inside, make_call};
+use super::space::{Space, refused};
+use crate::host::Host;
+use crate::host::api::Hid;
+use hyperslab_core::{
+    Array, ArraySpec, Bytes, Datatype, Dims, Error, Gather, MemoryLayout, MemoryView, MemoryViewMut, Request, Result,
+    Scatter, Selection, Transfer,
+};
+use hyperslab_plane::{Plane, Touched};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What is shared by all handles of a dataset, and by what waits in layers.
+#[derive(Debug)]
+pub(crate) struct Elements {
+    pub(crate) host: &'static Host,
+    pub(crate) name: String,
+    pub(crate) plane: Plane,
+    /// What it is, but for its shape.
+    pub(crate) spec: ArraySpec,
+    /// The library's name for the type; open as long as there are handles.
+    pub(crate) kind: Hid,
+    pub(crate) allocation_fills: bool,
+    pub(crate) handles: Mutex<Vec<Handle>>,
+    /// Whether libhdf5 may hold metadata about where elements lie that is not in the file.
+    pub(crate) unsaved: AtomicBool,
+}
+
+impl Elements {
+    fn handle(&self) -> Option<Handle> {
+        self.handles.lock().unwrap_or_else(PoisonError::into_inner).last().copied()
+    }
+
+    /// Runs something with libhdf5 at hand; on a thread that may not call it, or when no handle is open, without.
+    pub(crate) fn with_control<T>(&self, body: impl FnOnce(Option<&Library<'_>>) -> Result<T>) -> Result<T> {
+        match self.handle().filter(|_| is_inside()) {
+            None => body(None),
+            Some(handle) => {
+                let (shape, allocation_fills) = (self.plane.shape(), self.allocation_fills);
+                body(Some(&Library { host: self.host, handle, kind: self.kind, shape: &shape, allocation_fills }))
+            }
+        }
+    }
+
+    /// Whether the plane needs nothing of libhdf5 any more; asks it for what is missing, if it can be asked.
+    pub(crate) fn make_independent(&self) -> Result<bool> {
+        if self.plane.is_independent() {
+            return Ok(true);
+        }
+        self.with_control(|library| match library {
+            Some(library) => self.plane.make_independent(library),
+            None => Ok(false),
+        })
+    }
+
+    /// Stores what waits in the plane.
+    pub(crate) fn flush(&self) -> Result<()> {
+        self.with_control(|library| match library {
+            Some(library) => self.plane.flush(library),
+            None => self.plane.flush(&NoLibrary),
+        })
+    }
+
+    /// Writes elements of a type in memory; the inner value says why libhdf5 must.
+    pub(crate) fn write_as(
+        &self,
+        selection: &Selection,
+        memory: MemoryView<'_>,
+        dtype: &Datatype,
+    ) -> Result<Option<hyperslab_plane::Refusal>> {
+        self.unsaved.store(true, Ordering::Relaxed);
+        self.with_control(|library| match library {
+            Some(library) => self.plane.write_as(library, selection, memory, dtype),
+            None => self.plane.write_as(&NoLibrary, selection, memory, dtype),
+        })
+    }
+
+    /// Reads elements as a type in memory; the inner value says why libhdf5 must.
+    pub(crate) fn read_as(
+        &self,
+        selection: &Selection,
+        memory: &mut MemoryViewMut<'_>,
+        dtype: &Datatype,
+    ) -> Result<Option<hyperslab_plane::Refusal>> {
+        self.with_control(|library| match library {
+            Some(library) => self.plane.read_as(library, selection, memory, dtype),
+            None => self.plane.read_as(&NoLibrary, selection, memory, dtype),
+        })
+    }
+
+    /// Runs a call of libhdf5 so that it and the plane see each other's data.
+    pub(crate) fn beside<T>(&self, touched: Touched<'_>, body: impl FnOnce() -> Result<T>) -> Result<T> {
+        if !matches!(touched, Touched::Nothing) {
+            self.unsaved.store(true, Ordering::Relaxed);
+        }
+        self.with_control(|library| match library {
+            Some(library) => self.plane.aside(library, touched, body),
+            None => Err(refused("transfer", "no handle of the dataset is open")),
+        })
+    }
+
+    /// Packed elements, by libhdf5.
+    fn write_by_library(&self, selection: &Selection, packed: &[u8]) -> Result<()> {
+        self.with_control(|library| {
+            let library = library.ok_or_else(|| refused("write", "libhdf5 would be needed in the background"))?;
+            let file = Space::selecting(self.host, library.shape, selection)?;
+            let memory = Space::simple(self.host, &[selection.len()])?;
+            let write = || library.write(memory.id(), file.id(), packed.as_ptr().cast());
+            self.plane.aside(library, Touched::Elements(selection), write)
+        })
+    }
+
+    fn read_by_library(&self, selection: &Selection, packed: &mut [u8]) -> Result<()> {
+        self.with_control(|library| {
+            let library = library.ok_or_else(|| refused("read", "libhdf5 would be needed in the background"))?;
+            let file = Space::selecting(self.host, library.shape, selection)?;
+            let memory = Space::simple(self.host, &[selection.len()])?;
+            let read = || library.read(memory.id(), file.id(), packed.as_mut_ptr().cast());
+            self.plane.aside(library, Touched::Nothing, read)
+        })
+    }
+
+    fn buffer(&self, selection: &Selection) -> Result<Vec<u8>> {
+        let bytes = selection.len().checked_mul(self.spec.dtype.size()).and_then(|bytes| usize::try_from(bytes).ok());
+        Ok(vec![0; bytes.ok_or_else(|| Error::invalid("transfer", "it exceeds the address space"))?])
+    }
+}
+
+/// The elements as an array that layers may lie on.
+#[derive(Debug)]
+pub(crate) struct ElementsArray(pub(crate) Arc<Elements>);
+
+#[deny(clippy::missing_trait_methods)]
+impl Array for ElementsArray {
+    fn spec(&self) -> Result<ArraySpec> {
+        Ok(ArraySpec { shape: self.0.plane.shape(), ..self.0.spec.clone() })
+    }
+
+    fn any_thread(&self) -> bool {
+        self.0.plane.is_independent()
+    }
+
+    fn write(&self, selection: &Selection, memory: MemoryView<'_>, _: Transfer) -> Result<()> {
+        let dtype = &self.0.spec.dtype;
+        if self.0.write_as(selection, memory, dtype)?.is_none() {
+            return Ok(());
+        }
+        if memory.layout.is_packed() {
+            return self.0.write_by_library(selection, memory.data);
+        }
+        if !memory.layout.plan(dtype)?.covers_element() {
+            return Err(refused("write", "some fields only, and not by the data plane"));
+        }
+        let mut packed = self.0.buffer(selection)?;
+        Gather::new(memory, dtype, selection.len())?.next_into(&mut packed);
+        self.0.write_by_library(selection, &packed)
+    }
+
+    fn read(&self, selection: &Selection, mut memory: MemoryViewMut<'_>, _: Transfer) -> Result<()> {
+        let dtype = &self.0.spec.dtype;
+        if self.0.read_as(selection, &mut memory, dtype)?.is_none() {
+            return Ok(());
+        }
+        if memory.layout.is_packed() {
+            return self.0.read_by_library(selection, memory.data);
+        }
+        let mut packed = self.0.buffer(selection)?;
+        self.0.read_by_library(selection, &mut packed)?;
+        Scatter::new(memory, dtype, selection.len())?.next_from(&packed);
+        Ok(())
+    }
+
+    fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: Transfer) -> Result<()> {
+        parts.iter().try_for_each(|(selection, memory)| self.write(selection, *memory, transfer))
+    }
+
+    fn submit_write(
+        &self,
+        selection: &Selection,
+        data: Bytes,
+        layout: &MemoryLayout,
+        transfer: Transfer,
+    ) -> Result<Request> {
+        self.write(selection, MemoryView { data: &data, layout }, transfer).map(|()| Request::done())
+    }
+
+    fn prefetch(&self, _: &Selection) {}
+
+    fn explain(&self, _: &Selection, _: &MemoryLayout, _: bool) -> Result<Option<String>> {
+        Ok(None)
+    }
+
+    fn settle(&self) -> Result<()> {
+        if is_inside() { self.0.flush() } else { Ok(()) }
+    }
+
+    /// By the call of the program that is under way.
+    fn resize(&self, shape: &[u64]) -> Result<()> {
+        let new: Dims = shape.into();
+        let resize = || make_call().map(|()| new);
+        self.0.unsaved.store(true, Ordering::Relaxed);
+        self.0.with_control(|library| match library {
+            Some(library) => self.0.plane.resize(library, resize),
+            None => Err(refused("resize", "no handle of the dataset is open")),
+        })
+    }
+
+    fn close(&self) -> Result<()> {
+        Ok(())
+    }
+}

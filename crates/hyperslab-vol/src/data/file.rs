@@ -1,0 +1,301 @@
+//! A file that libhdf5 has open, whatever the number of its handles.
+
+use super::dataset::Dataset;
+use super::stack::{Layers, Saving};
+use crate::fork;
+use crate::host::Host;
+use crate::host::api::{Herr, Hid};
+use crate::object::{DATASET, Object};
+use crate::settings::Settings;
+use crate::trace::TracedFile;
+use hyperslab_core::{Error, Result};
+use std::collections::HashMap;
+use std::ffi::c_int;
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// The library's name for an object within a file.
+pub(crate) type Token = [u8; 16];
+
+const FLUSH: c_int = 0;
+const LOCAL: c_int = 0;
+/// Datasets that the program has closed and whose writes wait.
+const MOST_CLOSED: usize = 64;
+
+/// What libhdf5 would keep in memory, had the connector not forbidden it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Buffers {
+    pub(crate) sieve: usize,
+    /// Slots, bytes and preemption of chunk caches.
+    pub(crate) chunks: (usize, usize, f64),
+}
+
+/// A file.
+#[derive(Debug)]
+pub(crate) struct FileState {
+    pub(crate) host: &'static Host,
+    /// The library's number for it.
+    pub(crate) number: u64,
+    pub(crate) path: PathBuf,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) writable: bool,
+    pub(crate) buffers: Option<Buffers>,
+    /// Opened for us alone; absent where libhdf5 moves everything.
+    pub(crate) file: Option<Arc<File>>,
+    /// Why libhdf5 moves everything.
+    left: Mutex<Option<String>>,
+    handles: AtomicUsize,
+    pub(crate) datasets: Mutex<HashMap<Token, Arc<Dataset>>>,
+    layers: Mutex<Option<Arc<Layers>>>,
+    /// Whether a dataset may not be in the file yet.
+    changed: AtomicBool,
+    pub(crate) trace: Option<Arc<TracedFile>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a new state is made of.
+pub(crate) struct Parts {
+    pub(crate) host: &'static Host,
+    pub(crate) number: u64,
+    pub(crate) path: PathBuf,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) writable: bool,
+    pub(crate) buffers: Option<Buffers>,
+    pub(crate) file: Option<Arc<File>>,
+    pub(crate) left: Option<String>,
+    pub(crate) trace: Option<Arc<TracedFile>>,
+}
+
+impl FileState {
+    pub(crate) fn new(parts: Parts) -> Result<Arc<Self>> {
+        let Parts { host, number, path, settings, writable, buffers, file, left, trace } = parts;
+        let state = Arc::new(Self {
+            host,
+            number,
+            path,
+            settings,
+            writable,
+            buffers,
+            file,
+            left: Mutex::new(left),
+            handles: AtomicUsize::new(1),
+            datasets: Mutex::default(),
+            layers: Mutex::default(),
+            changed: AtomicBool::new(true),
+            trace,
+        });
+        if let (Some(file), None) = (&state.file, state.left()) {
+            let saving: Weak<dyn Saving> = Arc::downgrade(&(state.clone() as Arc<dyn Saving>));
+            let layers = Layers::open(&state.settings, &state.path, writable, file.clone(), saving)?;
+            *lock(&state.layers) = layers.map(Arc::new);
+        }
+        host.stats.files.fetch_add(1, Ordering::Relaxed);
+        Ok(state)
+    }
+
+    /// Why libhdf5 moves all elements of the file, if it does.
+    pub(crate) fn left(&self) -> Option<String> {
+        lock(&self.left).clone()
+    }
+
+    pub(crate) fn is_left(&self) -> bool {
+        lock(&self.left).is_some()
+    }
+
+    /// From now on libhdf5 moves everything. Nothing may be waiting.
+    pub(crate) fn leave_to_library(&self, why: &str) {
+        lock(&self.left).get_or_insert_with(|| why.into());
+    }
+
+    /// The layers, if there are any. A child of the process that opened the file goes without.
+    pub(crate) fn layers(&self) -> Result<Option<Arc<Layers>>> {
+        let layers = lock(&self.layers).clone();
+        match layers {
+            Some(_) if fork::is_child() && self.settings.modes.log => {
+                Err(Error::unsupported("access", "the file was opened before a fork, and writes to it may be in a log")
+                    .hint("open it in the process that uses it"))
+            }
+            Some(_) if fork::is_child() => Ok(None),
+            layers => Ok(layers),
+        }
+    }
+
+    /// Puts back into an access list what the program had asked for.
+    pub(crate) fn restore(&self, list: Hid) {
+        let Some(Buffers { sieve, chunks: (slots, bytes, w0) }) = self.buffers else { return };
+        // SAFETY: inside a call of the library; the list is open.
+        unsafe {
+            self.host.H5Pset_sieve_buf_size(list, sieve);
+            self.host.H5Pset_cache(list, 0, slots, bytes, w0);
+        }
+    }
+
+    /// Another handle of the file.
+    pub(crate) fn opened(&self) {
+        self.handles.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A handle that was only wrapped is gone.
+    pub(crate) fn unwrapped(&self) {
+        self.handles.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// A handle is about to be closed. With the last one nothing may wait any more.
+    pub(crate) fn close_handle(&self) -> Result<()> {
+        if self.handles.fetch_sub(1, Ordering::Relaxed) > 1 {
+            return Ok(());
+        }
+        let settled = self.settle();
+        let layers = if fork::is_child() { None } else { lock(&self.layers).take() };
+        let closed = match layers {
+            Some(layers) => {
+                let closed = layers.container.close();
+                self.host.stats.add_background(&layers.container.background());
+                self.tell(&layers);
+                closed
+            }
+            None => Ok(()),
+        };
+        // Datasets that are still open keep the file open in libhdf5, and their elements go by it from now on.
+        self.leave_to_library("the file is closed, and only a dataset of it is still open");
+        if let Some(trace) = &self.trace {
+            trace.close();
+        }
+        settled.and(closed)
+    }
+
+    /// Tells the user what must be known of the layers.
+    fn tell(&self, layers: &Layers) {
+        if let Some(remark) = layers.container.remarks().iter().find(|remark| remark.contains("no longer logged")) {
+            self.host.say_once(&format!("{}: {remark}", self.path.display()));
+        }
+    }
+
+    /// Brings everything that waits to where libhdf5 finds it.
+    pub(crate) fn settle(&self) -> Result<()> {
+        let layered = match self.layers()? {
+            Some(layers) if self.writable => layers.container.flush(hyperslab_core::Durability::Visible),
+            _ => Ok(()),
+        };
+        let datasets: Vec<Arc<Dataset>> = lock(&self.datasets).values().cloned().collect();
+        let planes = datasets.iter().filter(|dataset| dataset.is_open()).map(|dataset| dataset.elements.flush());
+        let planes = planes.fold(Ok(()), Result::and);
+        lock(&self.datasets).retain(|_, dataset| dataset.is_open());
+        layered.and(planes)
+    }
+
+    /// Writes of a dataset that the program has closed wait: not too many of them.
+    pub(crate) fn bound_closed(&self) -> Result<()> {
+        let closed = lock(&self.datasets).values().filter(|dataset| !dataset.is_open()).count();
+        if closed > MOST_CLOSED { self.settle() } else { Ok(()) }
+    }
+
+    /// Arrays may have other names from now on. Nothing may be waiting.
+    fn forget_names(&self) {
+        let datasets: Vec<Arc<Dataset>> = lock(&self.datasets).values().cloned().collect();
+        datasets.iter().for_each(|dataset| dataset.forget_layers());
+    }
+
+    /// Before a write goes to a log: a recovery must find the dataset in the file.
+    pub(crate) fn make_known(&self) -> Result<()> {
+        if self.settings.modes.log && self.changed.swap(false, Ordering::Relaxed) {
+            return self.save_now();
+        }
+        Ok(())
+    }
+
+    /// Has libhdf5 write its metadata, through any dataset that is open.
+    fn save_now(&self) -> Result<()> {
+        #[repr(C)]
+        struct Flush {
+            operation: c_int,
+            kind: c_int,
+            scope: c_int,
+        }
+        let handle = lock(&self.datasets).values().find_map(|dataset| dataset.handle());
+        let Some(handle) = handle else { return Ok(()) };
+        let mut arguments = Flush { operation: FLUSH, kind: DATASET, scope: LOCAL };
+        let (host, list): (_, Hid) = (self.host, self.host.default_transfer());
+        // SAFETY: the dataset is open, and the arguments are those of the operation.
+        let status: Herr = unsafe {
+            let arguments = (&raw mut arguments).cast();
+            host.H5VLfile_specific(handle.under, handle.connector, arguments, list, std::ptr::null_mut())
+        };
+        if status < 0 { Err(host.failed("flush")) } else { Ok(()) }
+    }
+
+    /// Before the program forks: what waits in memory goes to the file. Not inside a call of the library.
+    pub(crate) fn before_fork(&self) {
+        if self.settings.modes.log || fork::is_child() {
+            return;
+        }
+        if let Some(layers) = lock(&self.layers).clone() {
+            let _ = layers.container.settle();
+        }
+    }
+}
+
+impl Saving for FileState {
+    fn save(&self) -> Result<()> {
+        let datasets: Vec<Arc<Dataset>> = lock(&self.datasets).values().cloned().collect();
+        let mut unsaved = false;
+        for dataset in datasets.iter().filter(|dataset| dataset.is_open()) {
+            dataset.elements.flush()?;
+            unsaved |= dataset.elements.unsaved.swap(false, Ordering::Relaxed) && !dataset.elements.plane.is_independent();
+        }
+        if unsaved { self.save_now() } else { Ok(()) }
+    }
+}
+
+impl Drop for FileState {
+    fn drop(&mut self) {
+        lock(&self.host.files).retain(|_, state| state.strong_count() > 0);
+    }
+}
+
+/// Brings everything that waits, of all files of a host, to where libhdf5 finds it.
+pub(crate) fn settle_all(host: &'static Host) -> Herr {
+    if !host.pending.swap(false, Ordering::Relaxed) {
+        return 0;
+    }
+    let begin = std::time::Instant::now();
+    let files: Vec<Arc<FileState>> = lock(&host.files).values().filter_map(Weak::upgrade).collect();
+    let mut status = 0;
+    for file in files {
+        if let Err(error) = file.settle() {
+            host.report(&error);
+            status = -1;
+        }
+    }
+    host.stats.note_drain(begin.elapsed());
+    status
+}
+
+/// The same before a flush of one file.
+pub(crate) fn settle_file(object: &Object) -> Herr {
+    settle_all(object.host)
+}
+
+/// Metadata of the object's file is about to change.
+pub(crate) fn changed(object: &Object) {
+    if let Some(file) = &object.file {
+        file.changed.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Names are about to change, or objects to go.
+pub(crate) fn renaming(object: &Object) -> Herr {
+    changed(object);
+    if settle_all(object.host) < 0 {
+        return -1;
+    }
+    if let Some(file) = &object.file {
+        file.forget_names();
+    }
+    0
+}

@@ -1,0 +1,61 @@
+//! Which threads may call libhdf5: those that it has called, while they are inside that call.
+
+use hyperslab_core::{Error, Result};
+use std::cell::{Cell, RefCell};
+
+thread_local! {
+    static DEPTH: Cell<u32> = const { Cell::new(0) };
+    /// A call of libhdf5 that something further in makes at the right moment.
+    static CALL: RefCell<Option<Box<dyn FnOnce() -> Result<()>>>> = const { RefCell::new(None) };
+}
+
+/// Ends with the callback.
+pub(crate) struct Inside(());
+
+impl Inside {
+    /// To be held by a callback.
+    pub(crate) fn enter() -> Self {
+        DEPTH.set(DEPTH.get() + 1);
+        Self(())
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        DEPTH.set(DEPTH.get() - 1);
+    }
+}
+
+/// Whether this thread is inside a call of libhdf5.
+pub(crate) fn is_inside() -> bool {
+    DEPTH.get() > 0
+}
+
+/// Runs `body`, in which layers call an array or a container of ours that makes the call `native` (`make_call`).
+pub(crate) fn native_call<T>(native: impl FnOnce() -> Result<()>, body: impl FnOnce() -> T) -> T {
+    let native: Box<dyn FnOnce() -> Result<()>> = Box::new(native);
+    // SAFETY: only the lifetime changes; what is left of it goes below, before anything it borrows does.
+    let native = unsafe {
+        std::mem::transmute::<Box<dyn FnOnce() -> Result<()> + '_>, Box<dyn FnOnce() -> Result<()> + 'static>>(native)
+    };
+    let _emptied = Emptied(CALL.replace(Some(native)));
+    body()
+}
+
+/// Puts back what was there before, whatever happens.
+struct Emptied(Option<Box<dyn FnOnce() -> Result<()>>>);
+
+impl Drop for Emptied {
+    fn drop(&mut self) {
+        let before = self.0.take();
+        drop(CALL.replace(before));
+    }
+}
+
+/// Makes the call that `native_call` was given.
+pub(crate) fn make_call() -> Result<()> {
+    match CALL.take() {
+        Some(call) => call(),
+        None => Err(Error::unsupported("call libhdf5", "there is no call to make")),
+    }
+}

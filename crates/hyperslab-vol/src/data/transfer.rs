@@ -1,0 +1,413 @@
+//! Reads and writes of elements: what they mean here, and which way they go.
+
+use super::dataset::Dataset;
+use super::file::{FileState, settle_all};
+use super::inside::native_call;
+use super::kind::{Kind, layout};
+use super::space::{refused, selection_of};
+use crate::host::Host;
+use crate::host::api::{Const, H5S_ALL, H5S_BLOCK, Herr, Hid, Ptr};
+use crate::object::Object;
+use hyperslab_core::{
+    Datatype, Dims, MemoryLayout, MemoryView, MemoryViewMut, Result, Selection, Transfer as Together, Within,
+};
+use hyperslab_plane::Touched;
+use std::ptr::null_mut;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+/// What the program says about a transfer of one dataset.
+pub(crate) struct Transfer {
+    pub(crate) kind: Hid,
+    pub(crate) memory: Hid,
+    pub(crate) file: Hid,
+    pub(crate) list: Hid,
+}
+
+/// What a transfer means.
+pub(crate) struct Plan {
+    pub(crate) selection: Selection,
+    pub(crate) layout: MemoryLayout,
+    /// Of the elements in memory, if it is another one.
+    dtype: Option<Datatype>,
+    /// Where the part of memory begins, and how long it is.
+    offset: usize,
+    len: usize,
+}
+
+impl Plan {
+    /// What a transfer means; or why that cannot be said.
+    ///
+    /// # Safety
+    /// Inside a call of the library; all identifiers are open.
+    pub(crate) unsafe fn new(
+        host: &'static Host,
+        kind: &Kind,
+        shape: &[u64],
+        one: &Transfer,
+        writes: bool,
+    ) -> Result<Self, String> {
+        // SAFETY: the list is open.
+        if one.list != 0 && one.list != host.default_transfer() && unsafe { host.H5Pequal(one.list, host.default_transfer()) } <= 0
+        {
+            return Err("the transfer list asks for something".into());
+        }
+        let too_large = |_| "the space is too large".to_owned();
+        let selection = match one.file {
+            H5S_ALL => Selection::all(shape).map_err(too_large)?,
+            space => {
+                // SAFETY: the space is open.
+                let (extents, selection) = unsafe { selection_of(host, space) }?;
+                if extents.as_slice() != shape {
+                    return Err("the space for the file has other extents than the dataset".into());
+                }
+                selection
+            }
+        };
+        // SAFETY: the type is open.
+        let (structure, dtype) = unsafe { kind.in_memory(host, one.kind, writes) }?.structure();
+        let element = match (&structure, &dtype) {
+            (Some(structure), _) => structure.size,
+            (_, Some(dtype)) => dtype.size(),
+            _ => kind.dtype.size(),
+        };
+        let packed = || Within { shape: Dims::from_slice(&[selection.len()]), selection: Selection::empty(0) };
+        let within = match one.memory {
+            H5S_BLOCK => packed(),
+            H5S_ALL if one.file == H5S_ALL => packed(),
+            H5S_ALL => Within { shape: shape.into(), selection: selection.clone() },
+            space => {
+                // SAFETY: the space is open.
+                let (shape, selection) = unsafe { selection_of(host, space) }?;
+                Within { shape, selection }
+            }
+        };
+        let (within, offset) = part_of_memory(within, selection.len(), element)?;
+        let elements = within.as_ref().map_or(Ok(selection.len()), |within| hyperslab_core::dims::element_count(&within.shape));
+        let len = elements.ok().and_then(|elements| elements.checked_mul(element));
+        let len = len.and_then(|len| usize::try_from(len).ok()).filter(|len| *len <= isize::MAX as usize);
+        let len = len.ok_or("the memory exceeds the address space")?;
+        Ok(Self { selection, layout: layout(within, structure), dtype, offset, len })
+    }
+}
+
+/// Where elements lie in memory: `None` if one after the other, from an offset on.
+fn part_of_memory(within: Within, elements: u64, element: u64) -> Result<(Option<Within>, usize), String> {
+    let Within { mut shape, selection } = within;
+    if selection.rank() == 0 {
+        // One piece, or one element.
+        let fits = shape.iter().product::<u64>() == elements || (shape.is_empty() && elements == 1);
+        return if fits { Ok((None, 0)) } else { Err("memory and file differ in the number of elements".into()) };
+    }
+    if selection.len() != elements {
+        return Err("memory and file differ in the number of elements".into());
+    }
+    if let Some(run) = selection.single_run(&shape, element) {
+        return Ok((None, run.offset as usize));
+    }
+    let Some((low, high)) = selection.bounds() else { return Ok((None, 0)) };
+    // Rows before and after the selection need not exist.
+    let row = shape[1..].iter().try_fold(element, |bytes, extent| bytes.checked_mul(*extent));
+    let offset = row.and_then(|row| row.checked_mul(low[0])).and_then(|offset| usize::try_from(offset).ok());
+    let offset = offset.ok_or("the memory exceeds the address space")?;
+    shape[0] = high[0] - low[0];
+    let mut by = vec![0i64; shape.len()];
+    by[0] = -i64::try_from(low[0]).map_err(|_| "the memory exceeds the address space")?;
+    let selection = selection.shifted(&by).map_err(|error| error.to_string())?;
+    Ok((Some(Within { shape, selection }), offset))
+}
+
+/// How a transfer ended: the bytes of its elements, and why libhdf5 made it, if it did.
+struct Ended {
+    status: Herr,
+    bytes: u64,
+    why: Option<String>,
+}
+
+impl Ended {
+    fn well(bytes: u64) -> Self {
+        Self { status: 0, bytes, why: None }
+    }
+}
+
+/// Writes elements of one dataset.
+///
+/// # Safety
+/// Inside a call of the library, with the arguments it gives.
+pub(crate) unsafe fn write(object: &Object, one: &Transfer, data: Const) -> Herr {
+    let begin = Instant::now();
+    // SAFETY: as above, here and below.
+    let work = || unsafe { write_somehow(object, one, data) };
+    // SAFETY: as above.
+    let ended = unsafe { traced(object, one, true, work) };
+    object.host.stats.write.note(ended.bytes, begin.elapsed(), ended.why.as_deref());
+    ended.status
+}
+
+/// Reads elements of one dataset.
+///
+/// # Safety
+/// Inside a call of the library, with the arguments it gives.
+pub(crate) unsafe fn read(object: &Object, one: &Transfer, data: Ptr) -> Herr {
+    let begin = Instant::now();
+    // SAFETY: as above, here and below.
+    let work = || unsafe { read_somehow(object, one, data) };
+    // SAFETY: as above.
+    let ended = unsafe { traced(object, one, false, work) };
+    object.host.stats.read.note(ended.bytes, begin.elapsed(), ended.why.as_deref());
+    ended.status
+}
+
+/// Makes a transfer, and records it if that is asked for and can be.
+unsafe fn traced(object: &Object, one: &Transfer, writes: bool, work: impl FnOnce() -> Ended) -> Ended {
+    let Some(traced) = &object.traced else { return work() };
+    // SAFETY: the caller's.
+    let Some(plan) = (unsafe { traced.plan(object, one, writes) }) else { return work() };
+    let mut ended = None;
+    native_call(
+        || {
+            let made = work();
+            let failed = made.status < 0;
+            ended = Some(made);
+            if failed { Err(refused("transfer", "libhdf5 refused")) } else { Ok(()) }
+        },
+        || traced.record(&plan, writes),
+    );
+    // Recording never fails before the call; if it did, the transfer would be missing.
+    ended.unwrap_or(Ended { status: -1, bytes: 0, why: None })
+}
+
+unsafe fn write_somehow(object: &Object, one: &Transfer, data: Const) -> Ended {
+    let (Some(dataset), Some(file)) = (object.dataset(), &object.file) else {
+        // SAFETY: the caller's.
+        return unsafe { alone(object, one, || native_write(object, one, data)) };
+    };
+    // SAFETY: the caller's.
+    let plan = unsafe { plan_of(object, &dataset, file, one, true) };
+    let native = || unsafe { native_write(object, one, data) };
+    let plan = match plan {
+        Ok(plan) if !data.is_null() && !plan.selection.is_empty() => plan,
+        Ok(_) => return by_library(object, file, &dataset, Touched::Nothing, "nothing is transferred".into(), native),
+        Err(why) => return by_library(object, file, &dataset, Touched::Everything, why, native),
+    };
+    let bytes = plan.selection.len() * dataset.kind.dtype.size();
+    // SAFETY: the program gives memory that has all selected elements; others are not touched.
+    let memory = unsafe { std::slice::from_raw_parts(data.cast::<u8>().add(plan.offset), plan.len) };
+    let view = MemoryView { data: memory, layout: &plan.layout };
+    let written = (|| {
+        if let Some(array) = dataset.layered(file)? {
+            if plan.dtype.is_none() {
+                file.make_known()?;
+                dataset.elements.make_independent()?;
+                object.host.pending.store(true, Ordering::Relaxed);
+                return array.write(&plan.selection, view, Together::Independent).map(|()| None);
+            }
+            file.settle()?;
+        }
+        let dtype = plan.dtype.as_ref().unwrap_or(&dataset.kind.dtype);
+        let refusal = dataset.elements.write_as(&plan.selection, view, dtype)?;
+        if !dataset.elements.plane.is_independent() {
+            object.host.pending.store(true, Ordering::Relaxed);
+        }
+        Ok(refusal)
+    })();
+    match written {
+        Ok(None) => Ended::well(bytes),
+        Ok(Some(refusal)) => {
+            let touched = Touched::Elements(&plan.selection);
+            by_library(object, file, &dataset, touched, refusal.to_string(), native)
+        }
+        Err(error) => {
+            object.host.report(&error);
+            Ended { status: -1, bytes, why: None }
+        }
+    }
+}
+
+unsafe fn read_somehow(object: &Object, one: &Transfer, data: Ptr) -> Ended {
+    let (Some(dataset), Some(file)) = (object.dataset(), &object.file) else {
+        // SAFETY: the caller's.
+        return unsafe { alone(object, one, || native_read(object, one, data)) };
+    };
+    // SAFETY: the caller's.
+    let plan = unsafe { plan_of(object, &dataset, file, one, false) };
+    let native = || unsafe { native_read(object, one, data) };
+    let plan = match plan {
+        Ok(plan) if !data.is_null() && !plan.selection.is_empty() => plan,
+        Ok(_) => return by_library(object, file, &dataset, Touched::Nothing, "nothing is transferred".into(), native),
+        Err(why) => return by_library(object, file, &dataset, Touched::Nothing, why, native),
+    };
+    let bytes = plan.selection.len() * dataset.kind.dtype.size();
+    // SAFETY: the program gives memory that has all selected elements; others are not touched.
+    let memory = unsafe { std::slice::from_raw_parts_mut(data.cast::<u8>().add(plan.offset), plan.len) };
+    let mut view = MemoryViewMut { data: memory, layout: &plan.layout };
+    let read = (|| {
+        if let Some(array) = dataset.layered(file)? {
+            if plan.dtype.is_none() {
+                return array.read(&plan.selection, view, Together::Independent).map(|()| None);
+            }
+            file.settle()?;
+        }
+        let dtype = plan.dtype.as_ref().unwrap_or(&dataset.kind.dtype);
+        dataset.elements.read_as(&plan.selection, &mut view, dtype)
+    })();
+    match read {
+        Ok(None) => Ended::well(bytes),
+        Ok(Some(refusal)) => by_library(object, file, &dataset, Touched::Nothing, refusal.to_string(), native),
+        // libhdf5 knows better how to say what is wrong, if something is.
+        Err(error) => by_library(object, file, &dataset, Touched::Nothing, error.to_string(), native),
+    }
+}
+
+unsafe fn plan_of(
+    object: &Object,
+    dataset: &Dataset,
+    file: &FileState,
+    one: &Transfer,
+    writes: bool,
+) -> Result<Plan, String> {
+    if let Some(why) = file.left() {
+        return Err(why);
+    }
+    let shape = dataset.elements.plane.shape();
+    // SAFETY: the caller's.
+    unsafe { Plan::new(object.host, &dataset.kind, &shape, one, writes) }
+}
+
+/// A transfer of libhdf5, of a dataset that has no other way.
+unsafe fn alone(object: &Object, one: &Transfer, native: impl FnOnce() -> Herr) -> Ended {
+    if object.elsewhere && settle_all(object.host) < 0 {
+        return Ended { status: -1, bytes: 0, why: None };
+    }
+    let status = native();
+    let bytes = if object.host.wants_stats() {
+        // SAFETY: the caller's.
+        unsafe { bytes_of(object, one) }
+    } else {
+        0
+    };
+    Ended { status, bytes, why: Some(object.left.clone().unwrap_or_else(|| "the mode asks for nothing more".into())) }
+}
+
+/// Bytes of the elements in memory, as far as spaces say.
+unsafe fn bytes_of(object: &Object, one: &Transfer) -> u64 {
+    let space = if one.file != H5S_ALL { one.file } else { one.memory };
+    if space == H5S_ALL || space == H5S_BLOCK {
+        return 0;
+    }
+    // SAFETY: space and type are open.
+    let (elements, size) =
+        unsafe { (object.host.H5Sget_select_npoints(space), object.host.H5Tget_size(one.kind) as u64) };
+    u64::try_from(elements).unwrap_or(0).saturating_mul(size)
+}
+
+/// A transfer of libhdf5 beside the plane, after everything of the file that waits in layers.
+fn by_library(
+    object: &Object,
+    file: &FileState,
+    dataset: &Arc<Dataset>,
+    touched: Touched<'_>,
+    why: String,
+    native: impl FnOnce() -> Herr,
+) -> Ended {
+    let (mut status, mut called) = (-1, false);
+    let settled = match file.layers() {
+        Ok(Some(_)) => file.settle(),
+        Ok(None) => Ok(()),
+        Err(error) => Err(error),
+    };
+    let made = settled.and_then(|()| {
+        dataset.elements.beside(touched, || {
+            (status, called) = (native(), true);
+            if status < 0 { Err(refused("transfer", "libhdf5 refused")) } else { Ok(()) }
+        })
+    });
+    // What libhdf5 has refused it has explained itself.
+    if let (Err(error), false) = (&made, called && status < 0) {
+        object.host.report(error);
+        status = -1;
+    }
+    Ended { status, bytes: 0, why: Some(why) }
+}
+
+unsafe fn native_write(object: &Object, one: &Transfer, data: Const) -> Herr {
+    let (mut under, mut kind, mut memory, mut file, mut data) =
+        (object.under, one.kind, one.memory, one.file, data);
+    // SAFETY: the arguments of the program, for one dataset.
+    unsafe {
+        object.host.H5VLdataset_write(
+            1,
+            &raw mut under,
+            object.connector,
+            &raw mut kind,
+            &raw mut memory,
+            &raw mut file,
+            one.list,
+            &raw mut data,
+            null_mut(),
+        )
+    }
+}
+
+unsafe fn native_read(object: &Object, one: &Transfer, data: Ptr) -> Herr {
+    let (mut under, mut kind, mut memory, mut file, mut data) =
+        (object.under, one.kind, one.memory, one.file, data);
+    // SAFETY: the arguments of the program, for one dataset.
+    unsafe {
+        object.host.H5VLdataset_read(
+            1,
+            &raw mut under,
+            object.connector,
+            &raw mut kind,
+            &raw mut memory,
+            &raw mut file,
+            one.list,
+            &raw mut data,
+            null_mut(),
+        )
+    }
+}
+
+/// Runs a call of libhdf5 that may read or change elements of these datasets, of which nothing waits in layers.
+pub(crate) fn beside_planes(objects: &[&Object], writes: bool, body: impl FnOnce() -> Herr) -> Herr {
+    let datasets: Vec<Arc<Dataset>> = objects.iter().filter_map(|object| object.dataset()).collect();
+    for dataset in &datasets {
+        if let Err(error) = dataset.elements.flush() {
+            dataset.elements.host.report(&error);
+            return -1;
+        }
+    }
+    let status = body();
+    if writes {
+        for dataset in &datasets {
+            dataset.elements.plane.forget();
+            dataset.elements.unsaved.store(true, Ordering::Relaxed);
+        }
+    }
+    status
+}
+
+/// Changes the shape of a dataset by `call`. Nothing waits in layers.
+pub(crate) fn resizing(object: &Object, shape: Option<&[u64]>, mut call: impl FnMut() -> Herr) -> Herr {
+    let (Some(dataset), Some(file), Some(shape)) = (object.dataset(), &object.file, shape) else { return call() };
+    let mut status = -1;
+    let mut called = false;
+    let native = || {
+        called = true;
+        status = call();
+        if status < 0 { Err(refused("resize", "libhdf5 refused")) } else { Ok(()) }
+    };
+    let resized: Result<()> = native_call(native, || {
+        let array = if file.is_left() { None } else { dataset.layered(file)? };
+        match array {
+            Some(array) => array.resize(shape),
+            None => hyperslab_core::Array::resize(&super::elements::ElementsArray(dataset.elements.clone()), shape),
+        }
+    });
+    if let (Err(error), false) = (&resized, called && status < 0) {
+        object.host.report(error);
+        return -1;
+    }
+    status
+}

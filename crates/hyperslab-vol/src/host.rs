@@ -1,0 +1,254 @@
+//! The libhdf5 that loaded the connector. A process may have several; each is a host of its own.
+
+pub(crate) mod api;
+
+use crate::class::{self, Class};
+use crate::settings::Settings;
+use crate::stats::Stats;
+use api::{Api, Const, Ptr};
+use hyperslab_core::Error;
+use std::collections::HashMap;
+use std::ffi::{CStr, CString};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+
+/// Hosts that a process may have.
+pub(crate) const MOST: usize = 8;
+
+/// One libhdf5 and all that the connector keeps for it.
+pub(crate) struct Host {
+    api: Api,
+    /// Its place among the hosts of the process.
+    pub(crate) slot: usize,
+    /// Whether its structures are known here; calls are passed on only, if not.
+    pub(crate) known: bool,
+    pub(crate) stats: Stats,
+    /// What was asked for last; statistics go by that.
+    pub(crate) settings: Mutex<Arc<Settings>>,
+    /// Files that are open, by the library's number.
+    pub(crate) files: Mutex<HashMap<u64, Weak<crate::data::FileState>>>,
+    /// Whether something may be waiting that libhdf5 does not find yet.
+    pub(crate) pending: AtomicBool,
+    /// Bytes of memory that planes have.
+    memory: AtomicU64,
+    said: AtomicBool,
+    class: OnceLock<&'static Class>,
+}
+
+impl std::fmt::Debug for Host {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (major, minor, release) = self.api.version;
+        write!(f, "libhdf5 {major}.{minor}.{release}")
+    }
+}
+
+impl std::ops::Deref for Host {
+    type Target = Api;
+
+    fn deref(&self) -> &Api {
+        &self.api
+    }
+}
+
+static SLOTS: [OnceLock<&'static Host>; MOST] = [const { OnceLock::new() }; MOST];
+
+/// The host of a slot. Its callbacks exist only after it does.
+pub(crate) fn of_slot(slot: usize) -> Option<&'static Host> {
+    SLOTS.get(slot)?.get().copied()
+}
+
+/// All hosts.
+pub(crate) fn all() -> impl Iterator<Item = &'static Host> {
+    SLOTS.iter().filter_map(|slot| slot.get().copied())
+}
+
+/// Where hosts lie in memory, in the order of their slots.
+static BASES: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+
+/// The class for the libhdf5 whose code contains `caller`; null if it cannot be served.
+///
+/// # Safety
+/// `caller` is an address in code of a libhdf5 that stays loaded.
+pub(crate) unsafe extern "C" fn class_for(caller: Ptr) -> Const {
+    std::panic::catch_unwind(|| {
+        // SAFETY: all zeros is a valid value of a structure of pointers.
+        let mut found: libc::Dl_info = unsafe { std::mem::zeroed() };
+        // SAFETY: any address may be asked for.
+        if unsafe { libc::dladdr(caller, &raw mut found) } == 0 {
+            say("the library that loads the connector cannot be found");
+            return std::ptr::null();
+        }
+        let base = found.dli_fbase as usize;
+        // SAFETY: dladdr has found a file, whose name ends in NUL.
+        let find = unsafe { symbols_of(found.dli_fname) };
+        add(base, &find).map_or(std::ptr::null(), class::as_ptr)
+    })
+    .unwrap_or(std::ptr::null())
+}
+
+/// The class for the libhdf5 at `base` whose symbols `find` finds.
+pub(crate) fn add(base: usize, find: &dyn Fn(&str) -> Ptr) -> Option<&'static Class> {
+    let mut bases = BASES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(slot) = bases.iter().position(|known| *known == base) {
+        return of_slot(slot).and_then(|host| host.class.get().copied());
+    }
+    let slot = bases.len();
+    if slot >= MOST {
+        say("more libhdf5 in one process than can be served");
+        return None;
+    }
+    let api = Api::find(find)
+        .inspect_err(|missing| {
+            say(&format!(
+                "the program's libhdf5 has no {missing}; a statically linked program must be linked with -rdynamic"
+            ));
+        })
+        .ok()?;
+    let (major, minor, release) = api.version;
+    let known = (major == 1 && minor >= 14) || major == 2;
+    if !known {
+        say(&format!("HDF5 {major}.{minor}.{release} is not known here: calls are passed on and nothing is accelerated"));
+    }
+    let host: &'static Host = Box::leak(Box::new(Host {
+        api,
+        slot,
+        known,
+        stats: Stats::default(),
+        settings: Mutex::default(),
+        files: Mutex::default(),
+        pending: AtomicBool::new(false),
+        memory: AtomicU64::new(0),
+        said: AtomicBool::new(false),
+        class: OnceLock::new(),
+    }));
+    SLOTS[slot].set(host).ok()?;
+    bases.push(base);
+    crate::fork::watch();
+    Some(host.class.get_or_init(|| class::make(slot)))
+}
+
+/// Registers the connector with the libhdf5 that the program is linked with.
+#[cfg(feature = "linked")]
+pub(crate) fn register_linked() -> hyperslab_core::Result<i64> {
+    let missing = || Error::unsupported("register connector", "the program's libhdf5 is not suitable");
+    let class = add(api::linked("H5get_libversion") as usize, &api::linked).ok_or_else(missing)?;
+    let host = of_slot(BASES.lock().unwrap_or_else(PoisonError::into_inner).len() - 1).ok_or_else(missing)?;
+    // SAFETY: the class lives as long as the program.
+    let id = unsafe { host.H5VLregister_connector(class::as_ptr(class), api::H5P_DEFAULT) };
+    if id < 0 { Err(host.failed("register connector")) } else { Ok(id) }
+}
+
+/// Finds symbols of an object that is loaded already; of the whole program, if the object has none.
+///
+/// # Safety
+/// `file` is null or ends in NUL.
+unsafe fn symbols_of(file: *const libc::c_char) -> impl Fn(&str) -> Ptr {
+    // SAFETY: nothing new is loaded.
+    let mut handle = unsafe { libc::dlopen(file, libc::RTLD_NOLOAD | libc::RTLD_LAZY) };
+    // SAFETY: the handle is live, the name ends in NUL.
+    if handle.is_null() || unsafe { libc::dlsym(handle, c"H5VLdataset_write".as_ptr()) }.is_null() {
+        // SAFETY: the program itself.
+        handle = unsafe { libc::dlopen(std::ptr::null(), libc::RTLD_LAZY) };
+    }
+    move |name| match CString::new(name) {
+        // SAFETY: the handle stays open, the name ends in NUL.
+        Ok(name) => unsafe { libc::dlsym(handle, name.as_ptr()) },
+        Err(_) => std::ptr::null_mut(),
+    }
+}
+
+/// Tells the user something, on the only channel a library has.
+#[allow(clippy::print_stderr)]
+pub(crate) fn say(text: &str) {
+    eprintln!("hyperslab: {text}");
+}
+
+impl Host {
+    /// Takes memory for decoded chunks of a dataset: half of what is left, up to `most`.
+    pub(crate) fn take_memory(&self, limit: u64, most: u64) -> u64 {
+        let take = |used: u64| (limit.saturating_sub(used) / 2).min(most);
+        let before = self.memory.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| Some(used + take(used)));
+        let taken = take(before.unwrap_or_default());
+        self.stats.hold(taken);
+        taken
+    }
+
+    /// Gives it back.
+    pub(crate) fn give_memory(&self, bytes: u64) {
+        self.memory.fetch_sub(bytes, Ordering::Relaxed);
+        self.stats.release(bytes);
+    }
+
+    /// Whether anybody will see the numbers.
+    pub(crate) fn wants_stats(&self) -> bool {
+        self.settings.lock().unwrap_or_else(PoisonError::into_inner).stats.is_some()
+    }
+
+    /// Before the program forks.
+    pub(crate) fn before_fork(&self) {
+        let files: Vec<_> =
+            self.files.lock().unwrap_or_else(PoisonError::into_inner).values().filter_map(Weak::upgrade).collect();
+        files.iter().for_each(|file| file.before_fork());
+    }
+
+    /// Tells the user something that is said once.
+    pub(crate) fn say_once(&self, text: &str) {
+        if !self.said.swap(true, Ordering::Relaxed) {
+            say(text);
+        }
+    }
+
+    /// Hands an error to the program through the library's error stack. The number that the system gave is written as the
+    /// library itself does, which is how h5py finds it.
+    pub(crate) fn report(&self, error: &Error) {
+        self.stats.errors.fetch_add(1, Ordering::Relaxed);
+        let mut text = format!("hyperslab: {error}");
+        if let Some(number) = number_of(error) {
+            let meaning = std::io::Error::from_raw_os_error(number);
+            text += &format!(", errno = {number}, error message = '{meaning}'");
+        }
+        text.retain(|c| c != '\0');
+        if let Ok(text) = CString::new(text) {
+            self.push_error(&text);
+        }
+    }
+
+    /// Runs something that calls the library, and leaves the program's error stack as it was.
+    pub(crate) fn keeping_errors<T>(&self, body: impl FnOnce() -> T) -> T {
+        // SAFETY: called inside a call of the library.
+        let stack = unsafe { self.H5Eget_current_stack() };
+        let result = body();
+        // SAFETY: the stack was just taken.
+        unsafe { self.H5Eset_current_stack(stack) };
+        result
+    }
+
+    /// The library's last error as ours. Its stack is left as it is: the program finds the cause there.
+    pub(crate) fn failed(&self, doing: &'static str) -> Error {
+        Error::new(hyperslab_core::ErrorKind::Io, doing, "libhdf5 refused")
+    }
+}
+
+/// The number that the system gave an error, if any.
+fn number_of(error: &Error) -> Option<i32> {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        if let Some(number) = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::raw_os_error) {
+            return Some(number);
+        }
+        cause = error.source();
+    }
+    None
+}
+
+/// Text of the library, as far as it is valid.
+///
+/// # Safety
+/// `text` is null or ends in NUL.
+pub(crate) unsafe fn text(text: *const libc::c_char) -> String {
+    if text.is_null() {
+        return String::new();
+    }
+    // SAFETY: not null, and it ends in NUL.
+    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+}

@@ -1,0 +1,185 @@
+//! What HDF5 gets for an object below, and how it wraps such.
+//!
+//! Callbacks are called by libhdf5 with objects that they have returned and that are not closed, and with the arguments
+//! that its connector interface promises; that is the contract all functions here and in `callbacks` rely on.
+#![expect(unsafe_op_in_unsafe_fn, reason = "the contract of callbacks is stated once, above")]
+
+use crate::data::{Dataset, FileState, Inside};
+use crate::host::Host;
+use crate::host::api::{Const, Herr, Hid, Ptr, Req};
+use crate::trace::TracedDataset;
+use std::ffi::c_int;
+use std::ptr::null_mut;
+use std::sync::{Arc, Mutex, PoisonError};
+
+pub(crate) const FILE: c_int = 1;
+pub(crate) const GROUP: c_int = 2;
+pub(crate) const DATATYPE: c_int = 3;
+pub(crate) const DATASET: c_int = 5;
+pub(crate) const ATTRIBUTE: c_int = 7;
+
+/// An object of the connector below, and what is known of it.
+pub(crate) struct Object {
+    pub(crate) under: Ptr,
+    /// The connector below.
+    pub(crate) connector: Hid,
+    pub(crate) host: &'static Host,
+    pub(crate) kind: c_int,
+    /// The file it was reached through, if its elements may go another way.
+    pub(crate) file: Option<Arc<FileState>>,
+    /// Of datasets whose elements do.
+    pub(crate) dataset: Mutex<Option<Arc<Dataset>>>,
+    /// The chunk cache that the program has asked for: slots, bytes, preemption.
+    pub(crate) chunk_cache: Option<(usize, usize, f64)>,
+    /// Why libhdf5 moves the elements of a dataset.
+    pub(crate) left: Option<String>,
+    /// Whether it is a virtual dataset, or elements of it are outside the file.
+    pub(crate) elsewhere: bool,
+    /// Of datasets whose transfers are recorded.
+    pub(crate) traced: Option<TracedDataset>,
+}
+
+impl Object {
+    pub(crate) fn dataset(&self) -> Option<Arc<Dataset>> {
+        self.dataset.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn take_dataset(&self) -> Option<Arc<Dataset>> {
+        self.dataset.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// A new object beside this one.
+    pub(crate) unsafe fn beside(&self, under: Ptr, kind: c_int) -> Self {
+        Self::new(self.host, under, self.connector, kind, self.file.clone())
+    }
+
+    pub(crate) unsafe fn new(
+        host: &'static Host,
+        under: Ptr,
+        connector: Hid,
+        kind: c_int,
+        file: Option<Arc<FileState>>,
+    ) -> Self {
+        host.H5Iinc_ref(connector);
+        Self { under, connector, host, kind, file, dataset: Mutex::new(None), chunk_cache: None, left: None, elsewhere: false, traced: None }
+    }
+
+    /// For HDF5 to keep.
+    pub(crate) fn into_ptr(self) -> Ptr {
+        Box::into_raw(Box::new(self)).cast()
+    }
+
+    /// Wraps a request of the connector below.
+    pub(crate) unsafe fn wrap_request(&self, request: Req) {
+        wrap_request(self.host, self.connector, request);
+    }
+
+    /// The object for HDF5 that stands for a new one below.
+    pub(crate) unsafe fn child(&self, under: Ptr, kind: c_int, request: Req) -> Ptr {
+        if under.is_null() {
+            return null_mut();
+        }
+        self.wrap_request(request);
+        self.beside(under, kind).into_ptr()
+    }
+}
+
+pub(crate) unsafe fn wrap_request(host: &'static Host, connector: Hid, request: Req) {
+    if !request.is_null() && !(*request).is_null() {
+        *request = Object::new(host, *request, connector, 0, None).into_ptr();
+    }
+}
+
+/// The object behind what HDF5 has.
+pub(crate) unsafe fn object<'a>(pointer: Ptr) -> &'a Object {
+    &*pointer.cast::<Object>()
+}
+
+/// Ends an object that is closed below.
+pub(crate) unsafe fn free(pointer: Ptr) {
+    let object = Box::from_raw(pointer.cast::<Object>());
+    object.host.keeping_errors(|| object.host.H5Idec_ref(object.connector));
+}
+
+/// What HDF5 gets if a callback fails.
+pub(crate) trait Failure {
+    const FAILED: Self;
+}
+
+impl Failure for Herr {
+    const FAILED: Self = -1;
+}
+
+impl Failure for Ptr {
+    const FAILED: Self = null_mut();
+}
+
+/// Runs a callback. A panic is a failure of this call, never of the program.
+pub(crate) fn shielded<T: Failure>(body: impl FnOnce() -> T) -> T {
+    let _inside = Inside::enter();
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)).unwrap_or(T::FAILED)
+}
+
+/// What HDF5 needs to wrap further objects.
+struct Context {
+    connector: Hid,
+    under: Ptr,
+    file: Option<Arc<FileState>>,
+    host: &'static Host,
+}
+
+pub(crate) unsafe extern "C" fn get_object(pointer: Const) -> Ptr {
+    let object = object(pointer.cast_mut());
+    object.host.H5VLget_object(object.under, object.connector)
+}
+
+pub(crate) unsafe extern "C" fn get_context(pointer: Const, context: *mut Ptr) -> Herr {
+    let object = object(pointer.cast_mut());
+    let mut new = Context {
+        connector: object.connector,
+        under: null_mut(),
+        file: object.file.clone(),
+        host: object.host,
+    };
+    if object.host.H5VLget_wrap_ctx(object.under, object.connector, &raw mut new.under) < 0 {
+        return -1;
+    }
+    object.host.H5Iinc_ref(object.connector);
+    *context = Box::into_raw(Box::new(new)).cast();
+    0
+}
+
+pub(crate) unsafe extern "C" fn wrap(pointer: Ptr, kind: c_int, context: Ptr) -> Ptr {
+    let context = &*context.cast::<Context>();
+    let under = context.host.H5VLwrap_object(pointer, kind, context.connector, context.under);
+    if under.is_null() {
+        return null_mut();
+    }
+    if let (FILE, Some(file)) = (kind, &context.file) {
+        file.opened();
+    }
+    Object::new(context.host, under, context.connector, kind, context.file.clone()).into_ptr()
+}
+
+pub(crate) unsafe extern "C" fn unwrap(pointer: Ptr) -> Ptr {
+    let inner = object(pointer);
+    let under = inner.host.H5VLunwrap_object(inner.under, inner.connector);
+    if !under.is_null() {
+        if let (FILE, Some(file)) = (inner.kind, &inner.file) {
+            file.unwrapped();
+        }
+        free(pointer);
+    }
+    under
+}
+
+pub(crate) unsafe extern "C" fn free_context(context: Ptr) -> Herr {
+    let context = Box::from_raw(context.cast::<Context>());
+    let host = context.host;
+    host.keeping_errors(|| {
+        let status =
+            if context.under.is_null() { 0 } else { host.H5VLfree_wrap_ctx(context.under, context.connector) };
+        host.H5Idec_ref(context.connector);
+        status
+    })
+}

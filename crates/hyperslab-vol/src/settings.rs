@@ -1,0 +1,269 @@
+//! What the user has asked for: the connector's string, and variables of the environment for what it leaves out.
+//!
+//! Version 1: `key=value` parts joined by `;`, without white space (HDF5 cuts the string there). docs/connector.md is the
+//! promise made to users.
+
+use hyperslab_core::units;
+use std::path::PathBuf;
+
+/// The version of the string.
+pub const STRING_VERSION: u32 = 1;
+
+const MEMORY: u64 = 256 << 20;
+const LEAST_MEMORY: u64 = 1 << 20;
+const MOST_THREADS: usize = 16;
+
+/// What is done beyond passing calls on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Modes {
+    /// Elements go around libhdf5, coded on several threads.
+    pub(crate) codec: bool,
+    /// Writes return after a copy.
+    pub(crate) background: bool,
+    /// Writes go to a log that survives a crash.
+    pub(crate) log: bool,
+    /// What was read is kept.
+    pub(crate) cache: bool,
+    /// Calls are recorded.
+    pub(crate) trace: bool,
+}
+
+impl Modes {
+    const NAMES: [&str; 5] = ["codec", "async", "log", "cache", "trace"];
+
+    fn flags(&mut self) -> [&mut bool; 5] {
+        [&mut self.codec, &mut self.background, &mut self.log, &mut self.cache, &mut self.trace]
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let mut modes = Self::default();
+        if text == "off" {
+            return Ok(modes);
+        }
+        for word in text.split(['+', ',']) {
+            let at = Self::NAMES.iter().position(|name| *name == word);
+            let Some(at) = at else {
+                return Err(format!("mode={word} is not known; choose from {}, off", Self::NAMES.join(", ")));
+            };
+            *modes.flags()[at] = true;
+        }
+        if modes.background && (modes.log || modes.cache) {
+            let other = if modes.log { "log" } else { "cache" };
+            return Err(format!("mode=async+{other}: {other} moves writes in the background by itself; leave async out"));
+        }
+        Ok(modes)
+    }
+
+    /// Whether anything is done at all.
+    pub(crate) fn any(&self) -> bool {
+        self.accelerate() || self.trace
+    }
+
+    /// Whether elements may go another way than libhdf5's.
+    pub(crate) fn accelerate(&self) -> bool {
+        self.codec || self.background || self.log || self.cache
+    }
+}
+
+impl std::fmt::Display for Modes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut copy = *self;
+        let flags = copy.flags();
+        let on: Vec<&str> = Self::NAMES.iter().zip(flags).filter_map(|(name, on)| on.then_some(*name)).collect();
+        f.write_str(if on.is_empty() { "off".into() } else { on.join("+") }.as_str())
+    }
+}
+
+/// Everything that can be asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Settings {
+    pub(crate) modes: Modes,
+    /// Bytes that may be kept.
+    pub(crate) memory: u64,
+    /// Threads for one call.
+    pub(crate) threads: usize,
+    /// Where logs go; beside the file if not said.
+    pub(crate) log_dir: Option<PathBuf>,
+    /// Bytes that a log may have.
+    pub(crate) log_limit: Option<u64>,
+    /// How safe a logged write is, in the words of the layer `log`.
+    pub(crate) durability: Option<String>,
+    /// Where the trace goes, `%p` for the number of the process, `%n` for that of the file in it.
+    pub(crate) trace: PathBuf,
+    /// `stderr` or a file for statistics.
+    pub(crate) stats: Option<String>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        Self {
+            modes: Modes { codec: true, ..Modes::default() },
+            memory: MEMORY,
+            threads: cores.min(MOST_THREADS),
+            log_dir: None,
+            log_limit: None,
+            durability: None,
+            trace: "hyperslab-trace-%p-%n.jsonl".into(),
+            stats: None,
+        }
+    }
+}
+
+/// The connector below, in the words of the string.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Under {
+    /// Its value; 0 is libhdf5's own.
+    pub(crate) value: i32,
+    /// Its own string.
+    pub(crate) info: String,
+}
+
+impl Settings {
+    /// From the connector's string and the environment. What is wrong is told in words, and nothing is accelerated then.
+    pub(crate) fn parse(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> (Self, Under, Option<String>) {
+        let (text, under) = take_under(text);
+        match Self::read(&text, variable) {
+            Ok(settings) => (settings, under, None),
+            Err(why) => (Self { modes: Modes::default(), ..Self::default() }, under, Some(why)),
+        }
+    }
+
+    fn read(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, String> {
+        let mut settings = Self::default();
+        for key in ["mode", "memory", "threads", "log_dir", "log_limit", "durability", "trace", "stats"] {
+            if let Some(value) = variable(&format!("HYPERSLAB_{}", key.to_uppercase())).filter(|v| !v.is_empty()) {
+                settings.set(key, &value).map_err(|why| format!("HYPERSLAB_{}: {why}", key.to_uppercase()))?;
+            }
+        }
+        for part in text.split(';').map(str::trim).filter(|part| !part.is_empty()) {
+            let Some((key, value)) = part.split_once('=') else {
+                return Err(format!("{part:?} should be key=value"));
+            };
+            settings.set(key, value)?;
+        }
+        Ok(settings)
+    }
+
+    fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
+        match key {
+            "mode" => self.modes = Modes::parse(value)?,
+            "memory" => {
+                let bytes = units::parse_size(value).map_err(|_| format!("memory={value} should be a size"))?;
+                if bytes < LEAST_MEMORY {
+                    return Err(format!("memory={value} is less than {}", units::display_size(LEAST_MEMORY)));
+                }
+                self.memory = bytes;
+            }
+            "threads" => match value.parse() {
+                Ok(threads @ 1..=MOST_THREADS) => self.threads = threads,
+                _ => return Err(format!("threads={value} should be from 1 to {MOST_THREADS}")),
+            },
+            "log_dir" => self.log_dir = Some(value.into()),
+            "log_limit" => {
+                let bytes = units::parse_size(value).map_err(|_| format!("log_limit={value} should be a size"))?;
+                if bytes < LEAST_MEMORY {
+                    return Err(format!("log_limit={value} is less than {}", units::display_size(LEAST_MEMORY)));
+                }
+                self.log_limit = Some(bytes);
+            }
+            "durability" => self.durability = Some(value.into()),
+            "trace" => self.trace = value.into(),
+            "stats" => self.stats = Some(value.into()),
+            _ => return Err(format!("{key} is not known")),
+        }
+        Ok(())
+    }
+
+    /// The string that means the same.
+    pub(crate) fn text(&self) -> String {
+        let mut text = format!("mode={};memory={};threads={}", self.modes, self.memory, self.threads);
+        if let Some(folder) = &self.log_dir {
+            text += &format!(";log_dir={}", folder.display());
+        }
+        if let Some(bytes) = self.log_limit {
+            text += &format!(";log_limit={bytes}");
+        }
+        if let Some(durability) = &self.durability {
+            text += &format!(";durability={durability}");
+        }
+        if self.modes.trace {
+            text += &format!(";trace={}", self.trace.display());
+        }
+        if let Some(stats) = &self.stats {
+            text += &format!(";stats={stats}");
+        }
+        text
+    }
+}
+
+/// Splits `under_vol=N;under_info={...}` off, whose braces may hold anything.
+fn take_under(text: &str) -> (String, Under) {
+    let (mut own, mut under) = (text.to_owned(), Under::default());
+    if let (Some(from), Some(to)) = (text.find("under_info={"), text.rfind('}'))
+        && from < to
+    {
+        under.info = text[from + "under_info={".len()..to].to_owned();
+        own = format!("{}{}", &text[..from], &text[to + 1..]);
+    }
+    let mut rest = Vec::new();
+    for part in own.split(';') {
+        match part.trim().strip_prefix("under_vol=") {
+            Some(value) => under.value = value.parse().unwrap_or_default(),
+            None => rest.push(part),
+        }
+    }
+    (rest.join(";"), under)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> (Settings, Under, Option<String>) {
+        Settings::parse(text, &|_| None)
+    }
+
+    #[test]
+    fn nothing_said_means_codec() {
+        let (settings, under, wrong) = parse("");
+        assert_eq!((settings.modes.to_string(), under.value, wrong), ("codec".into(), 0, None));
+        assert_eq!(settings.memory, MEMORY);
+    }
+
+    #[test]
+    fn the_string_is_read_and_written() {
+        let (settings, under, wrong) =
+            parse("mode=async+codec;memory=64MiB;threads=2;stats=stderr;under_vol=0;under_info={a;b={c}}");
+        assert_eq!(wrong, None);
+        assert_eq!(settings.modes.to_string(), "codec+async");
+        assert_eq!((settings.memory, settings.threads), (64 << 20, 2));
+        assert_eq!(under, Under { value: 0, info: "a;b={c}".into() });
+        assert_eq!(parse(&settings.text()).0, settings);
+    }
+
+    #[test]
+    fn the_string_wins_over_variables() {
+        let variable = |name: &str| (name == "HYPERSLAB_MODE").then(|| "log".to_owned());
+        assert_eq!(Settings::parse("", &variable).0.modes.to_string(), "log");
+        assert_eq!(Settings::parse("mode=off", &variable).0.modes.to_string(), "off");
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_and_nothing_is_done() {
+        for (text, said) in [
+            ("mode=fast", "mode=fast is not known"),
+            ("mode=async+log", "choose one"),
+            ("memory=much", "should be a size"),
+            ("memory=1", "less than"),
+            ("threads=0", "from 1 to"),
+            ("color=red", "color is not known"),
+            ("fast", "key=value"),
+        ] {
+            let (settings, _, wrong) = parse(text);
+            assert!(wrong.as_ref().is_some_and(|why| why.contains(said)), "{text}: {wrong:?}");
+            assert_eq!(settings.modes, Modes::default());
+        }
+    }
+}
