@@ -39,7 +39,7 @@ fn wrong_words_are_refused_before_anything_runs() {
     fs::write(folder.path().join("data.h5"), "not statistics").unwrap();
     for (words, wanted) in [
         (&["--mode", "asink"][..], "did you mean \"async\"?"),
-        (&["--mode", "async+log"], "one of the two"),
+        (&["--mode", "async+log"], "leave async out"),
         (&["--memory", "much"], "\"much\" is not a size"),
         (&["--memory", "1k"], "too little"),
         (&["--log-dir", "."], "--mode log"),
@@ -96,7 +96,12 @@ fn the_environment_is_added_to() {
     command.args(["run", "--mode", "async,codec", "--memory", "64MiB", "env"]);
     let (code, out, err) = said(command.output().unwrap());
     assert_eq!(code, 0, "{err}");
-    for line in ["HDF5_VOL_CONNECTOR=hyperslab", "HYPERSLAB_MODE=async+codec", "HYPERSLAB_MEMORY=67108864", "HYPERSLAB_THREADS=3"] {
+    for line in [
+        "HDF5_VOL_CONNECTOR=hyperslab",
+        "HYPERSLAB_MODE=async+codec",
+        "HYPERSLAB_MEMORY=67108864",
+        "HYPERSLAB_THREADS=3",
+    ] {
         assert!(out.lines().any(|found| found == line), "{line}: {out}");
     }
     let value = |name: &str| out.lines().find_map(|line| line.strip_prefix(name)).unwrap();

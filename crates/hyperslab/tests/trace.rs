@@ -32,7 +32,8 @@ fn recorded_workloads_can_be_played() {
     assert!(err.contains("3 workloads recorded"), "{err}");
     assert!(err.contains("1 array, 11 writes of 8.20 KiB"), "{err}");
     assert!(err.contains("hyperslab bench --workload hyperslab-trace/first.jsonl"), "{err}");
-    let mut names: Vec<_> = fs::read_dir(folder.path().join("hyperslab-trace")).unwrap().map(|e| e.unwrap().file_name()).collect();
+    let mut names: Vec<_> =
+        fs::read_dir(folder.path().join("hyperslab-trace")).unwrap().map(|e| e.unwrap().file_name()).collect();
     names.sort();
     assert_eq!(names, ["first-2.jsonl", "first.jsonl", "second.jsonl"]);
     for name in ["first.jsonl", "first-2.jsonl", "second.jsonl"] {
@@ -71,7 +72,8 @@ for i in range(100):
     x[i] = i
 os.kill(os.getpid(), signal.SIGKILL)
 ";
-    let (code, _, err) = run(folder.path(), &["trace", "-o", "out.jsonl", "--", python.to_str().unwrap(), "-c", killed]);
+    let (code, _, err) =
+        run(folder.path(), &["trace", "-o", "out.jsonl", "--", python.to_str().unwrap(), "-c", killed]);
     assert_eq!(code, 137, "{err}");
     assert!(err.contains("1 workload recorded") && err.contains("ended before it closed the file"), "{err}");
 }

@@ -47,7 +47,11 @@ fn hdf5() -> Result<(String, Vec<String>), String> {
         && root.join("include/hdf5.h").is_file()
     {
         let (include, lib) = (root.join("include"), root.join("lib"));
-        let flags = [format!("-I{}", include.display()), format!("-L{}", lib.display()), format!("-Wl,-rpath,{}", lib.display())];
+        let flags = [
+            format!("-I{}", include.display()),
+            format!("-L{}", lib.display()),
+            format!("-Wl,-rpath,{}", lib.display()),
+        ];
         let compiler = std::env::var("MPICC").unwrap_or_else(|_| "mpicc".into());
         return Ok((compiler, flags.into_iter().chain(["-lhdf5".to_owned()]).collect()));
     }

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-pub const HEAD: &str = "what                                                            plain  connector   ratio     aim";
+pub const HEAD: &str =
+    "what                                                            plain  connector   ratio     aim";
 
 /// What is wanted.
 #[derive(Clone, Copy)]

@@ -52,7 +52,8 @@ pub struct Stage {
 impl Stage {
     pub fn new(quick: bool) -> Result<Self, String> {
         let python = std::env::var_os("HYPERSLAB_PYTHON").filter(|path| !path.is_empty());
-        let python = python.ok_or("HYPERSLAB_PYTHON names no Python with h5py and hdf5plugin; cargo xtask bench connector sets it")?;
+        let python = python
+            .ok_or("HYPERSLAB_PYTHON names no Python with h5py and hdf5plugin; cargo xtask bench connector sets it")?;
         let memory = Path::new("/dev/shm");
         let builder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
         let folder = builder.map_err(|error| error.to_string())?;
@@ -69,8 +70,9 @@ impl Stage {
     pub fn words(&self) -> String {
         let place = self.folder.path().parent().unwrap_or(Path::new("/")).display();
         format!(
-            "medians of {} turns in {place}; ratio: the plain program's time by that under the connector (sizes: the other way); \
+            "{}medians of {} turns in {place}; ratio: the plain program's time by that under the connector (sizes: the other way); \
              slow storage: {} MiB/s, {} ms per request",
+            if self.less > 1 { "a quarter of the data; " } else { "" },
             self.turns,
             RATE >> 20,
             LATENCY / 1000
@@ -89,7 +91,11 @@ impl Stage {
 
     /// The C program, compiled at first use.
     pub fn c_program(&self) -> Result<Command, String> {
-        self.c_program.get_or_init(|| build::c_program(self.folder.path())).as_ref().map(Command::new).map_err(Clone::clone)
+        self.c_program
+            .get_or_init(|| build::c_program(self.folder.path()))
+            .as_ref()
+            .map(Command::new)
+            .map_err(Clone::clone)
     }
 
     /// Sets the variables of a side, and of slow storage, which is the same for both.

@@ -25,8 +25,9 @@ impl Modes {
         if modes.contains(&"off") && modes.len() > 1 {
             bail!("{text}: off does nothing, so it stands alone\n  try: leave off out");
         }
-        if modes.contains(&"async") && modes.contains(&"log") {
-            bail!("{text}: a write either waits in memory or goes to the log\n  try: one of the two");
+        let other = ["log", "cache"].into_iter().find(|other| modes.contains(other));
+        if let (true, Some(other)) = (modes.contains(&"async"), other) {
+            bail!("{text}: {other} moves writes in the background by itself\n  try: leave async out");
         }
         Ok(Self(modes))
     }
@@ -62,7 +63,8 @@ mod tests {
             ("xyz", "use one of: codec"),
             ("codec+", "a mode is missing"),
             ("off+codec", "off does nothing"),
-            ("async+log", "one of the two"),
+            ("async+log", "leave async out"),
+            ("cache+async", "leave async out"),
         ] {
             let error = Modes::parse(text).unwrap_err().to_string();
             assert!(error.contains(said), "{text}: {error}");

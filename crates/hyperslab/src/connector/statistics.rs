@@ -45,6 +45,8 @@ pub struct Process {
     pub read: Side,
     pub fell_back: Vec<Reason>,
     pub background_seconds: f64,
+    pub waited_seconds: f64,
+    pub hidden_seconds: f64,
     pub drain_seconds: f64,
     pub peak_memory: u64,
     pub errors: u64,

@@ -27,12 +27,11 @@ pub fn summary(statistics: &Statistics) -> Option<String> {
     }
     text += &left_to_libhdf5(processes);
     let sum = |of: fn(&Process) -> f64| processes.iter().map(of).sum::<f64>();
-    let (background, waited) = (sum(|p| p.background_seconds), sum(|p| p.drain_seconds));
+    let (background, saved) = (sum(|p| p.background_seconds), sum(|p| p.hidden_seconds));
     if background > NOTICEABLE {
-        let saved = (background - waited).max(0.0);
         let _ = writeln!(
             text,
-            "  in the background {background:.2} s of work, of which the program waited for {waited:.2} s: {saved:.2} s saved"
+            "  in the background {background:.2} s of I/O, of which the program did not wait for {saved:.2} s"
         );
     }
     if let Some(peak) = processes.iter().map(|p| p.peak_memory).max().filter(|peak| *peak > 0) {
@@ -172,9 +171,9 @@ mod tests {
     #[test]
     fn work_in_the_background_is_time_saved() {
         let mut one = process(1);
-        (one.background_seconds, one.drain_seconds, one.errors) = (2.0, 0.5, 1);
+        (one.background_seconds, one.hidden_seconds, one.errors) = (2.0, 1.5, 1);
         let text = summary(&Statistics { processes: vec![one], ..Statistics::default() }).unwrap();
-        assert!(text.contains("waited for 0.50 s: 1.50 s saved"), "{text}");
+        assert!(text.contains("2.00 s of I/O, of which the program did not wait for 1.50 s"), "{text}");
         assert!(text.contains("1 error of writes in the background"), "{text}");
         assert!(summary(&Statistics::default()).is_none());
     }

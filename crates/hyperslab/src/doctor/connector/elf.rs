@@ -69,11 +69,13 @@ impl Elf {
         }
         let read = |index: usize| {
             let at = table.checked_add(index.checked_mul(each)?)?;
+            // Beyond the file there is nothing to read; this also keeps the sums below from overflowing.
+            self.bytes.get(at..at.checked_add(each)?)?;
             Some(Section {
                 kind: self.number::<4>(at + 4)? as u32,
                 link: self.number::<4>(at + 40)? as usize,
                 offset: usize::try_from(self.number::<8>(at + 24)?).ok()?,
-                size: usize::try_from(self.number::<8>(at + 32)?).ok()?,
+                size: usize::try_from(self.number::<8>(at + 32)?).ok()?.min(self.bytes.len()),
             })
         };
         (0..count).map(read).collect()
@@ -194,15 +196,24 @@ mod tests {
         for length in [0, 3, 5, 0x3F, 0x40, 4096] {
             assert!(Elf::parse(whole[..length].to_vec()).is_err(), "{length}");
         }
+        // Every Linux has this one, and it is small.
+        let shell = std::fs::read("/bin/sh").unwrap();
         let mut seed = 1u64;
-        let head = whole[..64].to_vec();
         for _ in 0..2000 {
-            let mut bytes = head.clone();
-            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            bytes[(seed >> 33) as usize % 58 + 6] = (seed >> 20) as u8;
-            bytes.extend_from_slice(&[0xFF; 512]);
+            let mut bytes = shell.clone();
+            for _ in 0..4 {
+                seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                // Half of the changes hit the head and the table of sections, which lies at the end.
+                let place = match seed >> 62 {
+                    0 => (seed >> 33) as usize % 64,
+                    1 => bytes.len() - 1 - (seed >> 33) as usize % 2048,
+                    _ => (seed >> 33) as usize % bytes.len(),
+                };
+                bytes[place] = (seed >> 20) as u8;
+            }
             if let Ok(elf) = Elf::parse(bytes) {
                 elf.exports("main");
+                elf.contains("main");
             }
         }
     }
