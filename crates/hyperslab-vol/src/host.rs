@@ -212,13 +212,32 @@ impl Host {
         }
     }
 
-    /// Runs something that calls the library, and leaves the program's error stack as it was.
+    /// Runs something that calls the library, and leaves the program's error stack as it was. Nothing is printed.
     pub(crate) fn keeping_errors<T>(&self, body: impl FnOnce() -> T) -> T {
         // SAFETY: called inside a call of the library.
         let stack = unsafe { self.H5Eget_current_stack() };
-        let result = body();
+        let result = self.quietly(body);
         // SAFETY: the stack was just taken.
         unsafe { self.H5Eset_current_stack(stack) };
+        result
+    }
+
+    /// Runs something that calls the library, which prints no errors by itself meanwhile.
+    pub(crate) fn quietly<T>(&self, body: impl FnOnce() -> T) -> T {
+        let (mut function, mut data): (Ptr, Ptr) = (std::ptr::null_mut(), std::ptr::null_mut());
+        // SAFETY: called inside a call of the library; 0 is the stack of this thread.
+        let known = unsafe {
+            let known = self.H5Eget_auto2(0, &raw mut function, &raw mut data) >= 0;
+            if known {
+                self.H5Eset_auto2(0, std::ptr::null_mut(), std::ptr::null_mut());
+            }
+            known
+        };
+        let result = body();
+        if known {
+            // SAFETY: as above, with what was there before.
+            unsafe { self.H5Eset_auto2(0, function, data) };
+        }
         result
     }
 
