@@ -32,7 +32,6 @@ macro_rules! api {
     ($($name:ident($($arg:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
         /// The functions.
         #[allow(non_snake_case)]
-        #[cfg_attr(not(feature = "linked"), allow(dead_code))]
         struct Functions {
             $($name: unsafe extern "C" fn($($type),*) $(-> $result)?,)*
         }
@@ -52,27 +51,8 @@ macro_rules! api {
             }
         }
 
-        #[cfg(feature = "linked")]
-        #[allow(non_snake_case)]
-        mod symbols {
-            use super::*;
-            unsafe extern "C" {
-                $(pub(super) fn $name($($arg: $type),*) $(-> $result)?;)*
-            }
-        }
-
-        /// Functions of the libhdf5 that the program is linked with.
-        #[cfg(feature = "linked")]
-        fn linked_function(name: &str) -> Ptr {
-            match name {
-                $(stringify!($name) => symbols::$name as *const () as Ptr,)*
-                _ => std::ptr::null_mut(),
-            }
-        }
-
         /// Calls of the library. Their contracts are those of the library, and only a thread that it called may make them.
         #[allow(non_snake_case, clippy::too_many_arguments, clippy::missing_safety_doc)]
-        #[cfg_attr(not(feature = "linked"), allow(dead_code))]
         impl Api {
             $(pub(crate) unsafe fn $name(&self, $($arg: $type),*) $(-> $result)? {
                 // SAFETY: the caller keeps the library's contract.
@@ -229,26 +209,6 @@ api! {
     H5VLtoken_to_str(object: Ptr, kind: c_int, connector: Hid, token: Const, text: *mut *mut c_char) -> Herr;
     H5VLtoken_from_str(object: Ptr, kind: c_int, connector: Hid, text: Text, token: Ptr) -> Herr;
     H5VLoptional(object: Ptr, connector: Hid, arguments: Ptr, transfer: Hid, request: Req) -> Herr;
-}
-
-/// Functions and variables of the libhdf5 that the program is linked with.
-#[cfg(feature = "linked")]
-#[allow(non_upper_case_globals)]
-pub(crate) fn linked(name: &str) -> Ptr {
-    macro_rules! variables {
-        ($($name:ident)*) => {{
-            unsafe extern "C" {
-                $(static $name: Hid;)*
-                fn H5Epush2();
-            }
-            match name {
-                $(stringify!($name) => (&raw const $name).cast_mut().cast(),)*
-                "H5Epush2" => H5Epush2 as *const () as Ptr,
-                _ => linked_function(name),
-            }
-        }};
-    }
-    variables!(H5P_CLS_DATASET_ACCESS_ID_g H5P_LST_DATASET_XFER_ID_g H5E_ERR_CLS_g H5E_VOL_g H5E_WRITEERROR_g)
 }
 
 type Push = unsafe extern "C" fn(Hid, Text, Text, c_uint, Hid, Hid, Hid, Text, ...) -> Herr;
