@@ -25,6 +25,8 @@ const STACKS: &[&str] = &[
     "log(dir=DIR,drain=4KiB,limit=64KiB,durability=none)",
     "log(dir=DIR,memory=4KiB)",
     "log(dir=DIR,drain=off)",
+    "log(dir=DIR,drain=off)/twophase(buffer=4KiB,unit=4KiB)",
+    "twophase(buffer=4KiB,unit=4KiB)",
     "trace/async/slow(1GB/s,10us)",
 ];
 
