@@ -49,14 +49,11 @@ impl Modes {
         }
         if modes.background && (modes.log || modes.cache) {
             let other = if modes.log { "log" } else { "cache" };
-            return Err(format!("mode=async+{other}: {other} moves writes in the background by itself; leave async out"));
+            return Err(format!(
+                "mode=async+{other}: {other} moves writes in the background by itself; leave async out"
+            ));
         }
         Ok(modes)
-    }
-
-    /// Whether anything is done at all.
-    pub(crate) fn any(&self) -> bool {
-        self.accelerate() || self.trace
     }
 
     /// Whether elements may go another way than libhdf5's.

@@ -194,7 +194,8 @@ unsafe fn identity(object: &Object) -> Option<(u64, Token)> {
         info: *mut u64,
         _more: [u64; 4],
     }
-    let mut get = Whole { operation: GET_INFO, arguments: Inner { fields: BASIC, info: info.as_mut_ptr(), _more: [0; 4] } };
+    let mut get =
+        Whole { operation: GET_INFO, arguments: Inner { fields: BASIC, info: info.as_mut_ptr(), _more: [0; 4] } };
     let place = itself();
     // SAFETY: the object is open, and the arguments are those of the operation.
     let status = unsafe {
@@ -304,12 +305,10 @@ impl Dataset {
     pub(crate) fn close_handle(&self, file: &FileState, handle: Handle) -> Result<()> {
         let mut result = Ok(());
         let last = lock(&self.elements.handles).len() == 1;
-        if last && !file.is_left() {
-            if !self.elements.plane.is_independent() {
-                let array = lock(&self.layered).clone();
-                let settled = array.map_or(Ok(()), |array| array.settle());
-                result = settled.and(self.elements.flush());
-            }
+        if last && !file.is_left() && !self.elements.plane.is_independent() {
+            let array = lock(&self.layered).clone();
+            let settled = array.map_or(Ok(()), |array| array.settle());
+            result = settled.and(self.elements.flush());
         }
         let mut handles = lock(&self.elements.handles);
         if let Some(at) = handles.iter().position(|known| *known == handle) {
