@@ -134,8 +134,9 @@ fn say_what_is_left(ended: Ended, log_dir: Option<&Path>) {
     if waiting > 0 {
         let folder = folder.display();
         say(&format!(
-            "hyperslab: writes that are not in their files yet wait in {folder} ({waiting} logs)\n  \
-             try: hyperslab recover {folder}\n"
+            "hyperslab: writes that are not in their files yet wait in {folder} ({waiting} {})\n  \
+             try: hyperslab recover {folder}\n",
+            if waiting == 1 { "log" } else { "logs" }
         ));
     }
 }

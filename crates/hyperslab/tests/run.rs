@@ -143,7 +143,7 @@ fn the_summary_says_what_was_accelerated() {
     let (path, python_text) = (folder.path().join("out.h5"), python.to_str().unwrap());
     let (code, out, err) = run(folder.path(), &["run", "--mode", "codec", "--", python_text, "-c", WRITE, "out.h5"]);
     assert_eq!((code, out.as_str()), (0, ""), "{err}");
-    assert!(err.contains(", mode codec, 1 file, 2 datasets"), "{err}");
+    assert!(err.contains(", mode codec, 1 file, "), "{err}");
     assert!(err.contains("written") && err.contains("accelerated"), "{err}");
     assert!(err.contains("left to libhdf5") && err.contains("1 write,"), "{err}");
     check(&python, &path);
@@ -169,7 +169,7 @@ fn statistics_of_all_processes_are_gathered() {
     let both = format!("{0} write.py a.h5 && {0} write.py b.h5", python.display());
     let (code, _, err) = run(folder.path(), &["run", "--stats=stats.jsonl", "--", "sh", "-c", &both]);
     assert_eq!(code, 0, "{err}");
-    assert!(err.contains("2 processes (") && err.contains("2 files, 4 datasets"), "{err}");
+    assert!(err.contains("2 processes (") && err.contains(", 2 files, "), "{err}");
     let text = fs::read_to_string(folder.path().join("stats.jsonl")).unwrap();
     let lines: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), 2, "{text}");
@@ -186,9 +186,9 @@ fn after_a_crash_the_log_is_recovered() {
     let crash = "
 import h5py, numpy, os, signal
 f = h5py.File('out.h5', 'w')
+f['text'] = 'words'
 x = f.create_dataset('x', (512, 512), 'f4')
 x[...] = 0
-f['text'] = 'words'
 f.flush()
 for row in range(512):
     x[row] = numpy.arange(row * 512, row * 512 + 512, dtype='f4')

@@ -15,8 +15,8 @@ import h5py, numpy
 with h5py.File('first.h5', 'w') as f:
     x = f.create_dataset('x', (100, 10), 'f8')
     for row in range(0, 100, 10):
-        x[row:row + 10] = row
-    x[::2, 3] = 1
+        x[row:row + 10] = numpy.full((10, 10), row, 'f8')
+    x[::2, 3] = numpy.ones(50)
 with h5py.File('first.h5') as f:
     f['x'][5:20]
 with h5py.File('second.h5', 'w') as f:
@@ -67,9 +67,9 @@ fn a_program_that_is_killed_leaves_what_it_did() {
     let killed = "
 import h5py, os, signal
 f = h5py.File('out.h5', 'w')
-x = f.create_dataset('x', (100,), 'i4')
-for i in range(100):
-    x[i] = i
+x = f.create_dataset('x', (20000,), 'i4')
+for i in range(20000):
+    x[i:i + 1] = i
 os.kill(os.getpid(), signal.SIGKILL)
 ";
     let (code, _, err) =

@@ -22,8 +22,8 @@ pub fn library(package: &str) -> Result<PathBuf, String> {
         let files = message["filenames"].as_array().cloned().unwrap_or_default();
         files.into_iter().filter_map(|file| file.as_str().map(PathBuf::from)).collect::<Vec<_>>()
     });
-    let shared = files.filter(|file| file.extension().is_some_and(|end| end == "so"));
-    shared.last().ok_or_else(|| format!("cargo did not say where the library of {package} is"))
+    let mut shared = files.filter(|file| file.extension().is_some_and(|end| end == "so"));
+    shared.next_back().ok_or_else(|| format!("cargo did not say where the library of {package} is"))
 }
 
 /// Compiles the C program against a libhdf5 of version 1.14 or newer; `Err` begins with `skipped` where there is none.

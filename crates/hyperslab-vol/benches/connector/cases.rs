@@ -8,7 +8,10 @@ use std::path::Path;
 /// What a case returns: its lines, or why there are none.
 pub type Lines = Result<Vec<Line>, String>;
 
-pub const CASES: [(&str, fn(&Stage) -> Lines); 9] = [
+/// A name and what runs it.
+type Case = (&'static str, fn(&Stage) -> Lines);
+
+pub const CASES: [Case; 9] = [
     ("deflate", |stage| filtered(stage, "deflate", "deflate-4 + shuffle", 3.5, 5.0)),
     ("zstd", |stage| filtered(stage, "zstd", "zstd-3", 1.7, 1.7)),
     ("blosc2", |stage| filtered(stage, "blosc2", "blosc2-zstd-5", 1.7, 1.7)),

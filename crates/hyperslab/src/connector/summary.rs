@@ -41,11 +41,7 @@ pub fn summary(statistics: &Statistics) -> Option<String> {
     match processes.iter().map(|p| p.errors).sum::<u64>() {
         0 => {}
         errors => {
-            let _ = writeln!(
-                text,
-                "  {} of writes in the background, told to the program by flush or close",
-                many(errors, "error")
-            );
+            let _ = writeln!(text, "  {} told to the program: look for what HDF5 said", many(errors, "error"));
         }
     }
     if statistics.strange > 0 {
@@ -174,7 +170,7 @@ mod tests {
         (one.background_seconds, one.hidden_seconds, one.errors) = (2.0, 1.5, 1);
         let text = summary(&Statistics { processes: vec![one], ..Statistics::default() }).unwrap();
         assert!(text.contains("2.00 s of I/O, of which the program did not wait for 1.50 s"), "{text}");
-        assert!(text.contains("1 error of writes in the background"), "{text}");
+        assert!(text.contains("1 error told to the program"), "{text}");
         assert!(summary(&Statistics::default()).is_none());
     }
 }

@@ -48,17 +48,34 @@ impl Place {
         path.join("%p-%n.jsonl").into()
     }
 
-    /// Gives the recordings their names.
+    /// Gives the recordings their names. If that fails, they stay where they are, and the error says where.
     pub fn gather(self) -> Result<Vec<Recording>> {
+        match self.name_all() {
+            Ok(recordings) => {
+                // A folder that holds nothing is not left behind.
+                let (folder, named) = (self.folder, self.name.is_some());
+                drop(self.private);
+                if !named {
+                    let _ = fs::remove_dir(folder);
+                }
+                Ok(recordings)
+            }
+            Err(error) => {
+                let kept = self.private.keep();
+                Err(error.context(format!("what was recorded is kept in {}", kept.display())))
+            }
+        }
+    }
+
+    fn name_all(&self) -> Result<Vec<Recording>> {
         let mut found = Vec::new();
         for entry in fs::read_dir(self.private.path()).context("cannot list what was recorded")? {
             let path = entry?.path();
             let name = path.to_string_lossy().into_owned();
             if let Some(whole) = name.strip_suffix(FIRST_PART) {
-                // The program ended before it closed the file.
+                // The program ended before it closed the file. If it did so before its first transfer, there is nothing.
                 let whole = PathBuf::from(whole);
-                if let Some(parts) = hyperslab_layers::trace_parts(&whole) {
-                    parts.put_together()?;
+                if hyperslab_layers::trace_parts(&whole).is_some_and(|parts| parts.put_together().is_ok()) {
                     found.push(whole);
                 }
             } else if name.ends_with(".jsonl") && path.metadata().is_ok_and(|metadata| metadata.len() > 0) {
@@ -74,12 +91,6 @@ impl Place {
                 None => PathBuf::from(format!("{}.jsonl", recording.subject)),
             };
             recording.path = self.settle(&recording.path, &wanted)?;
-        }
-        // In the usual folder, what holds nothing is not left behind.
-        let (folder, named) = (self.folder, self.name.is_some());
-        drop(self.private);
-        if !named {
-            let _ = fs::remove_dir(folder);
         }
         Ok(recordings)
     }
