@@ -3,6 +3,7 @@
 
 mod configuration;
 mod counts;
+mod fit;
 mod known_chunks;
 mod layers;
 mod paths;
@@ -11,4 +12,5 @@ mod walk;
 
 pub use configuration::{Class, Configuration, Counting};
 pub use counts::{Count, Counts, Part};
-pub use walk::{Costs, count};
+pub use fit::{Fit, Interval, Method, Quality, Sample, leave_groups_out, non_negative};
+pub use walk::{Costs, Work, count};

@@ -19,7 +19,7 @@ const RANKS_WALKED: usize = 64;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Costs {
     /// By rank: what the format does in calls of that rank. Of many ranks only some, evenly chosen.
-    pub by_rank: Vec<Counts>,
+    pub by_rank: Vec<Work>,
     /// Number of ranks that the workload has.
     pub ranks: usize,
     /// Bytes that all ranks write.
@@ -36,8 +36,29 @@ impl Costs {
     /// What all ranks do together.
     pub fn total(&self) -> Counts {
         let mut total = Counts::default();
-        self.by_rank.iter().for_each(|counts| total += counts);
+        self.by_rank.iter().for_each(|work| {
+            total += &work.reading;
+            total += &work.writing;
+        });
         total.scaled(self.ranks as u64, self.by_rank.len() as u64)
+    }
+}
+
+/// What a rank makes the format do, by direction: the same thing costs more one way than the other.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Work {
+    /// In reads, and to open what is there.
+    pub reading: Counts,
+    /// In writes, to make, flush and close.
+    pub writing: Counts,
+}
+
+impl Work {
+    /// As a row of a table of variables: those of reading, then those of writing.
+    pub fn row(&self) -> Vec<f64> {
+        let mut row = self.reading.row();
+        row.extend(self.writing.row());
+        row
     }
 }
 
@@ -73,7 +94,7 @@ pub fn count(workload: &Workload, configuration: &Configuration) -> Result<Costs
 /// What is kept of a rank on the way.
 #[derive(Debug, Default)]
 struct Rank {
-    counts: Counts,
+    work: Work,
     written: u64,
     read: u64,
     compute: u64,
@@ -105,15 +126,17 @@ impl Walk<'_> {
         // What all ranks do together is done by the first, unless every rank has a file of its own.
         let alone = |file: u32| workload.header.files.get(file as usize).is_some_and(|file| file.per_rank);
         let does = |file: u32| place == 0 || alone(file);
-        let counts = &mut mine.counts;
+        let Work { reading, writing: counts } = &mut mine.work;
         match step {
             Step::OpenFile { file, how } => {
                 let makes = matches!(how, Open::Create | Open::Truncate);
                 if makes && does(file) {
                     arrays.forget(file, rank, alone(file));
                 }
-                let count = if makes { Count::ContainersCreated } else { Count::ContainersOpened };
-                counts.add(count, u64::from(does(file)));
+                match makes {
+                    true => counts.add(Count::ContainersCreated, u64::from(does(file))),
+                    false => reading.add(Count::ContainersOpened, u64::from(does(file))),
+                }
             }
             Step::Group { file, .. } | Step::Attribute { file, .. } => {
                 counts.add(Count::Attributes, u64::from(does(file)));
@@ -124,7 +147,7 @@ impl Walk<'_> {
                 arrays.open((place, slot), (file, alone(file).then_some(rank), name), spec, configuration, true)?;
             }
             Step::Open { slot, file, array, name } => {
-                counts.add(Count::ArraysOpened, u64::from(does(file)));
+                reading.add(Count::ArraysOpened, u64::from(does(file)));
                 let spec = &declared(workload, array)?.spec;
                 arrays.open((place, slot), (file, alone(file).then_some(rank), name), spec, configuration, false)?;
             }
@@ -162,7 +185,8 @@ impl Walk<'_> {
             Request { selection, writes, whole: plan.covers_element(), memory_run: memory_run(memory, &open.dtype)? };
         let each: u64 = plan.pieces.iter().map(|piece| piece.len).sum();
         let bytes = selection.len().saturating_mul(each);
-        let counts = &mut self.ranks[place].counts;
+        let work = &mut self.ranks[place].work;
+        let counts = if writes { &mut work.writing } else { &mut work.reading };
         counts.add(Count::Requests, 1);
         if selection.is_empty() {
             return Ok(0);
@@ -181,7 +205,7 @@ impl Walk<'_> {
             bytes_read: scale(self.ranks.iter().map(|rank| u128::from(rank.read)).sum()),
             compute: Duration::from_nanos(self.ranks.iter().map(|rank| rank.compute).max().unwrap_or(0)),
             epochs: self.ranks.iter().map(|rank| rank.epochs).max().unwrap_or(0),
-            by_rank: self.ranks.into_iter().map(|rank| rank.counts).collect(),
+            by_rank: self.ranks.into_iter().map(|rank| rank.work).collect(),
         }
     }
 }
