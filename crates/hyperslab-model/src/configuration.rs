@@ -126,6 +126,11 @@ impl Configuration {
         }
     }
 
+    /// Names of its layers, outermost first.
+    pub fn layers(&self) -> &[String] {
+        &self.layers
+    }
+
     /// How an array will be stored.
     pub(crate) fn storage(&self, spec: &ArraySpec) -> Result<Storage> {
         spec.check()?;

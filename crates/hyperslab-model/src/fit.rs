@@ -101,7 +101,8 @@ pub(crate) fn predict(coefficients: &[f64], row: &[f64]) -> f64 {
     coefficients.iter().zip(row).map(|(c, v)| c * v).sum()
 }
 
-/// Predictions of runs by fits that did not know their groups: measured and predicted seconds.
+/// Predictions of runs by fits that did not know their groups: measured and predicted seconds, in the order of the runs.
+/// None if there is only one group.
 pub fn leave_groups_out(samples: &[Sample], method: Method) -> Result<Vec<(f64, f64)>> {
     check(samples)?;
     let left_out = interval::left_out(samples, method);

@@ -49,26 +49,26 @@ pub(super) struct LeftOut {
     fold: usize,
 }
 
-/// Predicts every run by a fit that knows no run of its group.
+/// Predicts every run by a fit that knows no run of its group, in the order of the runs; none if there is only one group.
 pub(super) fn left_out(samples: &[Sample], method: Method) -> Vec<LeftOut> {
     let groups: Vec<&String> = samples.iter().map(|s| &s.group).collect::<BTreeSet<_>>().into_iter().collect();
     let folds = groups.len().min(MOST_FITS);
     let fold_of = |sample: &Sample| groups.binary_search(&&sample.group).unwrap_or(0) % folds.max(1);
-    let mut out = Vec::with_capacity(samples.len());
     if folds < 2 {
-        return out;
+        return Vec::new();
     }
+    let mut out: Vec<Option<LeftOut>> = samples.iter().map(|_| None).collect();
     for fold in 0..folds {
         let known: Vec<Sample> = samples.iter().filter(|s| fold_of(s) != fold).cloned().collect();
         let x = coefficients(&known, method);
-        for sample in samples.iter().filter(|s| fold_of(s) == fold) {
+        for (sample, place) in samples.iter().zip(&mut out).filter(|(s, _)| fold_of(s) == fold) {
             let measured = sample.seconds;
             // A prediction of nothing, or of less, is wrong by a factor of a million.
             let predicted = predict(&x, &sample.row).max(measured * 1e-6);
-            out.push(LeftOut { measured, predicted, log_error: (predicted / measured).ln(), fold });
+            *place = Some(LeftOut { measured, predicted, log_error: (predicted / measured).ln(), fold });
         }
     }
-    out
+    out.into_iter().flatten().collect()
 }
 
 /// What the left-out runs say about a fit.

@@ -3,6 +3,7 @@
 use super::hdf5_chunks::renumbered;
 use super::least_recent::LeastRecent;
 use super::plane_index::{PlaneIndex, chunks_around};
+use super::plane_plain::ask_whether_cached;
 use super::{Path, Request, system_calls};
 use crate::configuration::{Codec, Hdf5};
 use crate::counts::{Count, Counts};
@@ -90,8 +91,11 @@ impl Path for PlaneCoded {
     fn transfer(&mut self, request: Request<'_>, counts: &mut Counts) -> Result<()> {
         let grid = self.grid.clone();
         self.index.prepare(chunks_around(request.selection, &grid), counts);
-        let element = self.element;
+        let (element, mut first) = (self.element, !request.writes);
         for_each_piece(request.selection, &grid, element, &mut |piece| {
+            if std::mem::replace(&mut first, false) && self.index.stored.contains(piece.chunk) {
+                ask_whether_cached(counts);
+            }
             self.piece(piece, request, counts);
             Ok(())
         })

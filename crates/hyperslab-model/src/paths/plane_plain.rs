@@ -39,6 +39,11 @@ fn groups(call: Call, request: Request<'_>) -> Groups {
     Groups::new(limits(if call == Call::Write { 0 } else { GAP }), call, request.memory_run.is_some())
 }
 
+/// The first access of a read asks whether it must wait for a device.
+pub(super) fn ask_whether_cached(counts: &mut Counts) {
+    counts.add(Count::ReadCalls, 1);
+}
+
 /// An array in one piece.
 #[derive(Debug)]
 pub(crate) struct PlanePiece {
@@ -62,6 +67,9 @@ impl Path for PlanePiece {
             counts.add(Count::NewBytes, dims::byte_count(self.grid.shape(), self.element)?);
         }
         let call = call(request, self.grid.shape(), self.element)?;
+        if call == Call::Read && request.selection.single_run(self.grid.shape(), self.element).is_none() {
+            ask_whether_cached(counts);
+        }
         let mut groups = groups(call, request);
         for_each_piece(request.selection, &self.grid, self.element, &mut |piece| {
             counts.add(Count::ChunkVisits, 1);
@@ -149,7 +157,7 @@ impl Path for PlaneChunks {
         self.index.prepare(chunks_around(request.selection, &grid), counts);
         let call = call(request, grid.shape(), self.element)?;
         let mut groups = groups(call, request);
-        let mut refused = false;
+        let (mut refused, mut asks) = (false, false);
         for_each_piece(request.selection, &grid, self.element, &mut |piece| {
             if refused {
                 return Ok(());
@@ -165,6 +173,7 @@ impl Path for PlaneChunks {
                 let rows = rows.split(request.memory_run);
                 counts.add(Count::Runs, rows.runs());
                 if there {
+                    asks = call == Call::Read;
                     groups.add(&rows, piece.chunk.saturating_mul(self.chunk_bytes), counts);
                 }
             }
@@ -177,6 +186,9 @@ impl Path for PlaneChunks {
         })?;
         if refused {
             return self.by_library(request, counts);
+        }
+        if asks {
+            ask_whether_cached(counts);
         }
         groups.finish(counts);
         Ok(())
