@@ -5,6 +5,7 @@ mod words;
 use crate::arguments::{EXIT_FAILED, EXIT_SKIPPED};
 use anyhow::{Result, bail};
 use clap::Args;
+use hyperslab_core::{Format, Stack};
 use hyperslab_layers::recover::{self, Files, Job, Left, Recovery, Replayed, State};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -100,8 +101,18 @@ fn check_one_container(jobs: &[Job]) -> Result<()> {
     }
 }
 
+/// The format of a stack, for containers whose writers are dead.
+fn abandoned(stack: &Stack) -> hyperslab_core::Result<Arc<dyn Format>> {
+    let mut stack = stack.clone();
+    let entry = hyperslab_formats::formats().iter().find(|entry| entry.name == stack.format.name);
+    if entry.is_some_and(|entry| entry.options.iter().any(|option| option.name == "abandoned")) {
+        stack.format.options.push(("abandoned".into(), "yes".into()));
+    }
+    hyperslab_run::resolve(&stack)
+}
+
 fn each_job(options: &RecoverOptions, files: &Arc<dyn Files>, jobs: Vec<Job>) -> Vec<End> {
-    let recovery = Recovery { files, format: &hyperslab_run::resolve, alone: hyperslab_run::alone() };
+    let recovery = Recovery { files, format: &abandoned, alone: hyperslab_run::alone() };
     // Files of which an older or present job has something to write: nothing may be written out of turn.
     let mut blocked: BTreeSet<PathBuf> = BTreeSet::new();
     for job in jobs.iter().filter(|job| job.is_in_use()) {

@@ -59,6 +59,12 @@ pub(super) const TABLE: &[OptionSpec] = &[
     option("threads", "N", "one for each core", "plane: threads of one call"),
     option("locking", "yes|no|best_effort", "libhdf5's", "lock the file against other programs; mpio never does"),
     option(
+        "abandoned",
+        "yes|no",
+        "no",
+        "yes: open also a file that a program had open for writing when it died, and take that mark off (as h5clear does)",
+    ),
+    option(
         "driver",
         "auto|mpio|subfiling",
         "auto",
@@ -168,6 +174,8 @@ pub(super) struct Options {
     pub(super) plane: bool,
     pub(super) threads: Option<u64>,
     pub(super) locking: Option<Locking>,
+    /// Whether the file's mark of a writer may be taken off.
+    pub(super) abandoned: bool,
     pub(super) driver: Wanted,
     pub(super) collective_metadata: bool,
     #[cfg_attr(not(feature = "parallel-hdf5"), expect(dead_code, reason = "refused when parsed"))]
@@ -237,6 +245,7 @@ impl Options {
             plane: element.choice("plane", &[("on", true), ("off", false)])?.unwrap_or(false),
             threads: element.number("threads", 1..=1024)?,
             locking: element.choice("locking", LOCKING)?,
+            abandoned: element.flag("abandoned")?.unwrap_or(false),
             driver: element.choice("driver", DRIVERS)?.unwrap_or_default(),
             collective_metadata: element.flag("collective_metadata")?.unwrap_or(false),
             chunk_io: element.choice("chunk_io", CHUNK_IO)?.flatten(),

@@ -54,6 +54,10 @@ pub(super) fn file_access(options: &Options, driver: Driver) -> Result<Id> {
         if let Some(size) = options.sieve.or(options.plane.then_some(0)) {
             set(h5p::H5Pset_sieve_buf_size(list.raw(), size as usize))?;
         }
+        if options.abandoned {
+            let mut clear = true;
+            set(h5p::H5Pset(list.raw(), c"clear_status_flags".as_ptr(), (&raw mut clear).cast()))?;
+        }
         if let Some(locking) = options.locking {
             let (lock, ignore) = match locking {
                 Locking::Yes => (true, false),
