@@ -1,6 +1,7 @@
 //! The words of Hyperslab: shapes, datatypes, selections, memory views, workloads, and the traits that formats,
 //! layers and communicators fulfil. No I/O, no threads, no C.
 
+pub mod default_chunk;
 pub mod dims;
 pub mod nearest;
 pub mod units;

@@ -5,14 +5,17 @@
 
 use hyperslab_core::{Error, ErrorKind, Result};
 use std::sync::Mutex;
+use std::sync::OnceLock;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 static BUSY: AtomicUsize = AtomicUsize::new(0);
 
-/// The cores of the machine that this process may use.
+/// The cores of the machine that this process may use. Asked once: it takes reading files of the system, which costs more
+/// than a small transfer.
 pub(crate) fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+    static CORES: OnceLock<usize> = OnceLock::new();
+    *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get))
 }
 
 /// Permission for some helpers, given back when dropped.

@@ -257,7 +257,10 @@ fn number_of(error: &Error) -> Option<i32> {
         }
         cause = error.source();
     }
-    None
+    // An error that is told later has the text of its cause only.
+    let text = error.to_string();
+    let (_, after) = text.rsplit_once("(os error ")?;
+    after.split(')').next()?.parse().ok()
 }
 
 /// Text of the library, as far as it is valid.

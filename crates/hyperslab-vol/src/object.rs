@@ -24,6 +24,8 @@ pub(crate) struct Object {
     pub(crate) host: &'static Host,
     /// The file it was reached through, if its elements may go another way.
     pub(crate) file: Option<Arc<FileState>>,
+    /// Whether the handle of the file that it was reached through may write.
+    pub(crate) writable: bool,
     /// Of datasets whose elements do.
     pub(crate) dataset: Mutex<Option<Arc<Dataset>>>,
     /// The chunk cache that the program has asked for: slots, bytes, preemption.
@@ -49,16 +51,23 @@ impl Object {
 
     /// A new object beside this one.
     pub(crate) unsafe fn beside(&self, under: Ptr) -> Self {
-        Self::new(self.host, under, self.connector, self.file.clone())
+        Self::new(self.host, under, self.connector, self.file.clone(), self.writable)
     }
 
-    pub(crate) unsafe fn new(host: &'static Host, under: Ptr, connector: Hid, file: Option<Arc<FileState>>) -> Self {
+    pub(crate) unsafe fn new(
+        host: &'static Host,
+        under: Ptr,
+        connector: Hid,
+        file: Option<Arc<FileState>>,
+        writable: bool,
+    ) -> Self {
         host.H5Iinc_ref(connector);
         Self {
             under,
             connector,
             host,
             file,
+            writable,
             dataset: Mutex::new(None),
             chunk_cache: None,
             left: None,
@@ -90,7 +99,7 @@ impl Object {
 
 pub(crate) unsafe fn wrap_request(host: &'static Host, connector: Hid, request: Req) {
     if !request.is_null() && !(*request).is_null() {
-        *request = Object::new(host, *request, connector, None).into_ptr();
+        *request = Object::new(host, *request, connector, None, false).into_ptr();
     }
 }
 
@@ -134,6 +143,7 @@ struct Context {
     connector: Hid,
     under: Ptr,
     file: Option<Arc<FileState>>,
+    writable: bool,
     host: &'static Host,
 }
 
@@ -144,8 +154,13 @@ pub(crate) unsafe extern "C" fn get_object(pointer: Const) -> Ptr {
 
 pub(crate) unsafe extern "C" fn get_context(pointer: Const, context: *mut Ptr) -> Herr {
     let object = object(pointer.cast_mut());
-    let mut new =
-        Context { connector: object.connector, under: null_mut(), file: object.file.clone(), host: object.host };
+    let mut new = Context {
+        connector: object.connector,
+        under: null_mut(),
+        file: object.file.clone(),
+        writable: object.writable,
+        host: object.host,
+    };
     if object.host.H5VLget_wrap_ctx(object.under, object.connector, &raw mut new.under) < 0 {
         return -1;
     }
@@ -160,7 +175,7 @@ pub(crate) unsafe extern "C" fn wrap(pointer: Ptr, kind: c_int, context: Ptr) ->
     if under.is_null() {
         return null_mut();
     }
-    let mut wrapped = Object::new(context.host, under, context.connector, context.file.clone());
+    let mut wrapped = Object::new(context.host, under, context.connector, context.file.clone(), context.writable);
     if let (FILE, Some(file), false) = (kind, &context.file, WRAPS_FOR_ITSELF.get()) {
         file.opened();
         wrapped.wrapped = true;

@@ -32,6 +32,9 @@ pub struct Arguments {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Say on which stack a workload or workflow would be fastest, how sure that is, and why
+    #[command(after_help = crate::model::ADVISE_EXAMPLES, after_long_help = crate::model::ADVISE_EXAMPLES)]
+    Advise(crate::model::AdviseOptions),
     /// Run an h5bench workflow, or replay a recorded workload, and print a table
     #[command(after_help = BENCH_EXAMPLES, after_long_help = BENCH_EXAMPLES)]
     Bench(Box<BenchOptions>),
@@ -44,6 +47,9 @@ pub enum Command {
     /// Show with pictures what a layer does, on this machine
     #[command(subcommand)]
     Demo(crate::demo::Demo),
+    /// Say what a workload or workflow would take on stacks, without running it
+    #[command(after_help = crate::model::PREDICT_EXAMPLES, after_long_help = crate::model::PREDICT_EXAMPLES)]
+    Predict(crate::model::PredictOptions),
     /// Bring what a crashed job left in logs into its files
     #[command(after_help = crate::recover::EXAMPLES, after_long_help = crate::recover::EXAMPLES)]
     Recover(crate::recover::RecoverOptions),
@@ -56,6 +62,9 @@ pub enum Command {
     /// Record the HDF5 calls of a program as workloads that can be played again
     #[command(after_help = crate::trace::EXAMPLES, after_long_help = crate::trace::EXAMPLES)]
     Trace(crate::trace::TraceOptions),
+    /// Measure this machine, for predict and advise
+    #[command(after_help = crate::model::TRAIN_EXAMPLES, after_long_help = crate::model::TRAIN_EXAMPLES)]
+    Train(crate::model::TrainOptions),
     /// List the formats, their options, and whether they are compiled in
     Formats,
     /// Say what works here, what is missing, and what provides it; or whether a program can use the HDF5 connector

@@ -10,6 +10,7 @@ mod demo;
 mod doctor;
 mod formats;
 mod h5bench;
+mod model;
 mod mpi_job;
 mod recover;
 mod run;
@@ -24,14 +25,17 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match arguments.command {
+        Command::Advise(options) => model::advise(&options),
         Command::Bench(options) => bench::run(&options),
         Command::Compare(options) => compare::run(&options),
         Command::Convert(options) => convert::run(&options),
         Command::Demo(demo) => demo::run(&demo),
+        Command::Predict(options) => model::predict(&options),
         Command::Recover(options) => recover::run(&options),
         Command::Run(options) => run::run(&options),
         Command::Show(options) => show::run(&options),
         Command::Trace(options) => trace::run(&options),
+        Command::Train(options) => model::train(&options),
         Command::Formats => formats::run(),
         Command::Doctor(options) => doctor::run(&options),
         Command::MpiHello => mpi_job::hello().map(|()| ExitCode::SUCCESS),

@@ -2,12 +2,9 @@
 
 use super::options::{Layout, Options};
 use hdf5_metno_sys::h5d::H5D_alloc_time_t;
+use hyperslab_core::default_chunk::{cut_to_fixed_extents, grows, near_cube};
 use hyperslab_core::{ArraySpec, Dims, Error, Filter, MAX_RANK, Result, dims};
 
-/// Size that a chunk chosen here aims at.
-const CHUNK_BYTES: u64 = 1 << 20;
-/// Extent assumed for a dimension that may grow, when a chunk shape is chosen.
-const GROWS_TO: u64 = 1024;
 /// Most bytes of an array kept inside its header (64 KiB with the header message around it).
 const COMPACT_BYTES: u64 = (64 << 10) - 32;
 
@@ -70,7 +67,8 @@ impl Storage {
             .hint("leave out chunks, filters and growth, or join two dimensions"));
         }
         let placement = if chunked {
-            let chunk = asked.cloned().unwrap_or_else(|| default_chunk(spec));
+            let chunk = asked.cloned().unwrap_or_else(|| near_cube(spec));
+            // libhdf5 refuses chunks larger than an extent that cannot grow.
             Placement::Chunked(cut_to_fixed_extents(chunk, spec))
         } else if options.layout == Layout::Compact {
             let bytes = dims::byte_count(&spec.shape, spec.dtype.size())?;
@@ -128,49 +126,13 @@ fn filters(spec: &ArraySpec, options: &Options) -> Result<Vec<Filter>> {
     Ok(filters)
 }
 
-/// Whether some extent may become larger.
-fn grows(spec: &ArraySpec) -> bool {
-    spec.max_shape.as_ref().is_some_and(|max| max.iter().zip(&spec.shape).any(|(m, s)| m.is_none_or(|m| m > *s)))
-}
-
-/// The largest extent of a dimension; `None` when without limit.
-fn limit(spec: &ArraySpec, dimension: usize) -> Option<u64> {
-    spec.max_shape.as_ref().map_or(Some(spec.shape[dimension]), |max| max[dimension])
-}
-
-/// About a mebibyte, as near to a cube as the extents allow, so that no direction of growth or reading is starved.
-fn default_chunk(spec: &ArraySpec) -> Dims {
-    let mut chunk: Dims = (0..spec.shape.len())
-        .map(|d| match limit(spec, d) {
-            Some(limit) if limit <= spec.shape[d] => limit.max(1),
-            Some(limit) => spec.shape[d].max(GROWS_TO).min(limit),
-            None => spec.shape[d].max(GROWS_TO),
-        })
-        .collect();
-    let element = u128::from(spec.dtype.size());
-    let bytes = |chunk: &Dims| chunk.iter().fold(element, |n, &d| n.saturating_mul(u128::from(d)));
-    while bytes(&chunk) > u128::from(CHUNK_BYTES) {
-        let Some(largest) = chunk.iter_mut().rev().max_by_key(|d| **d).filter(|d| **d > 1) else { break };
-        *largest = largest.div_ceil(2);
-    }
-    chunk
-}
-
-/// libhdf5 refuses chunks larger than an extent that cannot grow.
-fn cut_to_fixed_extents(mut chunk: Dims, spec: &ArraySpec) -> Dims {
-    for (d, extent) in chunk.iter_mut().enumerate() {
-        if let Some(limit) = limit(spec, d) {
-            *extent = (*extent).min(limit.max(1));
-        }
-    }
-    chunk
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use hyperslab_core::{Datatype, Stack};
+
+    const CHUNK_BYTES: u64 = 1 << 20;
 
     fn options(text: &str) -> Options {
         Options::parse(&text.parse::<Stack>().unwrap().format).unwrap()

@@ -2,6 +2,7 @@
 
 use super::codecs::{Compressor, Pipeline};
 use super::options::{Options, check_shard};
+use hyperslab_core::default_chunk::{part_of_shard, whole_rows};
 use hyperslab_core::{ArraySpec, Datatype, Dims, Error, Result, dims};
 
 /// Version of the Zarr specification.
@@ -19,8 +20,6 @@ pub const MAX_CHUNK_BYTES: u64 = 1 << 32;
 const MAX_BLOSC_BYTES: u64 = (1 << 31) - 1 - 16;
 /// The most chunks in one shard.
 const MAX_CHUNKS_PER_SHARD: u64 = 1 << 24;
-/// What a chunk has about when nobody says.
-const DEFAULT_CHUNK_BYTES: u64 = 1 << 20;
 
 /// How chunk files are named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,8 +117,8 @@ impl Layout {
         }
         let chunk =
             same_rank("chunk", &options.chunk)?.or_else(|| spec.chunk.clone()).unwrap_or_else(|| match &shard {
-                Some(shard) => divide(shard, spec.dtype.size()),
-                None => default_chunk(spec),
+                Some(shard) => part_of_shard(shard, spec.dtype.size()),
+                None => whole_rows(spec),
             });
         if let Some(shard) = &shard {
             check_shard(&chunk, shard)?;
@@ -212,31 +211,6 @@ impl Layout {
     }
 }
 
-/// About 1 MiB of whole rows: the fastest dimensions in full, as many of the slower ones as fit.
-fn default_chunk(spec: &ArraySpec) -> Dims {
-    let mut room = (DEFAULT_CHUNK_BYTES / spec.dtype.size()).max(1);
-    let mut chunk = Dims::from_elem(1, spec.shape.len());
-    for d in (0..spec.shape.len()).rev() {
-        let grows_to = spec.max_shape.as_ref().map_or(Some(spec.shape[d]), |max| max[d]);
-        let extent = grows_to.unwrap_or(if d == 0 { u64::MAX } else { spec.shape[d] }).max(1);
-        chunk[d] = extent.min(room);
-        room = (room / chunk[d]).max(1);
-    }
-    chunk
-}
-
-/// The shard halved, slowest dimension first, until a part has at most 1 MiB or cannot be halved.
-fn divide(shard: &[u64], element: u64) -> Dims {
-    let mut chunk: Dims = shard.into();
-    while chunk.iter().fold(element, |n, d| n.saturating_mul(*d)) > DEFAULT_CHUNK_BYTES {
-        match chunk.iter_mut().find(|extent| **extent % 2 == 0) {
-            Some(extent) => *extent /= 2,
-            None => break,
-        }
-    }
-    chunk
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -261,7 +235,7 @@ mod tests {
 
     #[test]
     fn default_chunks_are_about_a_mebibyte() {
-        let chunk = |shape: &[u64]| default_chunk(&ArraySpec::new(Datatype::F64, shape)).to_vec();
+        let chunk = |shape: &[u64]| whole_rows(&ArraySpec::new(Datatype::F64, shape)).to_vec();
         assert_eq!(chunk(&[1000, 1000]), [131, 1000]);
         assert_eq!(chunk(&[10, 10]), [10, 10]);
         assert_eq!(chunk(&[4, 1 << 30]), [1, 1 << 17]);
@@ -269,6 +243,6 @@ mod tests {
         assert!(chunk(&[]).is_empty());
         let mut growing = ArraySpec::new(Datatype::F64, &[0, 4]);
         growing.max_shape = Some(vec![None, Some(4)]);
-        assert_eq!(default_chunk(&growing).to_vec(), [1 << 15, 4]);
+        assert_eq!(whole_rows(&growing).to_vec(), [1 << 15, 4]);
     }
 }

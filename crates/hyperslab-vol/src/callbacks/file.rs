@@ -58,6 +58,7 @@ unsafe fn opened(
         let Some(host) = of_slot(slot) else { return null_mut() };
         let Some(below) = Below::new(host, access) else { return null_mut() };
         let opening = Opening::new(host, &below.info, below.list, &text(name), flags);
+        let writable = opening.is_writable();
         let under = body(host, below.list);
         if under.is_null() {
             return null_mut();
@@ -65,7 +66,7 @@ unsafe fn opened(
         let connector = below.info.connector;
         wrap_request(host, connector, request);
         match host.keeping_errors(|| opening.attach(under)) {
-            Ok(file) => Object::new(host, under, connector, file).into_ptr(),
+            Ok(file) => Object::new(host, under, connector, file, writable).into_ptr(),
             Err(error) => {
                 host.keeping_errors(|| host.H5VLfile_close(under, connector, host.default_transfer(), null_mut()));
                 host.report(&error);

@@ -93,7 +93,15 @@ impl FileState {
             settled_for_child: AtomicBool::new(true),
             trace,
         });
-        if let (Some(file), None) = (&state.file, state.left()) {
+        if state.settings.modes.log
+            && lock(&host.files).values().filter_map(Weak::upgrade).any(|f| f.path == state.path)
+        {
+            // A log is known by the name of its file.
+            host.say_once(&format!(
+                "{}: another file of this name is still open; nothing is logged",
+                state.path.display()
+            ));
+        } else if let (Some(file), None) = (&state.file, state.left()) {
             let saving: Weak<dyn Saving> = Arc::downgrade(&(state.clone() as Arc<dyn Saving>));
             let layers = Layers::open(&state.settings, &state.path, writable, file.clone(), saving)?;
             *lock(&state.layers) = layers.map(Arc::new);

@@ -95,6 +95,11 @@ impl Opening {
         }
     }
 
+    /// Whether the program wants to write.
+    pub(crate) fn is_writable(&self) -> bool {
+        self.flags & (WRITABLE | TRUNCATE | CREATE) != 0
+    }
+
     /// The state of the file that was opened; `None` if calls are only passed on.
     ///
     /// # Safety
@@ -119,7 +124,7 @@ impl Opening {
                 Err(why) => self.left = Some(why),
             }
         }
-        let writable = self.flags & (WRITABLE | TRUNCATE | CREATE) != 0;
+        let writable = self.is_writable();
         let trace = if modes.trace {
             let how = match (self.flags & (TRUNCATE | CREATE) != 0, writable) {
                 (true, _) => Open::Truncate,

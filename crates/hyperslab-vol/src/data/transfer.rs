@@ -227,6 +227,10 @@ unsafe fn write_somehow(object: &Object, one: &Transfer, data: Const) -> Ended {
     // SAFETY: the caller's.
     let native = || unsafe { native_write(object, one, data) };
     let plan = match plan {
+        _ if !object.writable => {
+            let why = "the file is open for reading only";
+            return by_library(object, file, &dataset, Touched::Nothing, why.into(), native);
+        }
         Ok(plan) if !data.is_null() && !plan.selection.is_empty() => plan,
         Ok(_) => return by_library(object, file, &dataset, Touched::Nothing, "nothing is transferred".into(), native),
         Err(why) => return by_library(object, file, &dataset, Touched::Everything, why, native),

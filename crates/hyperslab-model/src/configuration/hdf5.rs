@@ -1,0 +1,116 @@
+//! Options of `hdf5` that decide costs.
+
+use super::{Codec, Placement, Storage};
+use hyperslab_core::default_chunk::{cut_to_fixed_extents, grows, near_cube};
+use hyperslab_core::{ArraySpec, Dims, Filter, Result, StackElement};
+
+/// What differs between versions of libhdf5.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Library {
+    /// 1.x.
+    V1,
+    /// 2.x.
+    V2,
+}
+
+impl Library {
+    /// Bytes and slots of the chunk cache.
+    fn cache(self) -> (u64, u64) {
+        match self {
+            Self::V1 => (1 << 20, 521),
+            Self::V2 => (8 << 20, 8191),
+        }
+    }
+}
+
+/// The options, parsed.
+#[derive(Debug, Clone)]
+pub(crate) struct Hdf5 {
+    pub(crate) library: Library,
+    pub(crate) plane: bool,
+    /// `None`: auto.
+    chunked: Option<bool>,
+    chunk: Option<Dims>,
+    filters: Filters,
+    cache: Option<u64>,
+    cache_slots: Option<u64>,
+    pub(crate) w0: f64,
+    pub(crate) sieve: u64,
+    /// Chunks have their places when the array is made.
+    pub(crate) early: bool,
+}
+
+/// Filters that the options put over those of arrays.
+#[derive(Debug, Clone, Copy)]
+struct Filters {
+    deflate: Option<u64>,
+    shuffle: Option<bool>,
+    fletcher32: Option<bool>,
+}
+
+/// Decoded chunks that the data plane keeps of an array.
+const PLANE_CACHE: u64 = 32 << 20;
+
+impl Hdf5 {
+    pub(crate) fn parse(element: &StackElement) -> Result<Self> {
+        let layouts = [("auto", None), ("contiguous", Some(false)), ("compact", Some(false)), ("chunked", Some(true))];
+        Ok(Self {
+            library: Library::V2,
+            plane: element.choice("plane", &[("on", true), ("off", false)])?.unwrap_or(false),
+            chunked: element.choice("layout", &layouts)?.flatten(),
+            chunk: element.dims("chunk")?,
+            filters: Filters {
+                deflate: element.number("deflate", 0..=9)?,
+                shuffle: element.flag("shuffle")?,
+                fletcher32: element.flag("fletcher32")?,
+            },
+            cache: element.size("cache")?,
+            cache_slots: element.number("cache_slots", 1..=1 << 32)?,
+            w0: element.number("cache_w0", 0..=100)?.unwrap_or(75) as f64 / 100.0,
+            sieve: element.size("sieve")?.unwrap_or(64 << 10),
+            early: element.get("alloc_time") == Some("early"),
+        })
+    }
+
+    /// Bytes of chunks that are kept of an array.
+    pub(crate) fn cache_bytes(&self) -> u64 {
+        self.cache.unwrap_or(if self.plane { PLANE_CACHE } else { self.library.cache().0 })
+    }
+
+    /// Slots for them.
+    pub(crate) fn cache_slots(&self) -> u64 {
+        self.cache_slots.unwrap_or(self.library.cache().1)
+    }
+
+    /// Mirrors how the format decides.
+    pub(crate) fn storage(&self, spec: &ArraySpec) -> Result<Storage> {
+        let codecs: Vec<Codec> = self.filters(spec).iter().map(Codec::of).collect();
+        let asked = self.chunk.as_ref().or(spec.chunk.as_ref()).filter(|chunk| chunk.len() == spec.shape.len());
+        let must = grows(spec) || !codecs.is_empty();
+        let chunked = !spec.shape.is_empty() && self.chunked.unwrap_or(must || asked.is_some());
+        let placement = if chunked {
+            Placement::Chunks(cut_to_fixed_extents(asked.cloned().unwrap_or_else(|| near_cube(spec)), spec))
+        } else {
+            Placement::OnePiece
+        };
+        Ok(Storage { placement, codecs })
+    }
+
+    fn filters(&self, spec: &ArraySpec) -> Vec<Filter> {
+        let Filters { deflate, shuffle, fletcher32 } = self.filters;
+        let mut filters = spec.filters.clone();
+        for (wish, filter) in [(shuffle, Filter::Shuffle), (fletcher32, Filter::Fletcher32)] {
+            match wish {
+                Some(true) if !filters.contains(&filter) => filters.push(filter),
+                Some(false) => filters.retain(|f| *f != filter),
+                _ => {}
+            }
+        }
+        if let Some(level) = deflate
+            && !filters.iter().any(|f| matches!(f, Filter::Deflate(_)))
+        {
+            filters.push(Filter::Deflate(level as u8));
+        }
+        filters
+    }
+}

@@ -1,0 +1,236 @@
+//! What a workload makes a stack do, as numbers: the variables of the model.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::ops::{AddAssign, Index, IndexMut};
+
+/// The part of the time that a count explains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// Walking selections, copying elements between buffers.
+    Copy,
+    /// Finding chunks that are kept in memory.
+    Cache,
+    /// Reading from files.
+    StorageRead,
+    /// Writing to files.
+    StorageWrite,
+    /// Containers, arrays, attributes, files as objects.
+    Metadata,
+    /// Coding and decoding chunks.
+    Codec,
+    /// What layers add.
+    Layer,
+}
+
+impl Part {
+    /// All, in the order they are shown.
+    pub const ALL: [Self; 7] =
+        [Self::Copy, Self::Cache, Self::StorageRead, Self::StorageWrite, Self::Metadata, Self::Codec, Self::Layer];
+
+    /// The words for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Copy => "copy",
+            Self::Cache => "cache",
+            Self::StorageRead => "storage read",
+            Self::StorageWrite => "storage write",
+            Self::Metadata => "metadata",
+            Self::Codec => "codec",
+            Self::Layer => "layers",
+        }
+    }
+}
+
+macro_rules! counts {
+    ($($(#[$doc:meta])* $name:ident, $text:literal, $part:ident;)*) => {
+        /// Something that a stack does, and that can be counted beforehand.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Count {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Count {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$name),*];
+
+            /// The name in profiles and tables.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$name => $text,)* }
+            }
+
+            /// The part of the time that it explains.
+            pub fn part(self) -> Part {
+                match self { $(Self::$name => Part::$part,)* }
+            }
+        }
+
+        const KINDS: usize = [$(Count::$name),*].len();
+    };
+}
+
+counts! {
+    /// Transfers that the program asks for.
+    Requests, "requests", Copy;
+    /// Chunks, or files of chunks, that transfers work on; an array in one piece counts as one.
+    ChunkVisits, "chunk_visits", Copy;
+    /// Pieces that lie together in memory and in the chunk, each copied or moved by itself.
+    Runs, "runs", Copy;
+    /// Bytes copied from memory to memory.
+    CopiedBytes, "copied_bytes", Copy;
+    /// Bytes of buffers that are made and filled before elements go in.
+    ClearedBytes, "cleared_bytes", Copy;
+    /// Chunks found in a cache of the library.
+    CacheHits, "cache_hits", Cache;
+    /// System calls that read elements.
+    ReadCalls, "read_calls", StorageRead;
+    /// Bytes that they read.
+    ReadBytes, "read_bytes", StorageRead;
+    /// Reads that do not begin where the one before ended.
+    ReadJumps, "read_jumps", StorageRead;
+    /// System calls that write elements.
+    WriteCalls, "write_calls", StorageWrite;
+    /// Bytes that they write.
+    WriteBytes, "write_bytes", StorageWrite;
+    /// Bytes of them that get new places in files.
+    NewBytes, "new_bytes", StorageWrite;
+    /// Files of chunks that are opened to read.
+    FilesOpened, "files_opened", Metadata;
+    /// Files of chunks that are made, and put in the place of others.
+    FilesCreated, "files_created", Metadata;
+    /// Directories that are made for them.
+    DirectoriesCreated, "directories_created", Metadata;
+    /// Blocks of a chunk index that are read or written for the first time.
+    IndexBlocks, "index_blocks", Metadata;
+    /// Places of chunks that the library is asked to list.
+    IndexEntries, "index_entries", Metadata;
+    /// Containers that are made.
+    ContainersCreated, "containers_created", Metadata;
+    /// Containers that are opened.
+    ContainersOpened, "containers_opened", Metadata;
+    /// Arrays that are made.
+    ArraysCreated, "arrays_created", Metadata;
+    /// Arrays that are opened.
+    ArraysOpened, "arrays_opened", Metadata;
+    /// Groups and attributes.
+    Attributes, "attributes", Metadata;
+    /// Changes of shape.
+    Resizes, "resizes", Metadata;
+    /// Flushes that others must see.
+    Flushes, "flushes", Metadata;
+    /// Flushes that must reach the device.
+    Syncs, "syncs", StorageWrite;
+    /// Bytes before compression by zlib.
+    DeflateEncoded, "deflate_encoded", Codec;
+    /// Bytes after decompression by zlib.
+    DeflateDecoded, "deflate_decoded", Codec;
+    /// Bytes before compression by Zstandard.
+    ZstdEncoded, "zstd_encoded", Codec;
+    /// Bytes after decompression by Zstandard.
+    ZstdDecoded, "zstd_decoded", Codec;
+    /// Bytes before compression by Blosc, LZ4, LZF and bitshuffle.
+    FastEncoded, "fast_encoded", Codec;
+    /// Bytes after decompression by Blosc, LZ4, LZF and bitshuffle.
+    FastDecoded, "fast_decoded", Codec;
+    /// Bytes shuffled or put back.
+    Shuffled, "shuffled", Codec;
+    /// Bytes of which a checksum is made.
+    Checksummed, "checksummed", Codec;
+    /// Calls that a layer takes over.
+    LayerCalls, "layer_calls", Layer;
+    /// Bytes that a layer copies or exchanges.
+    LayerBytes, "layer_bytes", Layer;
+}
+
+/// How often each thing happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Counts([u64; KINDS]);
+
+impl Default for Counts {
+    fn default() -> Self {
+        Self([0; KINDS])
+    }
+}
+
+impl Index<Count> for Counts {
+    type Output = u64;
+    fn index(&self, count: Count) -> &u64 {
+        &self.0[count as usize]
+    }
+}
+
+impl IndexMut<Count> for Counts {
+    fn index_mut(&mut self, count: Count) -> &mut u64 {
+        &mut self.0[count as usize]
+    }
+}
+
+impl AddAssign<&Self> for Counts {
+    fn add_assign(&mut self, other: &Self) {
+        for (mine, theirs) in self.0.iter_mut().zip(other.0) {
+            *mine = mine.saturating_add(theirs);
+        }
+    }
+}
+
+impl Counts {
+    /// Adds to one count; at the end of the numbers it stays there.
+    pub fn add(&mut self, count: Count, by: u64) {
+        self[count] = self[count].saturating_add(by);
+    }
+
+    /// What has been added since `before`.
+    pub fn since(&self, before: &Self) -> Self {
+        let mut more = *self;
+        for (mine, theirs) in more.0.iter_mut().zip(before.0) {
+            *mine = mine.saturating_sub(theirs);
+        }
+        more
+    }
+
+    /// All of it so many times, by `of` parts of `parts`: what a part says about the whole.
+    pub fn scaled(&self, parts: u64, of: u64) -> Self {
+        let mut all = *self;
+        for mine in &mut all.0 {
+            let product = u128::from(*mine) * u128::from(parts) / u128::from(of.max(1));
+            *mine = u64::try_from(product).unwrap_or(u64::MAX);
+        }
+        all
+    }
+
+    /// As a row of a table of variables.
+    pub fn row(&self) -> Vec<f64> {
+        self.0.iter().map(|&n| n as f64).collect()
+    }
+
+    /// Those that are not 0, by name.
+    pub fn named(&self) -> BTreeMap<String, u64> {
+        let used = Count::ALL.iter().filter(|count| self[**count] > 0);
+        used.map(|&count| (count.name().to_owned(), self[count])).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_add_up_and_scale() {
+        let mut counts = Counts::default();
+        counts.add(Count::ReadCalls, 3);
+        let before = counts;
+        counts.add(Count::ReadCalls, 4);
+        counts.add(Count::WriteBytes, u64::MAX);
+        counts.add(Count::WriteBytes, 1);
+        assert_eq!(counts.since(&before)[Count::ReadCalls], 4);
+        assert_eq!(counts[Count::WriteBytes], u64::MAX);
+        assert_eq!(before.scaled(10, 3)[Count::ReadCalls], 10);
+        assert_eq!(counts.row().len(), Count::ALL.len());
+        assert_eq!(before.named().into_iter().collect::<Vec<_>>(), [("read_calls".to_owned(), 3)]);
+        let mut names: Vec<_> = Count::ALL.iter().map(|count| count.name()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), Count::ALL.len());
+    }
+}

@@ -1,0 +1,48 @@
+//! Coefficients that make the logarithms of times right, with little regard for runs that were disturbed.
+
+use super::{Sample, least_squares, predict};
+
+/// Rounds of improvement.
+const ROUNDS: usize = 30;
+/// Residuals beyond so many typical ones count less.
+const TYPICAL: f64 = 1.5;
+
+/// Starts from relative errors. Each round puts a line in the place of the logarithm near the last prediction, and
+/// weighs runs by how well they fit.
+pub(super) fn fit(samples: &[Sample]) -> Vec<f64> {
+    let mut best = least_squares::relative(samples);
+    let mut least = loss(samples, &best);
+    let mut x = best.clone();
+    for _ in 0..ROUNDS {
+        let predicted: Vec<f64> = samples.iter().map(|s| predict(&x, &s.row).max(s.seconds * 1e-6)).collect();
+        let residual = |i: usize| (samples[i].seconds / predicted[i]).ln();
+        let typical = typical((0..samples.len()).map(residual));
+        let rows = (0..samples.len()).map(|i| {
+            let r = residual(i);
+            let weight = (TYPICAL * typical / r.abs().max(1e-12)).min(1.0);
+            // Far away the line would overshoot.
+            (samples[i].row.iter().map(|v| v / predicted[i]).collect(), 1.0 + r.clamp(-0.7, 1.5), weight)
+        });
+        let next = least_squares::weighted(rows.collect());
+        // Half the way, so that it settles.
+        x.iter_mut().zip(&next).for_each(|(x, next)| *x = 0.5 * (*x + next));
+        let now = loss(samples, &x);
+        if now < least {
+            (least, best) = (now, x.clone());
+        }
+    }
+    best
+}
+
+/// The median of what residuals are, whatever their sign.
+fn typical(residuals: impl Iterator<Item = f64>) -> f64 {
+    let mut sizes: Vec<f64> = residuals.map(f64::abs).collect();
+    sizes.sort_by(f64::total_cmp);
+    sizes.get(sizes.len() / 2).copied().unwrap_or(0.0).max(1e-3) * 1.48
+}
+
+/// Mean size of the residuals in log space.
+fn loss(samples: &[Sample], x: &[f64]) -> f64 {
+    let size = |s: &Sample| (s.seconds / predict(x, &s.row).max(s.seconds * 1e-6)).ln().abs();
+    samples.iter().map(size).sum::<f64>() / samples.len().max(1) as f64
+}

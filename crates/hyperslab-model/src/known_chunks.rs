@@ -1,0 +1,76 @@
+//! Which chunks of an array are there, in little memory.
+
+use std::collections::HashMap;
+
+const WORDS: usize = 64;
+const PAGE: u64 = WORDS as u64 * 64;
+
+/// A set of chunks by number: a bit for each that is near another, nothing for the rest.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct KnownChunks {
+    /// Every chunk is there.
+    all: bool,
+    /// Every chunk below this number is there.
+    first: u64,
+    pages: HashMap<u64, Box<[u64; WORDS]>>,
+    /// How many are there besides.
+    len: u64,
+}
+
+impl KnownChunks {
+    pub(crate) fn all() -> Self {
+        Self { all: true, ..Self::default() }
+    }
+
+    pub(crate) fn contains(&self, chunk: u64) -> bool {
+        let (page, at) = (chunk / PAGE, chunk % PAGE);
+        self.all
+            || chunk < self.first
+            || self.pages.get(&page).is_some_and(|words| words[(at / 64) as usize] >> (at % 64) & 1 == 1)
+    }
+
+    /// Adds a chunk; returns whether it was not there.
+    pub(crate) fn insert(&mut self, chunk: u64) -> bool {
+        if self.all || chunk < self.first {
+            return false;
+        }
+        let (page, at) = (chunk / PAGE, chunk % PAGE);
+        let words = self.pages.entry(page).or_insert_with(|| Box::new([0; WORDS]));
+        let (word, bit) = (&mut words[(at / 64) as usize], 1u64 << (at % 64));
+        let new = *word & bit == 0;
+        *word |= bit;
+        self.len += u64::from(new);
+        new
+    }
+
+    /// The same after the array grew from `total` chunks: all of those are there, no others.
+    pub(crate) fn without_all(mut self, total: u64) -> Self {
+        if self.all {
+            self.first = self.first.max(total);
+            self.all = false;
+        }
+        self
+    }
+
+    /// How many there are of `total`.
+    pub(crate) fn len(&self, total: u64) -> u64 {
+        if self.all { total } else { (self.first + self.len).min(total) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_are_known_once_inserted() {
+        let mut known = KnownChunks::default();
+        assert!(known.insert(5) && known.insert(1 << 40) && !known.insert(5));
+        assert!(known.contains(5) && known.contains(1 << 40) && !known.contains(6));
+        assert_eq!((known.len(99), KnownChunks::all().len(99)), (2, 99));
+        assert!(KnownChunks::all().contains(7));
+        let mut grown = KnownChunks::all().without_all(10);
+        assert!(grown.contains(9) && !grown.contains(10) && grown.insert(10) && !grown.insert(3));
+        assert_eq!(grown.len(100), 11);
+    }
+}

@@ -1,0 +1,24 @@
+//! Interpreter 2: counts what a workload makes a stack do, fits these counts to measured times, and predicts.
+//! Nothing here touches storage.
+
+mod configuration;
+mod counts;
+mod epochs;
+mod evaluate;
+mod fit;
+mod known_chunks;
+mod layers;
+mod paths;
+mod pieces;
+mod predict;
+mod profile;
+mod walk;
+
+pub use configuration::{Class, Configuration, Counting};
+pub use counts::{Count, Counts, Part};
+pub use epochs::{Epoch, Staging, saturating};
+pub use evaluate::{Choice, Judgement, judge};
+pub use fit::{Fit, Interval, Method, Quality, Sample, leave_groups_out, non_negative};
+pub use predict::{Prediction, predict};
+pub use profile::{MachineFacts, PROFILE_VERSION, Profile, Warmth};
+pub use walk::{Costs, Work, count};

@@ -1,0 +1,124 @@
+//! The data plane on chunks with filters: coded whole, kept decoded where only a part is wanted.
+
+use super::hdf5_chunks::renumbered;
+use super::least_recent::LeastRecent;
+use super::plane_index::{PlaneIndex, chunks_around};
+use super::plane_plain::ask_whether_cached;
+use super::{Path, Request, system_calls};
+use crate::configuration::{Codec, Hdf5};
+use crate::counts::{Count, Counts};
+use crate::pieces::{Piece, for_each_piece};
+use hyperslab_core::{ChunkGrid, Result, dims};
+
+#[derive(Debug)]
+pub(crate) struct PlaneCoded {
+    grid: ChunkGrid,
+    element: u64,
+    chunk_bytes: u64,
+    codecs: Vec<Codec>,
+    cache: LeastRecent,
+    index: PlaneIndex,
+    last_read: u64,
+}
+
+impl PlaneCoded {
+    pub(crate) fn new(
+        hdf5: &Hdf5,
+        shape: &[u64],
+        chunk: &[u64],
+        element: u64,
+        codecs: Vec<Codec>,
+        made: bool,
+    ) -> Result<Self> {
+        let grid = ChunkGrid::new(shape, chunk)?;
+        let chunk_bytes = dims::byte_count(chunk, element)?;
+        let index = PlaneIndex::new(grid.len(), made);
+        let cache = LeastRecent::new(hdf5.cache_bytes() / chunk_bytes.max(1));
+        Ok(Self { grid, element, chunk_bytes, codecs, cache, index, last_read: u64::MAX })
+    }
+
+    fn read(&mut self, chunk: u64, counts: &mut Counts) {
+        if self.index.is_somewhere(chunk) {
+            self.index.note_missed();
+        }
+        counts.add(Count::ReadCalls, system_calls(1, self.chunk_bytes));
+        counts.add(Count::ReadBytes, self.chunk_bytes);
+        counts.add(Count::ReadJumps, u64::from(chunk != self.last_read));
+        self.last_read = chunk + 1;
+        Codec::decode(&self.codecs, self.chunk_bytes, counts);
+    }
+
+    fn store(&mut self, chunk: u64, counts: &mut Counts) {
+        Codec::encode(&self.codecs, self.chunk_bytes, counts);
+        counts.add(Count::WriteCalls, system_calls(1, self.chunk_bytes));
+        counts.add(Count::WriteBytes, self.chunk_bytes);
+        if self.index.note_written(chunk) {
+            counts.add(Count::NewBytes, self.chunk_bytes);
+        }
+    }
+
+    fn keep(&mut self, chunk: u64, changed: bool, counts: &mut Counts) {
+        if let Some((gone, true)) = self.cache.put(chunk, changed) {
+            self.store(gone, counts);
+        }
+    }
+
+    fn piece(&mut self, piece: &Piece, request: Request<'_>, counts: &mut Counts) {
+        let bytes = piece.elements.saturating_mul(self.element);
+        counts.add(Count::ChunkVisits, 1);
+        counts.add(Count::CopiedBytes, bytes);
+        let runs = piece.rows.iter().map(|rows| rows.split(request.memory_run).runs());
+        counts.add(Count::Runs, runs.fold(0, u64::saturating_add));
+        if request.writes && request.whole && piece.covers {
+            self.cache.remove(piece.chunk);
+            return self.store(piece.chunk, counts);
+        }
+        if self.cache.hit(piece.chunk, request.writes) {
+            return counts.add(Count::CacheHits, 1);
+        }
+        match (self.index.stored.contains(piece.chunk), request.writes) {
+            (true, _) => self.read(piece.chunk, counts),
+            (false, true) => counts.add(Count::ClearedBytes, self.chunk_bytes),
+            (false, false) => return,
+        }
+        if request.writes || !piece.covers {
+            self.keep(piece.chunk, request.writes, counts);
+        }
+    }
+}
+
+impl Path for PlaneCoded {
+    fn transfer(&mut self, request: Request<'_>, counts: &mut Counts) -> Result<()> {
+        let grid = self.grid.clone();
+        self.index.prepare(chunks_around(request.selection, &grid), counts);
+        let (element, mut first) = (self.element, !request.writes);
+        for_each_piece(request.selection, &grid, element, &mut |piece| {
+            if std::mem::replace(&mut first, false) && self.index.stored.contains(piece.chunk) {
+                ask_whether_cached(counts);
+            }
+            self.piece(piece, request, counts);
+            Ok(())
+        })
+    }
+
+    fn flush(&mut self, counts: &mut Counts) {
+        for chunk in self.cache.flush() {
+            self.store(chunk, counts);
+        }
+    }
+
+    fn close(&mut self, counts: &mut Counts) {
+        self.flush(counts);
+        self.cache.clear();
+        self.index.forget();
+    }
+
+    fn resize(&mut self, shape: &[u64], counts: &mut Counts) -> Result<()> {
+        self.flush(counts);
+        self.cache.clear();
+        let grid = ChunkGrid::new(shape, self.grid.chunk())?;
+        self.index.resized(renumbered(&self.index.stored, &self.grid, &grid), grid.len());
+        self.grid = grid;
+        Ok(())
+    }
+}

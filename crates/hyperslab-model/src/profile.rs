@@ -1,0 +1,124 @@
+//! What is known of a machine: the file that `train` writes and `predict` reads.
+
+mod written;
+
+use crate::configuration::Class;
+use crate::counts::{Count, Part};
+use crate::fit::{Fit, Interval, Quality};
+use hyperslab_core::{Error, ErrorKind, Result};
+use std::collections::BTreeMap;
+
+/// The version of the form that this build writes and reads.
+pub const PROFILE_VERSION: u32 = 1;
+
+/// What the profile was measured on, as far as it decides whether it holds elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct MachineFacts {
+    /// Processor model.
+    pub processor: String,
+    /// Number of processors.
+    pub processors: usize,
+    /// Bytes of memory.
+    pub memory: u64,
+    /// Type of the file system.
+    pub file_system: String,
+    /// Device or server behind it.
+    pub device: String,
+}
+
+impl MachineFacts {
+    /// What makes a profile of `other` wrong here; `None` if nothing does.
+    pub fn difference(&self, other: &Self) -> Option<String> {
+        let words = |what: &str, mine: &dyn std::fmt::Display, theirs: &dyn std::fmt::Display| {
+            Some(format!("{what} is {mine} here and {theirs} there"))
+        };
+        if self.processor != other.processor {
+            return words("the processor", &self.processor, &other.processor);
+        }
+        if self.processors != other.processors {
+            return words("the number of processors", &self.processors, &other.processors);
+        }
+        if self.file_system != other.file_system {
+            return words("the file system", &self.file_system, &other.file_system);
+        }
+        None
+    }
+}
+
+/// Whether files are in memory before, and need not reach the device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Warmth {
+    /// They are.
+    Warm,
+    /// They are not.
+    Cold,
+}
+
+/// What is known of a machine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Profile {
+    /// Version of the program that measured.
+    pub program: String,
+    /// Seconds since 1970.
+    pub measured: f64,
+    /// On what.
+    pub machine: MachineFacts,
+    /// What each way of storing costs.
+    pub fits: BTreeMap<(Class, Warmth), Fit>,
+    /// How many ranks' worth of work each gets done at a time, when more ranks work.
+    pub servers: BTreeMap<Class, f64>,
+    /// What could not be measured, in words.
+    pub missing: Vec<String>,
+}
+
+impl Profile {
+    /// The coefficients for a way of storing.
+    pub fn fit(&self, class: Class, warmth: Warmth) -> Result<&Fit> {
+        self.fits.get(&(class, warmth)).ok_or_else(|| {
+            let word = if warmth == Warmth::Cold { "cold" } else { "warm" };
+            Error::new(ErrorKind::NotFound, "predict", format!("the profile knows nothing of {word} {}", class.name()))
+                .hint("run hyperslab train again")
+        })
+    }
+
+    /// The text of the file.
+    pub fn to_json(&self) -> Result<String> {
+        written::to_json(self)
+    }
+
+    /// Reads the text of a file. Refuses other versions and what makes no sense.
+    pub fn from_json(text: &str) -> Result<Self> {
+        written::from_json(text)
+    }
+
+    /// Refuses a profile of another machine.
+    pub fn check_machine(&self, here: &MachineFacts) -> Result<()> {
+        match here.difference(&self.machine) {
+            None => Ok(()),
+            Some(difference) => {
+                Err(Error::unsupported("read profile", format!("it is of another machine: {difference}"))
+                    .hint("run hyperslab train here, or pass --foreign to use it all the same"))
+            }
+        }
+    }
+}
+
+/// The name of a coefficient in profiles, by its place in a row.
+pub(crate) fn variable(place: usize) -> Option<(&'static str, Count)> {
+    let kinds = Count::ALL.len();
+    let direction = if place < kinds { "read" } else { "write" };
+    Count::ALL.get(place % kinds).filter(|_| place < 2 * kinds).map(|&count| (direction, count))
+}
+
+/// The part of the time that a place of a row explains.
+pub(crate) fn part(place: usize) -> Part {
+    match variable(place) {
+        Some((_, count)) => count.part(),
+        None => Part::Metadata,
+    }
+}
+
+pub(crate) fn fit_of(coefficients: Vec<f64>, interval: Interval, quality: Quality) -> Fit {
+    Fit { coefficients, interval, quality }
+}

@@ -1,0 +1,131 @@
+//! The written form of a profile: JSON, documented in docs/machine-profile.md.
+
+use super::{MachineFacts, PROFILE_VERSION, Profile, Warmth, fit_of, variable};
+use crate::configuration::Class;
+use crate::counts::Count;
+use crate::fit::{Fit, Interval, Quality};
+use hyperslab_core::{Error, ErrorKind, Result};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    hyperslab_profile: u32,
+    program: String,
+    measured: f64,
+    machine: MachineFacts,
+    formats: Vec<WrittenFit>,
+    servers: BTreeMap<Class, f64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    missing: Vec<String>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenFit {
+    format: Class,
+    cache: Warmth,
+    /// Seconds for one of each thing done in reads, and in writes.
+    read: BTreeMap<String, f64>,
+    write: BTreeMap<String, f64>,
+    /// Absent when it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    interval_factor: Option<f64>,
+    quality: Quality,
+}
+
+/// Only the version, to be read before anything else.
+#[derive(Deserialize)]
+struct Version {
+    hyperslab_profile: u32,
+}
+
+fn bad(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Corrupt, "read profile", message)
+}
+
+pub(super) fn to_json(profile: &Profile) -> Result<String> {
+    let formats = profile.fits.iter().map(|(&(format, cache), fit)| {
+        let of = |wanted: &str| {
+            let each = fit.coefficients.iter().enumerate().filter(|(_, seconds)| **seconds > 0.0);
+            each.filter_map(|(place, &seconds)| {
+                variable(place)
+                    .filter(|(direction, _)| *direction == wanted)
+                    .map(|(_, count)| (count.name().to_owned(), seconds))
+            })
+            .collect()
+        };
+        let factor = Some(fit.interval.factor).filter(|factor| factor.is_finite());
+        WrittenFit {
+            format,
+            cache,
+            read: of("read"),
+            write: of("write"),
+            interval_factor: factor,
+            quality: fit.quality,
+        }
+    });
+    let written = Written {
+        hyperslab_profile: PROFILE_VERSION,
+        program: profile.program.clone(),
+        measured: profile.measured,
+        machine: profile.machine.clone(),
+        formats: formats.collect(),
+        servers: profile.servers.clone(),
+        missing: profile.missing.clone(),
+    };
+    serde_json::to_string_pretty(&written)
+        .map(|text| text + "\n")
+        .map_err(|e| Error::new(ErrorKind::Io, "write profile", e.to_string()))
+}
+
+pub(super) fn from_json(text: &str) -> Result<Profile> {
+    let plain = |e: serde_json::Error| bad(e.to_string().replace(char::is_control, " "));
+    let version: Version = serde_json::from_str(text).map_err(plain)?;
+    if version.hyperslab_profile != PROFILE_VERSION {
+        let message =
+            format!("version {} of the profile form; this build reads {PROFILE_VERSION}", version.hyperslab_profile);
+        return Err(Error::unsupported("read profile", message).hint("run hyperslab train again"));
+    }
+    let written: Written = serde_json::from_str(text).map_err(plain)?;
+    let mut fits = BTreeMap::new();
+    for fit in written.formats {
+        let key = (fit.format, fit.cache);
+        if fits.insert(key, read_fit(fit)?).is_some() {
+            return Err(bad(format!("{} is there twice", key.0.name())));
+        }
+    }
+    if written.servers.values().any(|servers| !(servers.is_finite() && *servers >= 1.0)) {
+        return Err(bad("a number of servers is below 1"));
+    }
+    Ok(Profile {
+        program: written.program,
+        measured: written.measured,
+        machine: written.machine,
+        fits,
+        servers: written.servers,
+        missing: written.missing,
+    })
+}
+
+fn read_fit(fit: WrittenFit) -> Result<Fit> {
+    let mut coefficients = vec![0.0; 2 * Count::ALL.len()];
+    for (names, offset) in [(&fit.read, 0), (&fit.write, Count::ALL.len())] {
+        for (name, &seconds) in names {
+            let place = Count::ALL.iter().position(|count| count.name() == name);
+            let place = place.ok_or_else(|| bad(format!("nothing is called {name:?}")))?;
+            if !(seconds.is_finite() && seconds >= 0.0) {
+                return Err(bad(format!("{name} takes {seconds} seconds")));
+            }
+            coefficients[offset + place] = seconds;
+        }
+    }
+    let interval = match fit.interval_factor {
+        None => Interval::default(),
+        Some(factor) if factor.is_finite() && factor >= 1.0 => Interval { factor },
+        Some(factor) => return Err(bad(format!("an interval of a factor of {factor}"))),
+    };
+    let quality: Quality = fit.quality;
+    Ok(fit_of(coefficients, interval, quality))
+}

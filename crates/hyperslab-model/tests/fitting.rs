@@ -1,0 +1,121 @@
+//! Fits against times made from known coefficients.
+#![allow(clippy::unwrap_used)]
+
+use hyperslab_model::{Fit, Method, Sample, leave_groups_out};
+use proptest::prelude::*;
+
+/// Numbers that look random and are always the same.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// About normal, of mean 0 and deviation 1.
+    fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.next()).sum::<f64>() - 6.0
+    }
+}
+
+/// Runs of sizes over six orders of magnitude, with noise of a factor.
+fn samples(truth: &[f64], count: usize, noise: f64, seed: u64) -> Vec<Sample> {
+    let mut numbers = Numbers(seed);
+    (0..count)
+        .map(|i| {
+            let row: Vec<f64> = truth.iter().map(|_| 10f64.powf(numbers.next() * 6.0)).collect();
+            let exact: f64 = row.iter().zip(truth).map(|(v, c)| v * c).sum();
+            Sample { row, seconds: exact * (noise * numbers.normal()).exp(), group: format!("{}", i % 20) }
+        })
+        .collect()
+}
+
+const TRUTH: [f64; 5] = [2e-6, 5e-6, 3e-9, 0.0, 7e-7];
+
+#[test]
+fn known_coefficients_are_found_again() {
+    for method in [Method::Relative, Method::Robust] {
+        let fit = Fit::new(&samples(&TRUTH, 300, 0.1, 1), method).unwrap();
+        for (found, truth) in fit.coefficients.iter().zip(TRUTH) {
+            assert!((found - truth).abs() <= 0.1 * truth + 1e-8, "{method:?}: {:?}", fit.coefficients);
+        }
+        assert!(fit.quality.log10_rmse < 0.06 && (0.85..=0.95).contains(&fit.quality.coverage), "{:?}", fit.quality);
+    }
+}
+
+#[test]
+fn disturbed_runs_do_little_harm_in_log_space() {
+    let mut disturbed = samples(&TRUTH, 300, 0.05, 2);
+    disturbed.iter_mut().step_by(10).for_each(|sample| sample.seconds *= 20.0);
+    let off = |method| {
+        let fit = Fit::new(&disturbed, method).unwrap();
+        let size = |(found, truth): (&f64, f64)| (found / truth).ln().abs();
+        [0, 1, 4].into_iter().map(|i| size((&fit.coefficients[i], TRUTH[i]))).fold(0.0, f64::max)
+    };
+    assert!(off(Method::Robust) < 0.1, "{}", off(Method::Robust));
+}
+
+#[test]
+fn intervals_hold_nine_of_ten_new_runs() {
+    let fit = Fit::new(&samples(&TRUTH, 400, 0.2, 3), Method::Robust).unwrap();
+    let new = samples(&TRUTH, 1000, 0.2, 4);
+    let inside = new.iter().filter(|sample| {
+        let (low, high) = fit.interval.around(fit.seconds(&sample.row));
+        (low..=high).contains(&sample.seconds)
+    });
+    let part = inside.count() as f64 / 1000.0;
+    assert!((0.86..=0.94).contains(&part), "{part}");
+}
+
+#[test]
+fn plain_least_squares_goes_below_nothing_where_ours_does_not() {
+    // Two long runs that were disturbed drag coefficients of small ones along.
+    let mut runs = samples(&TRUTH, 60, 0.3, 5);
+    runs.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+    let last = runs.len() - 1;
+    runs[last].seconds *= 3.0;
+    let negative = |method| Fit::new(&runs, method).unwrap().coefficients.iter().any(|c| *c < 0.0);
+    assert!(negative(Method::Plain) && !negative(Method::Robust));
+    let error = |method| -> f64 {
+        let pairs = leave_groups_out(&runs, method).unwrap();
+        pairs.iter().map(|(m, p)| (p / m).log10().powi(2)).sum::<f64>() / pairs.len() as f64
+    };
+    assert!(error(Method::Robust) < error(Method::Plain));
+}
+
+#[test]
+fn what_cannot_be_fitted_is_refused() {
+    let sample = |row: &[f64], seconds| Sample { row: row.to_vec(), seconds, group: "a".into() };
+    for bad in [
+        vec![],
+        vec![sample(&[1.0], 1.0), sample(&[1.0, 2.0], 1.0)],
+        vec![sample(&[1.0], 0.0)],
+        vec![sample(&[1.0], f64::NAN)],
+        vec![sample(&[-1.0], 1.0)],
+    ] {
+        assert!(Fit::new(&bad, Method::Robust).is_err(), "{bad:?}");
+    }
+    // One run fits, but says nothing about how sure it is.
+    let fit = Fit::new(&[sample(&[2.0], 1.0)], Method::Robust).unwrap();
+    assert!((fit.seconds(&[4.0]) - 2.0).abs() < 1e-6 && fit.interval.factor.is_infinite());
+}
+
+proptest! {
+    #[test]
+    fn predictions_are_never_negative_and_never_less_for_more(
+        seed in any::<u64>(),
+        noise in 0.0f64..1.0,
+        grown in prop::collection::vec(1.0f64..1e6, 5),
+    ) {
+        let fit = Fit::new(&samples(&TRUTH, 40, noise, seed), Method::Robust).unwrap();
+        let mut numbers = Numbers(seed ^ 1);
+        let row: Vec<f64> = grown.iter().map(|_| numbers.next() * 1e9).collect();
+        let more: Vec<f64> = row.iter().zip(&grown).map(|(v, by)| v * by).collect();
+        prop_assert!(fit.seconds(&row) >= 0.0);
+        prop_assert!(fit.seconds(&more) >= fit.seconds(&row));
+    }
+}

@@ -1,0 +1,132 @@
+//! Profiles written, read, refused; and predictions by them.
+#![allow(clippy::unwrap_used)]
+
+#[path = "common/transfers.rs"]
+mod transfers;
+
+use hyperslab_core::{Datatype, Selection};
+use hyperslab_model::{
+    Class, Configuration, Count, Fit, Interval, MachineFacts, Part, Prediction, Profile, Quality, Warmth, count,
+    predict,
+};
+use transfers::Transfers;
+
+fn machine() -> MachineFacts {
+    MachineFacts {
+        processor: "a processor".into(),
+        processors: 4,
+        memory: 1 << 34,
+        file_system: "ext4".into(),
+        device: "/dev/a".into(),
+    }
+}
+
+fn profile() -> Profile {
+    let mut coefficients = vec![0.0; 2 * Count::ALL.len()];
+    let mut set = |count: Count, read: f64, write: f64| {
+        coefficients[count as usize] = read;
+        coefficients[Count::ALL.len() + count as usize] = write;
+    };
+    set(Count::ReadCalls, 2e-6, 0.0);
+    set(Count::ReadBytes, 1e-10, 0.0);
+    set(Count::WriteCalls, 0.0, 4e-6);
+    set(Count::WriteBytes, 0.0, 3e-10);
+    set(Count::LayerBytes, 0.0, 1e-10);
+    let fit = Fit { coefficients, interval: Interval { factor: 1.5 }, quality: Quality::default() };
+    Profile {
+        program: "0.1.0".into(),
+        measured: 1.0,
+        machine: machine(),
+        fits: [Class::Posix, Class::Hdf5].map(|class| ((class, Warmth::Warm), fit.clone())).into(),
+        servers: [(Class::Posix, 2.0)].into(),
+        missing: vec!["nothing cold".into()],
+    }
+}
+
+fn predicted(transfers: &Transfers, stack: &str) -> Prediction {
+    let configuration = Configuration::of(&stack.parse().unwrap()).unwrap();
+    let costs = count(&transfers.workload(), &configuration).unwrap();
+    predict(&costs, configuration.class(), configuration.layers(), &profile(), Warmth::Warm).unwrap()
+}
+
+#[test]
+fn profiles_round_trip() {
+    let text = profile().to_json().unwrap();
+    assert_eq!(Profile::from_json(&text).unwrap(), profile());
+    assert!(profile().check_machine(&machine()).is_ok());
+    let mut unknown = profile();
+    unknown.fits.values_mut().for_each(|fit| fit.interval = Interval::default());
+    let read = Profile::from_json(&unknown.to_json().unwrap()).unwrap();
+    assert!(read.fits.values().all(|fit| fit.interval.factor.is_infinite()));
+}
+
+#[test]
+fn profiles_of_other_versions_and_machines_are_refused() {
+    let text = profile().to_json().unwrap();
+    let newer = text.replace("\"hyperslab_profile\": 1", "\"hyperslab_profile\": 2");
+    let error = Profile::from_json(&newer).unwrap_err().to_string();
+    assert!(error.contains("version 2") && error.contains("this build reads 1"), "{error}");
+    for other in [
+        MachineFacts { processors: 8, ..machine() },
+        MachineFacts { processor: "another".into(), ..machine() },
+        MachineFacts { file_system: "lustre".into(), ..machine() },
+    ] {
+        let error = profile().check_machine(&other).unwrap_err().to_string();
+        assert!(error.contains("another machine"), "{error}");
+    }
+    // More memory does not change what a call costs.
+    assert!(profile().check_machine(&MachineFacts { memory: 1, ..machine() }).is_ok());
+}
+
+#[test]
+fn damaged_profiles_are_refused() {
+    let text = profile().to_json().unwrap();
+    for (from, to) in [
+        ("read_calls", "read_cells"),
+        ("2e-6", "-1"),
+        ("1.5", "0.5"),
+        ("\"posix\": 2.0", "\"posix\": 0.5"),
+        ("\"missing\"", "\"absent\""),
+        ("{", "["),
+    ] {
+        assert!(text.contains(from), "{from}");
+        assert!(Profile::from_json(&text.replacen(from, to, 1)).is_err(), "{from} -> {to}");
+    }
+    assert!(Profile::from_json("").is_err());
+}
+
+#[test]
+fn predictions_add_up() {
+    let shape = [1 << 20];
+    let all = Selection::all(&shape).unwrap();
+    let found = predicted(&Transfers::making(Datatype::F32, &shape).write(all.clone()).read(all), "posix");
+    let (write, read) = (4e-6 + 3e-10 * 4_194_304.0, 2e-6 + 1e-10 * 4_194_304.0);
+    assert!((found.seconds - write - read).abs() < 1e-12, "{found:?}");
+    assert!((found.parts[&Part::StorageWrite] - write).abs() < 1e-12);
+    assert!((found.parts[&Part::StorageRead] - read).abs() < 1e-12);
+    assert!((found.high / found.seconds - 1.5).abs() < 1e-9 && (found.seconds / found.low - 1.5).abs() < 1e-9);
+}
+
+#[test]
+fn ranks_share_what_there_is() {
+    let shape = [4 << 20];
+    let mut writes = Transfers::making(Datatype::F32, &shape);
+    for rank in 0..4 {
+        writes = writes.write_by(rank as usize, Selection::dense(&[rank << 20], &[1 << 20]).unwrap());
+    }
+    let one = 4e-6 + 3e-10 * 4_194_304.0;
+    // Two at a time on raw files; one at a time inside libhdf5.
+    assert!((predicted(&writes, "posix").seconds - 2.0 * one).abs() < 1e-9);
+    let hdf5 = predicted(&writes, "hdf5").seconds;
+    assert!((hdf5 - 4.0 * one).abs() < 1e-9, "{hdf5}");
+}
+
+#[test]
+fn what_a_profile_does_not_know_is_said() {
+    let shape = [8];
+    let writes = Transfers::making(Datatype::F32, &shape).write(Selection::all(&shape).unwrap());
+    let configuration = Configuration::of(&"zarr".parse().unwrap()).unwrap();
+    let costs = count(&writes.workload(), &configuration).unwrap();
+    let error = predict(&costs, configuration.class(), &[], &profile(), Warmth::Warm).unwrap_err();
+    assert!(error.to_string().contains("knows nothing of warm zarr"), "{error}");
+}

@@ -1,0 +1,94 @@
+//! What `predict` and `advise` look at: a workload or a workflow, read as `bench` would.
+
+use super::place;
+use super::predict::Predicted;
+use crate::arguments::{Arguments, BenchOptions, Command};
+use crate::bench;
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use hyperslab_model::{Configuration, Profile, Warmth, count, predict};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// The input, and what it is predicted with.
+#[derive(Debug, clap::Args)]
+pub struct Input {
+    /// A workload (docs/workload-format.md, or recorded by the layer trace) in a file *.jsonl, or an h5bench workflow
+    #[arg(value_name = "WORKLOAD|CONFIG")]
+    pub input: PathBuf,
+    /// Number of ranks [default: what the workflow or workload says]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    pub ranks: Option<u32>,
+    /// The profile to predict with [default: that of this machine]
+    #[arg(long, value_name = "FILE")]
+    pub profile: Option<PathBuf>,
+    /// Use the profile though it is of another machine
+    #[arg(long)]
+    pub foreign: bool,
+    /// Files are not in memory before, and flushes wait for the device
+    #[arg(long)]
+    pub cold: bool,
+    /// The directory whose file system is meant, and where files of real runs are put
+    #[arg(long, value_name = "DIR", default_value = "hyperslab-predict")]
+    pub dir: PathBuf,
+}
+
+impl Input {
+    /// The profile; refused if it is of another machine.
+    pub fn profile(&self) -> Result<Profile> {
+        let path = self.profile.clone().map_or_else(place::usual, Ok)?;
+        let near = self.dir.ancestors().find(|path| path.is_dir()).unwrap_or(Path::new("."));
+        place::load(&path, near, self.foreign)
+    }
+
+    /// Whether files are in memory before.
+    pub fn warmth(&self) -> Warmth {
+        if self.cold { Warmth::Cold } else { Warmth::Warm }
+    }
+
+    /// The same input as `bench` would take it.
+    pub fn bench_options(&self, stacks: &str) -> Result<Box<BenchOptions>> {
+        let lines = self.input.extension().is_some_and(|extension| extension == "jsonl");
+        let mut words: Vec<OsString> = vec!["hyperslab".into(), "bench".into()];
+        words.extend(lines.then(|| "--workload".into()));
+        words.push(self.input.clone().into());
+        words.extend(["--stack".into(), stacks.into(), "--launcher".into(), "threads".into()]);
+        words.extend(["--directory".into(), self.dir.clone().into()]);
+        words.extend(["--out".into(), self.dir.join("measured").into(), "--overwrite".into()]);
+        words.extend(["--repeat".into(), "3".into()]);
+        words.extend(self.cold.then(|| "--cold".into()));
+        if let Some(ranks) = self.ranks {
+            words.extend(["--ranks".into(), ranks.to_string().into()]);
+        }
+        match Arguments::try_parse_from(words)?.command {
+            Command::Bench(options) => Ok(options),
+            _ => bail!("the input could not be read"),
+        }
+    }
+
+    /// Every case on every stack, predicted; those that cannot run are left out.
+    pub fn predicted(&self, stacks: &str, profile: &Profile, warmth: Warmth) -> Result<Vec<Predicted>> {
+        let plan = bench::Plan::new(&*self.bench_options(stacks)?, None)?;
+        let mut found = Vec::new();
+        for case in &plan.cases {
+            let work = match &case.work {
+                Ok(work) => work,
+                Err(reason) => {
+                    eprintln!("note: {} on {} is left out: {reason}", case.benchmark, case.stack);
+                    continue;
+                }
+            };
+            let configuration = Configuration::of(&case.stack)?;
+            let costs = count(&work.workload, &configuration).with_context(|| case.stack.to_string())?;
+            let prediction = predict(&costs, configuration.class(), configuration.layers(), profile, warmth)?;
+            let (benchmark, stack) = (case.benchmark.clone(), case.stack.to_string());
+            found.push(Predicted { number: case.number, benchmark, stack, costs, prediction });
+        }
+        Ok(found)
+    }
+}
+
+/// Where real runs leave their results.
+pub fn results_file(directory: &Path) -> PathBuf {
+    directory.join("measured/results.json")
+}

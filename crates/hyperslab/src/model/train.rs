@@ -1,0 +1,247 @@
+//! `hyperslab train`: measures this machine and writes what it found to a profile.
+
+use super::evaluate;
+use super::measured::{Bench, TIMINGS_OF_A_TRIAL};
+use super::place;
+use super::timings::{Timing, Timings};
+use super::trial::{Access, Trial};
+use super::trials::{Extent, trials};
+use crate::arguments::EXIT_INTERRUPTED;
+use crate::bench::stop_on_ctrl_c;
+use crate::table::{Align, Table};
+use anyhow::{Context, Result, bail};
+use hyperslab_core::workload::Workload;
+use hyperslab_model::{Class, Configuration, Counting, Fit, Method, Profile, Sample, Warmth, count};
+use hyperslab_run::Progress;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Shown below the help.
+pub const TRAIN_EXAMPLES: &str = "\
+Examples:
+  hyperslab train                      under two minutes, for the file system of this directory
+  hyperslab train --full --dir /scratch/me
+  hyperslab train --evaluate           how good predictions are on what they do not know
+
+A run that is stopped goes on where it was when it is started again.";
+
+/// Options of `train`.
+#[derive(Debug, clap::Args)]
+pub struct TrainOptions {
+    /// Measure a little, in under two minutes (the default)
+    #[arg(long, conflicts_with = "full")]
+    pub quick: bool,
+    /// Measure much, in under half an hour
+    #[arg(long)]
+    pub full: bool,
+    /// Measure the file system of this directory; timings are kept here too
+    #[arg(long, value_name = "DIR", default_value = "hyperslab-train")]
+    pub dir: PathBuf,
+    /// Write the profile here [default: the user's state directory]
+    #[arg(long, value_name = "FILE")]
+    pub profile: Option<PathBuf>,
+    /// Measure anew, without regard for timings that are there
+    #[arg(long)]
+    pub fresh: bool,
+    /// Begin nothing new after so many seconds [default: 90, with --full 1500]
+    #[arg(long, value_name = "SECONDS")]
+    pub within: Option<u64>,
+    /// Judge the model on what was measured: tables, and a plot beside the timings
+    #[arg(long)]
+    pub evaluate: bool,
+}
+
+/// Measures, fits, reports.
+pub fn run(options: &TrainOptions) -> Result<ExitCode> {
+    let extent = if options.full { Extent::Full } else { Extent::Quick };
+    let path = options.profile.clone().map_or_else(place::usual, Ok)?;
+    fs::create_dir_all(&options.dir).with_context(|| format!("create directory {}", options.dir.display()))?;
+    let mut timings = Timings::open(&options.dir.join("timings.jsonl"))?;
+    if options.fresh {
+        timings.clear()?;
+    }
+    let trials = trials(extent)?;
+    let progress = Arc::new(Progress::default());
+    stop_on_ctrl_c(&progress)?;
+    let limit = Duration::from_secs(options.within.unwrap_or(extent.seconds()));
+    let bench = Bench { directory: &options.dir, repeat: extent.repeat(), progress: &progress };
+    let mut missing = measure_all(&trials, &bench, limit, &mut timings)?;
+    if progress.stop_requested() {
+        eprintln!("stopped; start it again to go on");
+        return Ok(ExitCode::from(EXIT_INTERRUPTED));
+    }
+    let profile = fit(&trials, &timings, &options.dir, &mut missing)?;
+    place::save(&profile, &path)?;
+    println!("{}", describe(&profile));
+    println!("Profile: {}", path.display());
+    if options.evaluate {
+        println!("\n{}", evaluate::report(&trials, &timings, &options.dir)?);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Measures what is not measured yet, as long as there is time. Returns what is missing, in words.
+fn measure_all(trials: &[Trial], bench: &Bench<'_>, limit: Duration, timings: &mut Timings) -> Result<Vec<String>> {
+    let progress = bench.progress;
+    let todo: Vec<&Trial> = trials.iter().filter(|t| !timings.has(&t.name(), TIMINGS_OF_A_TRIAL)).collect();
+    let begin = Instant::now();
+    let mut missing = BTreeSet::new();
+    for (number, trial) in todo.iter().enumerate() {
+        if progress.stop_requested() {
+            return Ok(Vec::new());
+        }
+        if begin.elapsed() > limit {
+            missing.insert(format!("{} of {} arrays: there was no more time", todo.len() - number, trials.len()));
+            break;
+        }
+        let left = begin.elapsed().mul_f64((todo.len() - number) as f64 / number.max(1) as f64);
+        let left = if number > 2 { format!(", about {} s left", left.as_secs() + 1) } else { String::new() };
+        eprintln!("[{}/{}] {}{left}", number + 1, todo.len(), trial.name());
+        match bench.measure(trial) {
+            Ok((found, warnings)) => {
+                timings.add(found)?;
+                if !warnings.is_empty() {
+                    missing.insert("cold reads: files stayed in memory".to_owned());
+                }
+            }
+            Err(_) if progress.stop_requested() => return Ok(Vec::new()),
+            Err(error) => {
+                missing.insert(format!("{}: {error:#}", trial.stack));
+            }
+        }
+    }
+    measure_ranks(trials, bench, timings, &mut missing)?;
+    missing.insert("ranks that are processes: only threads were measured".into());
+    Ok(missing.into_iter().collect())
+}
+
+/// How much more several ranks get done than one.
+fn measure_ranks(
+    trials: &[Trial],
+    bench: &Bench<'_>,
+    timings: &mut Timings,
+    missing: &mut BTreeSet<String>,
+) -> Result<()> {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    for class in Class::ALL.into_iter().filter(|class| !class.serialises_ranks()) {
+        let Some(trial) = trials.iter().find(|trial| trial.class == class) else { continue };
+        let name = trial.name();
+        if timings.all.iter().any(|timing| timing.trial == name && timing.access == "shares") {
+            continue;
+        }
+        let ranks: BTreeSet<usize> = [1, 2, processors, 2 * processors].into_iter().filter(|n| *n <= 64).collect();
+        let found: Result<Vec<Timing>> = ranks.into_iter().map(|n| bench.seconds_of_ranks(trial, n)).collect();
+        match found {
+            Ok(found) => timings.add(found)?,
+            Err(error) => {
+                missing.insert(format!("several ranks on {}: {error:#}", class.name()));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The workload of a timing, for which the model counts.
+pub fn workload_of(trial: &Trial, timing: &Timing) -> Option<hyperslab_core::Result<Workload>> {
+    let accesses = Access::WRITES.into_iter().chain(Access::READS);
+    let access = accesses.into_iter().find(|access| access.name() == timing.access)?;
+    Some(match timing.direction.as_str() {
+        "write" => trial.write("train", access, timing.cache == "cold"),
+        _ => trial.read("train", access),
+    })
+}
+
+/// The samples of one way of storing, counted in one way; with the timings they are from.
+pub fn samples<'a>(
+    trials: &'a [Trial],
+    timings: &'a Timings,
+    class: Class,
+    warmth: Warmth,
+    counting: Counting,
+    group: &dyn Fn(&Trial) -> String,
+) -> Result<Vec<(Sample, &'a Trial, &'a Timing)>> {
+    let word = if warmth == Warmth::Cold { "cold" } else { "warm" };
+    let by_name: BTreeMap<String, &Trial> =
+        trials.iter().filter(|trial| trial.class == class).map(|trial| (trial.name(), trial)).collect();
+    let mut samples = Vec::new();
+    for timing in timings.all.iter().filter(|timing| timing.cache == word && timing.ranks == 1) {
+        let Some(trial) = by_name.get(&timing.trial) else { continue };
+        let Some(workload) = workload_of(trial, timing) else { continue };
+        let configuration = Configuration::of(&trial.stack)?.counting(counting);
+        let costs = count(&workload?, &configuration)?;
+        let row = costs.by_rank.first().map(|work| work.row()).unwrap_or_default();
+        samples.push((Sample { row, seconds: timing.median(), group: group(trial) }, *trial, timing));
+    }
+    Ok(samples)
+}
+
+fn fit(trials: &[Trial], timings: &Timings, directory: &Path, missing: &mut Vec<String>) -> Result<Profile> {
+    let mut fits = BTreeMap::new();
+    for class in Class::ALL {
+        for warmth in [Warmth::Warm, Warmth::Cold] {
+            let samples = samples(trials, timings, class, warmth, Counting::Real, &Trial::name)?;
+            let samples: Vec<Sample> = samples.into_iter().map(|(sample, ..)| sample).collect();
+            if samples.is_empty() {
+                missing.push(format!("{}: nothing was measured", class.name()));
+                continue;
+            }
+            fits.insert((class, warmth), Fit::new(&samples, Method::Robust)?);
+        }
+    }
+    missing.sort();
+    missing.dedup();
+    if fits.is_empty() {
+        bail!("nothing could be measured: {}", missing.join("; "));
+    }
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Ok(Profile {
+        program: env!("CARGO_PKG_VERSION").into(),
+        measured: now.as_secs_f64(),
+        machine: place::facts(directory),
+        fits,
+        servers: servers(trials, timings),
+        missing: missing.clone(),
+    })
+}
+
+/// How many ranks' worth of work gets done at a time.
+fn servers(trials: &[Trial], timings: &Timings) -> BTreeMap<Class, f64> {
+    let mut servers = BTreeMap::new();
+    for class in Class::ALL {
+        let named = |name: &str| trials.iter().any(|trial| trial.class == class && trial.name() == name);
+        let shares: Vec<&Timing> =
+            timings.all.iter().filter(|timing| timing.access == "shares" && named(&timing.trial)).collect();
+        let Some(alone) = shares.iter().find(|timing| timing.ranks == 1) else { continue };
+        // The ranks share one array: what is done faster is done by several at a time.
+        let most = shares.iter().map(|timing| alone.median() / timing.median()).fold(1.0, f64::max);
+        servers.insert(class, most.clamp(1.0, 1024.0));
+    }
+    servers
+}
+
+fn describe(profile: &Profile) -> String {
+    let mut table = Table::new(&[
+        ("format", Align::Left),
+        ("cache", Align::Left),
+        ("runs", Align::Right),
+        ("log10 error", Align::Right),
+        ("90 % within a factor of", Align::Right),
+        ("ranks at a time", Align::Right),
+    ]);
+    for ((class, warmth), fit) in &profile.fits {
+        table.row(vec![
+            class.name().into(),
+            if *warmth == Warmth::Cold { "cold" } else { "warm" }.into(),
+            fit.quality.samples.to_string(),
+            format!("{:.3}", fit.quality.log10_rmse),
+            format!("{:.2}", fit.interval.factor),
+            profile.servers.get(class).map_or("1".into(), |servers| format!("{servers:.1}")),
+        ]);
+    }
+    let missing: String = profile.missing.iter().map(|what| format!("not measured: {what}\n")).collect();
+    format!("Errors are of runs that the fit did not know.\n\n{}\n{}", table.render(), missing.trim_end())
+}

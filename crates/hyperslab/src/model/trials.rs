@@ -1,0 +1,106 @@
+//! Which arrays on which stacks are measured.
+
+use super::trial::{Subject, Trial};
+use anyhow::Result;
+use hyperslab_core::{Datatype, Dims, Stack, dims};
+use hyperslab_model::Configuration;
+
+/// How much is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// Under two minutes.
+    Quick,
+    /// Under half an hour.
+    Full,
+}
+
+impl Extent {
+    /// Seconds after which nothing new is begun.
+    pub fn seconds(self) -> u64 {
+        match self {
+            Self::Quick => 90,
+            Self::Full => 1500,
+        }
+    }
+
+    /// How often each access is measured.
+    pub fn repeat(self) -> usize {
+        match self {
+            Self::Quick => 2,
+            Self::Full => 5,
+        }
+    }
+}
+
+/// An array and the chunk shapes that it is tried with.
+type Plan = (Datatype, &'static [u64], &'static [&'static [u64]]);
+
+const QUICK: [Plan; 3] = [
+    (Datatype::F32, &[1024, 1024], &[&[64, 64], &[128, 1024], &[1024, 16]]),
+    (Datatype::F64, &[65_536, 8], &[&[1024, 8], &[32_768, 2]]),
+    (Datatype::F32, &[96, 96, 128], &[&[32, 32, 32], &[4, 96, 128]]),
+];
+
+const MORE: [Plan; 3] = [
+    (Datatype::I32, &[8192, 2048], &[&[32, 256], &[512, 512], &[2048, 2048], &[8192, 16], &[16, 2048]]),
+    (Datatype::F64, &[4_194_304], &[&[1024], &[65_536], &[1_048_576]]),
+    (Datatype::F32, &[64, 512, 512], &[&[16, 64, 64], &[1, 512, 512], &[64, 32, 32]]),
+];
+
+/// The stacks that store chunks of these extents, and what they are tried with besides.
+fn stacks(chunk: &[u64], shape: &[u64], codecs: bool) -> Vec<String> {
+    let text = dims::display(chunk);
+    let shard: Dims = chunk.iter().zip(shape).map(|(c, s)| if c * 4 <= *s { c * 4 } else { *c }).collect();
+    let shard = dims::display(&shard);
+    let mut stacks = vec![
+        format!("hdf5(chunk={text})"),
+        format!("hdf5(chunk={text},plane=on)"),
+        format!("zarr(chunk={text})"),
+        format!("zarr(chunk={text},shard={shard})"),
+    ];
+    if codecs {
+        stacks.extend([
+            format!("hdf5(chunk={text},deflate=1)"),
+            format!("hdf5(chunk={text},deflate=1,plane=on)"),
+            format!("zarr(chunk={text},codec=gzip,level=1)"),
+            format!("zarr(chunk={text},codec=zstd)"),
+            format!("zarr(chunk={text},codec=blosc)"),
+            format!("zarr(chunk={text},shard={shard},codec=zstd)"),
+            format!("hdf5(chunk={text},shuffle,fletcher32)"),
+        ]);
+    }
+    stacks
+}
+
+/// Everything that is measured, ways of storing and arrays in turns, so that a run that is cut short knows something of
+/// each.
+pub fn trials(extent: Extent) -> Result<Vec<Trial>> {
+    let more: &[Plan] = if extent == Extent::Full { &MORE } else { &[] };
+    let mut trials = Vec::new();
+    for (dtype, shape, chunks) in QUICK.iter().chain(more) {
+        let subject = Subject { dtype: dtype.clone(), shape: Dims::from_slice(shape) };
+        let mut add = |layout: &str, text: String| -> Result<()> {
+            let stack: Stack = text.parse()?;
+            let class = Configuration::of(&stack)?.class();
+            trials.push(Trial { subject: subject.clone(), layout: layout.into(), stack, class });
+            Ok(())
+        };
+        for text in ["posix", "hdf5", "hdf5(plane=on)"] {
+            add("in one piece", text.into())?;
+        }
+        for (number, chunk) in chunks.iter().enumerate() {
+            for text in stacks(chunk, shape, number == 0) {
+                // Codecs are not chosen among: they change what is stored.
+                let plain = !["deflate", "codec", "fletcher32"].iter().any(|word| text.contains(word));
+                add(&if plain { dims::display(chunk) } else { text.clone() }, text)?;
+            }
+        }
+    }
+    let mut seen = std::collections::BTreeMap::new();
+    trials.sort_by_cached_key(|trial| {
+        let turn = seen.entry((trial.class, trial.subject.name())).or_insert(0);
+        *turn += 1;
+        (*turn, trial.class)
+    });
+    Ok(trials)
+}
