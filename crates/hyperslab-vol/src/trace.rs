@@ -32,6 +32,8 @@ static RECORDED: AtomicU64 = AtomicU64::new(0);
 pub(crate) struct TracedFile {
     container: Arc<dyn Container>,
     next: Arc<Mutex<Option<ArraySpec>>>,
+    /// Datasets that had no name when they were made.
+    unnamed: AtomicU64,
 }
 
 /// A dataset whose transfers are recorded.
@@ -42,7 +44,7 @@ pub(crate) struct TracedDataset {
 
 impl TracedFile {
     /// `None` if there can be no trace, which the user is told.
-    pub(crate) fn open(host: &'static Host, settings: &Settings, path: &Path, writable: bool) -> Option<Self> {
+    pub(crate) fn open(host: &'static Host, settings: &Settings, path: &Path, how: Open) -> Option<Self> {
         let number = RECORDED.fetch_add(1, Ordering::Relaxed) + 1;
         let file = settings.trace.display().to_string();
         let file = file.replace("%p", &std::process::id().to_string()).replace("%n", &number.to_string());
@@ -51,11 +53,10 @@ impl TracedFile {
         let next = Arc::new(Mutex::new(None));
         let below: Arc<dyn Format> = Arc::new(Conduit(next.clone()));
         let comm: Arc<dyn Communicator> = Arc::new(Solo);
-        let how = if writable { Open::Update } else { Open::Read };
         let opened = hyperslab_layers::build(&Stack { layers, format: element("hdf5", Vec::new()) }, below)
             .and_then(|format| format.open(path, how, &comm));
         match opened {
-            Ok(container) => Some(Self { container, next }),
+            Ok(container) => Some(Self { container, next, unnamed: AtomicU64::new(0) }),
             Err(error) => {
                 host.say_once(&format!("nothing is recorded: {error}"));
                 None
@@ -71,6 +72,11 @@ impl TracedFile {
         // SAFETY: the caller's.
         let (kind, spec) = unsafe { described(object) }?;
         let array = match created {
+            // Programs may write elements first and link the dataset to a name later (h5py: `file[name] = data`).
+            true if name.is_empty() => {
+                let number = self.unnamed.fetch_add(1, Ordering::Relaxed) + 1;
+                self.container.create(&format!("unnamed-{number}"), &spec)
+            }
             true => self.container.create(name, &spec),
             false => {
                 *self.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(spec);

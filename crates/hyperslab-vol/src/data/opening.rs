@@ -7,7 +7,7 @@ use crate::host::api::{Hid, Ptr};
 use crate::info::Info;
 use crate::settings::Settings;
 use crate::trace::TracedFile;
-use hyperslab_core::Result;
+use hyperslab_core::{Open, Result};
 use std::ffi::{c_int, c_uint, c_ulong};
 use std::fs::File;
 use std::path::PathBuf;
@@ -126,7 +126,12 @@ impl Opening {
         }
         let writable = self.is_writable();
         let trace = if modes.trace {
-            TracedFile::open(self.host, &self.settings, &self.path, writable).map(Arc::new)
+            let how = match (self.flags & (TRUNCATE | CREATE) != 0, writable) {
+                (true, _) => Open::Truncate,
+                (false, true) => Open::Update,
+                (false, false) => Open::Read,
+            };
+            TracedFile::open(self.host, &self.settings, &self.path, how).map(Arc::new)
         } else {
             None
         };

@@ -12,6 +12,7 @@ use hyperslab_core::{
     Datatype, Dims, MemoryLayout, MemoryView, MemoryViewMut, Result, Selection, Transfer as Together, Within,
 };
 use hyperslab_plane::Touched;
+use std::ffi::CStr;
 use std::ptr::null_mut;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -36,6 +37,44 @@ pub(crate) struct Plan {
     len: usize,
 }
 
+/// Properties of a transfer list that libhdf5 writes its answers to.
+const ANSWERS: [&CStr; 6] = [
+    c"actual_selection_io_mode",
+    c"no_selection_io_cause",
+    c"actual_chunk_opt_mode",
+    c"actual_io_mode",
+    c"local_no_collective_cause",
+    c"global_no_collective_cause",
+];
+
+/// Whether a list is the usual one, apart from what libhdf5 has answered in it: programs use one list for many calls.
+///
+/// # Safety
+/// Inside a call of the library; the list is open.
+unsafe fn asks_for_nothing(host: &Host, list: Hid) -> bool {
+    let usual = host.default_transfer();
+    // SAFETY: all lists are open, and names end in NUL.
+    unsafe {
+        if list == usual || host.H5Pequal(list, usual) > 0 {
+            return true;
+        }
+        host.keeping_errors(|| {
+            let copy = host.H5Pcopy(list);
+            if copy < 0 {
+                return false;
+            }
+            for name in ANSWERS.map(CStr::as_ptr) {
+                if host.H5Pexist(copy, name) > 0 && host.H5Pexist(usual, name) > 0 {
+                    host.H5Pcopy_prop(copy, usual, name);
+                }
+            }
+            let equal = host.H5Pequal(copy, usual) > 0;
+            host.H5Pclose(copy);
+            equal
+        })
+    }
+}
+
 impl Plan {
     /// What a transfer means; or why that cannot be said.
     ///
@@ -48,9 +87,8 @@ impl Plan {
         one: &Transfer,
         writes: bool,
     ) -> Result<Self, String> {
-        let usual = host.default_transfer();
-        // SAFETY: both lists are open.
-        if one.list != 0 && one.list != usual && unsafe { host.H5Pequal(one.list, usual) } <= 0 {
+        // SAFETY: the list is open.
+        if one.list != 0 && !unsafe { asks_for_nothing(host, one.list) } {
             return Err("the transfer list asks for something".into());
         }
         let too_large = |_| "the space is too large".to_owned();

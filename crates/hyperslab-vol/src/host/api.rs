@@ -78,6 +78,8 @@ api! {
     H5Pcreate(class: Hid) -> Hid;
     H5Pclose(list: Hid) -> Herr;
     H5Pequal(one: Hid, other: Hid) -> c_int;
+    H5Pexist(list: Hid, name: Text) -> c_int;
+    H5Pcopy_prop(to: Hid, from: Hid, name: Text) -> Herr;
     H5Pget(list: Hid, name: Text, value: Ptr) -> Herr;
     H5Pset_cache(list: Hid, metadata: c_int, slots: size_t, bytes: size_t, w0: f64) -> Herr;
     H5Pget_layout(list: Hid) -> c_int;
