@@ -107,7 +107,9 @@ pub(crate) fn add(base: usize, find: &dyn Fn(&str) -> Ptr) -> Option<&'static Cl
     let (major, minor, release) = api.version;
     let known = (major == 1 && minor >= 14) || major == 2;
     if !known {
-        say(&format!("HDF5 {major}.{minor}.{release} is not known here: calls are passed on and nothing is accelerated"));
+        say(&format!(
+            "HDF5 {major}.{minor}.{release} is not known here: calls are passed on and nothing is accelerated"
+        ));
     }
     let host: &'static Host = Box::leak(Box::new(Host {
         api,

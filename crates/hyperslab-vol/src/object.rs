@@ -61,7 +61,18 @@ impl Object {
         file: Option<Arc<FileState>>,
     ) -> Self {
         host.H5Iinc_ref(connector);
-        Self { under, connector, host, kind, file, dataset: Mutex::new(None), chunk_cache: None, left: None, elsewhere: false, traced: None }
+        Self {
+            under,
+            connector,
+            host,
+            kind,
+            file,
+            dataset: Mutex::new(None),
+            chunk_cache: None,
+            left: None,
+            elsewhere: false,
+            traced: None,
+        }
     }
 
     /// For HDF5 to keep.
@@ -135,12 +146,8 @@ pub(crate) unsafe extern "C" fn get_object(pointer: Const) -> Ptr {
 
 pub(crate) unsafe extern "C" fn get_context(pointer: Const, context: *mut Ptr) -> Herr {
     let object = object(pointer.cast_mut());
-    let mut new = Context {
-        connector: object.connector,
-        under: null_mut(),
-        file: object.file.clone(),
-        host: object.host,
-    };
+    let mut new =
+        Context { connector: object.connector, under: null_mut(), file: object.file.clone(), host: object.host };
     if object.host.H5VLget_wrap_ctx(object.under, object.connector, &raw mut new.under) < 0 {
         return -1;
     }
@@ -177,8 +184,7 @@ pub(crate) unsafe extern "C" fn free_context(context: Ptr) -> Herr {
     let context = Box::from_raw(context.cast::<Context>());
     let host = context.host;
     host.keeping_errors(|| {
-        let status =
-            if context.under.is_null() { 0 } else { host.H5VLfree_wrap_ctx(context.under, context.connector) };
+        let status = if context.under.is_null() { 0 } else { host.H5VLfree_wrap_ctx(context.under, context.connector) };
         host.H5Idec_ref(context.connector);
         status
     })

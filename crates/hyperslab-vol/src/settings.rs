@@ -49,7 +49,9 @@ impl Modes {
         }
         if modes.background && (modes.log || modes.cache) {
             let other = if modes.log { "log" } else { "cache" };
-            return Err(format!("mode=async+{other}: {other} moves writes in the background by itself; leave async out"));
+            return Err(format!(
+                "mode=async+{other}: {other} moves writes in the background by itself; leave async out"
+            ));
         }
         Ok(modes)
     }

@@ -175,7 +175,14 @@ impl Format for Conduit {
     }
 
     fn caps(&self) -> Caps {
-        Caps { stores: true, resize: true, chunks: true, compound: true, max_rank: hyperslab_core::MAX_RANK, ..Caps::default() }
+        Caps {
+            stores: true,
+            resize: true,
+            chunks: true,
+            compound: true,
+            max_rank: hyperslab_core::MAX_RANK,
+            ..Caps::default()
+        }
     }
 
     fn extension(&self) -> &'static str {

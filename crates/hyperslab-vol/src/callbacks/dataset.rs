@@ -120,8 +120,19 @@ pub(crate) unsafe extern "C" fn create(
             false => None,
         });
         let list = other.as_ref().map_or(access, |other| other.list);
-        let under =
-            host.H5VLdataset_create(parent.under, place, below, name, link, kind, space, create, list, transfer, request);
+        let under = host.H5VLdataset_create(
+            parent.under,
+            place,
+            below,
+            name,
+            link,
+            kind,
+            space,
+            create,
+            list,
+            transfer,
+            request,
+        );
         if under.is_null() {
             return null_mut();
         }
@@ -218,11 +229,15 @@ pub(crate) unsafe extern "C" fn read(
             return transfer::read(object(*pointers), &one, *data);
         }
         let first = object(*pointers);
-        many(count, pointers, &mut |under| {
-            first.host.H5VLdataset_read(
-                count, under, first.connector, kinds, memory, files, list, data, request,
-            )
-        }, false, request)
+        many(
+            count,
+            pointers,
+            &mut |under| {
+                first.host.H5VLdataset_read(count, under, first.connector, kinds, memory, files, list, data, request)
+            },
+            false,
+            request,
+        )
     })
 }
 
@@ -242,11 +257,15 @@ pub(crate) unsafe extern "C" fn write(
             return transfer::write(object(*pointers), &one, *data);
         }
         let first = object(*pointers);
-        many(count, pointers, &mut |under| {
-            first.host.H5VLdataset_write(
-                count, under, first.connector, kinds, memory, files, list, data, request,
-            )
-        }, true, request)
+        many(
+            count,
+            pointers,
+            &mut |under| {
+                first.host.H5VLdataset_write(count, under, first.connector, kinds, memory, files, list, data, request)
+            },
+            true,
+            request,
+        )
     })
 }
 

@@ -70,8 +70,7 @@ macro_rules! from_to {
                 let under = |pointer: Ptr| if pointer.is_null() { null_mut() } else { object(pointer).under };
                 let (host, below) = (known.host, known.connector);
                 let (from, to) = (under(from), under(to));
-                let status =
-                    host.$below(from, from_place, to, to_place, below, create, access, transfer, request);
+                let status = host.$below(from, from_place, to, to_place, below, create, access, transfer, request);
                 known.wrap_request(request);
                 status
             })

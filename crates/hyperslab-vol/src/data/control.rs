@@ -43,9 +43,7 @@ impl Handle {
         let mut optional = Optional { operation, arguments: (&raw mut *arguments).cast() };
         let list = host.default_transfer();
         // SAFETY: the dataset is open, and the caller answers for the arguments.
-        unsafe {
-            host.H5VLdataset_optional(self.under, self.connector, (&raw mut optional).cast(), list, null_mut())
-        }
+        unsafe { host.H5VLdataset_optional(self.under, self.connector, (&raw mut optional).cast(), list, null_mut()) }
     }
 
     /// Something that can be asked of a dataset.
@@ -55,9 +53,7 @@ impl Handle {
     pub(crate) unsafe fn get<T>(self, host: &Host, arguments: &mut T) -> Herr {
         let arguments = (&raw mut *arguments).cast();
         // SAFETY: the dataset is open, and the caller answers for the arguments.
-        unsafe {
-            host.H5VLdataset_get(self.under, self.connector, arguments, host.default_transfer(), null_mut())
-        }
+        unsafe { host.H5VLdataset_get(self.under, self.connector, arguments, host.default_transfer(), null_mut()) }
     }
 
     /// An identifier that can be asked of a dataset: its lists, space or type. The caller closes it.
@@ -120,8 +116,7 @@ impl Library<'_> {
 
     /// Writes by libhdf5.
     pub(crate) fn write(&self, memory: Hid, file: Hid, data: Const) -> Result<()> {
-        let (mut under, mut kind, mut memory, mut file, mut data) =
-            (self.handle.under, self.kind, memory, file, data);
+        let (mut under, mut kind, mut memory, mut file, mut data) = (self.handle.under, self.kind, memory, file, data);
         // SAFETY: one dataset, with everything that belongs to it; the caller answers for the buffer.
         let status = unsafe {
             self.host.H5VLdataset_write(
@@ -141,8 +136,7 @@ impl Library<'_> {
 
     /// Reads by libhdf5.
     pub(crate) fn read(&self, memory: Hid, file: Hid, data: Ptr) -> Result<()> {
-        let (mut under, mut kind, mut memory, mut file, mut data) =
-            (self.handle.under, self.kind, memory, file, data);
+        let (mut under, mut kind, mut memory, mut file, mut data) = (self.handle.under, self.kind, memory, file, data);
         // SAFETY: one dataset, with everything that belongs to it; the caller answers for the buffer.
         let status = unsafe {
             self.host.H5VLdataset_read(

@@ -194,7 +194,8 @@ unsafe fn identity(object: &Object) -> Option<(u64, Token)> {
         info: *mut u64,
         _more: [u64; 4],
     }
-    let mut get = Whole { operation: GET_INFO, arguments: Inner { fields: BASIC, info: info.as_mut_ptr(), _more: [0; 4] } };
+    let mut get =
+        Whole { operation: GET_INFO, arguments: Inner { fields: BASIC, info: info.as_mut_ptr(), _more: [0; 4] } };
     let place = itself();
     // SAFETY: the object is open, and the arguments are those of the operation.
     let status = unsafe {

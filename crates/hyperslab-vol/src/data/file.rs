@@ -246,7 +246,8 @@ impl Saving for FileState {
         let mut unsaved = false;
         for dataset in datasets.iter().filter(|dataset| dataset.is_open()) {
             dataset.elements.flush()?;
-            unsaved |= dataset.elements.unsaved.swap(false, Ordering::Relaxed) && !dataset.elements.plane.is_independent();
+            unsaved |=
+                dataset.elements.unsaved.swap(false, Ordering::Relaxed) && !dataset.elements.plane.is_independent();
         }
         if unsaved { self.save_now() } else { Ok(()) }
     }

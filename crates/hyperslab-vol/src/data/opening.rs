@@ -120,7 +120,11 @@ impl Opening {
             }
         }
         let writable = self.flags & (WRITABLE | TRUNCATE | CREATE) != 0;
-        let trace = if modes.trace { TracedFile::open(self.host, &self.settings, &self.path, writable).map(Arc::new) } else { None };
+        let trace = if modes.trace {
+            TracedFile::open(self.host, &self.settings, &self.path, writable).map(Arc::new)
+        } else {
+            None
+        };
         let state = FileState::new(Parts {
             host: self.host,
             number,
@@ -215,8 +219,7 @@ impl Opening {
         // to its descriptor.
         unsafe {
             let arguments = (&raw mut optional).cast();
-            let status =
-                host.H5VLfile_optional(under, self.connector, arguments, host.default_transfer(), null_mut());
+            let status = host.H5VLfile_optional(under, self.connector, arguments, host.default_transfer(), null_mut());
             (status >= 0 && !handle.is_null()).then(|| *handle.cast::<c_int>())
         }
     }

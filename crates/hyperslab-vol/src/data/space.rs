@@ -115,10 +115,11 @@ unsafe fn points(host: &Host, space: Hid, shape: &[u64]) -> Result<Selection, &'
     }
     let (mut places, mut low, mut high) = (vec![0u64; number as usize * rank], [0; MAX_RANK], [0; MAX_RANK]);
     // SAFETY: there is room for every point, and for as many dimensions as libhdf5 may have.
-    let status = unsafe {
-        host.H5Sget_select_bounds(space, low.as_mut_ptr(), high.as_mut_ptr())
-            .min(host.H5Sget_select_elem_pointlist(space, 0, number as u64, places.as_mut_ptr()))
-    };
+    let status =
+        unsafe {
+            host.H5Sget_select_bounds(space, low.as_mut_ptr(), high.as_mut_ptr())
+                .min(host.H5Sget_select_elem_pointlist(space, 0, number as u64, places.as_mut_ptr()))
+        };
     if status < 0 || rank == 0 {
         return Err("points are selected");
     }
@@ -166,14 +167,7 @@ impl Space {
         self.id
     }
 
-    pub(crate) fn select(
-        &self,
-        how: c_int,
-        start: &[u64],
-        stride: &[u64],
-        count: &[u64],
-        block: &[u64],
-    ) -> Result<()> {
+    pub(crate) fn select(&self, how: c_int, start: &[u64], stride: &[u64], count: &[u64], block: &[u64]) -> Result<()> {
         let [start, stride, count, block] = [start, stride, count, block].map(<[u64]>::as_ptr);
         // SAFETY: callers give as many of each as the space has dimensions.
         let status = unsafe { self.host.H5Sselect_hyperslab(self.id, how, start, stride, count, block) };

@@ -49,7 +49,9 @@ impl Plan {
         writes: bool,
     ) -> Result<Self, String> {
         // SAFETY: the list is open.
-        if one.list != 0 && one.list != host.default_transfer() && unsafe { host.H5Pequal(one.list, host.default_transfer()) } <= 0
+        if one.list != 0
+            && one.list != host.default_transfer()
+            && unsafe { host.H5Pequal(one.list, host.default_transfer()) } <= 0
         {
             return Err("the transfer list asks for something".into());
         }
@@ -84,7 +86,8 @@ impl Plan {
             }
         };
         let (within, offset) = part_of_memory(within, selection.len(), element)?;
-        let elements = within.as_ref().map_or(Ok(selection.len()), |within| hyperslab_core::dims::element_count(&within.shape));
+        let elements =
+            within.as_ref().map_or(Ok(selection.len()), |within| hyperslab_core::dims::element_count(&within.shape));
         let len = elements.ok().and_then(|elements| elements.checked_mul(element));
         let len = len.and_then(|len| usize::try_from(len).ok()).filter(|len| *len <= isize::MAX as usize);
         let len = len.ok_or("the memory exceeds the address space")?;
@@ -332,8 +335,7 @@ fn by_library(
 }
 
 unsafe fn native_write(object: &Object, one: &Transfer, data: Const) -> Herr {
-    let (mut under, mut kind, mut memory, mut file, mut data) =
-        (object.under, one.kind, one.memory, one.file, data);
+    let (mut under, mut kind, mut memory, mut file, mut data) = (object.under, one.kind, one.memory, one.file, data);
     // SAFETY: the arguments of the program, for one dataset.
     unsafe {
         object.host.H5VLdataset_write(
@@ -351,8 +353,7 @@ unsafe fn native_write(object: &Object, one: &Transfer, data: Const) -> Herr {
 }
 
 unsafe fn native_read(object: &Object, one: &Transfer, data: Ptr) -> Herr {
-    let (mut under, mut kind, mut memory, mut file, mut data) =
-        (object.under, one.kind, one.memory, one.file, data);
+    let (mut under, mut kind, mut memory, mut file, mut data) = (object.under, one.kind, one.memory, one.file, data);
     // SAFETY: the arguments of the program, for one dataset.
     unsafe {
         object.host.H5VLdataset_read(
