@@ -18,8 +18,6 @@ pub(crate) const MOST: usize = 8;
 /// One libhdf5 and all that the connector keeps for it.
 pub(crate) struct Host {
     api: Api,
-    /// Its place among the hosts of the process.
-    pub(crate) slot: usize,
     /// Whether its structures are known here; calls are passed on only, if not.
     pub(crate) known: bool,
     pub(crate) stats: Stats,
@@ -113,7 +111,6 @@ pub(crate) fn add(base: usize, find: &dyn Fn(&str) -> Ptr) -> Option<&'static Cl
     }
     let host: &'static Host = Box::leak(Box::new(Host {
         api,
-        slot,
         known,
         stats: Stats::default(),
         settings: Mutex::default(),

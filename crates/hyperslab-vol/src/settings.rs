@@ -56,11 +56,6 @@ impl Modes {
         Ok(modes)
     }
 
-    /// Whether anything is done at all.
-    pub(crate) fn any(&self) -> bool {
-        self.accelerate() || self.trace
-    }
-
     /// Whether elements may go another way than libhdf5's.
     pub(crate) fn accelerate(&self) -> bool {
         self.codec || self.background || self.log || self.cache

@@ -305,12 +305,10 @@ impl Dataset {
     pub(crate) fn close_handle(&self, file: &FileState, handle: Handle) -> Result<()> {
         let mut result = Ok(());
         let last = lock(&self.elements.handles).len() == 1;
-        if last && !file.is_left() {
-            if !self.elements.plane.is_independent() {
-                let array = lock(&self.layered).clone();
-                let settled = array.map_or(Ok(()), |array| array.settle());
-                result = settled.and(self.elements.flush());
-            }
+        if last && !file.is_left() && !self.elements.plane.is_independent() {
+            let array = lock(&self.layered).clone();
+            let settled = array.map_or(Ok(()), |array| array.settle());
+            result = settled.and(self.elements.flush());
         }
         let mut handles = lock(&self.elements.handles);
         if let Some(at) = handles.iter().position(|known| *known == handle) {

@@ -8,7 +8,7 @@ use crate::host::api::{Herr, Hid};
 use crate::object::{DATASET, Object};
 use crate::settings::Settings;
 use crate::trace::TracedFile;
-use hyperslab_core::{Error, Result};
+use hyperslab_core::{Durability, Error, Result};
 use std::collections::HashMap;
 use std::ffi::c_int;
 use std::fs::File;
@@ -147,7 +147,9 @@ impl FileState {
 
     /// A handle is about to be closed. With the last one nothing may wait any more.
     pub(crate) fn close_handle(&self) -> Result<()> {
-        if self.handles.fetch_sub(1, Ordering::Relaxed) > 1 {
+        let one_less = |handles: usize| handles.checked_sub(1);
+        if self.handles.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less) != Ok(1) {
+            // Another is open; or this one was closed before, which failed.
             return Ok(());
         }
         let settled = self.settle();
@@ -178,10 +180,8 @@ impl FileState {
 
     /// Brings everything that waits to where libhdf5 finds it.
     pub(crate) fn settle(&self) -> Result<()> {
-        let layered = match self.layers()? {
-            Some(layers) if self.writable => layers.container.flush(hyperslab_core::Durability::Visible),
-            _ => Ok(()),
-        };
+        let layers = lock(&self.layers).clone().filter(|_| self.writable && !fork::is_child());
+        let layered = layers.map_or(Ok(()), |layers| layers.container.flush(Durability::Visible));
         let datasets: Vec<Arc<Dataset>> = lock(&self.datasets).values().cloned().collect();
         let planes = datasets.iter().filter(|dataset| dataset.is_open()).map(|dataset| dataset.elements.flush());
         let planes = planes.fold(Ok(()), Result::and);
@@ -201,12 +201,21 @@ impl FileState {
         datasets.iter().for_each(|dataset| dataset.forget_layers());
     }
 
-    /// Before a write goes to a log: a recovery must find the dataset in the file.
-    pub(crate) fn make_known(&self) -> Result<()> {
+    /// Before elements of a dataset go through layers: threads of ours should be able to move them, and a recovery must find
+    /// the dataset and its place in the file.
+    pub(crate) fn prepare(&self, dataset: &Dataset) -> Result<()> {
+        if !dataset.elements.plane.is_independent() && dataset.elements.make_independent()? {
+            self.changed.store(true, Ordering::Relaxed);
+        }
         if self.settings.modes.log && self.changed.swap(false, Ordering::Relaxed) {
             return self.save_now();
         }
         Ok(())
+    }
+
+    /// Elements of any dataset may have been changed by libhdf5. Nothing may be waiting.
+    fn forget_places(&self) {
+        lock(&self.datasets).values().for_each(|dataset| dataset.elements.plane.forget());
     }
 
     /// Has libhdf5 write its metadata, through any dataset that is open.
@@ -214,12 +223,14 @@ impl FileState {
         #[repr(C)]
         struct Flush {
             operation: c_int,
+            /// The rest may hold pointers, and begins where these may.
+            _until: c_int,
             kind: c_int,
             scope: c_int,
         }
         let handle = lock(&self.datasets).values().find_map(|dataset| dataset.handle());
         let Some(handle) = handle else { return Ok(()) };
-        let mut arguments = Flush { operation: FLUSH, kind: DATASET, scope: LOCAL };
+        let mut arguments = Flush { operation: FLUSH, _until: 0, kind: DATASET, scope: LOCAL };
         let (host, list): (_, Hid) = (self.host, self.host.default_transfer());
         // SAFETY: the dataset is open, and the arguments are those of the operation.
         let status: Herr = unsafe {
@@ -275,6 +286,12 @@ pub(crate) fn settle_all(host: &'static Host) -> Herr {
     }
     host.stats.note_drain(begin.elapsed());
     status
+}
+
+/// libhdf5 has changed elements, nobody knows which. Nothing may be waiting.
+pub(crate) fn forget_all(host: &'static Host) {
+    let files: Vec<Arc<FileState>> = lock(&host.files).values().filter_map(Weak::upgrade).collect();
+    files.iter().for_each(|file| file.forget_places());
 }
 
 /// The same before a flush of one file.

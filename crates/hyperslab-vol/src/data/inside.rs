@@ -3,10 +3,13 @@
 use hyperslab_core::{Error, Result};
 use std::cell::{Cell, RefCell};
 
+/// A call of libhdf5.
+type Call = Box<dyn FnOnce() -> Result<()>>;
+
 thread_local! {
     static DEPTH: Cell<u32> = const { Cell::new(0) };
     /// A call of libhdf5 that something further in makes at the right moment.
-    static CALL: RefCell<Option<Box<dyn FnOnce() -> Result<()>>>> = const { RefCell::new(None) };
+    static CALL: RefCell<Option<Call>> = const { RefCell::new(None) };
 }
 
 /// Ends with the callback.
@@ -33,17 +36,15 @@ pub(crate) fn is_inside() -> bool {
 
 /// Runs `body`, in which layers call an array or a container of ours that makes the call `native` (`make_call`).
 pub(crate) fn native_call<T>(native: impl FnOnce() -> Result<()>, body: impl FnOnce() -> T) -> T {
-    let native: Box<dyn FnOnce() -> Result<()>> = Box::new(native);
+    let native: Box<dyn FnOnce() -> Result<()> + '_> = Box::new(native);
     // SAFETY: only the lifetime changes; what is left of it goes below, before anything it borrows does.
-    let native = unsafe {
-        std::mem::transmute::<Box<dyn FnOnce() -> Result<()> + '_>, Box<dyn FnOnce() -> Result<()> + 'static>>(native)
-    };
+    let native = unsafe { std::mem::transmute::<Box<dyn FnOnce() -> Result<()> + '_>, Call>(native) };
     let _emptied = Emptied(CALL.replace(Some(native)));
     body()
 }
 
 /// Puts back what was there before, whatever happens.
-struct Emptied(Option<Box<dyn FnOnce() -> Result<()>>>);
+struct Emptied(Option<Call>);
 
 impl Drop for Emptied {
     fn drop(&mut self) {

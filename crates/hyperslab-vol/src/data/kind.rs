@@ -34,10 +34,6 @@ impl OwnKind {
     pub(crate) fn new(host: &'static Host, id: Hid) -> Option<Self> {
         (id >= 0).then_some(Self { host, id })
     }
-
-    pub(crate) fn id(&self) -> Hid {
-        self.id
-    }
 }
 
 impl Drop for OwnKind {
@@ -128,7 +124,7 @@ impl Kind {
             // SAFETY: the index was given by the library.
             let theirs = OwnKind::new(host, unsafe { host.H5Tget_member_type(self.id(), theirs as u32) });
             // SAFETY: both types are open.
-            if !theirs.is_some_and(|theirs| unsafe { host.H5Tequal(kind.id, theirs.id) } > 0) {
+            if theirs.is_none_or(|theirs| unsafe { host.H5Tequal(kind.id, theirs.id) } <= 0) {
                 return Err("a member in memory is of another type than its field".into());
             }
             members.push(Member { field: Some(name), offset });

@@ -102,7 +102,9 @@ unsafe fn blocks(host: &Host, space: Hid, rank: usize, low: &[u64]) -> Result<Se
         let extents: Dims = first.iter().zip(last).map(|(first, last)| last.saturating_sub(*first) + 1).collect();
         slabs.extend(Slab::dense(first, &extents).ok().flatten());
     }
-    union(rank, slabs, unsafe { host.H5Sget_select_npoints(space) }, low)
+    // SAFETY: as above.
+    let points = unsafe { host.H5Sget_select_npoints(space) };
+    union(rank, slabs, points, low)
 }
 
 /// Points in the order of the array; others would have to be put in order.

@@ -14,6 +14,7 @@ const CHUNKED: c_int = 2;
 const ALLOCATED_LATE: c_int = 2;
 const USER_DEFINED: c_int = 2;
 const FILLED_AT_ALLOCATION: c_int = 0;
+const FILLED_NEVER: c_int = 1;
 const FILLED_IF_SET: c_int = 2;
 const OPTIONAL: c_uint = 1;
 const GET_CHUNK_INDEX: c_int = 1;
@@ -98,7 +99,8 @@ pub(crate) unsafe fn stored(host: &Host, list: Hid, kind: Hid, rank: usize, elem
             return None;
         }
         let mut fill = None;
-        if defined == USER_DEFINED {
+        // Never filled: anything may be read.
+        if defined == USER_DEFINED && time != FILLED_NEVER {
             let mut value = vec![0u8; element];
             if host.H5Pget_fill_value(list, kind, value.as_mut_ptr().cast()) < 0 {
                 return None;

@@ -1,7 +1,7 @@
 //! Reads and writes of elements: what they mean here, and which way they go.
 
 use super::dataset::Dataset;
-use super::file::{FileState, settle_all};
+use super::file::{FileState, forget_all, settle_all};
 use super::inside::native_call;
 use super::kind::{Kind, layout};
 use super::space::{refused, selection_of};
@@ -48,11 +48,9 @@ impl Plan {
         one: &Transfer,
         writes: bool,
     ) -> Result<Self, String> {
-        // SAFETY: the list is open.
-        if one.list != 0
-            && one.list != host.default_transfer()
-            && unsafe { host.H5Pequal(one.list, host.default_transfer()) } <= 0
-        {
+        let usual = host.default_transfer();
+        // SAFETY: both lists are open.
+        if one.list != 0 && one.list != usual && unsafe { host.H5Pequal(one.list, usual) } <= 0 {
             return Err("the transfer list asks for something".into());
         }
         let too_large = |_| "the space is too large".to_owned();
@@ -184,10 +182,11 @@ unsafe fn traced(object: &Object, one: &Transfer, writes: bool, work: impl FnOnc
 unsafe fn write_somehow(object: &Object, one: &Transfer, data: Const) -> Ended {
     let (Some(dataset), Some(file)) = (object.dataset(), &object.file) else {
         // SAFETY: the caller's.
-        return unsafe { alone(object, one, || native_write(object, one, data)) };
+        return unsafe { alone(object, one, true, || native_write(object, one, data)) };
     };
     // SAFETY: the caller's.
     let plan = unsafe { plan_of(object, &dataset, file, one, true) };
+    // SAFETY: the caller's.
     let native = || unsafe { native_write(object, one, data) };
     let plan = match plan {
         Ok(plan) if !data.is_null() && !plan.selection.is_empty() => plan,
@@ -201,8 +200,7 @@ unsafe fn write_somehow(object: &Object, one: &Transfer, data: Const) -> Ended {
     let written = (|| {
         if let Some(array) = dataset.layered(file)? {
             if plan.dtype.is_none() {
-                file.make_known()?;
-                dataset.elements.make_independent()?;
+                file.prepare(&dataset)?;
                 object.host.pending.store(true, Ordering::Relaxed);
                 return array.write(&plan.selection, view, Together::Independent).map(|()| None);
             }
@@ -231,10 +229,11 @@ unsafe fn write_somehow(object: &Object, one: &Transfer, data: Const) -> Ended {
 unsafe fn read_somehow(object: &Object, one: &Transfer, data: Ptr) -> Ended {
     let (Some(dataset), Some(file)) = (object.dataset(), &object.file) else {
         // SAFETY: the caller's.
-        return unsafe { alone(object, one, || native_read(object, one, data)) };
+        return unsafe { alone(object, one, false, || native_read(object, one, data)) };
     };
     // SAFETY: the caller's.
     let plan = unsafe { plan_of(object, &dataset, file, one, false) };
+    // SAFETY: the caller's.
     let native = || unsafe { native_read(object, one, data) };
     let plan = match plan {
         Ok(plan) if !data.is_null() && !plan.selection.is_empty() => plan,
@@ -279,11 +278,14 @@ unsafe fn plan_of(
 }
 
 /// A transfer of libhdf5, of a dataset that has no other way.
-unsafe fn alone(object: &Object, one: &Transfer, native: impl FnOnce() -> Herr) -> Ended {
+unsafe fn alone(object: &Object, one: &Transfer, writes: bool, native: impl FnOnce() -> Herr) -> Ended {
     if object.elsewhere && settle_all(object.host) < 0 {
         return Ended { status: -1, bytes: 0, why: None };
     }
     let status = native();
+    if object.elsewhere && writes {
+        forget_all(object.host);
+    }
     let bytes = if object.host.wants_stats() {
         // SAFETY: the caller's.
         unsafe { bytes_of(object, one) }
@@ -370,12 +372,17 @@ unsafe fn native_read(object: &Object, one: &Transfer, data: Ptr) -> Herr {
     }
 }
 
-/// Runs a call of libhdf5 that may read or change elements of these datasets, of which nothing waits in layers.
+/// Runs a call of libhdf5 that may read or change elements of these datasets, after everything that waits.
 pub(crate) fn beside_planes(objects: &[&Object], writes: bool, body: impl FnOnce() -> Herr) -> Herr {
     let datasets: Vec<Arc<Dataset>> = objects.iter().filter_map(|object| object.dataset()).collect();
-    for dataset in &datasets {
-        if let Err(error) = dataset.elements.flush() {
-            dataset.elements.host.report(&error);
+    for object in objects {
+        // What layers keep of elements is dropped too.
+        let settled = match (object.dataset(), &object.file) {
+            (Some(_), Some(file)) => file.settle(),
+            _ => Ok(()),
+        };
+        if let Err(error) = settled {
+            object.host.report(&error);
             return -1;
         }
     }

@@ -32,6 +32,7 @@ macro_rules! api {
     ($($name:ident($($arg:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
         /// The functions.
         #[allow(non_snake_case)]
+        #[cfg_attr(not(feature = "linked"), allow(dead_code))]
         struct Functions {
             $($name: unsafe extern "C" fn($($type),*) $(-> $result)?,)*
         }
@@ -71,6 +72,7 @@ macro_rules! api {
 
         /// Calls of the library. Their contracts are those of the library, and only a thread that it called may make them.
         #[allow(non_snake_case, clippy::too_many_arguments, clippy::missing_safety_doc)]
+        #[cfg_attr(not(feature = "linked"), allow(dead_code))]
         impl Api {
             $(pub(crate) unsafe fn $name(&self, $($arg: $type),*) $(-> $result)? {
                 // SAFETY: the caller keeps the library's contract.
@@ -88,10 +90,6 @@ api! {
     H5Idec_ref(id: Hid) -> c_int;
     H5Eget_current_stack() -> Hid;
     H5Eset_current_stack(stack: Hid) -> Herr;
-    H5Eclear2(stack: Hid) -> Herr;
-    H5Eclose_stack(stack: Hid) -> Herr;
-    H5Eget_auto2(stack: Hid, function: *mut Ptr, data: *mut Ptr) -> Herr;
-    H5Eset_auto2(stack: Hid, function: Ptr, data: Ptr) -> Herr;
     H5Pget_vol_info(list: Hid, info: *mut Ptr) -> Herr;
     H5Pset_vol(list: Hid, connector: Hid, info: Const) -> Herr;
     H5Pcopy(list: Hid) -> Hid;
@@ -121,8 +119,6 @@ api! {
     H5Pget_userblock(list: Hid, bytes: *mut u64) -> Herr;
     H5Sget_select_type(space: Hid) -> c_int;
     H5Sget_select_npoints(space: Hid) -> i64;
-    H5Sget_simple_extent_type(space: Hid) -> c_int;
-    H5Sget_simple_extent_ndims(space: Hid) -> c_int;
     H5Sget_simple_extent_dims(space: Hid, extents: *mut u64, most: *mut u64) -> c_int;
     H5Sis_regular_hyperslab(space: Hid) -> c_int;
     H5Sget_regular_hyperslab(space: Hid, start: *mut u64, stride: *mut u64, count: *mut u64, block: *mut u64) -> c_int;
@@ -130,7 +126,6 @@ api! {
     H5Sget_select_hyper_nblocks(space: Hid) -> i64;
     H5Sget_select_hyper_blocklist(space: Hid, first: u64, number: u64, corners: *mut u64) -> Herr;
     H5Sget_select_elem_pointlist(space: Hid, first: u64, number: u64, points: *mut u64) -> Herr;
-    H5Screate(class: c_int) -> Hid;
     H5Screate_simple(rank: c_int, extents: *const u64, most: *const u64) -> Hid;
     H5Sselect_none(space: Hid) -> Herr;
     H5Sselect_hyperslab(space: Hid, how: c_int, start: *const u64, stride: *const u64, count: *const u64, block: *const u64) -> Herr;
@@ -148,7 +143,6 @@ api! {
     H5Tget_member_name(kind: Hid, at: c_uint) -> *mut c_char;
     H5Tget_member_offset(kind: Hid, at: c_uint) -> size_t;
     H5Tget_member_type(kind: Hid, at: c_uint) -> Hid;
-    H5Tdetect_class(kind: Hid, class: c_int) -> c_int;
     H5Tis_variable_str(kind: Hid) -> c_int;
     H5Tequal(one: Hid, other: Hid) -> c_int;
     H5Tcopy(kind: Hid) -> Hid;
