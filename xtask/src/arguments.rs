@@ -42,6 +42,26 @@ impl Arguments {
     }
 }
 
+/// Takes `FLAG VALUE` or `FLAG=VALUE` out of the words before `--`; `what` says what the value is.
+pub fn take_value(words: &[String], flag: &str, what: &str) -> Result<(Option<String>, Vec<String>)> {
+    let mut rest = words.to_vec();
+    let joined = format!("{flag}=");
+    let ours = |word: &String| word == flag || word.starts_with(&joined);
+    let Some(at) = words.iter().take_while(|word| *word != "--").position(ours) else {
+        return Ok((None, rest));
+    };
+    let word = rest.remove(at);
+    let value = match word.strip_prefix(&joined) {
+        Some(value) => value.to_owned(),
+        None if at < rest.len() && !rest[at].starts_with('-') => rest.remove(at),
+        None => String::new(),
+    };
+    if value.is_empty() {
+        bail!("{flag} needs {what}");
+    }
+    Ok((Some(value), rest))
+}
+
 /// `did you mean "test"?`, or the whole list when nothing is near.
 pub fn did_you_mean(wrong: &str, known: &[&str]) -> String {
     let nearest = known.iter().map(|name| (distance(wrong, name), *name)).min();
@@ -92,6 +112,18 @@ mod tests {
         assert!(error.to_string().contains("did you mean \"--fast\"?"), "{error}");
         assert!(Arguments::parse(&words("fast"), &["--fast"], false).is_err());
         assert!(Arguments::parse(&words("--fast"), &[], false).unwrap_err().to_string().contains("it takes none"));
+    }
+
+    #[test]
+    fn values_are_taken_out() {
+        for text in ["a --prefix DIR --check", "a --prefix=DIR --check"] {
+            let (value, rest) = take_value(&words(text), "--prefix", "a folder").unwrap();
+            assert_eq!((value.as_deref(), rest.join(" ").as_str()), (Some("DIR"), "a --check"));
+        }
+        assert_eq!(take_value(&words("a -- --prefix b"), "--prefix", "").unwrap().0, None);
+        for text in ["--prefix", "--prefix=", "--prefix --check"] {
+            assert!(take_value(&words(text), "--prefix", "a folder").unwrap_err().to_string().contains("a folder"));
+        }
     }
 
     #[test]

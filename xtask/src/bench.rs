@@ -7,6 +7,9 @@ use crate::setup::{self, Wish};
 use crate::shell;
 use crate::workspace::Workspace;
 
+/// Benchmarks that hold foreign programs against the project.
+const NEED_CLIENTS: [&str; 1] = ["connector"];
+
 /// The command `bench`.
 pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
     let arguments = Arguments::parse(words, &["--check", "--no-apt"], true)?;
@@ -21,7 +24,8 @@ pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
     if chosen.is_empty() {
         bail!("no crate has benchmarks\n  try: add a file to its folder benches, with harness = false in its manifest");
     }
-    let wish = Wish { tests: false, clients: false, mpi: false, apt: !arguments.has("--no-apt") };
+    let clients = chosen.iter().any(|name| NEED_CLIENTS.contains(&name.as_str()));
+    let wish = Wish { tests: false, clients, mpi: false, apt: !arguments.has("--no-apt") };
     let environment = setup::prepare(workspace, wish)?;
     println!("\nbenchmarks: {}", chosen.join(", "));
     // One command for all: with one for each crate, cargo would build shared crates again with other features.

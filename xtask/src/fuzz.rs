@@ -11,7 +11,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::arguments::{Arguments, did_you_mean};
+use crate::arguments::{Arguments, did_you_mean, take_value};
 use crate::setup::{self, Environment, Wish};
 use crate::shell;
 use crate::workspace::Workspace;
@@ -103,13 +103,11 @@ fn run_target(workspace: &Workspace, name: &str, seconds: u64, passed_on: &[Stri
 
 /// The number after `--seconds`, and the other words.
 fn seconds(words: &[String]) -> Result<(u64, Vec<String>)> {
-    let mut rest = words.to_vec();
-    let Some(at) = words.iter().take_while(|word| *word != "--").position(|word| word == "--seconds") else {
-        return Ok((DEFAULT_SECONDS, rest));
-    };
-    let number = words.get(at + 1).and_then(|word| word.parse().ok()).filter(|number| *number > 0);
-    rest.drain(at..(at + 2).min(words.len()));
-    Ok((number.context("--seconds needs a number of seconds, such as --seconds 60")?, rest))
+    let needs = "a number of seconds, such as --seconds 60";
+    let (value, rest) = take_value(words, "--seconds", needs)?;
+    let number = value.map(|text| text.parse().ok().filter(|number| *number > 0));
+    let number = number.unwrap_or(Some(DEFAULT_SECONDS));
+    Ok((number.with_context(|| format!("--seconds needs {needs}"))?, rest))
 }
 
 /// The files of `fuzz/fuzz_targets`, by name.

@@ -6,6 +6,7 @@ mod arguments;
 mod bench;
 mod build;
 mod fuzz;
+mod install;
 mod quickstart;
 mod setup;
 mod shell;
@@ -27,7 +28,7 @@ struct Task {
     run: fn(&Workspace, &[String]) -> Result<()>,
 }
 
-const TASKS: [Task; 8] = [
+const TASKS: [Task; 9] = [
     Task {
         name: "quickstart",
         flags: "[--mpi] [--no-apt]",
@@ -37,8 +38,14 @@ const TASKS: [Task; 8] = [
     Task {
         name: "build",
         flags: "[--mpi] [--no-apt]",
-        purpose: "build the release program; --mpi: with MPI ranks, MPI-IO and parallel HDF5",
+        purpose: "build the release program and the HDF5 connector; --mpi: with MPI ranks, MPI-IO and parallel HDF5",
         run: build::run,
+    },
+    Task {
+        name: "install",
+        flags: "[--prefix DIR] [--mpi] [--no-apt]",
+        purpose: "build both and put them into DIR/bin and DIR/lib/hyperslab, ~/.local unless told otherwise",
+        run: install::run,
     },
     Task {
         name: "test",

@@ -23,7 +23,7 @@ pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
     let arguments = Arguments::parse(words, &["--mpi", "--no-apt"], false)?;
     let wish = Wish { tests: false, clients: false, mpi: arguments.has("--mpi"), apt: !arguments.has("--no-apt") };
     let environment = setup::prepare(workspace, wish)?;
-    let program = build::program(workspace, &environment, wish.mpi)?;
+    let program = build::release(workspace, &environment, wish.mpi)?.program;
     let (formats, launcher, ranks) = if wish.mpi {
         ("posix,mpiio,hdf5,zarr", "mpi", "two MPI ranks")
     } else {
@@ -59,9 +59,11 @@ fn say_what_next(workspace: &Workspace, environment: &Environment, program: &Pat
     for (command, purpose) in [
         (format!("{program} bench --help"), "every option of the benchmark"),
         (format!("{program} formats"), "the formats and their options"),
+        (format!("{program} run -- python SCRIPT"), "a program of yours with its HDF5 calls accelerated"),
+        ("cargo xtask install".to_owned(), "put it into ~/.local, for use everywhere"),
         ("cargo xtask test".to_owned(), "check that all of it works on this machine"),
     ] {
-        println!("  {command:<39} {purpose}");
+        println!("  {command:<46} {purpose}");
     }
     println!("  copy {WORKFLOW} and change sizes or patterns, or take a workflow of h5bench as it is");
 }

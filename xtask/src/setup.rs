@@ -26,9 +26,9 @@ pub use mpi::Mpi;
 /// What the set-up is for, and what it may do.
 #[derive(Clone, Copy)]
 pub struct Wish {
-    /// Also what the tests need: rustfmt, clippy, and the clients below.
+    /// Also what the tests need: rustfmt, clippy, h5dump.
     pub tests: bool,
-    /// With `tests`: the Python clients that check files written by Hyperslab.
+    /// The Python clients that check files written by Hyperslab, and that benchmarks are held against.
     pub clients: bool,
     /// Also an MPI library with a parallel libhdf5; with `tests`, MPICH beside it.
     pub mpi: bool,
@@ -71,7 +71,7 @@ pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
     let arguments = Arguments::parse(words, &["--tests", "--mpi", "--no-apt"], false)?;
     let wish = Wish {
         tests: arguments.has("--tests"),
-        clients: true,
+        clients: arguments.has("--tests"),
         mpi: arguments.has("--mpi"),
         apt: !arguments.has("--no-apt"),
     };
@@ -95,14 +95,12 @@ pub fn prepare(workspace: &Workspace, wish: Wish) -> Result<Environment> {
     build_tools::make(workspace, wish, &mut environment)?;
     if wish.tests {
         components::provide(workspace, &mut environment);
-        if wish.clients {
-            test_clients::python(workspace, wish, &mut environment)?;
-        } else {
-            test_clients::leave_out_python(&mut environment);
-        }
         test_clients::h5dump(workspace, wish, &mut environment);
-    } else {
-        test_clients::recall(workspace, &mut environment);
+    }
+    match (wish.clients, wish.tests) {
+        (true, _) => test_clients::python(workspace, wish, &mut environment)?,
+        (false, true) => test_clients::leave_out_python(&mut environment),
+        (false, false) => test_clients::recall(workspace, &mut environment),
     }
     if wish.mpi {
         let usual = mpi::provide(workspace, wish, &mut environment)?;

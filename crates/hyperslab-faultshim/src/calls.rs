@@ -3,6 +3,7 @@
 use crate::config::Family;
 use crate::fault::{Fate, fail, on_descriptor, on_path};
 use crate::real::Real;
+use crate::slow;
 use libc::{AT_FDCWD, iovec, mode_t, off_t, off64_t, size_t, ssize_t};
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -36,7 +37,10 @@ macro_rules! transfer {
                 Fate::Half if len > 1 => len / 2,
                 _ => len,
             };
-            real!($text as fn(c_int, $pointer, size_t $(, $type)?) -> ssize_t, file, data, len $(, $offset)?)
+            let due = slow::request(file, len);
+            let done = real!($text as fn(c_int, $pointer, size_t $(, $type)?) -> ssize_t, file, data, len $(, $offset)?);
+            slow::wait(due);
+            done
         }
     )+};
 }
@@ -72,7 +76,11 @@ macro_rules! vectored {
                 }
                 _ => (parts, count),
             };
-            real!($text as fn(c_int, *const iovec, c_int $(, $type)*) -> ssize_t, file, parts, count $(, $more)*)
+            // SAFETY: the caller hands over `count` parts.
+            let due = slow::request(file, unsafe { slow::lengths(parts, count) });
+            let done = real!($text as fn(c_int, *const iovec, c_int $(, $type)*) -> ssize_t, file, parts, count $(, $more)*);
+            slow::wait(due);
+            done
         }
     )+};
 }
@@ -104,7 +112,10 @@ macro_rules! plain {
             if let Fate::Fail(error) = on_descriptor($family, $text, file) {
                 return fail(error);
             }
-            real!($text as fn(c_int $(, $type)*) -> c_int, file $(, $more)*)
+            let due = slow::request(file, 0);
+            let done = real!($text as fn(c_int $(, $type)*) -> c_int, file $(, $more)*);
+            slow::wait(due);
+            done
         }
     )+};
 }

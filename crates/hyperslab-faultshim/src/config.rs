@@ -1,5 +1,6 @@
 //! What to break, read once from the environment.
 
+use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 /// Families of calls.
@@ -36,18 +37,18 @@ pub(crate) const SHORT: i32 = -1;
 /// Longest path kept.
 pub(crate) const LONGEST: usize = 4096;
 
-/// Text that is written once, before [`ACTIVE`] says that it may be read.
-struct Text {
+/// Text that is written once, before something else says that it may be read.
+pub(crate) struct Text {
     bytes: [AtomicU8; LONGEST],
     len: AtomicUsize,
 }
 
 impl Text {
-    const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self { bytes: [const { AtomicU8::new(0) }; LONGEST], len: AtomicUsize::new(0) }
     }
 
-    fn set(&self, value: &[u8]) -> bool {
+    pub(crate) fn set(&self, value: &[u8]) -> bool {
         // One byte stays 0, so that the text is also a C string.
         if value.is_empty() || value.len() >= LONGEST {
             return false;
@@ -57,6 +58,14 @@ impl Text {
         }
         self.len.store(value.len(), Relaxed);
         true
+    }
+
+    /// Whether `path` begins with it; nothing begins with a text that was never set.
+    pub(crate) fn begins(&self, path: &[u8]) -> bool {
+        let len = self.len.load(Relaxed);
+        len > 0
+            && path.len() >= len
+            && self.bytes[..len].iter().zip(path).all(|(cell, byte)| cell.load(Relaxed) == *byte)
     }
 }
 
@@ -81,8 +90,7 @@ pub(crate) fn concerns(family: Family) -> bool {
 
 /// Whether `path` begins with the configured prefix.
 pub(crate) fn matches(path: &[u8]) -> bool {
-    let len = PATH.len.load(Relaxed);
-    path.len() >= len && PATH.bytes[..len].iter().zip(path).all(|(cell, byte)| cell.load(Relaxed) == *byte)
+    PATH.begins(path)
 }
 
 /// The fault for the matching call of this number, counted from 1; 0 for none.
@@ -104,16 +112,18 @@ pub(crate) fn mark(out: &mut [u8; LONGEST]) -> bool {
 }
 
 extern "C" fn start() {
-    // SAFETY: the name is a C string; the environment is not changed while constructors run.
-    let value = unsafe { libc::getenv(c"HYPERSLAB_FAULT".as_ptr()) };
-    if value.is_null() {
-        return;
-    }
-    // SAFETY: getenv returns a C string that lives as long as the environment is unchanged.
-    let text = unsafe { std::ffi::CStr::from_ptr(value) }.to_bytes();
-    if parse(text) {
+    if variable(c"HYPERSLAB_FAULT").is_some_and(parse) {
         ACTIVE.store(true, std::sync::atomic::Ordering::Release);
     }
+    crate::slow::start();
+}
+
+/// A variable of the environment. Only for constructors, during which the environment is not changed.
+pub(crate) fn variable(name: &CStr) -> Option<&'static [u8]> {
+    // SAFETY: the name is a C string, and nobody changes the environment meanwhile.
+    let value = unsafe { libc::getenv(name.as_ptr()) };
+    // SAFETY: getenv returns a C string, which is read before the environment can be changed.
+    (!value.is_null()).then(|| unsafe { CStr::from_ptr(value) }.to_bytes())
 }
 
 #[used]
@@ -156,7 +166,7 @@ fn parse(text: &[u8]) -> bool {
     complete && PATH.len.load(Relaxed) > 0 && NTH.load(Relaxed) > 0 && FAULT.load(Relaxed) != 0
 }
 
-fn number(text: &[u8]) -> Option<u64> {
+pub(crate) fn number(text: &[u8]) -> Option<u64> {
     if text.is_empty() {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Makes the n-th I/O call of a program fail. Preloaded with `LD_PRELOAD` and told what to do by `HYPERSLAB_FAULT`:
+//! Makes the n-th I/O call of a program fail, or all calls slow. Preloaded with `LD_PRELOAD` and told what to do by `HYPERSLAB_FAULT`:
 //!
 //! ```text
 //! HYPERSLAB_FAULT=path=/tmp/x,call=write,nth=5,fault=ENOSPC,mark=/tmp/met
@@ -11,7 +11,11 @@
 //! * `fault`: `EIO`, `ENOSPC`, `EACCES`, `EINTR`, a number, or `short` for half the bytes of a read or write.
 //! * `mark`: a file that is created when a fault was injected, and holds the name of the call.
 //!
-//! Without the variable, or with one that makes no sense, every call goes through as it is. Nothing here allocates or
+//! `HYPERSLAB_SLOW=path=/tmp/x,rate=209715200,latency=2000` makes files whose path begins so behave like those of one slow
+//! device: `rate` bytes a second, served one request after the other, and `latency` microseconds for each, which overlap. Reads,
+//! writes and syncs of the process take at least as long as that; nothing else is slowed.
+//!
+//! Without the variables, or with ones that make no sense, every call goes through as it is. Nothing here allocates or
 //! takes a lock, so that it is safe inside allocators, after `fork` and in signal handlers. Programs that enter the
 //! kernel without the C library are not seen.
 #![cfg(target_os = "linux")]
@@ -21,3 +25,4 @@ mod config;
 mod fault;
 mod path;
 mod real;
+mod slow;

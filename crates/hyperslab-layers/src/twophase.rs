@@ -12,8 +12,8 @@
 //!    order is row-major; arrays with chunks go chunk after chunk, so that a chunk has one aggregator.
 //! 3. In each round an aggregator covers one window of its part, of at most `buffer` bytes. Ranks send it their pieces of
 //!    the window, and it writes them together as few selections; or they ask, and it reads once for all and answers,
-//!    while they ask for the next. Where most windows are touched by nobody, those are skipped. While aggregators write,
-//!    the others prepare the next round.
+//!    while they ask for the next. Where most windows are touched by nobody, those are skipped. While an aggregator writes, the
+//!    next round is prepared and exchanged, if the format below may be called by another thread.
 //! 4. All hear whether every access succeeded. The rank whose access failed returns its error, the others one of kind
 //!    `Peer`. A long transfer ends early: ranks ask each other now and then.
 //!
@@ -39,8 +39,9 @@
 //! # Memory
 //!
 //! An aggregator holds its window (`buffer` bytes; more where a unit of a cyclic kind, or a chunk, is larger) and what it
-//! receives or sends of it in that round, as much again. Where ranks overlap, windows shrink by the average number of
-//! ranks that access a byte, so that this holds on average. A rank holds what it sends or receives in one round: at most
+//! receives or sends of it in that round, as much again, and once more what it receives while it writes. Where ranks
+//! overlap, windows shrink by the average number of ranks that access a byte, so that this holds on average. A rank
+//! holds what it sends or receives in one round: at most
 //! `buffer` for each aggregator, and no more than it transfers. Lists of pieces are sent beside the bytes: a few bytes
 //! for each piece, or for each row of equal pieces at equal distances. Ranks whose memory is not packed need a packed
 //! copy of what they transfer, unless there is one lane (one aggregator or `static-cyclic`) and no chunks.
@@ -68,6 +69,7 @@ mod rounds;
 mod sending;
 mod walk;
 mod window;
+mod writer;
 
 use crate::LayerEntry;
 pub(crate) use boxes::boxes;

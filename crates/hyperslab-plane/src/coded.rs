@@ -222,9 +222,28 @@ impl Plane {
         source: Source<'_>,
         whole: bool,
     ) -> Result<Option<Refusal>> {
-        self.prepare_index(grid, control, selection)?;
+        if !(whole && self.only_stores_in(grid, selection)?) {
+            self.prepare_index(grid, control, selection)?;
+        }
         let jobs = Jobs { parts: Some(selection.split_by_chunk(grid)?), waiting: Vec::new() };
         self.run_jobs(grid, control, jobs, &source, whole, self.helpers(grid, selection)).map(|()| None)
+    }
+
+    /// Whether writing the selected elements asks nothing of the library but to store chunks.
+    pub(crate) fn only_stores_in(&self, grid: &ChunkGrid, selection: &Selection) -> Result<bool> {
+        {
+            let state = self.state();
+            if !state.index.is_loaded() || !state.cache.changed().is_empty() {
+                return Ok(false);
+            }
+        }
+        for part in selection.split_by_chunk(grid)? {
+            let part = part?;
+            if !part.covers_chunk || self.state().index.get(grid.linear(&part.chunk)?) == Known::Somewhere(None) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Stores the chunks that wait in the cache.

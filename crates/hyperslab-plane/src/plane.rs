@@ -335,6 +335,21 @@ impl Plane {
         }
     }
 
+    /// Whether writing the selected elements, whole ones, asks nothing of the library but to store chunks; its places are
+    /// asked for now, if they never were. True until someone else changes the array.
+    pub fn only_stores(&self, control: &dyn Control, selection: &Selection) -> Result<bool> {
+        let extent = self.extent();
+        match &extent.grid {
+            Some(grid) if !self.pipeline.is_plain() && selection.check_inside(&extent.shape).is_ok() => {
+                if !self.state().index.is_loaded() {
+                    self.state().index.load(control, grid)?;
+                }
+                self.only_stores_in(grid, selection)
+            }
+            _ => Ok(false),
+        }
+    }
+
     /// Stores everything that waits in memory.
     pub fn flush(&self, control: &dyn Control) -> Result<()> {
         let extent = self.extent();

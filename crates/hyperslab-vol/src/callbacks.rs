@@ -41,7 +41,7 @@ macro_rules! on_place {
 
 /// A callback that opens something by name.
 macro_rules! opening {
-    ($name:ident => $below:ident, $kind:expr) => {
+    ($name:ident => $below:ident) => {
         pub(crate) unsafe extern "C" fn $name(
             pointer: Ptr,
             place: Const,
@@ -54,7 +54,7 @@ macro_rules! opening {
                 let object = object(pointer);
                 let (host, below) = (object.host, object.connector);
                 let under = host.$below(object.under, place, below, name, access, transfer, request);
-                object.child(under, $kind, request)
+                object.child(under, request)
             })
         }
     };

@@ -126,13 +126,14 @@ pub(crate) fn add(base: usize, find: &dyn Fn(&str) -> Ptr) -> Option<&'static Cl
     Some(host.class.get_or_init(|| class::make(slot)))
 }
 
-/// Registers the connector with the libhdf5 that the program is linked with.
-#[cfg(feature = "linked")]
-pub(crate) fn register_linked() -> hyperslab_core::Result<i64> {
-    let missing = || Error::unsupported("register connector", "the program's libhdf5 is not suitable");
-    let class = add(api::linked("H5get_libversion") as usize, &api::linked).ok_or_else(missing)?;
-    let host = of_slot(BASES.lock().unwrap_or_else(PoisonError::into_inner).len() - 1).ok_or_else(missing)?;
-    // SAFETY: the class lives as long as the program.
+/// Registers the connector with a libhdf5 whose symbols `find` finds, and returns its identifier.
+pub(crate) fn register(find: &dyn Fn(&str) -> Ptr) -> hyperslab_core::Result<i64> {
+    let unsuitable = || Error::unsupported("register connector", "the program's libhdf5 is not suitable");
+    let base = find("H5get_libversion") as usize;
+    let class = add(base, find).ok_or_else(unsuitable)?;
+    let slot = BASES.lock().unwrap_or_else(PoisonError::into_inner).iter().position(|known| *known == base);
+    let host = slot.and_then(of_slot).ok_or_else(unsuitable)?;
+    // SAFETY: the class lives as long as the program; the caller is a thread that may use the library.
     let id = unsafe { host.H5VLregister_connector(class::as_ptr(class), api::H5P_DEFAULT) };
     if id < 0 { Err(host.failed("register connector")) } else { Ok(id) }
 }
@@ -212,13 +213,32 @@ impl Host {
         }
     }
 
-    /// Runs something that calls the library, and leaves the program's error stack as it was.
+    /// Runs something that calls the library, and leaves the program's error stack as it was. Nothing is printed.
     pub(crate) fn keeping_errors<T>(&self, body: impl FnOnce() -> T) -> T {
         // SAFETY: called inside a call of the library.
         let stack = unsafe { self.H5Eget_current_stack() };
-        let result = body();
+        let result = self.quietly(body);
         // SAFETY: the stack was just taken.
         unsafe { self.H5Eset_current_stack(stack) };
+        result
+    }
+
+    /// Runs something that calls the library, which prints no errors by itself meanwhile.
+    pub(crate) fn quietly<T>(&self, body: impl FnOnce() -> T) -> T {
+        let (mut function, mut data): (Ptr, Ptr) = (std::ptr::null_mut(), std::ptr::null_mut());
+        // SAFETY: called inside a call of the library; 0 is the stack of this thread.
+        let known = unsafe {
+            let known = self.H5Eget_auto2(0, &raw mut function, &raw mut data) >= 0;
+            if known {
+                self.H5Eset_auto2(0, std::ptr::null_mut(), std::ptr::null_mut());
+            }
+            known
+        };
+        let result = body();
+        if known {
+            // SAFETY: as above, with what was there before.
+            unsafe { self.H5Eset_auto2(0, function, data) };
+        }
         result
     }
 

@@ -15,6 +15,7 @@ mod data;
 mod fork;
 mod host;
 mod info;
+mod linked;
 mod object;
 mod settings;
 mod stats;
@@ -42,9 +43,11 @@ pub extern "C" fn H5PLget_plugin_info() -> Const {
     core::arch::naked_asm!("mov x0, x30", "b {}", sym host::class_for);
 }
 
-/// Registers the connector with the libhdf5 that this program is linked with, and returns its identifier for `H5Pset_vol`.
-/// To be called by the thread that uses HDF5, after HDF5 was initialised.
-#[cfg(feature = "linked")]
-pub fn register() -> hyperslab_core::Result<i64> {
-    host::register_linked()
+/// Registers the connector with a libhdf5 whose functions and variables `find` finds by name, and returns its identifier for
+/// `H5Pset_vol`. For the libhdf5 that a program is linked with use [`register!`].
+///
+/// # Safety
+/// `find` returns addresses of that libhdf5's symbols of the name, or null; the calling thread may use it; it stays loaded.
+pub unsafe fn register_with(find: &dyn Fn(&str) -> *mut std::ffi::c_void) -> hyperslab_core::Result<i64> {
+    host::register(find)
 }

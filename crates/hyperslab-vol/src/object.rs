@@ -8,15 +8,13 @@ use crate::data::{Dataset, FileState, Inside};
 use crate::host::Host;
 use crate::host::api::{Const, Herr, Hid, Ptr, Req};
 use crate::trace::TracedDataset;
+use std::cell::Cell;
 use std::ffi::c_int;
 use std::ptr::null_mut;
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub(crate) const FILE: c_int = 1;
-pub(crate) const GROUP: c_int = 2;
-pub(crate) const DATATYPE: c_int = 3;
 pub(crate) const DATASET: c_int = 5;
-pub(crate) const ATTRIBUTE: c_int = 7;
 
 /// An object of the connector below, and what is known of it.
 pub(crate) struct Object {
@@ -24,7 +22,6 @@ pub(crate) struct Object {
     /// The connector below.
     pub(crate) connector: Hid,
     pub(crate) host: &'static Host,
-    pub(crate) kind: c_int,
     /// The file it was reached through, if its elements may go another way.
     pub(crate) file: Option<Arc<FileState>>,
     /// Of datasets whose elements do.
@@ -37,6 +34,8 @@ pub(crate) struct Object {
     pub(crate) elsewhere: bool,
     /// Of datasets whose transfers are recorded.
     pub(crate) traced: Option<TracedDataset>,
+    /// Whether it is a file that libhdf5 wrapped for the program.
+    wrapped: bool,
 }
 
 impl Object {
@@ -49,29 +48,23 @@ impl Object {
     }
 
     /// A new object beside this one.
-    pub(crate) unsafe fn beside(&self, under: Ptr, kind: c_int) -> Self {
-        Self::new(self.host, under, self.connector, kind, self.file.clone())
+    pub(crate) unsafe fn beside(&self, under: Ptr) -> Self {
+        Self::new(self.host, under, self.connector, self.file.clone())
     }
 
-    pub(crate) unsafe fn new(
-        host: &'static Host,
-        under: Ptr,
-        connector: Hid,
-        kind: c_int,
-        file: Option<Arc<FileState>>,
-    ) -> Self {
+    pub(crate) unsafe fn new(host: &'static Host, under: Ptr, connector: Hid, file: Option<Arc<FileState>>) -> Self {
         host.H5Iinc_ref(connector);
         Self {
             under,
             connector,
             host,
-            kind,
             file,
             dataset: Mutex::new(None),
             chunk_cache: None,
             left: None,
             elsewhere: false,
             traced: None,
+            wrapped: false,
         }
     }
 
@@ -86,18 +79,18 @@ impl Object {
     }
 
     /// The object for HDF5 that stands for a new one below.
-    pub(crate) unsafe fn child(&self, under: Ptr, kind: c_int, request: Req) -> Ptr {
+    pub(crate) unsafe fn child(&self, under: Ptr, request: Req) -> Ptr {
         if under.is_null() {
             return null_mut();
         }
         self.wrap_request(request);
-        self.beside(under, kind).into_ptr()
+        self.beside(under).into_ptr()
     }
 }
 
 pub(crate) unsafe fn wrap_request(host: &'static Host, connector: Hid, request: Req) {
     if !request.is_null() && !(*request).is_null() {
-        *request = Object::new(host, *request, connector, 0, None).into_ptr();
+        *request = Object::new(host, *request, connector, None).into_ptr();
     }
 }
 
@@ -131,6 +124,11 @@ pub(crate) fn shielded<T: Failure>(body: impl FnOnce() -> T) -> T {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)).unwrap_or(T::FAILED)
 }
 
+thread_local! {
+    /// Whether libhdf5 wraps a file that nobody closes.
+    pub(crate) static WRAPS_FOR_ITSELF: Cell<bool> = const { Cell::new(false) };
+}
+
 /// What HDF5 needs to wrap further objects.
 struct Context {
     connector: Hid,
@@ -162,17 +160,19 @@ pub(crate) unsafe extern "C" fn wrap(pointer: Ptr, kind: c_int, context: Ptr) ->
     if under.is_null() {
         return null_mut();
     }
-    if let (FILE, Some(file)) = (kind, &context.file) {
+    let mut wrapped = Object::new(context.host, under, context.connector, context.file.clone());
+    if let (FILE, Some(file), false) = (kind, &context.file, WRAPS_FOR_ITSELF.get()) {
         file.opened();
+        wrapped.wrapped = true;
     }
-    Object::new(context.host, under, context.connector, kind, context.file.clone()).into_ptr()
+    wrapped.into_ptr()
 }
 
 pub(crate) unsafe extern "C" fn unwrap(pointer: Ptr) -> Ptr {
     let inner = object(pointer);
     let under = inner.host.H5VLunwrap_object(inner.under, inner.connector);
     if !under.is_null() {
-        if let (FILE, Some(file)) = (inner.kind, &inner.file) {
+        if let (true, Some(file)) = (inner.wrapped, &inner.file) {
             file.unwrapped();
         }
         free(pointer);

@@ -47,12 +47,19 @@ pub enum Command {
     /// Bring what a crashed job left in logs into its files
     #[command(after_help = crate::recover::EXAMPLES, after_long_help = crate::recover::EXAMPLES)]
     Recover(crate::recover::RecoverOptions),
+    /// Run a program with its HDF5 calls accelerated, and say what was gained
+    #[command(after_help = crate::run::EXAMPLES, after_long_help = crate::run::EXAMPLES)]
+    Run(crate::run::RunOptions),
     /// Show what a file holds, and explain what moving some of it would do
     #[command(after_help = crate::show::EXAMPLES, after_long_help = crate::show::EXAMPLES)]
     Show(crate::show::ShowOptions),
+    /// Record the HDF5 calls of a program as workloads that can be played again
+    #[command(after_help = crate::trace::EXAMPLES, after_long_help = crate::trace::EXAMPLES)]
+    Trace(crate::trace::TraceOptions),
     /// List the formats, their options, and whether they are compiled in
     Formats,
-    /// Say what works here, what is missing, and what provides it
+    /// Say what works here, what is missing, and what provides it; or whether a program can use the HDF5 connector
+    #[command(after_help = crate::doctor::EXAMPLES, after_long_help = crate::doctor::EXAMPLES)]
     Doctor(DoctorOptions),
     /// Two ranks that greet each other, for doctor
     #[command(hide = true)]
@@ -232,6 +239,9 @@ pub struct CompareOptions {
 /// Options of `doctor`.
 #[derive(Debug, Args)]
 pub struct DoctorOptions {
+    /// Only say whether these load the HDF5 connector: Pythons, or compiled programs, which are read and not run
+    #[arg(value_name = "PROGRAM")]
+    pub programs: Vec<PathBuf>,
     /// The directory that benchmarks would use
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub directory: PathBuf,

@@ -1,6 +1,7 @@
 //! `hyperslab doctor`: what this program can do here, what is missing, and what provides it.
 
 mod building;
+mod connector;
 mod place;
 mod program;
 mod ranks;
@@ -8,6 +9,15 @@ mod ranks;
 use crate::arguments::DoctorOptions;
 use anyhow::Result;
 use std::process::ExitCode;
+
+pub const EXAMPLES: &str = "\
+Examples:
+  hyperslab doctor                            this machine, and the Python on the PATH
+  hyperslab doctor .venv/bin/python           whether its h5py, netCDF4 and others load the HDF5 connector
+  hyperslab doctor ./simulation               which libhdf5 it is linked with; the program is not run
+
+Exit codes: 0 nothing is wrong; 1 something that must work does not, or a program that was named
+does not load the connector.";
 
 /// How something was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,15 +58,46 @@ impl Finding {
     }
 }
 
-/// Looks at everything and prints it. Fails when something that must work does not.
+/// Looks at everything, or at the programs that were named, and prints it. Fails when something that must work does not.
 pub fn run(options: &DoctorOptions) -> Result<ExitCode> {
-    let sections = [
-        ("This program", program::look()),
-        ("Ranks", ranks::look()),
-        ("Storage", place::look(&options.directory)),
-        ("To build it anew", building::look()),
+    if !options.programs.is_empty() {
+        let sections = connector::look_at(&options.programs);
+        print(&sections);
+        let usable =
+            count(&sections, State::Lacking) + count(&sections, State::Absent) + count(&sections, State::Bad) == 0;
+        println!(
+            "{}",
+            if usable {
+                "All of it loads the connector: hyperslab run -- COMMAND"
+            } else {
+                "What is not marked ok does not load the connector."
+            }
+        );
+        return Ok(if usable { ExitCode::SUCCESS } else { ExitCode::from(crate::arguments::EXIT_FAILED) });
+    }
+    let mut sections = vec![
+        ("This program".to_owned(), program::look()),
+        ("Ranks".to_owned(), ranks::look()),
+        ("Storage".to_owned(), place::look(&options.directory)),
+        ("To build it anew".to_owned(), building::look()),
     ];
-    for (title, findings) in &sections {
+    sections.extend(connector::look());
+    print(&sections);
+    match (count(&sections, State::Lacking), count(&sections, State::Bad)) {
+        (0, 0) => println!("All that benchmarks need is there."),
+        (_, 0) => println!("Benchmarks run; what is marked `lack` cannot be used or limits what can be measured."),
+        _ => println!("What is marked BAD must be mended first."),
+    }
+    let bad = count(&sections, State::Bad) > 0;
+    Ok(if bad { ExitCode::from(crate::arguments::EXIT_FAILED) } else { ExitCode::SUCCESS })
+}
+
+fn count(sections: &[(String, Vec<Finding>)], state: State) -> usize {
+    sections.iter().flat_map(|(_, all)| all).filter(|finding| finding.state == state).count()
+}
+
+fn print(sections: &[(String, Vec<Finding>)]) {
+    for (title, findings) in sections {
         println!("{title}");
         let width = findings.iter().map(|finding| finding.what.chars().count()).max().unwrap_or(0);
         for finding in findings {
@@ -73,12 +114,4 @@ pub fn run(options: &DoctorOptions) -> Result<ExitCode> {
         }
         println!();
     }
-    let count = |state| sections.iter().flat_map(|(_, all)| all).filter(|finding| finding.state == state).count();
-    let (lacking, bad) = (count(State::Lacking), count(State::Bad));
-    match (lacking, bad) {
-        (0, 0) => println!("All that benchmarks need is there."),
-        (_, 0) => println!("Benchmarks run; what is marked `lack` cannot be used or limits what can be measured."),
-        _ => println!("What is marked BAD must be mended first."),
-    }
-    Ok(if bad > 0 { ExitCode::from(crate::arguments::EXIT_FAILED) } else { ExitCode::SUCCESS })
 }

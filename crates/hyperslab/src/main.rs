@@ -4,6 +4,7 @@
 mod arguments;
 mod bench;
 mod compare;
+mod connector;
 mod convert;
 mod demo;
 mod doctor;
@@ -11,8 +12,10 @@ mod formats;
 mod h5bench;
 mod mpi_job;
 mod recover;
+mod run;
 mod show;
 mod table;
+mod trace;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
@@ -26,7 +29,9 @@ fn main() -> ExitCode {
         Command::Convert(options) => convert::run(&options),
         Command::Demo(demo) => demo::run(&demo),
         Command::Recover(options) => recover::run(&options),
+        Command::Run(options) => run::run(&options),
         Command::Show(options) => show::run(&options),
+        Command::Trace(options) => trace::run(&options),
         Command::Formats => formats::run(),
         Command::Doctor(options) => doctor::run(&options),
         Command::MpiHello => mpi_job::hello().map(|()| ExitCode::SUCCESS),

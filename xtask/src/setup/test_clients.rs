@@ -29,9 +29,9 @@ pub fn python(workspace: &Workspace, wish: Wish, environment: &mut Environment) 
         }
     }
     let python = PrivatePython::open(workspace, wish).context(
-        "the tests read and write files with Python's h5py and zarr; cargo xtask test --no-python leaves that out",
+        "the tests and the connector's benchmark use Python's h5py and zarr; cargo xtask test --no-python leaves that out",
     )?;
-    python.install("test", "the tests check files with them")?;
+    python.install("test", "files are checked with them")?;
     say("found", format!("Python with {MODULES} ({})", workspace.display(&python.interpreter())));
     environment.set(VARIABLE, python.interpreter());
     Ok(())

@@ -7,8 +7,8 @@ use super::order::Order;
 use super::packed::{Incoming, Outgoing, in_order};
 use super::receiving::Receiving;
 use super::rounds::{Rounds, Walks, Windows};
-use super::sending::{Own, Sending};
-use super::window::Window;
+use super::sending::Sending;
+use super::writer::{Round, Target, Writer};
 use hyperslab_core::{Communicator, Datatype, Error, MemoryView, MemoryViewMut, Result, Selection, agree};
 
 /// The messages of one round, by rank. Their memory is used again in the next: fresh memory costs as much as filling it.
@@ -80,13 +80,16 @@ impl<'a> Exchange<'a> {
         self.rounds.next(walks, well)
     }
 
-    /// This rank's window, if it is an aggregator that has one. One that failed does nothing more.
-    fn window<'b>(&'b self, windows: &'b Windows) -> Option<Window<'b>> {
-        let aggregator = self.me.filter(|_| self.failure.is_none())?;
-        let covers = |lane: &Lane| (lane.first..lane.first + lane.count).contains(&aggregator);
-        let number = self.lanes.iter().position(covers)?;
-        let range = windows[number].as_ref()?;
-        Some(Window { order: self.order, lane: &self.lanes[number], range, aggregator })
+    fn target<'b>(&self, lanes: &'b [Lane]) -> Target<'b>
+    where
+        'a: 'b,
+    {
+        Target { array: self.array, order: self.order, lanes, aggregator: self.me }
+    }
+
+    /// Whether what this rank writes can be written while it exchanges the next round.
+    fn can_write_beside(&self) -> bool {
+        self.me.is_some() && self.rounds.are_several() && self.array.inner.any_thread() && self.comm.many_threads()
     }
 
     /// Every rank writes its selection. Arguments were checked.
@@ -97,7 +100,19 @@ impl<'a> Exchange<'a> {
             let sending = Sending { order: self.order, lanes: &lanes, me: self.me, outgoing, scratch: Vec::new() };
             Ok((sending, Walks::new(selection, self.order, &lanes)?))
         });
-        let mut mine = self.note(begin);
+        let mine = self.note(begin);
+        let target = self.target(&lanes);
+        std::thread::scope(|scope| {
+            let writer = match self.can_write_beside() {
+                true => Writer::beside(target, scope),
+                false => Writer::at_once(target),
+            };
+            self.write_rounds(mine, writer)
+        })?;
+        self.end()
+    }
+
+    fn write_rounds<'b>(&mut self, mut mine: Option<(Sending<'b>, Walks<'_>)>, mut writer: Writer<'b>) -> Result<()> {
         let mut next = self.next_windows(mine.as_ref().map(|(_, walks)| walks))?;
         let mut messages = Messages::new(self.comm.size());
         while let Some(windows) = next {
@@ -112,22 +127,19 @@ impl<'a> Exchange<'a> {
                 messages.parts[rank] = message;
             }
             messages.exchange(self.comm)?;
-            // Before the aggregators write, so that meanwhile the others prepare the next round.
+            // Before the aggregators write, so that meanwhile others need not wait for them.
             next = self.next_windows(mine.as_ref().map(|(_, walks)| walks))?;
-            let packed = mine.as_ref().and_then(|(sending, _)| sending.outgoing.all()).unwrap_or_default();
-            let written = self.write_window(&windows, &messages.received, own, packed);
-            self.note(written);
+            // A rank that failed does nothing more.
+            if self.failure.is_none() {
+                let received = std::mem::take(&mut messages.received);
+                let written = writer.write(Round { windows, received, own });
+                messages.received = written.received;
+                self.note(written.result);
+            }
         }
-        self.end()
-    }
-
-    fn write_window(&self, windows: &Windows, received: &[Vec<u8>], own: Option<Own>, packed: &[u8]) -> Result<()> {
-        let Some(window) = self.window(windows) else { return Ok(()) };
-        let mut sent = received.iter().map(|message| split(message)).collect::<Result<Vec<_>>>()?;
-        if let Some((range, list)) = &own {
-            sent[self.comm.rank()] = (&packed[range.start as usize..range.end as usize], list);
-        }
-        self.array.shared.with_buffer(|buffer| window.write(&sent, buffer, &*self.array.inner))
+        let written = writer.finish();
+        self.note(written);
+        Ok(())
     }
 
     /// Every rank reads its selection. Arguments were checked. Each message answers what was asked in the round before
@@ -210,7 +222,9 @@ impl<'a> Exchange<'a> {
     ) -> Result<()> {
         messages.clear();
         let Messages { parts: replies, received } = messages;
-        let Some(window) = self.window(windows) else { return Ok(()) };
+        let target = self.target(&self.lanes);
+        let window = target.window(windows).filter(|_| self.failure.is_none());
+        let Some(window) = window else { return Ok(()) };
         let asked = received.iter().map(|message| Ok(split(message)?.1)).collect::<Result<Vec<_>>>()?;
         self.array.shared.with_buffer(|buffer| {
             let answers = window.read(&asked, buffer, &*self.array.inner)?;

@@ -44,6 +44,14 @@ impl<'a> Outgoing<'a> {
         }
     }
 
+    /// All bytes, if they are the caller's own.
+    pub fn lent(&self) -> Option<&'a [u8]> {
+        match self {
+            Self::Packed(bytes) => Some(bytes),
+            Self::Copied(_) | Self::Streamed(_) => None,
+        }
+    }
+
     /// Appends a range, whole elements; what is streamed must be asked for in order.
     pub fn append(&mut self, range: Range<u64>, to: &mut Vec<u8>) {
         match self {

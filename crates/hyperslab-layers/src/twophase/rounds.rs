@@ -73,6 +73,11 @@ impl<'a> Rounds<'a> {
         Self { comm, lanes, begun: 0, all: dense.then_some(windows) }
     }
 
+    /// Whether there may be more than one.
+    pub fn are_several(&self) -> bool {
+        self.all.is_none_or(|all| all > 1)
+    }
+
     /// The windows of the next round; `None` when all is done, or a rank says that it failed. Collective.
     pub fn next(&mut self, walks: Option<&Walks<'_>>, well: bool) -> Result<Option<Windows>> {
         let number = self.begun;

@@ -7,25 +7,24 @@ use super::packed::Outgoing;
 use super::rounds::{Walks, Windows};
 use super::walk::{ChunkWalk, RowWalk};
 use hyperslab_core::{ChunkPart, Result, Row};
-use std::ops::Range;
 
 /// A message to one aggregator, being put together.
 #[derive(Debug, Default)]
-pub(super) struct Draft {
+pub(super) struct Draft<'a> {
     bytes: Vec<u8>,
     places: Places,
-    /// For the rank itself: bytes of packed memory that need not be copied.
-    own: Option<Range<u64>>,
+    /// For the rank itself: bytes of the caller that need not be copied.
+    own: Option<&'a [u8]>,
 }
 
-/// What a rank that is an aggregator sends to itself: a range of packed memory and the places of its bytes.
-pub(super) type Own = (Range<u64>, Vec<u8>);
+/// What a rank that is an aggregator sends to itself: bytes of the caller and their places.
+pub(super) type Own<'a> = (&'a [u8], Vec<u8>);
 
-impl Draft {
+impl<'a> Draft<'a> {
     /// The message, or what stays here.
-    pub fn finish(self) -> (Vec<u8>, Option<Own>) {
+    pub fn finish(self) -> (Vec<u8>, Option<Own<'a>>) {
         match self.own {
-            Some(range) => (Vec::new(), Some((range, self.places.finish()))),
+            Some(bytes) => (Vec::new(), Some((bytes, self.places.finish()))),
             None => (join(self.bytes, self.places), None),
         }
     }
@@ -42,10 +41,10 @@ pub(super) struct Sending<'a> {
     pub scratch: Vec<u8>,
 }
 
-impl Sending<'_> {
+impl<'a> Sending<'a> {
     /// The messages of one round, by number of the aggregator, in the memory of `empty` ones.
-    pub fn drafts(&mut self, walks: &mut Walks<'_>, windows: &Windows, empty: Vec<Vec<u8>>) -> Result<Vec<Draft>> {
-        let mut drafts: Vec<Draft> = empty.into_iter().map(|bytes| Draft { bytes, ..Draft::default() }).collect();
+    pub fn drafts(&mut self, walks: &mut Walks<'_>, windows: &Windows, empty: Vec<Vec<u8>>) -> Result<Vec<Draft<'a>>> {
+        let mut drafts: Vec<Draft<'a>> = empty.into_iter().map(|bytes| Draft { bytes, ..Draft::default() }).collect();
         let lanes = self.lanes;
         for (number, (lane, window)) in lanes.iter().zip(windows).enumerate() {
             let Some(window) = window else { continue };
@@ -61,7 +60,7 @@ impl Sending<'_> {
     }
 
     /// Everything before `end` for the lane's one aggregator: a single piece of packed memory.
-    fn add_contiguous(&mut self, walk: &mut RowWalk<'_>, lane: &Lane, end: u64, draft: &mut Draft) {
+    fn add_contiguous(&mut self, walk: &mut RowWalk<'_>, lane: &Lane, end: u64, draft: &mut Draft<'a>) {
         let from = walk.packed();
         while let Some(row) = walk.next_before(end) {
             draft.places.push(row);
@@ -70,8 +69,10 @@ impl Sending<'_> {
         if range.is_empty() {
             return;
         }
-        if self.me == Some(lane.first) && self.outgoing.all().is_some() {
-            draft.own = Some(range);
+        if self.me == Some(lane.first)
+            && let Some(all) = self.outgoing.lent()
+        {
+            draft.own = Some(&all[range.start as usize..range.end as usize]);
         } else {
             draft.bytes.reserve_exact((range.end - range.start) as usize + draft.places.most_bytes());
             self.outgoing.append(range, &mut draft.bytes);
@@ -79,7 +80,7 @@ impl Sending<'_> {
     }
 
     /// Everything before `end`, unit by unit to the lane's aggregators.
-    fn deal_out(&mut self, walk: &mut RowWalk<'_>, lane: &Lane, end: u64, drafts: &mut [Draft]) {
+    fn deal_out(&mut self, walk: &mut RowWalk<'_>, lane: &Lane, end: u64, drafts: &mut [Draft<'_>]) {
         while let Some(at) = walk.peek().filter(|at| *at < end) {
             let (aggregator, unit_end) = lane.aggregator(at);
             let draft = &mut drafts[aggregator];
@@ -91,7 +92,7 @@ impl Sending<'_> {
         }
     }
 
-    fn add_chunks(&mut self, walk: &mut ChunkWalk<'_>, lane: &Lane, end: u64, drafts: &mut [Draft]) -> Result<()> {
+    fn add_chunks(&mut self, walk: &mut ChunkWalk<'_>, lane: &Lane, end: u64, drafts: &mut [Draft<'_>]) -> Result<()> {
         while let Some((begin, part)) = walk.next_before(end)? {
             let (aggregator, _) = lane.aggregator(begin);
             self.add_chunk(begin, &part, &mut drafts[aggregator])?;
@@ -99,7 +100,7 @@ impl Sending<'_> {
         Ok(())
     }
 
-    fn add_chunk(&mut self, begin: u64, part: &ChunkPart, draft: &mut Draft) -> Result<()> {
+    fn add_chunk(&mut self, begin: u64, part: &ChunkPart, draft: &mut Draft<'_>) -> Result<()> {
         let Order { element, frame_bytes, .. } = *self.order;
         // Chunks are not sent in the order of the selection, so its bytes are never streamed.
         let packed = self.outgoing.all().unwrap_or_default();

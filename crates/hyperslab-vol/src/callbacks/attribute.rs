@@ -3,7 +3,7 @@
 
 use crate::data::changed;
 use crate::host::api::{Const, Herr, Hid, Ptr, Req, Text};
-use crate::object::{ATTRIBUTE, object, shielded};
+use crate::object::{object, shielded};
 
 pub(crate) unsafe extern "C" fn create(
     pointer: Ptr,
@@ -22,11 +22,11 @@ pub(crate) unsafe extern "C" fn create(
         let (host, below) = (object.host, object.connector);
         let under =
             host.H5VLattr_create(object.under, place, below, name, kind, space, create, access, transfer, request);
-        object.child(under, ATTRIBUTE, request)
+        object.child(under, request)
     })
 }
 
-opening!(open => H5VLattr_open, ATTRIBUTE);
+opening!(open => H5VLattr_open);
 
 pub(crate) unsafe extern "C" fn read(pointer: Ptr, kind: Hid, data: Ptr, transfer: Hid, request: Req) -> Herr {
     shielded(|| {

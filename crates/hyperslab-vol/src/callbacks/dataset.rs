@@ -5,7 +5,7 @@ use crate::callbacks::operation;
 use crate::data::{Handle, Taken, Transfer, changed, name, settle_all, taken, transfer, unsuitable};
 use crate::host::Host;
 use crate::host::api::{Const, Herr, Hid, Ptr, Req, Text};
-use crate::object::{DATASET, Object, free, object, shielded};
+use crate::object::{Object, free, object, shielded};
 use std::ffi::c_int;
 use std::ptr::null_mut;
 
@@ -57,7 +57,7 @@ impl Drop for AccessList {
 
 /// The object of a dataset below: with another way for its elements, if there is one.
 unsafe fn with_way(parent: &Object, under: Ptr, wanted: Option<(usize, usize, f64)>) -> Object {
-    let mut new = parent.beside(under, DATASET);
+    let mut new = parent.beside(under);
     new.chunk_cache = wanted;
     match parent.host.keeping_errors(|| taken(&new)) {
         Taken::Over(dataset) => new.dataset = std::sync::Mutex::new(Some(dataset)),
@@ -203,7 +203,7 @@ unsafe fn with_cache(parent: &Object, found: Object, place: Const, name: Text, a
         return found;
     }
     discard(found, transfer);
-    let mut object = parent.beside(second, DATASET);
+    let mut object = parent.beside(second);
     object.host.keeping_errors(|| host.H5VLdataset_close(second, parent.connector, transfer, null_mut()));
     object.under = again(other.list);
     if object.under.is_null() {
@@ -363,9 +363,19 @@ pub(crate) unsafe extern "C" fn close(pointer: Ptr, transfer: Hid, request: Req)
         let closed = object(pointer);
         if let (Some(dataset), Some(file)) = (closed.take_dataset(), &closed.file) {
             let handle = Handle { under: closed.under, connector: closed.connector };
-            if let Err(error) = dataset.close_handle(file, handle) {
-                closed.host.report(&error);
-                return -1;
+            match dataset.close_handle(file, handle) {
+                Ok(false) => {}
+                Ok(true) => {
+                    if let Some(traced) = &closed.traced {
+                        traced.close();
+                    }
+                    free(pointer);
+                    return 0;
+                }
+                Err(error) => {
+                    closed.host.report(&error);
+                    return -1;
+                }
             }
         }
         if let Some(traced) = &closed.traced {

@@ -3,7 +3,7 @@
 
 use crate::data::changed;
 use crate::host::api::{Const, Herr, Hid, Ptr, Req, Text};
-use crate::object::{DATATYPE, object, shielded};
+use crate::object::{object, shielded};
 
 pub(crate) unsafe extern "C" fn commit(
     pointer: Ptr,
@@ -22,11 +22,11 @@ pub(crate) unsafe extern "C" fn commit(
         let (host, below) = (object.host, object.connector);
         let under =
             host.H5VLdatatype_commit(object.under, place, below, name, kind, link, create, access, transfer, request);
-        object.child(under, DATATYPE, request)
+        object.child(under, request)
     })
 }
 
-opening!(open => H5VLdatatype_open, DATATYPE);
+opening!(open => H5VLdatatype_open);
 on_object!(get => H5VLdatatype_get);
 on_object!(specific => H5VLdatatype_specific);
 on_object!(optional => H5VLdatatype_optional);

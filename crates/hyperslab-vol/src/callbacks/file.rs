@@ -6,7 +6,7 @@ use crate::data::{FileState, Opening, settle_all, settle_file};
 use crate::host::api::{Herr, Hid, Ptr, Req, Text};
 use crate::host::{Host, of_slot, text};
 use crate::info::Info;
-use crate::object::{FILE, Object, free, object, shielded, wrap_request};
+use crate::object::{Object, WRAPS_FOR_ITSELF, free, object, shielded, wrap_request};
 use std::ffi::{c_int, c_uint};
 use std::ptr::null_mut;
 
@@ -16,6 +16,8 @@ const REOPEN: c_int = 1;
 const IS_ACCESSIBLE: c_int = 2;
 const DELETE: c_int = 3;
 const START_SWMR: c_int = 13;
+/// After opening, libhdf5 wraps the file for its own use.
+const POST_OPEN: c_int = 28;
 
 /// A file access list for the connector below, closed at the end without touching the program's error stack.
 struct Below {
@@ -63,7 +65,7 @@ unsafe fn opened(
         let connector = below.info.connector;
         wrap_request(host, connector, request);
         match host.keeping_errors(|| opening.attach(under)) {
-            Ok(file) => Object::new(host, under, connector, FILE, file).into_ptr(),
+            Ok(file) => Object::new(host, under, connector, file).into_ptr(),
             Err(error) => {
                 host.keeping_errors(|| host.H5VLfile_close(under, connector, host.default_transfer(), null_mut()));
                 host.report(&error);
@@ -177,7 +179,7 @@ pub(crate) unsafe extern "C" fn specific<const SLOT: usize>(
                 if let Some(state) = &file.file {
                     state.opened();
                 }
-                *again = file.beside(*again, FILE).into_ptr();
+                *again = file.beside(*again).into_ptr();
             }
         }
         status
@@ -193,7 +195,9 @@ pub(crate) unsafe extern "C" fn optional(pointer: Ptr, arguments: Ptr, transfer:
         if let (START_SWMR, Some(state)) = (operation(arguments), &file.file) {
             state.leave_to_library("the file is written for readers that follow (SWMR)");
         }
+        WRAPS_FOR_ITSELF.set(operation(arguments) == POST_OPEN);
         let status = file.host.H5VLfile_optional(file.under, file.connector, arguments, transfer, request);
+        WRAPS_FOR_ITSELF.set(false);
         file.wrap_request(request);
         status
     })

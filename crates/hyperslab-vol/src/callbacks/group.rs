@@ -4,7 +4,7 @@
 use crate::callbacks::operation;
 use crate::data::{changed, settle_all};
 use crate::host::api::{Const, Herr, Hid, Ptr, Req, Text};
-use crate::object::{GROUP, object, shielded};
+use crate::object::{object, shielded};
 use std::ffi::c_int;
 
 const MOUNT: c_int = 0;
@@ -33,11 +33,11 @@ pub(crate) unsafe extern "C" fn create(
         changed(object);
         let (host, below) = (object.host, object.connector);
         let under = host.H5VLgroup_create(object.under, place, below, name, link, create, access, transfer, request);
-        object.child(under, GROUP, request)
+        object.child(under, request)
     })
 }
 
-opening!(open => H5VLgroup_open, GROUP);
+opening!(open => H5VLgroup_open);
 on_object!(get => H5VLgroup_get);
 
 pub(crate) unsafe extern "C" fn specific(pointer: Ptr, arguments: Ptr, transfer: Hid, request: Req) -> Herr {

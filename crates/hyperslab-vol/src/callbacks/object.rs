@@ -17,7 +17,7 @@ pub(crate) unsafe extern "C" fn open(pointer: Ptr, place: Const, kind: *mut c_in
         let under = object.host.H5VLobject_open(object.under, place, object.connector, kind, transfer, request);
         let kind = if under.is_null() || kind.is_null() { 0 } else { *kind };
         if kind != DATASET || under.is_null() {
-            return object.child(under, kind, request);
+            return object.child(under, request);
         }
         object.wrap_request(request);
         dataset::found(object, under, place, transfer)

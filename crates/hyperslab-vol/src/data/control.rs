@@ -6,6 +6,7 @@ use hyperslab_core::{Error, ErrorKind, MAX_RANK, Result};
 use hyperslab_plane::{Control, Place};
 use std::ffi::{c_int, c_uint};
 use std::ptr::null_mut;
+use std::sync::{Mutex, PoisonError};
 
 const GET_SPACE_STATUS: c_int = 3;
 const CHUNK_SIZE: c_int = 2;
@@ -272,14 +273,28 @@ impl Control for Library<'_> {
     }
 }
 
-/// For threads that libhdf5 has not called: what needs it fails.
-pub(crate) struct NoLibrary;
+/// A chunk that libhdf5 has to store.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    origin: Vec<u64>,
+    stored: Vec<u8>,
+    mask: u32,
+}
+
+impl Finished {
+    pub(crate) fn store(&self, library: &Library<'_>) -> Result<()> {
+        library.write_chunk(&self.origin, &self.stored, self.mask)
+    }
+}
+
+/// For threads that libhdf5 has not called: chunks to store are kept until it calls, what else needs it fails.
+pub(crate) struct Later<'a>(pub(crate) &'a Mutex<Vec<Finished>>);
 
 fn not_here() -> Error {
     Error::unsupported("transfer", "libhdf5 would be needed in the background")
 }
 
-impl Control for NoLibrary {
+impl Control for Later<'_> {
     fn place(&self, _: bool) -> Result<Option<u64>> {
         Err(not_here())
     }
@@ -292,7 +307,9 @@ impl Control for NoLibrary {
         Err(not_here())
     }
 
-    fn write_chunk(&self, _: &[u64], _: &[u8], _: u32) -> Result<()> {
-        Err(not_here())
+    fn write_chunk(&self, origin: &[u64], stored: &[u8], mask: u32) -> Result<()> {
+        let finished = Finished { origin: origin.to_vec(), stored: stored.to_vec(), mask };
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(finished);
+        Ok(())
     }
 }

@@ -5,6 +5,7 @@ use super::elements::Elements;
 use super::file::{FileState, Token};
 use super::kind::Kind;
 use super::suitability::{lists_chunks_wrongly, named_filters, shape_of, stored, unsuitable};
+use crate::fork;
 use crate::host;
 use crate::host::api::{Const, Hid};
 use crate::object::{DATASET, Object};
@@ -33,6 +34,8 @@ pub(crate) struct Dataset {
     pub(crate) kind: Kind,
     token: Token,
     layered: Mutex<Option<Arc<dyn Array>>>,
+    /// The program has closed its last handle, and this one waits for chunks that are being coded.
+    kept: Mutex<Option<Handle>>,
     /// Whether its name is no longer sure.
     renamed: AtomicBool,
     /// Taken from the host's memory for the plane.
@@ -170,11 +173,13 @@ pub(crate) unsafe fn taken(object: &Object) -> Taken {
         kind: kind.id(),
         allocation_fills: stored.allocation_fills,
         handles: Mutex::new(vec![handle]),
+        finished: Mutex::default(),
+        only_stores: AtomicBool::new(false),
         unsaved: AtomicBool::new(false),
     });
     host.stats.datasets.fetch_add(1, Ordering::Relaxed);
-    let (layered, renamed) = (Mutex::default(), AtomicBool::new(false));
-    let dataset = Arc::new(Dataset { elements, kind, token, layered, renamed, memory });
+    let (layered, kept, renamed) = (Mutex::default(), Mutex::default(), AtomicBool::new(false));
+    let dataset = Arc::new(Dataset { elements, kind, token, layered, kept, renamed, memory });
     datasets.insert(token, dataset.clone());
     Taken::Over(dataset)
 }
@@ -301,11 +306,18 @@ impl Dataset {
         self.renamed.store(true, Ordering::Relaxed);
     }
 
-    /// A handle is about to be closed below. With the last one goes what needs libhdf5.
-    pub(crate) fn close_handle(&self, file: &FileState, handle: Handle) -> Result<()> {
+    /// A handle is about to be closed below. With the last one goes what needs libhdf5; `true`: it is closed when that is
+    /// done, and not now.
+    pub(crate) fn close_handle(&self, file: &FileState, handle: Handle) -> Result<bool> {
         let mut result = Ok(());
         let last = lock(&self.elements.handles).len() == 1;
         if last && !file.is_left() && !self.elements.plane.is_independent() {
+            if lock(&self.layered).is_some() && file.settings.modes.background && !fork::is_child() {
+                *lock(&self.kept) = Some(handle);
+                // SAFETY: inside a call of the library; the connector is that of an open dataset.
+                unsafe { self.elements.host.H5Iinc_ref(handle.connector) };
+                return file.bound_closed().map(|()| true);
+            }
             let array = lock(&self.layered).clone();
             let settled = array.map_or(Ok(()), |array| array.settle());
             result = settled.and(self.elements.flush());
@@ -328,7 +340,30 @@ impl Dataset {
                 result = result.and(file.bound_closed());
             }
         }
-        result
+        result.map(|()| false)
+    }
+
+    /// Closes what the program has closed. Nothing may be waiting.
+    pub(crate) fn close_kept(&self) -> Result<()> {
+        let Some(handle) = lock(&self.kept).take() else { return Ok(()) };
+        lock(&self.elements.handles).retain(|known| *known != handle);
+        if let Some(array) = lock(&self.layered).take_if(|_| !self.is_open()) {
+            let _ = array.close();
+        }
+        let host = self.elements.host;
+        // SAFETY: inside a call of the library; the handle is open, and its reference to the connector ours.
+        let status = unsafe {
+            let status = host.H5VLdataset_close(handle.under, handle.connector, host.default_transfer(), null_mut());
+            host.keeping_errors(|| host.H5Idec_ref(handle.connector));
+            status
+        };
+        if status < 0 { Err(host.failed("close dataset")) } else { Ok(()) }
+    }
+
+    /// Whether the program has closed it.
+    pub(crate) fn is_closed(&self) -> bool {
+        let handles = lock(&self.elements.handles).len();
+        handles == 0 || (handles == 1 && lock(&self.kept).is_some())
     }
 }
 

@@ -1,6 +1,6 @@
 //! The elements of one dataset: moved by the data plane where that can be, by libhdf5 otherwise.
 
-use super::control::{Handle, Library, NoLibrary};
+use super::control::{Finished, Handle, Later, Library};
 use super::inside::{is_inside, make_call};
 use super::space::{Space, refused};
 use crate::host::Host;
@@ -9,9 +9,13 @@ use hyperslab_core::{
     Array, ArraySpec, Bytes, Datatype, Dims, Error, Gather, MemoryLayout, MemoryView, MemoryViewMut, Request, Result,
     Scatter, Selection, Transfer,
 };
-use hyperslab_plane::{Plane, Touched};
+use hyperslab_plane::{Control, Plane, Touched};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// What is shared by all handles of a dataset, and by what waits in layers.
 #[derive(Debug)]
@@ -25,24 +29,55 @@ pub(crate) struct Elements {
     pub(crate) kind: Hid,
     pub(crate) allocation_fills: bool,
     pub(crate) handles: Mutex<Vec<Handle>>,
+    /// Chunks that threads of ours have coded.
+    pub(crate) finished: Mutex<Vec<Finished>>,
+    /// Whether the write that is being made needs libhdf5 to store chunks only.
+    pub(crate) only_stores: AtomicBool,
     /// Whether libhdf5 may hold metadata about where elements lie that is not in the file.
     pub(crate) unsaved: AtomicBool,
 }
 
 impl Elements {
     fn handle(&self) -> Option<Handle> {
-        self.handles.lock().unwrap_or_else(PoisonError::into_inner).last().copied()
+        lock(&self.handles).last().copied()
     }
 
-    /// Runs something with libhdf5 at hand; on a thread that may not call it, or when no handle is open, without.
+    /// Runs something with libhdf5 at hand, which has got all chunks that were coded before; on a thread that may not call it, or
+    /// when no handle is open, without.
     pub(crate) fn with_control<T>(&self, body: impl FnOnce(Option<&Library<'_>>) -> Result<T>) -> Result<T> {
         match self.handle().filter(|_| is_inside()) {
             None => body(None),
             Some(handle) => {
                 let (shape, allocation_fills) = (self.plane.shape(), self.allocation_fills);
-                body(Some(&Library { host: self.host, handle, kind: self.kind, shape: &shape, allocation_fills }))
+                let library = Library { host: self.host, handle, kind: self.kind, shape: &shape, allocation_fills };
+                let finished = std::mem::take(&mut *lock(&self.finished));
+                finished.iter().try_for_each(|chunk| chunk.store(&library))?;
+                body(Some(&library))
             }
         }
+    }
+
+    /// Gives libhdf5 the chunks that were coded.
+    pub(crate) fn store_finished(&self) -> Result<()> {
+        if lock(&self.finished).is_empty() { Ok(()) } else { self.with_control(|_| Ok(())) }
+    }
+
+    fn control_or_later<T>(&self, body: impl FnOnce(&dyn Control) -> Result<T>) -> Result<T> {
+        self.with_control(|library| match library {
+            Some(library) => body(library),
+            None => body(&Later(&self.finished)),
+        })
+    }
+
+    /// Whether the next write of these elements may be made by a thread of ours.
+    pub(crate) fn note_write(&self, selection: &Selection, whole: bool) -> Result<()> {
+        let only_stores = whole
+            && self.with_control(|library| match library {
+                Some(library) => self.plane.only_stores(library, selection),
+                None => Ok(false),
+            })?;
+        self.only_stores.store(only_stores, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Whether the plane needs nothing of libhdf5 any more; asks it for what is missing, if it can be asked.
@@ -58,10 +93,7 @@ impl Elements {
 
     /// Stores what waits in the plane.
     pub(crate) fn flush(&self) -> Result<()> {
-        self.with_control(|library| match library {
-            Some(library) => self.plane.flush(library),
-            None => self.plane.flush(&NoLibrary),
-        })
+        self.control_or_later(|control| self.plane.flush(control))
     }
 
     /// Writes elements of a type in memory; the inner value says why libhdf5 must.
@@ -72,10 +104,7 @@ impl Elements {
         dtype: &Datatype,
     ) -> Result<Option<hyperslab_plane::Refusal>> {
         self.unsaved.store(true, Ordering::Relaxed);
-        self.with_control(|library| match library {
-            Some(library) => self.plane.write_as(library, selection, memory, dtype),
-            None => self.plane.write_as(&NoLibrary, selection, memory, dtype),
-        })
+        self.control_or_later(|control| self.plane.write_as(control, selection, memory, dtype))
     }
 
     /// Reads elements as a type in memory; the inner value says why libhdf5 must.
@@ -85,10 +114,7 @@ impl Elements {
         memory: &mut MemoryViewMut<'_>,
         dtype: &Datatype,
     ) -> Result<Option<hyperslab_plane::Refusal>> {
-        self.with_control(|library| match library {
-            Some(library) => self.plane.read_as(library, selection, memory, dtype),
-            None => self.plane.read_as(&NoLibrary, selection, memory, dtype),
-        })
+        self.control_or_later(|control| self.plane.read_as(control, selection, memory, dtype))
     }
 
     /// Runs a call of libhdf5 so that it and the plane see each other's data.
@@ -140,7 +166,7 @@ impl Array for ElementsArray {
     }
 
     fn any_thread(&self) -> bool {
-        self.0.plane.is_independent()
+        self.0.only_stores.load(Ordering::Relaxed) || self.0.plane.is_independent()
     }
 
     fn write(&self, selection: &Selection, memory: MemoryView<'_>, _: Transfer) -> Result<()> {

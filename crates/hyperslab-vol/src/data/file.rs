@@ -1,6 +1,7 @@
 //! A file that libhdf5 has open, whatever the number of its handles.
 
 use super::dataset::Dataset;
+use super::inside::Inside;
 use super::stack::{Layers, Saving};
 use crate::fork;
 use crate::host::Host;
@@ -51,6 +52,8 @@ pub(crate) struct FileState {
     layers: Mutex<Option<Arc<Layers>>>,
     /// Whether a dataset may not be in the file yet.
     changed: AtomicBool,
+    /// Whether nothing waited at the last fork.
+    settled_for_child: AtomicBool,
     pub(crate) trace: Option<Arc<TracedFile>>,
 }
 
@@ -87,6 +90,7 @@ impl FileState {
             datasets: Mutex::default(),
             layers: Mutex::default(),
             changed: AtomicBool::new(true),
+            settled_for_child: AtomicBool::new(true),
             trace,
         });
         if let (Some(file), None) = (&state.file, state.left()) {
@@ -116,12 +120,14 @@ impl FileState {
     pub(crate) fn layers(&self) -> Result<Option<Arc<Layers>>> {
         let layers = lock(&self.layers).clone();
         match layers {
-            Some(_) if fork::is_child() && self.settings.modes.log => {
-                Err(Error::unsupported("access", "the file was opened before a fork, and writes to it may be in a log")
-                    .hint("open it in the process that uses it"))
-            }
-            Some(_) if fork::is_child() => Ok(None),
-            layers => Ok(layers),
+            Some(_) if !fork::is_child() => Ok(layers),
+            Some(_) if !self.settled_for_child.load(Ordering::Relaxed) => Err(Error::unsupported(
+                "access",
+                "the file was opened before a fork, and writes to it wait in the parent",
+            )
+            .hint("flush before forking, or open it in the process that uses it")),
+            Some(_) => Ok(None),
+            None => Ok(None),
         }
     }
 
@@ -185,13 +191,14 @@ impl FileState {
         let datasets: Vec<Arc<Dataset>> = lock(&self.datasets).values().cloned().collect();
         let planes = datasets.iter().filter(|dataset| dataset.is_open()).map(|dataset| dataset.elements.flush());
         let planes = planes.fold(Ok(()), Result::and);
+        let closed = datasets.iter().map(|dataset| dataset.close_kept()).fold(Ok(()), Result::and);
         lock(&self.datasets).retain(|_, dataset| dataset.is_open());
-        layered.and(planes)
+        layered.and(planes).and(closed)
     }
 
     /// Writes of a dataset that the program has closed wait: not too many of them.
     pub(crate) fn bound_closed(&self) -> Result<()> {
-        let closed = lock(&self.datasets).values().filter(|dataset| !dataset.is_open()).count();
+        let closed = lock(&self.datasets).values().filter(|dataset| dataset.is_closed()).count();
         if closed > MOST_CLOSED { self.settle() } else { Ok(()) }
     }
 
@@ -211,6 +218,12 @@ impl FileState {
             return self.save_now();
         }
         Ok(())
+    }
+
+    /// Gives libhdf5 the chunks that threads of ours have coded.
+    pub(crate) fn store_finished(&self) -> Result<()> {
+        let datasets: Vec<Arc<Dataset>> = lock(&self.datasets).values().cloned().collect();
+        datasets.iter().try_for_each(|dataset| dataset.elements.store_finished())
     }
 
     /// Elements of any dataset may have been changed by libhdf5. Nothing may be waiting.
@@ -240,14 +253,18 @@ impl FileState {
         if status < 0 { Err(host.failed("flush")) } else { Ok(()) }
     }
 
-    /// Before the program forks: what waits in memory goes to the file. Not inside a call of the library.
+    /// Before the program forks: what waits goes to the file. Only the thread that uses HDF5 can do all of it.
     pub(crate) fn before_fork(&self) {
-        if self.settings.modes.log || fork::is_child() {
+        if fork::is_child() {
             return;
         }
-        if let Some(layers) = lock(&self.layers).clone() {
-            let _ = layers.container.settle();
-        }
+        let settled = match Inside::enter_again() {
+            Some(_inside) => self.settle(),
+            None if self.settings.modes.log => Err(Error::unsupported("fork", "another thread uses HDF5")),
+            None => lock(&self.layers).clone().map_or(Ok(()), |layers| layers.container.settle()),
+        };
+        // A flush or the close tells the parent what has failed.
+        self.settled_for_child.store(settled.is_ok(), Ordering::Relaxed);
     }
 }
 

@@ -2,14 +2,24 @@
 
 use hyperslab_core::{Error, Result};
 use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A call of libhdf5.
 type Call = Box<dyn FnOnce() -> Result<()>>;
 
 thread_local! {
     static DEPTH: Cell<u32> = const { Cell::new(0) };
+    /// Any address will do to tell threads apart.
+    static THREAD: u8 = const { 0 };
     /// A call of libhdf5 that something further in makes at the right moment.
     static CALL: RefCell<Option<Call>> = const { RefCell::new(None) };
+}
+
+/// The thread that libhdf5 has called last.
+static LAST: AtomicUsize = AtomicUsize::new(0);
+
+fn this_thread() -> usize {
+    THREAD.with(|thread| std::ptr::from_ref(thread) as usize)
 }
 
 /// Ends with the callback.
@@ -19,7 +29,13 @@ impl Inside {
     /// To be held by a callback.
     pub(crate) fn enter() -> Self {
         DEPTH.set(DEPTH.get() + 1);
+        LAST.store(this_thread(), Ordering::Relaxed);
         Self(())
+    }
+
+    /// For what the thread does on its own that was the last to be called, as before a fork; `None` on any other.
+    pub(crate) fn enter_again() -> Option<Self> {
+        (LAST.load(Ordering::Relaxed) == this_thread()).then(Self::enter)
     }
 }
 

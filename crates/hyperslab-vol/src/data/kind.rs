@@ -89,7 +89,7 @@ impl Kind {
         // SAFETY: as above.
         if unsafe { host.H5Tget_class(memory) } == COMPOUND && matches!(self.dtype, Datatype::Compound(_)) {
             // SAFETY: as above.
-            return unsafe { self.fields(host, memory) };
+            return host.quietly(|| unsafe { self.fields(host, memory) });
         }
         let dtype = describe(host, memory, 0)?.dtype;
         let number = |dtype: &Datatype| matches!(dtype, Datatype::Integer { .. } | Datatype::Float { .. });

@@ -229,7 +229,7 @@ impl Opening {
 unsafe fn is_usual_driver(host: &Host, list: Hid) -> bool {
     // SAFETY: the list is open; the other one is closed here.
     unsafe {
-        let usual = host.H5Pcreate(host.file_access_class());
+        let usual = host.H5Pcopy(list);
         if usual < 0 {
             return false;
         }

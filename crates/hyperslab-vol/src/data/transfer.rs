@@ -199,10 +199,18 @@ unsafe fn write_somehow(object: &Object, one: &Transfer, data: Const) -> Ended {
     let view = MemoryView { data: memory, layout: &plan.layout };
     let written = (|| {
         if let Some(array) = dataset.layered(file)? {
-            if plan.dtype.is_none() {
-                file.prepare(&dataset)?;
+            let whole = plan.layout.plan(&dataset.kind.dtype)?.covers_element();
+            file.prepare(&dataset)?;
+            // Where libhdf5 may have to help, it should have the program's own call.
+            if plan.dtype.is_none() && (whole || dataset.elements.plane.is_independent()) {
+                if file.settings.modes.background && !dataset.elements.plane.is_independent() {
+                    file.store_finished()?;
+                    dataset.elements.note_write(&plan.selection, whole)?;
+                }
                 object.host.pending.store(true, Ordering::Relaxed);
-                return array.write(&plan.selection, view, Together::Independent).map(|()| None);
+                let written = array.write(&plan.selection, view, Together::Independent);
+                dataset.elements.only_stores.store(false, Ordering::Relaxed);
+                return written.map(|()| None);
             }
             file.settle()?;
         }

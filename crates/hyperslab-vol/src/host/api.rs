@@ -32,7 +32,6 @@ macro_rules! api {
     ($($name:ident($($arg:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
         /// The functions.
         #[allow(non_snake_case)]
-        #[cfg_attr(not(feature = "linked"), allow(dead_code))]
         struct Functions {
             $($name: unsafe extern "C" fn($($type),*) $(-> $result)?,)*
         }
@@ -52,27 +51,8 @@ macro_rules! api {
             }
         }
 
-        #[cfg(feature = "linked")]
-        #[allow(non_snake_case)]
-        mod symbols {
-            use super::*;
-            unsafe extern "C" {
-                $(pub(super) fn $name($($arg: $type),*) $(-> $result)?;)*
-            }
-        }
-
-        /// Functions of the libhdf5 that the program is linked with.
-        #[cfg(feature = "linked")]
-        fn linked_function(name: &str) -> Ptr {
-            match name {
-                $(stringify!($name) => symbols::$name as *const () as Ptr,)*
-                _ => std::ptr::null_mut(),
-            }
-        }
-
         /// Calls of the library. Their contracts are those of the library, and only a thread that it called may make them.
         #[allow(non_snake_case, clippy::too_many_arguments, clippy::missing_safety_doc)]
-        #[cfg_attr(not(feature = "linked"), allow(dead_code))]
         impl Api {
             $(pub(crate) unsafe fn $name(&self, $($arg: $type),*) $(-> $result)? {
                 // SAFETY: the caller keeps the library's contract.
@@ -90,6 +70,8 @@ api! {
     H5Idec_ref(id: Hid) -> c_int;
     H5Eget_current_stack() -> Hid;
     H5Eset_current_stack(stack: Hid) -> Herr;
+    H5Eget_auto2(stack: Hid, function: *mut Ptr, data: *mut Ptr) -> Herr;
+    H5Eset_auto2(stack: Hid, function: Ptr, data: Ptr) -> Herr;
     H5Pget_vol_info(list: Hid, info: *mut Ptr) -> Herr;
     H5Pset_vol(list: Hid, connector: Hid, info: Const) -> Herr;
     H5Pcopy(list: Hid) -> Hid;
@@ -229,36 +211,43 @@ api! {
     H5VLoptional(object: Ptr, connector: Hid, arguments: Ptr, transfer: Hid, request: Req) -> Herr;
 }
 
-/// Functions and variables of the libhdf5 that the program is linked with.
-#[cfg(feature = "linked")]
-#[allow(non_upper_case_globals)]
-pub(crate) fn linked(name: &str) -> Ptr {
-    macro_rules! variables {
-        ($($name:ident)*) => {{
-            unsafe extern "C" {
-                $(static $name: Hid;)*
-                fn H5Epush2();
-            }
-            match name {
-                $(stringify!($name) => (&raw const $name).cast_mut().cast(),)*
-                "H5Epush2" => H5Epush2 as *const () as Ptr,
-                _ => linked_function(name),
-            }
-        }};
-    }
-    variables!(H5P_CLS_FILE_ACCESS_ID_g H5P_CLS_DATASET_ACCESS_ID_g H5P_LST_DATASET_XFER_ID_g H5E_ERR_CLS_g H5E_VOL_g H5E_WRITEERROR_g)
+type Push = unsafe extern "C" fn(Hid, Text, Text, c_uint, Hid, Hid, Hid, Text, ...) -> Herr;
+
+/// An identifier that the library keeps in a variable. Where a program uses the variable too, the linker may have given it a
+/// place in the program, and the library's own is never set.
+#[derive(Clone, Copy)]
+struct Variable {
+    of_library: *const Hid,
+    of_program: *const Hid,
 }
 
-type Push = unsafe extern "C" fn(Hid, Text, Text, c_uint, Hid, Hid, Hid, Text, ...) -> Herr;
+impl Variable {
+    fn find(name: &'static str, find: &dyn Fn(&str) -> Ptr) -> Result<Self, &'static str> {
+        let of_library = find(name) as *const Hid;
+        let text = std::ffi::CString::new(name).map_err(|_| name)?;
+        // SAFETY: the name ends in NUL.
+        let of_program = unsafe { libc::dlsym(libc::RTLD_DEFAULT, text.as_ptr()) } as *const Hid;
+        if of_library.is_null() { Err(name) } else { Ok(Self { of_library, of_program }) }
+    }
+
+    fn get(self) -> Hid {
+        // SAFETY: variables of a library and of a program that stay loaded.
+        unsafe {
+            match *self.of_library {
+                id if id <= 0 && !self.of_program.is_null() => *self.of_program,
+                id => id,
+            }
+        }
+    }
+}
 
 /// Identifiers that the library keeps in variables.
 struct Variables {
-    file_access: *const Hid,
-    dataset_access: *const Hid,
-    transfer: *const Hid,
-    error_class: *const Hid,
-    error_major: *const Hid,
-    error_minor: *const Hid,
+    dataset_access: Variable,
+    transfer: Variable,
+    error_class: Variable,
+    error_major: Variable,
+    error_minor: Variable,
 }
 
 // SAFETY: they point to variables of a library that stays loaded.
@@ -278,15 +267,14 @@ pub(crate) struct Api {
 impl Api {
     /// Finds everything that is needed, or says what is missing.
     pub(crate) fn find(find: &dyn Fn(&str) -> Ptr) -> Result<Self, &'static str> {
-        let variable = |name: &'static str| {
-            let found = find(name);
-            if found.is_null() { Err(name) } else { Ok(found as *const Hid) }
-        };
-        let push = variable("H5Epush2")?;
+        let variable = |name: &'static str| Variable::find(name, find);
+        let push = find("H5Epush2");
+        if push.is_null() {
+            return Err("H5Epush2");
+        }
         // SAFETY: the function of this name has this type.
-        let push = unsafe { std::mem::transmute::<*const Hid, Push>(push) };
+        let push = unsafe { std::mem::transmute::<Ptr, Push>(push) };
         let variables = Variables {
-            file_access: variable("H5P_CLS_FILE_ACCESS_ID_g")?,
             dataset_access: variable("H5P_CLS_DATASET_ACCESS_ID_g")?,
             transfer: variable("H5P_LST_DATASET_XFER_ID_g")?,
             error_class: variable("H5E_ERR_CLS_g")?,
@@ -301,29 +289,21 @@ impl Api {
         Ok(api)
     }
 
-    /// The class of file access lists.
-    pub(crate) fn file_access_class(&self) -> Hid {
-        // SAFETY: a variable of the library.
-        unsafe { *self.variables.file_access }
-    }
-
     /// The class of dataset access lists.
     pub(crate) fn dataset_access_class(&self) -> Hid {
-        // SAFETY: a variable of the library.
-        unsafe { *self.variables.dataset_access }
+        self.variables.dataset_access.get()
     }
 
     /// The default transfer list.
     pub(crate) fn default_transfer(&self) -> Hid {
-        // SAFETY: a variable of the library.
-        unsafe { *self.variables.transfer }
+        self.variables.transfer.get()
     }
 
     /// Adds an error to the calling thread's stack, which the program reads. Only inside a call of the library.
     pub(crate) fn push_error(&self, text: &std::ffi::CStr) {
         // SAFETY: the identifiers are the library's own, all text ends in NUL, and the format takes one text.
         unsafe {
-            let (class, major) = (*self.variables.error_class, *self.variables.error_major);
+            let (class, major) = (self.variables.error_class.get(), self.variables.error_major.get());
             (self.push)(
                 H5E_DEFAULT,
                 c"hyperslab".as_ptr(),
@@ -331,7 +311,7 @@ impl Api {
                 0,
                 class,
                 major,
-                *self.variables.error_minor,
+                self.variables.error_minor.get(),
                 c"%s".as_ptr(),
                 text.as_ptr(),
             );

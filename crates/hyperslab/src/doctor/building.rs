@@ -25,7 +25,11 @@ fn tool(what: &str, names: &[&str], remedy: &str) -> Finding {
 
 /// The first line that a command prints, if it ends well.
 pub fn first_line(command: &mut Command) -> Option<String> {
+    run_text(command)?.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
+}
+
+/// Everything that a command prints, if it ends well.
+pub fn run_text(command: &mut Command) -> Option<String> {
     let output = command.output().ok().filter(|output| output.status.success())?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    text.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }

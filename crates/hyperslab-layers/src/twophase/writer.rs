@@ -1,0 +1,131 @@
+//! An aggregator's writes, while the next round is exchanged.
+
+use super::array::TwoPhaseArray;
+use super::domains::Lane;
+use super::message::split;
+use super::order::Order;
+use super::rounds::Windows;
+use super::sending::Own;
+use super::window::Window;
+use hyperslab_core::Result;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{Builder, Scope};
+
+/// Where a rank writes that may be an aggregator.
+#[derive(Clone, Copy)]
+pub(super) struct Target<'a> {
+    pub array: &'a TwoPhaseArray,
+    pub order: &'a Order,
+    pub lanes: &'a [Lane],
+    /// The rank as an aggregator, by number.
+    pub aggregator: Option<usize>,
+}
+
+/// What a rank received in one round.
+pub(super) struct Round<'a> {
+    pub windows: Windows,
+    /// By rank.
+    pub received: Vec<Vec<u8>>,
+    pub own: Option<Own<'a>>,
+}
+
+/// A round that was written.
+pub(super) struct Written {
+    /// Memory to be used again.
+    pub received: Vec<Vec<u8>>,
+    pub result: Result<()>,
+}
+
+impl<'a> Target<'a> {
+    /// This rank's window, if it is an aggregator that has one.
+    pub fn window<'b>(&'b self, windows: &'b Windows) -> Option<Window<'b>> {
+        let aggregator = self.aggregator?;
+        let covers = |lane: &Lane| (lane.first..lane.first + lane.count).contains(&aggregator);
+        let number = self.lanes.iter().position(covers)?;
+        let range = windows[number].as_ref()?;
+        Some(Window { order: self.order, lane: &self.lanes[number], range, aggregator })
+    }
+
+    fn write(&self, round: Round<'_>) -> Written {
+        let Round { windows, received, own } = round;
+        let write = || {
+            let Some(window) = self.window(&windows) else { return Ok(()) };
+            let mut sent = received.iter().map(|message| split(message)).collect::<Result<Vec<_>>>()?;
+            if let Some((bytes, list)) = &own {
+                sent[self.array.shared.comm.rank()] = (bytes, list);
+            }
+            self.array.shared.with_buffer(|buffer| window.write(&sent, buffer, &*self.array.inner))
+        };
+        let result = write();
+        Written { received, result }
+    }
+}
+
+/// Writes round after round: on a thread of its own, one round behind, or at once.
+pub(super) struct Writer<'a> {
+    target: Target<'a>,
+    thread: Option<Channels<'a>>,
+}
+
+struct Channels<'a> {
+    rounds: SyncSender<Round<'a>>,
+    written: Receiver<std::thread::Result<Written>>,
+    under_way: bool,
+}
+
+impl<'a> Writer<'a> {
+    pub fn at_once(target: Target<'a>) -> Self {
+        Self { target, thread: None }
+    }
+
+    /// With a thread, if one can be had.
+    pub fn beside<'scope>(target: Target<'a>, scope: &'scope Scope<'scope, '_>) -> Self
+    where
+        'a: 'scope,
+    {
+        let (rounds, to_write) = sync_channel::<Round<'a>>(1);
+        let (done, written) = sync_channel(1);
+        let work = move || {
+            for round in to_write {
+                // A panic is one of the rank, whose thread goes on with it.
+                if done.send(catch_unwind(AssertUnwindSafe(|| target.write(round)))).is_err() {
+                    return;
+                }
+            }
+        };
+        let spawned = Builder::new().name("hyperslab-writer".into()).spawn_scoped(scope, work);
+        Self { target, thread: spawned.ok().map(|_| Channels { rounds, written, under_way: false }) }
+    }
+
+    /// Writes a round, or has it written when the one before is: that one is returned then. After an error nothing is written.
+    pub fn write(&mut self, round: Round<'a>) -> Written {
+        let Some(thread) = &mut self.thread else { return self.target.write(round) };
+        let before = thread.wait();
+        if before.result.is_ok() {
+            // The thread ends no earlier than this end of its channel.
+            thread.under_way = thread.rounds.send(round).is_ok();
+        }
+        before
+    }
+
+    /// Waits for the last round.
+    pub fn finish(&mut self) -> Result<()> {
+        self.thread.as_mut().map_or(Ok(()), |thread| thread.wait().result)
+    }
+}
+
+impl Channels<'_> {
+    /// Waits for the round that is under way, if there is one.
+    fn wait(&mut self) -> Written {
+        let nothing = || Written { received: Vec::new(), result: Ok(()) };
+        if !std::mem::take(&mut self.under_way) {
+            return nothing();
+        }
+        match self.written.recv() {
+            Ok(Ok(written)) => written,
+            Ok(Err(panic)) => resume_unwind(panic),
+            Err(_) => nothing(),
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! The HDF5 connector seen from outside: where its plugin is, how a program is started under it, and what it did there.
+//! docs/connector.md is the user's side of it.
+
+mod child;
+mod environment;
+mod launch;
+mod modes;
+mod plugin;
+mod statistics;
+mod summary;
+
+pub use child::Ended;
+pub use environment::{Environment, STATS};
+pub use launch::{Launched, launch, say};
+pub use modes::Modes;
+pub use plugin::find as find_plugin;
+pub use statistics::{Sink, Statistics};
+pub use summary::{nothing_seen, summary};

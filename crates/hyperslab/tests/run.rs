@@ -1,0 +1,204 @@
+//! `hyperslab run` as a user meets it.
+#![allow(clippy::unwrap_used)]
+
+#[path = "common/plugin.rs"]
+mod plugin;
+#[path = "common/program.rs"]
+#[allow(dead_code)]
+mod program;
+
+use program::{hyperslab, run, said};
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+const WRITE: &str = "
+import h5py, numpy, sys
+with h5py.File(sys.argv[1], 'w') as f:
+    f.create_dataset('x', data=numpy.arange(1 << 18, dtype='f4').reshape(512, 512), chunks=(64, 64), compression='gzip', shuffle=True)
+    f['text'] = 'words'
+";
+const CHECK: &str = "
+import h5py, numpy, sys
+with h5py.File(sys.argv[1]) as f:
+    assert (f['x'][...] == numpy.arange(1 << 18, dtype='f4').reshape(512, 512)).all()
+    assert f['text'][()] == b'words'
+";
+
+/// Reads what was written in a process of its own, without the connector.
+fn check(python: &Path, path: &Path) {
+    let (code, out, err) = said(Command::new(python).args(["-c", CHECK]).arg(path).output().unwrap());
+    assert_eq!(code, 0, "{out}{err}");
+}
+
+#[test]
+fn wrong_words_are_refused_before_anything_runs() {
+    plugin::build();
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("data.h5"), "not statistics").unwrap();
+    for (words, wanted) in [
+        (&["--mode", "asink"][..], "did you mean \"async\"?"),
+        (&["--mode", "async+log"], "leave async out"),
+        (&["--memory", "much"], "\"much\" is not a size"),
+        (&["--memory", "1k"], "too little"),
+        (&["--log-dir", "."], "--mode log"),
+        (&["--mode", "log", "--log-dir", "nowhere"], "mkdir -p nowhere"),
+        (&["--stats=data.h5"], "something else than statistics"),
+        (&["--threads", "0"], "1..=16"),
+        (&["--mood", "log"], "--mode"),
+    ] {
+        let (code, _, err) = run(folder.path(), &[&["run"], words, &["--", "touch", "ran"]].concat());
+        assert!(code == 2 && err.contains(wanted), "{words:?}: {code} {err}");
+        assert!(!folder.path().join("ran").exists(), "{words:?}");
+    }
+    assert_eq!(fs::read_to_string(folder.path().join("data.h5")).unwrap(), "not statistics");
+    let mut other = hyperslab(folder.path());
+    other.env("HDF5_VOL_CONNECTOR", "async under_vol=0").args(["run", "touch", "ran"]);
+    let (code, _, err) = said(other.output().unwrap());
+    assert!(code == 2 && err.contains("another connector") && !folder.path().join("ran").exists(), "{err}");
+}
+
+#[test]
+fn the_command_ends_as_it_would_alone() {
+    plugin::build();
+    let folder = tempfile::tempdir().unwrap();
+    for (words, wanted) in [
+        (&["sh", "-c", "exit 7"][..], 7),
+        (&["sh", "-c", "kill -9 $$"], 137),
+        (&["surely-no-such-program"], 127),
+        (&["/dev/null"], 126),
+        (&["true"], 0),
+    ] {
+        let (code, _, err) = run(folder.path(), &[&["run", "--"], words].concat());
+        assert_eq!(code, wanted, "{words:?}: {err}");
+    }
+}
+
+#[test]
+fn input_output_and_arguments_pass_through() {
+    plugin::build();
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = hyperslab(folder.path());
+    command.args(["run", "--quiet", "sh", "-c", "cat; printf '%s|' \"$@\"", "name", "-x", "--mode", "a b"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"from stdin\n").unwrap();
+    let (code, out, err) = said(child.wait_with_output().unwrap());
+    assert_eq!((code, out.as_str(), err.as_str()), (0, "from stdin\n-x|--mode|a b|", ""));
+}
+
+#[test]
+fn the_environment_is_added_to() {
+    plugin::build();
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = hyperslab(folder.path());
+    command.env("HDF5_PLUGIN_PATH", "/their/plugins").env("HYPERSLAB_THREADS", "3").env_remove("HYPERSLAB_MODE");
+    command.args(["run", "--mode", "async,codec", "--memory", "64MiB", "env"]);
+    let (code, out, err) = said(command.output().unwrap());
+    assert_eq!(code, 0, "{err}");
+    for line in [
+        "HDF5_VOL_CONNECTOR=hyperslab",
+        "HYPERSLAB_MODE=async+codec",
+        "HYPERSLAB_MEMORY=67108864",
+        "HYPERSLAB_THREADS=3",
+    ] {
+        assert!(out.lines().any(|found| found == line), "{line}: {out}");
+    }
+    let value = |name: &str| out.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    let (ours, theirs) = value("HDF5_PLUGIN_PATH=").split_once(':').unwrap();
+    assert_eq!((fs::read_dir(ours).unwrap().count(), theirs), (1, "/their/plugins"));
+    assert!(!Path::new(value("HYPERSLAB_STATS=")).exists(), "statistics are left behind");
+}
+
+#[test]
+fn signals_reach_the_command() {
+    plugin::build();
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = hyperslab(folder.path());
+    command.args(["run", "sh", "-c", "trap 'echo told; exit 5' TERM; echo ready; while :; do sleep 0.05; done"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut out, &mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
+    std::io::Read::read_to_string(&mut out, &mut line).unwrap();
+    assert_eq!(line, "ready\ntold\n");
+    assert_eq!(child.wait().unwrap().code(), Some(5));
+}
+
+#[test]
+fn a_command_without_hdf5_is_told_what_to_try() {
+    plugin::build();
+    let folder = tempfile::tempdir().unwrap();
+    let (code, _, err) = run(folder.path(), &["run", "true"]);
+    assert!(code == 0 && err.contains("no process of the command used HDF5"), "{err}");
+    assert!(err.contains("older than 1.14") && err.contains("hyperslab doctor"), "{err}");
+}
+
+#[test]
+fn the_summary_says_what_was_accelerated() {
+    let Some(python) = plugin::python() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (path, python_text) = (folder.path().join("out.h5"), python.to_str().unwrap());
+    let (code, out, err) = run(folder.path(), &["run", "--mode", "codec", "--", python_text, "-c", WRITE, "out.h5"]);
+    assert_eq!((code, out.as_str()), (0, ""), "{err}");
+    assert!(err.contains(", mode codec, 1 file, 2 datasets"), "{err}");
+    assert!(err.contains("written") && err.contains("accelerated"), "{err}");
+    assert!(err.contains("left to libhdf5") && err.contains("1 write,"), "{err}");
+    check(&python, &path);
+}
+
+#[test]
+fn every_mode_leaves_an_ordinary_file() {
+    let Some(python) = plugin::python() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    for mode in ["off", "codec", "async", "codec+async", "log", "cache", "trace"] {
+        let file = format!("{mode}.h5");
+        let (code, _, err) = run(folder.path(), &["run", "--mode", mode, python.to_str().unwrap(), "-c", WRITE, &file]);
+        assert_eq!(code, 0, "{mode}: {err}");
+        check(&python, &folder.path().join(file));
+    }
+}
+
+#[test]
+fn statistics_of_all_processes_are_gathered() {
+    let Some(python) = plugin::python() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("write.py"), WRITE).unwrap();
+    let both = format!("{0} write.py a.h5 && {0} write.py b.h5", python.display());
+    let (code, _, err) = run(folder.path(), &["run", "--stats=stats.jsonl", "--", "sh", "-c", &both]);
+    assert_eq!(code, 0, "{err}");
+    assert!(err.contains("2 processes (") && err.contains("2 files, 4 datasets"), "{err}");
+    let text = fs::read_to_string(folder.path().join("stats.jsonl")).unwrap();
+    let lines: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 2, "{text}");
+    assert!(lines.iter().all(|line| line["hyperslab_connector_stats"] == 1 && line["files"] == 1), "{text}");
+    let (code, _, err) = run(folder.path(), &["run", "--stats", "-q", python.to_str().unwrap(), "-c", WRITE, "c.h5"]);
+    assert!(code == 0 && err.starts_with("{\"hyperslab_connector_stats\":1,"), "{err}");
+}
+
+#[test]
+fn after_a_crash_the_log_is_recovered() {
+    let Some(python) = plugin::python() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("logs")).unwrap();
+    let crash = "
+import h5py, numpy, os, signal
+f = h5py.File('out.h5', 'w')
+x = f.create_dataset('x', (512, 512), 'f4')
+x[...] = 0
+f['text'] = 'words'
+f.flush()
+for row in range(512):
+    x[row] = numpy.arange(row * 512, row * 512 + 512, dtype='f4')
+os.kill(os.getpid(), signal.SIGKILL)
+";
+    let words = ["run", "--mode", "log", "--log-dir", "logs", "--", python.to_str().unwrap(), "-c", crash];
+    let (code, _, err) = run(folder.path(), &words);
+    assert_eq!(code, 137, "{err}");
+    assert!(err.contains("try: hyperslab recover"), "{err}");
+    let (code, out, err) = run(folder.path(), &["recover", "logs"]);
+    assert_eq!(code, 0, "{out}{err}");
+    check(&python, &folder.path().join("out.h5"));
+}
