@@ -25,7 +25,7 @@ pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
         bail!("no crate has benchmarks\n  try: add a file to its folder benches, with harness = false in its manifest");
     }
     let clients = chosen.iter().any(|name| NEED_CLIENTS.contains(&name.as_str()));
-    let wish = Wish { tests: false, clients, mpi: false, apt: !arguments.has("--no-apt") };
+    let wish = Wish { tests: false, clients, long: false, mpi: false, apt: !arguments.has("--no-apt") };
     let environment = setup::prepare(workspace, wish)?;
     println!("\nbenchmarks: {}", chosen.join(", "));
     // One command for all: with one for each crate, cargo would build shared crates again with other features.

@@ -45,7 +45,7 @@ pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
     }
     let mut chosen = known;
     chosen.retain(|name| arguments.names.is_empty() || arguments.names.contains(name));
-    let wish = Wish { tests: false, clients: false, mpi: false, apt: !arguments.has("--no-apt") };
+    let wish = Wish { tests: false, clients: false, long: false, mpi: false, apt: !arguments.has("--no-apt") };
     build(workspace, &setup::prepare(workspace, wish)?)?;
     if arguments.has("--build") {
         return Ok(());

@@ -30,6 +30,8 @@ pub struct Wish {
     pub tests: bool,
     /// The Python clients that check files written by Hyperslab, and that benchmarks are held against.
     pub clients: bool,
+    /// With `clients`: also what only long tests need.
+    pub long: bool,
     /// Also an MPI library with a parallel libhdf5; with `tests`, MPICH beside it.
     pub mpi: bool,
     /// Install packages of the system where that is possible.
@@ -72,6 +74,7 @@ pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
     let wish = Wish {
         tests: arguments.has("--tests"),
         clients: arguments.has("--tests"),
+        long: false,
         mpi: arguments.has("--mpi"),
         apt: !arguments.has("--no-apt"),
     };
@@ -101,6 +104,9 @@ pub fn prepare(workspace: &Workspace, wish: Wish) -> Result<Environment> {
         (true, _) => test_clients::python(workspace, wish, &mut environment)?,
         (false, true) => test_clients::leave_out_python(&mut environment),
         (false, false) => test_clients::recall(workspace, &mut environment),
+    }
+    if wish.clients && wish.long {
+        test_clients::older_python(workspace, wish, &mut environment);
     }
     if wish.mpi {
         let usual = mpi::provide(workspace, wish, &mut environment)?;

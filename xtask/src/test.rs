@@ -35,6 +35,7 @@ pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
     let wish = Wish {
         tests: true,
         clients: !arguments.has("--no-python"),
+        long: arguments.has("--long"),
         mpi: arguments.has("--mpi"),
         apt: !arguments.has("--no-apt"),
     };

@@ -34,24 +34,31 @@ pub struct PrivatePython<'a> {
 impl<'a> PrivatePython<'a> {
     /// The environment, made now if it is missing, does not run, or was made for another folder.
     pub fn open(workspace: &'a Workspace, wish: Wish) -> Result<Self> {
-        if let Some(ready) = Self::existing(workspace) {
+        Self::open_in(workspace, wish, workspace.python_environment())
+    }
+
+    /// The same in another folder, for packages that exclude those of the first.
+    pub fn open_in(workspace: &'a Workspace, wish: Wish, folder: PathBuf) -> Result<Self> {
+        if let Some(ready) = Self::existing_in(workspace, folder.clone()) {
             return Ok(ready);
         }
-        let folder = workspace.python_environment();
         if folder.exists() {
             say("remove", format!("{}: it does not work any more", workspace.display(&folder)));
             fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
         }
         create(workspace, wish, &folder)?;
         fs::write(marker(&folder), place(&folder))?;
-        Self::existing(workspace).with_context(|| {
+        Self::existing_in(workspace, folder.clone()).with_context(|| {
             format!("{} was made but does not run\n  try: another python3 on the PATH", folder.display())
         })
     }
 
     /// The environment if it is there and works. Its programs hold its own path, so a moved one does not count.
     pub fn existing(workspace: &'a Workspace) -> Option<Self> {
-        let folder = workspace.python_environment();
+        Self::existing_in(workspace, workspace.python_environment())
+    }
+
+    fn existing_in(workspace: &'a Workspace, folder: PathBuf) -> Option<Self> {
         if fs::read_to_string(marker(&folder)).ok()? != place(&folder) {
             return None;
         }

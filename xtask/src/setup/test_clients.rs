@@ -1,4 +1,4 @@
-//! Foreign programs that the tests hold against Hyperslab: h5py, zarr-python, h5dump.
+//! Foreign programs that the tests hold against Hyperslab: h5py, netCDF4, xarray, zarr-python, h5dump.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,6 +12,9 @@ use crate::workspace::Workspace;
 
 /// Names the Python that has the clients; the tests read it.
 pub const VARIABLE: &str = "HYPERSLAB_PYTHON";
+/// Names one whose h5py brings HDF5 1.14.
+const OLDER_VARIABLE: &str = "HYPERSLAB_PYTHON_HDF5_1_14";
+/// What a Python of the user's must have; tests with netCDF4, xarray and h5py's own suite (pytest) are skipped without those.
 const MODULES: &str = "numpy, h5py, hdf5plugin, zarr";
 
 /// A Python with numpy, h5py, hdf5plugin and zarr: the user's, if `HYPERSLAB_PYTHON` names one that has them, else the
@@ -35,6 +38,17 @@ pub fn python(workspace: &Workspace, wish: Wish, environment: &mut Environment) 
     say("found", format!("Python with {MODULES} ({})", workspace.display(&python.interpreter())));
     environment.set(VARIABLE, python.interpreter());
     Ok(())
+}
+
+/// A second Python, whose h5py brings HDF5 1.14. Optional: only long tests ask for it.
+pub fn older_python(workspace: &Workspace, wish: Wish, environment: &mut Environment) {
+    let folder = workspace.root().join("target/python-hdf5-1.14");
+    let ready = PrivatePython::open_in(workspace, wish, folder)
+        .and_then(|python| python.install("older", "long tests of the connector").map(|()| python.interpreter()));
+    match ready {
+        Ok(path) => environment.set(OLDER_VARIABLE, path),
+        Err(error) => environment.missing.push(format!("h5py with HDF5 1.14: {error:#}")),
+    }
 }
 
 /// Makes the tests believe that there is no such Python, whatever the variable says.

@@ -1,0 +1,136 @@
+//! C programs of `tests/c`, linked with a libhdf5 that the build or the set-up has made.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use libtest_mimic::{Completion, Trial};
+
+use crate::{Outcome, modes, program, trial};
+
+const LIMIT: Duration = Duration::from_secs(60);
+const NO_LIBRARY: &str = "no libhdf5 to link with: cargo build -p hyperslab makes one";
+const NO_PARALLEL: &str = "no parallel libhdf5: cargo xtask setup --mpi makes one";
+
+pub fn trials() -> Vec<Trial> {
+    let serial = modes::ALL.iter().map(|mode| trial(format!("C programs, {mode}"), move || serial(mode)));
+    let parallel = modes::ALL.iter().map(|mode| trial(format!("an MPI program, {mode}"), move || parallel(mode)));
+    serial.chain(parallel).collect()
+}
+
+/// The folder `target`.
+pub fn target() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).parent().map(Path::to_owned).unwrap_or_default()
+}
+
+/// A file of this name within the results of build scripts of a package.
+fn built_by_script(package: &str, file: &str) -> Option<PathBuf> {
+    let profiles = ["debug", "release"].map(|profile| target().join(profile).join("build"));
+    let folders = profiles.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
+    let ours = folders.filter(|entry| entry.file_name().to_string_lossy().starts_with(package));
+    ours.map(|entry| entry.path().join("out").join(file)).find(|path| path.exists())
+}
+
+/// A program of `tests/c` with the libhdf5 that the workspace builds, all of it: the connector asks for functions by name.
+pub fn program(name: &str) -> Result<Option<PathBuf>, String> {
+    let Some(library) = built_by_script("hdf5-metno-src-", "lib/libhdf5.a") else { return Ok(None) };
+    let include = library.with_file_name("").join("../include");
+    let mut command = Command::new("cc");
+    compile(&mut command, name, &include);
+    command.arg("-rdynamic").arg("-Wl,--whole-archive").arg(&library).arg("-Wl,--no-whole-archive");
+    match built_by_script("libz-sys-", "lib/libz.a") {
+        Some(zlib) => command.arg(zlib),
+        None => command.arg("-lz"),
+    };
+    command.args(["-lm", "-ldl", "-lpthread"]);
+    build(command, name, "serial").map(Some)
+}
+
+/// The same with the parallel libhdf5 of the set-up.
+fn parallel_program(name: &str) -> Result<Option<PathBuf>, String> {
+    let folder = target().join("hdf5-mpi");
+    if !folder.join("lib/libhdf5.so").exists() {
+        return Ok(None);
+    }
+    let mut command = Command::new("mpicc");
+    compile(&mut command, name, &folder.join("include"));
+    let library = folder.join("lib");
+    command.arg("-L").arg(&library).arg(format!("-Wl,-rpath,{}", library.display())).arg("-lhdf5");
+    build(command, name, "parallel").map(Some)
+}
+
+fn compile(command: &mut Command, name: &str, include: &Path) {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(name).with_extension("c");
+    command
+        .args(["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O1", "-g", "-I"])
+        .arg(include)
+        .arg(source);
+}
+
+fn build(mut command: Command, name: &str, sort: &str) -> Result<PathBuf, String> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("c-{sort}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
+    // Several trials build the same program at once; each gets one of its own.
+    static NEXT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+    let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let made = folder.join(format!("{name}-{number}"));
+    program::run(command.arg("-o").arg(&made), LIMIT)?.expect_success(&format!("the C compiler, for {name}.c"))?;
+    Ok(made)
+}
+
+/// All programs, built once.
+fn programs() -> Result<Option<&'static [PathBuf]>, String> {
+    static BUILT: OnceLock<Result<Option<Vec<PathBuf>>, String>> = OnceLock::new();
+    let built =
+        BUILT.get_or_init(|| ["multi", "event_sets", "swmr", "leaving", "reading"].map(program).into_iter().collect());
+    built.as_ref().map(|programs| programs.as_deref()).map_err(Clone::clone)
+}
+
+fn serial(mode: &str) -> Outcome {
+    let Some([multi, event_sets, swmr, leaving, reading]) = programs()? else {
+        return Ok(Completion::ignored_with(NO_LIBRARY));
+    };
+    let folder = program::folder()?;
+    let start = |path: &Path, words: &[&str], mode: &str| -> Result<(), String> {
+        let mut command = Command::new(path);
+        command.arg(folder.path()).args(words);
+        let ended = program::run(modes::apply(&mut command, mode, folder.path())?, LIMIT)?;
+        let what = format!("{} {} under {mode}", path.display(), words.join(" "));
+        // Nothing that the connector does for itself is told to the user as an error of HDF5.
+        if ended.status.success() && ended.errors.contains("HDF5-DIAG") {
+            return Err(format!("{what} said\n{}", ended.errors));
+        }
+        ended.expect_success(&what).map(|_| ())
+    };
+    for path in [multi, event_sets, swmr] {
+        start(path, &[], mode)?;
+    }
+    for how in ["return", "exit", "signal", "library", "file", "fork"] {
+        start(leaving, &[how], mode)?;
+        start(reading, &["leaving"], modes::PLAIN)
+            .map_err(|why| format!("after leaving by {how} under {mode}: {why}"))?;
+    }
+    Ok(Completion::Completed)
+}
+
+fn parallel(mode: &str) -> Outcome {
+    static BUILT: OnceLock<Result<Option<PathBuf>, String>> = OnceLock::new();
+    let built = BUILT.get_or_init(|| parallel_program("ranks")).as_ref().map_err(Clone::clone)?;
+    let Some(ranks) = built else { return Ok(Completion::ignored_with(NO_PARALLEL)) };
+    let folder = program::folder()?;
+    let mut command = Command::new("mpirun");
+    command.args(["-n", "2"]).arg(ranks).arg(folder.path());
+    // OpenMPI as any user, with more ranks than cores.
+    for variable in
+        ["ALLOW_RUN_AS_ROOT", "ALLOW_RUN_AS_ROOT_CONFIRM", "MCA_rmaps_base_oversubscribe", "MCA_mpi_yield_when_idle"]
+    {
+        command.env(format!("OMPI_{variable}"), "1");
+    }
+    let ended = program::run(modes::apply(&mut command, mode, folder.path())?, LIMIT)?;
+    if ended.status.success() && ended.errors.contains("HDF5-DIAG") {
+        return Err(format!("an MPI program under {mode} said\n{}", ended.errors).into());
+    }
+    ended.expect_success(&format!("an MPI program under {mode}"))?;
+    Ok(Completion::Completed)
+}

@@ -1,0 +1,41 @@
+//! The modes that programs run under.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::plugin;
+
+/// Without the connector.
+pub const PLAIN: &str = "plain";
+/// Each mode alone, and the combinations that people use.
+pub const ALL: [&str; 9] =
+    ["off", "trace", "codec", "async", "log", "cache", "codec+async", "codec+log", "codec+cache+trace"];
+
+/// Has `command` load the connector in `mode`, which keeps its own files in `folder`.
+pub fn apply<'a>(command: &'a mut Command, mode: &str, folder: &Path) -> Result<&'a mut Command, String> {
+    apply_with(command, mode, folder, "")
+}
+
+/// The same, with more of the connector's string: `;key=value`.
+pub fn apply_with<'a>(
+    command: &'a mut Command,
+    mode: &str,
+    folder: &Path,
+    more: &str,
+) -> Result<&'a mut Command, String> {
+    for (name, _) in std::env::vars_os() {
+        let name = name.to_string_lossy().into_owned();
+        if name.starts_with("HDF5_") || (name.starts_with("HYPERSLAB_") && name != "HYPERSLAB_PYTHON") {
+            command.env_remove(name);
+        }
+    }
+    if mode == PLAIN {
+        return Ok(command);
+    }
+    let logs = folder.join("logs");
+    std::fs::create_dir_all(&logs).map_err(|error| format!("cannot create {}: {error}", logs.display()))?;
+    let trace = folder.join("trace-%p.jsonl");
+    let text = format!("mode={mode};log_dir={};trace={}{more}", logs.display(), trace.display());
+    command.env("HDF5_PLUGIN_PATH", plugin::folder()?);
+    Ok(command.env("HDF5_VOL_CONNECTOR", format!("hyperslab {text}")))
+}
