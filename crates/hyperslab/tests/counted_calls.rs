@@ -88,7 +88,7 @@ fn accesses() -> Vec<(&'static str, WriteAndRead)> {
 #[test]
 fn the_kernel_counts_what_the_model_does() {
     let Some(_) = calls() else {
-        println!("skipped: this kernel does not count calls in /proc/self/io");
+        eprintln!("skipped: this kernel does not count calls in /proc/self/io");
         return;
     };
     let chunked = "chunk=64x64";

@@ -32,8 +32,10 @@ const MODELS: [(Model, &str); 5] = [
 /// Ways of storing that are chosen among.
 const CHOSEN: [Class; 4] = [Class::Hdf5, Class::Hdf5Plane, Class::Zarr, Class::ZarrSharded];
 
-/// Which runs are left out together.
-const SPLITS: [(&str, fn(&Trial) -> String); 2] =
+/// A name, and what runs have in common that are left out together.
+type Split = (&'static str, fn(&Trial) -> String);
+
+const SPLITS: [Split; 2] =
     [("one configuration left out", Trial::name), ("one array left out", |trial| trial.subject.name())];
 
 /// Tables for both caches, and a plot beside the timings.
