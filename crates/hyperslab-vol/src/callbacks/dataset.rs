@@ -69,7 +69,8 @@ unsafe fn with_way(parent: &Object, under: Ptr, wanted: Option<(usize, usize, f6
 /// For HDF5 to keep, recorded from now on if that is asked for.
 unsafe fn finished(mut object: Object, created: bool) -> Ptr {
     if let Some(trace) = object.file.clone().and_then(|file| file.trace.clone()) {
-        object.traced = object.host.keeping_errors(|| trace.dataset(&object, &name(&object), created));
+        let handle = Handle { under: object.under, connector: object.connector };
+        object.traced = object.host.keeping_errors(|| trace.dataset(&object, &name(object.host, handle), created));
     }
     object.into_ptr()
 }

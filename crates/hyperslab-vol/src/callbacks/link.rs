@@ -32,9 +32,7 @@ pub(crate) unsafe extern "C" fn create(
         let own = (!pointer.is_null()).then(|| object(pointer));
         let target = (given.operation == HARD && !given.target.is_null()).then(|| object(given.target));
         let Some(known) = own.or(target) else { return -1 };
-        if renaming(known) < 0 {
-            return -1;
-        }
+        changed(known);
         let under = own.map_or(null_mut(), |object| object.under);
         let before = given.target;
         if let Some(target) = target {

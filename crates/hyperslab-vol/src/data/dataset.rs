@@ -6,7 +6,7 @@ use super::file::{FileState, Token};
 use super::kind::Kind;
 use super::suitability::{lists_chunks_wrongly, named_filters, shape_of, stored, unsuitable};
 use crate::fork;
-use crate::host;
+use crate::host::Host;
 use crate::host::api::{Const, Hid};
 use crate::object::{DATASET, Object};
 use hyperslab_core::{Array, ArraySpec, Result};
@@ -131,7 +131,7 @@ pub(crate) unsafe fn taken(object: &Object) -> Taken {
         }
     }
     // SAFETY: the object is an open dataset.
-    let name = unsafe { name(object) };
+    let name = unsafe { name(host, handle) };
     let spec = ArraySpec {
         dtype: kind.dtype.clone(),
         shape: shape.clone(),
@@ -233,8 +233,8 @@ fn itself() -> [u64; 16] {
 /// The path of a dataset within its file, without the first slash; empty if it has none.
 ///
 /// # Safety
-/// Inside a call of the library; the object is an open dataset.
-pub(crate) unsafe fn name(object: &Object) -> String {
+/// Inside a call of the library; the dataset is open.
+pub(crate) unsafe fn name(host: &Host, dataset: Handle) -> String {
     #[repr(C)]
     struct Whole {
         operation: c_int,
@@ -253,12 +253,12 @@ pub(crate) unsafe fn name(object: &Object) -> String {
     let place = itself();
     // SAFETY: the object is open, the arguments are those of the operation, and the text has the room stated.
     let status = unsafe {
-        object.host.H5VLobject_get(
-            object.under,
+        host.H5VLobject_get(
+            dataset.under,
             place.as_ptr().cast::<u8>() as Const,
-            object.connector,
+            dataset.connector,
             (&raw mut get).cast(),
-            object.host.default_transfer(),
+            host.default_transfer(),
             null_mut(),
         )
     };
@@ -266,7 +266,7 @@ pub(crate) unsafe fn name(object: &Object) -> String {
         return String::new();
     }
     // SAFETY: the library ends it with NUL.
-    unsafe { host::text(text.as_ptr().cast()) }.trim_start_matches('/').to_owned()
+    unsafe { crate::host::text(text.as_ptr().cast()) }.trim_start_matches('/').to_owned()
 }
 
 impl Dataset {
@@ -287,6 +287,9 @@ impl Dataset {
     pub(crate) fn layered(&self, file: &FileState) -> Result<Option<Arc<dyn Array>>> {
         let Some(layers) = file.layers()? else { return Ok(None) };
         // A recovery needs a name, and the same type.
+        if self.renamed.load(Ordering::Relaxed) && self.has_its_name() {
+            self.renamed.store(false, Ordering::Relaxed);
+        }
         let named = !self.elements.name.is_empty() && !self.renamed.load(Ordering::Relaxed);
         if !named || (file.settings.modes.log && !self.kind.recoverable) {
             return Ok(None);
@@ -296,6 +299,13 @@ impl Dataset {
             *layered = Some(layers.array(&self.elements)?);
         }
         Ok(layered.clone())
+    }
+
+    /// Whether it can still be found by the name that layers know.
+    fn has_its_name(&self) -> bool {
+        let host = self.elements.host;
+        // SAFETY: inside a call of the library; the handle is open.
+        self.handle().is_some_and(|handle| host.keeping_errors(|| unsafe { name(host, handle) } == self.elements.name))
     }
 
     /// What layers know of it by its name is no longer so. Nothing may be waiting.

@@ -266,11 +266,14 @@ impl FileState {
         if fork::is_child() {
             return;
         }
-        let settled = match Inside::enter_again() {
-            Some(_inside) => self.settle(),
-            None if self.settings.modes.log => Err(Error::unsupported("fork", "another thread uses HDF5")),
-            None => lock(&self.layers).clone().map_or(Ok(()), |layers| layers.container.settle()),
-        };
+        let inside = Inside::enter_again();
+        // SAFETY: the thread that uses HDF5 is here, and in no call of it, or it could not fork.
+        let settled = inside.as_ref().and_then(|_| unsafe { self.host.as_if_called(|| self.settle()) });
+        drop(inside);
+        let settled = settled.unwrap_or_else(|| match self.settings.modes.log {
+            true => Err(Error::unsupported("fork", "another thread uses HDF5")),
+            false => lock(&self.layers).clone().map_or(Ok(()), |layers| layers.container.settle()),
+        });
         // A flush or the close tells the parent what has failed.
         self.settled_for_child.store(settled.is_ok(), Ordering::Relaxed);
     }

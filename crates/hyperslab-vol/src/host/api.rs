@@ -257,9 +257,36 @@ unsafe impl Send for Variables {}
 // SAFETY: as above; they are set before any connector is called.
 unsafe impl Sync for Variables {}
 
+/// How a thread that the library has not called gets what its functions need of a call.
+#[derive(Clone, Copy)]
+enum Context {
+    /// Since 2.0.
+    Opened(unsafe extern "C" fn(*mut Ptr) -> Herr, unsafe extern "C" fn(Ptr) -> Herr),
+    /// Before.
+    Started(unsafe extern "C" fn() -> Herr, unsafe extern "C" fn() -> Herr),
+}
+
+impl Context {
+    fn find(find: &dyn Fn(&str) -> Ptr) -> Option<Self> {
+        let both =
+            |begin, end| Some((find(begin), find(end))).filter(|(begin, end)| !begin.is_null() && !end.is_null());
+        // SAFETY: the library's functions of these names have these types.
+        unsafe {
+            if let Some((open, close)) = both("H5VLopen_lib_context", "H5VLclose_lib_context") {
+                let open = std::mem::transmute::<Ptr, unsafe extern "C" fn(*mut Ptr) -> Herr>(open);
+                return Some(Self::Opened(open, std::mem::transmute::<Ptr, unsafe extern "C" fn(Ptr) -> Herr>(close)));
+            }
+            let (start, finish) = both("H5VLstart_lib_state", "H5VLfinish_lib_state")?;
+            let function = |found| std::mem::transmute::<Ptr, unsafe extern "C" fn() -> Herr>(found);
+            Some(Self::Started(function(start), function(finish)))
+        }
+    }
+}
+
 /// One libhdf5.
 pub(crate) struct Api {
     functions: Functions,
+    context: Option<Context>,
     push: Push,
     variables: Variables,
     /// What it calls itself.
@@ -283,12 +310,38 @@ impl Api {
             error_major: variable("H5E_VOL_g")?,
             error_minor: variable("H5E_WRITEERROR_g")?,
         };
-        let mut api = Self { functions: Functions::find(find)?, push, variables, version: (0, 0, 0) };
+        let context = Context::find(find);
+        let mut api = Self { functions: Functions::find(find)?, context, push, variables, version: (0, 0, 0) };
         let (mut major, mut minor, mut release) = (0, 0, 0);
         // SAFETY: places to write to are variables.
         unsafe { api.H5get_libversion(&raw mut major, &raw mut minor, &raw mut release) };
         api.version = (major, minor, release);
         Ok(api)
+    }
+
+    /// Runs something as if the library had called; `None` if it does not allow that.
+    ///
+    /// # Safety
+    /// No thread is inside the library.
+    pub(crate) unsafe fn as_if_called<T>(&self, body: impl FnOnce() -> T) -> Option<T> {
+        // SAFETY: begun and ended in pairs; the caller answers for other threads.
+        unsafe {
+            match self.context? {
+                Context::Opened(open, close) => {
+                    let mut context = std::ptr::null_mut();
+                    (open(&raw mut context) >= 0).then(|| {
+                        let result = body();
+                        close(context);
+                        result
+                    })
+                }
+                Context::Started(start, finish) => (start() >= 0).then(|| {
+                    let result = body();
+                    finish();
+                    result
+                }),
+            }
+        }
     }
 
     /// The class of dataset access lists.
