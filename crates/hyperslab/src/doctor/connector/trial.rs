@@ -25,7 +25,9 @@ pub struct Outcome {
 
 impl Trial {
     pub fn new(python: &Path, words: &[&str]) -> Self {
-        Self { python: python.to_owned(), words: words.iter().map(|word| (*word).to_owned()).collect() }
+        // Whole, since it is started in another folder; links stay, by which a virtual environment knows itself.
+        let python = std::path::absolute(python).unwrap_or_else(|_| python.to_owned());
+        Self { python, words: words.iter().map(|word| (*word).to_owned()).collect() }
     }
 
     /// Without the connector, whatever the environment says.
