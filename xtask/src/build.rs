@@ -30,7 +30,13 @@ pub struct Built {
 /// The command `build`.
 pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
     let arguments = Arguments::parse(words, &["--mpi", "--no-apt"], false)?;
-    let wish = Wish { tests: false, clients: false, long: false, mpi: arguments.has("--mpi"), apt: !arguments.has("--no-apt") };
+    let wish = Wish {
+        tests: false,
+        clients: false,
+        long: false,
+        mpi: arguments.has("--mpi"),
+        apt: !arguments.has("--no-apt"),
+    };
     let environment = setup::prepare(workspace, wish)?;
     release(workspace, &environment, wish.mpi).map(|_| ())
 }

@@ -16,7 +16,13 @@ pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
     let (prefix, words) = take_value(words, "--prefix", "a folder, such as --prefix $HOME/.local")?;
     let arguments = Arguments::parse(&words, &["--mpi", "--no-apt"], false)?;
     let prefix = prefix_of(prefix)?;
-    let wish = Wish { tests: false, clients: false, long: false, mpi: arguments.has("--mpi"), apt: !arguments.has("--no-apt") };
+    let wish = Wish {
+        tests: false,
+        clients: false,
+        long: false,
+        mpi: arguments.has("--mpi"),
+        apt: !arguments.has("--no-apt"),
+    };
     let environment = setup::prepare(workspace, wish)?;
     let built = build::release(workspace, &environment, wish.mpi)?;
     let (bin, lib) = (prefix.join("bin"), prefix.join("lib/hyperslab"));

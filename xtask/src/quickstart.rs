@@ -21,7 +21,13 @@ const RESULTS: &str = "target/quickstart/results";
 /// The command `quickstart`.
 pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
     let arguments = Arguments::parse(words, &["--mpi", "--no-apt"], false)?;
-    let wish = Wish { tests: false, clients: false, long: false, mpi: arguments.has("--mpi"), apt: !arguments.has("--no-apt") };
+    let wish = Wish {
+        tests: false,
+        clients: false,
+        long: false,
+        mpi: arguments.has("--mpi"),
+        apt: !arguments.has("--no-apt"),
+    };
     let environment = setup::prepare(workspace, wish)?;
     let program = build::release(workspace, &environment, wish.mpi)?.program;
     let (formats, launcher, ranks) = if wish.mpi {

@@ -148,11 +148,18 @@ struct Context {
 }
 
 pub(crate) unsafe extern "C" fn get_object(pointer: Const) -> Ptr {
+    // Of an object whose closing failed libhdf5 keeps the identifier, with nothing behind it.
+    if pointer.is_null() {
+        return null_mut();
+    }
     let object = object(pointer.cast_mut());
     object.host.H5VLget_object(object.under, object.connector)
 }
 
 pub(crate) unsafe extern "C" fn get_context(pointer: Const, context: *mut Ptr) -> Herr {
+    if pointer.is_null() {
+        return -1;
+    }
     let object = object(pointer.cast_mut());
     let mut new = Context {
         connector: object.connector,

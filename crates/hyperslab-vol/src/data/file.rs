@@ -52,6 +52,8 @@ pub(crate) struct FileState {
     layers: Mutex<Option<Arc<Layers>>>,
     /// Whether a dataset may not be in the file yet.
     changed: AtomicBool,
+    /// Whether closing has failed, and the program knows.
+    told: AtomicBool,
     /// Whether nothing waited at the last fork.
     settled_for_child: AtomicBool,
     pub(crate) trace: Option<Arc<TracedFile>>,
@@ -90,6 +92,7 @@ impl FileState {
             datasets: Mutex::default(),
             layers: Mutex::default(),
             changed: AtomicBool::new(true),
+            told: AtomicBool::new(false),
             settled_for_child: AtomicBool::new(true),
             trace,
         });
@@ -182,7 +185,9 @@ impl FileState {
         if let Some(trace) = &self.trace {
             trace.close();
         }
-        settled.and(closed)
+        let result = settled.and(closed);
+        self.told.store(result.is_err(), Ordering::Relaxed);
+        result
     }
 
     /// Tells the user what must be known of the layers.
