@@ -12,7 +12,9 @@ pub fn folder() -> Result<&'static Path, String> {
 }
 
 fn place() -> Result<PathBuf, String> {
-    let built = built_by_cargo(&["--package", "hyperslab-vol", "--lib"], "hyperslab_vol", ".so")?;
+    // Made together with this program, which lies beside it.
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let built = program.with_file_name("libhyperslab_vol.so");
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("plugin-{}", std::process::id()));
     std::fs::create_dir_all(&folder).map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
     let placed = folder.join("libhyperslab_vol.so");
