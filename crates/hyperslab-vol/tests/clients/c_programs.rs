@@ -7,16 +7,14 @@ use std::time::Duration;
 
 use libtest_mimic::{Completion, Trial};
 
-use crate::{Outcome, modes, program, trial};
+use crate::{Outcome, in_modes, modes, program};
 
 const LIMIT: Duration = Duration::from_secs(60);
 const NO_LIBRARY: &str = "no libhdf5 to link with: cargo build -p hyperslab makes one";
 const NO_PARALLEL: &str = "no parallel libhdf5: cargo xtask setup --mpi makes one";
 
 pub fn trials() -> Vec<Trial> {
-    let serial = modes::ALL.iter().map(|mode| trial(format!("C programs, {mode}"), move || serial(mode)));
-    let parallel = modes::ALL.iter().map(|mode| trial(format!("an MPI program, {mode}"), move || parallel(mode)));
-    serial.chain(parallel).collect()
+    in_modes("C programs", serial).into_iter().chain(in_modes("an MPI program", parallel)).collect()
 }
 
 /// The folder `target`.

@@ -7,15 +7,13 @@ use std::time::Duration;
 use libtest_mimic::{Completion, Trial};
 
 use crate::program::{self, NO_PYTHON};
-use crate::{Outcome, modes, plugin, trial};
+use crate::{Outcome, in_modes, modes, plugin};
 
 const LIMIT: Duration = Duration::from_secs(60);
 const NO_MOUNT: &str = "no file system can be mounted here: needs root, or namespaces of users";
 
 pub fn trials() -> Vec<Trial> {
-    let full = modes::ALL.iter().map(|mode| trial(format!("full disk, {mode}"), move || full(mode)));
-    let failing = modes::ALL.iter().map(|mode| trial(format!("writes that fail, {mode}"), move || failing(mode)));
-    full.chain(failing).collect()
+    in_modes("full disk", full).into_iter().chain(in_modes("writes that fail", failing)).collect()
 }
 
 /// A command in a name space of its own, where the folder is a small file system.

@@ -38,6 +38,19 @@ fn long_trial(name: impl Into<String>, work: impl FnOnce() -> Outcome + Send + '
     Trial::ignorable_test(format!("{} [{LONG}]", name.into()), work).with_ignored_flag(true)
 }
 
+/// A trial for each mode; those of modes that are not usual are long ones.
+fn in_modes(name: &str, work: fn(&str) -> Outcome) -> Vec<Trial> {
+    let each = modes::ALL.into_iter().map(|mode| {
+        let name = format!("{name}, {mode}");
+        if modes::USUAL.contains(&mode) {
+            trial(name, move || work(mode))
+        } else {
+            long_trial(name, move || work(mode))
+        }
+    });
+    each.collect()
+}
+
 fn main() {
     let arguments = Arguments::from_args();
     let mut trials = Vec::new();

@@ -11,6 +11,9 @@ pub const PLAIN: &str = "plain";
 pub const ALL: [&str; 9] =
     ["off", "trace", "codec", "async", "log", "cache", "codec+async", "codec+log", "codec+cache+trace"];
 
+/// Modes of the ordinary run, for programs that take long.
+pub const USUAL: [&str; 4] = ["codec", "async", "log", "codec+async"];
+
 /// Has `command` load the connector in `mode`, which keeps its own files in `folder`.
 pub fn apply<'a>(command: &'a mut Command, mode: &str, folder: &Path) -> Result<&'a mut Command, String> {
     apply_with(command, mode, folder, "")

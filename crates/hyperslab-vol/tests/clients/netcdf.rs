@@ -6,17 +6,15 @@ use std::time::Duration;
 use libtest_mimic::{Completion, Trial};
 
 use crate::program::{self, NO_PYTHON};
-use crate::{Outcome, modes, trial};
+use crate::{Outcome, in_modes, modes};
 
 const LIMIT: Duration = Duration::from_secs(120);
 const NO_NETCDF: &str = "the Python of HYPERSLAB_PYTHON has no netCDF4 and xarray: cargo xtask setup --tests";
 
 pub fn trials() -> Vec<Trial> {
-    let modes = modes::ALL.iter();
-    let round = modes.clone().map(|mode| trial(format!("netCDF4 and xarray, {mode}"), move || round_trips(mode)));
-    let plugins = modes.clone().map(|mode| trial(format!("hdf5plugin, {mode}"), move || plugins(mode)));
-    let two = modes.map(|mode| trial(format!("two libhdf5 in one process, {mode}"), move || two_libraries(mode)));
-    round.chain(plugins).chain(two).collect()
+    let round = in_modes("netCDF4 and xarray", round_trips);
+    let plugins = in_modes("hdf5plugin", plugins);
+    round.into_iter().chain(plugins).chain(in_modes("two libhdf5 in one process", two_libraries)).collect()
 }
 
 /// Has a process for each step, in its mode.

@@ -67,7 +67,7 @@ fn culprit(why: &str) -> Option<u64> {
 
 /// Limits that are met sooner for every second program.
 fn limits(seed: u64) -> &'static str {
-    if seed % 2 == 0 { "" } else { ";memory=1MiB;threads=2" }
+    if seed.is_multiple_of(2) { "" } else { ";memory=1MiB;threads=2" }
 }
 
 fn session(python: &Path, mode: &str, folder: &Path, seeds: &[u64]) -> Result<(), String> {

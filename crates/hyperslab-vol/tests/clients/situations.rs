@@ -6,12 +6,12 @@ use libtest_mimic::{Completion, Trial};
 use serde_json::Value;
 
 use crate::program::{self, NO_PYTHON};
-use crate::{Outcome, modes, trial};
+use crate::{Outcome, in_modes, modes};
 
 const LIMIT: Duration = Duration::from_secs(120);
 
 pub fn trials() -> Vec<Trial> {
-    modes::ALL.iter().map(|mode| trial(format!("situations, {mode}"), move || all(mode))).collect()
+    in_modes("situations", all)
 }
 
 fn all(mode: &str) -> Outcome {

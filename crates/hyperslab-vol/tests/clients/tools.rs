@@ -7,14 +7,14 @@ use std::time::Duration;
 use libtest_mimic::{Completion, Trial};
 
 use crate::program::{self, NO_PYTHON};
-use crate::{Outcome, c_programs, modes, trial};
+use crate::{Outcome, c_programs, in_modes, modes};
 
 const LIMIT: Duration = Duration::from_secs(60);
 const NO_TOOLS: &str =
     "no h5dump of HDF5 1.14 or newer: the package hdf5 of conda-forge has one, on the PATH or in HYPERSLAB_HDF5_TOOLS";
 
 pub fn trials() -> Vec<Trial> {
-    modes::ALL.iter().map(|mode| trial(format!("HDF5 tools, {mode}"), move || tools(mode))).collect()
+    in_modes("HDF5 tools", tools)
 }
 
 /// The folder of tools that know connectors.
