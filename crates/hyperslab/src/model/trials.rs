@@ -26,7 +26,7 @@ impl Extent {
     /// How often each access is measured.
     pub fn repeat(self) -> usize {
         match self {
-            Self::Quick => 2,
+            Self::Quick => 3,
             Self::Full => 5,
         }
     }
