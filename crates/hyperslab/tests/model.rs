@@ -173,7 +173,7 @@ fn training_goes_on_where_it_was_and_leaves_only_timings() {
     assert!(err.contains("nothing could be measured") && !directory.path().join("p.json").exists(), "{err}");
     let (out, err) = train("1");
     assert!(out.contains("not measured") && err.contains("[1/"), "{out}\n{err}");
-    assert_eq!(files(&directory.path().join("here")), ["evaluation.svg", "timings.jsonl"]);
+    assert_eq!(files(&directory.path().join("here")), ["evaluation.csv", "evaluation.svg", "timings.jsonl"]);
     let lines = fs::read_to_string(directory.path().join("here/timings.jsonl")).unwrap().lines().count();
     let (_, again) = train("0");
     assert!(again.is_empty(), "{again}");

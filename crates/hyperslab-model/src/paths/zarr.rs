@@ -47,6 +47,13 @@ impl Shard {
         self.chunks * PAIR + CHECKSUM
     }
 
+    /// Rows of a chunk, each copied by itself between the chunk and the decoded shard.
+    fn rows(&self, file: &[u64]) -> u64 {
+        // Dimensions that chunk and shard have in common are copied together, and so is the next one.
+        let apart = (0..self.chunk.len()).rev().find(|&d| self.chunk[d] != file[d]).unwrap_or(0);
+        self.chunk[..apart].iter().product()
+    }
+
     /// Chunks that the box around a piece touches.
     fn touched(&self, piece: &Piece) -> u64 {
         let along = |(&(from, to), &chunk): (&(u64, u64), &u64)| to.div_ceil(chunk) - from / chunk;
@@ -144,6 +151,7 @@ impl ZarrFiles {
     /// Reads and decodes chunks of a shard.
     fn decode(&self, shard: &Shard, chunks: u64, counts: &mut Counts) {
         let bytes = chunks * shard.chunk_bytes;
+        counts.add(Count::Runs, chunks * shard.rows(self.grid.chunk()));
         counts.add(Count::ReadCalls, chunks);
         counts.add(Count::ReadBytes, bytes);
         counts.add(Count::CopiedBytes, bytes);
@@ -167,6 +175,7 @@ impl ZarrFiles {
         }
         match &self.shard {
             Some(shard) => {
+                counts.add(Count::Runs, coded * shard.rows(self.grid.chunk()));
                 counts.add(Count::WriteCalls, 1 + stored);
                 counts.add(Count::Checksummed, shard.index_bytes());
                 counts.add(Count::CopiedBytes, 2 * coded * shard.chunk_bytes);

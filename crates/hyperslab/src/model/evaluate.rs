@@ -42,6 +42,7 @@ const SPLITS: [Split; 2] =
 pub fn report(trials: &[Trial], timings: &Timings, directory: &Path) -> Result<String> {
     let mut out = String::new();
     let mut points = Vec::new();
+    let mut list = "cache,array,layout,direction,access,format,measured,predicted\n".to_owned();
     for (warmth, word) in [(Warmth::Warm, "warm"), (Warmth::Cold, "cold")] {
         for (split, group) in SPLITS {
             let mut table = Table::new(&[
@@ -55,7 +56,11 @@ pub fn report(trials: &[Trial], timings: &Timings, directory: &Path) -> Result<S
                 ("relative error", Align::Right),
             ]);
             for (model, name) in MODELS {
-                let choices = choices(trials, timings, warmth, model, &group)?;
+                let known = choices(trials, timings, warmth, model, &group)?;
+                if model == Model::Ours && split == SPLITS[0].0 {
+                    known.iter().for_each(|(key, choice)| list.push_str(&lines(word, key, choice)));
+                }
+                let choices: Vec<Choice> = known.into_values().collect();
                 if choices.iter().all(|choice| choice.options.len() < 2) {
                     continue;
                 }
@@ -72,8 +77,22 @@ pub fn report(trials: &[Trial], timings: &Timings, directory: &Path) -> Result<S
     out.push_str("regret: time lost by taking what is predicted to be the fastest, over all choices\n");
     let plot = directory.join("evaluation.svg");
     fs::write(&plot, scatter::svg(&points)).with_context(|| format!("write {}", plot.display()))?;
-    out.push_str(&format!("Plot: {}", plot.display()));
+    let file = directory.join("evaluation.csv");
+    fs::write(&file, list).with_context(|| format!("write {}", file.display()))?;
+    out.push_str(&format!("Plot: {}\nRuns: {}", plot.display(), file.display()));
     Ok(out)
+}
+
+/// Array, layout, direction and access.
+type Key = (String, String, String, String);
+
+/// The runs of a choice as lines of a table.
+fn lines(cache: &str, key: &Key, choice: &Choice) -> String {
+    let (array, layout, direction, access) = key;
+    let line = |(class, (measured, predicted)): (&Class, &(f64, f64))| {
+        format!("{cache},{array},\"{layout}\",{direction},{access},{},{measured:.9},{predicted:.9}\n", class.name())
+    };
+    choice.options.iter().map(line).collect()
 }
 
 fn row(name: &str, model: Model, judged: &Judgement) -> Vec<String> {
@@ -98,8 +117,8 @@ fn choices(
     warmth: Warmth,
     model: Model,
     group: &dyn Fn(&Trial) -> String,
-) -> Result<Vec<Choice>> {
-    let mut choices: BTreeMap<(String, String, String, String), Choice> = BTreeMap::new();
+) -> Result<BTreeMap<Key, Choice>> {
+    let mut choices: BTreeMap<Key, Choice> = BTreeMap::new();
     for class in CHOSEN {
         let (counting, method) = match model {
             Model::Ours | Model::OnlyTransfers | Model::AlwaysHdf5 => (Counting::Real, Method::Robust),
@@ -123,10 +142,10 @@ fn choices(
             choice.options.insert(class, times);
         }
     }
-    Ok(choices.into_values().collect())
+    Ok(choices)
 }
 
-fn key(trial: &Trial, timing: &Timing) -> (String, String, String, String) {
+fn key(trial: &Trial, timing: &Timing) -> Key {
     (trial.subject.name(), trial.layout.clone(), timing.direction.clone(), timing.access.clone())
 }
 

@@ -26,7 +26,7 @@ impl Extent {
     /// How often each access is measured.
     pub fn repeat(self) -> usize {
         match self {
-            Self::Quick => 2,
+            Self::Quick => 3,
             Self::Full => 5,
         }
     }
@@ -35,11 +35,17 @@ impl Extent {
 /// An array and the chunk shapes that it is tried with.
 type Plan = (Datatype, &'static [u64], &'static [&'static [u64]]);
 
-const QUICK: [Plan; 3] = [
+/// Of sizes from a few kilobytes to many megabytes, so that what each byte costs can be told from what each call does.
+const QUICK: [Plan; 5] = [
     (Datatype::F32, &[1024, 1024], &[&[64, 64], &[128, 1024], &[1024, 16]]),
     (Datatype::F64, &[65_536, 8], &[&[1024, 8], &[32_768, 2]]),
     (Datatype::F32, &[96, 96, 128], &[&[32, 32, 32], &[4, 96, 128]]),
+    (Datatype::F64, &[4_194_304], &[&[262_144]]),
+    (Datatype::I32, &[64, 64], &[&[16, 64]]),
 ];
+
+/// Codecs are tried on arrays of more than one dimension, of no more than this many elements.
+const CODED: u64 = 1 << 21;
 
 const MORE: [Plan; 3] = [
     (Datatype::I32, &[8192, 2048], &[&[32, 256], &[512, 512], &[2048, 2048], &[8192, 16], &[16, 2048]]),
@@ -89,7 +95,8 @@ pub fn trials(extent: Extent) -> Result<Vec<Trial>> {
             add("in one piece", text.into())?;
         }
         for (number, chunk) in chunks.iter().enumerate() {
-            for text in stacks(chunk, shape, number == 0) {
+            let coded = number == 0 && shape.len() > 1 && dims::element_count(shape)? <= CODED;
+            for text in stacks(chunk, shape, coded) {
                 // Codecs are not chosen among: they change what is stored.
                 let plain = !["deflate", "codec", "fletcher32"].iter().any(|word| text.contains(word));
                 add(&if plain { dims::display(chunk) } else { text.clone() }, text)?;
