@@ -358,7 +358,7 @@ pub(crate) unsafe extern "C" fn optional(pointer: Ptr, arguments: Ptr, list: Hid
     })
 }
 
-/// An error of what had waited is told once, and the dataset stays open; closing it again closes it.
+/// An error of what had waited is told by the next flush of the file, or by its close.
 pub(crate) unsafe extern "C" fn close(pointer: Ptr, transfer: Hid, request: Req) -> Herr {
     shielded(|| {
         let closed = object(pointer);
@@ -373,10 +373,8 @@ pub(crate) unsafe extern "C" fn close(pointer: Ptr, transfer: Hid, request: Req)
                     free(pointer);
                     return 0;
                 }
-                Err(error) => {
-                    closed.host.report(&error);
-                    return -1;
-                }
+                // HDF5 would have a dataset that is neither open nor closed.
+                Err(error) => file.tell_later(error),
             }
         }
         if let Some(traced) = &closed.traced {

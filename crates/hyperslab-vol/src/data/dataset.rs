@@ -363,7 +363,9 @@ impl Dataset {
         let host = self.elements.host;
         // SAFETY: inside a call of the library; the handle is open, and its reference to the connector ours.
         let status = unsafe {
-            let status = host.H5VLdataset_close(handle.under, handle.connector, host.default_transfer(), null_mut());
+            // When HDF5 closes down, it may be too late for that: everything is in the file then.
+            let close = || host.H5VLdataset_close(handle.under, handle.connector, host.default_transfer(), null_mut());
+            let status = host.quietly(close);
             host.keeping_errors(|| host.H5Idec_ref(handle.connector));
             status
         };

@@ -52,10 +52,10 @@ pub(crate) struct FileState {
     layers: Mutex<Option<Arc<Layers>>>,
     /// Whether a dataset may not be in the file yet.
     changed: AtomicBool,
-    /// Whether closing has failed, and the program knows.
-    told: AtomicBool,
     /// Whether nothing waited at the last fork.
     settled_for_child: AtomicBool,
+    /// What went wrong when the program could not be told.
+    unheard: Mutex<Option<Error>>,
     pub(crate) trace: Option<Arc<TracedFile>>,
 }
 
@@ -92,7 +92,7 @@ impl FileState {
             datasets: Mutex::default(),
             layers: Mutex::default(),
             changed: AtomicBool::new(true),
-            told: AtomicBool::new(false),
+            unheard: Mutex::default(),
             settled_for_child: AtomicBool::new(true),
             trace,
         });
@@ -185,9 +185,13 @@ impl FileState {
         if let Some(trace) = &self.trace {
             trace.close();
         }
-        let result = settled.and(closed);
-        self.told.store(result.is_err(), Ordering::Relaxed);
-        result
+        settled.and(closed)
+    }
+
+    /// An error for the next flush, or for the close.
+    pub(crate) fn tell_later(&self, error: Error) {
+        lock(&self.unheard).get_or_insert(error);
+        self.host.pending.store(true, Ordering::Relaxed);
     }
 
     /// Tells the user what must be known of the layers.
@@ -206,7 +210,8 @@ impl FileState {
         let planes = planes.fold(Ok(()), Result::and);
         let closed = datasets.iter().map(|dataset| dataset.close_kept()).fold(Ok(()), Result::and);
         lock(&self.datasets).retain(|_, dataset| dataset.is_open());
-        layered.and(planes).and(closed)
+        let before = lock(&self.unheard).take().map_or(Ok(()), Err);
+        before.and(layered).and(planes).and(closed)
     }
 
     /// Writes of a dataset that the program has closed wait: not too many of them.
