@@ -291,7 +291,7 @@ impl Dataset {
             self.renamed.store(false, Ordering::Relaxed);
         }
         let named = !self.elements.name.is_empty() && !self.renamed.load(Ordering::Relaxed);
-        if !named || (file.settings.modes.log && !self.kind.recoverable) {
+        if !named || (file.settings.modes.log && !(self.kind.recoverable && self.stays_readable())) {
             return Ok(None);
         }
         let mut layered = lock(&self.layered);
@@ -299,6 +299,12 @@ impl Dataset {
             *layered = Some(layers.array(&self.elements)?);
         }
         Ok(layered.clone())
+    }
+
+    /// Whether a crash leaves what was in it before. libhdf5 may put a filtered chunk of another size where the old one was, and
+    /// say so in the file only later; no log of writes mends that.
+    fn stays_readable(&self) -> bool {
+        self.elements.spec.filters.is_empty()
     }
 
     /// Whether it can still be found by the name that layers know.
