@@ -4,7 +4,7 @@
 //! that its connector interface promises; that is the contract all functions here and in `callbacks` rely on.
 #![expect(unsafe_op_in_unsafe_fn, reason = "the contract of callbacks is stated once, above")]
 
-use crate::data::{Dataset, FileState, Inside};
+use crate::data::{Dataset, FileState, Handle, Inside};
 use crate::host::Host;
 use crate::host::api::{Const, Herr, Hid, Ptr, Req};
 use crate::trace::TracedDataset;
@@ -41,6 +41,11 @@ pub(crate) struct Object {
 }
 
 impl Object {
+    /// What is below, if it is a dataset.
+    pub(crate) fn handle(&self) -> Handle {
+        Handle { under: self.under, connector: self.connector }
+    }
+
     pub(crate) fn dataset(&self) -> Option<Arc<Dataset>> {
         self.dataset.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

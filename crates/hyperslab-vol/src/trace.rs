@@ -3,7 +3,7 @@
 //! The layer `trace` records calls of a format below it. Here that format has no data: its arrays make the call of libhdf5
 //! that is under way, so that the layer sees when it begins and ends.
 
-use crate::data::{Handle, Kind, Plan, Transfer, make_call, named_filters, native_call, shape_of, stored};
+use crate::data::{Kind, Plan, Transfer, make_call, named_filters, native_call, shape_of, stored};
 use crate::host::Host;
 use crate::host::api::{Herr, Hid};
 use crate::object::Object;
@@ -112,7 +112,7 @@ impl TracedDataset {
     /// Inside a call of the library; the object is the open dataset, and all identifiers are open.
     pub(crate) unsafe fn plan(&self, object: &Object, one: &Transfer, writes: bool) -> Option<Plan> {
         let host = object.host;
-        let handle = Handle { under: object.under, connector: object.connector };
+        let handle = object.handle();
         let space = handle.identifier(host, GET_SPACE)?;
         // SAFETY: the space is open, and ours.
         let shape = unsafe {
@@ -142,7 +142,7 @@ impl TracedDataset {
 
 /// Type and description of a dataset.
 unsafe fn described(object: &Object) -> Option<(Kind, ArraySpec)> {
-    let (host, handle) = (object.host, Handle { under: object.under, connector: object.connector });
+    let (host, handle) = (object.host, object.handle());
     let kind = Kind::take(host, handle.identifier(host, GET_TYPE)?).ok()?;
     let (space, list): (Hid, Hid) = (handle.identifier(host, GET_SPACE)?, handle.identifier(host, GET_CREATION_LIST)?);
     // SAFETY: space, list and type are open, the first two ours.

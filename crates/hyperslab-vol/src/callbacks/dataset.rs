@@ -2,7 +2,7 @@
 #![expect(unsafe_op_in_unsafe_fn, reason = "the contract of callbacks is stated in `object`")]
 
 use crate::callbacks::operation;
-use crate::data::{Handle, Taken, Transfer, changed, name, settle_all, taken, transfer, unsuitable};
+use crate::data::{Taken, Transfer, changed, name, settle_all, taken, transfer, unsuitable};
 use crate::host::Host;
 use crate::host::api::{Const, Herr, Hid, Ptr, Req, Text};
 use crate::object::{Object, free, object, shielded};
@@ -69,7 +69,7 @@ unsafe fn with_way(parent: &Object, under: Ptr, wanted: Option<(usize, usize, f6
 /// For HDF5 to keep, recorded from now on if that is asked for.
 unsafe fn finished(mut object: Object, created: bool) -> Ptr {
     if let Some(trace) = object.file.clone().and_then(|file| file.trace.clone()) {
-        let handle = Handle { under: object.under, connector: object.connector };
+        let handle = object.handle();
         object.traced = object.host.keeping_errors(|| trace.dataset(&object, &name(object.host, handle), created));
     }
     object.into_ptr()
@@ -86,7 +86,7 @@ unsafe fn discard(object: Object, transfer: Hid) {
 
 /// Whether libhdf5 moves the elements of a dataset and would like to keep some of its chunks.
 unsafe fn wants_cache(object: &Object, wanted: (usize, usize, f64)) -> bool {
-    let handle = Handle { under: object.under, connector: object.connector };
+    let handle = object.handle();
     let host = object.host;
     object.left.is_some()
         && wanted.1 > 0
@@ -363,7 +363,7 @@ pub(crate) unsafe extern "C" fn close(pointer: Ptr, transfer: Hid, request: Req)
     shielded(|| {
         let closed = object(pointer);
         if let (Some(dataset), Some(file)) = (closed.take_dataset(), &closed.file) {
-            let handle = Handle { under: closed.under, connector: closed.connector };
+            let handle = closed.handle();
             match dataset.close_handle(file, handle) {
                 Ok(false) => {}
                 Ok(true) => {

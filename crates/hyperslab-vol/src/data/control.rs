@@ -1,5 +1,6 @@
 //! The program's libhdf5 as the data plane asks for it.
 
+use super::transfer::Transfer;
 use crate::host::Host;
 use crate::host::api::{Const, HADDR_UNDEF, Herr, Hid, Ptr};
 use hyperslab_core::{Error, ErrorKind, MAX_RANK, Result};
@@ -71,6 +72,32 @@ impl Handle {
     }
 }
 
+impl Handle {
+    /// Writes elements by libhdf5.
+    ///
+    /// # Safety
+    /// Inside a call of the library; all identifiers are open, and the buffer has all selected elements.
+    pub(crate) unsafe fn write(mut self, host: &Host, one: &Transfer, mut data: Const) -> Herr {
+        let (mut kind, mut memory, mut file) = (one.kind, one.memory, one.file);
+        let (under, connector) = (&raw mut self.under, self.connector);
+        let (kind, memory, file) = (&raw mut kind, &raw mut memory, &raw mut file);
+        // SAFETY: one dataset, with everything that belongs to it.
+        unsafe { host.H5VLdataset_write(1, under, connector, kind, memory, file, one.list, &raw mut data, null_mut()) }
+    }
+
+    /// Reads elements by libhdf5.
+    ///
+    /// # Safety
+    /// Inside a call of the library; all identifiers are open, and the buffer has room for all selected elements.
+    pub(crate) unsafe fn read(mut self, host: &Host, one: &Transfer, mut data: Ptr) -> Herr {
+        let (mut kind, mut memory, mut file) = (one.kind, one.memory, one.file);
+        let (under, connector) = (&raw mut self.under, self.connector);
+        let (kind, memory, file) = (&raw mut kind, &raw mut memory, &raw mut file);
+        // SAFETY: one dataset, with everything that belongs to it.
+        unsafe { host.H5VLdataset_read(1, under, connector, kind, memory, file, one.list, &raw mut data, null_mut()) }
+    }
+}
+
 /// libhdf5, for one dataset.
 pub(crate) struct Library<'a> {
     pub(crate) host: &'static Host,
@@ -115,44 +142,21 @@ impl Library<'_> {
         Ok(true)
     }
 
-    /// Writes by libhdf5.
-    pub(crate) fn write(&self, memory: Hid, file: Hid, data: Const) -> Result<()> {
-        let (mut under, mut kind, mut memory, mut file, mut data) = (self.handle.under, self.kind, memory, file, data);
-        // SAFETY: one dataset, with everything that belongs to it; the caller answers for the buffer.
-        let status = unsafe {
-            self.host.H5VLdataset_write(
-                1,
-                &raw mut under,
-                self.handle.connector,
-                &raw mut kind,
-                &raw mut memory,
-                &raw mut file,
-                self.host.default_transfer(),
-                &raw mut data,
-                null_mut(),
-            )
-        };
-        self.done("write", status)
+    /// A transfer of elements as they are in the file.
+    fn usual(&self, memory: Hid, file: Hid) -> Transfer {
+        Transfer { kind: self.kind, memory, file, list: self.host.default_transfer() }
     }
 
-    /// Reads by libhdf5.
+    /// Writes by libhdf5. The buffer has all selected elements.
+    pub(crate) fn write(&self, memory: Hid, file: Hid, data: Const) -> Result<()> {
+        // SAFETY: identifiers are open, and the caller answers for the buffer.
+        self.done("write", unsafe { self.handle.write(self.host, &self.usual(memory, file), data) })
+    }
+
+    /// Reads by libhdf5. The buffer has room for all selected elements.
     pub(crate) fn read(&self, memory: Hid, file: Hid, data: Ptr) -> Result<()> {
-        let (mut under, mut kind, mut memory, mut file, mut data) = (self.handle.under, self.kind, memory, file, data);
-        // SAFETY: one dataset, with everything that belongs to it; the caller answers for the buffer.
-        let status = unsafe {
-            self.host.H5VLdataset_read(
-                1,
-                &raw mut under,
-                self.handle.connector,
-                &raw mut kind,
-                &raw mut memory,
-                &raw mut file,
-                self.host.default_transfer(),
-                &raw mut data,
-                null_mut(),
-            )
-        };
-        self.done("read", status)
+        // SAFETY: identifiers are open, and the caller answers for the buffer.
+        self.done("read", unsafe { self.handle.read(self.host, &self.usual(memory, file), data) })
     }
 
     fn stored_size(&self, origin: &[u64]) -> Result<u64> {

@@ -82,7 +82,7 @@ pub(crate) unsafe fn taken(object: &Object) -> Taken {
     if let Some(why) = file.left() {
         return left(why);
     }
-    let (host, handle) = (object.host, Handle { under: object.under, connector: object.connector });
+    let (host, handle) = (object.host, object.handle());
     // SAFETY: the object is an open dataset.
     let Some((number, token)) = (unsafe { identity(object) }) else { return left("it cannot be identified") };
     if number != file.number {

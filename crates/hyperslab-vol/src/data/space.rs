@@ -33,6 +33,10 @@ pub(crate) unsafe fn selection_of(host: &Host, space: Hid) -> Result<(Dims, Sele
     }
     let shape = &shape[..rank as usize];
     // SAFETY: as above.
+    if shape.is_empty() && unsafe { host.H5Sget_select_npoints(space) } != 1 {
+        return Err("nothing is selected");
+    }
+    // SAFETY: as above.
     let selection = match unsafe { host.H5Sget_select_type(space) } {
         SELECTED_ALL => Selection::all(shape).map_err(|_| "the space is too large"),
         SELECTED_NONE => Ok(Selection::empty(shape.len())),

@@ -13,7 +13,6 @@ use hyperslab_core::{
 };
 use hyperslab_plane::Touched;
 use std::ffi::CStr;
-use std::ptr::null_mut;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -220,20 +219,22 @@ unsafe fn traced(object: &Object, one: &Transfer, writes: bool, work: impl FnOnc
 unsafe fn write_somehow(object: &Object, one: &Transfer, data: Const) -> Ended {
     let (Some(dataset), Some(file)) = (object.dataset(), &object.file) else {
         // SAFETY: the caller's.
-        return unsafe { alone(object, one, true, || native_write(object, one, data)) };
+        return unsafe { alone(object, one, true, || object.handle().write(object.host, one, data)) };
     };
     // SAFETY: the caller's.
     let plan = unsafe { plan_of(object, &dataset, file, one, true) };
     // SAFETY: the caller's.
-    let native = || unsafe { native_write(object, one, data) };
+    let native = || unsafe { object.handle().write(object.host, one, data) };
     let plan = match plan {
         _ if !object.writable => {
             let why = "the file is open for reading only";
-            return by_library(object, file, &dataset, Touched::Nothing, why.into(), native);
+            return by_library(object, one, file, &dataset, Touched::Nothing, why.into(), native);
         }
         Ok(plan) if !data.is_null() && !plan.selection.is_empty() => plan,
-        Ok(_) => return by_library(object, file, &dataset, Touched::Nothing, "nothing is transferred".into(), native),
-        Err(why) => return by_library(object, file, &dataset, Touched::Everything, why, native),
+        Ok(_) => {
+            return by_library(object, one, file, &dataset, Touched::Nothing, "nothing is transferred".into(), native);
+        }
+        Err(why) => return by_library(object, one, file, &dataset, Touched::Everything, why, native),
     };
     let bytes = plan.selection.len() * dataset.kind.dtype.size();
     // SAFETY: the program gives memory that has all selected elements; others are not touched.
@@ -267,7 +268,7 @@ unsafe fn write_somehow(object: &Object, one: &Transfer, data: Const) -> Ended {
         Ok(None) => Ended::well(bytes),
         Ok(Some(refusal)) => {
             let touched = Touched::Elements(&plan.selection);
-            by_library(object, file, &dataset, touched, refusal.to_string(), native)
+            by_library(object, one, file, &dataset, touched, refusal.to_string(), native)
         }
         Err(error) => {
             object.host.report(&error);
@@ -279,16 +280,18 @@ unsafe fn write_somehow(object: &Object, one: &Transfer, data: Const) -> Ended {
 unsafe fn read_somehow(object: &Object, one: &Transfer, data: Ptr) -> Ended {
     let (Some(dataset), Some(file)) = (object.dataset(), &object.file) else {
         // SAFETY: the caller's.
-        return unsafe { alone(object, one, false, || native_read(object, one, data)) };
+        return unsafe { alone(object, one, false, || object.handle().read(object.host, one, data)) };
     };
     // SAFETY: the caller's.
     let plan = unsafe { plan_of(object, &dataset, file, one, false) };
     // SAFETY: the caller's.
-    let native = || unsafe { native_read(object, one, data) };
+    let native = || unsafe { object.handle().read(object.host, one, data) };
     let plan = match plan {
         Ok(plan) if !data.is_null() && !plan.selection.is_empty() => plan,
-        Ok(_) => return by_library(object, file, &dataset, Touched::Nothing, "nothing is transferred".into(), native),
-        Err(why) => return by_library(object, file, &dataset, Touched::Nothing, why, native),
+        Ok(_) => {
+            return by_library(object, one, file, &dataset, Touched::Nothing, "nothing is transferred".into(), native);
+        }
+        Err(why) => return by_library(object, one, file, &dataset, Touched::Nothing, why, native),
     };
     let bytes = plan.selection.len() * dataset.kind.dtype.size();
     // SAFETY: the program gives memory that has all selected elements; others are not touched.
@@ -306,9 +309,9 @@ unsafe fn read_somehow(object: &Object, one: &Transfer, data: Ptr) -> Ended {
     })();
     match read {
         Ok(None) => Ended::well(bytes),
-        Ok(Some(refusal)) => by_library(object, file, &dataset, Touched::Nothing, refusal.to_string(), native),
+        Ok(Some(refusal)) => by_library(object, one, file, &dataset, Touched::Nothing, refusal.to_string(), native),
         // libhdf5 knows better how to say what is wrong, if something is.
-        Err(error) => by_library(object, file, &dataset, Touched::Nothing, error.to_string(), native),
+        Err(error) => by_library(object, one, file, &dataset, Touched::Nothing, error.to_string(), native),
     }
 }
 
@@ -332,21 +335,20 @@ unsafe fn alone(object: &Object, one: &Transfer, writes: bool, native: impl FnOn
     if object.elsewhere && settle_all(object.host) < 0 {
         return Ended { status: -1, bytes: 0, why: None };
     }
+    // SAFETY: the caller's. Afterwards the error stack is the program's.
+    let bytes = unsafe { bytes_of(object, one) };
     let status = native();
     if object.elsewhere && writes {
         forget_all(object.host);
     }
-    let bytes = if object.host.wants_stats() {
-        // SAFETY: the caller's.
-        unsafe { bytes_of(object, one) }
-    } else {
-        0
-    };
     Ended { status, bytes, why: Some(object.left.clone().unwrap_or_else(|| "the mode asks for nothing more".into())) }
 }
 
-/// Bytes of the elements in memory, as far as spaces say.
+/// Bytes of the elements in memory, as far as spaces say, if anybody will see the number.
 unsafe fn bytes_of(object: &Object, one: &Transfer) -> u64 {
+    if !object.host.wants_stats() {
+        return 0;
+    }
     let space = if one.file != H5S_ALL { one.file } else { one.memory };
     if space == H5S_ALL || space == H5S_BLOCK {
         return 0;
@@ -360,12 +362,15 @@ unsafe fn bytes_of(object: &Object, one: &Transfer) -> u64 {
 /// A transfer of libhdf5 beside the plane, after everything of the file that waits in layers.
 fn by_library(
     object: &Object,
+    one: &Transfer,
     file: &FileState,
     dataset: &Arc<Dataset>,
     touched: Touched<'_>,
     why: String,
     native: impl FnOnce() -> Herr,
 ) -> Ended {
+    // SAFETY: inside a call of the library; all identifiers are open. Afterwards the error stack is the program's.
+    let bytes = unsafe { bytes_of(object, one) };
     let (mut status, mut called) = (-1, false);
     let settled = match file.layers() {
         Ok(Some(_)) => file.settle(),
@@ -383,43 +388,7 @@ fn by_library(
         object.host.report(error);
         status = -1;
     }
-    Ended { status, bytes: 0, why: Some(why) }
-}
-
-unsafe fn native_write(object: &Object, one: &Transfer, data: Const) -> Herr {
-    let (mut under, mut kind, mut memory, mut file, mut data) = (object.under, one.kind, one.memory, one.file, data);
-    // SAFETY: the arguments of the program, for one dataset.
-    unsafe {
-        object.host.H5VLdataset_write(
-            1,
-            &raw mut under,
-            object.connector,
-            &raw mut kind,
-            &raw mut memory,
-            &raw mut file,
-            one.list,
-            &raw mut data,
-            null_mut(),
-        )
-    }
-}
-
-unsafe fn native_read(object: &Object, one: &Transfer, data: Ptr) -> Herr {
-    let (mut under, mut kind, mut memory, mut file, mut data) = (object.under, one.kind, one.memory, one.file, data);
-    // SAFETY: the arguments of the program, for one dataset.
-    unsafe {
-        object.host.H5VLdataset_read(
-            1,
-            &raw mut under,
-            object.connector,
-            &raw mut kind,
-            &raw mut memory,
-            &raw mut file,
-            one.list,
-            &raw mut data,
-            null_mut(),
-        )
-    }
+    Ended { status, bytes, why: Some(why) }
 }
 
 /// Runs a call of libhdf5 that may read or change elements of these datasets, after everything that waits.
