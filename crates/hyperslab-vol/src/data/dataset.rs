@@ -19,6 +19,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const GET_ACCESS_LIST: c_int = 0;
 const GET_CREATION_LIST: c_int = 1;
 const GET_SPACE: c_int = 2;
+/// The last layout that keeps elements in the file itself.
+const CHUNKED: c_int = 2;
 const GET_TYPE: c_int = 5;
 const GET_NAME: c_int = 1;
 const GET_INFO: c_int = 3;
@@ -38,6 +40,8 @@ pub(crate) struct Dataset {
     kept: Mutex<Option<Handle>>,
     /// Whether its name is no longer sure.
     renamed: AtomicBool,
+    /// Whether elements of it may be waiting in layers.
+    waits: AtomicBool,
     /// Taken from the host's memory for the plane.
     memory: u64,
 }
@@ -78,16 +82,19 @@ impl Drop for Own<'_> {
 /// Inside a call of the library; the object is an open dataset.
 pub(crate) unsafe fn taken(object: &Object) -> Taken {
     let Some(file) = &object.file else { return left("nothing is to be accelerated") };
-    let Some(bytes) = &file.file else { return left(file.left().unwrap_or_default()) };
-    if let Some(why) = file.left() {
-        return left(why);
-    }
     let (host, handle) = (object.host, object.handle());
     // SAFETY: the object is an open dataset.
-    let Some((number, token)) = (unsafe { identity(object) }) else { return left("it cannot be identified") };
+    let Some((number, token)) = (unsafe { identity(object) }) else {
+        return Taken::Left { why: "it cannot be identified".into(), elsewhere: true };
+    };
     if number != file.number {
         return Taken::Left { why: "it is in another file, found by a link".into(), elsewhere: true };
     }
+    let bytes = match (&file.file, file.left()) {
+        (Some(bytes), None) => bytes,
+        // What it reads may be in a file that is not left.
+        (_, why) => return Taken::Left { why: why.unwrap_or_default(), elsewhere: is_elsewhere(object) },
+    };
     let mut datasets = lock(&file.datasets);
     if let Some(known) = datasets.get(&token) {
         known.add(handle);
@@ -103,9 +110,7 @@ pub(crate) unsafe fn taken(object: &Object) -> Taken {
     let kind = match handle.identifier(host, GET_TYPE).ok_or_else(String::new).and_then(|id| Kind::take(host, id)) {
         Ok(kind) => kind,
         Err(why) => {
-            // SAFETY: the list is open. Where elements of odd types are matters too.
-            let elsewhere = unsafe { host.H5Pget_layout(creation.1) } > 2;
-            return Taken::Left { why, elsewhere };
+            return Taken::Left { why, elsewhere: is_elsewhere(object) };
         }
     };
     // SAFETY: list and type are open.
@@ -178,10 +183,24 @@ pub(crate) unsafe fn taken(object: &Object) -> Taken {
         unsaved: AtomicBool::new(false),
     });
     host.stats.datasets.fetch_add(1, Ordering::Relaxed);
-    let (layered, kept, renamed) = (Mutex::default(), Mutex::default(), AtomicBool::new(false));
-    let dataset = Arc::new(Dataset { elements, kind, token, layered, kept, renamed, memory });
+    let (layered, kept) = (Mutex::default(), Mutex::default());
+    let (renamed, waits) = (AtomicBool::new(false), AtomicBool::new(false));
+    let dataset = Arc::new(Dataset { elements, kind, token, layered, kept, renamed, waits, memory });
     datasets.insert(token, dataset.clone());
     Taken::Over(dataset)
+}
+
+/// Whether the elements of an open dataset are in other datasets or files, as far as its creation list tells.
+fn is_elsewhere(object: &Object) -> bool {
+    let host = object.host;
+    object.handle().identifier(host, GET_CREATION_LIST).is_none_or(|list| {
+        // SAFETY: the list is open, and ours.
+        unsafe {
+            let elsewhere = host.H5Pget_layout(list) > CHUNKED || host.H5Pget_external_count(list) > 0;
+            host.H5Pclose(list);
+            elsewhere
+        }
+    })
 }
 
 /// The file's number and the name within it that the library has for an object.
@@ -298,6 +317,7 @@ impl Dataset {
         if layered.is_none() {
             *layered = Some(layers.array(&self.elements)?);
         }
+        self.waits.store(true, Ordering::Relaxed);
         Ok(layered.clone())
     }
 
@@ -349,8 +369,8 @@ impl Dataset {
             if let Some(array) = &array {
                 let _ = array.close();
             }
-            // What waits in layers must be found by the next handle.
-            if array.is_none() || self.renamed.load(Ordering::Relaxed) {
+            // What waits in layers must be found by the next handle, under whatever name that opens it.
+            if !self.waits.load(Ordering::Relaxed) {
                 lock(&file.datasets).remove(&self.token);
             } else {
                 result = result.and(file.bound_closed());
@@ -376,6 +396,11 @@ impl Dataset {
             status
         };
         if status < 0 { Err(host.failed("close dataset")) } else { Ok(()) }
+    }
+
+    /// Nothing of it waits in layers.
+    pub(crate) fn settled(&self) {
+        self.waits.store(false, Ordering::Relaxed);
     }
 
     /// Whether the program has closed it.

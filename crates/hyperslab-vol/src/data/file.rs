@@ -206,6 +206,7 @@ impl FileState {
         let layers = lock(&self.layers).clone().filter(|_| self.writable && !fork::is_child());
         let layered = layers.map_or(Ok(()), |layers| layers.container.flush(Durability::Visible));
         let datasets: Vec<Arc<Dataset>> = lock(&self.datasets).values().cloned().collect();
+        datasets.iter().for_each(|dataset| dataset.settled());
         let planes = datasets.iter().filter(|dataset| dataset.is_open()).map(|dataset| dataset.elements.flush());
         let planes = planes.fold(Ok(()), Result::and);
         let closed = datasets.iter().map(|dataset| dataset.close_kept()).fold(Ok(()), Result::and);
