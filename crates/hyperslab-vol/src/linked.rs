@@ -12,9 +12,9 @@ macro_rules! register {
             $crate::register!(@find name {
             H5get_libversion H5allocate_memory H5free_memory H5Iinc_ref H5Idec_ref H5Eget_current_stack
             H5Eset_current_stack H5Eget_auto2 H5Eset_auto2 H5Pget_vol_info H5Pset_vol H5Pcopy H5Pcreate H5Pclose
-            H5Pequal H5Pget H5Pset_cache H5Pget_layout H5Pget_chunk H5Pget_chunk_opts H5Pget_chunk_cache
-            H5Pset_chunk_cache H5Pget_cache H5Pget_nfilters H5Pget_filter2 H5Pget_external_count H5Pget_alloc_time
-            H5Pget_fill_time H5Pfill_value_defined H5Pget_fill_value H5Pget_driver H5Pset_fapl_sec2
+            H5Pequal H5Pexist H5Pcopy_prop H5Pget H5Pset_cache H5Pget_layout H5Pget_chunk H5Pget_chunk_opts
+            H5Pget_chunk_cache H5Pset_chunk_cache H5Pget_cache H5Pget_nfilters H5Pget_filter2 H5Pget_external_count
+            H5Pget_alloc_time H5Pget_fill_time H5Pfill_value_defined H5Pget_fill_value H5Pget_driver H5Pset_fapl_sec2
             H5Pget_sieve_buf_size H5Pset_sieve_buf_size H5Pget_page_buffer_size H5Pget_userblock H5Sget_select_type
             H5Sget_select_npoints H5Sget_simple_extent_dims H5Sis_regular_hyperslab H5Sget_regular_hyperslab
             H5Sget_select_bounds H5Sget_select_hyper_nblocks H5Sget_select_hyper_blocklist

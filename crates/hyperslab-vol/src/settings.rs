@@ -251,7 +251,8 @@ mod tests {
     fn what_is_wrong_is_told_and_nothing_is_done() {
         for (text, said) in [
             ("mode=fast", "mode=fast is not known"),
-            ("mode=async+log", "choose one"),
+            ("mode=async+log", "leave async out"),
+            ("mode=async+cache", "leave async out"),
             ("memory=much", "should be a size"),
             ("memory=1", "less than"),
             ("threads=0", "from 1 to"),

@@ -373,3 +373,24 @@ impl Api {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+
+    #[test]
+    fn linked_programs_name_every_function() {
+        let asked = RefCell::new(Vec::new());
+        // Any address: nothing is called.
+        let find = |name: &str| {
+            asked.borrow_mut().push(name.to_owned());
+            std::ptr::without_provenance_mut(8)
+        };
+        Functions::find(&find).map(drop).unwrap();
+        let named = include_str!("../linked.rs");
+        let missing = |name: &&String| !named.split_whitespace().any(|word| word == name.as_str());
+        assert_eq!(asked.borrow().iter().filter(missing).collect::<Vec<_>>(), Vec::<&String>::new());
+    }
+}

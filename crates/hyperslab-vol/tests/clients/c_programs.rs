@@ -125,6 +125,7 @@ fn parallel(mode: &str) -> Outcome {
     {
         command.env(format!("OMPI_{variable}"), "1");
     }
+    command.env("OMPI_MCA_orte_tmpdir_base", folder.path().join("openmpi"));
     let ended = program::run(modes::apply(&mut command, mode, folder.path())?, LIMIT)?;
     if ended.status.success() && ended.errors.contains("HDF5-DIAG") {
         return Err(format!("an MPI program under {mode} said\n{}", ended.errors).into());

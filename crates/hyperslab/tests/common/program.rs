@@ -11,6 +11,8 @@ pub fn hyperslab(directory: &Path) -> Command {
     let mut command = Command::cargo_bin("hyperslab").unwrap();
     command.current_dir(directory);
     for_any_user(&mut command);
+    // Jobs that begin and end side by side get into each other's way in a common one.
+    command.env("OMPI_MCA_orte_tmpdir_base", directory.join(".openmpi"));
     for variable in ["SLURM_JOB_ID", "COBALT_JOBID", "PBS_JOBID", "LSB_JOBID"] {
         command.env_remove(variable);
     }
