@@ -18,7 +18,7 @@ pub(crate) mod transfer;
 
 pub(crate) use control::Handle;
 pub(crate) use dataset::{Dataset, Taken, name, taken};
-pub(crate) use file::{FileState, changed, renaming, settle_all, settle_file};
+pub(crate) use file::{FileState, changed, renaming, settle_all};
 pub(crate) use inside::{Inside, make_call, native_call};
 pub(crate) use kind::Kind;
 pub(crate) use opening::Opening;

@@ -2,7 +2,7 @@
 #![expect(unsafe_op_in_unsafe_fn, reason = "the contract of callbacks is stated in `object`")]
 
 use crate::callbacks::operation;
-use crate::data::{FileState, Opening, settle_all, settle_file};
+use crate::data::{FileState, Opening, settle_all};
 use crate::host::api::{Herr, Hid, Ptr, Req, Text};
 use crate::host::{Host, of_slot, text};
 use crate::info::Info;
@@ -165,7 +165,7 @@ pub(crate) unsafe extern "C" fn specific<const SLOT: usize>(
             return status;
         }
         let file = object(pointer);
-        if doing == FLUSH && settle_file(file) < 0 {
+        if doing == FLUSH && settle_all(host) < 0 {
             return -1;
         }
         let call = || host.H5VLfile_specific(file.under, file.connector, arguments, transfer, request);

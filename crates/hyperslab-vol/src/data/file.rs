@@ -333,11 +333,6 @@ pub(crate) fn forget_all(host: &'static Host) {
     files.iter().for_each(|file| file.forget_places());
 }
 
-/// The same before a flush of one file.
-pub(crate) fn settle_file(object: &Object) -> Herr {
-    settle_all(object.host)
-}
-
 /// Metadata of the object's file is about to change.
 pub(crate) fn changed(object: &Object) {
     if let Some(file) = &object.file {
