@@ -75,8 +75,13 @@ counts! {
     Requests, "requests", Copy;
     /// Chunks, or files of chunks, that transfers work on; an array in one piece counts as one.
     ChunkVisits, "chunk_visits", Copy;
-    /// Pieces that lie together in memory and in the chunk, each copied or moved by itself.
+    /// Pieces that lie together in memory and in the chunk, each copied or moved by itself, unless they are short.
     Runs, "runs", Copy;
+    /// Pieces of single elements.
+    ShortRuns, "short_runs", Copy;
+    /// Bytes of transfers and buffers beyond the first megabytes of each: memory that is new, and in no cache of the
+    /// processor.
+    LargeBytes, "large_bytes", Copy;
     /// Bytes copied from memory to memory.
     CopiedBytes, "copied_bytes", Copy;
     /// Bytes of buffers that are made and filled before elements go in.
@@ -87,8 +92,12 @@ counts! {
     ReadCalls, "read_calls", StorageRead;
     /// Bytes that they read.
     ReadBytes, "read_bytes", StorageRead;
-    /// Reads that do not begin where the one before ended.
+    /// Seeks of the published model.
     ReadJumps, "read_jumps", StorageRead;
+    /// Times that a device must be asked, for what is not in memory.
+    DeviceReads, "device_reads", StorageRead;
+    /// Bytes that come from it, in whole blocks.
+    DeviceBytes, "device_bytes", StorageRead;
     /// System calls that write elements.
     WriteCalls, "write_calls", StorageWrite;
     /// Bytes that they write.
@@ -97,8 +106,13 @@ counts! {
     NewBytes, "new_bytes", StorageWrite;
     /// Files of chunks that are opened to read.
     FilesOpened, "files_opened", Metadata;
-    /// Files of chunks that are made, and put in the place of others.
+    /// Files of chunks that are made.
     FilesCreated, "files_created", Metadata;
+    /// Those of them that take the place of others.
+    FilesReplaced, "files_replaced", Metadata;
+    /// Files that were replaced before, summed over the files that are made: some file systems pass over the places of
+    /// files that have just gone, one by one.
+    FreedPassed, "freed_passed", Metadata;
     /// Directories that are made for them.
     DirectoriesCreated, "directories_created", Metadata;
     /// Blocks of a chunk index that are read or written for the first time.

@@ -3,11 +3,45 @@
 use crate::configuration::Class;
 use std::collections::BTreeMap;
 
-/// One access of one array, measured and predicted on several ways of storing.
-#[derive(Debug, Clone, PartialEq)]
+/// A run that was measured, and predicted by a fit that did not know it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Run {
+    /// Seconds.
+    pub measured: f64,
+    /// Seconds.
+    pub predicted: f64,
+    /// Whether it was inside its 90 % interval.
+    pub inside: bool,
+}
+
+/// One access of one array on several ways of storing.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Choice {
-    /// Measured and predicted seconds.
-    pub options: BTreeMap<Class, (f64, f64)>,
+    /// What each took.
+    pub options: BTreeMap<Class, Run>,
+}
+
+impl Choice {
+    /// The way of storing that was the fastest.
+    pub fn fastest(&self) -> Option<Class> {
+        self.least(|run| run.measured)
+    }
+
+    /// The one that was predicted to be.
+    pub fn advised(&self) -> Option<Class> {
+        self.least(|run| run.predicted)
+    }
+
+    fn least(&self, of: impl Fn(&Run) -> f64) -> Option<Class> {
+        self.options.iter().min_by(|a, b| of(a.1).total_cmp(&of(b.1))).map(|(class, _)| *class)
+    }
+
+    /// Whether the two fastest differ by more than a fifth.
+    pub fn is_clear(&self) -> bool {
+        let mut times: Vec<f64> = self.options.values().map(|run| run.measured).collect();
+        times.sort_by(f64::total_cmp);
+        times.len() > 1 && times[1] > CLEAR * times[0]
+    }
 }
 
 /// How good the choices are.
@@ -27,14 +61,12 @@ pub struct Judgement {
     pub log10_rmse: f64,
     /// Root of the mean square of the relative error.
     pub relative_rmse: f64,
+    /// Part of the runs that were inside their 90 % intervals.
+    pub coverage: f64,
 }
 
 /// Differences up to this are none.
 const CLEAR: f64 = 1.2;
-
-fn best(options: &BTreeMap<Class, (f64, f64)>, time: impl Fn(&(f64, f64)) -> f64) -> Option<Class> {
-    options.iter().min_by(|a, b| time(a.1).total_cmp(&time(b.1))).map(|(class, _)| *class)
-}
 
 /// Judges choices of at least two ways of storing each.
 pub fn judge(choices: &[Choice]) -> Judgement {
@@ -42,13 +74,11 @@ pub fn judge(choices: &[Choice]) -> Judgement {
     // By true winner: how often, and how often it was predicted.
     let mut winners: BTreeMap<Class, (f64, f64)> = BTreeMap::new();
     let (mut regret, mut counted) = (0.0, 0.0);
-    for Choice { options } in choices.iter().filter(|choice| choice.options.len() > 1) {
-        let (Some(right), Some(advised)) = (best(options, |t| t.0), best(options, |t| t.1)) else { continue };
-        let fastest = options[&right].0;
-        regret += options[&advised].0 / fastest - 1.0;
+    for choice in choices.iter().filter(|choice| choice.options.len() > 1) {
+        let (Some(right), Some(advised)) = (choice.fastest(), choice.advised()) else { continue };
+        regret += choice.options[&advised].measured / choice.options[&right].measured - 1.0;
         counted += 1.0;
-        let others = options.iter().filter(|(class, _)| **class != right).map(|(_, times)| times.0);
-        if others.fold(f64::INFINITY, f64::min) > CLEAR * fastest {
+        if choice.is_clear() {
             let winner = winners.entry(right).or_default();
             winner.0 += 1.0;
             winner.1 += f64::from(u8::from(advised == right));
@@ -64,12 +94,12 @@ pub fn judge(choices: &[Choice]) -> Judgement {
     if counted > 0.0 {
         out.regret = regret / counted;
     }
-    let times: Vec<(f64, f64)> = choices.iter().flat_map(|choice| choice.options.values().copied()).collect();
-    let mean = |of: &dyn Fn(f64, f64) -> f64| {
-        (times.iter().map(|(m, p)| of(*m, p.max(m * 1e-6)).powi(2)).sum::<f64>() / times.len().max(1) as f64).sqrt()
-    };
-    out.log10_rmse = mean(&|m, p| (p / m).log10());
-    out.relative_rmse = mean(&|m, p| p / m - 1.0);
+    let runs: Vec<Run> = choices.iter().flat_map(|choice| choice.options.values().copied()).collect();
+    let mean = |of: &dyn Fn(&Run) -> f64| runs.iter().map(of).sum::<f64>() / runs.len().max(1) as f64;
+    let ratio = |run: &Run| (run.predicted / run.measured).max(1e-6);
+    out.log10_rmse = mean(&|run| ratio(run).log10().powi(2)).sqrt();
+    out.relative_rmse = mean(&|run| (ratio(run) - 1.0).powi(2)).sqrt();
+    out.coverage = mean(&|run| f64::from(u8::from(run.inside)));
     out
 }
 
@@ -78,7 +108,10 @@ mod tests {
     use super::*;
 
     fn choice(times: &[(Class, f64, f64)]) -> Choice {
-        Choice { options: times.iter().map(|(class, measured, predicted)| (*class, (*measured, *predicted))).collect() }
+        let run = |(class, measured, predicted): &(Class, f64, f64)| {
+            (*class, Run { measured: *measured, predicted: *predicted, inside: *measured > 1.0 })
+        };
+        Choice { options: times.iter().map(run).collect() }
     }
 
     #[test]
@@ -94,6 +127,7 @@ mod tests {
         assert!((judged.accuracy - 2.0 / 3.0).abs() < 1e-9 && (judged.balanced - 0.5).abs() < 1e-9);
         assert!((judged.majority - 2.0 / 3.0).abs() < 1e-9);
         assert!((judged.regret - (2.0 + 0.1) / 4.0).abs() < 1e-9);
+        assert!((judged.coverage - 0.5).abs() < 1e-9);
         assert_eq!(judge(&[]), Judgement::default());
     }
 }

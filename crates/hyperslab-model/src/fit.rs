@@ -1,14 +1,17 @@
 //! Coefficients from measured times: a sum of counts, each with the seconds that one of it takes, none below 0.
 
+mod correction;
 mod interval;
 mod least_squares;
 mod robust;
 
-pub use interval::Interval;
+pub use correction::Correction;
+pub use interval::{Interval, LeftOut};
 pub use least_squares::non_negative;
 
 use hyperslab_core::{Error, Result};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// One measured run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -22,10 +25,12 @@ pub struct Sample {
 }
 
 /// Seconds for one of each variable.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Fit {
     /// One for each variable, none below 0.
     pub coefficients: Vec<f64>,
+    /// What they miss.
+    pub correction: Correction,
     /// How far predictions of runs that were not fitted were off.
     pub interval: Interval,
     /// How good it is.
@@ -54,22 +59,60 @@ pub enum Method {
     Relative,
     /// The same in log space, where runs that fit badly count less.
     Robust,
+    /// The same, and a correction learnt from what it misses.
+    Corrected,
 }
 
 impl Fit {
     /// Fits samples of positive times. Refuses none, and rows of different lengths.
     pub fn new(samples: &[Sample], method: Method) -> Result<Self> {
         check(samples)?;
-        let coefficients = coefficients(samples, method);
-        let left_out = interval::left_out(samples, method);
-        let interval = Interval::new(&left_out.iter().map(|r| r.log_error).collect::<Vec<_>>());
-        Ok(Self { coefficients, interval, quality: interval::quality(&left_out) })
+        let mut fit = Self::known(samples, method);
+        let left_out: Vec<LeftOut> =
+            interval::left_out(samples, method, &folds_by_group(samples)).into_iter().flatten().collect();
+        fit.interval = Interval::new(left_out.iter().map(LeftOut::log_error));
+        fit.quality = interval::quality(&left_out);
+        Ok(fit)
     }
 
-    /// Seconds for a row of variables. Never below 0, and never less for more.
-    pub fn seconds(&self, row: &[f64]) -> f64 {
-        predict(&self.coefficients, row)
+    /// Without asking how good it is.
+    fn known(samples: &[Sample], method: Method) -> Self {
+        let coefficients = coefficients(samples, method);
+        let correction = match method {
+            Method::Corrected => Correction::new(samples, &coefficients),
+            _ => Correction::default(),
+        };
+        Self { coefficients, correction, ..Self::default() }
     }
+
+    /// Seconds for a row of variables. Never below 0; more of everything takes longer in proportion.
+    pub fn seconds(&self, row: &[f64]) -> f64 {
+        predict(&self.coefficients, row) * self.correction.factor(&self.coefficients, row)
+    }
+}
+
+/// Runs that a fit is made from, and runs that it is judged by, by their places.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Fold {
+    /// The fit knows these.
+    pub known: Vec<usize>,
+    /// It does not know these.
+    pub judged: Vec<usize>,
+}
+
+/// The most groups that are left out one by one; more are left out several at a time.
+const MOST_FOLDS: usize = 20;
+
+/// Leaves out every group once; nothing if there is only one.
+pub fn folds_by_group(samples: &[Sample]) -> Vec<Fold> {
+    let groups: Vec<&String> = samples.iter().map(|s| &s.group).collect::<BTreeSet<_>>().into_iter().collect();
+    let folds = groups.len().min(MOST_FOLDS);
+    let fold_of = |sample: &Sample| groups.binary_search(&&sample.group).unwrap_or(0) % folds.max(1);
+    let fold = |number: usize| {
+        let (judged, known) = (0..samples.len()).partition(|&place| fold_of(&samples[place]) == number);
+        Fold { known, judged }
+    };
+    if folds < 2 { Vec::new() } else { (0..folds).map(fold).collect() }
 }
 
 fn check(samples: &[Sample]) -> Result<()> {
@@ -93,7 +136,7 @@ pub(crate) fn coefficients(samples: &[Sample], method: Method) -> Vec<f64> {
     match method {
         Method::Plain => least_squares::plain(samples),
         Method::Relative => least_squares::relative(samples),
-        Method::Robust => robust::fit(samples),
+        Method::Robust | Method::Corrected => robust::fit(samples),
     }
 }
 
@@ -101,10 +144,8 @@ pub(crate) fn predict(coefficients: &[f64], row: &[f64]) -> f64 {
     coefficients.iter().zip(row).map(|(c, v)| c * v).sum()
 }
 
-/// Predictions of runs by fits that did not know their groups: measured and predicted seconds, in the order of the runs.
-/// None if there is only one group.
-pub fn leave_groups_out(samples: &[Sample], method: Method) -> Result<Vec<(f64, f64)>> {
+/// Predictions of runs by fits that did not know them, in the order of the runs; nothing for runs that no fold judges.
+pub fn leave_out(samples: &[Sample], method: Method, folds: &[Fold]) -> Result<Vec<Option<LeftOut>>> {
     check(samples)?;
-    let left_out = interval::left_out(samples, method);
-    Ok(left_out.iter().map(|r| (r.measured, r.predicted)).collect())
+    Ok(interval::left_out(samples, method, folds))
 }

@@ -17,8 +17,10 @@ mod walk;
 pub use configuration::{Class, Configuration, Counting};
 pub use counts::{Count, Counts, Part};
 pub use epochs::{Epoch, Staging, saturating};
-pub use evaluate::{Choice, Judgement, judge};
-pub use fit::{Fit, Interval, Method, Quality, Sample, leave_groups_out, non_negative};
+pub use evaluate::{Choice, Judgement, Run, judge};
+pub use fit::{
+    Correction, Fit, Fold, Interval, LeftOut, Method, Quality, Sample, folds_by_group, leave_out, non_negative,
+};
 pub use predict::{Prediction, predict};
 pub use profile::{MachineFacts, PROFILE_VERSION, Profile, Warmth};
 pub use walk::{Costs, Work, count};

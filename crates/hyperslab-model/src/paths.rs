@@ -1,6 +1,7 @@
 //! The way of elements between memory and files, format by format: what each transfer makes the format do.
 
 mod chunk_cache;
+mod device;
 mod grouped;
 mod hdf5_chunks;
 mod hdf5_piece;
@@ -82,6 +83,11 @@ pub(crate) fn path(configuration: &Configuration, spec: &ArraySpec, made: bool) 
 pub(crate) fn one_piece(shape: &[u64]) -> Result<ChunkGrid> {
     let extents: Dims = shape.iter().map(|&extent| extent.max(1)).collect();
     ChunkGrid::new(shape, &extents)
+}
+
+/// Bytes of memory that are new and in no cache of the processor, of a buffer or a transfer of so many.
+pub(crate) fn beyond_caches(bytes: u64) -> u64 {
+    bytes.saturating_sub(4 << 20)
 }
 
 /// The most bytes that Linux moves in one call.

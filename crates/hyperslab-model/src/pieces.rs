@@ -3,6 +3,7 @@
 mod along;
 mod rows;
 
+use crate::counts::Counts;
 use along::Along;
 use hyperslab_core::{ChunkGrid, Datatype, Dims, MemoryLayout, Result, Selection, Slab};
 pub(crate) use rows::Rows;
@@ -25,6 +26,11 @@ pub(crate) struct Piece {
 }
 
 impl Piece {
+    /// Counts what is copied by itself, of memory in pieces of `memory_run`.
+    pub(crate) fn count_runs(&self, memory_run: Option<u64>, counts: &mut Counts) {
+        self.rows.iter().for_each(|rows| rows.split(memory_run).count_runs(counts));
+    }
+
     /// Pieces that lie together in the chunk and in packed memory.
     pub(crate) fn runs(&self) -> u64 {
         self.rows.iter().map(Rows::runs).fold(0, u64::saturating_add)

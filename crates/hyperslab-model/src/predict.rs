@@ -35,7 +35,7 @@ pub fn predict(
     warmth: Warmth,
 ) -> Result<Prediction> {
     let fit = profile.fit(class, warmth)?;
-    let rows: Vec<Vec<f64>> = costs.by_rank.iter().map(|work| work.row()).collect();
+    let rows: Vec<Vec<f64>> = costs.by_rank.iter().map(|work| work.row(warmth)).collect();
     let alone = rows.iter().map(|row| fit.seconds(row)).fold(0.0, f64::max);
     let walked: f64 = rows.iter().map(|row| fit.seconds(row)).sum();
     let all = walked * costs.ranks as f64 / rows.len().max(1) as f64;

@@ -4,12 +4,12 @@ mod written;
 
 use crate::configuration::Class;
 use crate::counts::{Count, Part};
-use crate::fit::{Fit, Interval, Quality};
+use crate::fit::Fit;
 use hyperslab_core::{Error, ErrorKind, Result};
 use std::collections::BTreeMap;
 
 /// The version of the form that this build writes and reads.
-pub const PROFILE_VERSION: u32 = 1;
+pub const PROFILE_VERSION: u32 = 2;
 
 /// What the profile was measured on, as far as it decides whether it holds elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -117,8 +117,4 @@ pub(crate) fn part(place: usize) -> Part {
         Some((_, count)) => count.part(),
         None => Part::Metadata,
     }
-}
-
-pub(crate) fn fit_of(coefficients: Vec<f64>, interval: Interval, quality: Quality) -> Fit {
-    Fit { coefficients, interval, quality }
 }

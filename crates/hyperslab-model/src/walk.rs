@@ -5,8 +5,9 @@ mod open_arrays;
 use crate::configuration::Configuration;
 use crate::counts::{Count, Counts};
 use crate::layers;
-use crate::paths::Request;
+use crate::paths::{Request, beyond_caches};
 use crate::pieces::memory_run;
+use crate::profile::Warmth;
 use hyperslab_core::workload::{ArrayDeclaration, Step, Steps, Workload};
 use hyperslab_core::{Durability, Error, MemoryLayout, Open, Result, Selection};
 use open_arrays::OpenArrays;
@@ -54,11 +55,16 @@ pub struct Work {
 }
 
 impl Work {
-    /// As a row of a table of variables: those of reading, then those of writing.
-    pub fn row(&self) -> Vec<f64> {
-        let mut row = self.reading.row();
-        row.extend(self.writing.row());
-        row
+    /// As a row of a table of variables: those of reading, then those of writing. If files are in memory, no device is
+    /// asked.
+    pub fn row(&self, warmth: Warmth) -> Vec<f64> {
+        let in_memory = |mut counts: Counts| {
+            if warmth == Warmth::Warm {
+                (counts[Count::DeviceReads], counts[Count::DeviceBytes]) = (0, 0);
+            }
+            counts.row()
+        };
+        [in_memory(self.reading), in_memory(self.writing)].concat()
     }
 }
 
@@ -188,6 +194,7 @@ impl Walk<'_> {
         let work = &mut self.ranks[place].work;
         let counts = if writes { &mut work.writing } else { &mut work.reading };
         counts.add(Count::Requests, 1);
+        counts.add(Count::LargeBytes, beyond_caches(bytes));
         if selection.is_empty() {
             return Ok(0);
         }

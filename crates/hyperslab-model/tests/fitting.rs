@@ -1,7 +1,7 @@
 //! Fits against times made from known coefficients.
 #![allow(clippy::unwrap_used)]
 
-use hyperslab_model::{Fit, Method, Sample, leave_groups_out};
+use hyperslab_model::{Fit, Method, Sample, folds_by_group, leave_out};
 use proptest::prelude::*;
 
 /// Numbers that look random and are always the same.
@@ -81,8 +81,9 @@ fn plain_least_squares_goes_below_nothing_where_ours_does_not() {
     let negative = |method| Fit::new(&runs, method).unwrap().coefficients.iter().any(|c| *c < 0.0);
     assert!(negative(Method::Plain) && !negative(Method::Robust));
     let error = |method| -> f64 {
-        let pairs = leave_groups_out(&runs, method).unwrap();
-        pairs.iter().map(|(m, p)| (p / m).log10().powi(2)).sum::<f64>() / pairs.len() as f64
+        let left_out = leave_out(&runs, method, &folds_by_group(&runs)).unwrap();
+        let runs: Vec<_> = left_out.into_iter().flatten().collect();
+        runs.iter().map(|run| (run.predicted / run.measured).log10().powi(2)).sum::<f64>() / runs.len() as f64
     };
     assert!(error(Method::Robust) < error(Method::Plain));
 }
@@ -104,6 +105,24 @@ fn what_cannot_be_fitted_is_refused() {
     assert!((fit.seconds(&[4.0]) - 2.0).abs() < 1e-6 && fit.interval.factor.is_infinite());
 }
 
+#[test]
+fn what_a_sum_cannot_say_is_learnt() {
+    // Work of much of the second kind takes half as long again as a sum says.
+    let mut runs = samples(&TRUTH[..2], 300, 0.05, 6);
+    for run in &mut runs {
+        let part = TRUTH[1] * run.row[1] / (TRUTH[0] * run.row[0] + TRUTH[1] * run.row[1]);
+        run.seconds *= if part > 0.3 && part < 0.7 { 1.5 } else { 1.0 };
+    }
+    let error = |method| Fit::new(&runs, method).unwrap().quality.log10_rmse;
+    assert!(error(Method::Corrected) < 0.7 * error(Method::Robust), "{}", error(Method::Corrected));
+    // Twice the work takes twice the time, and what is unlike everything is not corrected by much.
+    let fit = Fit::new(&runs, Method::Corrected).unwrap();
+    let (row, twice) = ([1e3, 5e2], [2e3, 1e3]);
+    assert!((fit.seconds(&twice) / fit.seconds(&row) - 2.0).abs() < 1e-9);
+    let sum: f64 = fit.coefficients.iter().zip(row).map(|(c, v)| c * v).sum();
+    assert!((0.5..=2.0).contains(&(fit.seconds(&row) / sum)));
+}
+
 proptest! {
     #[test]
     fn predictions_are_never_negative_and_never_less_for_more(
@@ -117,5 +136,8 @@ proptest! {
         let more: Vec<f64> = row.iter().zip(&grown).map(|(v, by)| v * by).collect();
         prop_assert!(fit.seconds(&row) >= 0.0);
         prop_assert!(fit.seconds(&more) >= fit.seconds(&row));
+        let fit = Fit::new(&samples(&TRUTH, 40, noise, seed), Method::Corrected).unwrap();
+        let twice: Vec<f64> = row.iter().map(|v| v * 2.0).collect();
+        prop_assert!(fit.seconds(&row) >= 0.0 && fit.seconds(&twice) >= fit.seconds(&row));
     }
 }

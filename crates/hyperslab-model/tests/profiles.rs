@@ -6,8 +6,8 @@ mod transfers;
 
 use hyperslab_core::{Datatype, Selection};
 use hyperslab_model::{
-    Class, Configuration, Count, Fit, Interval, MachineFacts, Part, Prediction, Profile, Quality, Warmth, count,
-    predict,
+    Class, Configuration, Correction, Count, Fit, Interval, MachineFacts, Part, Prediction, Profile, Quality, Warmth,
+    count, predict,
 };
 use transfers::Transfers;
 
@@ -32,7 +32,8 @@ fn profile() -> Profile {
     set(Count::WriteCalls, 0.0, 4e-6);
     set(Count::WriteBytes, 0.0, 3e-10);
     set(Count::LayerBytes, 0.0, 1e-10);
-    let fit = Fit { coefficients, interval: Interval { factor: 1.5 }, quality: Quality::default() };
+    let correction = Correction { makes: vec![vec![0.25; 5], vec![0.5; 5]], weights: vec![1.5, -0.5] };
+    let fit = Fit { coefficients, correction, interval: Interval { factor: 1.5 }, quality: Quality::default() };
     Profile {
         program: "0.1.0".into(),
         measured: 1.0,
@@ -63,9 +64,9 @@ fn profiles_round_trip() {
 #[test]
 fn profiles_of_other_versions_and_machines_are_refused() {
     let text = profile().to_json().unwrap();
-    let newer = text.replace("\"hyperslab_profile\": 1", "\"hyperslab_profile\": 2");
+    let newer = text.replace("\"hyperslab_profile\": 2", "\"hyperslab_profile\": 3");
     let error = Profile::from_json(&newer).unwrap_err().to_string();
-    assert!(error.contains("version 2") && error.contains("this build reads 1"), "{error}");
+    assert!(error.contains("version 3") && error.contains("this build reads 2"), "{error}");
     for other in [
         MachineFacts { processors: 8, ..machine() },
         MachineFacts { processor: "another".into(), ..machine() },

@@ -6,6 +6,7 @@ mod candidates;
 mod evaluate;
 mod inputs;
 mod measured;
+mod page;
 mod place;
 mod predict;
 mod scatter;

@@ -9,6 +9,11 @@ pub enum Align {
     Right,
 }
 
+/// Text as it may stand in a page.
+pub fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
 /// Rows of text under headings, each column as wide as its widest cell.
 #[derive(Debug)]
 pub struct Table {
@@ -26,6 +31,19 @@ impl Table {
     pub fn row(&mut self, cells: Vec<String>) {
         debug_assert_eq!(cells.len(), self.columns.len());
         self.rows.push(cells);
+    }
+
+    /// The whole for a page.
+    pub fn html(&self) -> String {
+        let class = |align: &Align| if *align == Align::Right { " class=\"number\"" } else { "" };
+        let heads = self.columns.iter().map(|(head, align)| format!("<th{}>{}</th>", class(align), escaped(head)));
+        let mut out = format!("<table><tr>{}</tr>\n", heads.collect::<String>());
+        for row in &self.rows {
+            let cells = row.iter().zip(&self.columns);
+            let cells = cells.map(|(cell, (_, align))| format!("<td{}>{}</td>", class(align), escaped(cell)));
+            out.push_str(&format!("<tr>{}</tr>\n", cells.collect::<String>()));
+        }
+        out + "</table>\n"
     }
 
     /// The whole as text, a rule under the headings.

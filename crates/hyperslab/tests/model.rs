@@ -4,7 +4,7 @@
 #[path = "common/program.rs"]
 mod program;
 
-use hyperslab_model::{Class, Count, Fit, Interval, MachineFacts, Profile, Quality, Warmth};
+use hyperslab_model::{Class, Count, Fit, Interval, MachineFacts, Profile, Warmth};
 use program::{results, run, with};
 use std::fs;
 use std::path::Path;
@@ -46,7 +46,7 @@ fn invented() -> String {
         coefficients[count as usize] = seconds;
         coefficients[Count::ALL.len() + count as usize] = seconds;
     }
-    let fit = Fit { coefficients, interval: Interval { factor: 1.1 }, quality: Quality::default() };
+    let fit = Fit { coefficients, interval: Interval { factor: 1.1 }, ..Fit::default() };
     let both = |class| [Warmth::Warm, Warmth::Cold].map(|warmth| ((class, warmth), fit.clone()));
     let profile = Profile {
         program: "0.1.0".into(),
@@ -114,7 +114,7 @@ fn profiles_that_do_not_hold_here_are_refused() {
     };
     refused("profile.json", "another machine");
     refused("nowhere.json", "hyperslab train makes one");
-    let other = invented().replace("\"hyperslab_profile\": 1", "\"hyperslab_profile\": 99");
+    let other = invented().replace("\"hyperslab_profile\": 2", "\"hyperslab_profile\": 99");
     fs::write(directory.path().join("other.json"), other).unwrap();
     refused("other.json", "version 99");
     fs::write(directory.path().join("broken.json"), "{").unwrap();

@@ -1,11 +1,8 @@
 //! How sure predictions are, from runs that fits did not know.
 
-use super::{Method, Quality, Sample, coefficients, predict};
+use super::{Fit, Fold, Method, Quality, Sample};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
 
-/// The most groups that are left out one by one; more are left out several at a time.
-const MOST_FITS: usize = 40;
 /// The part of runs that an interval is to hold.
 const COVERED: f64 = 0.9;
 
@@ -25,8 +22,8 @@ impl Default for Interval {
 impl Interval {
     /// From the logarithms of errors of runs that were not fitted: the smallest that holds nine of ten of them, and one
     /// more for the run that is predicted.
-    pub fn new(log_errors: &[f64]) -> Self {
-        let mut sizes: Vec<f64> = log_errors.iter().map(|e| e.abs()).collect();
+    pub fn new(log_errors: impl Iterator<Item = f64>) -> Self {
+        let mut sizes: Vec<f64> = log_errors.map(f64::abs).collect();
         sizes.sort_by(f64::total_cmp);
         let place = ((sizes.len() + 1) as f64 * COVERED).ceil() as usize;
         match sizes.get(place.wrapping_sub(1)) {
@@ -42,54 +39,58 @@ impl Interval {
 }
 
 /// A run that was predicted without being known.
-pub(super) struct LeftOut {
-    pub(super) measured: f64,
-    pub(super) predicted: f64,
-    pub(super) log_error: f64,
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LeftOut {
+    /// Seconds that it took.
+    pub measured: f64,
+    /// Seconds that were predicted.
+    pub predicted: f64,
+    /// Whether it is inside the 90 % interval that runs of other folds give.
+    pub inside: bool,
     fold: usize,
 }
 
-/// Predicts every run by a fit that knows no run of its group, in the order of the runs; none if there is only one group.
-pub(super) fn left_out(samples: &[Sample], method: Method) -> Vec<LeftOut> {
-    let groups: Vec<&String> = samples.iter().map(|s| &s.group).collect::<BTreeSet<_>>().into_iter().collect();
-    let folds = groups.len().min(MOST_FITS);
-    let fold_of = |sample: &Sample| groups.binary_search(&&sample.group).unwrap_or(0) % folds.max(1);
-    if folds < 2 {
-        return Vec::new();
+impl LeftOut {
+    pub(super) fn log_error(&self) -> f64 {
+        (self.predicted / self.measured).ln()
     }
+}
+
+/// Predicts the runs that each fold judges by a fit to those that it knows, in the order of the runs.
+pub(super) fn left_out(samples: &[Sample], method: Method, folds: &[Fold]) -> Vec<Option<LeftOut>> {
     let mut out: Vec<Option<LeftOut>> = samples.iter().map(|_| None).collect();
-    for fold in 0..folds {
-        let known: Vec<Sample> = samples.iter().filter(|s| fold_of(s) != fold).cloned().collect();
-        let x = coefficients(&known, method);
-        for (sample, place) in samples.iter().zip(&mut out).filter(|(s, _)| fold_of(s) == fold) {
-            let measured = sample.seconds;
+    for (number, fold) in folds.iter().enumerate() {
+        let known: Vec<Sample> = fold.known.iter().map(|&place| samples[place].clone()).collect();
+        if known.is_empty() {
+            continue;
+        }
+        let fit = Fit::known(&known, method);
+        for &place in &fold.judged {
+            let Sample { row, seconds: measured, .. } = &samples[place];
             // A prediction of nothing, or of less, is wrong by a factor of a million.
-            let predicted = predict(&x, &sample.row).max(measured * 1e-6);
-            *place = Some(LeftOut { measured, predicted, log_error: (predicted / measured).ln(), fold });
+            let predicted = fit.seconds(row).max(measured * 1e-6);
+            out[place] = Some(LeftOut { measured: *measured, predicted, inside: false, fold: number });
         }
     }
-    out.into_iter().flatten().collect()
+    // Each fold is judged by the interval that the others give.
+    for number in 0..folds.len() {
+        let others = out.iter().flatten().filter(|run| run.fold != number).map(LeftOut::log_error);
+        let factor = Interval::new(others).factor;
+        let mine = out.iter_mut().flatten().filter(|run| run.fold == number);
+        mine.for_each(|run| run.inside = run.log_error().abs() <= factor.ln());
+    }
+    out
 }
 
 /// What the left-out runs say about a fit.
 pub(super) fn quality(left_out: &[LeftOut]) -> Quality {
     let n = left_out.len().max(1) as f64;
     let mean = |of: &dyn Fn(&LeftOut) -> f64| left_out.iter().map(of).sum::<f64>() / n;
-    let folds: BTreeSet<usize> = left_out.iter().map(|r| r.fold).collect();
-    // Each fold is judged by the interval that the others give.
-    let covered: usize = folds
-        .iter()
-        .map(|fold| {
-            let others: Vec<f64> = left_out.iter().filter(|r| r.fold != *fold).map(|r| r.log_error).collect();
-            let factor = Interval::new(&others).factor;
-            left_out.iter().filter(|r| r.fold == *fold && r.log_error.abs() <= factor.ln()).count()
-        })
-        .sum();
     Quality {
         samples: left_out.len(),
         relative_rmse: mean(&|r| (r.predicted / r.measured - 1.0).powi(2)).sqrt(),
-        log10_rmse: mean(&|r| (r.log_error / std::f64::consts::LN_10).powi(2)).sqrt(),
-        coverage: covered as f64 / n,
+        log10_rmse: mean(&|r| (r.log_error() / std::f64::consts::LN_10).powi(2)).sqrt(),
+        coverage: mean(&|r| f64::from(u8::from(r.inside))),
     }
 }
 
@@ -99,12 +100,11 @@ mod tests {
 
     #[test]
     fn nine_of_ten_are_inside() {
-        let errors: Vec<f64> = (1..=99).map(|i| f64::from(i) / 100.0).collect();
-        let interval = Interval::new(&errors);
+        let interval = Interval::new((1..=99).map(|i| f64::from(i) / 100.0));
         assert!((interval.factor.ln() - 0.9).abs() < 1e-9);
         let (low, high) = interval.around(2.0);
         assert!(low < 2.0 && high > 2.0 && (low * high - 4.0).abs() < 1e-9);
-        assert_eq!(Interval::new(&[0.1; 5]).factor, f64::INFINITY);
+        assert_eq!(Interval::new([0.1; 5].into_iter()).factor, f64::INFINITY);
         assert_eq!(interval.around(0.0), (0.0, 0.0));
     }
 }

@@ -94,7 +94,7 @@ pub fn non_negative(gram: &[Vec<f64>], right: &[f64]) -> Vec<f64> {
 }
 
 /// Solves the equations of some places by Cholesky's decomposition.
-fn solve(gram: &[Vec<f64>], right: &[f64], places: &[usize]) -> Vec<f64> {
+pub(super) fn solve(gram: &[Vec<f64>], right: &[f64], places: &[usize]) -> Vec<f64> {
     let n = places.len();
     let mut lower = vec![vec![0.0; n]; n];
     for i in 0..n {

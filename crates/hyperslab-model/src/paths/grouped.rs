@@ -1,5 +1,6 @@
 //! Accesses joined to larger ones: neighbours with small gaps between them are moved by one call.
 
+use super::device::Device;
 use super::{ROWS_LOOKED_AT, system_calls};
 use crate::counts::{Count, Counts};
 use crate::pieces::Rows;
@@ -28,7 +29,7 @@ pub(crate) enum Call {
     Change,
 }
 
-/// Joins accesses in the order they come. Drop it only after [`Groups::finish`].
+/// Joins accesses in the order they come, until [`Groups::finish`].
 #[derive(Debug)]
 pub(crate) struct Groups {
     limits: Limits,
@@ -42,17 +43,15 @@ pub(crate) struct Groups {
     long: bool,
     /// Bytes wanted of the group.
     wanted: u64,
-    last_end: u64,
+    device: Device,
 }
 
 /// Runs that go through a buffer are moved in pieces of this size.
 const TILE: u64 = 256 << 10;
-/// Nearer than this, the system has read ahead.
-const READ_AHEAD: u64 = 128 << 10;
 
 impl Groups {
-    pub(crate) fn new(limits: Limits, call: Call, scattered: bool) -> Self {
-        Self { limits, call, scattered, start: 0, end: 0, entries: 0, long: false, wanted: 0, last_end: u64::MAX }
+    pub(crate) fn new(limits: Limits, call: Call, scattered: bool, device: Device) -> Self {
+        Self { limits, call, scattered, start: 0, end: 0, entries: 0, long: false, wanted: 0, device }
     }
 
     /// Adds rows that begin at `base`.
@@ -82,7 +81,7 @@ impl Groups {
             self.join(offset, offset + len, 1, len, counts);
             self.hand_over(counts);
             // Those between the first and the last are alone too.
-            self.emit(len, len, false, count - 2, stride - len > READ_AHEAD, counts);
+            self.emit(offset + stride, len, len, false, count - 2, stride, counts);
             let last = offset + (count - 1) * stride;
             return self.join(last, last + len, 1, len, counts);
         }
@@ -131,14 +130,13 @@ impl Groups {
         if self.entries == 0 {
             return;
         }
-        let near = self.start >= self.last_end && self.start - self.last_end <= READ_AHEAD;
-        self.last_end = self.end;
-        self.emit(self.end - self.start, self.wanted, self.entries > 1, 1, !near, counts);
+        self.emit(self.start, self.end - self.start, self.wanted, self.entries > 1, 1, 0, counts);
         (self.entries, self.wanted) = (0, 0);
     }
 
-    /// Counts `calls` like one.
-    fn emit(&self, bytes: u64, wanted: u64, joined: bool, calls: u64, jumps: bool, counts: &mut Counts) {
+    /// Counts `calls` like one, each `stride` after the one before.
+    #[allow(clippy::too_many_arguments)]
+    fn emit(&mut self, at: u64, bytes: u64, wanted: u64, joined: bool, calls: u64, stride: u64, counts: &mut Counts) {
         let copied = joined || self.scattered;
         let each = if self.scattered && !joined { bytes.div_ceil(TILE).max(1) } else { system_calls(1, bytes) };
         if copied {
@@ -147,7 +145,7 @@ impl Groups {
         if self.call != Call::Write {
             counts.add(Count::ReadCalls, each.saturating_mul(calls));
             counts.add(Count::ReadBytes, bytes.saturating_mul(calls));
-            counts.add(Count::ReadJumps, if jumps { calls } else { 0 });
+            self.device.read_apart(at, bytes, calls, stride, counts);
         }
         if self.call != Call::Read {
             counts.add(Count::WriteCalls, each.saturating_mul(calls));
@@ -156,8 +154,9 @@ impl Groups {
     }
 
     /// Counts what is left.
-    pub(crate) fn finish(&mut self, counts: &mut Counts) {
+    pub(crate) fn finish(mut self, counts: &mut Counts) -> Device {
         self.hand_over(counts);
+        self.device
     }
 }
 
@@ -169,7 +168,7 @@ mod tests {
         Limits { gap: 4096, bytes: 256 << 10, entries: 1024, runs_are_entries: false, long: u64::MAX };
 
     fn counted(limits: Limits, call: Call, rows: &[Rows]) -> (u64, u64, u64, u64) {
-        let (mut groups, mut counts) = (Groups::new(limits, call, false), Counts::default());
+        let (mut groups, mut counts) = (Groups::new(limits, call, false, Device::default()), Counts::default());
         rows.iter().for_each(|row| groups.add(row, 0, &mut counts));
         groups.finish(&mut counts);
         let of = |count| counts[count];

@@ -1,6 +1,7 @@
 //! Chunked arrays, moved by libhdf5 through its chunk cache, or around it where chunks do not fit.
 
 use super::chunk_cache::{ChunkCache, Evicted};
+use super::device::Device;
 use super::sieve::{Extent, Sieve};
 use super::{Path, Request, system_calls};
 use crate::configuration::{Codec, Hdf5, Library};
@@ -32,8 +33,7 @@ struct Stored {
     index_blocks: KnownChunks,
     codecs: Vec<Codec>,
     chunk_bytes: u64,
-    /// Where the last chunk that was read ended.
-    last_read: u64,
+    device: Device,
 }
 
 impl Stored {
@@ -46,8 +46,7 @@ impl Stored {
     fn read(&mut self, chunk: u64, counts: &mut Counts) {
         counts.add(Count::ReadCalls, system_calls(1, self.chunk_bytes));
         counts.add(Count::ReadBytes, self.chunk_bytes);
-        counts.add(Count::ReadJumps, u64::from(chunk != self.last_read));
-        self.last_read = chunk + 1;
+        self.device.read(chunk.saturating_mul(self.chunk_bytes), self.chunk_bytes, counts);
         Codec::decode(&self.codecs, self.chunk_bytes, counts);
     }
 
@@ -87,7 +86,7 @@ impl Hdf5Chunks {
                 index_blocks: KnownChunks::default(),
                 codecs: codecs.clone(),
                 chunk_bytes,
-                last_read: u64::MAX,
+                device: Device::default(),
             },
             grid,
             element,
@@ -116,7 +115,7 @@ impl Hdf5Chunks {
             let extent = Extent { begin: piece.chunk.saturating_mul(self.chunk_bytes), bytes: self.chunk_bytes };
             for rows in &piece.rows {
                 let rows = rows.split(request.memory_run);
-                counts.add(Count::Runs, rows.runs());
+                rows.count_runs(counts);
                 self.sieve.access(&rows, extent, writes, counts);
             }
             return;
@@ -139,8 +138,7 @@ impl Hdf5Chunks {
     }
 
     fn copy(&self, piece: &Piece, request: Request<'_>, counts: &mut Counts) {
-        let runs = piece.rows.iter().map(|rows| rows.split(request.memory_run).runs());
-        counts.add(Count::Runs, runs.fold(0, u64::saturating_add));
+        piece.count_runs(request.memory_run, counts);
         counts.add(Count::CopiedBytes, piece.elements.saturating_mul(self.element));
     }
 }

@@ -37,7 +37,7 @@ impl Path for Hdf5Piece {
             counts.add(Count::ChunkVisits, 1);
             for rows in &piece.rows {
                 let rows = rows.split(request.memory_run);
-                counts.add(Count::Runs, rows.runs());
+                rows.count_runs(counts);
                 if writes || allocated {
                     sieve.access(&rows, extent, writes, counts);
                 }

@@ -1,5 +1,6 @@
 //! The data plane on chunks with filters: coded whole, kept decoded where only a part is wanted.
 
+use super::device::Device;
 use super::hdf5_chunks::renumbered;
 use super::least_recent::LeastRecent;
 use super::plane_index::{PlaneIndex, chunks_around};
@@ -18,7 +19,7 @@ pub(crate) struct PlaneCoded {
     codecs: Vec<Codec>,
     cache: LeastRecent,
     index: PlaneIndex,
-    last_read: u64,
+    device: Device,
 }
 
 impl PlaneCoded {
@@ -34,7 +35,7 @@ impl PlaneCoded {
         let chunk_bytes = dims::byte_count(chunk, element)?;
         let index = PlaneIndex::new(grid.len(), made);
         let cache = LeastRecent::new(hdf5.cache_bytes() / chunk_bytes.max(1));
-        Ok(Self { grid, element, chunk_bytes, codecs, cache, index, last_read: u64::MAX })
+        Ok(Self { grid, element, chunk_bytes, codecs, cache, index, device: Device::default() })
     }
 
     fn read(&mut self, chunk: u64, counts: &mut Counts) {
@@ -43,8 +44,7 @@ impl PlaneCoded {
         }
         counts.add(Count::ReadCalls, system_calls(1, self.chunk_bytes));
         counts.add(Count::ReadBytes, self.chunk_bytes);
-        counts.add(Count::ReadJumps, u64::from(chunk != self.last_read));
-        self.last_read = chunk + 1;
+        self.device.read(chunk.saturating_mul(self.chunk_bytes), self.chunk_bytes, counts);
         Codec::decode(&self.codecs, self.chunk_bytes, counts);
     }
 
@@ -67,8 +67,7 @@ impl PlaneCoded {
         let bytes = piece.elements.saturating_mul(self.element);
         counts.add(Count::ChunkVisits, 1);
         counts.add(Count::CopiedBytes, bytes);
-        let runs = piece.rows.iter().map(|rows| rows.split(request.memory_run).runs());
-        counts.add(Count::Runs, runs.fold(0, u64::saturating_add));
+        piece.count_runs(request.memory_run, counts);
         if request.writes && request.whole && piece.covers {
             self.cache.remove(piece.chunk);
             return self.store(piece.chunk, counts);

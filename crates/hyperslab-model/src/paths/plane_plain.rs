@@ -1,5 +1,6 @@
 //! The data plane on bytes that lie in the file as they are: arrays in one piece, and chunks without filters.
 
+use super::device::Device;
 use super::grouped::{Call, Groups, Limits};
 use super::hdf5_chunks::renumbered;
 use super::plane_index::{PlaneIndex, chunks_around};
@@ -35,8 +36,9 @@ fn call(request: Request<'_>, shape: &[u64], element: u64) -> Result<Call> {
     Ok(if short { Call::Change } else { Call::Write })
 }
 
-fn groups(call: Call, request: Request<'_>) -> Groups {
-    Groups::new(limits(if call == Call::Write { 0 } else { GAP }), call, request.memory_run.is_some())
+fn groups(call: Call, request: Request<'_>, device: &mut Device) -> Groups {
+    let gap = if call == Call::Write { 0 } else { GAP };
+    Groups::new(limits(gap), call, request.memory_run.is_some(), std::mem::take(device))
 }
 
 /// The first access of a read asks whether it must wait for a device.
@@ -50,11 +52,12 @@ pub(crate) struct PlanePiece {
     grid: ChunkGrid,
     element: u64,
     allocated: bool,
+    device: Device,
 }
 
 impl PlanePiece {
     pub(crate) fn new(shape: &[u64], element: u64, made: bool) -> Result<Self> {
-        Ok(Self { grid: one_piece(shape)?, element, allocated: !made })
+        Ok(Self { grid: one_piece(shape)?, element, allocated: !made, device: Device::default() })
     }
 }
 
@@ -70,16 +73,16 @@ impl Path for PlanePiece {
         if call == Call::Read && request.selection.single_run(self.grid.shape(), self.element).is_none() {
             ask_whether_cached(counts);
         }
-        let mut groups = groups(call, request);
+        let mut groups = groups(call, request, &mut self.device);
         for_each_piece(request.selection, &self.grid, self.element, &mut |piece| {
             counts.add(Count::ChunkVisits, 1);
             for rows in &piece.rows {
-                counts.add(Count::Runs, rows.split(request.memory_run).runs());
+                rows.split(request.memory_run).count_runs(counts);
                 groups.add(rows, 0, counts);
             }
             Ok(())
         })?;
-        groups.finish(counts);
+        self.device = groups.finish(counts);
         Ok(())
     }
 
@@ -100,19 +103,21 @@ pub(crate) struct PlaneChunks {
     element: u64,
     chunk_bytes: u64,
     index: PlaneIndex,
+    device: Device,
 }
 
 impl PlaneChunks {
     pub(crate) fn new(shape: &[u64], chunk: &[u64], element: u64, made: bool) -> Result<Self> {
         let grid = ChunkGrid::new(shape, chunk)?;
         let index = PlaneIndex::new(grid.len(), made);
-        Ok(Self { grid, element, chunk_bytes: dims::byte_count(chunk, element)?, index })
+        Ok(Self { grid, element, chunk_bytes: dims::byte_count(chunk, element)?, index, device: Device::default() })
     }
 
     /// Where a place is not known the whole call is left to libhdf5, which has neither cache nor sieve here.
     fn by_library(&mut self, request: Request<'_>, counts: &mut Counts) -> Result<()> {
         let grid = self.grid.clone();
         let mut sieve = Sieve::new(0);
+        sieve.device = std::mem::take(&mut self.device);
         for_each_piece(request.selection, &grid, self.element, &mut |piece| {
             counts.add(Count::ChunkVisits, 1);
             if !self.index.stored.contains(piece.chunk) {
@@ -124,14 +129,16 @@ impl PlaneChunks {
             let extent = Extent { begin: piece.chunk.saturating_mul(self.chunk_bytes), bytes: self.chunk_bytes };
             for rows in &piece.rows {
                 let rows = rows.split(request.memory_run);
-                counts.add(Count::Runs, rows.runs());
+                rows.count_runs(counts);
                 sieve.access(&rows, extent, request.writes, counts);
             }
             if request.writes {
                 self.index.note_written(piece.chunk);
             }
             Ok(())
-        })
+        })?;
+        self.device = sieve.device;
+        Ok(())
     }
 
     /// A chunk that is new is handed to libhdf5 whole.
@@ -156,7 +163,7 @@ impl Path for PlaneChunks {
         let grid = self.grid.clone();
         self.index.prepare(chunks_around(request.selection, &grid), counts);
         let call = call(request, grid.shape(), self.element)?;
-        let mut groups = groups(call, request);
+        let mut groups = groups(call, request, &mut self.device);
         let (mut refused, mut asks) = (false, false);
         for_each_piece(request.selection, &grid, self.element, &mut |piece| {
             if refused {
@@ -171,7 +178,7 @@ impl Path for PlaneChunks {
             }
             for rows in &piece.rows {
                 let rows = rows.split(request.memory_run);
-                counts.add(Count::Runs, rows.runs());
+                rows.count_runs(counts);
                 if there {
                     asks = call == Call::Read;
                     groups.add(&rows, piece.chunk.saturating_mul(self.chunk_bytes), counts);
@@ -185,12 +192,14 @@ impl Path for PlaneChunks {
             Ok(())
         })?;
         if refused {
+            // What was grouped so far is not asked for.
+            self.device = groups.finish(&mut Counts::default());
             return self.by_library(request, counts);
         }
         if asks {
             ask_whether_cached(counts);
         }
-        groups.finish(counts);
+        self.device = groups.finish(counts);
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! Raw files: every run is written by itself, small runs near each other are read as one.
 
+use super::device::Device;
 use super::grouped::{Call, Groups, Limits};
 use super::{Path, Request, one_piece};
 use crate::counts::{Count, Counts};
@@ -20,12 +21,13 @@ pub(crate) struct PosixFile {
     buffer: u64,
     /// Bytes of the file that were never written, as far as that can be told from how much was.
     unwritten: u64,
+    device: Device,
 }
 
 impl PosixFile {
     pub(crate) fn new(shape: &[u64], element: u64, buffer: u64) -> Result<Self> {
         let unwritten = dims::byte_count(shape, element)?;
-        Ok(Self { grid: one_piece(shape)?, element, buffer, unwritten })
+        Ok(Self { grid: one_piece(shape)?, element, buffer, unwritten, device: Device::default() })
     }
 }
 
@@ -49,19 +51,19 @@ impl Path for PosixFile {
         } else {
             Limits { gap, bytes: self.buffer, entries: RUNS, runs_are_entries: true, long: LONG }
         };
-        let mut groups = Groups::new(limits, call, false);
+        let mut groups = Groups::new(limits, call, false, std::mem::take(&mut self.device));
         if scattered {
             counts.add(Count::CopiedBytes, bytes);
         }
         for_each_piece(request.selection, &self.grid, self.element, &mut |piece| {
             counts.add(Count::ChunkVisits, 1);
             for rows in &piece.rows {
-                counts.add(Count::Runs, rows.split(request.memory_run).runs());
+                rows.split(request.memory_run).count_runs(counts);
                 groups.add(rows, 0, counts);
             }
             Ok(())
         })?;
-        groups.finish(counts);
+        self.device = groups.finish(counts);
         Ok(())
     }
 

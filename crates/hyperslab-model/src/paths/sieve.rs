@@ -1,5 +1,6 @@
 //! libhdf5's sieve buffer: small accesses to bytes in one piece go through a window that is read and written whole.
 
+use super::device::Device;
 use super::{ROWS_LOOKED_AT, system_calls};
 use crate::counts::{Count, Counts};
 use crate::pieces::Rows;
@@ -11,8 +12,7 @@ pub(crate) struct Sieve {
     /// First byte and one past the last.
     window: Option<(u64, u64)>,
     dirty: bool,
-    /// Where the last access ended, to tell jumps.
-    last_end: u64,
+    pub(crate) device: Device,
 }
 
 /// Bytes in one piece: where they begin, and how many there are.
@@ -22,13 +22,10 @@ pub(crate) struct Extent {
     pub(crate) bytes: u64,
 }
 
-/// Nearer than this, the system has read ahead.
-const READ_AHEAD: u64 = 128 << 10;
-
 impl Sieve {
     /// A window of up to `size` bytes; 0 for none.
     pub(crate) fn new(size: u64) -> Self {
-        Self { size, window: None, dirty: false, last_end: 0 }
+        Self { size, window: None, dirty: false, device: Device::default() }
     }
 
     /// Counts the access to rows of the bytes of `extent`.
@@ -59,8 +56,9 @@ impl Sieve {
                 self.flush(counts);
                 self.window = self.window.filter(|_| !writes);
             }
-            let far = row.count > 1 && row.stride - row.len > READ_AHEAD;
-            self.note(address(0), address(row.count - 1) + row.len, if far { row.count } else { 1 }, writes, counts);
+            if !writes {
+                self.device.read_apart(address(0), row.len, row.count, row.stride, counts);
+            }
             let (calls, bytes) =
                 if writes { (Count::WriteCalls, Count::WriteBytes) } else { (Count::ReadCalls, Count::ReadBytes) };
             counts.add(calls, system_calls(row.count, row.len));
@@ -82,12 +80,17 @@ impl Sieve {
         let size = self.size;
         let window_bytes = |from: u64| (from + size).min(end).saturating_sub(from).max(row.len);
         let bytes = (windows - 1).saturating_mul(self.size).saturating_add(window_bytes(address(last)));
-        let far = per_window * row.stride > self.size + READ_AHEAD;
-        self.note(address(run), address(last) + self.size, if far { windows } else { 1 }, writes, counts);
         // A window that the run fills is not read before it is written.
         if !writes || window_bytes(address(last)) > row.len {
             counts.add(Count::ReadCalls, windows);
             counts.add(Count::ReadBytes, bytes);
+            self.device.read_apart(
+                address(run),
+                self.size.min(end - address(run)),
+                windows,
+                per_window * row.stride,
+                counts,
+            );
         }
         if writes {
             counts.add(Count::WriteCalls, windows - 1);
@@ -106,14 +109,6 @@ impl Sieve {
             }
             _ => 0,
         }
-    }
-
-    fn note(&mut self, from: u64, to: u64, jumps: u64, writes: bool, counts: &mut Counts) {
-        let near = from >= self.last_end && from - self.last_end <= READ_AHEAD;
-        if !writes {
-            counts.add(Count::ReadJumps, if jumps > 1 { jumps } else { u64::from(!near) });
-        }
-        self.last_end = to;
     }
 
     /// Counts the storing of a changed window.

@@ -1,7 +1,8 @@
 //! Zarr: files of whole chunks, or of shards, read and replaced one by one. Nothing is kept between calls.
 
+use super::device::Device;
 use super::hdf5_chunks::renumbered;
-use super::{Path, Request, system_calls};
+use super::{Path, Request, beyond_caches, system_calls};
 use crate::configuration::{Codec, Zarr};
 use crate::counts::{Count, Counts};
 use crate::known_chunks::KnownChunks;
@@ -11,6 +12,8 @@ use std::collections::HashMap;
 
 /// Bytes of an index entry of a shard.
 const PAIR: u64 = 16;
+/// As many files have their places together, in ext4.
+const MOST_PASSED: u64 = 8192;
 /// Bytes of the index's checksum.
 const CHECKSUM: u64 = 4;
 
@@ -32,6 +35,9 @@ pub(crate) struct ZarrFiles {
     files: KnownChunks,
     made_directories: KnownChunks,
     partial: Partial,
+    device: Device,
+    /// Files that were replaced.
+    freed: u64,
 }
 
 /// Chunks inside a file.
@@ -47,11 +53,12 @@ impl Shard {
         self.chunks * PAIR + CHECKSUM
     }
 
-    /// Rows of a chunk, each copied by itself between the chunk and the decoded shard.
-    fn rows(&self, file: &[u64]) -> u64 {
+    /// Counts rows of chunks, each copied by itself between the chunk and the decoded shard.
+    fn count_rows(&self, chunks: u64, file: &[u64], counts: &mut Counts) {
         // Dimensions that chunk and shard have in common are copied together, and so is the next one.
         let apart = (0..self.chunk.len()).rev().find(|&d| self.chunk[d] != file[d]).unwrap_or(0);
-        self.chunk[..apart].iter().product()
+        let rows: u64 = self.chunk[..apart].iter().product();
+        counts.add(Count::Runs, chunks.saturating_mul(rows));
     }
 
     /// Chunks that the box around a piece touches.
@@ -117,21 +124,30 @@ impl ZarrFiles {
             files: known(),
             made_directories: known(),
             partial: Partial::default(),
+            device: Device::default(),
+            freed: 0,
         })
     }
 
     /// Reads what a piece needs of its file, or all of it.
-    fn load(&self, piece: &Piece, all: bool, counts: &mut Counts) {
+    fn load(&mut self, piece: &Piece, all: bool, counts: &mut Counts) {
         counts.add(Count::FilesOpened, 1);
         counts.add(Count::ClearedBytes, self.file_bytes);
+        counts.add(Count::LargeBytes, beyond_caches(self.file_bytes));
         if !self.files.contains(piece.chunk) {
             return;
         }
-        counts.add(Count::ReadJumps, 1);
+        // Files do not touch each other.
+        let begin = piece.chunk.saturating_mul(self.file_bytes.saturating_add(1 << 20));
         if let Some(shard) = &self.shard {
             counts.add(Count::ReadCalls, 1);
             counts.add(Count::ReadBytes, shard.index_bytes());
             counts.add(Count::Checksummed, shard.index_bytes());
+            self.device.read(begin, shard.index_bytes(), counts);
+            let (bytes, device) = (shard.chunk_bytes, &mut self.device);
+            shard.for_each_touched(piece, self.grid.chunk(), |number| {
+                device.read(begin + shard.index_bytes() + number * bytes, bytes, counts);
+            });
             if !all {
                 self.decode(shard, shard.touched(piece), counts);
             }
@@ -141,9 +157,11 @@ impl ZarrFiles {
             let bytes = self.file_bytes / rows * (to - from);
             counts.add(Count::ReadCalls, system_calls(1, bytes));
             counts.add(Count::ReadBytes, bytes);
+            self.device.read(begin + self.file_bytes / rows * from, bytes, counts);
         } else {
             counts.add(Count::ReadCalls, calls_to_the_end(self.file_bytes));
             counts.add(Count::ReadBytes, self.file_bytes);
+            self.device.read(begin, self.file_bytes, counts);
             Codec::decode(&self.codecs, self.file_bytes, counts);
         }
     }
@@ -151,7 +169,7 @@ impl ZarrFiles {
     /// Reads and decodes chunks of a shard.
     fn decode(&self, shard: &Shard, chunks: u64, counts: &mut Counts) {
         let bytes = chunks * shard.chunk_bytes;
-        counts.add(Count::Runs, chunks * shard.rows(self.grid.chunk()));
+        shard.count_rows(chunks, self.grid.chunk(), counts);
         counts.add(Count::ReadCalls, chunks);
         counts.add(Count::ReadBytes, bytes);
         counts.add(Count::CopiedBytes, bytes);
@@ -161,10 +179,14 @@ impl ZarrFiles {
     /// Replaces a file; of a shard `coded` chunks are coded, `stored` are in it then.
     fn store(&mut self, piece: &Piece, coded: u64, stored: u64, counts: &mut Counts) {
         counts.add(Count::FilesCreated, 1);
+        counts.add(Count::FreedPassed, self.freed.min(MOST_PASSED));
         let bytes =
             self.shard.as_ref().map_or(self.file_bytes, |shard| stored * shard.chunk_bytes + shard.index_bytes());
         if self.files.insert(piece.chunk) {
             counts.add(Count::NewBytes, bytes);
+        } else {
+            counts.add(Count::FilesReplaced, 1);
+            self.freed += 1;
         }
         counts.add(Count::WriteBytes, bytes);
         if self.directories && piece.at.len() > 1 {
@@ -175,7 +197,7 @@ impl ZarrFiles {
         }
         match &self.shard {
             Some(shard) => {
-                counts.add(Count::Runs, coded * shard.rows(self.grid.chunk()));
+                shard.count_rows(coded, self.grid.chunk(), counts);
                 counts.add(Count::WriteCalls, 1 + stored);
                 counts.add(Count::Checksummed, shard.index_bytes());
                 counts.add(Count::CopiedBytes, 2 * coded * shard.chunk_bytes);
@@ -218,7 +240,7 @@ impl ZarrFiles {
     fn piece(&mut self, piece: &Piece, request: Request<'_>, only: bool, counts: &mut Counts) {
         let bytes = piece.elements.saturating_mul(self.element);
         counts.add(Count::ChunkVisits, 1);
-        counts.add(Count::Runs, piece.runs());
+        piece.count_runs(None, counts);
         let replaces = request.writes && request.whole && piece.covers;
         if !(replaces && only && bytes == self.file_bytes) {
             counts.add(Count::CopiedBytes, bytes);
@@ -228,6 +250,7 @@ impl ZarrFiles {
         } else if replaces {
             if !(only && bytes == self.file_bytes) {
                 counts.add(Count::ClearedBytes, self.file_bytes);
+                counts.add(Count::LargeBytes, beyond_caches(self.file_bytes));
             }
             let chunks = self.shard.as_ref().map_or(1, |shard| shard.touched(piece));
             self.store(piece, chunks, chunks, counts);

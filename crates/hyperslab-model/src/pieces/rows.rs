@@ -1,6 +1,7 @@
 //! Regular rows of runs: the shape of what is taken of a chunk.
 
 use super::along::Along;
+use crate::counts::{Count, Counts};
 
 /// `rows` rows of `count` runs of `len` bytes. A run lies together in the chunk and in packed memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +55,12 @@ impl Rows {
     /// All runs.
     pub(crate) fn runs(&self) -> u64 {
         self.count.saturating_mul(self.rows)
+    }
+
+    /// Counts the runs by their length.
+    pub(crate) fn count_runs(&self, counts: &mut Counts) {
+        // Loops over single elements are made for their size.
+        counts.add(if self.len <= 16 { Count::ShortRuns } else { Count::Runs }, self.runs());
     }
 }
 

@@ -1,9 +1,9 @@
 //! The written form of a profile: JSON, documented in docs/machine-profile.md.
 
-use super::{MachineFacts, PROFILE_VERSION, Profile, Warmth, fit_of, variable};
+use super::{MachineFacts, PROFILE_VERSION, Profile, Warmth, variable};
 use crate::configuration::Class;
 use crate::counts::Count;
-use crate::fit::{Fit, Interval, Quality};
+use crate::fit::{Correction, Fit, Interval, Quality};
 use hyperslab_core::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -32,7 +32,27 @@ struct WrittenFit {
     /// Absent when it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     interval_factor: Option<f64>,
+    /// What the seconds miss; absent when nothing was learnt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    correction: Option<WrittenCorrection>,
     quality: Quality,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenCorrection {
+    /// Direction and name of each number of a make.
+    variables: Vec<(String, String)>,
+    runs: Vec<WrittenRun>,
+}
+
+/// A run that the correction was learnt from.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenRun {
+    weight: f64,
+    /// Roots of the parts of its time.
+    make: Vec<f64>,
 }
 
 /// Only the version, to be read before anything else.
@@ -63,6 +83,7 @@ pub(super) fn to_json(profile: &Profile) -> Result<String> {
             read: of("read"),
             write: of("write"),
             interval_factor: factor,
+            correction: written_correction(fit),
             quality: fit.quality,
         }
     });
@@ -78,6 +99,18 @@ pub(super) fn to_json(profile: &Profile) -> Result<String> {
     serde_json::to_string_pretty(&written)
         .map(|text| text + "\n")
         .map_err(|e| Error::new(ErrorKind::Io, "write profile", e.to_string()))
+}
+
+fn written_correction(fit: &Fit) -> Option<WrittenCorrection> {
+    let Correction { makes, weights } = &fit.correction;
+    let used = fit.coefficients.iter().enumerate().filter(|(_, each)| **each > 0.0).filter_map(|(at, _)| variable(at));
+    // Four digits are more than runs are alike in.
+    let rounded = |value: &f64| (value * 1e4).round() / 1e4;
+    let runs = makes.iter().zip(weights);
+    (!makes.is_empty()).then(|| WrittenCorrection {
+        variables: used.map(|(direction, count)| (direction.into(), count.name().into())).collect(),
+        runs: runs.map(|(make, &weight)| WrittenRun { weight, make: make.iter().map(rounded).collect() }).collect(),
+    })
 }
 
 pub(super) fn from_json(text: &str) -> Result<Profile> {
@@ -126,6 +159,31 @@ fn read_fit(fit: WrittenFit) -> Result<Fit> {
         Some(factor) if factor.is_finite() && factor >= 1.0 => Interval { factor },
         Some(factor) => return Err(bad(format!("an interval of a factor of {factor}"))),
     };
-    let quality: Quality = fit.quality;
-    Ok(fit_of(coefficients, interval, quality))
+    let correction = match fit.correction {
+        None => Correction::default(),
+        Some(written) => read_correction(written, &coefficients)
+            .ok_or_else(|| bad(format!("the correction of {} does not belong to its seconds", fit.format.name())))?,
+    };
+    Ok(Fit { coefficients, correction, interval, quality: fit.quality })
+}
+
+/// The correction in the order of the coefficients; `None` if it makes no sense.
+fn read_correction(written: WrittenCorrection, coefficients: &[f64]) -> Option<Correction> {
+    let used = coefficients.iter().enumerate().filter(|(_, each)| **each > 0.0).filter_map(|(at, _)| variable(at));
+    let of = |(direction, count): (&str, Count)| {
+        written.variables.iter().position(|(d, name)| d == direction && name == count.name())
+    };
+    let order: Vec<usize> = used.map(of).collect::<Option<_>>()?;
+    let mut correction = Correction::default();
+    for WrittenRun { weight, make } in written.runs {
+        let sensible = weight.is_finite()
+            && make.len() == written.variables.len()
+            && make.iter().all(|part| (0.0..=1.0).contains(part));
+        if !sensible {
+            return None;
+        }
+        correction.makes.push(order.iter().map(|&at| make[at]).collect());
+        correction.weights.push(weight);
+    }
+    Some(correction)
 }

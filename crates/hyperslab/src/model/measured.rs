@@ -2,19 +2,23 @@
 
 use super::timings::Timing;
 use super::trial::{Access, Trial};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use hyperslab_core::Format;
 use hyperslab_core::workload::Workload;
-use hyperslab_run::{Cache, Case, Progress, Repetition, run_case};
-use std::path::Path;
+use hyperslab_run::{Cache, Case, Progress, run_case};
+use rustix::fs::{IFlags, Mode, OFlags, ioctl_getflags, ioctl_setflags, open};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tempfile::TempDir;
 
 /// What all trials of a run have in common.
 pub struct Bench<'a> {
-    /// Where files are made.
-    pub directory: &'a Path,
+    /// Where directories for files are made; removed with the bench.
+    directory: PathBuf,
     /// How often each access is measured.
-    pub repeat: usize,
+    repeat: usize,
     /// The wish to stop.
     pub progress: &'a Progress,
 }
@@ -22,79 +26,114 @@ pub struct Bench<'a> {
 /// How many timings a trial gives: each access warm, some reads and one write cold.
 pub const TIMINGS_OF_A_TRIAL: usize = Access::WRITES.len() + Access::READS.len() + 1 + Access::COLD_READS.len();
 
-impl Bench<'_> {
-    /// Measures all accesses of a trial, and removes its file. Also says what disturbed.
+impl<'a> Bench<'a> {
+    /// Makes a directory for files inside another one.
+    pub fn new(inside: &Path, repeat: usize, progress: &'a Progress) -> Result<Self> {
+        let directory = inside.join("files");
+        remove(&directory)
+            .and_then(|()| fs::create_dir_all(&directory))
+            .with_context(|| format!("make an empty directory {}", directory.display()))?;
+        spread(&directory);
+        Ok(Self { directory, repeat, progress })
+    }
+
+    /// Measures all accesses of a trial, and removes its files. Also says what disturbed.
     pub fn measure(&self, trial: &Trial) -> Result<(Vec<Timing>, Vec<String>)> {
         let format = hyperslab_run::resolve(&trial.stack)?;
         let file = format!("train.{}", format.extension());
-        let measured = self.accesses(trial, &format, &file);
-        let path = self.directory.join(&file);
-        if format.exists(&path)? {
-            format.remove(&path)?;
-        }
-        measured
-    }
-
-    fn accesses(&self, trial: &Trial, format: &Arc<dyn Format>, file: &str) -> Result<(Vec<Timing>, Vec<String>)> {
         let (mut timings, mut warnings) = (Vec::new(), Vec::new());
-        let mut take = |workload: &Workload, direction: &str, access: Access, cache: Cache| -> Result<()> {
-            let repetitions = self.run(workload, format, cache, &mut warnings)?;
+        let mut take = |direction: &str, access: Access, cache: Cache, seconds: Vec<f64>| {
             timings.push(Timing {
                 trial: trial.name(),
                 direction: direction.into(),
                 access: access.name().into(),
                 cache: cache.name().into(),
-                ranks: workload.header.ranks,
-                seconds: repetitions.iter().map(|repetition| repetition.observed().max(1e-9)).collect(),
+                ranks: 1,
+                seconds,
             });
-            Ok(())
         };
-        take(&trial.write(file, Access::Whole, true)?, "write", Access::Whole, Cache::Cold)?;
-        for access in Access::WRITES.into_iter().rev() {
-            take(&trial.write(file, access, false)?, "write", access, Cache::Warm)?;
-        }
-        for access in Access::READS {
-            take(&trial.read(file, access)?, "read", access, Cache::Warm)?;
-        }
-        for access in Access::COLD_READS {
-            take(&trial.read(file, access)?, "read", access, Cache::Cold)?;
+        let durable = trial.write(&file, Access::Whole, true)?;
+        let (seconds, _) = self.made(&durable, &format, Cache::Cold)?;
+        take("write", Access::Whole, Cache::Cold, seconds);
+        let (seconds, _) = self.made(&trial.write(&file, Access::Bands, false)?, &format, Cache::Warm)?;
+        take("write", Access::Bands, Cache::Warm, seconds);
+        let (seconds, made) = self.made(&trial.write(&file, Access::Whole, false)?, &format, Cache::Warm)?;
+        take("write", Access::Whole, Cache::Warm, seconds);
+        let warm = Access::READS.map(|access| (access, Cache::Warm));
+        let cold = Access::COLD_READS.map(|access| (access, Cache::Cold));
+        for (access, cache) in warm.into_iter().chain(cold) {
+            let workload = trial.read(&file, access)?;
+            let usual = Case::new(&workload, format.clone(), made.path(), self.progress);
+            let warm_up = usize::from(cache == Cache::Warm);
+            let (seconds, disturbed) = run(&Case { cache, warm_up, repeat: self.repeat, ..usual })?;
+            warnings.extend(disturbed);
+            take("read", access, cache, seconds);
         }
         Ok((timings, warnings))
     }
 
-    /// Writes an array by several ranks, and returns the middle of the times.
+    /// Writes an array by several ranks.
     pub fn seconds_of_ranks(&self, trial: &Trial, ranks: usize) -> Result<Timing> {
         let format = hyperslab_run::resolve(&trial.stack)?;
-        let file = format!("train.{}", format.extension());
-        let repetitions = self.run(&trial.write_by(&file, ranks)?, &format, Cache::Warm, &mut Vec::new());
-        let path = self.directory.join(&file);
-        if format.exists(&path)? {
-            format.remove(&path)?;
-        }
+        let workload = trial.write_by(&format!("train.{}", format.extension()), ranks)?;
+        let (seconds, _) = self.made(&workload, &format, Cache::Warm)?;
         Ok(Timing {
             trial: trial.name(),
             direction: "write".into(),
             access: "shares".into(),
             cache: "warm".into(),
             ranks,
-            seconds: repetitions?.iter().map(|repetition| repetition.observed().max(1e-9)).collect(),
+            seconds,
         })
     }
 
-    fn run(
-        &self,
-        workload: &Workload,
-        format: &Arc<dyn Format>,
-        cache: Cache,
-        warnings: &mut Vec<String>,
-    ) -> Result<Vec<Repetition>> {
-        let usual = Case::new(workload, format.clone(), self.directory, self.progress);
-        let warm_up = usize::from(cache == Cache::Warm);
-        let outcome = run_case(&Case { cache, warm_up, repeat: self.repeat, overwrite: true, ..usual });
-        if let Some(error) = outcome.failure {
-            return Err(error.into());
+    /// Runs a workload that makes a file, every time in a directory of its own. Returns the last one.
+    fn made(&self, workload: &Workload, format: &Arc<dyn Format>, cache: Cache) -> Result<(Vec<f64>, TempDir)> {
+        let fresh = || TempDir::with_prefix_in("trial-", &self.directory).context("make a directory for a trial");
+        let (mut seconds, mut last) = (Vec::new(), fresh()?);
+        for repetition in 0..self.repeat {
+            if repetition > 0 {
+                last = fresh()?;
+            }
+            let usual = Case::new(workload, format.clone(), last.path(), self.progress);
+            seconds.extend(run(&Case { cache, ..usual })?.0);
         }
-        warnings.extend(outcome.warnings.into_iter().filter(|warning| warning.starts_with("not cold")));
-        Ok(outcome.repetitions)
+        Ok((seconds, last))
     }
+}
+
+impl Drop for Bench<'_> {
+    fn drop(&mut self) {
+        // What cannot be removed is removed by the next run.
+        let _ = remove(&self.directory);
+    }
+}
+
+fn remove(directory: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(directory) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Asks the file system to put directories inside this one far from each other. ext4 looks at the place of every file
+/// that was removed nearby within the last minute when it makes one: without this, a trial would be slowed down by the
+/// files of those before it. Other file systems do not know the wish.
+fn spread(directory: &Path) {
+    if let Ok(opened) = open(directory, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        && let Ok(flags) = ioctl_getflags(&opened)
+    {
+        let _ = ioctl_setflags(&opened, flags | IFlags::TOPDIR);
+    }
+}
+
+/// Seconds of every repetition, and what disturbed.
+fn run(case: &Case<'_>) -> Result<(Vec<f64>, Vec<String>)> {
+    let outcome = run_case(case);
+    if let Some(error) = outcome.failure {
+        return Err(error.into());
+    }
+    let seconds = outcome.repetitions.iter().map(|repetition| repetition.observed().max(1e-9)).collect();
+    let disturbed = outcome.warnings.into_iter().filter(|warning| warning.starts_with("not cold")).collect();
+    Ok((seconds, disturbed))
 }

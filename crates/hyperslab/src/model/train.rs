@@ -68,8 +68,9 @@ pub fn run(options: &TrainOptions) -> Result<ExitCode> {
     let progress = Arc::new(Progress::default());
     stop_on_ctrl_c(&progress)?;
     let limit = Duration::from_secs(options.within.unwrap_or(extent.seconds()));
-    let bench = Bench { directory: &options.dir, repeat: extent.repeat(), progress: &progress };
+    let bench = Bench::new(&options.dir, extent.repeat(), &progress)?;
     let mut missing = measure_all(&trials, &bench, limit, &mut timings)?;
+    drop(bench);
     if progress.stop_requested() {
         eprintln!("stopped; start it again to go on");
         return Ok(ExitCode::from(EXIT_INTERRUPTED));
@@ -155,26 +156,38 @@ pub fn workload_of(trial: &Trial, timing: &Timing) -> Option<hyperslab_core::Res
     })
 }
 
-/// The samples of one way of storing, counted in one way; with the timings they are from.
+/// A timing with what the model counts for it.
+#[derive(Debug)]
+pub struct Measured<'a> {
+    /// Counts and seconds. Those of one trial are a group.
+    pub sample: Sample,
+    /// What was measured.
+    pub trial: &'a Trial,
+    /// How.
+    pub timing: &'a Timing,
+}
+
+/// What was measured of one way of storing, counted in one way.
 pub fn samples<'a>(
     trials: &'a [Trial],
     timings: &'a Timings,
     class: Class,
     warmth: Warmth,
     counting: Counting,
-    group: &dyn Fn(&Trial) -> String,
-) -> Result<Vec<(Sample, &'a Trial, &'a Timing)>> {
+) -> Result<Vec<Measured<'a>>> {
     let word = if warmth == Warmth::Cold { "cold" } else { "warm" };
     let by_name: BTreeMap<String, &Trial> =
         trials.iter().filter(|trial| trial.class == class).map(|trial| (trial.name(), trial)).collect();
     let mut samples = Vec::new();
     for timing in timings.all.iter().filter(|timing| timing.cache == word && timing.ranks == 1) {
-        let Some(trial) = by_name.get(&timing.trial) else { continue };
+        let Some(&trial) = by_name.get(&timing.trial) else { continue };
         let Some(workload) = workload_of(trial, timing) else { continue };
         let configuration = Configuration::of(&trial.stack)?.counting(counting);
         let costs = count(&workload?, &configuration)?;
-        let row = costs.by_rank.first().map(|work| work.row()).unwrap_or_default();
-        samples.push((Sample { row, seconds: timing.median(), group: group(trial) }, *trial, timing));
+        let warmth = if counting == Counting::Real { warmth } else { Warmth::Cold };
+        let row = costs.by_rank.first().map(|work| work.row(warmth)).unwrap_or_default();
+        let sample = Sample { row, seconds: timing.median(), group: trial.name() };
+        samples.push(Measured { sample, trial, timing });
     }
     Ok(samples)
 }
@@ -183,13 +196,13 @@ fn fit(trials: &[Trial], timings: &Timings, directory: &Path, missing: &mut Vec<
     let mut fits = BTreeMap::new();
     for class in Class::ALL {
         for warmth in [Warmth::Warm, Warmth::Cold] {
-            let samples = samples(trials, timings, class, warmth, Counting::Real, &Trial::name)?;
-            let samples: Vec<Sample> = samples.into_iter().map(|(sample, ..)| sample).collect();
+            let samples = samples(trials, timings, class, warmth, Counting::Real)?;
+            let samples: Vec<Sample> = samples.into_iter().map(|one| one.sample).collect();
             if samples.is_empty() {
                 missing.push(format!("{}: nothing was measured", class.name()));
                 continue;
             }
-            fits.insert((class, warmth), Fit::new(&samples, Method::Robust)?);
+            fits.insert((class, warmth), Fit::new(&samples, Method::Corrected)?);
         }
     }
     missing.sort();
