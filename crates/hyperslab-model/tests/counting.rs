@@ -106,7 +106,7 @@ fn members_of_structures_are_moved_one_by_one() {
         assert_eq!(counts[Count::WriteCalls], calls, "{stack}");
         assert!(counts[Count::CopiedBytes] >= 4000, "{stack}");
     }
-    assert_eq!(total(&writes, "posix", Counting::Real)[Count::Runs], 1000);
+    assert_eq!(total(&writes, "posix", Counting::Real)[Count::ShortRuns], 1000);
 }
 
 #[test]
