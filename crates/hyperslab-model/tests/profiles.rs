@@ -6,8 +6,8 @@ mod transfers;
 
 use hyperslab_core::{Datatype, Selection};
 use hyperslab_model::{
-    Class, Configuration, Correction, Count, Fit, Interval, MachineFacts, Part, Prediction, Profile, Quality, Warmth,
-    count, predict,
+    Class, Configuration, Correction, Count, Fit, Interval, MachineFacts, Part, Prediction, Profile, Warmth, count,
+    predict,
 };
 use transfers::Transfers;
 
@@ -32,8 +32,7 @@ fn profile() -> Profile {
     set(Count::WriteCalls, 0.0, 4e-6);
     set(Count::WriteBytes, 0.0, 3e-10);
     set(Count::LayerBytes, 0.0, 1e-10);
-    let correction = Correction { makes: vec![vec![0.25; 5], vec![0.5; 5]], weights: vec![1.5, -0.5] };
-    let fit = Fit { coefficients, correction, interval: Interval { factor: 1.5 }, quality: Quality::default() };
+    let fit = Fit { coefficients, interval: Interval { factor: 1.5 }, ..Fit::default() };
     Profile {
         program: "0.1.0".into(),
         measured: 1.0,
@@ -55,6 +54,12 @@ fn profiles_round_trip() {
     let text = profile().to_json().unwrap();
     assert_eq!(Profile::from_json(&text).unwrap(), profile());
     assert!(profile().check_machine(&machine()).is_ok());
+    let mut corrected = profile();
+    let correction = Correction { makes: vec![vec![0.25; 5], vec![0.5; 5]], weights: vec![1.5, -0.5] };
+    corrected.fits.values_mut().for_each(|fit| fit.correction = correction.clone());
+    let text = corrected.to_json().unwrap();
+    assert_eq!(Profile::from_json(&text).unwrap(), corrected);
+    assert!(Profile::from_json(&text.replacen("\"read_calls\"\n", "\"read_bytes\"\n", 1)).is_err());
     let mut unknown = profile();
     unknown.fits.values_mut().for_each(|fit| fit.interval = Interval::default());
     let read = Profile::from_json(&unknown.to_json().unwrap()).unwrap();
