@@ -17,7 +17,8 @@
 //!   program waits for it in these cases, and when the log is full; else never.
 //! * **All together.** At a flush and at close ranks move their writes in rounds of `buffer` bytes, as many as the rank with
 //!   most of them needs. Pieces of different ranks that interleave are exchanged first, as in `twophase`, so that few
-//!   ranks write large pieces; ranks that are threads read from each other's logs instead. In the background each rank writes for itself.
+//!   ranks write large pieces. Ranks that are threads have nothing to exchange: of arrays without chunks, few of them read
+//!   from the logs of all. In the background each rank writes for itself.
 //! * **Memory.** About 200 bytes for each write in the log, at most `memory`; `buffer` for a round, as much for writes of which
 //!   only parts are needed, and what the exchange takes.
 //! * **A log that is full or fails** is emptied as far as possible; then writes go straight to the file, with a remark. If the

@@ -68,10 +68,18 @@ impl Room {
 
     /// Has room for records up to `end`, and some more if the limits allow.
     pub fn for_meta(&mut self, file: &dyn LogFile, end: u64, limits: &Limits, used: u64) {
-        // Records are few where they are gathered, and a sync that finds all room in use has less to note.
+        // What is gathered reaches the kernel in large pieces, and a sync that finds all room in use has less to note.
         let step = if limits.sync.covers_power() { 0 } else { limits.reserve().min(RESERVE_META) };
         let refused = grow(file, &mut self.meta, end, step, limits.bytes.saturating_sub(used), self.refused);
         self.refused = refused;
+    }
+
+    /// Has room for gathered data up to `end`, and some more if the limits allow.
+    pub fn for_gathered(&mut self, file: &dyn LogFile, end: u64, limits: &Limits, used: u64) {
+        match limits.sync.covers_power() {
+            true => self.data = self.data.max(end),
+            false => self.for_data(file, end, limits, used),
+        }
     }
 
     /// Has room for data up to `end`, and some more if the limits allow.

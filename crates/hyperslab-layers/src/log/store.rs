@@ -87,6 +87,11 @@ impl Store {
                 .backend("log")
                 .hint("open it in the process that uses it"));
         }
+        self.check_moving()
+    }
+
+    /// Fails if moving writes failed before.
+    fn check_moving(&self) -> Result<()> {
         match self.failure.get() {
             None => Ok(()),
             Some(error) => Err(Error::new(error.kind(), "access", format!("an earlier write failed: {error}"))
@@ -148,14 +153,15 @@ impl Store {
         lock(&self.arrays).values().cloned().collect()
     }
 
-    /// Appends a write of packed elements, waiting for room. `false`: it has to be written through.
+    /// Appends a write of packed elements, waiting for room. `false`: it has to be written through. To be called after
+    /// [`Store::check`]: whose process this is costs a call of the kernel, and is not asked again here.
     pub fn append(&self, place: &Place, named: &Named, selection: &Selection, packed: &[u8]) -> Result<bool> {
         let (memory, bytes, any_thread) = (memory_of(selection), packed.len() as u64, place.array.any_thread());
         if memory > self.options.memory {
             return Ok(false);
         }
         loop {
-            self.check()?;
+            self.check_moving()?;
             // Counted before: the background may have moved it when this returns.
             let taken = self.memory.fetch_add(memory, Ordering::AcqRel) + memory;
             let full = taken > self.options.memory;
