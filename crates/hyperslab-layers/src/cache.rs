@@ -45,7 +45,6 @@ mod piece;
 mod plan;
 mod read;
 mod replacement;
-mod session;
 mod store;
 
 use crate::LayerEntry;
@@ -109,7 +108,7 @@ impl ReadCached {
         };
         // Threads that write have a cache each: what one has written the others may not see yet.
         match read_only && comm.one_process() && comm.size() > 1 {
-            true => session::share(comm, || Store::new(memory, comm.size() as u64)),
+            true => crate::share::share(comm, || Store::new(memory, comm.size() as u64)),
             false => Ok(Store::new(memory, 1)),
         }
     }

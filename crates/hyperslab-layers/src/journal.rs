@@ -57,6 +57,7 @@ mod current;
 mod direct;
 mod directory;
 mod done_set;
+mod fetch;
 mod files;
 mod found;
 #[doc(hidden)]
@@ -84,6 +85,7 @@ mod writer;
 mod tests;
 
 pub use directory::Directory;
+pub use fetch::{Wanted, read_all};
 pub use files::{Files, Lock, LogFile};
 pub use found::{Found, Stage, find};
 pub use header::{Header, Id};

@@ -14,6 +14,7 @@ mod pairing;
 mod pieces;
 pub mod recover;
 mod registry;
+mod share;
 mod slow;
 mod spans;
 mod trace;

@@ -17,7 +17,8 @@
 //!   program waits for it in these cases, and when the log is full; else never.
 //! * **All together.** At a flush and at close ranks move their writes in rounds of `buffer` bytes, as many as the rank with
 //!   most of them needs. Pieces of different ranks that interleave are exchanged first, as in `twophase`, so that few
-//!   ranks write large pieces. In the background each rank writes for itself.
+//!   ranks write large pieces. Ranks that are threads have nothing to exchange: of arrays without chunks, few of them read
+//!   from the logs of all. In the background each rank writes for itself.
 //! * **Memory.** About 200 bytes for each write in the log, at most `memory`; `buffer` for a round, as much for writes of which
 //!   only parts are needed, and what the exchange takes.
 //! * **A log that is full or fails** is emptied as far as possible; then writes go straight to the file, with a remark. If the
@@ -39,11 +40,14 @@ mod pace;
 mod read;
 pub mod reorder;
 mod session;
+mod shares;
 mod store;
+mod together;
 mod windows;
 
 use crate::LayerEntry;
 use crate::background::{Pool, Staging, StagingOptions, refuse_left_over};
+use crate::share::share;
 use container::LogContainer;
 use hyperslab_core::{Caps, Communicator, Container, Format, Open, Result, Stack, StackElement};
 use options::{Begin, Options};
@@ -52,6 +56,7 @@ use session::Session;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::Store;
+use together::Group;
 
 const NAME: &str = "log";
 /// The most that gathers before the background begins, unless the user says so.
@@ -69,7 +74,7 @@ fn wrap(element: &StackElement, inner: Arc<dyn Format>, below: &Stack) -> Result
     let options = Options::parse(element)?;
     let exchanges = below.layers.iter().any(|layer| layer.name == crate::twophase::NAME);
     let together = if exchanges { inner.clone() } else { crate::twophase::over(inner.clone())? };
-    Ok(Arc::new(LogFormat { inner, together, options, below: below.to_string() }))
+    Ok(Arc::new(LogFormat { inner, together, exchanges, options, below: below.to_string() }))
 }
 
 /// A format whose writes go through a log.
@@ -78,6 +83,8 @@ struct LogFormat {
     inner: Arc<dyn Format>,
     /// The same, with an exchange between ranks.
     together: Arc<dyn Format>,
+    /// Whether the stack asks for the exchange.
+    exchanges: bool,
     options: Options,
     /// The stack below.
     below: String,
@@ -134,7 +141,11 @@ impl Format for LogFormat {
             Begin::Never => None,
         };
         let pace = Pace::new(begin.unwrap_or(u64::MAX), self.options.age, self.options.rate);
-        let store = Store::new(staging, pool, self.options.clone(), pace, comm.clone());
+        let group = match comm.one_process() && comm.size() > 1 && !self.exchanges {
+            true => Some(share(&**comm, || Arc::new(Group::new(comm.size())))?),
+            false => None,
+        };
+        let store = Store::new(staging, pool, self.options.clone(), pace, comm.clone(), group);
         let session = Arc::new(Session::new(store, begin.is_some() && comm.many_threads()));
         Ok(Arc::new(LogContainer { inner, session }))
     }

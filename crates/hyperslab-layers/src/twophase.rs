@@ -76,6 +76,7 @@ pub(crate) use boxes::boxes;
 use container::{Shared, TwoPhaseContainer};
 use hyperslab_core::{Caps, Communicator, Container, Format, Open, Result, Stack, StackElement};
 use options::Options;
+pub(crate) use parts::write_in_parts;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

@@ -272,3 +272,63 @@ fn ranks_with_different_numbers_of_rounds_flush_together() {
     };
     Threads::run(3, play).unwrap();
 }
+
+/// Ranks write anything anywhere, over themselves and over each other: of each rank the last write counts, of all ranks the
+/// highest.
+#[test]
+fn overlapping_writes_of_many_ranks_are_moved_as_if_one_after_the_other() {
+    const SHAPE: [u64; 3] = [6, 40, 100];
+    for (ranks, options) in [(2, "buffer=4KiB"), (5, "buffer=64KiB"), (3, "durability=none"), (4, "per=node")] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("container");
+        let format = build(&format!("log(dir={},drain=off,{options})/posix", folder.path().display()));
+        let writes = |rank: u64, round: u64| {
+            let mut state = rank * 1000 + round * 77 + ranks as u64;
+            let mut next = move |below: u64| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (state >> 33) % below
+            };
+            let mut selections = Vec::new();
+            for _ in 0..40 {
+                let start: Vec<u64> = SHAPE.iter().map(|extent| next(*extent)).collect();
+                let stride: Vec<u64> = (0..3).map(|_| 1 + next(3)).collect();
+                let most = |d: usize| (SHAPE[d] - start[d] - 1) / stride[d] + 1;
+                let count: Vec<u64> = (0..3).map(|d| 1 + next(most(d))).collect();
+                selections.push(Selection::strided(&start, &stride, &count, &[1, 1, 1]).unwrap());
+            }
+            selections
+        };
+        let value = |rank: u64, round: u64, number: usize| (rank * 100 + round * 50 + number as u64 + 1) as u16;
+        let mut expected = vec![0u16; SHAPE.iter().product::<u64>() as usize];
+        for (round, rank) in (0..2).flat_map(|round| (0..ranks as u64).map(move |rank| (round, rank))) {
+            for (number, selection) in writes(rank, round).iter().enumerate() {
+                for run in selection.runs(&SHAPE, 1).unwrap() {
+                    expected[run.offset as usize..run.end() as usize].fill(value(rank, round, number));
+                }
+            }
+        }
+        let play = |comm: Arc<dyn Communicator>| {
+            let container = format.open(&path, Open::Create, &comm)?;
+            let array = container.create("a", &ArraySpec::new(Datatype::Opaque(2), &SHAPE))?;
+            let rank = comm.rank() as u64;
+            for round in 0..2 {
+                for (number, selection) in writes(rank, round).iter().enumerate() {
+                    let data = value(rank, round, number).to_le_bytes().repeat(selection.len() as usize);
+                    array.write(selection, MemoryView::packed(&data), Transfer::Independent)?;
+                }
+                container.flush(Durability::Visible)?;
+            }
+            container.close()?;
+            Ok(container.remarks())
+        };
+        let remarks = Threads::run(ranks, play).unwrap().concat().concat();
+        assert!(remarks.contains(&format!("log: {} writes of the program became", ranks * 80)), "{remarks}");
+        let all = Selection::all(&SHAPE).unwrap();
+        let container = build("posix").open(&path, Open::Read, &Solo::shared()).unwrap();
+        let mut found = vec![0; expected.len() * 2];
+        let array = container.array("a").unwrap();
+        array.read(&all, MemoryViewMut::packed(&mut found), Transfer::Independent).unwrap();
+        let found: Vec<u16> = found.chunks(2).map(|two| u16::from_le_bytes([two[0], two[1]])).collect();
+        assert!(found == expected, "{ranks} ranks, {options}");
+    }
+}

@@ -3,6 +3,7 @@
 use super::pool::Pool;
 use crate::journal::{
     Append, Directory, Files, Header, Id, Journal, Limits, Logged, NodeDirectory, NodePlace, Stage, SyncMode, find,
+    read_all,
 };
 use hyperslab_core::{
     ArraySpec, Communicator, Container, Datatype, Durability, Error, ErrorKind, Result, Selection, agree,
@@ -289,6 +290,11 @@ impl Record {
     /// Reads the elements, packed.
     pub fn read_into(&self, into: &mut [u8]) -> Result<()> {
         self.logged.read_into(into)
+    }
+
+    /// Reads the elements of many, packed, each to its place.
+    pub fn read_all<'a>(wanted: impl Iterator<Item = (&'a Self, &'a mut [u8])>) -> Result<()> {
+        read_all(wanted.map(|(record, into)| (&*record.logged, into)).collect())
     }
 
     /// Checks that the elements are what was staged.

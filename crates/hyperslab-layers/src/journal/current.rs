@@ -3,6 +3,7 @@
 use super::direct::BLOCK;
 use super::files::LogFile;
 use super::segment::Segment;
+use super::sync_mode::SyncMode;
 use super::writer::Limits;
 use hyperslab_core::Datatype;
 use std::collections::HashMap;
@@ -67,9 +68,18 @@ impl Room {
 
     /// Has room for records up to `end`, and some more if the limits allow.
     pub fn for_meta(&mut self, file: &dyn LogFile, end: u64, limits: &Limits, used: u64) {
-        let step = limits.reserve().min(RESERVE_META);
+        // What is gathered reaches the kernel in large pieces, and a sync that finds all room in use has less to note.
+        let step = if limits.sync.covers_power() { 0 } else { limits.reserve().min(RESERVE_META) };
         let refused = grow(file, &mut self.meta, end, step, limits.bytes.saturating_sub(used), self.refused);
         self.refused = refused;
+    }
+
+    /// Has room for gathered data up to `end`, and some more if the limits allow.
+    pub fn for_gathered(&mut self, file: &dyn LogFile, end: u64, limits: &Limits, used: u64) {
+        match limits.sync.covers_power() {
+            true => self.data = self.data.max(end),
+            false => self.for_data(file, end, limits, used),
+        }
     }
 
     /// Has room for data up to `end`, and some more if the limits allow.
@@ -106,11 +116,11 @@ impl Limits {
         }
     }
 
-    /// Bytes for which room is reserved at a time; none where segments are small, or where the journal syncs by itself: the
-    /// file system would have each sync note which part of the room is in use, and writes wait for that.
+    /// Bytes for which room is reserved at a time; none where segments are small, or where each write is synced: the file
+    /// system would have each sync note which part of the room is in use.
     fn reserve(&self) -> u64 {
         match (self.segment / 8).min(self.bytes / 64) / 4096 * 4096 {
-            small if small < RESERVE_META || self.sync.covers_power() => 0,
+            small if small < RESERVE_META || self.sync == SyncMode::EveryWrite => 0,
             step => step.min(RESERVE),
         }
     }

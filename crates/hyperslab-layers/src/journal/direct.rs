@@ -5,7 +5,7 @@ use super::files::{Lock, LogFile};
 use memmap2::MmapMut;
 use rustix::io::Errno;
 use std::fs::File;
-use std::io::{IoSlice, Result};
+use std::io::{IoSlice, IoSliceMut, Result};
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -86,6 +86,10 @@ impl LogFile for Direct {
 
     fn read_at(&self, into: &mut [u8], offset: u64) -> Result<usize> {
         self.cached.read_at(into, offset)
+    }
+
+    fn read_parts_at(&self, parts: &mut [IoSliceMut<'_>], offset: u64) -> Result<usize> {
+        self.cached.read_parts_at(parts, offset)
     }
 
     fn reserve(&self, offset: u64, len: u64) -> Result<()> {

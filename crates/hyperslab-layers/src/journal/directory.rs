@@ -6,14 +6,14 @@ use hyperslab_core::{Error, Result};
 use rustix::fs::{AtFlags, FallocateFlags, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use std::fs::File;
-use std::io::{self, IoSlice};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Bytes of a path, and parts of a write that the kernel takes at once.
+/// Bytes of a path, and parts of a transfer that the kernel takes at once.
 const MOST_PARTS: usize = 1024;
 
 /// An open directory that is fit for journals.
@@ -189,6 +189,28 @@ impl LogFile for Stored {
                 Ok(more) => done += more,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
+            }
+        }
+        Ok(done)
+    }
+
+    fn read_parts_at(&self, parts: &mut [IoSliceMut<'_>], offset: u64) -> io::Result<usize> {
+        let mut done = 0;
+        for parts in parts.chunks_mut(MOST_PARTS) {
+            let total: usize = parts.iter().map(|part| part.len()).sum();
+            match rustix::io::preadv(&self.0, parts, offset + done as u64) {
+                Ok(read) if read == total => done += total,
+                Ok(_) | Err(Errno::INTR) => {
+                    // Rare, or the end of the file: one by one.
+                    for part in parts {
+                        let read = self.read_at(part, offset + done as u64)?;
+                        done += read;
+                        if read < part.len() {
+                            return Ok(done);
+                        }
+                    }
+                }
+                Err(error) => return Err(error.into()),
             }
         }
         Ok(done)

@@ -1,7 +1,7 @@
 //! What a journal needs of the storage it lies on. Tests put other things in its place.
 
 use std::fmt::Debug;
-use std::io::{IoSlice, Result};
+use std::io::{IoSlice, IoSliceMut, Result};
 use std::sync::Arc;
 
 /// A directory of files.
@@ -44,6 +44,18 @@ pub trait LogFile: Send + Sync + Debug {
     fn write_at(&self, parts: &[IoSlice<'_>], offset: u64) -> Result<()>;
     /// Reads until `into` is full or the file ends; returns the bytes read.
     fn read_at(&self, into: &mut [u8], offset: u64) -> Result<usize>;
+    /// Reads until all parts are full, one behind the other, or the file ends; returns the bytes read.
+    fn read_parts_at(&self, parts: &mut [IoSliceMut<'_>], offset: u64) -> Result<usize> {
+        let mut done = 0;
+        for part in parts {
+            let read = self.read_at(part, offset + done as u64)?;
+            done += read;
+            if read < part.len() {
+                break;
+            }
+        }
+        Ok(done)
+    }
     /// Has the storage keep room for bytes, whether or not the file reaches so far; its length stays. Writing them is
     /// faster then. Not all storage can.
     fn reserve(&self, _offset: u64, _len: u64) -> Result<()> {

@@ -61,7 +61,7 @@ impl Journal {
             let mut batch = segment.batch();
             let crc = match len <= GATHERED {
                 true => {
-                    current.room.for_data(
+                    current.room.for_gathered(
                         data,
                         current.data_end + self.limits.data_len(len),
                         &self.limits,

@@ -87,7 +87,12 @@ impl Logged {
             return Err(corrupt(format!("{} bytes to read {} into", into.len(), self.payload.len)));
         }
         self.read(0, into)?;
-        match checksum::extend(0, into) == self.payload.crc {
+        self.check(into)
+    }
+
+    /// Checks that these are all its elements as they were appended.
+    pub(super) fn check(&self, elements: &[u8]) -> Result<()> {
+        match checksum::extend(0, elements) == self.payload.crc {
             true => Ok(()),
             false => Err(self.changed()),
         }
@@ -131,7 +136,7 @@ impl Logged {
         if read < into.len() { Err(self.changed()) } else { Ok(()) }
     }
 
-    fn changed(&self) -> Error {
+    pub(super) fn changed(&self) -> Error {
         let name = self.shelf.name_of(self.segment.number);
         corrupt("the bytes of a write are no longer what they were").target(name)
     }

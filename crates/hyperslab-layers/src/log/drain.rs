@@ -1,10 +1,11 @@
 //! From the log to few large writes.
 
-use super::batch::Batch;
-use super::reorder::{Counts, Limits, Part, Write, reorder, selection_of};
+use super::batch::{Batch, Waiting};
+use super::reorder::{Counts, Entry, Limits, Part, Requests, Write, reorder, selection_of};
 use super::windows::Windows;
-use crate::background::{Buffer, Pool};
-use hyperslab_core::{Result, Selection, Slab};
+use crate::background::{Buffer, Pool, Record};
+use hyperslab_core::{ArraySpec, Result, Selection, Slab};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Pieces of one write to the format below: each costs memory and time there.
@@ -18,27 +19,56 @@ pub(super) fn drain(
     pool: &Arc<Pool>,
     each: &mut dyn FnMut(&Selection, &[u8]) -> Result<()>,
 ) -> Result<Counts> {
-    let mut entries = batch.entries()?;
-    let longest = batch.writes.iter().map(|write| write.record.len()).max().unwrap_or(0);
-    let len = usize::try_from(batch.bytes.min(memory).max(longest)).unwrap_or(usize::MAX);
+    let limits = Limits { bytes: memory, ..Limits::default() };
+    drain_some(batch, &mut batch.entries()?, &limits, pool, each)
+}
+
+/// Writes in logs, of one array.
+pub(super) trait Source: Requests {
+    fn spec(&self) -> &ArraySpec;
+    fn write(&self, number: u32) -> &Waiting;
+}
+
+impl Source for Batch {
+    fn spec(&self) -> &ArraySpec {
+        &self.spec
+    }
+
+    fn write(&self, number: u32) -> &Waiting {
+        &self.writes[number as usize]
+    }
+}
+
+/// Hands some writes on, as far as the limits want them, in rounds of at most `limits.bytes` bytes.
+pub(super) fn drain_some(
+    source: &dyn Source,
+    entries: &mut [Entry],
+    limits: &Limits,
+    pool: &Arc<Pool>,
+    each: &mut dyn FnMut(&Selection, &[u8]) -> Result<()>,
+) -> Result<Counts> {
+    let lengths = || entries.iter().map(|entry| source.write(entry.number()).record.len());
+    let (all, longest) = lengths().fold((0, 0), |(all, longest): (u64, u64), len| (all + len, longest.max(len)));
+    let len = usize::try_from(all.min(limits.bytes).max(longest)).unwrap_or(usize::MAX);
     let mut round = Round {
-        batch,
-        buffer: pool.take(len, memory)?,
+        source,
+        buffer: pool.take(len, limits.bytes)?,
         used: 0,
+        to_read: Vec::new(),
         run: None,
         slabs: Vec::new(),
-        windows: Windows::new(memory),
+        windows: Windows::new(limits.bytes),
         each,
     };
-    let limits = Limits { bytes: memory, ..Limits::default() };
     // Rounds of one group overlap, and must not be mixed.
     let mut reached = 0;
-    let counts = reorder(&mut entries, batch, &limits, &mut |write| match write {
+    let counts = reorder(entries, source, limits, &mut |write| match write {
         Write::Whole(number) => round.whole(number),
         Write::Stretch(parts) => {
             if parts.first().is_some_and(|part| part.offset < reached) {
                 round.end()?;
             }
+            round.make_room(parts.iter().map(|part| part.len).sum())?;
             reached = parts.last().map_or(reached, |part| part.offset + part.len);
             parts.iter().try_for_each(|part| round.part(part))
         }
@@ -49,9 +79,12 @@ pub(super) fn drain(
 
 /// What is written together.
 struct Round<'a> {
-    batch: &'a Batch,
+    source: &'a dyn Source,
     buffer: Buffer,
     used: usize,
+    /// Whole writes, and where in the buffer they go, rising. They are read when all are known: those of one log lie close
+    /// together.
+    to_read: Vec<(u32, Range<usize>)>,
     /// The bytes of the array that were added last and follow each other.
     run: Option<(u64, u64)>,
     slabs: Vec<Slab>,
@@ -62,11 +95,11 @@ struct Round<'a> {
 impl Round<'_> {
     /// All of a write that nothing else touches.
     fn whole(&mut self, number: u32) -> Result<()> {
-        let write = &self.batch.writes[number as usize];
+        let write = self.source.write(number);
         let to = self.room(write.record.len())?;
-        write.record.read_into(&mut self.buffer.as_mut()[to.clone()])?;
+        self.to_read.push((number, to));
         self.end_run()?;
-        let selection = write.selection(&self.batch.spec)?;
+        let selection = write.selection(self.source.spec())?;
         self.slabs.extend(selection.slabs().iter().cloned());
         Ok(())
     }
@@ -74,11 +107,10 @@ impl Round<'_> {
     /// Contiguous bytes of a write.
     fn part(&mut self, part: &Part) -> Result<()> {
         let to = self.room(part.len)?;
-        let record = &self.batch.writes[part.request as usize].record;
-        let into = &mut self.buffer.as_mut()[to];
+        let record = &self.source.write(part.request).record;
         match part.len == record.len() {
-            true => record.read_into(into)?,
-            false => self.windows.copy(part, record, into)?,
+            true => self.to_read.push((part.request, to)),
+            false => self.windows.copy(part, record, &mut self.buffer.as_mut()[to])?,
         }
         match &mut self.run {
             Some((_, end)) if *end == part.offset => *end += part.len,
@@ -88,6 +120,12 @@ impl Round<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Begins another round where this one has too little room for bytes that would fit into one.
+    fn make_room(&mut self, len: u64) -> Result<()> {
+        let buffer = self.buffer.as_ref().len() as u64;
+        if self.used as u64 + len > buffer && len <= buffer { self.end() } else { Ok(()) }
     }
 
     /// Where `len` bytes more go.
@@ -102,9 +140,20 @@ impl Round<'_> {
 
     fn end_run(&mut self) -> Result<()> {
         let Some((from, to)) = self.run.take() else { return Ok(()) };
-        let spec = &self.batch.spec;
+        let spec = self.source.spec();
         self.slabs.extend_from_slice(selection_of(&spec.shape, spec.dtype.size(), from, to - from)?.slabs());
         Ok(())
+    }
+
+    fn read(&mut self) -> Result<()> {
+        let (source, mut rest, mut at) = (self.source, self.buffer.as_mut(), 0);
+        let wanted = self.to_read.drain(..).map(|(number, to)| {
+            let (_, from) = std::mem::take(&mut rest).split_at_mut(to.start - at);
+            let (into, behind) = from.split_at_mut(to.len());
+            (rest, at) = (behind, to.end);
+            (&source.write(number).record, into)
+        });
+        Record::read_all(wanted)
     }
 
     /// Writes what was collected.
@@ -113,7 +162,8 @@ impl Round<'_> {
         if self.slabs.is_empty() {
             return Ok(());
         }
-        let selection = Selection::union(self.batch.spec.shape.len(), self.slabs.drain(..))?;
+        self.read()?;
+        let selection = Selection::union(self.source.spec().shape.len(), self.slabs.drain(..))?;
         let packed = &self.buffer.as_ref()[..std::mem::take(&mut self.used)];
         (self.each)(&selection, packed)
     }

@@ -133,21 +133,31 @@ impl Named {
         pool: &Arc<Pool>,
         each: &mut dyn FnMut(&Selection, &[u8]) -> Result<()>,
     ) -> Result<Left> {
+        let Some(batch) = self.begin(mover, only_safe) else { return Ok(Left::default()) };
+        let counts = drain(&batch, memory, pool, each).map_err(|error| error.target(&self.name))?;
+        self.end(&batch);
+        let (bytes, memory, writes) = (batch.bytes, batch.memory, batch.writes.len() as u64);
+        Ok(Left { bytes, memory, writes, any_thread: batch.any_thread, counts })
+    }
+
+    /// What `drain` moves, if there is anything. It stays in the log until [`Named::end`].
+    pub fn begin(&self, mover: Mover, only_safe: bool) -> Option<Arc<Batch>> {
         let mut state = self.lock();
         let movable = |batch: &mut Batch| batch.any_thread || mover == Mover::Program;
-        let Some(mut batch) = state.fresh.take_if(movable) else { return Ok(Left::default()) };
+        let mut batch = state.fresh.take_if(movable)?;
         state.fresh = if only_safe { batch.split_off_unsafe() } else { None };
         if batch.writes.is_empty() {
-            return Ok(Left::default());
+            return None;
         }
         let batch = Arc::new(batch);
         state.moving = Some(batch.clone());
-        drop(state);
-        let counts = drain(&batch, memory, pool, each).map_err(|error| error.target(&self.name))?;
+        Some(batch)
+    }
+
+    /// The format below has all of it.
+    pub fn end(&self, batch: &Batch) {
         batch.writes.iter().for_each(|write| write.record.moved());
         // From now on reads find the elements below.
         self.lock().moving = None;
-        let (bytes, memory, writes) = (batch.bytes, batch.memory, batch.writes.len() as u64);
-        Ok(Left { bytes, memory, writes, any_thread: batch.any_thread, counts })
     }
 }

@@ -57,7 +57,7 @@ pub(super) const SPECS: &[OptionSpec] = &[
     OptionSpec {
         name: "buffer",
         value: "SIZE",
-        default: "8MiB",
+        default: "8MiB; 2MiB where ranks are threads and the array has no chunks",
         about: "bytes that a rank writes to the file at a time; it needs up to three times as much memory for it",
     },
     OptionSpec {
@@ -93,6 +93,8 @@ pub(super) struct Options {
     pub age: Duration,
     pub rate: Option<u64>,
     pub buffer: u64,
+    /// The same where ranks read from each other's logs: what is in the processor's cache is written twice as fast.
+    pub shared_buffer: u64,
     pub memory: u64,
 }
 
@@ -128,6 +130,7 @@ impl Options {
             age,
             rate: rate.transpose()?,
             buffer: size("buffer", LEAST_BUFFER)?.unwrap_or(8 << 20),
+            shared_buffer: size("buffer", LEAST_BUFFER)?.unwrap_or(2 << 20),
             memory: size("memory", LEAST_MEMORY)?.unwrap_or(256 << 20),
         })
     }

@@ -34,11 +34,17 @@ pub struct Limits {
     pub parts: usize,
     /// Requests that are flattened at the same time.
     pub flattened: usize,
+    /// Bytes of the array before this one, and from `to` on, are left to others.
+    pub from: u64,
+    /// See `from`.
+    pub to: u64,
+    /// Stretches that are cut for being long end at a multiple of this, where there is one.
+    pub unit: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { bytes: 64 << 20, parts: 1 << 16, flattened: 1 << 16 }
+        Self { bytes: 64 << 20, parts: 1 << 16, flattened: 1 << 16, from: 0, to: u64::MAX, unit: 1 }
     }
 }
 
@@ -53,6 +59,15 @@ pub struct Counts {
     pub rounds: u64,
     /// Writes handed on.
     pub writes: u64,
+}
+
+impl std::ops::AddAssign for Counts {
+    fn add_assign(&mut self, more: Self) {
+        self.groups += more.groups;
+        self.flattened += more.flattened;
+        self.rounds += more.rounds;
+        self.writes += more.writes;
+    }
 }
 
 /// Hands the requests on as few large writes, to be made in this order. `entries` are of one array; their order does not
@@ -76,7 +91,7 @@ pub fn reorder(
                 let len = alone.last - alone.first + 1;
                 stretch.push(Part { offset: alone.first, len, request: alone.number, at: 0 })?;
             }
-            [alone] => stretch.whole(alone.number)?,
+            [alone] if alone.is_inside(limits) => stretch.whole(alone.number)?,
             group => {
                 counts.flattened += group.len() as u64;
                 group.sort_unstable_by_key(|entry| entry.number);
@@ -85,7 +100,7 @@ pub fn reorder(
                         counts.rounds += 1;
                         stretch.end()?;
                     }
-                    merge::merge(part, requests, &mut |part| stretch.push(part))?;
+                    merge::merge(part, requests, limits.to, &mut |part| stretch.push(part))?;
                 }
                 if group.len() > limits.flattened {
                     stretch.end()?;

@@ -5,6 +5,7 @@ use super::batch::memory_of;
 use super::named::{Left, Mover, Named};
 use super::options::Options;
 use super::pace::Pace;
+use super::together::Group;
 use crate::background::{Appended, Place, Pool, Staging, Times, caught};
 use hyperslab_core::{
     Background, Communicator, Error, ErrorKind, MemoryView, Reduce, Result, Selection, Transfer, agree,
@@ -23,6 +24,8 @@ pub(super) struct Store {
     pub options: Options,
     /// The program's group; the format below has one of its own.
     pub comm: Arc<dyn Communicator>,
+    /// What ranks that are threads show each other.
+    group: Option<Arc<Group>>,
     /// By name, as long as a handle is open below.
     arrays: Mutex<BTreeMap<String, Arc<Named>>>,
     /// Held by whoever moves writes to the format below.
@@ -45,7 +48,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Store {
-    pub fn new(staging: Staging, pool: Arc<Pool>, options: Options, pace: Pace, comm: Arc<dyn Communicator>) -> Self {
+    pub fn new(
+        staging: Staging,
+        pool: Arc<Pool>,
+        options: Options,
+        pace: Pace,
+        comm: Arc<dyn Communicator>,
+        group: Option<Arc<Group>>,
+    ) -> Self {
         Self {
             staging: Arc::new(staging),
             pool,
@@ -53,6 +63,7 @@ impl Store {
             pace,
             options,
             comm,
+            group,
             arrays: Mutex::default(),
             draining: Mutex::default(),
             memory: AtomicU64::new(0),
@@ -76,6 +87,11 @@ impl Store {
                 .backend("log")
                 .hint("open it in the process that uses it"));
         }
+        self.check_moving()
+    }
+
+    /// Fails if moving writes failed before.
+    fn check_moving(&self) -> Result<()> {
         match self.failure.get() {
             None => Ok(()),
             Some(error) => Err(Error::new(error.kind(), "access", format!("an earlier write failed: {error}"))
@@ -137,14 +153,15 @@ impl Store {
         lock(&self.arrays).values().cloned().collect()
     }
 
-    /// Appends a write of packed elements, waiting for room. `false`: it has to be written through.
+    /// Appends a write of packed elements, waiting for room. `false`: it has to be written through. To be called after
+    /// [`Store::check`]: whose process this is costs a call of the kernel, and is not asked again here.
     pub fn append(&self, place: &Place, named: &Named, selection: &Selection, packed: &[u8]) -> Result<bool> {
         let (memory, bytes, any_thread) = (memory_of(selection), packed.len() as u64, place.array.any_thread());
         if memory > self.options.memory {
             return Ok(false);
         }
         loop {
-            self.check()?;
+            self.check_moving()?;
             // Counted before: the background may have moved it when this returns.
             let taken = self.memory.fetch_add(memory, Ordering::AcqRel) + memory;
             let full = taken > self.options.memory;
@@ -266,16 +283,13 @@ impl Store {
         Ok(())
     }
 
-    fn account(&self, left: Left) {
+    pub(super) fn account(&self, left: Left) {
         self.memory.fetch_sub(left.memory, Ordering::AcqRel);
         self.count_out(left.bytes, left.any_thread);
         let mut moved = lock(&self.moved);
         moved.bytes += left.bytes;
         moved.writes += left.writes;
-        moved.counts.groups += left.counts.groups;
-        moved.counts.flattened += left.counts.flattened;
-        moved.counts.rounds += left.counts.rounds;
-        moved.counts.writes += left.counts.writes;
+        moved.counts += left.counts;
     }
 
     /// Moves the writes of all arrays, all ranks together: their pieces may interleave, and the format below can put them
@@ -291,7 +305,11 @@ impl Store {
             result = self.drain_now(None);
         }
         for named in self.arrays() {
-            let drained = self.drain_array_together(&named, result.is_err());
+            let drained = match &self.group {
+                // A chunk must have one writer, which the exchange sees to.
+                Some(group) if named.spec().chunk.is_none() => self.drain_array_shared(group, &named, result.is_err()),
+                _ => self.drain_array_together(&named, result.is_err()),
+            };
             result = result.and(drained);
         }
         self.failing(agree(&*self.comm, result.and_then(|()| self.staging.settle())))

@@ -2,10 +2,10 @@
 
 use super::reorder::Part;
 use crate::background::Record;
-use hyperslab_core::Result;
+use hyperslab_core::{Error, Result};
 use std::collections::{HashMap, HashSet, VecDeque};
 
-const LARGEST: u64 = 64 << 10;
+const LARGEST: u64 = 2 << 20;
 const SMALLEST: u64 = 4 << 10;
 
 /// Windows of writes, oldest first. Parts of a write are asked for from its first byte to its last.
@@ -16,6 +16,8 @@ pub(super) struct Windows {
     len: u64,
     order: VecDeque<u32>,
     windows: HashMap<u32, Window>,
+    /// Memory of windows that nobody needs any more.
+    spare: Vec<Vec<u8>>,
     /// Writes that are as they were appended.
     verified: HashSet<u32>,
 }
@@ -28,8 +30,9 @@ struct Window {
 impl Windows {
     /// With at most `memory` bytes of elements.
     pub fn new(memory: u64) -> Self {
-        let (held, len) = (0, LARGEST.min(memory).max(1));
-        Self { memory, held, len, order: VecDeque::new(), windows: HashMap::new(), verified: HashSet::new() }
+        let (held, len) = (0, LARGEST.min(memory / 4).max(SMALLEST.min(memory)).max(1));
+        let (order, windows, spare, verified) = Default::default();
+        Self { memory, held, len, order, windows, spare, verified }
     }
 
     /// Copies a part of a write.
@@ -46,34 +49,53 @@ impl Windows {
         if !there {
             self.fetch(part, record)?;
         }
-        if let Some(window) = self.windows.get(&part.request) {
-            let from = (part.at - window.at) as usize;
-            into.copy_from_slice(&window.bytes[from..from + part.len as usize]);
+        let window = self.windows.get(&part.request).filter(|window| window.has(part));
+        let window = window.ok_or_else(|| Error::invalid("drain log", "a part behind the end of its write"))?;
+        let from = (part.at - window.at) as usize;
+        into.copy_from_slice(&window.bytes[from..from + part.len as usize]);
+        if part.at + part.len == record.len() {
+            self.forget(part.request);
         }
         Ok(())
     }
 
-    fn fetch(&mut self, part: &Part, record: &Record) -> Result<()> {
-        let mut window = self.windows.remove(&part.request).unwrap_or_else(|| {
-            self.order.push_back(part.request);
-            Window { at: 0, bytes: Vec::new() }
-        });
+    /// Returns whether it was there.
+    fn forget(&mut self, request: u32) -> bool {
+        let Some(window) = self.windows.remove(&request) else { return false };
         self.held -= window.bytes.len() as u64;
-        let whole = record.len() <= self.len;
-        window.at = if whole { 0 } else { part.at };
-        window.bytes.resize((record.len() - window.at).min(self.len) as usize, 0);
-        match whole {
-            true => record.read_into(&mut window.bytes)?,
-            false => record.read_part(window.at, &mut window.bytes)?,
+        if self.spare.is_empty() {
+            self.spare.push(window.bytes);
         }
-        self.held += window.bytes.len() as u64;
-        self.windows.insert(part.request, window);
+        true
+    }
+
+    fn fetch(&mut self, part: &Part, record: &Record) -> Result<()> {
+        let mut bytes = match self.windows.remove(&part.request) {
+            Some(before) => {
+                self.held -= before.bytes.len() as u64;
+                before.bytes
+            }
+            None => {
+                self.order.push_back(part.request);
+                self.spare.pop().unwrap_or_default()
+            }
+        };
+        let whole = record.len() <= self.len;
+        let at = if whole { 0 } else { part.at };
+        bytes.resize((record.len() - at).min(self.len) as usize, 0);
+        match whole {
+            true => record.read_into(&mut bytes)?,
+            false => record.read_part(at, &mut bytes)?,
+        }
+        self.held += bytes.len() as u64;
+        self.windows.insert(part.request, Window { at, bytes });
         while self.held > self.memory
-            && self.order.len() > 1
-            && let Some(oldest) = self.order.pop_front()
+            && let Some(oldest) = self.order.iter().position(|request| *request != part.request)
+            && let Some(oldest) = self.order.remove(oldest)
         {
-            self.held -= self.windows.remove(&oldest).map_or(0, |window| window.bytes.len() as u64);
-            self.len = (self.len / 2).max(SMALLEST.min(self.memory));
+            if self.forget(oldest) {
+                self.len = (self.len / 2).max(SMALLEST.min(self.memory));
+            }
         }
         Ok(())
     }

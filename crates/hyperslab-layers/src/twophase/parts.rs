@@ -3,7 +3,7 @@
 use super::boxes::{boxes, regular};
 use super::message::continues;
 use super::order::{Frame, Order};
-use hyperslab_core::{Result, Row, Run, Selection, Slab, dims};
+use hyperslab_core::{Array, ArraySpec, MemoryView, Result, Row, Run, Selection, Slab, Transfer, dims};
 
 /// A run this long is accessed by itself: libraries handle boxes faster than unions.
 const LONG: u64 = 64 << 10;
@@ -35,6 +35,35 @@ pub(super) fn parts(order: &Order, runs: impl Iterator<Item = Run>) -> Result<Ve
     }
     builder.flush()?;
     Ok(builder.parts)
+}
+
+/// Writes elements, packed, in the parts that formats are fastest with.
+pub(crate) fn write_in_parts(array: &dyn Array, spec: &ArraySpec, selection: &Selection, packed: &[u8]) -> Result<()> {
+    match Order::new(spec)?.filter(|order| order.chunks.is_none()) {
+        Some(order) => {
+            let parts = parts(&order, selection.runs(&spec.shape, spec.dtype.size())?)?;
+            write_parts(array, &parts, packed)
+        }
+        None => array.write(selection, MemoryView::packed(packed), Transfer::Independent),
+    }
+}
+
+/// Writes parts whose bytes are packed one behind the other.
+pub(super) fn write_parts(array: &dyn Array, parts: &[Part], packed: &[u8]) -> Result<()> {
+    let mut rest = packed;
+    let views: Vec<_> = parts
+        .iter()
+        .map(|part| {
+            let (bytes, more) = rest.split_at(part.bytes);
+            rest = more;
+            (&part.selection, MemoryView::packed(bytes))
+        })
+        .collect();
+    match views.as_slice() {
+        [] => Ok(()),
+        [(selection, view)] => array.write(selection, *view, Transfer::Independent),
+        several => array.write_many(several, Transfer::Independent),
+    }
 }
 
 struct Builder<'a> {

@@ -4,8 +4,8 @@ use super::coverage::coverage;
 use super::domains::Lane;
 use super::message::{Checked, corrupt};
 use super::order::Order;
-use super::parts::parts;
-use hyperslab_core::{Array, MemoryView, MemoryViewMut, PageBuffer, Result, Run, Transfer};
+use super::parts::{parts, write_parts};
+use hyperslab_core::{Array, MemoryViewMut, PageBuffer, Result, Run, Transfer};
 use std::ops::Range;
 
 /// Reading over a gap this long costs less than another access.
@@ -69,20 +69,7 @@ impl Window<'_> {
             packed += len;
         };
         let parts = parts(self.order, coverage(&lists, 0).inspect(close_up))?;
-        let mut rest = &buffer[..packed];
-        let views: Vec<_> = parts
-            .iter()
-            .map(|part| {
-                let (bytes, more) = rest.split_at(part.bytes);
-                rest = more;
-                (&part.selection, MemoryView::packed(bytes))
-            })
-            .collect();
-        match views.as_slice() {
-            [] => Ok(()),
-            [(selection, view)] => array.write(selection, *view, Transfer::Independent),
-            several => array.write_many(several, Transfer::Independent),
-        }
+        write_parts(array, &parts, &buffer[..packed])
     }
 
     /// Reads what the ranks ask for, each a list of places, into the buffer.

@@ -1,5 +1,6 @@
 //! What sorting needs to know of a request.
 
+use super::Limits;
 use hyperslab_core::{Error, Result, Run, Selection};
 
 /// The form of a request without gaps.
@@ -31,6 +32,26 @@ impl Entry {
 }
 
 impl Entry {
+    /// Whether all its bytes are wanted.
+    pub(super) fn is_inside(&self, limits: &Limits) -> bool {
+        self.first >= limits.from && self.last < limits.to
+    }
+
+    /// The first and the last byte.
+    pub fn range(&self) -> (u64, u64) {
+        (self.first, self.last)
+    }
+
+    /// The number of the request.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// The same as request `number`.
+    pub fn numbered(self, number: u32) -> Self {
+        Self { number, ..self }
+    }
+
     /// Request `number`, which writes all bytes from `first` to `last`.
     pub fn contiguous(number: u32, first: u64, last: u64) -> Self {
         Self { first, last, number, form: CONTIGUOUS }

@@ -69,13 +69,22 @@ impl<'a> Coming<'a> {
     }
 }
 
-/// Calls `each` with the bytes that any of the requests writes, rising, each from the last request that writes it.
-pub(super) fn merge(group: &[Entry], requests: &dyn Requests, each: &mut dyn FnMut(Part) -> Result<()>) -> Result<()> {
+/// Calls `each` with the bytes that any of the requests writes, rising, each from the last request that writes it. Parts that
+/// begin at `to` or behind it are left out.
+pub(super) fn merge(
+    group: &[Entry],
+    requests: &dyn Requests,
+    to: u64,
+    each: &mut dyn FnMut(Part) -> Result<()>,
+) -> Result<()> {
     let mut coming = Coming::new(group, requests);
     let mut open: BinaryHeap<Open> = BinaryHeap::new();
     let mut position = 0;
     while let Some(next) = coming.offset().or((!open.is_empty()).then_some(u64::MAX)) {
         let Some(top) = open.peek() else {
+            if next >= to {
+                break;
+            }
             if let Some(run) = coming.take()? {
                 if coming.offset().is_none_or(|next| run.end <= next) {
                     // Nobody else is there.
@@ -87,6 +96,9 @@ pub(super) fn merge(group: &[Entry], requests: &dyn Requests, each: &mut dyn FnM
             }
             continue;
         };
+        if position >= to {
+            break;
+        }
         if next <= position {
             open.extend(coming.take()?);
         } else if top.end <= position {

@@ -39,11 +39,18 @@ impl<'a> Stretch<'a> {
         Self { limits: *limits, parts: Vec::new(), bytes: 0, writes: 0, each }
     }
 
-    /// Adds a part. It lies behind all parts since the last [`Stretch::end`].
+    /// Adds a part, as far as it is wanted. It lies behind all parts since the last [`Stretch::end`].
     pub fn push(&mut self, part: Part) -> Result<()> {
+        let (from, to) = (part.offset.max(self.limits.from), (part.offset + part.len).min(self.limits.to));
+        if from >= to {
+            return Ok(());
+        }
+        let part = Part { offset: from, len: to - from, at: part.at + (from - part.offset), ..part };
         if let Some(last) = self.parts.last_mut() {
             let touches = last.offset + last.len == part.offset;
-            let fits = touches && self.bytes + part.len <= self.limits.bytes;
+            let (bytes, unit) = (self.limits.bytes, self.limits.unit);
+            let last_unit = unit > 1 && part.offset.is_multiple_of(unit) && self.bytes + unit > bytes;
+            let fits = touches && !last_unit && self.bytes + part.len <= bytes;
             if fits && last.request == part.request && last.at + last.len == part.at {
                 last.len += part.len;
                 self.bytes += part.len;

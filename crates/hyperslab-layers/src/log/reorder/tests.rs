@@ -58,10 +58,15 @@ impl Sample {
     /// The array after the reordered writes, what was counted, and the first and last byte of every stretch.
     fn reordered(&self, limits: &Limits) -> (Vec<u32>, Counts, Vec<(u64, u64)>) {
         let mut array = self.blank();
+        let (counts, stretches) = self.reorder_over(limits, &mut array);
+        (array, counts, stretches)
+    }
+
+    fn reorder_over(&self, limits: &Limits, array: &mut [u32]) -> (Counts, Vec<(u64, u64)>) {
         let mut stretches = Vec::new();
         let counts = reorder(&mut self.entries(), self, limits, &mut |write| {
             match write {
-                Write::Whole(number) => self.apply(number, &mut array),
+                Write::Whole(number) => self.apply(number, array),
                 Write::Stretch(parts) => {
                     let mut bytes = 0;
                     for (n, part) in parts.iter().enumerate() {
@@ -81,7 +86,7 @@ impl Sample {
             }
             Ok(())
         });
-        (array, counts.unwrap(), stretches)
+        (counts.unwrap(), stretches)
     }
 }
 
@@ -114,10 +119,33 @@ proptest! {
         flattened in 1usize..50,
     ) {
         let sample = Sample::new(&[5, 6, 7], element, selections);
-        let limits = Limits { bytes, parts, flattened };
+        let limits = Limits { bytes, parts, flattened, ..Limits::default() };
         let (array, counts, _) = sample.reordered(&limits);
         prop_assert_eq!(array, sample.in_order());
         prop_assert_eq!(counts.flattened, sample.flattened.get());
+    }
+
+    #[test]
+    fn shares_of_the_array_make_the_whole(
+        selections in prop::collection::vec(selection([5, 6, 7]), 0..40),
+        element in 1u64..4,
+        bytes in 1u64..600,
+        flattened in 1usize..50,
+        cut in 0u64..5 * 6 * 7,
+        unit in prop::sample::select(vec![1u64, 7, 42]),
+        last_first in any::<bool>(),
+    ) {
+        let sample = Sample::new(&[5, 6, 7], element, selections);
+        let (cut, unit) = (cut * element, unit * element);
+        let shares = [Limits { to: cut, ..Limits::default() }, Limits { from: cut, ..Limits::default() }];
+        let mut array = sample.blank();
+        for share in [usize::from(last_first), usize::from(!last_first)].map(|at| shares[at]) {
+            let before = array.clone();
+            sample.reorder_over(&Limits { bytes, flattened, unit, ..share }, &mut array);
+            let (from, to) = (share.from as usize, array.len().min(share.to as usize));
+            prop_assert!(array[..from] == before[..from] && array[to..] == before[to..], "it leaves its share");
+        }
+        prop_assert_eq!(array, sample.in_order());
     }
 
     #[test]
@@ -160,6 +188,15 @@ fn requests_that_do_not_interleave_are_never_flattened() {
     assert_eq!((sample.flattened.get(), counts.flattened, counts.groups), (0, 0, 750));
     assert_eq!((counts.writes, stretches.len()), (500, 250), "two rows are one stretch");
     assert!(stretches.iter().all(|(from, to)| to - from == 2 * 64 * 8));
+}
+
+#[test]
+fn long_stretches_end_at_a_unit() {
+    let selections = (0..10u64).map(|row| Selection::dense(&[row, 0], &[1, 30]).unwrap()).collect();
+    let sample = Sample::new(&[10, 30], 1, selections);
+    let (array, _, stretches) = sample.reordered(&Limits { bytes: 100, unit: 60, ..Limits::default() });
+    assert_eq!(array, sample.in_order());
+    assert_eq!(stretches, [(0, 60), (60, 120), (120, 180), (180, 240), (240, 300)]);
 }
 
 #[test]
