@@ -23,13 +23,24 @@ const LAYERS: [&str; 3] = [
     "log(dir=staged,per=node,limit=4MiB,buffer=64KiB,drain=100KiB,age=5ms)",
 ];
 const BELOW: [&str; 4] = ["posix", "hdf5", "hdf5(layout=chunked)", "zarr"];
+/// Formats with filters; the chunks are the array's.
+const FILTERED: [&str; 5] = [
+    "hdf5(deflate=1)",
+    "hdf5(deflate=1,shuffle=yes,plane=on)",
+    "hdf5(deflate=4,libver=latest)",
+    "hdf5(fletcher32=yes,deflate=2)",
+    "zarr(codec=gzip)",
+];
 
 fn row(number: u64) -> Selection {
     Selection::dense(&[number % ROWS, 0], &[1, COLUMNS]).unwrap()
 }
 
+/// Some rows are harder to compress than others, so that chunks change their size.
 fn values(number: u64) -> Vec<u8> {
-    (0..COLUMNS).flat_map(|column| (number * 10_000 + column).to_ne_bytes()).collect()
+    let noise = |column: u64| (number * 10_000 + column).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let value = |column: u64| if column % 8 < number % 9 { noise(column) } else { number * 10_000 + column };
+    (0..COLUMNS).flat_map(|column| value(column).to_ne_bytes()).collect()
 }
 
 /// Writes rows for ever, over and over, and says one byte for each that was acknowledged.
@@ -93,6 +104,24 @@ fn what_was_acknowledged_survives_a_kill() {
         for (round, below) in BELOW.iter().cycle().take(3 * BELOW.len()).enumerate() {
             kill(layer, below, Duration::from_millis(5 + 11 * round as u64));
         }
+    }
+}
+
+#[test]
+fn chunks_with_filters_survive_a_kill() {
+    for (round, below) in FILTERED.iter().cycle().take(3 * FILTERED.len()).enumerate() {
+        kill(LAYERS[1 + round % 2], below, Duration::from_millis(5 + 17 * round as u64));
+    }
+}
+
+/// The long form, as below.
+#[test]
+#[ignore = "takes three minutes: 200 kills"]
+fn chunks_with_filters_survive_any_of_many_kills() {
+    assert!(std::env::var_os("HYPERSLAB_PYTHON").is_some(), "h5py is needed: cargo xtask test --long");
+    for round in 0..200u64 {
+        let after = Duration::from_micros(round * 7919 % 300 * 1000 + round * 37);
+        kill(LAYERS[1 + (round / 4 % 2) as usize], FILTERED[(round % 4) as usize], after);
     }
 }
 

@@ -133,6 +133,11 @@ impl Named {
         pool: &Arc<Pool>,
         each: &mut dyn FnMut(&Selection, &[u8]) -> Result<()>,
     ) -> Result<Left> {
+        self.drain_by(mover, only_safe, |batch| drain(batch, memory, pool, each))
+    }
+
+    /// The same, with all writes at once.
+    pub fn drain_by(&self, mover: Mover, only_safe: bool, work: impl FnOnce(&Batch) -> Result<Counts>) -> Result<Left> {
         let mut state = self.lock();
         let movable = |batch: &mut Batch| batch.any_thread || mover == Mover::Program;
         let Some(mut batch) = state.fresh.take_if(movable) else { return Ok(Left::default()) };
@@ -143,7 +148,7 @@ impl Named {
         let batch = Arc::new(batch);
         state.moving = Some(batch.clone());
         drop(state);
-        let counts = drain(&batch, memory, pool, each).map_err(|error| error.target(&self.name))?;
+        let counts = work(&batch).map_err(|error| error.target(&self.name))?;
         batch.writes.iter().for_each(|write| write.record.moved());
         // From now on reads find the elements below.
         self.lock().moving = None;
