@@ -101,7 +101,14 @@ impl Recovery<'_> {
         let header = job.header()?;
         let container = header.container.clone();
         let replayed = match job.journals.iter().any(Left::can_be_replayed) {
-            false => Replayed::default(),
+            false => {
+                // A file that was open when its program died may say so, and be refused by others. Nothing is lost if it stays so.
+                let format = job.journals.iter().any(|journal| matches!(journal.state, State::Empty));
+                let format = format.then(|| self.format_of(header).ok()).flatten();
+                let _ =
+                    format.map(|format| self.open(&*format, &container, Open::Update, None).and_then(Target::leave));
+                Replayed::default()
+            }
             true => {
                 let format = self.format_of(header)?;
                 let images = match format.caps().moves_chunks {
