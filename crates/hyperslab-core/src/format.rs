@@ -40,6 +40,9 @@ pub struct Caps {
     pub many_processes: bool,
     /// Makes use of [`Array::prefetch`].
     pub prefetch: bool,
+    /// A chunk with filters that changes may get another place, of which the file tells only after a flush, and its old place
+    /// may be another chunk's by then: the end of the process before the flush can cost whole chunks.
+    pub moves_chunks: bool,
     /// Filters that arrays may ask for.
     pub deflate: bool,
     /// Byte shuffle.

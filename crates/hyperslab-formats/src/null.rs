@@ -105,6 +105,7 @@ impl Format for Null {
             collective: false,
             many_processes: true,
             prefetch: false,
+            moves_chunks: false,
             deflate: true,
             shuffle: true,
             fletcher32: true,

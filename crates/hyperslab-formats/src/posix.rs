@@ -128,6 +128,7 @@ pub(crate) fn caps(options: &Options) -> Caps {
         collective: false,
         many_processes: true,
         prefetch: false,
+        moves_chunks: false,
         deflate: false,
         shuffle: false,
         fletcher32: false,

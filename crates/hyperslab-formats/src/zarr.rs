@@ -97,6 +97,8 @@ impl Format for Zarr {
             collective: false,
             many_processes: true,
             prefetch: false,
+            // Each is a file, which another one replaces.
+            moves_chunks: false,
             deflate: true,
             shuffle: true,
             fletcher32: false,

@@ -49,7 +49,7 @@ mod store;
 
 use crate::LayerEntry;
 use crate::async_io::{self, AsyncFormat};
-use crate::background::{StagingOptions, share_of_memory};
+use crate::background::{Filtered, StagingOptions, share_of_memory};
 use crate::journal::SyncMode;
 use container::{CachedContainer, Shared};
 use counts::Counts;
@@ -73,6 +73,8 @@ pub(crate) const ENTRY: LayerEntry = LayerEntry {
 /// Staged writes above, what was read below: reads of what is staged never get further.
 fn wrap(element: &StackElement, inner: Arc<dyn Format>, below: &Stack) -> Result<Arc<dyn Format>> {
     let options = Options::parse(element)?;
+    // Writes are moved one by one, not chunk by chunk.
+    let filtered = if inner.caps().moves_chunks { Filtered::Never } else { Filtered::Usual };
     let cached = Arc::new(ReadCached { inner, options: options.clone() });
     let staging = options.directory.as_ref().map(|directory| StagingOptions {
         directory: directory.clone(),
@@ -82,6 +84,7 @@ fn wrap(element: &StackElement, inner: Arc<dyn Format>, below: &Stack) -> Result
         sync: SyncMode::OnFlush,
         direct: false,
         per_node: false,
+        filtered,
     });
     let background = async_io::Options {
         layer: NAME,

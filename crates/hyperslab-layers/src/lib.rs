@@ -4,6 +4,7 @@ mod async_io;
 mod background;
 mod blocks;
 mod cache;
+mod images;
 #[doc(hidden)]
 pub mod journal;
 #[doc(hidden)]

@@ -25,6 +25,8 @@
 //!   file fails, what is in the log stays there for recovery, the container refuses everything but close, and the error
 //!   is reported once, at the next flush or at close.
 //! * What is written through and never logged: some fields of elements; arrays with filters where ranks are processes.
+//! * **Arrays with filters** whose chunks the format may move ([`Caps::moves_chunks`]) are logged by one rank alone, with some fields
+//!   too. They are moved chunk by chunk, each kept whole meanwhile ([`images`](crate::images)); several ranks write them through.
 //! * Of arrays that only threads of the program may transfer ([`Array::any_thread`](hyperslab_core::Array::any_thread)) the
 //!   background moves nothing: flush, close and whoever finds the log full do.
 //! * Collective transfers are made by every rank for itself. Closing an array does not wait for its writes.
@@ -32,6 +34,7 @@
 
 mod array;
 mod batch;
+mod chunks;
 mod container;
 mod drain;
 mod named;
@@ -46,7 +49,7 @@ mod together;
 mod windows;
 
 use crate::LayerEntry;
-use crate::background::{Pool, Staging, StagingOptions, refuse_left_over};
+use crate::background::{Filtered, Pool, Staging, StagingOptions, refuse_left_over};
 use crate::share::share;
 use container::LogContainer;
 use hyperslab_core::{Caps, Communicator, Container, Format, Open, Result, Stack, StackElement};
@@ -105,6 +108,7 @@ impl LogFormat {
             sync: self.options.durability,
             direct: self.options.direct,
             per_node: self.options.per_node,
+            filtered: if self.inner.caps().moves_chunks { Filtered::WithImages } else { Filtered::Usual },
         }
     }
 }

@@ -9,9 +9,9 @@
 //! name, and are not replayed again.
 
 mod left;
-
 mod replay;
 mod target;
+mod whole_chunks;
 
 pub use crate::journal::{Damage, Files};
 pub use left::{Left, State, survey};

@@ -105,9 +105,16 @@ fn check_one_container(jobs: &[Job]) -> Result<()> {
 fn abandoned(stack: &Stack) -> hyperslab_core::Result<Arc<dyn Format>> {
     let mut stack = stack.clone();
     let entry = hyperslab_formats::formats().iter().find(|entry| entry.name == stack.format.name);
-    if entry.is_some_and(|entry| entry.options.iter().any(|option| option.name == "abandoned")) {
-        stack.format.options.push(("abandoned".into(), "yes".into()));
-    }
+    let options = entry.map_or(&[][..], |entry| entry.options);
+    let mut set = |name: &str, value: &str| {
+        if options.iter().any(|option| option.name == name) {
+            stack.format.options.retain(|(set, _)| set != name);
+            stack.format.options.push((name.into(), value.into()));
+        }
+    };
+    set("abandoned", "yes");
+    // It stores whole chunks without reading what was there, which may be damaged, also at the end of an array.
+    set("plane", "on");
     hyperslab_run::resolve(&stack)
 }
 

@@ -5,8 +5,10 @@
 #[allow(dead_code)]
 mod program;
 
-use hyperslab_core::{ArraySpec, Datatype, Durability, MemoryView, MemoryViewMut, Open, Selection, Stack, Transfer};
-use program::run;
+use hyperslab_core::{
+    ArraySpec, Datatype, Durability, Field, MemoryLayout, MemoryView, MemoryViewMut, Open, Selection, Stack, Transfer,
+};
+use program::{hyperslab, run};
 use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -23,13 +25,24 @@ const LAYERS: [&str; 3] = [
     "log(dir=staged,per=node,limit=4MiB,buffer=64KiB,drain=100KiB,age=5ms)",
 ];
 const BELOW: [&str; 4] = ["posix", "hdf5", "hdf5(layout=chunked)", "zarr"];
+/// Formats with filters; the chunks are the array's.
+const FILTERED: [&str; 5] = [
+    "hdf5(deflate=1)",
+    "hdf5(deflate=1,shuffle=yes,plane=on)",
+    "hdf5(deflate=4,libver=latest)",
+    "hdf5(fletcher32=yes,deflate=2)",
+    "zarr(codec=gzip)",
+];
 
 fn row(number: u64) -> Selection {
     Selection::dense(&[number % ROWS, 0], &[1, COLUMNS]).unwrap()
 }
 
+/// Some rows are harder to compress than others, so that chunks change their size.
 fn values(number: u64) -> Vec<u8> {
-    (0..COLUMNS).flat_map(|column| (number * 10_000 + column).to_ne_bytes()).collect()
+    let noise = |column: u64| (number * 10_000 + column).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let value = |column: u64| if column % 8 < number % 9 { noise(column) } else { number * 10_000 + column };
+    (0..COLUMNS).flat_map(|column| value(column).to_ne_bytes()).collect()
 }
 
 /// Writes rows for ever, over and over, and says one byte for each that was acknowledged.
@@ -91,8 +104,26 @@ fn content_by_h5py(path: &Path) -> Option<Vec<u8>> {
 fn what_was_acknowledged_survives_a_kill() {
     for layer in LAYERS {
         for (round, below) in BELOW.iter().cycle().take(3 * BELOW.len()).enumerate() {
-            kill(layer, below, Duration::from_millis(5 + 11 * round as u64));
+            kill(layer, below, Duration::from_millis(5 + 11 * round as u64), false);
         }
+    }
+}
+
+#[test]
+fn chunks_with_filters_survive_a_kill() {
+    for (round, below) in FILTERED.iter().cycle().take(3 * FILTERED.len()).enumerate() {
+        kill(LAYERS[1 + round % 2], below, Duration::from_millis(5 + 17 * round as u64), round % 3 == 2);
+    }
+}
+
+/// The long form, as below.
+#[test]
+#[ignore = "takes three minutes: 200 kills"]
+fn chunks_with_filters_survive_any_of_many_kills() {
+    assert!(std::env::var_os("HYPERSLAB_PYTHON").is_some(), "h5py is needed: cargo xtask test --long");
+    for round in 0..200u64 {
+        let after = Duration::from_micros(round * 7919 % 300 * 1000 + round * 37);
+        kill(LAYERS[1 + (round / 4 % 2) as usize], FILTERED[(round % 4) as usize], after, round % 3 == 2);
     }
 }
 
@@ -102,12 +133,13 @@ fn what_was_acknowledged_survives_a_kill() {
 fn what_was_acknowledged_survives_any_of_many_kills() {
     assert!(std::env::var_os("HYPERSLAB_PYTHON").is_some(), "h5py is needed: cargo xtask test --long");
     for round in 0..200u64 {
-        kill(LAYERS[1], BELOW[1 + (round % 2) as usize], Duration::from_micros(round * 7919 % 200 * 1000 + round * 37));
+        let after = Duration::from_micros(round * 7919 % 200 * 1000 + round * 37);
+        kill(LAYERS[1], BELOW[1 + (round % 2) as usize], after, false);
     }
 }
 
-/// Has a program write to `below` through `layer`, and kills it so long after its first write.
-fn kill(layer: &str, below: &str, after: Duration) {
+/// Has a program write to `below` through `layer`, and kills it so long after its first write; perhaps the first recovery, too.
+fn kill(layer: &str, below: &str, after: Duration, interrupted: bool) {
     let folder = tempfile::tempdir().unwrap();
     let (staged, path) = (folder.path().join("staged"), folder.path().join("file.h5"));
     std::fs::create_dir(&staged).unwrap();
@@ -128,6 +160,13 @@ fn kill(layer: &str, below: &str, after: Duration) {
     said.read_to_end(&mut rest).unwrap();
     assert!(rest.iter().all(|byte| *byte == b'.'), "{what}: {}", String::from_utf8_lossy(&rest));
     let acknowledged = 1 + rest.len() as u64;
+    if interrupted {
+        // A recovery that is killed is done again.
+        let mut recovery = hyperslab(folder.path()).args(["recover", "staged"]).stdout(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(after / 4);
+        recovery.kill().unwrap();
+        recovery.wait().unwrap();
+    }
     let (code, said, wrong) = run(folder.path(), &["recover", "staged"]);
     assert_eq!(code, 0, "{what}: {said}{wrong}");
     // The write under way may be there or not.
@@ -180,4 +219,35 @@ fn staged_writes_are_read_at_once() {
     let expected = [values(3 + ROWS), values(4)].map(|row| row[800..2400].to_vec()).concat();
     assert_eq!(found, expected);
     container.close().unwrap();
+}
+
+#[test]
+fn fields_of_elements_with_filters_are_logged_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    for options in ["", ",limit=64KiB"] {
+        let (path, logs) = (folder.path().join(format!("file{}.h5", options.len())), folder.path().display());
+        let stack = format!("log(dir={logs},drain=off{options})/hdf5(deflate=1,chunk=300)");
+        let format = hyperslab_run::resolve(&stack.parse::<Stack>().unwrap()).unwrap();
+        let container = format.open(&path, Open::Create, &hyperslab_run::alone()).unwrap();
+        let field = |name: &str, offset| Field { name: name.into(), offset, dtype: Datatype::I64 };
+        let pair = Datatype::compound(16, vec![field("a", 0), field("b", 8)]).unwrap();
+        let array = container.create("pairs", &ArraySpec::new(pair, &[1000])).unwrap();
+        let (all, bytes) = (Selection::all(&[1000]).unwrap(), |of: u64| of.to_ne_bytes());
+        for (field, factor) in [("a", 2), ("b", 3), ("a", 5)] {
+            let values: Vec<u8> = (0..1000).flat_map(|number| bytes(number * factor)).collect();
+            let layout = MemoryLayout::fields(8, [(field, 0)]);
+            array.write(&all, MemoryView { data: &values, layout: &layout }, Transfer::Independent).unwrap();
+        }
+        let expected: Vec<u8> = (0..1000).flat_map(|number| [bytes(number * 5), bytes(number * 3)].concat()).collect();
+        let mut found = vec![0; 16_000];
+        array.read(&all, MemoryViewMut::packed(&mut found), Transfer::Independent).unwrap();
+        assert!(found == expected, "from the log");
+        container.close().unwrap();
+        let container = format.open(&path, Open::Read, &hyperslab_run::alone()).unwrap();
+        let array = container.array("pairs").unwrap();
+        array.read(&all, MemoryViewMut::packed(&mut found), Transfer::Independent).unwrap();
+        assert!(found == expected, "from the file");
+    }
+    let left = std::fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(left, 2, "no logs");
 }

@@ -4,7 +4,7 @@ use super::abandoned;
 use super::container::{Hdf5Container, Means};
 use super::driver::Driver;
 use super::guarded::Guarded;
-use super::library::{self, Id, truth};
+use super::library::{self, Id, done, hid_t, truth};
 use super::mpio;
 use super::options::Options;
 use super::properties;
@@ -79,10 +79,25 @@ impl Hdf5 {
                     Open::Create | Open::Truncate => h5f::H5Fcreate(name.as_ptr(), flags, H5P_DEFAULT, access.raw()),
                 }
             };
-            Id::take(if how == Open::Create { "create" } else { "open" }, raw)
+            let file = Id::take(if how == Open::Create { "create" } else { "open" }, raw)?;
+            if self.options.abandoned && how == Open::Update {
+                spare_the_rest(&file)?;
+            }
+            Ok::<_, Error>(file)
         })?;
         Ok(Guarded::file(file, how != Open::Read, ranks))
     }
+}
+
+unsafe extern "C" {
+    fn H5Fincrement_filesize(file: hid_t, increment: u64) -> i32;
+}
+
+/// A process that died may have written behind what the file calls its end, and parts of the file may speak of it already. What is
+/// written from now on comes behind that. Call under the lock.
+fn spare_the_rest(file: &Id) -> Result<()> {
+    // SAFETY: the file is live; the function is libhdf5's own, since 1.10.2.
+    done("open", unsafe { H5Fincrement_filesize(file.raw(), 0) })
 }
 
 /// The path as C wants it.
@@ -162,6 +177,7 @@ impl Format for Hdf5 {
             collective: cfg!(feature = "parallel-hdf5"),
             many_processes: cfg!(feature = "parallel-hdf5"),
             prefetch: false,
+            moves_chunks: chunks,
             // Processes write arrays with filters by collective transfers only.
             deflate: chunks,
             shuffle: chunks,

@@ -1,12 +1,13 @@
 //! Writes that wait in a journal instead of in memory, and survive the end of the process there.
 
 use super::pool::Pool;
+use crate::images::Images;
 use crate::journal::{
     Append, Directory, Files, Header, Id, Journal, Limits, Logged, NodeDirectory, NodePlace, Stage, SyncMode, find,
     read_all,
 };
 use hyperslab_core::{
-    ArraySpec, Communicator, Container, Datatype, Durability, Error, ErrorKind, Result, Selection, agree,
+    ArraySpec, Communicator, Container, Datatype, Durability, Error, ErrorKind, Result, Selection, agree, dims,
 };
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -34,6 +35,18 @@ pub(crate) struct StagingOptions {
     pub direct: bool,
     /// Whether the ranks of a node share one log file.
     pub per_node: bool,
+    /// What becomes of arrays with filters.
+    pub filtered: Filtered,
+}
+
+/// Whether writes of arrays with filters can be staged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Filtered {
+    /// As all others.
+    Usual,
+    /// By one rank alone, and by a layer that stores chunks through [`Images`].
+    WithImages,
+    Never,
 }
 
 /// The staged writes of one container on one rank.
@@ -51,6 +64,9 @@ pub(crate) struct Staging {
     moved: Mutex<Vec<Arc<Logged>>>,
     /// Why nothing more is staged.
     stopped: OnceLock<String>,
+    filtered: Filtered,
+    /// For chunks of arrays with filters, where these are staged so.
+    pub images: Option<Images>,
 }
 
 /// A write that waits in the journal.
@@ -115,15 +131,20 @@ impl Staging {
             false => Directory::open(&options.directory).map(|files| Arc::new(files) as Arc<dyn Files>),
         };
         let create = || {
-            let files = files?;
+            let files: Arc<dyn Files> = files?;
             let limit = match options.limit {
                 Some(bytes) => bytes,
                 None => (free_space(&options.directory)? / SHARE / sharers.max(1) as u64).max(LEAST),
             };
             let header = Header::new(job, comm.rank(), comm.size(), &options.below, absolute(path)?)?;
-            Journal::create(files, header, Limits { sync: options.sync, direct: options.direct, ..Limits::new(limit) })
+            let images = match options.filtered == Filtered::WithImages && comm.size() == 1 {
+                true => Some(Images::new(files.clone(), &header, limit, options.sync.covers_power())?),
+                false => None,
+            };
+            let limits = Limits { sync: options.sync, direct: options.direct, ..Limits::new(limit) };
+            Journal::create(files, header, limits).map(|journal| (journal, images))
         };
-        let journal = agree(comm, create())?;
+        let (journal, images) = agree(comm, create())?;
         Ok(Self {
             journal,
             directory: options.directory.clone(),
@@ -133,13 +154,31 @@ impl Staging {
             safe_at: options.sync.covers_power().then(|| path.to_path_buf()),
             moved: Mutex::default(),
             stopped: OnceLock::new(),
+            filtered: options.filtered,
+            images,
         })
     }
 
     /// Whether writes of such an array can be staged. Where ranks are processes, a library may not say where it put a
     /// chunk that changes its size before the next flush, so that nobody knows whether it would survive.
     pub fn takes(&self, spec: &ArraySpec) -> bool {
-        self.one_process || spec.filters.is_empty()
+        let chunk = || spec.chunk.as_ref().and_then(|chunk| dims::byte_count(chunk, spec.dtype.size()).ok());
+        spec.filters.is_empty()
+            || match (self.filtered, &self.images) {
+                (Filtered::Usual, _) => self.one_process,
+                (Filtered::WithImages, Some(images)) => chunk().is_some_and(|bytes| images.fits(bytes)),
+                _ => false,
+            }
+    }
+
+    /// What chunks of an array have to be stored through.
+    pub fn images(&self, spec: &ArraySpec) -> Option<&Images> {
+        self.images.as_ref().filter(|_| !spec.filters.is_empty())
+    }
+
+    /// Has the container hand everything to the kernel, or to the device where that matters.
+    pub fn settle_container(&self) -> Result<()> {
+        self.container.settle().and_then(|()| self.make_safe())
     }
 
     /// Appends a write of packed elements.
@@ -181,7 +220,7 @@ impl Staging {
     /// Gives the room of writes back that the container has.
     pub fn settle(&self) -> Result<()> {
         let any = !self.lock().is_empty();
-        if any { self.after(|| self.container.settle().and_then(|()| self.make_safe())) } else { Ok(()) }
+        if any { self.after(|| self.settle_container()) } else { Ok(()) }
     }
 
     /// Where it matters, returns when what the kernel has of the container survives the loss of power.
@@ -242,6 +281,8 @@ impl Staging {
     /// Everything is in the container, which is closed. Otherwise the files stay.
     pub fn finish(&self) -> Result<()> {
         self.make_safe()?;
+        // Before the writes, which are newer.
+        self.images.as_ref().map_or(Ok(()), Images::finish)?;
         self.lock().drain(..).for_each(|logged| logged.done());
         self.journal.close_and_remove().map(drop)
     }

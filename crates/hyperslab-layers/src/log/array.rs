@@ -55,7 +55,12 @@ impl LogArray {
             // The caller is told of a worse error.
             let attend = |nothing: &Selection| drop(self.inner().write(nothing, MemoryView::packed(&[]), transfer));
             self.or_attend(transfer, self.check(), attend)?;
-            return self.inner().write(selection, memory, transfer);
+            let write = || self.inner().write(selection, memory, transfer);
+            return match store.staging.images(&spec) {
+                // Chunks that are stored past the log must not give places to those of it before the file says so.
+                Some(_) => store.past_the_log(|| write().and_then(|()| store.staging.settle_container())),
+                None => write(),
+            };
         }
         self.check()?;
         let checked = selection.check_inside(&spec.shape).and_then(|()| memory.check(&spec.dtype, selection.len()));
@@ -65,15 +70,19 @@ impl LogArray {
         }
         let size = spec.dtype.size();
         let whole = memory.layout.is_packed() || memory.layout.plan(&spec.dtype)?.covers_element();
-        if !whole {
+        let images = store.staging.images(&spec).is_some();
+        if !whole && !images {
             return self.write_through(selection, memory);
         }
         let mut gather = match memory.layout.is_packed() {
             true => None,
             false => Some(Gather::new(memory, &spec.dtype, selection.len())?),
         };
+        // What cannot be logged would change chunks that nobody can bring back.
+        let most = if images { store.options.buffer.min(store.staging.limit() / 8) } else { store.options.buffer };
+        let _alone = (!whole).then(|| store.changing_fields());
         let mut at = 0;
-        each_piece(selection, store.options.buffer / size, &mut |piece| {
+        each_piece(selection, most / size, &mut |piece| {
             let len = (piece.len() * size) as usize;
             let append = |packed: &[u8]| match store.append(&self.place, &self.named, piece, packed)? {
                 true => Ok(()),
@@ -86,6 +95,10 @@ impl LogArray {
                 }
                 Some(gather) => {
                     let mut buffer = store.pool.take(len, store.options.buffer)?;
+                    if !whole {
+                        // The other fields.
+                        self.read_merged(piece, MemoryViewMut::packed(buffer.as_mut()), Transfer::Independent)?;
+                    }
                     gather.next_into(buffer.as_mut());
                     append(buffer.as_ref())
                 }
@@ -95,8 +108,8 @@ impl LogArray {
 
     /// Writes on this thread what cannot be in the log, after all that is there: a recovery must not put it over this.
     fn write_through(&self, selection: &Selection, memory: MemoryView<'_>) -> Result<()> {
-        self.session.clear()?;
-        self.inner().write(selection, memory, Transfer::Independent)
+        let write = || self.inner().write(selection, memory, Transfer::Independent);
+        self.session.store.past_the_log(write)
     }
 
     /// What the log has of a selection. `None`: nothing, or the format below will say what is wrong with it.
@@ -162,7 +175,9 @@ impl Array for LogArray {
     }
 
     fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: Transfer) -> Result<()> {
-        if self.session.is_closed() || !self.session.store.staging.takes(&self.named.spec()) {
+        let (spec, staging) = (self.named.spec(), &self.session.store.staging);
+        let through = !staging.takes(&spec) && staging.images(&spec).is_none();
+        if self.session.is_closed() || through {
             return self.check_open().and_then(|()| self.inner().write_many(parts, transfer));
         }
         parts.iter().try_for_each(|(selection, memory)| self.write_logged(selection, *memory, transfer))

@@ -109,6 +109,12 @@ impl Batch {
 
     /// The writes that may have any of these elements, oldest first. `None`: more than `most`.
     pub fn touching(&self, selection: &Selection, most: usize) -> Option<Vec<Waiting>> {
+        let numbers = self.numbers_touching(selection, most)?;
+        Some(numbers.into_iter().map(|number| self.writes[number as usize].clone()).collect())
+    }
+
+    /// The same, as places in the list.
+    pub fn numbers_touching(&self, selection: &Selection, most: usize) -> Option<Vec<u32>> {
         let (shape, size) = (&self.spec.shape, self.spec.dtype.size());
         let Some((first, last)) = selection.first_byte(shape, size).zip(selection.last_byte(shape, size)) else {
             return Some(Vec::new());
@@ -124,7 +130,7 @@ impl Batch {
             return None;
         }
         numbers.sort_unstable();
-        Some(numbers.into_iter().map(|number| self.writes[number as usize].clone()).collect())
+        Some(numbers)
     }
 
     /// What reordering needs to know of each.

@@ -73,6 +73,9 @@ impl Container for LogContainer {
         if let Some(why) = store.staging.stopped() {
             remarks.push(format!("writes were no longer logged, and went straight to the storage: {why}"));
         }
+        if let Some(why) = store.staging.images.as_ref().and_then(|images| images.stopped()) {
+            remarks.push(format!("chunks with filters were stored without a copy in the log: {why}"));
+        }
         if self.session.is_closed() {
             remarks.extend(store.staging.left_over());
         }

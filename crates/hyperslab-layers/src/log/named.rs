@@ -133,8 +133,13 @@ impl Named {
         pool: &Arc<Pool>,
         each: &mut dyn FnMut(&Selection, &[u8]) -> Result<()>,
     ) -> Result<Left> {
+        self.drain_by(mover, only_safe, |batch| drain(batch, memory, pool, each))
+    }
+
+    /// The same, with all writes at once.
+    pub fn drain_by(&self, mover: Mover, only_safe: bool, work: impl FnOnce(&Batch) -> Result<Counts>) -> Result<Left> {
         let Some(batch) = self.begin(mover, only_safe) else { return Ok(Left::default()) };
-        let counts = drain(&batch, memory, pool, each).map_err(|error| error.target(&self.name))?;
+        let counts = work(&batch).map_err(|error| error.target(&self.name))?;
         self.end(&batch);
         let (bytes, memory, writes) = (batch.bytes, batch.memory, batch.writes.len() as u64);
         Ok(Left { bytes, memory, writes, any_thread: batch.any_thread, counts })

@@ -2,6 +2,7 @@
 //! below.
 
 use super::batch::memory_of;
+use super::chunks::Chunks;
 use super::named::{Left, Mover, Named};
 use super::options::Options;
 use super::pace::Pace;
@@ -30,6 +31,8 @@ pub(super) struct Store {
     arrays: Mutex<BTreeMap<String, Arc<Named>>>,
     /// Held by whoever moves writes to the format below.
     draining: Mutex<()>,
+    /// Held by whoever changes some fields of elements, and keeps the others.
+    fields: Mutex<()>,
     /// Memory for the list of writes, and the most of it so far.
     memory: AtomicU64,
     most_memory: AtomicU64,
@@ -66,6 +69,7 @@ impl Store {
             group,
             arrays: Mutex::default(),
             draining: Mutex::default(),
+            fields: Mutex::default(),
             memory: AtomicU64::new(0),
             most_memory: AtomicU64::new(0),
             pinned: AtomicU64::new(0),
@@ -183,6 +187,11 @@ impl Store {
         }
     }
 
+    /// Nobody else changes some fields of elements as long as this is held.
+    pub fn changing_fields(&self) -> MutexGuard<'_, ()> {
+        lock(&self.fields)
+    }
+
     /// Bytes come into the log.
     fn count_in(&self, bytes: u64, any_thread: bool) {
         match any_thread {
@@ -278,9 +287,25 @@ impl Store {
             }
             Ok(())
         };
-        let left = named.drain(mover, only_safe, self.options.buffer, &self.pool, &mut write)?;
+        let (memory, pool) = (self.options.buffer, &self.pool);
+        let left = match self.staging.images(&named.spec()) {
+            None => named.drain(mover, only_safe, memory, pool, &mut write)?,
+            Some(images) => named.drain_by(mover, only_safe, |batch| {
+                let chunks = Chunks { batch, place: &place, pool, memory };
+                chunks.drain(images, &self.staging, &mut write)
+            })?,
+        };
         self.account(left);
         Ok(())
+    }
+
+    /// Makes a call of the format below past the log, when everything that is there has been moved and a recovery would change
+    /// nothing any more. Nobody moves anything meanwhile.
+    pub fn past_the_log(&self, call: impl FnOnce() -> Result<()>) -> Result<()> {
+        let _one = self.times.wait(|| self.take_over());
+        self.drain_now(None)?;
+        self.staging.clear()?;
+        call()
     }
 
     pub(super) fn account(&self, left: Left) {

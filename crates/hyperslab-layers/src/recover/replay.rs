@@ -2,11 +2,15 @@
 
 use super::left::{Left, State};
 use super::target::Target;
+use crate::images::Images;
 use crate::journal::{Damage, Files, Header, Id, Stage};
 use hyperslab_core::{Communicator, Error, ErrorKind, Format, Open, Result, Stack};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+
+/// Bytes of the journal that keeps a chunk while it is stored.
+const LARGEST_LOG: u64 = 1 << 40;
 
 /// The journals of one job that lie in the directory, by rank.
 #[derive(Debug)]
@@ -97,10 +101,21 @@ impl Recovery<'_> {
         let header = job.header()?;
         let container = header.container.clone();
         let replayed = match job.journals.iter().any(Left::can_be_replayed) {
-            false => Replayed::default(),
+            false => {
+                // A file that was open when its program died may say so, and be refused by others. Nothing is lost if it stays so.
+                let format = job.journals.iter().any(|journal| matches!(journal.state, State::Empty));
+                let format = format.then(|| self.format_of(header).ok()).flatten();
+                let _ =
+                    format.map(|format| self.open(&*format, &container, Open::Update, None).and_then(Target::leave));
+                Replayed::default()
+            }
             true => {
                 let format = self.format_of(header)?;
-                let mut target = self.open(&*format, &container, Open::Update)?;
+                let images = match format.caps().moves_chunks {
+                    true => Some(Images::new(self.files.clone(), &self.header_of_images(header)?, LARGEST_LOG, true)?),
+                    false => None,
+                };
+                let mut target = self.open(&*format, &container, Open::Update, images)?;
                 check(job, &mut target)?;
                 self.apply(job, target)?
             }
@@ -130,7 +145,7 @@ impl Recovery<'_> {
             return Ok(());
         }
         let format = self.format_of(header)?;
-        let mut target = self.open(&*format, &header.container, Open::Read)?;
+        let mut target = self.open(&*format, &header.container, Open::Read, None)?;
         let checked = check(job, &mut target);
         checked.and(target.leave())
     }
@@ -141,7 +156,7 @@ impl Recovery<'_> {
         let header = job.header()?;
         let format = self.format_of(header)?;
         let exists = format.exists(path)?;
-        let mut target = self.open(&*format, path, if exists { Open::Update } else { Open::Create })?;
+        let mut target = self.open(&*format, path, if exists { Open::Update } else { Open::Create }, None)?;
         match exists {
             true => check(job, &mut target)?,
             false => {
@@ -170,11 +185,17 @@ impl Recovery<'_> {
         }
     }
 
-    fn open(&self, format: &dyn Format, path: &Path, how: Open) -> Result<Target> {
+    /// The journals of a job are those of one container; images of this process are, too.
+    fn header_of_images(&self, header: &Header) -> Result<Header> {
+        let own = Header::new(header.job, 0, header.ranks as usize, &header.stack, header.container.clone())?;
+        Ok(Header { created: header.created, ..own })
+    }
+
+    fn open(&self, format: &dyn Format, path: &Path, how: Open, images: Option<Images>) -> Result<Target> {
         let container = format.open(path, how, &self.alone).map_err(|error| {
             error.target(path.display()).hint("bring the container back, or recover into another file with --to FILE")
         })?;
-        Ok(Target::new(container))
+        Ok(Target::new(container, format.caps().moves_chunks, images))
     }
 
     /// Writes everything, rank by rank, and makes it durable.

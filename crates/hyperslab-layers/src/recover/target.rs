@@ -1,6 +1,8 @@
 //! The container that a replay writes to.
 
 use super::left::Touched;
+use super::whole_chunks::WholeChunks;
+use crate::images::Images;
 use crate::journal::Write;
 use crate::pieces::each_piece;
 use hyperslab_core::{
@@ -18,13 +20,23 @@ const PIECE: u64 = 64 << 20;
 #[derive(Debug)]
 pub(super) struct Target {
     container: Arc<dyn Container>,
-    arrays: HashMap<String, Arc<dyn Array>>,
+    arrays: HashMap<String, Opened>,
     buffer: Vec<u8>,
+    /// Whether chunks with filters have to be stored as a whole.
+    moves_chunks: bool,
+    chunks: WholeChunks,
+    /// Where they are kept meanwhile, if it matters.
+    images: Option<Images>,
 }
 
+/// An array, and what it is.
+type Opened = (Arc<dyn Array>, Arc<ArraySpec>);
+
 impl Target {
-    pub fn new(container: Arc<dyn Container>) -> Self {
-        Self { container, arrays: HashMap::new(), buffer: Vec::new() }
+    /// An open container, whose format may move chunks. `images`: for what a crash on the way must not cost.
+    pub fn new(container: Arc<dyn Container>, moves_chunks: bool, images: Option<Images>) -> Self {
+        let (arrays, buffer, chunks) = Default::default();
+        Self { container, arrays, buffer, moves_chunks, chunks, images }
     }
 
     /// Creates arrays that can hold the writes.
@@ -38,7 +50,7 @@ impl Target {
     /// Refuses arrays that are not there, or are not what the writes were meant for.
     pub fn check(&mut self, arrays: &BTreeMap<String, Touched>) -> Result<()> {
         for (name, touched) in arrays {
-            let spec = self.array(name)?.spec()?;
+            let (_, spec) = self.array(name)?;
             check_type(name, &spec.dtype, &touched.dtype)?;
             let zero = vec![0; touched.extents.len()];
             let fits = Selection::dense(&zero, &touched.extents).and_then(|all| all.check_inside(&spec.shape));
@@ -51,26 +63,34 @@ impl Target {
         Ok(())
     }
 
-    fn array(&mut self, name: &str) -> Result<&Arc<dyn Array>> {
+    fn array(&mut self, name: &str) -> Result<Opened> {
         if !self.arrays.contains_key(name) {
             if self.arrays.len() >= OPEN {
+                self.store_chunks()?;
                 self.close_arrays()?;
             }
             let array = self.container.array(name).map_err(|error| error.target(name))?;
-            self.arrays.insert(name.to_owned(), array);
+            let spec = Arc::new(array.spec()?);
+            self.arrays.insert(name.to_owned(), (array, spec));
         }
-        self.arrays.get(name).ok_or_else(|| Error::new(ErrorKind::NotFound, "recover", "no array").target(name))
+        let known = self.arrays.get(name).cloned();
+        known.ok_or_else(|| Error::new(ErrorKind::NotFound, "recover", "no array").target(name))
     }
 
     fn close_arrays(&mut self) -> Result<()> {
-        self.arrays.drain().try_for_each(|(_, array)| array.close())
+        self.arrays.drain().try_for_each(|(_, (array, _))| array.close())
+    }
+
+    fn store_chunks(&mut self) -> Result<()> {
+        self.chunks.store(&*self.container, self.images.as_ref())
     }
 
     /// Writes what a journal holds.
     pub fn apply(&mut self, write: &Write) -> Result<()> {
         let name = &write.array.name;
         let element = write.array.dtype.size();
-        let array = self.array(name)?.clone();
+        let (array, spec) = self.array(name)?;
+        let whole_chunks = self.moves_chunks && !spec.filters.is_empty();
         let mut at = 0;
         each_piece(&write.selection, PIECE / element.max(1), &mut |piece| {
             let len = piece.len() * element;
@@ -85,17 +105,22 @@ impl Target {
                 false => write.read_part(at, &mut self.buffer)?,
             }
             at += len;
-            array.write(piece, MemoryView::packed(&self.buffer), Transfer::Independent)
+            match whole_chunks {
+                false => array.write(piece, MemoryView::packed(&self.buffer), Transfer::Independent),
+                true => self.chunks.put(name, &array, &spec, piece, &self.buffer),
+            }?;
+            if self.chunks.are_many() { self.store_chunks() } else { Ok(()) }
         })
         .map_err(|error| error.target(name))
     }
 
     /// Makes everything durable and closes.
     pub fn finish(mut self) -> Result<()> {
-        let arrays = self.close_arrays();
+        let arrays = self.store_chunks().and(self.close_arrays());
         let flushed = arrays.and_then(|()| self.container.flush(Durability::Durable));
         let closed = self.container.close();
-        flushed.and(closed)
+        // Images go before the writes that are newer.
+        flushed.and(closed).and_then(|()| self.images.as_ref().map_or(Ok(()), Images::finish))
     }
 
     /// Closes without having changed anything.

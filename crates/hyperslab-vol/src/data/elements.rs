@@ -177,10 +177,11 @@ impl Array for ElementsArray {
         if memory.layout.is_packed() {
             return self.0.write_by_library(selection, memory.data);
         }
-        if !memory.layout.plan(dtype)?.covers_element() {
-            return Err(refused("write", "some fields only, and not by the data plane"));
-        }
         let mut packed = self.0.buffer(selection)?;
+        if !memory.layout.plan(dtype)?.covers_element() {
+            // The other fields.
+            self.0.read_by_library(selection, &mut packed)?;
+        }
         Gather::new(memory, dtype, selection.len())?.next_into(&mut packed);
         self.0.write_by_library(selection, &packed)
     }

@@ -120,6 +120,7 @@ impl Format for BottomFormat {
             compound: true,
             partial_fields: true,
             fill_value: true,
+            moves_chunks: true,
             max_rank: hyperslab_core::MAX_RANK,
             ..Caps::default()
         }

@@ -244,8 +244,10 @@ unsafe fn write_somehow(object: &Object, one: &Transfer, data: Const) -> Ended {
         if let Some(array) = dataset.layered(file)? {
             let whole = plan.layout.plan(&dataset.kind.dtype)?.covers_element();
             file.prepare(&dataset)?;
+            // What a log has of chunks with filters it keeps whole.
+            let keeps = file.settings.modes.log && !dataset.elements.spec.filters.is_empty();
             // Where libhdf5 may have to help, it should have the program's own call.
-            if plan.dtype.is_none() && (whole || dataset.elements.plane.is_independent()) {
+            if plan.dtype.is_none() && (whole || keeps || dataset.elements.plane.is_independent()) {
                 if file.settings.modes.background && !dataset.elements.plane.is_independent() {
                     file.store_finished()?;
                     dataset.elements.note_write(&plan.selection, whole)?;
@@ -340,6 +342,9 @@ unsafe fn alone(object: &Object, one: &Transfer, writes: bool, native: impl FnOn
     let status = native();
     if object.elsewhere && writes {
         forget_all(object.host);
+    }
+    if let Some(file) = object.file.as_ref().filter(|_| writes) {
+        file.written_past.store(true, Ordering::Relaxed);
     }
     Ended { status, bytes, why: Some(object.left.clone().unwrap_or_else(|| "the mode asks for nothing more".into())) }
 }
