@@ -263,9 +263,7 @@ impl StackElement {
 
     /// Extents such as `64x64`.
     pub fn dims(&self, key: &str) -> Result<Option<Dims>> {
-        self.get(key)
-            .map(|v| parse_extents(v).ok_or_else(|| self.refuse(key, v, "extents such as 64x64")))
-            .transpose()
+        self.get(key).map(|v| parse_extents(v).ok_or_else(|| self.refuse(key, v, "extents such as 64x64"))).transpose()
     }
 
     /// Extents by number of dimensions: `64x64`, or `1024;64x64` for arrays of one dimension and of two.
@@ -273,7 +271,8 @@ impl StackElement {
         let Some(text) = self.get(key) else { return Ok(None) };
         let mut shapes: Vec<Dims> = Vec::new();
         for part in text.split(';') {
-            let extents = parse_extents(part).ok_or_else(|| self.refuse(key, text, "extents such as 64x64, or 1024;64x64"))?;
+            let extents =
+                parse_extents(part).ok_or_else(|| self.refuse(key, text, "extents such as 64x64, or 1024;64x64"))?;
             if shapes.iter().any(|known| known.len() == extents.len()) {
                 return Err(self.refuse(key, text, "one shape for each number of dimensions"));
             }
@@ -350,7 +349,10 @@ mod tests {
         assert_eq!(element("h(chunk=4x5)").dims("chunk").unwrap().unwrap().as_slice(), [4, 5]);
         assert!(element("h(chunk=4x0)").dims("chunk").is_err());
         let shapes = element("h(chunk=8;4x5)").shapes("chunk").unwrap().unwrap();
-        assert_eq!((shapes.of_rank(2).unwrap().as_slice(), shapes.of_rank(3), shapes.single()), (&[4, 5][..], None, None));
+        assert_eq!(
+            (shapes.of_rank(2).unwrap().as_slice(), shapes.of_rank(3), shapes.single()),
+            (&[4, 5][..], None, None)
+        );
         assert!(element("h(chunk=4x5)").shapes("chunk").unwrap().unwrap().single().is_some());
         for bad in ["h(chunk=8;)", "h(chunk=8;9)", "h(chunk=8;4x0)"] {
             assert!(element(bad).shapes("chunk").is_err(), "{bad}");

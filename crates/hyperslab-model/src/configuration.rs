@@ -60,6 +60,7 @@ pub struct Configuration {
     pub(crate) counting: Counting,
     /// By number of the declared array.
     shares: Vec<f64>,
+    pub(crate) most_visits: u64,
 }
 
 /// What is counted.
@@ -117,6 +118,7 @@ impl Configuration {
             layers: stack.layers.iter().map(Layer::parse).collect::<Result<_>>()?,
             counting: Counting::Real,
             shares: Vec::new(),
+            most_visits: u64::MAX,
         })
     }
 
@@ -141,6 +143,14 @@ impl Configuration {
     #[must_use]
     pub fn stored(mut self, shares: Vec<f64>) -> Self {
         self.shares = shares;
+        self
+    }
+
+    /// The same for work that visits no more chunks than this: counting gives up on what visits more, which is of no use to
+    /// those who look for what is fast.
+    #[must_use]
+    pub fn at_most(mut self, visits: u64) -> Self {
+        self.most_visits = visits;
         self
     }
 

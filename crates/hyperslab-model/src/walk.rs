@@ -41,6 +41,7 @@ pub fn count(workload: &Workload, configuration: &Configuration) -> Result<Costs
         together: HashMap::new(),
         logged: HashMap::new(),
         kept: Kept::default(),
+        visits: 0,
     };
     let mut streams: Vec<Option<Steps<'_>>> =
         walked.iter().map(|&rank| workload.steps(rank).map(Some)).collect::<Result<_>>()?;
@@ -87,6 +88,8 @@ struct Walk<'a> {
     /// Writes in a log, by array.
     logged: HashMap<usize, Joint>,
     kept: Kept,
+    /// Chunks that transfers visited.
+    visits: u64,
 }
 
 impl Walk<'_> {

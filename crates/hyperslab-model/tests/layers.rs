@@ -214,3 +214,13 @@ fn alignment_changes_writing_as_measured() {
     assert!((aligned.seconds - 0.5 * plain.seconds).abs() < 1e-9, "{plain:?} {aligned:?}");
     assert_eq!(predicted(work, "hdf5(align=512)").seconds, plain.seconds, "smaller than what was measured");
 }
+
+#[test]
+fn counting_gives_up_where_it_is_told_to() {
+    let configuration = Configuration::of(&"hdf5(chunk=64)".parse().unwrap()).unwrap();
+    let visits = count(&workload(USUAL), &configuration).unwrap().total()[Count::ChunkVisits];
+    assert_eq!(visits, 4 * 4 * ELEMENTS / 64);
+    assert!(count(&workload(USUAL), &configuration.clone().at_most(visits)).is_ok());
+    let error = count(&workload(USUAL), &configuration.at_most(visits - 1)).unwrap_err();
+    assert!(error.to_string().contains("chunks are visited"), "{error}");
+}

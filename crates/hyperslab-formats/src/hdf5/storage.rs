@@ -44,7 +44,8 @@ impl Storage {
             return bad("fill_time=never contradicts the array's fill value".into(), "use fill_time=ifset");
         }
         let grows = grows(spec);
-        let asked = options.chunk.as_ref().and_then(|chunk| chunk.of_rank(rank)).or(spec.chunk.as_ref().filter(|_| rank > 0));
+        let asked =
+            options.chunk.as_ref().and_then(|chunk| chunk.of_rank(rank)).or(spec.chunk.as_ref().filter(|_| rank > 0));
         let must_chunk = match (grows, filters.is_empty()) {
             (true, _) => Some("an array that may grow"),
             (false, false) => Some("an array with filters"),

@@ -7,7 +7,7 @@ use crate::counts::Count;
 use crate::layers;
 use crate::paths::Request;
 use crate::pieces::memory_run;
-use hyperslab_core::{MemoryLayout, Result, Selection, Transfer};
+use hyperslab_core::{Error, MemoryLayout, Result, Selection, Transfer};
 
 /// The most writes of an array that are taken to be in a log at a time.
 const MOST_LOGGED: usize = 1 << 14;
@@ -68,7 +68,13 @@ impl Walk<'_> {
                 }
                 let work = &mut self.ranks[place].work;
                 let counts = if writes { &mut work.writing } else { &mut work.reading };
+                let before = counts[Count::ChunkVisits];
                 self.arrays.by_number(number).transfer(request, counts)?;
+                self.visits = self.visits.saturating_add(counts[Count::ChunkVisits].saturating_sub(before));
+                if self.visits > self.configuration.most_visits {
+                    let message = format!("more than {} chunks are visited", self.configuration.most_visits);
+                    return Err(Error::unsupported("count workload", message));
+                }
             }
         }
         Ok(bytes)
