@@ -45,7 +45,7 @@ pub struct Sizes {
 impl Ranked {
     /// Adds up.
     pub fn new(stack: Stack, works: Vec<Subject>) -> Self {
-        let total = |of: &dyn Fn(&Prediction) -> f64| works.iter().map(|work| of(&work.prediction)).sum();
+        let total = |of: &dyn Fn(&Prediction) -> f64| works.iter().fold(0.0, |sum, work| sum + of(&work.prediction));
         Self {
             stack,
             seconds: total(&|found| found.seconds),
@@ -58,7 +58,7 @@ impl Ranked {
 
     /// Seconds of a part.
     pub fn part(&self, part: Part) -> f64 {
-        self.works.iter().filter_map(|work| work.prediction.parts.get(&part)).sum()
+        self.works.iter().filter_map(|work| work.prediction.parts.get(&part)).fold(0.0, |sum, seconds| sum + seconds)
     }
 
     /// What is done most of the time.
@@ -88,6 +88,12 @@ impl Ranked {
             .any(|count| counts[*count] > 0)
         };
         self.works.iter().any(|work| coded(&work.costs.total()))
+    }
+
+    /// Whether it is predicted to take exactly as long as another, and saves no room beside it.
+    pub fn same_as(&self, other: &Self) -> bool {
+        let equal = (self.seconds - other.seconds).abs() <= 1e-9 * other.seconds;
+        equal && (other.codes() || !self.codes())
     }
 
     /// Layers whose costs the profile does not know.

@@ -126,13 +126,15 @@ fn zarr(format: &StackElement) -> Vec<String> {
         Some("blosc") => "zarr.codecs.BloscCodec(cname=\"lz4\", shuffle=\"shuffle\")".into(),
         _ => "None".into(),
     };
-    let shuffle = match (format.get("shuffle"), format.get("codec")) {
-        (Some("yes"), Some("gzip" | "zstd")) => ", filters=[numcodecs.zarr3.Shuffle(elementsize=dtype.itemsize)]",
-        _ => "",
+    let compressor = match (format.get("shuffle"), format.get("codec")) {
+        (Some("yes"), Some("gzip" | "zstd")) => {
+            format!("[zarr.codecs.numcodecs.Shuffle(elementsize=dtype.itemsize), {compressor}]")
+        }
+        _ => compressor,
     };
     let (chunks, shards) = (tuples("chunks", &shapes(format, "chunk")), tuples("shards", &shapes(format, "shard")));
     vec![format!(
-        "zarr-python:  zarr.create_array(store, name=name, shape=shape, dtype=dtype{chunks}{shards}{shuffle}, compressors={compressor})"
+        "zarr-python:  zarr.create_array(store, name=name, shape=shape, dtype=dtype{chunks}{shards}, compressors={compressor})"
     )]
 }
 
