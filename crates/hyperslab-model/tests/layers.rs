@@ -224,3 +224,15 @@ fn counting_gives_up_where_it_is_told_to() {
     let error = count(&workload(USUAL), &configuration.at_most(visits - 1)).unwrap_err();
     assert!(error.to_string().contains("chunks are visited"), "{error}");
 }
+
+#[test]
+fn what_the_format_refuses_is_refused_here_too() {
+    let scalar = ArraySpec::new(Datatype::F32, &[]);
+    let header =
+        Header { arrays: vec![ArrayDeclaration { spec: scalar, fill: Fill::Index }], ..workload(USUAL).header };
+    let workload = workload(USUAL).with_header(header).unwrap();
+    for stack in ["hdf5(deflate=1)", "hdf5(chunk=8)", "zarr(chunk=8)"] {
+        let configuration = Configuration::of(&stack.parse().unwrap()).unwrap();
+        assert!(count(&workload, &configuration).is_err(), "{stack}");
+    }
+}

@@ -94,6 +94,9 @@ impl Hdf5 {
         }
         let asked = self.chunk.as_ref().and_then(|chunk| chunk.of_rank(rank)).or(spec.chunk.as_ref());
         let must = grows(spec) || !codecs.is_empty();
+        if must && (rank == 0 || self.chunked == Some(false)) {
+            return Err(Error::invalid("model stack", "filters and growth need chunks, which the array cannot have"));
+        }
         let chunked = !spec.shape.is_empty() && self.chunked.unwrap_or(must || asked.is_some());
         let placement = if chunked {
             Placement::Chunks(cut_to_fixed_extents(asked.cloned().unwrap_or_else(|| near_cube(spec)), spec))

@@ -170,7 +170,10 @@ fn words(ranked: &[Ranked], now: &Stack) -> String {
             true => "",
             false => ", but that is too close to call: it may as well be slower",
         };
-        line(format!("{} is predicted to be {factor:.1} times faster than {now}{sure}", best.stack));
+        line(match factor {
+            ..1.05 => format!("{} is predicted to be about as fast as {now}: there is no need to change", best.stack),
+            _ => format!("{} is predicted to be {factor:.1} times faster than {now}{sure}", best.stack),
+        });
         reasons::why(best, present).into_iter().for_each(&mut line);
     }
     reasons::costs(best, present).into_iter().for_each(&mut line);

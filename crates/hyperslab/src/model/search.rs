@@ -197,9 +197,15 @@ fn base(stack: &Stack) -> Stack {
     base
 }
 
-/// The fastest stacks of a kind, not more than some.
+/// The fastest stacks of a kind, not more than some, and the fastest of each other format.
 fn fastest(ranked: &[Ranked], kind: impl Fn(&Stack) -> bool) -> Vec<Stack> {
     let mut some: Vec<&Ranked> = ranked.iter().filter(|one| kind(&one.stack)).collect();
     some.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
-    some.into_iter().take(TRIED).map(|one| one.stack.clone()).collect()
+    let mut chosen: Vec<Stack> = Vec::new();
+    for stack in some.into_iter().map(|one| &one.stack) {
+        if chosen.len() < TRIED || chosen.iter().all(|known| known.format.name != stack.format.name) {
+            chosen.push(stack.clone());
+        }
+    }
+    chosen
 }
