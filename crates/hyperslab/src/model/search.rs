@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// Nothing new is begun after this, so that answers come soon; a stage always compares some.
-const STAGES: [Duration; 3] = [Duration::from_millis(800), Duration::from_millis(1200), Duration::from_millis(1500)];
+const STAGES: [Duration; 3] = [Duration::from_millis(600), Duration::from_millis(1000), Duration::from_millis(1300)];
 /// Stacks that a stage compares however long that takes.
 const AT_LEAST: usize = 3;
 /// Stacks of the first stage whose codecs, caches and alignment are tried, and of all whose layers are.
