@@ -43,4 +43,4 @@ pub use selection::Selection;
 pub use shared_bytes::SharedBytes;
 pub use slab::Slab;
 pub use span::Span;
-pub use stack::{OptionSpec, Stack, StackElement, parse_stacks};
+pub use stack::{OptionSpec, Shapes, Stack, StackElement, parse_stacks};

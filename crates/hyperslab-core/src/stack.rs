@@ -1,6 +1,6 @@
 //! A stack of layers over a format, as text: `auto/log(dir=/nvme)/hdf5(align=1MiB)`, outermost first.
 
-use crate::{Error, Result, nearest, units};
+use crate::{Dims, Error, Result, nearest, units};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -35,6 +35,27 @@ pub struct OptionSpec {
     pub default: &'static str,
     /// One line for people.
     pub about: &'static str,
+}
+
+/// Extents for arrays, one shape for each number of dimensions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shapes(Vec<Dims>);
+
+impl Shapes {
+    /// The shape for arrays of `rank` dimensions.
+    pub fn of_rank(&self, rank: usize) -> Option<&Dims> {
+        self.0.iter().find(|shape| shape.len() == rank)
+    }
+
+    /// The shape, if there is only one: it is then meant for every array, and does not suit those of other ranks.
+    pub fn single(&self) -> Option<&Dims> {
+        if let [shape] = self.0.as_slice() { Some(shape) } else { None }
+    }
+
+    /// All of them.
+    pub fn all(&self) -> &[Dims] {
+        &self.0
+    }
 }
 
 const MAX_TEXT: usize = 4096;
@@ -117,6 +138,11 @@ fn parse_element(text: &str) -> Result<StackElement, String> {
         }
     }
     Ok(StackElement { name: name.into(), options })
+}
+
+fn parse_extents(text: &str) -> Option<Dims> {
+    let extents: Option<Dims> = text.split('x').map(|n| n.parse().ok().filter(|&n: &u64| n > 0)).collect();
+    extents.filter(|extents| extents.len() <= crate::MAX_RANK)
 }
 
 impl fmt::Display for StackElement {
@@ -236,16 +262,23 @@ impl StackElement {
     }
 
     /// Extents such as `64x64`.
-    pub fn dims(&self, key: &str) -> Result<Option<crate::Dims>> {
-        self.get(key)
-            .map(|v| {
-                v.split('x')
-                    .map(|n| n.parse().ok().filter(|&n: &u64| n > 0))
-                    .collect::<Option<crate::Dims>>()
-                    .filter(|d| d.len() <= crate::MAX_RANK)
-                    .ok_or_else(|| self.refuse(key, v, "extents such as 64x64"))
-            })
-            .transpose()
+    pub fn dims(&self, key: &str) -> Result<Option<Dims>> {
+        self.get(key).map(|v| parse_extents(v).ok_or_else(|| self.refuse(key, v, "extents such as 64x64"))).transpose()
+    }
+
+    /// Extents by number of dimensions: `64x64`, or `1024;64x64` for arrays of one dimension and of two.
+    pub fn shapes(&self, key: &str) -> Result<Option<Shapes>> {
+        let Some(text) = self.get(key) else { return Ok(None) };
+        let mut shapes: Vec<Dims> = Vec::new();
+        for part in text.split(';') {
+            let extents =
+                parse_extents(part).ok_or_else(|| self.refuse(key, text, "extents such as 64x64, or 1024;64x64"))?;
+            if shapes.iter().any(|known| known.len() == extents.len()) {
+                return Err(self.refuse(key, text, "one shape for each number of dimensions"));
+            }
+            shapes.push(extents);
+        }
+        Ok(Some(Shapes(shapes)))
     }
 
     /// One of several words.
@@ -315,6 +348,15 @@ mod tests {
         assert!(error.to_string().contains("did you mean \"chunk\""), "{error}");
         assert_eq!(element("h(chunk=4x5)").dims("chunk").unwrap().unwrap().as_slice(), [4, 5]);
         assert!(element("h(chunk=4x0)").dims("chunk").is_err());
+        let shapes = element("h(chunk=8;4x5)").shapes("chunk").unwrap().unwrap();
+        assert_eq!(
+            (shapes.of_rank(2).unwrap().as_slice(), shapes.of_rank(3), shapes.single()),
+            (&[4, 5][..], None, None)
+        );
+        assert!(element("h(chunk=4x5)").shapes("chunk").unwrap().unwrap().single().is_some());
+        for bad in ["h(chunk=8;)", "h(chunk=8;9)", "h(chunk=8;4x0)"] {
+            assert!(element(bad).shapes("chunk").is_err(), "{bad}");
+        }
         assert!(element("h(n=12)").number("n", 0..=9).is_err());
         assert_eq!(element("h(f=on)").flag("f").unwrap(), Some(true));
         assert!(

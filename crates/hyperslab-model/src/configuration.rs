@@ -2,11 +2,13 @@
 
 mod codec;
 mod hdf5;
+mod layer;
 mod posix;
 mod zarr;
 
 pub(crate) use codec::Codec;
 pub(crate) use hdf5::{Hdf5, Library};
+pub(crate) use layer::{Layer, Way};
 pub(crate) use posix::Posix;
 pub(crate) use zarr::Zarr;
 
@@ -54,8 +56,11 @@ impl Class {
 #[derive(Debug, Clone)]
 pub struct Configuration {
     pub(crate) format: Format,
-    pub(crate) layers: Vec<String>,
+    pub(crate) layers: Vec<Layer>,
     pub(crate) counting: Counting,
+    /// By number of the declared array.
+    shares: Vec<f64>,
+    pub(crate) most_visits: u64,
 }
 
 /// What is counted.
@@ -110,8 +115,10 @@ impl Configuration {
         };
         Ok(Self {
             format,
-            layers: stack.layers.iter().map(|layer| layer.name.clone()).collect(),
+            layers: stack.layers.iter().map(Layer::parse).collect::<Result<_>>()?,
             counting: Counting::Real,
+            shares: Vec::new(),
+            most_visits: u64::MAX,
         })
     }
 
@@ -127,8 +134,39 @@ impl Configuration {
     }
 
     /// Names of its layers, outermost first.
-    pub fn layers(&self) -> &[String] {
-        &self.layers
+    pub fn layers(&self) -> Vec<String> {
+        self.layers.iter().map(|layer| layer.name.clone()).collect()
+    }
+
+    /// The same with what is known of the data: by number of the declared array, the part of its bytes that is left when
+    /// its chunks are coded. Without it codecs are taken to save nothing. It matters only for arrays that are coded.
+    #[must_use]
+    pub fn stored(mut self, shares: Vec<f64>) -> Self {
+        self.shares = shares;
+        self
+    }
+
+    /// The same for work that visits no more chunks than this: counting gives up on what visits more, which is of no use to
+    /// those who look for what is fast.
+    #[must_use]
+    pub fn at_most(mut self, visits: u64) -> Self {
+        self.most_visits = visits;
+        self
+    }
+
+    /// The part of an array's bytes that is stored.
+    pub(crate) fn share(&self, array: u32, storage: &Storage) -> f64 {
+        let compresses = storage.codecs.iter().any(|codec| !matches!(codec, Codec::Shuffle | Codec::Checksum));
+        let known = self.shares.get(array as usize).copied().filter(|share| share.is_finite() && *share >= 0.0);
+        if compresses { known.unwrap_or(1.0) } else { 1.0 }
+    }
+
+    /// Bytes at whose multiples large objects begin; 1 where it makes no difference.
+    pub(crate) fn align(&self) -> u64 {
+        match &self.format {
+            Format::Hdf5(hdf5) => hdf5.align,
+            _ => 1,
+        }
     }
 
     /// How an array will be stored.

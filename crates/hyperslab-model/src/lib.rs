@@ -6,6 +6,7 @@ mod counts;
 mod epochs;
 mod evaluate;
 mod fit;
+mod footprint;
 mod known_chunks;
 mod layers;
 mod paths;
@@ -21,6 +22,8 @@ pub use evaluate::{Choice, Judgement, Run, judge};
 pub use fit::{
     Correction, Fit, Fold, Interval, LeftOut, Method, Quality, Sample, folds_by_group, leave_out, non_negative,
 };
+pub use footprint::{Footprint, Stored, footprint};
+pub use layers::{LayerCost, LayerUse, LayerWork};
 pub use predict::{Prediction, predict};
-pub use profile::{MachineFacts, PROFILE_VERSION, Profile, Warmth};
-pub use walk::{Costs, Work, count};
+pub use profile::{Alignment, MachineFacts, PROFILE_VERSION, Profile, Warmth};
+pub use walk::{Behind, Costs, Work, count};

@@ -3,8 +3,8 @@
 use crate::configuration::Class;
 use crate::counts::Part;
 use crate::epochs::{Epoch, Staging, saturating};
-use crate::profile::{Profile, Warmth, part};
-use crate::walk::Costs;
+use crate::profile::{Profile, Warmth, part, reads};
+use crate::walk::{Behind, Costs};
 use hyperslab_core::Result;
 use std::collections::BTreeMap;
 
@@ -21,19 +21,15 @@ pub struct Prediction {
     pub parts: BTreeMap<Part, f64>,
     /// Seconds of I/O that go on while the program computes.
     pub hidden: f64,
+    /// Layers whose costs the profile does not know; they are taken to cost nothing.
+    pub unknown: Vec<String>,
 }
 
-/// Layers that let transfers go on behind the program's back.
-const BEHIND: [&str; 3] = ["async", "cache", "log"];
+/// Layers that hand calls on and cost next to nothing.
+const FREE: [&str; 2] = ["auto", "slow"];
 
-/// Predicts the time of counted work. `layers` are those of the stack.
-pub fn predict(
-    costs: &Costs,
-    class: Class,
-    layers: &[String],
-    profile: &Profile,
-    warmth: Warmth,
-) -> Result<Prediction> {
+/// Predicts the time of counted work.
+pub fn predict(costs: &Costs, class: Class, profile: &Profile, warmth: Warmth) -> Result<Prediction> {
     let fit = profile.fit(class, warmth)?;
     let rows: Vec<Vec<f64>> = costs.by_rank.iter().map(|work| work.row(warmth)).collect();
     let alone = rows.iter().map(|row| fit.seconds(row)).fold(0.0, f64::max);
@@ -44,29 +40,109 @@ pub fn predict(
         false => profile.servers.get(&class).copied().unwrap_or(1.0),
     };
     let seconds = saturating(alone, all, servers);
-    let mut parts: BTreeMap<Part, f64> = BTreeMap::new();
+    let scale = if walked > 0.0 { seconds / walked } else { 0.0 };
+    let align = profile.aligned(costs.align);
+    let mut time = Times::default();
     for row in &rows {
+        let sum: f64 = row.iter().zip(&fit.coefficients).map(|(value, each)| value * each).sum();
+        // Of what the correction adds or takes, every part has its share.
+        let scale = if sum > 0.0 { scale * fit.seconds(row) / sum } else { 0.0 };
         for (place, (value, each)) in row.iter().zip(&fit.coefficients).enumerate() {
-            *parts.entry(part(place)).or_default() += value * each;
+            let (part, reading) = (part(place), reads(place));
+            let factor = match (part, align) {
+                (Part::StorageRead, Some(align)) => align.read,
+                (Part::StorageWrite, Some(align)) => align.write,
+                _ => 1.0,
+            };
+            time.add(part, reading, value * each * scale * factor);
         }
     }
-    let scale = if walked > 0.0 { seconds / walked } else { 0.0 };
-    parts.values_mut().for_each(|part| *part *= scale);
-    parts.retain(|_, part| *part > 0.0);
-    let (seen, hidden) = match layers.iter().any(|layer| BEHIND.contains(&layer.as_str())) {
-        true => seen_behind(costs, seconds, parts.get(&Part::Layer).copied().unwrap_or(0.0)),
-        false => (seconds, 0.0),
-    };
+    let mut unknown = Vec::new();
+    let overhead = overhead(costs, profile, &mut unknown) + time.parts.get(&Part::Layer).copied().unwrap_or(0.0);
+    time.parts.insert(Part::Layer, overhead);
+    time.wait_for_device(costs);
+    time.parts.retain(|_, part| *part > 0.0);
+    let (seen, hidden) = time.seen(costs, overhead);
     let (low, high) = fit.interval.around(seen);
-    Ok(Prediction { seconds: seen, low, high, parts, hidden })
+    Ok(Prediction { seconds: seen, low, high, parts: time.parts, hidden, unknown })
 }
 
-/// What the program sees of transfers that go on behind, and what it does not.
-fn seen_behind(costs: &Costs, seconds: f64, overhead: f64) -> (f64, f64) {
-    let steps = costs.epochs.max(1);
-    let each = |total: f64| total / steps as f64;
-    let compute = costs.compute.as_secs_f64();
-    let epoch = Epoch { compute: each(compute), transfer: each(seconds - overhead), overhead: each(overhead) };
-    let seen = (epoch.run_behind(steps, Staging::TwoBuffers) - compute).max(overhead);
-    (seen.min(seconds), (seconds - seen).max(0.0))
+/// What layers add on the way of every call. Copies and exchanges are done by processors.
+fn overhead(costs: &Costs, profile: &Profile, unknown: &mut Vec<String>) -> f64 {
+    let mut seconds = 0.0;
+    for layer in &costs.layers {
+        let Some(cost) = profile.layers.get(&layer.name) else {
+            if !FREE.contains(&layer.name.as_str()) && layer.device.is_none() {
+                unknown.push(layer.name.clone());
+            }
+            continue;
+        };
+        let by_rank: Vec<f64> = layer.by_rank.iter().map(|passed| cost.seconds(passed)).collect();
+        let all = by_rank.iter().sum::<f64>() * costs.ranks as f64 / by_rank.len().max(1) as f64;
+        let most = by_rank.iter().copied().fold(0.0, f64::max);
+        seconds += saturating(most, all, profile.machine.processors as f64);
+    }
+    seconds
+}
+
+/// Seconds by what they are spent on.
+#[derive(Debug, Default)]
+struct Times {
+    parts: BTreeMap<Part, f64>,
+    /// Of transfers, what layers add left out.
+    reading: f64,
+    writing: f64,
+    /// Of making, opening and closing, which is never put off.
+    waiting: f64,
+}
+
+impl Times {
+    fn add(&mut self, part: Part, reading: bool, seconds: f64) {
+        *self.parts.entry(part).or_default() += seconds;
+        match part {
+            Part::Layer => {}
+            Part::Metadata => self.waiting += seconds,
+            _ if reading => self.reading += seconds,
+            _ => self.writing += seconds,
+        }
+    }
+
+    /// A device that is emulated answers when it would have been done, and takes one byte after the other.
+    fn wait_for_device(&mut self, costs: &Costs) {
+        for layer in &costs.layers {
+            let Some(device) = layer.device else { continue };
+            let most = |of: &dyn Fn(usize) -> f64| (0..layer.by_rank.len()).map(of).fold(0.0, f64::max);
+            let reading = most(&|rank| layer.by_rank[rank].reads as f64 * device.read_call)
+                + costs.bytes_read as f64 * device.read_byte;
+            let writing = most(&|rank| layer.by_rank[rank].writes as f64 * device.write_call)
+                + costs.bytes_written as f64 * device.write_byte;
+            for (mine, its) in [(&mut self.reading, reading), (&mut self.writing, writing)] {
+                let longer = (its - *mine).max(0.0);
+                *mine += longer;
+                *self.parts.entry(Part::Layer).or_default() += longer;
+            }
+        }
+    }
+
+    /// What the program sees, and what goes on behind its back.
+    fn seen(&self, costs: &Costs, overhead: f64) -> (f64, f64) {
+        let all = self.reading + self.writing;
+        let direct = self.waiting + all + overhead;
+        let put_off = match costs.behind {
+            Behind::Nothing => return (direct, 0.0),
+            Behind::Writes => self.writing,
+            Behind::All | Behind::Chosen => self.writing + self.reading * costs.read_ahead,
+        };
+        let steps = if costs.epochs > 0 { costs.epochs } else { costs.pauses }.max(1);
+        let each = |total: f64| total / steps as f64;
+        let compute = costs.compute.as_secs_f64();
+        let epoch = Epoch { compute: each(compute), transfer: each(put_off), overhead: each(overhead) };
+        let transfers = (epoch.run_behind(steps, Staging::TwoBuffers) - compute).max(overhead);
+        let seen = (self.waiting + (all - put_off) + transfers).min(direct);
+        match costs.behind {
+            // The choice is to leave the layer's work out.
+            Behind::Chosen if self.waiting + all <= seen => (self.waiting + all, 0.0),
+            _ => (seen, (direct - seen).max(0.0)),
+        }
+    }
 }

@@ -5,6 +5,7 @@ mod written;
 use crate::configuration::Class;
 use crate::counts::{Count, Part};
 use crate::fit::Fit;
+use crate::layers::LayerCost;
 use hyperslab_core::{Error, ErrorKind, Result};
 use std::collections::BTreeMap;
 
@@ -70,6 +71,22 @@ pub struct Profile {
     pub servers: BTreeMap<Class, f64>,
     /// What could not be measured, in words.
     pub missing: Vec<String>,
+    /// What layers add, by name.
+    pub layers: BTreeMap<String, LayerCost>,
+    /// What the alignment of objects changes.
+    pub alignment: Vec<Alignment>,
+}
+
+/// Time with objects of HDF5 files at multiples of a size, as a multiple of the time without.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Alignment {
+    /// The size.
+    pub bytes: u64,
+    /// Of reading.
+    pub read: f64,
+    /// Of writing.
+    pub write: f64,
 }
 
 impl Profile {
@@ -80,6 +97,11 @@ impl Profile {
             Error::new(ErrorKind::NotFound, "predict", format!("the profile knows nothing of {word} {}", class.name()))
                 .hint("run hyperslab train again")
         })
+    }
+
+    /// What the largest measured alignment that is not above `bytes` changes; nothing if there is none.
+    pub fn aligned(&self, bytes: u64) -> Option<&Alignment> {
+        self.alignment.iter().filter(|known| known.bytes <= bytes).max_by_key(|known| known.bytes)
     }
 
     /// The text of the file.
@@ -117,4 +139,9 @@ pub(crate) fn part(place: usize) -> Part {
         Some((_, count)) => count.part(),
         None => Part::Metadata,
     }
+}
+
+/// Whether a place of a row is of reading.
+pub(crate) fn reads(place: usize) -> bool {
+    place < Count::ALL.len()
 }

@@ -1,72 +1,26 @@
 //! A walk over the steps of a workload that counts what a stack would do.
 
+mod costs;
+mod joint;
+mod kept;
 mod open_arrays;
+mod transfer;
 
-use crate::configuration::Configuration;
-use crate::counts::{Count, Counts};
-use crate::layers;
-use crate::paths::{Request, beyond_caches};
-use crate::pieces::memory_run;
-use crate::profile::Warmth;
+pub use costs::{Behind, Costs, Work};
+
+use crate::configuration::{Configuration, Way};
+use crate::counts::Count;
+use crate::layers::{LayerCost, LayerUse, LayerWork};
 use hyperslab_core::workload::{ArrayDeclaration, Step, Steps, Workload};
-use hyperslab_core::{Durability, Error, MemoryLayout, Open, Result, Selection};
+use hyperslab_core::{Durability, Error, Open, Result};
+use joint::Joint;
+use kept::Kept;
 use open_arrays::OpenArrays;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 /// The most ranks that are walked; the others are taken to be like them.
 const RANKS_WALKED: usize = 64;
-
-/// What a workload makes a stack do.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Costs {
-    /// By rank: what the format does in calls of that rank. Of many ranks only some, evenly chosen.
-    pub by_rank: Vec<Work>,
-    /// Number of ranks that the workload has.
-    pub ranks: usize,
-    /// Bytes that all ranks write.
-    pub bytes_written: u64,
-    /// Bytes that all ranks read.
-    pub bytes_read: u64,
-    /// The longest time that a rank computes.
-    pub compute: Duration,
-    /// Time steps.
-    pub epochs: u64,
-}
-
-impl Costs {
-    /// What all ranks do together.
-    pub fn total(&self) -> Counts {
-        let mut total = Counts::default();
-        self.by_rank.iter().for_each(|work| {
-            total += &work.reading;
-            total += &work.writing;
-        });
-        total.scaled(self.ranks as u64, self.by_rank.len() as u64)
-    }
-}
-
-/// What a rank makes the format do, by direction: the same thing costs more one way than the other.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Work {
-    /// In reads, and to open what is there.
-    pub reading: Counts,
-    /// In writes, to make, flush and close.
-    pub writing: Counts,
-}
-
-impl Work {
-    /// As a row of a table of variables: those of reading, then those of writing. If files are in memory, no device is
-    /// asked.
-    pub fn row(&self, warmth: Warmth) -> Vec<f64> {
-        let in_memory = |mut counts: Counts| {
-            if warmth == Warmth::Warm {
-                (counts[Count::DeviceReads], counts[Count::DeviceBytes]) = (0, 0);
-            }
-            counts.row()
-        };
-        [in_memory(self.reading), in_memory(self.writing)].concat()
-    }
-}
 
 /// Counts what running the workload would make the stack do. Touches no storage. The work is in proportion to the steps
 /// and to the chunks that they touch; memory to the chunks that caches would hold, and a bit for each chunk written.
@@ -80,7 +34,14 @@ pub fn count(workload: &Workload, configuration: &Configuration) -> Result<Costs
         workload,
         configuration,
         arrays: OpenArrays::default(),
-        ranks: walked.iter().map(|_| Rank::default()).collect(),
+        ranks: walked
+            .iter()
+            .map(|_| Rank { layers: vec![LayerUse::default(); configuration.layers.len()], ..Rank::default() })
+            .collect(),
+        together: HashMap::new(),
+        logged: HashMap::new(),
+        kept: Kept::default(),
+        visits: 0,
     };
     let mut streams: Vec<Option<Steps<'_>>> =
         walked.iter().map(|&rank| workload.steps(rank).map(Some)).collect::<Result<_>>()?;
@@ -94,6 +55,7 @@ pub fn count(workload: &Workload, configuration: &Configuration) -> Result<Costs
             }
         }
     }
+    walk.store_logged(None)?;
     Ok(walk.finish(ranks))
 }
 
@@ -105,6 +67,15 @@ struct Rank {
     read: u64,
     compute: u64,
     epochs: u64,
+    pauses: u64,
+    /// Something was transferred since it computed.
+    busy: bool,
+    layers: Vec<LayerUse>,
+    /// Arrays of which it has read something, and bytes that it read of such.
+    has_read: HashSet<usize>,
+    foreseen: u64,
+    /// Collective transfers of each array.
+    turns: HashMap<usize, u64>,
 }
 
 struct Walk<'a> {
@@ -112,20 +83,40 @@ struct Walk<'a> {
     configuration: &'a Configuration,
     arrays: OpenArrays,
     ranks: Vec<Rank>,
+    /// Collective transfers that wait for ranks, by array and number.
+    together: HashMap<(usize, u64), Joint>,
+    /// Writes in a log, by array.
+    logged: HashMap<usize, Joint>,
+    kept: Kept,
+    /// Chunks that transfers visited.
+    visits: u64,
 }
 
 impl Walk<'_> {
     fn step(&mut self, place: usize, rank: usize, step: Step) -> Result<()> {
         let workload = self.workload;
-        if let Step::Write { slot, selection, memory, .. } = &step {
-            let bytes = self.transfer(place, *slot, selection, memory, true)?;
+        if let Step::Write { slot, selection, memory, transfer } = &step {
+            let bytes = self.transfer(place, *slot, (selection, memory, *transfer), true)?;
             self.ranks[place].written = self.ranks[place].written.saturating_add(bytes);
             return Ok(());
         }
-        if let Step::Read { slot, selection, memory, .. } = &step {
-            let bytes = self.transfer(place, *slot, selection, memory, false)?;
+        if let Step::Read { slot, selection, memory, transfer } = &step {
+            let bytes = self.transfer(place, *slot, (selection, memory, *transfer), false)?;
             self.ranks[place].read = self.ranks[place].read.saturating_add(bytes);
             return Ok(());
+        }
+        match &step {
+            Step::Flush { file, .. } => {
+                let per_rank = workload.header.files.get(*file as usize).is_some_and(|file| file.per_rank);
+                self.store_logged(Some(self.arrays.of_file(*file, per_rank.then_some(rank))))?;
+            }
+            Step::CloseArray { slot } => {
+                let number = self.arrays.number(place, *slot)?;
+                if self.arrays.is_last(number) {
+                    self.store_logged(Some(vec![number]))?;
+                }
+            }
+            _ => {}
         }
         let Self { configuration, arrays, ranks, .. } = self;
         let mine = &mut ranks[place];
@@ -150,12 +141,24 @@ impl Walk<'_> {
             Step::Create { slot, file, array, name } => {
                 counts.add(Count::ArraysCreated, u64::from(does(file)));
                 let spec = &declared(workload, array)?.spec;
-                arrays.open((place, slot), (file, alone(file).then_some(rank), name), spec, configuration, true)?;
+                arrays.open(
+                    (place, slot),
+                    (file, alone(file).then_some(rank), name),
+                    (array, spec),
+                    configuration,
+                    true,
+                )?;
             }
             Step::Open { slot, file, array, name } => {
                 reading.add(Count::ArraysOpened, u64::from(does(file)));
                 let spec = &declared(workload, array)?.spec;
-                arrays.open((place, slot), (file, alone(file).then_some(rank), name), spec, configuration, false)?;
+                arrays.open(
+                    (place, slot),
+                    (file, alone(file).then_some(rank), name),
+                    (array, spec),
+                    configuration,
+                    false,
+                )?;
             }
             Step::Resize { slot, shape } => {
                 counts.add(Count::Resizes, u64::from(place == 0));
@@ -170,50 +173,60 @@ impl Walk<'_> {
             }
             Step::CloseArray { slot } => arrays.close(place, slot, counts)?,
             Step::Write { .. } | Step::Read { .. } | Step::CloseFile { .. } | Step::Barrier => {}
-            Step::Compute { nanoseconds } => mine.compute = mine.compute.saturating_add(nanoseconds),
+            Step::Compute { nanoseconds } => {
+                mine.compute = mine.compute.saturating_add(nanoseconds);
+                mine.pauses += u64::from(std::mem::take(&mut mine.busy));
+            }
             Step::Epoch { .. } => mine.epochs += 1,
         }
         Ok(())
     }
 
-    /// Counts a transfer; returns its bytes.
-    fn transfer(
-        &mut self,
-        place: usize,
-        slot: u32,
-        selection: &Selection,
-        memory: &MemoryLayout,
-        writes: bool,
-    ) -> Result<u64> {
-        let open = self.arrays.get(place, slot)?;
-        let plan = memory.plan(&open.dtype)?;
-        let request =
-            Request { selection, writes, whole: plan.covers_element(), memory_run: memory_run(memory, &open.dtype)? };
-        let each: u64 = plan.pieces.iter().map(|piece| piece.len).sum();
-        let bytes = selection.len().saturating_mul(each);
-        let work = &mut self.ranks[place].work;
-        let counts = if writes { &mut work.writing } else { &mut work.reading };
-        counts.add(Count::Requests, 1);
-        counts.add(Count::LargeBytes, beyond_caches(bytes));
-        if selection.is_empty() {
-            return Ok(0);
-        }
-        layers::count(&self.configuration.layers, bytes, writes, counts);
-        open.transfer(request, counts)?;
-        Ok(bytes)
-    }
-
     fn finish(self, ranks: usize) -> Costs {
         let walked = self.ranks.len().max(1) as u128;
         let scale = |sum: u128| u64::try_from(sum * ranks as u128 / walked).unwrap_or(u64::MAX);
+        let sum = |of: &dyn Fn(&Rank) -> u64| self.ranks.iter().map(|rank| u128::from(of(rank))).sum::<u128>();
+        let read = sum(&|rank| rank.read);
+        let layers = self.configuration.layers.iter().enumerate().map(|(number, layer)| LayerWork {
+            name: layer.name.clone(),
+            by_rank: self.ranks.iter().map(|rank| rank.layers[number]).collect(),
+            device: match layer.way {
+                Way::Emulated { rate, latency } => Some(LayerCost {
+                    write_call: latency,
+                    write_byte: 1.0 / rate,
+                    read_call: latency,
+                    read_byte: 1.0 / rate,
+                }),
+                _ => None,
+            },
+        });
         Costs {
+            pauses: self.ranks.iter().map(|rank| rank.pauses).max().unwrap_or(0),
+            layers: layers.collect(),
+            behind: self.behind(),
+            read_ahead: sum(&|rank| rank.foreseen) as f64 / (read as f64).max(1.0),
+            align: self.configuration.align(),
             ranks,
-            bytes_written: scale(self.ranks.iter().map(|rank| u128::from(rank.written)).sum()),
-            bytes_read: scale(self.ranks.iter().map(|rank| u128::from(rank.read)).sum()),
+            bytes_written: scale(sum(&|rank| rank.written)),
+            bytes_read: scale(read),
             compute: Duration::from_nanos(self.ranks.iter().map(|rank| rank.compute).max().unwrap_or(0)),
             epochs: self.ranks.iter().map(|rank| rank.epochs).max().unwrap_or(0),
             by_rank: self.ranks.into_iter().map(|rank| rank.work).collect(),
         }
+    }
+
+    /// What goes on while ranks compute. A log begins by itself only when there is much in it, or when time has passed.
+    fn behind(&self) -> Behind {
+        let most = |of: &dyn Fn(&Rank) -> u64| self.ranks.iter().map(of).max().unwrap_or(0);
+        let compute = Duration::from_nanos(most(&|rank| rank.compute));
+        let ways = self.configuration.layers.iter().map(|layer| layer.way);
+        let found = ways.into_iter().map(|way| match way {
+            Way::Behind | Way::Kept { .. } => Behind::All,
+            Way::Chosen => Behind::Chosen,
+            Way::Logged { drain, age, .. } if most(&|rank| rank.written) >= drain || compute >= age => Behind::Writes,
+            _ => Behind::Nothing,
+        });
+        found.into_iter().find(|behind| *behind != Behind::Nothing).unwrap_or_default()
     }
 }
 

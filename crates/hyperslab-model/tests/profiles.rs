@@ -6,8 +6,8 @@ mod transfers;
 
 use hyperslab_core::{Datatype, Selection};
 use hyperslab_model::{
-    Class, Configuration, Correction, Count, Fit, Interval, MachineFacts, Part, Prediction, Profile, Warmth, count,
-    predict,
+    Alignment, Class, Configuration, Correction, Count, Fit, Interval, LayerCost, MachineFacts, Part, Prediction,
+    Profile, Warmth, count, predict,
 };
 use transfers::Transfers;
 
@@ -40,13 +40,16 @@ fn profile() -> Profile {
         fits: [Class::Posix, Class::Hdf5].map(|class| ((class, Warmth::Warm), fit.clone())).into(),
         servers: [(Class::Posix, 2.0)].into(),
         missing: vec!["nothing cold".into()],
+        layers: [("async".into(), LayerCost { write_call: 1e-5, write_byte: 1e-10, read_call: 2e-5, read_byte: 0.0 })]
+            .into(),
+        alignment: vec![Alignment { bytes: 4096, read: 1.0, write: 0.5 }],
     }
 }
 
 fn predicted(transfers: &Transfers, stack: &str) -> Prediction {
     let configuration = Configuration::of(&stack.parse().unwrap()).unwrap();
     let costs = count(&transfers.workload(), &configuration).unwrap();
-    predict(&costs, configuration.class(), configuration.layers(), &profile(), Warmth::Warm).unwrap()
+    predict(&costs, configuration.class(), &profile(), Warmth::Warm).unwrap()
 }
 
 #[test]
@@ -133,6 +136,6 @@ fn what_a_profile_does_not_know_is_said() {
     let writes = Transfers::making(Datatype::F32, &shape).write(Selection::all(&shape).unwrap());
     let configuration = Configuration::of(&"zarr".parse().unwrap()).unwrap();
     let costs = count(&writes.workload(), &configuration).unwrap();
-    let error = predict(&costs, configuration.class(), &[], &profile(), Warmth::Warm).unwrap_err();
+    let error = predict(&costs, configuration.class(), &profile(), Warmth::Warm).unwrap_err();
     assert!(error.to_string().contains("knows nothing of warm zarr"), "{error}");
 }

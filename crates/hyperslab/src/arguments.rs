@@ -145,6 +145,9 @@ pub struct BenchOptions {
     /// {command} for the program, if it is not to come last
     #[arg(long, value_name = "COMMAND")]
     pub mpi_command: Option<String>,
+    /// Layers are those of the stacks: the workflow's MODE is not looked at.
+    #[arg(skip)]
+    pub own_layers: bool,
     /// Run each case so often [default: 1; exerciser: 10]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub repeat: Option<u32>,

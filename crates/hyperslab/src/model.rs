@@ -3,18 +3,26 @@
 
 mod advise;
 mod candidates;
+mod compressibility;
 mod evaluate;
 mod inputs;
+mod layer_costs;
+mod layer_trials;
 mod measured;
 mod page;
 mod place;
 mod predict;
+mod ranked;
+mod reasons;
 mod scatter;
+mod search;
 mod settings;
 mod timings;
 mod train;
 mod trial;
 mod trials;
+mod variants;
+mod verify;
 
 pub use advise::{ADVISE_EXAMPLES, AdviseOptions, run as advise};
 pub use predict::{PREDICT_EXAMPLES, PredictOptions, run as predict};

@@ -1,10 +1,13 @@
 //! `hyperslab train`, `predict` and `advise` as a user meets them.
 #![allow(clippy::unwrap_used)]
 
+#[path = "common/invented.rs"]
+mod invented;
 #[path = "common/program.rs"]
 mod program;
 
-use hyperslab_model::{Class, Count, Fit, Interval, MachineFacts, Profile, Warmth};
+use hyperslab_model::Profile;
+use invented::invented;
 use program::{results, run, with};
 use std::fs;
 use std::path::Path;
@@ -30,40 +33,6 @@ const COLUMNS: &str = r#"{"hyperslab_workload":2,"name":"columns","ranks":1,"fil
 {"do":"close_array","slot":0}
 {"do":"close_file","file":0}
 "#;
-
-/// A profile of an invented machine, on which calls and bytes cost something and nothing else does.
-fn invented() -> String {
-    let mut coefficients = vec![0.0; 2 * Count::ALL.len()];
-    for (count, seconds) in [
-        (Count::Requests, 1e-6),
-        (Count::ReadCalls, 5e-6),
-        (Count::ReadBytes, 1e-9),
-        (Count::WriteCalls, 5e-6),
-        (Count::WriteBytes, 1e-9),
-        (Count::FilesOpened, 2e-5),
-        (Count::FilesCreated, 5e-5),
-    ] {
-        coefficients[count as usize] = seconds;
-        coefficients[Count::ALL.len() + count as usize] = seconds;
-    }
-    let fit = Fit { coefficients, interval: Interval { factor: 1.1 }, ..Fit::default() };
-    let both = |class| [Warmth::Warm, Warmth::Cold].map(|warmth| ((class, warmth), fit.clone()));
-    let profile = Profile {
-        program: "0.1.0".into(),
-        measured: 0.0,
-        machine: MachineFacts {
-            processor: "invented".into(),
-            processors: 1_000_000,
-            memory: 1,
-            file_system: "invented".into(),
-            device: "none".into(),
-        },
-        fits: Class::ALL.into_iter().flat_map(both).collect(),
-        servers: [(Class::Posix, 2.0)].into(),
-        missing: Vec::new(),
-    };
-    profile.to_json().unwrap()
-}
 
 /// A directory with a workflow, a workload and the profile.
 fn directory() -> tempfile::TempDir {
@@ -173,7 +142,10 @@ fn training_goes_on_where_it_was_and_leaves_only_timings() {
     assert!(err.contains("nothing could be measured") && !directory.path().join("p.json").exists(), "{err}");
     let (out, err) = train("1");
     assert!(out.contains("not measured") && err.contains("[1/"), "{out}\n{err}");
-    assert_eq!(files(&directory.path().join("here")), ["evaluation.csv", "evaluation.svg", "timings.jsonl"]);
+    assert_eq!(
+        files(&directory.path().join("here")),
+        ["evaluation.csv", "evaluation.html", "evaluation.svg", "timings.jsonl"]
+    );
     let lines = fs::read_to_string(directory.path().join("here/timings.jsonl")).unwrap().lines().count();
     let (_, again) = train("0");
     assert!(again.is_empty(), "{again}");

@@ -30,6 +30,7 @@ const ALLOWED: [(&str, &[&str]); 17] = [
         &[
             "hyperslab-core",
             "hyperslab-comm",
+            "hyperslab-filters",
             "hyperslab-formats",
             "hyperslab-kernels",
             "hyperslab-layers",

@@ -2,7 +2,7 @@
 
 use hdf5_metno_sys::h5d::{H5D_alloc_time_t, H5D_fill_time_t};
 use hdf5_metno_sys::h5f::{H5F_LIBVER_LATEST, H5F_libver_t};
-use hyperslab_core::{Dims, Error, OptionSpec, Result, StackElement};
+use hyperslab_core::{Error, OptionSpec, Result, Shapes, StackElement};
 
 const fn option(name: &'static str, value: &'static str, default: &'static str, about: &'static str) -> OptionSpec {
     OptionSpec { name, value, default, about }
@@ -20,7 +20,7 @@ pub(super) const TABLE: &[OptionSpec] = &[
         "chunk",
         "64x64",
         "the array's own, else about 1MiB",
-        "chunk extents of every array, cut to its fixed extents; means layout=chunked",
+        "chunk extents of every array, cut to its fixed extents; means layout=chunked. 1024;64x64 has one for each number of dimensions",
     ),
     option("deflate", "0..9", "the array's own", "zlib level of every array"),
     option("shuffle", "yes|no", "the array's own", "byte shuffle before compression"),
@@ -157,7 +157,7 @@ pub(super) enum Concentrators {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Options {
     pub(super) layout: Layout,
-    pub(super) chunk: Option<Dims>,
+    pub(super) chunk: Option<Shapes>,
     pub(super) deflate: Option<u8>,
     pub(super) shuffle: Option<bool>,
     pub(super) fletcher32: Option<bool>,
@@ -228,7 +228,7 @@ impl Options {
         const CONCENTRATORS: &[(&str, Concentrators)] = &[("node", Concentrators::Node), ("rank", Concentrators::Rank)];
         let options = Self {
             layout: element.choice("layout", LAYOUTS)?.unwrap_or_default(),
-            chunk: element.dims("chunk")?,
+            chunk: element.shapes("chunk")?,
             deflate: element.number("deflate", 0..=9)?.map(|level| level as u8),
             shuffle: element.flag("shuffle")?,
             fletcher32: element.flag("fletcher32")?,

@@ -3,7 +3,7 @@
 use super::options::{Layout, Options};
 use hdf5_metno_sys::h5d::H5D_alloc_time_t;
 use hyperslab_core::default_chunk::{cut_to_fixed_extents, grows, near_cube};
-use hyperslab_core::{ArraySpec, Dims, Error, Filter, MAX_RANK, Result, dims};
+use hyperslab_core::{ArraySpec, Dims, Error, Filter, MAX_RANK, Result, Shapes, dims};
 
 /// Most bytes of an array kept inside its header (64 KiB with the header message around it).
 const COMPACT_BYTES: u64 = (64 << 10) - 32;
@@ -34,17 +34,18 @@ impl Storage {
         spec.check()?;
         let rank = spec.shape.len();
         let filters = filters(spec, options)?;
-        if let Some(chunk) = options.chunk.as_ref().filter(|chunk| chunk.len() != rank) {
+        if let Some(chunk) = options.chunk.as_ref().and_then(Shapes::single).filter(|chunk| chunk.len() != rank) {
             return bad(
                 format!("chunk={} has {} dimensions, the array {rank}", dims::display(chunk), chunk.len()),
-                "leave the option out and give each array its own chunk",
+                "give a chunk for each number of dimensions, such as chunk=1024;64x64, or leave the option out",
             );
         }
         if spec.fill_value.is_some() && !options.fills() {
             return bad("fill_time=never contradicts the array's fill value".into(), "use fill_time=ifset");
         }
         let grows = grows(spec);
-        let asked = options.chunk.as_ref().or(spec.chunk.as_ref().filter(|_| rank > 0));
+        let asked =
+            options.chunk.as_ref().and_then(|chunk| chunk.of_rank(rank)).or(spec.chunk.as_ref().filter(|_| rank > 0));
         let must_chunk = match (grows, filters.is_empty()) {
             (true, _) => Some("an array that may grow"),
             (false, false) => Some("an array with filters"),

@@ -3,7 +3,7 @@
 use super::codecs::{Compressor, Pipeline};
 use super::options::{Options, check_shard};
 use hyperslab_core::default_chunk::{part_of_shard, whole_rows};
-use hyperslab_core::{ArraySpec, Datatype, Dims, Error, Result, dims};
+use hyperslab_core::{ArraySpec, Datatype, Dims, Error, Result, Shapes, dims};
 
 /// Version of the Zarr specification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,13 +100,13 @@ impl Layout {
     pub fn new(spec: &ArraySpec, options: &Options, version: Version) -> Result<Self> {
         spec.check()?;
         let rank = spec.shape.len();
-        let same_rank = |what: &str, given: &Option<Dims>| match given {
+        let same_rank = |what: &str, given: &Option<Shapes>| match given.as_ref().and_then(Shapes::single) {
             Some(extents) if extents.len() != rank => Err(Error::invalid(
                 "create array",
                 format!("{what} {} has {} dimensions, the array {rank}", dims::display(extents), extents.len()),
             )
             .hint(format!("give {what} as many extents as the array has dimensions, or leave it out"))),
-            other => Ok(other.clone()),
+            _ => Ok(given.as_ref().and_then(|shapes| shapes.of_rank(rank)).cloned()),
         };
         let shard = same_rank("shard", &options.shard)?;
         if shard.is_some() && version == Version::V2 {

@@ -2,7 +2,7 @@
 
 use super::codecs::{Compressor, CompressorKind};
 use super::layout::Version;
-use hyperslab_core::{Dims, Error, OptionSpec, Result, StackElement};
+use hyperslab_core::{Error, OptionSpec, Result, Shapes, StackElement};
 
 /// The options, for `hyperslab formats` and for checking.
 pub const OPTIONS: &[OptionSpec] = &[
@@ -11,7 +11,7 @@ pub const OPTIONS: &[OptionSpec] = &[
         name: "chunk",
         value: "64x64",
         default: "the array's own, else about 1 MiB",
-        about: "chunk extents of new arrays",
+        about: "chunk extents of new arrays; 1024;64x64 has one for each number of dimensions",
     },
     OptionSpec {
         name: "shard",
@@ -75,9 +75,9 @@ pub struct Options {
     /// Asked for; `None` takes 3 for new stores and the store's own otherwise.
     pub version: Option<Version>,
     /// Chunk extents of new arrays.
-    pub chunk: Option<Dims>,
+    pub chunk: Option<Shapes>,
     /// Shard extents of new arrays.
-    pub shard: Option<Dims>,
+    pub shard: Option<Shapes>,
     /// Compression of new arrays; `None` follows the array's filters.
     pub codec: Option<CodecChoice>,
     /// Checksum after each chunk.
@@ -107,8 +107,8 @@ impl Options {
         let version = element.choice("version", &[("2", Version::V2), ("3", Version::V3)])?;
         let options = Self {
             version,
-            chunk: element.dims("chunk")?,
-            shard: element.dims("shard")?,
+            chunk: element.shapes("chunk")?,
+            shard: element.shapes("shard")?,
             codec: codec(element)?,
             crc32c: element.flag("crc32c")?.unwrap_or(false),
             separator: element.choice("separator", &[("slash", '/'), ("dot", '.')])?,
@@ -122,7 +122,10 @@ impl Options {
             return Err(refuse("crc32c needs version 3", "leave out version=2 or crc32c"));
         }
         if let (Some(chunk), Some(shard)) = (&options.chunk, &options.shard) {
-            check_shard(chunk, shard)?;
+            for shard in shard.all() {
+                // Where there are several chunks, arrays without one of their number of dimensions choose for themselves.
+                chunk.single().or(chunk.of_rank(shard.len())).map_or(Ok(()), |chunk| check_shard(chunk, shard))?;
+            }
         }
         Ok(options)
     }

@@ -2,7 +2,7 @@
 
 use super::{Codec, Placement, Storage};
 use hyperslab_core::default_chunk::{cut_to_fixed_extents, grows, near_cube};
-use hyperslab_core::{ArraySpec, Dims, Filter, Result, StackElement};
+use hyperslab_core::{ArraySpec, Error, Filter, Result, Shapes, StackElement};
 
 /// What differs between versions of libhdf5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(crate) struct Hdf5 {
     pub(crate) plane: bool,
     /// `None`: auto.
     chunked: Option<bool>,
-    chunk: Option<Dims>,
+    chunk: Option<Shapes>,
     filters: Filters,
     cache: Option<u64>,
     cache_slots: Option<u64>,
@@ -38,6 +38,7 @@ pub(crate) struct Hdf5 {
     pub(crate) sieve: u64,
     /// Chunks have their places when the array is made.
     pub(crate) early: bool,
+    pub(crate) align: u64,
 }
 
 /// Filters that the options put over those of arrays.
@@ -58,7 +59,7 @@ impl Hdf5 {
             library: Library::V2,
             plane: element.choice("plane", &[("on", true), ("off", false)])?.unwrap_or(false),
             chunked: element.choice("layout", &layouts)?.flatten(),
-            chunk: element.dims("chunk")?,
+            chunk: element.shapes("chunk")?,
             filters: Filters {
                 deflate: element.number("deflate", 0..=9)?,
                 shuffle: element.flag("shuffle")?,
@@ -69,6 +70,7 @@ impl Hdf5 {
             w0: element.number("cache_w0", 0..=100)?.unwrap_or(75) as f64 / 100.0,
             sieve: element.size("sieve")?.unwrap_or(64 << 10),
             early: element.get("alloc_time") == Some("early"),
+            align: element.size("align")?.unwrap_or(1).max(1),
         })
     }
 
@@ -85,8 +87,16 @@ impl Hdf5 {
     /// Mirrors how the format decides.
     pub(crate) fn storage(&self, spec: &ArraySpec) -> Result<Storage> {
         let codecs: Vec<Codec> = self.filters(spec).iter().map(Codec::of).collect();
-        let asked = self.chunk.as_ref().or(spec.chunk.as_ref()).filter(|chunk| chunk.len() == spec.shape.len());
+        let rank = spec.shape.len();
+        if let Some(chunk) = self.chunk.as_ref().and_then(Shapes::single).filter(|chunk| chunk.len() != rank) {
+            let message = format!("the chunk has {} dimensions, the array {rank}", chunk.len());
+            return Err(Error::invalid("model stack", message));
+        }
+        let asked = self.chunk.as_ref().and_then(|chunk| chunk.of_rank(rank)).or(spec.chunk.as_ref());
         let must = grows(spec) || !codecs.is_empty();
+        if must && (rank == 0 || self.chunked == Some(false)) {
+            return Err(Error::invalid("model stack", "filters and growth need chunks, which the array cannot have"));
+        }
         let chunked = !spec.shape.is_empty() && self.chunked.unwrap_or(must || asked.is_some());
         let placement = if chunked {
             Placement::Chunks(cut_to_fixed_extents(asked.cloned().unwrap_or_else(|| near_cube(spec)), spec))

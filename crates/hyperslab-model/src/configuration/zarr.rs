@@ -2,13 +2,13 @@
 
 use super::{Codec, Placement, Storage};
 use hyperslab_core::default_chunk::{part_of_shard, whole_rows};
-use hyperslab_core::{ArraySpec, Dims, Error, Result, StackElement};
+use hyperslab_core::{ArraySpec, Error, Result, Shapes, StackElement};
 
 /// The options, parsed.
 #[derive(Debug, Clone)]
 pub(crate) struct Zarr {
-    chunk: Option<Dims>,
-    pub(crate) shard: Option<Dims>,
+    chunk: Option<Shapes>,
+    pub(crate) shard: Option<Shapes>,
     /// Compression instead of the array's filters.
     codec: Option<Vec<Codec>>,
     crc32c: bool,
@@ -29,8 +29,8 @@ impl Zarr {
         let version_2 = element.get("version") == Some("2");
         let slash = element.choice("separator", &[("slash", true), ("dot", false)])?;
         Ok(Self {
-            chunk: element.dims("chunk")?,
-            shard: element.dims("shard")?,
+            chunk: element.shapes("chunk")?,
+            shard: element.shapes("shard")?,
             codec,
             crc32c: element.flag("crc32c")?.unwrap_or(false),
             directories: slash.unwrap_or(!version_2),
@@ -40,12 +40,12 @@ impl Zarr {
     /// Mirrors how the format decides.
     pub(crate) fn storage(&self, spec: &ArraySpec) -> Result<Storage> {
         let rank = spec.shape.len();
-        let fits = |extents: &Option<Dims>| match extents {
+        let fits = |shapes: &Option<Shapes>| match shapes.as_ref().and_then(Shapes::single) {
             Some(extents) if extents.len() != rank => Err(Error::invalid(
                 "model stack",
                 format!("a chunk or shard has {} dimensions, the array {rank}", extents.len()),
             )),
-            other => Ok(other.clone()),
+            _ => Ok(shapes.as_ref().and_then(|shapes| shapes.of_rank(rank)).cloned()),
         };
         let shard = fits(&self.shard)?;
         let chunk = fits(&self.chunk)?.or_else(|| spec.chunk.clone()).unwrap_or_else(|| match &shard {

@@ -1,9 +1,10 @@
 //! The written form of a profile: JSON, documented in docs/machine-profile.md.
 
-use super::{MachineFacts, PROFILE_VERSION, Profile, Warmth, variable};
+use super::{Alignment, MachineFacts, PROFILE_VERSION, Profile, Warmth, variable};
 use crate::configuration::Class;
 use crate::counts::Count;
 use crate::fit::{Correction, Fit, Interval, Quality};
+use crate::layers::LayerCost;
 use hyperslab_core::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -19,6 +20,10 @@ struct Written {
     servers: BTreeMap<Class, f64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     missing: Vec<String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    layers: BTreeMap<String, LayerCost>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    alignment: Vec<Alignment>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -95,6 +100,8 @@ pub(super) fn to_json(profile: &Profile) -> Result<String> {
         formats: formats.collect(),
         servers: profile.servers.clone(),
         missing: profile.missing.clone(),
+        layers: profile.layers.clone(),
+        alignment: profile.alignment.clone(),
     };
     serde_json::to_string_pretty(&written)
         .map(|text| text + "\n")
@@ -132,6 +139,10 @@ pub(super) fn from_json(text: &str) -> Result<Profile> {
     if written.servers.values().any(|servers| !(servers.is_finite() && *servers >= 1.0)) {
         return Err(bad("a number of servers is below 1"));
     }
+    written.layers.iter().try_for_each(|(name, cost)| cost.check(name))?;
+    if written.alignment.iter().any(|known| [known.read, known.write].iter().any(|f| !(f.is_finite() && *f > 0.0))) {
+        return Err(bad("an alignment takes no time, or for ever"));
+    }
     Ok(Profile {
         program: written.program,
         measured: written.measured,
@@ -139,6 +150,8 @@ pub(super) fn from_json(text: &str) -> Result<Profile> {
         fits,
         servers: written.servers,
         missing: written.missing,
+        layers: written.layers,
+        alignment: written.alignment,
     })
 }
 

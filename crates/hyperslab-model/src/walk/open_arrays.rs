@@ -1,7 +1,7 @@
 //! The arrays that are open during a walk, shared by the ranks that opened them.
 
 use crate::configuration::Configuration;
-use crate::counts::Counts;
+use crate::counts::{Count, Counts};
 use crate::paths::{Path, Request, path};
 use hyperslab_core::{ArraySpec, Datatype, Error, Result};
 use std::collections::HashMap;
@@ -16,6 +16,8 @@ pub(super) struct OpenArray {
     pub(super) dtype: Datatype,
     path: Box<dyn Path>,
     handles: usize,
+    /// Part of the bytes that is left when chunks are coded.
+    share: f64,
 }
 
 /// Arrays by place, and the slots that stand for them.
@@ -29,7 +31,10 @@ pub(super) struct OpenArrays {
 
 impl OpenArray {
     pub(super) fn transfer(&mut self, request: Request<'_>, counts: &mut Counts) -> Result<()> {
-        self.path.transfer(request, counts)
+        let before = *counts;
+        self.path.transfer(request, counts)?;
+        coded(self.share, &before, counts);
+        Ok(())
     }
 
     pub(super) fn resize(&mut self, shape: &[u64], counts: &mut Counts) -> Result<()> {
@@ -43,7 +48,7 @@ impl OpenArrays {
         &mut self,
         slot: (usize, u32),
         key: Key,
-        spec: &ArraySpec,
+        (array, spec): (u32, &ArraySpec),
         configuration: &Configuration,
         makes: bool,
     ) -> Result<()> {
@@ -51,9 +56,9 @@ impl OpenArrays {
         let number = match known {
             Some(number) => number,
             None => {
-                let array =
-                    OpenArray { dtype: spec.dtype.clone(), path: path(configuration, spec, makes)?, handles: 0 };
-                self.arrays.push(array);
+                let share = configuration.share(array, &configuration.storage(spec)?);
+                let path = path(configuration, spec, makes)?;
+                self.arrays.push(OpenArray { dtype: spec.dtype.clone(), path, handles: 0, share });
                 self.numbers.insert(key, self.arrays.len() - 1);
                 self.arrays.len() - 1
             }
@@ -65,10 +70,33 @@ impl OpenArrays {
         }
     }
 
+    /// The number of the array of a rank's slot.
+    pub(super) fn number(&self, place: usize, slot: u32) -> Result<usize> {
+        self.slots.get(&(place, slot)).copied().ok_or_else(|| no_array(slot))
+    }
+
+    /// An array by its number.
+    pub(super) fn by_number(&mut self, number: usize) -> &mut OpenArray {
+        &mut self.arrays[number]
+    }
+
     /// The array of a rank's slot.
     pub(super) fn get(&mut self, place: usize, slot: u32) -> Result<&mut OpenArray> {
-        let number = self.slots.get(&(place, slot)).copied();
-        number.and_then(|number| self.arrays.get_mut(number)).ok_or_else(|| no_array(slot))
+        let number = self.number(place, slot)?;
+        Ok(self.by_number(number))
+    }
+
+    /// The numbers of a file's arrays.
+    pub(super) fn of_file(&self, file: u32, rank: Option<usize>) -> Vec<usize> {
+        let mut numbers: Vec<usize> =
+            self.numbers.iter().filter(|(key, _)| key.0 == file && key.1 == rank).map(|(_, &number)| number).collect();
+        numbers.sort_unstable();
+        numbers
+    }
+
+    /// Whether this is the last handle of an array.
+    pub(super) fn is_last(&self, number: usize) -> bool {
+        self.arrays[number].handles == 1
     }
 
     /// Closes a handle; the last one stores what waits.
@@ -77,7 +105,9 @@ impl OpenArrays {
         let array = &mut self.arrays[number];
         array.handles -= 1;
         if array.handles == 0 {
+            let before = *counts;
             array.path.close(counts);
+            coded(array.share, &before, counts);
         }
         Ok(())
     }
@@ -85,8 +115,11 @@ impl OpenArrays {
     /// Stores what waits of the arrays of a file.
     pub(super) fn flush(&mut self, file: u32, rank: Option<usize>, counts: &mut Counts) {
         for (key, &number) in &self.numbers {
-            if key.0 == file && key.1 == rank && self.arrays[number].handles > 0 {
-                self.arrays[number].path.flush(counts);
+            let array = &mut self.arrays[number];
+            if key.0 == file && key.1 == rank && array.handles > 0 {
+                let before = *counts;
+                array.path.flush(counts);
+                coded(array.share, &before, counts);
             }
         }
     }
@@ -95,6 +128,17 @@ impl OpenArrays {
     pub(super) fn forget(&mut self, file: u32, rank: usize, alone: bool) {
         let (rank, arrays) = (alone.then_some(rank), &self.arrays);
         self.numbers.retain(|key, number| key.0 != file || key.1 != rank || arrays[*number].handles > 0);
+    }
+}
+
+/// Paths count chunks in the size they have in memory; what was counted since `before` moves this part of the bytes.
+fn coded(share: f64, before: &Counts, counts: &mut Counts) {
+    if share == 1.0 {
+        return;
+    }
+    for count in [Count::ReadBytes, Count::WriteBytes, Count::NewBytes] {
+        let more = counts[count].saturating_sub(before[count]);
+        counts[count] = before[count].saturating_add((more as f64 * share) as u64);
     }
 }
 

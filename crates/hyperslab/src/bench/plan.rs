@@ -250,7 +250,8 @@ fn plan_case(
             denied = Some(reason);
         }
     }
-    if let Some(layer) = draft.layer.clone().filter(|layer| stack.layers.iter().all(|own| own.name != layer.name)) {
+    let layer = draft.layer.clone().filter(|_| !options.own_layers);
+    if let Some(layer) = layer.filter(|layer| stack.layers.iter().all(|own| own.name != layer.name)) {
         stack.layers.insert(0, layer);
     }
     let (about, bytes) = match &draft.work {

@@ -1,26 +1,32 @@
 //! `hyperslab advise`: which stack would be fastest for a workload, how sure that is, and why.
 
-use super::candidates;
-use super::inputs::{Input, results_file};
-use super::predict::{Predicted, seconds};
+use super::inputs::Input;
+use super::predict::seconds;
+use super::ranked::Ranked;
+use super::reasons;
+use super::search::Search;
 use super::settings::settings;
-use crate::bench;
+use super::verify::verify;
 use crate::table::{Align, Table};
 use anyhow::{Result, bail};
-use hyperslab_core::Stack;
-use hyperslab_model::{Part, Warmth};
-use hyperslab_run::{Results, Status};
-use std::collections::BTreeMap;
+use hyperslab_core::units::display_size;
+use hyperslab_core::{Stack, parse_stacks};
+use hyperslab_model::{Profile, Warmth};
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Instant;
 
 /// Shown below the help.
 pub const ADVISE_EXAMPLES: &str = "\
 Examples:
   hyperslab advise workflow.json
   hyperslab advise trace.jsonl --stack 'hdf5(chunk=1x1024)'     what is used now, to compare with
+  hyperslab advise trace.jsonl --ratio 3                        data that codecs make three times smaller
   hyperslab advise workflow.json --verify 3                     run the best three and the present one
 
-hyperslab train must have measured this machine before. Times are those of all cases of the input together.";
+Formats, shapes of chunks and shards, codecs, cache sizes, alignment, layers (async, log, cache) and the number of
+aggregators (twophase) are compared. hyperslab train must have measured this machine before. Times are those of all
+cases of the input together. docs/advise.md says more.";
 
 /// Options of `advise`.
 #[derive(Debug, clap::Args)]
@@ -31,73 +37,75 @@ pub struct AdviseOptions {
     /// What is used now
     #[arg(long, value_name = "STACK", default_value = "hdf5")]
     pub stack: String,
+    /// Formats to choose from: hdf5, zarr, posix
+    #[arg(long, value_name = "LIST", default_value = "hdf5,zarr", value_delimiter = ',')]
+    pub formats: Vec<String>,
+    /// A directory on fast storage that logs may use [default: that of the file]
+    #[arg(long, value_name = "DIR")]
+    pub log_dir: Option<PathBuf>,
     /// How many to show
-    #[arg(long, value_name = "N", default_value = "10")]
-    pub top: usize,
+    #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub top: u32,
     /// Run the best N and the present one, and say what following the advice gains or costs
-    #[arg(long, value_name = "N")]
-    pub verify: Option<usize>,
-}
-
-/// A stack with what all cases of the input would take on it.
-struct Ranked {
-    stack: Stack,
-    seconds: f64,
-    low: f64,
-    high: f64,
-    parts: BTreeMap<Part, f64>,
-}
-
-impl Ranked {
-    fn of(stack: Stack, cases: &[Predicted]) -> Self {
-        let total = |of: &dyn Fn(&Predicted) -> f64| cases.iter().map(of).sum();
-        Self {
-            stack,
-            seconds: total(&|case| case.prediction.seconds),
-            low: total(&|case| case.prediction.low),
-            high: total(&|case| case.prediction.high),
-            parts: Part::ALL.into_iter().map(|part| (part, total(&|case| part_of(case, part)))).collect(),
-        }
-    }
-}
-
-fn part_of(case: &Predicted, part: Part) -> f64 {
-    case.prediction.parts.get(&part).copied().unwrap_or(0.0)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub verify: Option<u32>,
 }
 
 /// Compares, explains, and runs if asked.
 pub fn run(options: &AdviseOptions) -> Result<ExitCode> {
+    let begin = Instant::now();
+    let stack = check(options)?;
     let profile = options.input.profile()?;
-    let warmth = options.input.warmth();
-    let present: Stack = options.stack.parse()?;
-    let plan = bench::Plan::new(&*options.input.bench_options(&options.stack)?, None)?;
-    let workloads: Vec<_> = plan.cases.iter().filter_map(|case| case.work.as_ref().ok().map(|w| &w.workload)).collect();
-    if workloads.is_empty() {
-        bail!("there is nothing in it that this build can run");
-    }
-    let mut stacks = vec![present.to_string()];
-    stacks.extend(candidates::stacks(&workloads));
-    let mut ranked: Vec<Ranked> = Vec::new();
-    for text in stacks {
-        let stack: Stack = text.parse()?;
-        if ranked.iter().any(|known| known.stack == stack) {
-            continue;
-        }
-        // What cannot hold the workload, or was never measured, is no candidate; the present one must be both.
-        match options.input.predicted(&text, &profile, warmth) {
-            Ok(cases) if cases.len() == workloads.len() => ranked.push(Ranked::of(stack, &cases)),
-            Err(error) if stack == present => return Err(error),
-            _ => {}
-        }
-    }
-    let Some(now) = ranked.first().map(|first| first.stack.clone()) else { bail!("no stack can be compared") };
-    ranked.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
-    println!("{}", list(&ranked, &now, options.top));
-    println!("{}", words(&ranked, &now, warmth));
+    let mut search = Search::new(&options.input, &profile);
+    let present = search.present(&stack)?;
+    let now = present.stack.clone();
+    let cases = present.works.len();
+    let ranked = search.all(present, &options.formats, options.log_dir.as_ref())?;
+    let ranked = in_order(ranked, &now);
+    let plural = |n: usize, what: &str| if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") };
+    println!(
+        "Compared {} for {} in {}.\n",
+        plural(search.compared, "stack"),
+        plural(cases, "case"),
+        seconds(begin.elapsed().as_secs_f64())
+    );
+    println!("{}", list(&ranked, &now, options.top as usize));
+    println!("{}", words(&ranked, &now));
+    println!("{}", assumed(&ranked, &search, &profile, options));
     match options.verify {
-        Some(best) => verify(options, &ranked, &now, best),
+        Some(best) => verify(&options.input, &ranked, &now, best as usize, search.own_layers),
         None => Ok(ExitCode::SUCCESS),
     }
+}
+
+/// The fastest first, and of those that take exactly as long the one with the fewest options only.
+fn in_order(mut ranked: Vec<Ranked>, now: &Stack) -> Vec<Ranked> {
+    let options = |stack: &Stack| stack.layers.len() + stack.format.options.len();
+    ranked.sort_by(|a, b| a.seconds.total_cmp(&b.seconds).then(options(&a.stack).cmp(&options(&b.stack))));
+    let mut kept: Vec<Ranked> = Vec::new();
+    for one in ranked {
+        let same = kept.iter().any(|known| one.same_as(known));
+        if !same || one.stack == *now {
+            kept.push(one);
+        }
+    }
+    kept
+}
+
+/// Refuses what makes no sense before anything is read.
+fn check(options: &AdviseOptions) -> Result<Stack> {
+    let stacks = parse_stacks(&options.stack)?;
+    let [stack] = stacks.as_slice() else { bail!("--stack: one stack is used now, not {}", stacks.len()) };
+    hyperslab_run::resolve(stack)?;
+    for format in &options.formats {
+        if !["hdf5", "zarr", "posix"].contains(&format.as_str()) {
+            bail!("--formats: there is no model of {format:?}\n  try: hdf5, zarr or posix");
+        }
+    }
+    if let Some(log) = options.log_dir.as_ref().filter(|log| !log.is_dir()) {
+        bail!("--log-dir: {} is no directory", log.display());
+    }
+    Ok(stack.clone())
 }
 
 fn list(ranked: &[Ranked], now: &Stack, top: usize) -> String {
@@ -107,6 +115,8 @@ fn list(ranked: &[Ranked], now: &Stack, top: usize) -> String {
         ("time", Align::Right),
         ("90 % from", Align::Right),
         ("to", Align::Right),
+        ("on storage", Align::Right),
+        ("memory", Align::Right),
         ("most of it", Align::Left),
         ("", Align::Left),
     ]);
@@ -116,108 +126,100 @@ fn list(ranked: &[Ranked], now: &Stack, top: usize) -> String {
         if number >= top && !present {
             continue;
         }
-        let most = one.parts.iter().max_by(|a, b| a.1.total_cmp(b.1)).map_or("", |(part, _)| part.name());
-        let note = match (present, number > 0 && one.low <= best_high) {
-            (true, _) => "used now",
-            (false, true) => "too close to call",
-            _ => "",
+        let close = if number > 0 && one.low <= best_high { "too close to call" } else { "" };
+        let note = match (present, close) {
+            (true, "") => "used now".into(),
+            (true, close) => format!("used now; {close}"),
+            (false, close) => close.to_owned(),
         };
+        let sizes = one.sizes().ok();
+        let size = |bytes: Option<u64>| bytes.map_or("?".into(), display_size);
         table.row(vec![
             (number + 1).to_string(),
             one.stack.to_string(),
             seconds(one.seconds),
             seconds(one.low),
             seconds(one.high),
-            most.into(),
-            note.into(),
+            size(sizes.map(|sizes| sizes.bytes())),
+            size(sizes.map(|sizes| sizes.memory)),
+            one.most().into(),
+            note,
         ]);
     }
     table.render()
 }
 
 /// Why the first is first, what it costs elsewhere, and how to have it.
-fn words(ranked: &[Ranked], now: &Stack, warmth: Warmth) -> String {
+fn words(ranked: &[Ranked], now: &Stack) -> String {
     let (Some(best), Some(present)) = (ranked.first(), ranked.iter().find(|one| one.stack == *now)) else {
         return String::new();
     };
     let mut out = String::new();
+    let mut line = |text: String| out.push_str(&format!("- {text}\n"));
+    if best.seconds <= 0.0 {
+        return "Nothing is transferred, so there is nothing to choose.\n".into();
+    }
     if best.stack == *now {
-        out.push_str("What is used now is predicted to be the fastest.\n");
+        line("what is used now is predicted to be the fastest".into());
+        if let Some(second) = ranked.get(1).filter(|second| second.low <= best.high) {
+            line(format!("{} is too close to call", second.stack));
+        }
     } else {
-        let factor = present.seconds / best.seconds.max(1e-12);
-        let sure = if best.high < present.low { "" } else { ", though that is too close to call" };
-        out.push_str(&format!("{} is predicted to be {factor:.1} times faster than {now}{sure}.\n", best.stack));
-        let of = |one: &Ranked, part: Part| one.parts.get(&part).copied().unwrap_or(0.0);
-        let mut saved: Vec<(f64, Part)> =
-            Part::ALL.into_iter().map(|part| (of(present, part) - of(best, part), part)).collect();
-        saved.sort_by(|a, b| b.0.total_cmp(&a.0));
-        for (gain, part) in saved.iter().filter(|(gain, _)| *gain > 0.05 * present.seconds).take(3) {
-            let (before, after) = (seconds(of(present, *part)), seconds(of(best, *part)));
-            out.push_str(&format!("- {}: {after} instead of {before} ({} saved)\n", part.name(), seconds(*gain)));
-        }
-        for (gain, part) in saved.iter().rev().filter(|(gain, _)| *gain < -0.05 * present.seconds).take(2) {
-            out.push_str(&format!("- {} costs {} more\n", part.name(), seconds(-gain)));
-        }
+        let factor = present.seconds / best.seconds;
+        let sure = match best.high < present.low {
+            true => "",
+            false => ", but that is too close to call: it may as well be slower",
+        };
+        line(match factor {
+            ..1.05 => format!("{} is predicted to be about as fast as {now}: there is no need to change", best.stack),
+            _ => format!("{} is predicted to be {factor:.1} times faster than {now}{sure}", best.stack),
+        });
+        reasons::why(best, present).into_iter().for_each(&mut line);
     }
-    for consequence in consequences(&best.stack) {
-        out.push_str(&format!("- {consequence}\n"));
-    }
-    if warmth == Warmth::Warm {
-        out.push_str("- files are taken to be in memory; --cold predicts for files that are not\n");
-    }
+    reasons::costs(best, present).into_iter().for_each(&mut line);
+    reasons::smaller(ranked, best).into_iter().for_each(&mut line);
     out.push_str("\nSettings\n");
-    settings(&best.stack).iter().for_each(|line| out.push_str(&format!("  {line}\n")));
+    settings(&best.stack).iter().for_each(|text| out.push_str(&format!("  {text}\n")));
     out
 }
 
-/// What a stack costs elsewhere.
-fn consequences(stack: &Stack) -> Vec<&'static str> {
-    let mut out = Vec::new();
-    if stack.format.get("plane") == Some("on") {
-        out.push("the data plane is this program's and its connector's; the file is ordinary HDF5 for all others");
+/// What was taken for granted, and what was not compared.
+fn assumed(ranked: &[Ranked], search: &Search<'_>, profile: &Profile, options: &AdviseOptions) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    if options.input.warmth() == Warmth::Warm {
+        lines.push("files are in memory; --cold predicts for files that are not".into());
     }
-    match stack.format.name.as_str() {
-        "zarr" if stack.format.get("shard").is_none() => {
-            out.push("every chunk is a file: many small ones burden file systems")
+    let headers = || ranked.iter().flat_map(|one| one.works.iter().map(|work| &work.workload.header));
+    if ranked.iter().any(Ranked::codes) {
+        lines.push(search.data.words(headers().any(|header| header.recorded.is_some())));
+    }
+    lines.push("all elements of arrays are written, which decides what is on storage".into());
+    if search.left > 0 {
+        lines.push(format!("{} more stacks were not compared, so that this answer comes soon", search.left));
+    }
+    if !search.own_layers {
+        lines.push("layers were not compared: benchmarks of the workflow ask for different MODEs".into());
+    }
+    match profile.alignment.iter().all(|known| known.read == 1.0 && known.write == 1.0) {
+        _ if profile.alignment.is_empty() => {
+            lines.push("alignment was not compared: hyperslab train has not measured it".into());
         }
-        "zarr" => out.push("shards need readers of Zarr version 3; a part of one is changed by writing it anew"),
-        "posix" => out.push("raw files are read by this program only"),
-        _ => {}
+        true => lines.push("alignment made no difference when this machine was measured".into()),
+        false => {}
     }
-    if stack.format.get("cache").is_some() {
-        out.push("the chunk cache takes that much memory for every open array");
+    let unknown: std::collections::BTreeSet<&str> = ranked.iter().flat_map(Ranked::unknown).collect();
+    if !unknown.is_empty() {
+        let names: Vec<&str> = unknown.into_iter().collect();
+        lines.push(format!(
+            "the profile does not know what the layers {} cost, so they are taken to cost nothing; run hyperslab train again",
+            names.join(", ")
+        ));
     }
-    if stack.layers.iter().any(|layer| layer.name == "async") {
-        out.push("writes are held in memory until they are stored: a crash of the program loses them");
-    }
-    out
-}
-
-/// Runs the best ones and the present one.
-fn verify(options: &AdviseOptions, ranked: &[Ranked], now: &Stack, best: usize) -> Result<ExitCode> {
-    let mut chosen: Vec<&Ranked> = ranked.iter().take(best.max(1)).collect();
-    if !chosen.iter().any(|one| one.stack == *now) {
-        chosen.extend(ranked.iter().find(|one| one.stack == *now));
-    }
-    let list: Vec<String> = chosen.iter().map(|one| one.stack.to_string()).collect();
-    let code = bench::run(&*options.input.bench_options(&list.join(","))?)?;
-    let results = Results::load(&results_file(&options.input.dir))?;
-    let measured = |stack: &Stack| {
-        let of = results.cases.iter().filter(|case| case.stack == *stack);
-        of.map(|case| if case.status == Status::Ok { case.observed.median } else { f64::INFINITY }).sum::<f64>()
-    };
-    let mut table = Table::new(&[("stack", Align::Left), ("predicted", Align::Right), ("measured", Align::Right)]);
-    for one in &chosen {
-        table.row(vec![one.stack.to_string(), seconds(one.seconds), seconds(measured(&one.stack))]);
-    }
-    println!("{}", table.render());
-    let fastest = chosen.iter().map(|one| measured(&one.stack)).fold(f64::INFINITY, f64::min);
-    if let Some(first) = chosen.first()
-        && fastest.is_finite()
+    if headers().any(|header| header.ranks > 1)
+        && !ranked.iter().any(|one| one.stack.layers.iter().any(|l| l.name == "twophase"))
     {
-        let (regret, gain) = (measured(&first.stack) / fastest - 1.0, measured(now) / measured(&first.stack));
-        println!("Following the advice takes {:.1} % longer than the fastest of these,", 100.0 * regret);
-        println!("and {gain:.2} times as fast as what is used now.");
+        lines.push("twophase did not gain anything, or transfers are not collective (COLLECTIVE_DATA)".into());
     }
-    Ok(code)
+    let lines: String = lines.iter().map(|line| format!("- {line}\n")).collect();
+    format!("Assumed\n{}", lines.trim_end())
 }

@@ -1,5 +1,6 @@
 //! What `predict` and `advise` look at: a workload or a workflow, read as `bench` would.
 
+use super::compressibility::Compressibility;
 use super::place;
 use super::predict::Predicted;
 use crate::arguments::{Arguments, BenchOptions, Command};
@@ -28,6 +29,9 @@ pub struct Input {
     /// Files are not in memory before, and flushes wait for the device
     #[arg(long)]
     pub cold: bool,
+    /// How many times smaller codecs make the data [default: found by coding values as the workload makes them]
+    #[arg(long, value_name = "TIMES", value_parser = ratio)]
+    pub ratio: Option<f64>,
     /// The directory whose file system is meant, and where files of real runs are put
     #[arg(long, value_name = "DIR", default_value = "hyperslab-predict")]
     pub dir: PathBuf,
@@ -66,9 +70,17 @@ impl Input {
         }
     }
 
+    /// What `bench` would run on these stacks.
+    pub fn plan(&self, stacks: &[String], own_layers: bool) -> Result<bench::Plan> {
+        let mut options = self.bench_options(&stacks.join(","))?;
+        options.own_layers = own_layers;
+        bench::Plan::new(&options, None)
+    }
+
     /// Every case on every stack, predicted; those that cannot run are left out.
     pub fn predicted(&self, stacks: &str, profile: &Profile, warmth: Warmth) -> Result<Vec<Predicted>> {
-        let plan = bench::Plan::new(&*self.bench_options(stacks)?, None)?;
+        let plan = self.plan(&[stacks.to_owned()], false)?;
+        let mut data = Compressibility::new(self.ratio);
         let mut found = Vec::new();
         for case in &plan.cases {
             let work = match &case.work {
@@ -78,14 +90,19 @@ impl Input {
                     continue;
                 }
             };
-            let configuration = Configuration::of(&case.stack)?;
+            let configuration = Configuration::of(&case.stack)?.stored(data.shares(&work.workload, &case.stack));
             let costs = count(&work.workload, &configuration).with_context(|| case.stack.to_string())?;
-            let prediction = predict(&costs, configuration.class(), configuration.layers(), profile, warmth)?;
+            let prediction = predict(&costs, configuration.class(), profile, warmth)?;
             let (benchmark, stack) = (case.benchmark.clone(), case.stack.to_string());
             found.push(Predicted { number: case.number, benchmark, stack, costs, prediction });
         }
         Ok(found)
     }
+}
+
+fn ratio(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|ratio| ratio.is_finite() && *ratio > 0.0);
+    number.ok_or_else(|| "a number above 0, such as 3".into())
 }
 
 /// Where real runs leave their results.

@@ -8,6 +8,7 @@ use hyperslab_core::parse_stacks;
 use hyperslab_core::units::display_size;
 use hyperslab_model::{Costs, Part, Prediction};
 use hyperslab_run::{Results, Status};
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 /// Shown below the help.
@@ -58,6 +59,9 @@ pub fn run(options: &PredictOptions) -> Result<ExitCode> {
         bail!("there is nothing to predict");
     }
     println!("{}", times(&found));
+    for line in notes(&found) {
+        println!("note: {line}");
+    }
     if options.counts {
         found.iter().for_each(|case| println!("{}", counted(case)));
     }
@@ -113,6 +117,23 @@ fn times(found: &[Predicted]) -> String {
         table.row(row);
     }
     table.render()
+}
+
+/// What the reader should know of the figures.
+fn notes(found: &[Predicted]) -> Vec<String> {
+    let mut notes = Vec::new();
+    if found.iter().any(|case| case.prediction.hidden > 0.0) {
+        notes.push("hidden I/O goes on while the program computes, so parts add up to more than the time".to_owned());
+    }
+    if found.iter().any(|case| case.prediction.high.is_infinite()) {
+        notes.push("an interval that ends at ? is not known: too little was measured".to_owned());
+    }
+    let unknown: BTreeSet<&str> =
+        found.iter().flat_map(|case| case.prediction.unknown.iter().map(String::as_str)).collect();
+    for layer in unknown {
+        notes.push(format!("the profile does not know what the layer {layer} costs; run hyperslab train again"));
+    }
+    notes
 }
 
 fn counted(case: &Predicted) -> String {

@@ -1,72 +1,141 @@
 //! A stack in the words of other programs.
 
-use hyperslab_core::{Stack, StackElement};
+use hyperslab_core::{Dims, Shapes, Stack, StackElement};
 
-/// How to ask h5py, netCDF4, zarr-python and h5bench for what a stack stores; nothing for those that cannot.
+/// How to ask h5py, netCDF4, zarr-python and h5bench for what a stack stores and does; nothing for those that cannot.
 pub fn settings(stack: &Stack) -> Vec<String> {
-    let format = &stack.format;
-    let chunk = format.get("chunk").map(|text| text.split('x').map(str::to_owned).collect::<Vec<_>>());
-    let tuple = |extents: &[String]| format!("({},)", extents.join(", "));
-    let mut out = match format.name.as_str() {
-        "hdf5" => hdf5(format, chunk.as_deref(), &tuple),
-        "zarr" => zarr(format, chunk.as_deref(), &tuple),
+    let mut out = match stack.format.name.as_str() {
+        "hdf5" => hdf5(&stack.format),
+        "zarr" => zarr(&stack.format),
         _ => Vec::new(),
     };
-    if let Some(layer) = stack.layers.first() {
-        let mode = match layer.name.as_str() {
-            "async" => Some("ASYNC"),
-            "log" => Some("LOG"),
-            _ => None,
-        };
-        out.extend(mode.map(|mode| format!("h5bench:      \"MODE\": \"{mode}\"")));
+    if stack.format.name == "hdf5" {
+        out.extend(connector(stack).map(|modes| {
+            format!("any program:  hyperslab run --mode {modes} -- python program.py     (docs/connector.md)")
+        }));
+        out.extend(h5bench(stack));
     }
     out.push(format!("hyperslab:    --stack '{stack}'"));
     out
 }
 
-fn hdf5(format: &StackElement, chunk: Option<&[String]>, tuple: &dyn Fn(&[String]) -> String) -> Vec<String> {
-    let mut keywords = String::new();
-    let mut net = String::new();
-    if let Some(chunk) = chunk {
-        keywords.push_str(&format!(", chunks={}", tuple(chunk)));
-        net.push_str(&format!(", chunksizes={}", tuple(chunk)));
+fn shapes(format: &StackElement, key: &str) -> Vec<Dims> {
+    format.shapes(key).ok().flatten().as_ref().map(Shapes::all).unwrap_or_default().to_vec()
+}
+
+/// A shape as a tuple of Python; of several, one for each number of dimensions.
+fn tuples(name: &str, shapes: &[Dims]) -> String {
+    let tuple = |shape: &Dims| {
+        let extents: Vec<String> = shape.iter().map(u64::to_string).collect();
+        if let [one] = extents.as_slice() { format!("({one},)") } else { format!("({})", extents.join(", ")) }
+    };
+    match shapes {
+        [] => String::new(),
+        [shape] => format!(", {name}={}", tuple(shape)),
+        several => {
+            let cases = several.iter().map(|shape| format!("{}: {}", shape.len(), tuple(shape)));
+            format!(", {name}={{{}}}[len(shape)]", cases.collect::<Vec<_>>().join(", "))
+        }
     }
+}
+
+fn hdf5(format: &StackElement) -> Vec<String> {
+    let chunks = shapes(format, "chunk");
+    let chunked = !chunks.is_empty() || format.get("layout") == Some("chunked");
+    let mut keywords = tuples("chunks", &chunks);
+    let mut net = tuples("chunksizes", &chunks);
     if let Some(level) = format.get("deflate") {
-        keywords.push_str(&format!(", compression=\"gzip\", compression_opts={level}"));
-        net.push_str(&format!(", compression=\"zlib\", complevel={level}"));
+        let shuffle = if format.get("shuffle") == Some("yes") { "True" } else { "False" };
+        if chunks.is_empty() {
+            keywords.push_str(", chunks=True");
+        }
+        keywords.push_str(&format!(", compression=\"gzip\", compression_opts={level}, shuffle={shuffle}"));
+        net.push_str(&format!(", compression=\"zlib\", complevel={level}, shuffle={shuffle}"));
+    } else if !chunked {
+        net.push_str(", contiguous=True");
     }
-    if format.get("shuffle") == Some("yes") {
-        keywords.push_str(", shuffle=True");
-        net.push_str(", shuffle=True");
+    let size = |key: &str| format.size(key).ok().flatten();
+    let mut file = String::new();
+    if let Some(bytes) = size("cache") {
+        file.push_str(&format!(", rdcc_nbytes={bytes}"));
     }
-    let cache = format.size("cache").ok().flatten();
-    let file = cache.map_or(String::new(), |bytes| format!("h5py.File(name, \"w\", rdcc_nbytes={bytes}); "));
+    if let Some(bytes) = size("align") {
+        let threshold = size("align_threshold").unwrap_or(bytes.min(64 << 10));
+        file.push_str(&format!(", alignment_interval={bytes}, alignment_threshold={threshold}"));
+    }
     let mut out = vec![
-        format!("h5py:         {file}file.create_dataset(name, shape, dtype{keywords})"),
-        format!("netCDF4:      dataset.createVariable(name, dtype, dimensions{net})"),
+        format!("h5py:         file = h5py.File(path, \"w\"{file})"),
+        format!("              file.create_dataset(name, shape, dtype{keywords})"),
+        format!("netCDF4:      variable = dataset.createVariable(name, dtype, dimensions{net})"),
     ];
-    if let Some(chunk) = chunk {
-        let dims = chunk.iter().enumerate().map(|(d, extent)| format!("\"CHUNK_DIM_{}\": \"{extent}\"", d + 1));
-        out.push(format!("h5bench:      \"CHUNK\": \"YES\", {}", dims.collect::<Vec<_>>().join(", ")));
+    if let Some(bytes) = size("cache") {
+        out.push(format!("              variable.set_var_chunk_cache(size={bytes})"));
     }
     out
 }
 
-fn zarr(format: &StackElement, chunk: Option<&[String]>, tuple: &dyn Fn(&[String]) -> String) -> Vec<String> {
-    let mut keywords = String::new();
-    if let Some(chunk) = chunk {
-        keywords.push_str(&format!(", chunks={}", tuple(chunk)));
+/// The connector's modes that do what the stack does.
+fn connector(stack: &Stack) -> Option<String> {
+    let plane = (stack.format.get("plane") == Some("on")).then_some("codec");
+    let layer =
+        stack.layers.iter().map(|layer| layer.name.as_str()).find(|name| ["async", "log", "cache"].contains(name));
+    let modes: Vec<&str> = plane.into_iter().chain(layer).collect();
+    (!modes.is_empty()).then(|| modes.join("+"))
+}
+
+fn h5bench(stack: &Stack) -> Option<String> {
+    let format = &stack.format;
+    let mut keys: Vec<(String, String)> = Vec::new();
+    let mut key = |name: &str, value: &str| keys.push((name.into(), value.into()));
+    let chunks = shapes(format, "chunk");
+    if format.get("deflate").is_some() {
+        key("COMPRESS", "YES");
+        key("COMPRESS_FILTER", "GZIP");
+    } else if !chunks.is_empty() {
+        key("CHUNKED", "YES");
     }
-    if let Some(shard) = format.get("shard") {
-        keywords.push_str(&format!(", shards={}", tuple(&shard.split('x').map(str::to_owned).collect::<Vec<_>>())));
+    if let [chunk] = chunks.as_slice() {
+        chunk
+            .iter()
+            .take(3)
+            .enumerate()
+            .for_each(|(d, extent)| key(&format!("CHUNK_DIM_{}", d + 1), &extent.to_string()));
     }
-    keywords.push_str(match format.get("codec") {
-        Some("gzip") => ", compressors=zarr.codecs.GzipCodec()",
-        Some("zstd") => ", compressors=zarr.codecs.ZstdCodec()",
-        Some("blosc") => ", compressors=zarr.codecs.BloscCodec()",
-        _ => ", compressors=None",
-    });
-    vec![format!("zarr-python:  zarr.create_array(store, shape=shape, dtype=dtype{keywords})")]
+    if let Ok(Some(bytes)) = format.size("align") {
+        key("ALIGN", "YES");
+        key("ALIGN_LEN", &bytes.to_string());
+        key("ALIGN_THRESHOLD", &bytes.min(64 << 10).to_string());
+    }
+    let modes = [("async", "ASYNC"), ("log", "LOG")];
+    let mode = modes.iter().find(|(layer, _)| stack.layers.iter().any(|own| own.name == *layer));
+    key("MODE", mode.map_or("SYNC", |(_, mode)| mode));
+    if stack.layers.iter().any(|layer| layer.name == "twophase") {
+        key("COLLECTIVE_DATA", "YES");
+    }
+    let said: Vec<String> = keys.iter().map(|(name, value)| format!("\"{name}\": \"{value}\"")).collect();
+    let own = keys.iter().any(|(name, value)| name == "CHUNKED" || value == "LOG");
+    let note = if own { "     (CHUNKED and MODE=LOG: hyperslab bench only)" } else { "" };
+    Some(format!("h5bench:      {}{note}", said.join(", ")))
+}
+
+fn zarr(format: &StackElement) -> Vec<String> {
+    let level = format.get("level").map_or(String::new(), |level| format!("level={level}"));
+    let compressor = match format.get("codec") {
+        Some("gzip") => format!("zarr.codecs.GzipCodec({level})"),
+        Some("zstd") => format!("zarr.codecs.ZstdCodec({level})"),
+        Some("blosc") => "zarr.codecs.BloscCodec(cname=\"lz4\", shuffle=\"shuffle\")".into(),
+        _ => "None".into(),
+    };
+    let compressor = match (format.get("shuffle"), format.get("codec")) {
+        (Some("yes"), Some("gzip" | "zstd")) => {
+            format!("[zarr.codecs.numcodecs.Shuffle(elementsize=dtype.itemsize), {compressor}]")
+        }
+        _ => compressor,
+    };
+    let (chunks, shards) = (tuples("chunks", &shapes(format, "chunk")), tuples("shards", &shapes(format, "shard")));
+    vec![format!(
+        "zarr-python:  zarr.create_array(store, name=name, shape=shape, dtype=dtype{chunks}{shards}, compressors={compressor})"
+    )]
 }
 
 #[cfg(test)]
@@ -74,20 +143,42 @@ fn zarr(format: &StackElement, chunk: Option<&[String]>, tuple: &dyn Fn(&[String
 mod tests {
     use super::*;
 
+    fn of(text: &str) -> String {
+        settings(&text.parse().unwrap()).join("\n")
+    }
+
     #[test]
     fn stacks_are_told_in_other_words() {
-        let of = |text: &str| settings(&text.parse().unwrap()).join("\n");
-        let hdf5 = of("async/hdf5(chunk=64x32,deflate=4,shuffle,cache=16MiB)");
+        let hdf5 = of("async/hdf5(chunk=64x32,deflate=4,shuffle,cache=16MiB,align=1MiB)");
         for words in [
-            "chunks=(64, 32,), compression=\"gzip\", compression_opts=4, shuffle=True",
-            "rdcc_nbytes=16777216",
-            "chunksizes=(64, 32,)",
-            "\"CHUNK_DIM_2\": \"32\"",
+            "chunks=(64, 32), compression=\"gzip\", compression_opts=4, shuffle=True",
+            "rdcc_nbytes=16777216, alignment_interval=1048576, alignment_threshold=65536",
+            "chunksizes=(64, 32), compression=\"zlib\", complevel=4, shuffle=True",
+            "set_var_chunk_cache(size=16777216)",
+            "\"COMPRESS\": \"YES\", \"COMPRESS_FILTER\": \"GZIP\", \"CHUNK_DIM_1\": \"64\", \"CHUNK_DIM_2\": \"32\"",
+            "\"ALIGN_LEN\": \"1048576\"",
             "\"MODE\": \"ASYNC\"",
+            "hyperslab run --mode async",
         ] {
-            assert!(hdf5.contains(words), "{hdf5}");
+            assert!(hdf5.contains(words), "{words}: {hdf5}");
         }
         let zarr = of("zarr(chunk=8x8,shard=64x64,codec=zstd)");
-        assert!(zarr.contains("chunks=(8, 8,), shards=(64, 64,), compressors=zarr.codecs.ZstdCodec()"), "{zarr}");
+        assert!(zarr.contains("chunks=(8, 8), shards=(64, 64), compressors=zarr.codecs.ZstdCodec()"), "{zarr}");
+        assert!(!zarr.contains("h5bench") && zarr.contains("--stack"), "{zarr}");
+    }
+
+    #[test]
+    fn what_is_in_one_piece_is_said_to_be() {
+        let plain = of("twophase/hdf5");
+        assert!(plain.contains("contiguous=True") && plain.contains("\"COLLECTIVE_DATA\": \"YES\""), "{plain}");
+        assert!(!plain.contains("hyperslab run"), "{plain}");
+        assert!(of("hdf5(plane=on)").contains("hyperslab run --mode codec"));
+    }
+
+    #[test]
+    fn several_shapes_are_chosen_by_the_number_of_dimensions() {
+        let text = of("hdf5(chunk=1024;64x64)");
+        assert!(text.contains("chunks={1: (1024,), 2: (64, 64)}[len(shape)]"), "{text}");
+        assert!(!text.contains("CHUNK_DIM"), "{text}");
     }
 }

@@ -1,6 +1,7 @@
 //! `hyperslab train`: measures this machine and writes what it found to a profile.
 
 use super::evaluate;
+use super::layer_costs;
 use super::measured::{Bench, TIMINGS_OF_A_TRIAL};
 use super::place;
 use super::timings::{Timing, Timings};
@@ -75,7 +76,8 @@ pub fn run(options: &TrainOptions) -> Result<ExitCode> {
         eprintln!("stopped; start it again to go on");
         return Ok(ExitCode::from(EXIT_INTERRUPTED));
     }
-    let profile = fit(&trials, &timings, &options.dir, &mut missing)?;
+    let mut profile = fit(&trials, &timings, &options.dir, &mut missing)?;
+    layer_costs::measure(&options.dir, &progress, &mut profile)?;
     place::save(&profile, &path)?;
     println!("{}", describe(&profile));
     println!("Profile: {}", path.display());
@@ -218,6 +220,8 @@ fn fit(trials: &[Trial], timings: &Timings, directory: &Path, missing: &mut Vec<
         fits,
         servers: servers(trials, timings),
         missing: missing.clone(),
+        layers: BTreeMap::new(),
+        alignment: Vec::new(),
     })
 }
 
