@@ -178,6 +178,19 @@ impl ElementPlan {
     pub fn covers_element(&self) -> bool {
         self.pieces.iter().map(|p| p.len).sum::<u64>() == self.element
     }
+
+    /// Bytes of the array's element that at least one of several plans transfers.
+    pub fn covered_together<'a>(plans: impl IntoIterator<Item = &'a Self>) -> u64 {
+        let mut pieces: Vec<ElementPiece> = plans.into_iter().flat_map(|plan| plan.pieces.iter().copied()).collect();
+        pieces.sort_by_key(|piece| piece.element);
+        let (mut covered, mut end) = (0, 0);
+        for piece in pieces {
+            let until = piece.element + piece.len;
+            covered += until.saturating_sub(piece.element.max(end));
+            end = end.max(until);
+        }
+        covered
+    }
 }
 
 /// A buffer to write from.
