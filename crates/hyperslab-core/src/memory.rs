@@ -244,3 +244,31 @@ fn check_len(have: usize, need: u64, exact: bool) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_that_several_plans_have_count_once() {
+        let dtype =
+            Datatype::packed_compound([("a", Datatype::F32), ("b", Datatype::F64), ("c", Datatype::F32)]).unwrap();
+        let plan = |names: &[&str]| {
+            let (mut members, mut end) = (Vec::new(), 0);
+            for name in names {
+                members.push((*name, end));
+                end += dtype.field(name).unwrap().dtype.size();
+            }
+            MemoryLayout::fields(end, members).plan(&dtype).unwrap()
+        };
+        let covered = |parts: &[&[&str]]| {
+            let plans: Vec<ElementPlan> = parts.iter().map(|names| plan(names)).collect();
+            ElementPlan::covered_together(&plans)
+        };
+        assert_eq!(covered(&[]), 0);
+        assert_eq!(covered(&[&["b"]]), 8);
+        assert_eq!(covered(&[&["c"], &["a"]]), 8);
+        assert_eq!(covered(&[&["a", "b"], &["b", "c"], &["b"]]), dtype.size());
+    }
+}
