@@ -178,6 +178,19 @@ impl ElementPlan {
     pub fn covers_element(&self) -> bool {
         self.pieces.iter().map(|p| p.len).sum::<u64>() == self.element
     }
+
+    /// Bytes of the array's element that at least one of several plans transfers.
+    pub fn covered_together<'a>(plans: impl IntoIterator<Item = &'a Self>) -> u64 {
+        let mut pieces: Vec<ElementPiece> = plans.into_iter().flat_map(|plan| plan.pieces.iter().copied()).collect();
+        pieces.sort_by_key(|piece| piece.element);
+        let (mut covered, mut end) = (0, 0);
+        for piece in pieces {
+            let until = piece.element + piece.len;
+            covered += until.saturating_sub(piece.element.max(end));
+            end = end.max(until);
+        }
+        covered
+    }
 }
 
 /// A buffer to write from.
@@ -230,4 +243,32 @@ fn check_len(have: usize, need: u64, exact: bool) -> Result<()> {
         return Err(Error::invalid("check memory", format!("the buffer has {have} bytes, the selection needs {need}")));
     }
     Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_that_several_plans_have_count_once() {
+        let dtype =
+            Datatype::packed_compound([("a", Datatype::F32), ("b", Datatype::F64), ("c", Datatype::F32)]).unwrap();
+        let plan = |names: &[&str]| {
+            let (mut members, mut end) = (Vec::new(), 0);
+            for name in names {
+                members.push((*name, end));
+                end += dtype.field(name).unwrap().dtype.size();
+            }
+            MemoryLayout::fields(end, members).plan(&dtype).unwrap()
+        };
+        let covered = |parts: &[&[&str]]| {
+            let plans: Vec<ElementPlan> = parts.iter().map(|names| plan(names)).collect();
+            ElementPlan::covered_together(&plans)
+        };
+        assert_eq!(covered(&[]), 0);
+        assert_eq!(covered(&[&["b"]]), 8);
+        assert_eq!(covered(&[&["c"], &["a"]]), 8);
+        assert_eq!(covered(&[&["a", "b"], &["b", "c"], &["b"]]), dtype.size());
+    }
 }

@@ -47,10 +47,16 @@ pub(crate) fn will_need(file: &File, at: u64, bytes: u64) {
 
 /// A buffer whose size comes from a file or a caller.
 pub(crate) fn buffer(bytes: usize) -> Result<Vec<u8>> {
+    let mut buffer = reserved(bytes)?;
+    buffer.resize(bytes, 0);
+    Ok(buffer)
+}
+
+/// An empty buffer with room for so many bytes.
+pub(crate) fn reserved(bytes: usize) -> Result<Vec<u8>> {
     let mut buffer = Vec::new();
     buffer
         .try_reserve_exact(bytes)
         .map_err(|e| Error::new(ErrorKind::Io, "allocate buffer", format!("{bytes} bytes: {e}")))?;
-    buffer.resize(bytes, 0);
     Ok(buffer)
 }

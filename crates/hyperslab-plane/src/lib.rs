@@ -15,6 +15,7 @@ mod coded;
 mod contiguous;
 mod control;
 mod convert;
+mod copied;
 mod explain;
 mod file;
 mod grouping;

@@ -12,6 +12,12 @@ use hyperslab_core::{
 /// Memory to write from. Each thread has a clone of its own.
 #[derive(Debug, Clone)]
 pub(crate) struct Source<'a> {
+    /// Each has some bytes of every element; later ones win.
+    parts: Vec<Part<'a>>,
+}
+
+#[derive(Debug, Clone)]
+struct Part<'a> {
     data: &'a [u8],
     way: Way<'a>,
 }
@@ -114,21 +120,40 @@ impl<'a> Source<'a> {
         conversion: Option<Conversion>,
     ) -> Result<Option<Self>> {
         let way = Way::new(view.layout, types, elements, conversion)?;
-        Ok(way.map(|way| Self { data: cut(view.data, &way, types, elements), way }))
+        Ok(way.map(|way| Self::of(cut(view.data, &way, types, elements), way)))
+    }
+
+    fn of(data: &'a [u8], way: Way<'a>) -> Self {
+        Self { parts: vec![Part { data, way }] }
+    }
+
+    /// Lays another source of the same elements over this one.
+    pub(crate) fn under(mut self, other: Self) -> Self {
+        self.parts.extend(other.parts);
+        self
     }
 
     /// Elements that already are as they should be in the file.
     pub(crate) fn packed(data: &'a [u8], element: u64) -> Self {
-        Self { data, way: Way { map: None, element, converting: None } }
+        Self::of(data, Way { map: None, element, converting: None })
     }
 
     /// All packed elements, if that is what the memory is.
     pub(crate) fn as_packed(&self) -> Option<&'a [u8]> {
-        self.way.is_identity().then_some(self.data)
+        match self.parts.as_slice() {
+            [part] => part.way.is_identity().then_some(part.data),
+            _ => None,
+        }
     }
 
     /// Copies the elements of a row to a buffer. Rows have the same length and count.
     pub(crate) fn copy_to(&mut self, from: Row, buffer: &mut [u8], to: Row) -> Result<()> {
+        self.parts.iter_mut().try_for_each(|part| part.copy_to(from, buffer, to))
+    }
+}
+
+impl Part<'_> {
+    fn copy_to(&mut self, from: Row, buffer: &mut [u8], to: Row) -> Result<()> {
         let (data, Way { map, element, converting }) = (self.data, &mut self.way);
         if map.is_none() && converting.is_none() {
             copy_rows(data, from, buffer, to);

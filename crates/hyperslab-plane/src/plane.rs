@@ -9,7 +9,7 @@ use crate::memory::{Source, Target, Types};
 use crate::refusal::Refusal;
 use crate::workers;
 use hyperslab_core::{
-    ChunkGrid, Datatype, Dims, Error, Gather, MemoryView, MemoryViewMut, Result, Scatter, Selection, dims,
+    ChunkGrid, Datatype, Dims, ElementPlan, Error, Gather, MemoryView, MemoryViewMut, Result, Scatter, Selection, dims,
 };
 use hyperslab_filters::{Pipeline, Stated};
 use std::fs::File;
@@ -226,8 +226,8 @@ impl Plane {
         memory: MemoryView<'_>,
         dtype: &Datatype,
     ) -> Result<Option<Refusal>> {
-        let (extent, elements) = (self.extent(), selection.len());
-        selection.check_inside(&extent.shape)?;
+        let elements = selection.len();
+        selection.check_inside(&self.extent().shape)?;
         memory.check(dtype, elements)?;
         if elements == 0 {
             return Ok(None);
@@ -253,6 +253,48 @@ impl Plane {
                 source
             }
         };
+        self.write_source(control, selection, source, whole)
+    }
+
+    /// As [`Self::write`], from several buffers that have some fields of every element each. Where they have the same ones, the
+    /// last counts.
+    pub fn write_together(
+        &self,
+        control: &dyn Control,
+        selection: &Selection,
+        views: &[MemoryView<'_>],
+    ) -> Result<Option<Refusal>> {
+        let (elements, types) = (selection.len(), Types { memory: &self.dtype, file: &self.dtype });
+        let mut plans = Vec::with_capacity(views.len());
+        let mut all: Option<Source<'_>> = None;
+        for view in views {
+            view.check(&self.dtype, elements)?;
+            plans.push(view.layout.plan(&self.dtype)?);
+            let Some(source) = Source::new(*view, types, elements, None)? else {
+                return Ok(Some(Refusal::ScatteredMemory));
+            };
+            all = Some(match all {
+                Some(below) => below.under(source),
+                None => source,
+            });
+        }
+        let whole = ElementPlan::covered_together(&plans) == self.element;
+        match all {
+            Some(_) if !whole && !self.alone => Ok(Some(Refusal::OtherWriters)),
+            Some(source) if elements > 0 => self.write_source(control, selection, source, whole),
+            _ => Ok(None),
+        }
+    }
+
+    fn write_source(
+        &self,
+        control: &dyn Control,
+        selection: &Selection,
+        source: Source<'_>,
+        whole: bool,
+    ) -> Result<Option<Refusal>> {
+        let extent = self.extent();
+        selection.check_inside(&extent.shape)?;
         if self.pipeline.is_plain() && self.must_keep(&extent.shape, selection, whole)? {
             drop(extent);
             let extent = self.extent_alone();

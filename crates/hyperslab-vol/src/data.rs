@@ -8,6 +8,7 @@ mod control;
 mod dataset;
 mod elements;
 mod file;
+mod held;
 mod inside;
 mod kind;
 mod opening;

@@ -173,6 +173,16 @@ impl Host {
         taken
     }
 
+    /// Takes exactly so many bytes, if they are left.
+    pub(crate) fn try_memory(&self, limit: u64, bytes: u64) -> bool {
+        let more = |used: u64| used.checked_add(bytes).filter(|sum| *sum <= limit);
+        let taken = self.memory.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok();
+        if taken {
+            self.stats.hold(bytes);
+        }
+        taken
+    }
+
     /// Gives it back.
     pub(crate) fn give_memory(&self, bytes: u64) {
         self.memory.fetch_sub(bytes, Ordering::Relaxed);

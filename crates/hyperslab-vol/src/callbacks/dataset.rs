@@ -8,6 +8,7 @@ use crate::host::api::{Const, Herr, Hid, Ptr, Req, Text};
 use crate::object::{Object, free, object, shielded};
 use std::ffi::c_int;
 use std::ptr::null_mut;
+use std::sync::atomic::Ordering;
 
 const GET_ACCESS_LIST: c_int = 0;
 const GET_CREATION_LIST: c_int = 1;
@@ -348,6 +349,9 @@ pub(crate) unsafe extern "C" fn optional(pointer: Ptr, arguments: Ptr, list: Hid
         let dataset = object(pointer);
         if settle_all(dataset.host) < 0 {
             return -1;
+        }
+        if let Some(dataset) = dataset.dataset() {
+            dataset.elements.looked_into.store(true, Ordering::Relaxed);
         }
         let (host, below, under) = (dataset.host, dataset.connector, dataset.under);
         let status = transfer::beside_planes(&[dataset], true, || {

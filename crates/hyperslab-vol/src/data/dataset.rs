@@ -40,7 +40,7 @@ pub(crate) struct Dataset {
     kept: Mutex<Option<Handle>>,
     /// Whether its name is no longer sure.
     renamed: AtomicBool,
-    /// Whether elements of it may be waiting in layers.
+    /// Whether elements of it may be waiting in layers, or for others.
     waits: AtomicBool,
     /// Taken from the host's memory for the plane.
     memory: u64,
@@ -179,6 +179,8 @@ pub(crate) unsafe fn taken(object: &Object) -> Taken {
         allocation_fills: stored.allocation_fills,
         handles: Mutex::new(vec![handle]),
         finished: Mutex::default(),
+        held: Mutex::default(),
+        looked_into: AtomicBool::new(false),
         only_stores: AtomicBool::new(false),
         unsaved: AtomicBool::new(false),
     });
@@ -360,6 +362,10 @@ impl Dataset {
         let closed = handles.is_empty();
         drop(handles);
         if closed {
+            // The next handle may bring the rest.
+            if self.elements.holds() {
+                self.waits.store(true, Ordering::Relaxed);
+            }
             let array = lock(&self.layered).take();
             if let Some(array) = &array {
                 let _ = array.close();

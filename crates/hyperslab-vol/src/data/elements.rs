@@ -1,6 +1,7 @@
 //! The elements of one dataset: moved by the data plane where that can be, by libhdf5 otherwise.
 
 use super::control::{Finished, Handle, Later, Library};
+use super::held::Held;
 use super::inside::{is_inside, make_call};
 use super::space::{Space, refused};
 use crate::host::Host;
@@ -13,7 +14,7 @@ use hyperslab_plane::{Control, Plane, Touched};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -31,6 +32,10 @@ pub(crate) struct Elements {
     pub(crate) handles: Mutex<Vec<Handle>>,
     /// Chunks that threads of ours have coded.
     pub(crate) finished: Mutex<Vec<Finished>>,
+    /// Fields that wait for the others of their elements.
+    pub(crate) held: Mutex<Option<Held>>,
+    /// Whether the program has been where it may have learnt the place of elements in the file, to look there itself.
+    pub(crate) looked_into: AtomicBool,
     /// Whether the write that is being made needs libhdf5 to store chunks only.
     pub(crate) only_stores: AtomicBool,
     /// Whether libhdf5 may hold metadata about where elements lie that is not in the file.
@@ -43,8 +48,19 @@ impl Elements {
     }
 
     /// Runs something with libhdf5 at hand, which has got all chunks that were coded before; on a thread that may not call it, or
-    /// when no handle is open, without.
+    /// when no handle is open, without. Nothing is held.
     pub(crate) fn with_control<T>(&self, body: impl FnOnce(Option<&Library<'_>>) -> Result<T>) -> Result<T> {
+        self.with_library(|library| {
+            match library {
+                Some(library) => self.write_held(library)?,
+                None => self.write_held(&Later(&self.finished))?,
+            }
+            body(library)
+        })
+    }
+
+    /// The same, whatever is held.
+    fn with_library<T>(&self, body: impl FnOnce(Option<&Library<'_>>) -> Result<T>) -> Result<T> {
         match self.handle().filter(|_| is_inside()) {
             None => body(None),
             Some(handle) => {
@@ -64,6 +80,14 @@ impl Elements {
 
     fn control_or_later<T>(&self, body: impl FnOnce(&dyn Control) -> Result<T>) -> Result<T> {
         self.with_control(|library| match library {
+            Some(library) => body(library),
+            None => body(&Later(&self.finished)),
+        })
+    }
+
+    /// The same while fields are held.
+    pub(super) fn beside_held<T>(&self, body: impl FnOnce(&dyn Control) -> Result<T>) -> Result<T> {
+        self.with_library(|library| match library {
             Some(library) => body(library),
             None => body(&Later(&self.finished)),
         })
@@ -91,9 +115,13 @@ impl Elements {
         })
     }
 
-    /// Stores what waits in the plane.
+    /// Stores what waits in the plane. Whoever is told that fields cannot be written is told once.
     pub(crate) fn flush(&self) -> Result<()> {
-        self.control_or_later(|control| self.plane.flush(control))
+        let flushed = self.control_or_later(|control| self.plane.flush(control));
+        if flushed.is_err() {
+            self.drop_held();
+        }
+        flushed
     }
 
     /// Writes elements of a type in memory; the inner value says why libhdf5 must.

@@ -145,6 +145,12 @@ impl FileState {
         }
     }
 
+    /// Whether fields of elements may be held back until all are there. What a log promises they could not keep, and layers hold
+    /// writes themselves.
+    pub(crate) fn may_hold(&self) -> bool {
+        !self.settings.modes.log && lock(&self.layers).is_none() && !fork::is_child()
+    }
+
     /// Puts back into an access list what the program had asked for.
     pub(crate) fn restore(&self, list: Hid) {
         let Some(Buffers { sieve, chunks: (slots, bytes, w0) }) = self.buffers else { return };
@@ -210,7 +216,8 @@ impl FileState {
         let layered = layers.map_or(Ok(()), |layers| layers.container.flush(Durability::Visible));
         let datasets: Vec<Arc<Dataset>> = lock(&self.datasets).values().cloned().collect();
         datasets.iter().for_each(|dataset| dataset.settled());
-        let planes = datasets.iter().filter(|dataset| dataset.is_open()).map(|dataset| dataset.elements.flush());
+        let waiting = datasets.iter().filter(|dataset| dataset.is_open() || dataset.elements.holds());
+        let planes = waiting.map(|dataset| dataset.elements.flush());
         let planes = planes.fold(Ok(()), Result::and);
         let closed = datasets.iter().map(|dataset| dataset.close_kept()).fold(Ok(()), Result::and);
         lock(&self.datasets).retain(|_, dataset| dataset.is_open());
@@ -284,12 +291,28 @@ impl FileState {
         // SAFETY: the thread that uses HDF5 is here, and in no call of it, or it could not fork.
         let settled = inside.as_ref().and_then(|_| unsafe { self.host.as_if_called(|| self.settle()) });
         drop(inside);
-        let settled = settled.unwrap_or_else(|| match self.settings.modes.log {
-            true => Err(Error::unsupported("fork", "another thread uses HDF5")),
-            false => lock(&self.layers).clone().map_or(Ok(()), |layers| layers.container.settle()),
-        });
-        // A flush or the close tells the parent what has failed.
-        self.settled_for_child.store(settled.is_ok(), Ordering::Relaxed);
+        let settled = match settled {
+            Some(Ok(())) => true,
+            // A flush or the close tells the parent.
+            Some(Err(error)) => {
+                self.tell_later(error);
+                false
+            }
+            // What is logged is the parent's alone, and another thread uses HDF5.
+            None => !self.settings.modes.log && self.settle_without_library().is_ok(),
+        };
+        self.settled_for_child.store(settled, Ordering::Relaxed);
+    }
+
+    /// Brings to the file what needs nothing of libhdf5 for that.
+    fn settle_without_library(&self) -> Result<()> {
+        let datasets: Vec<Arc<Dataset>> = lock(&self.datasets).values().cloned().collect();
+        for dataset in datasets.iter().filter(|dataset| dataset.elements.holds()) {
+            if let Err(error) = dataset.elements.flush() {
+                self.tell_later(error);
+            }
+        }
+        lock(&self.layers).clone().map_or(Ok(()), |layers| layers.container.settle())
     }
 }
 

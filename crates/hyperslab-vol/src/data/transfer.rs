@@ -259,6 +259,13 @@ unsafe fn write_somehow(object: &Object, one: &Transfer, data: Const) -> Ended {
             }
             file.settle()?;
         }
+        if plan.dtype.is_none()
+            && file.may_hold()
+            && dataset.elements.hold(&plan.selection, view, file.settings.memory)?
+        {
+            object.host.pending.store(true, Ordering::Relaxed);
+            return Ok(None);
+        }
         let dtype = plan.dtype.as_ref().unwrap_or(&dataset.kind.dtype);
         let refusal = dataset.elements.write_as(&plan.selection, view, dtype)?;
         if !dataset.elements.plane.is_independent() {

@@ -7,6 +7,7 @@
 
 mod c_programs;
 mod cycles;
+mod fields;
 mod full_disk;
 mod h5py_suite;
 mod kills;
@@ -58,6 +59,7 @@ fn main() {
         h5py_suite::trials,
         random_programs::trials,
         situations::trials,
+        fields::trials,
         netcdf::trials,
         tools::trials,
         c_programs::trials,

@@ -13,6 +13,7 @@ import numpy as np
 folder = sys.argv[1]
 path = f"{folder}/data.h5"
 ROWS, COLUMNS = 60, 3000
+TABLE = [("a", "<i4"), ("b", "<i4")]
 # Objects are closed by the file, where an error can be told.
 seen, kept = [], []
 
@@ -40,6 +41,7 @@ def main():
         file = h5py.File(path, "w")
         for name, words in names.items():
             datasets[name] = file.create_dataset(name, (ROWS, COLUMNS), "<i4", **words)
+        datasets["table"] = file.create_dataset("table", (ROWS, COLUMNS), TABLE)
 
     if not attempt("create", begin):
         return None
@@ -47,6 +49,9 @@ def main():
         for name in names:
             if attempt(f"write {name} {at}", lambda: datasets[name].__setitem__(at, row(at))):
                 written[name, at] = True
+        # Fields of one row after the other, of every third row with other elements between them.
+        for late, field in [(at, "a"), (at, "b")] if at % 3 else [(at, "a"), (max(0, at - 1), "b"), (at, "b")]:
+            attempt(f"write {field} {late}", lambda: datasets["table"].__setitem__((late, field), row(late)))
         if at % 20 == 19:
             attempt("flush", file.flush)
     attempt("flush", file.flush)
@@ -68,7 +73,8 @@ with h5py.File({path!r}) as file:
     for name in file:
         for at in range({ROWS}):
             row = np.random.default_rng(at).integers(0, 1 << 30, {COLUMNS}, dtype="<i4")
-            assert (file[name][at] == row).all(), (name, at)
+            found = file[name][at]
+            assert all((part == row).all() for part in ([found["a"], found["b"]] if name == "table" else [found])), (name, at)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=clean)
     assert done.returncode == 0, "a write failed and nobody was told: " + done.stderr

@@ -25,7 +25,19 @@ def plain(code):
     assert done.returncode == 0, done.stderr
 
 
-def fill(name, **words):
+def by_elements(dataset, at):
+    dataset[at] = noise(at)
+
+
+def by_fields(dataset, at):
+    """Fields of the same elements, the last of them after a flush."""
+    for field in "ab":
+        dataset[at, field] = noise(at)
+    dataset.flush()
+    dataset[at, "c"] = noise(at)
+
+
+def fill(name, write=by_elements, dtype="<i4", **words):
     """Writes until the disk is full."""
     path = f"{folder}/{name}.h5"
     with open(f"{folder}/ballast", "wb") as ballast:
@@ -36,9 +48,9 @@ def fill(name, **words):
     file.flush()
     seen = []
     try:
-        growing = file.create_dataset("growing", (100, ROW.size), "<i4", **words)
+        growing = file.create_dataset("growing", (100, ROW.size), dtype, **words)
         for at in range(100):
-            growing[at] = noise(at)
+            write(growing, at)
             if at % 5 == 4:
                 file.flush()
     except (OSError, RuntimeError) as error:
@@ -63,6 +75,7 @@ def fill(name, **words):
 
 fill("contiguous")
 fill("chunked", chunks=(1, 10_000))
+fill("fields", by_fields, [("a", "<i4"), ("b", "<i4"), ("c", "<i4")])
 fill("packed", chunks=(1, 10_000), compression="gzip", compression_opts=1)
 # The process is as good as new.
 with h5py.File(f"{folder}/after.h5", "w") as file:

@@ -55,11 +55,19 @@ def random_filters(rng, kind, chunk):
     return {"plugin": rng.choice(sorted(PLUGINS)), "h5py": {"shuffle": True} if rng.random() < 0.1 else {}}
 
 
-def make_dataset(world, rng):
-    kind = KINDS[rng.choice(sorted(KINDS))]
+def make_table(world, rng):
+    """A dataset whose elements have fields."""
+    return make_dataset(world, rng, ["flat", "nested"])
+
+
+def make_dataset(world, rng, kinds=tuple(sorted(KINDS))):
+    kind = KINDS[rng.choice(kinds)]
     shape = random_shape(rng, 3 if kind.group in ("number", "plain", "compound") else 2)
     if kind.group in ("variable", "record"):
         shape = [min(n, 40) for n in shape] or [2]
+    if kind.name == "nested":
+        # Its text is made one by one.
+        shape = [min(n, 3000 if len(shape) == 1 else 70) for n in shape]
     layout = rng.choice(["contiguous", "contiguous", "compact", "chunked", "chunked", "chunked", "chunked", "external"])
     bytes_of = int(np.prod(shape, dtype=int)) * kind.dtype.itemsize
     if (layout == "compact" and bytes_of > 30_000) or (layout == "chunked" and not shape):
@@ -228,4 +236,4 @@ def do_references(world, op):
     world.new(References(op["regions"], [tuple(t) if t else None for t in targets]), op["file"], op["path"])
 
 
-CREATIONS = [(12, make_dataset, do_dataset), (1, make_null, do_null), (2, make_virtual, do_virtual), (1, make_references, do_references)]
+CREATIONS = [(12, make_dataset, do_dataset), (3, make_table, do_dataset), (1, make_null, do_null), (2, make_virtual, do_virtual), (1, make_references, do_references)]

@@ -1,5 +1,7 @@
 """Operations that move elements."""
 
+import os
+import traceback
 import zlib
 
 import h5py
@@ -172,6 +174,95 @@ def do_write_field(world, op):
     thing.array.reshape(-1)[field][positions] = array
 
 
+def fields_of(thing):
+    return list(KINDS[thing.kind].dtype.names)
+
+
+def make_write_fields(world, rng):
+    number = pick(world, rng, lambda t: writable(t) and group_of(t) == "compound" and t.shape and t.array.size)
+    if number is None:
+        return None
+    thing = world.objects[number]
+    some = [["all"], *(selections.random(rng, thing.shape, boxes_only=True) for _ in range(2))]
+    steps = []
+    for _ in range(rng.randint(1, 3)):
+        names = fields_of(thing)
+        rng.shuffle(names)
+        where = rng.choice([0, 0, 1, 2])
+        for name in names[: rng.choice([1, len(names), len(names)])]:
+            steps.append(["fields", where, [name]])
+            if rng.random() < 0.25:
+                steps.append(random_step(rng, thing))
+    return dict(number=number, selections=some, steps=steps, seed=rng.randrange(1 << 30), via=rng.randrange(60))
+
+
+def random_step(rng, thing):
+    """Something that comes between the fields of the same elements."""
+    where = rng.randrange(3)
+    names = rng.sample(fields_of(thing), rng.randint(1, 2))
+    whats = ["fields", "fields", "element", "read", "read", "read_field", "space", "flush", "fork", "anew", "anew"]
+    return [rng.choice(whats), where, names]
+
+
+def do_write_fields(world, op):
+    """Fields one after another, as programs do that have a column each; and what may come between."""
+    thing, via = world.objects[op["number"]], op["via"]
+    for at, (what, where, names) in enumerate(op["steps"]):
+        selection = op["selections"][where]
+        if not selections.fits(selection, thing.shape):
+            continue
+        handle = world.get(op["number"], via)
+        if what == "fields":
+            write_fields(thing, handle, selection, names, op["seed"] + at)
+        elif what == "element":
+            do_write(world, dict(op, selection=selection, seed=op["seed"] + at, via=via))
+        elif what == "read":
+            load(world, op["number"], handle, selection)
+        elif what == "read_field":
+            load(world, op["number"], handle, selection, field=names)
+        elif what == "space":
+            handle.id.get_storage_size()
+        elif what == "flush":
+            handle.file.flush()
+        elif what == "fork":
+            in_a_child(lambda: load(world, op["number"], handle, selection))
+        else:
+            # Another handle, perhaps of another file handle, and perhaps none in between.
+            via = via * 7 + 1
+            del handle
+
+
+def write_fields(thing, handle, selection, names, seed):
+    positions = selections.flat(selection, thing.shape)
+    array = KINDS[thing.kind].values(seed, positions.shape)
+    where = selections.for_h5py(selection, thing.shape)
+    where = where if isinstance(where, tuple) else (where,)
+    if len(names) == 1 and names != ["c"]:
+        handle[(*where, names[0])] = np.ascontiguousarray(array[names[0]])
+    else:
+        # h5py has no words for a field that is a structure itself, nor for several without gaps between them.
+        packed = np.empty(positions.shape, [(name, array.dtype.fields[name][0]) for name in names])
+        for name in names:
+            packed[name] = array[name]
+        space = h5py._hl.selections.select(thing.shape, where).id
+        handle.id.write(h5py.h5s.create_simple(positions.shape), space, packed)
+    for name in names:
+        thing.array.reshape(-1)[name][positions] = array[name]
+
+
+def in_a_child(work):
+    """What a forked process sees of it."""
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0, "a child of the process sees other elements"
+
+
 def make_read(world, rng):
     number = pick(world, rng)
     if number is None:
@@ -298,4 +389,5 @@ WRITES = [
     (4, make_write_many, do_write_many),
     (4, make_broadcast, do_broadcast),
     (4, make_write_field, do_write_field),
+    (5, make_write_fields, do_write_fields),
 ]
