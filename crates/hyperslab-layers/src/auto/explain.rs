@@ -34,7 +34,8 @@ impl Explain {
             self.last = Some(*decision);
         }
         let Some(file) = &mut self.file else { return };
-        let foreseen = decision.map(|decision| format!("{}; ", foreseen(&decision.costs))).unwrap_or_default();
+        let foreseen = decision.map(|decision| foreseen(&decision.costs)).filter(|words| !words.is_empty());
+        let foreseen = foreseen.map(|words| format!("{words}; ")).unwrap_or_default();
         let why = decision.map(|decision| format!("; {}", decision.why)).unwrap_or_default();
         let line = format!(
             "epoch {number}: {} ({} of {} each on {} ranks): {foreseen}took {:.6} s, computing {:.6} s and in calls {:.6} s{why}\n",

@@ -348,7 +348,7 @@ impl Dataset {
         let mut result = Ok(());
         let last = lock(&self.elements.handles).len() == 1;
         if last && !file.is_left() && !self.elements.plane.is_independent() {
-            if lock(&self.layered).is_some() && file.settings.modes.background && !fork::is_child() {
+            if lock(&self.layered).is_some() && file.settings.modes.copies() && !fork::is_child() {
                 *lock(&self.kept) = Some(handle);
                 // SAFETY: inside a call of the library; the connector is that of an open dataset.
                 unsafe { self.elements.host.H5Iinc_ref(handle.connector) };
