@@ -38,7 +38,8 @@ mod pattern;
 
 use crate::LayerEntry;
 use crate::background::{Staging, StagingOptions, refuse_left_over, share_of_memory};
-use container::{AsyncContainer, Shared};
+pub(crate) use container::AsyncContainer;
+use container::Shared;
 use hyperslab_core::{Caps, Communicator, Container, Format, Open, Result, Stack, StackElement};
 pub(crate) use options::{AHEAD, Options};
 use std::path::{Path, PathBuf};
@@ -83,6 +84,25 @@ impl Format for AsyncFormat {
     }
 
     fn open(&self, path: &Path, how: Open, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
+        Ok(Arc::new(self.open_container(path, how, comm)?))
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool> {
+        self.inner.exists(path)
+    }
+
+    fn remove(&self, path: &Path) -> Result<()> {
+        self.inner.remove(path)
+    }
+
+    fn files(&self, path: &Path) -> Result<Vec<PathBuf>> {
+        self.inner.files(path)
+    }
+}
+
+impl AsyncFormat {
+    /// Opens a container. Collective.
+    pub fn open_container(&self, path: &Path, how: Open, comm: &Arc<dyn Communicator>) -> Result<AsyncContainer> {
         // Of its own, so that calls in the background never mix with those of the program.
         let background = comm.duplicate()?;
         let memory = match self.options.memory {
@@ -101,18 +121,6 @@ impl Format for AsyncFormat {
             let staging = Staging::create(options, path, &inner, &**comm, shared.engine.pool().clone())?;
             shared.staging = Some(Arc::new(staging));
         }
-        Ok(Arc::new(AsyncContainer { inner, shared: Arc::new(shared) }))
-    }
-
-    fn exists(&self, path: &Path) -> Result<bool> {
-        self.inner.exists(path)
-    }
-
-    fn remove(&self, path: &Path) -> Result<()> {
-        self.inner.remove(path)
-    }
-
-    fn files(&self, path: &Path) -> Result<Vec<PathBuf>> {
-        self.inner.files(path)
+        Ok(AsyncContainer { inner, shared: Arc::new(shared) })
     }
 }

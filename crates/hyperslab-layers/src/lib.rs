@@ -1,6 +1,7 @@
 //! Layers: formats that wrap a format. Each is one folder and one line in the registry, and never chooses what it wraps.
 
 mod async_io;
+mod auto;
 mod background;
 mod blocks;
 mod cache;

@@ -4,7 +4,9 @@ use crate::layers;
 use hyperslab_core::{Error, Result, Stack, StackElement};
 
 /// Layers from which a rank's own writes come back before others see them.
-const HOLDING_BACK: &[&str] = &["async", "cache", "log", "loglayout"];
+const HOLDING_BACK: &[&str] = &["async", "auto", "cache", "log", "loglayout"];
+/// Layers that `auto` has inside, or that do the same.
+const LIKE_AUTO: &[&str] = &["async", "cache", "log"];
 
 /// Refuses stacks whose layers make no sense in this order, with the reason. Says nothing about layers that do not
 /// exist: naming those is the business of [`crate::build`].
@@ -19,7 +21,8 @@ pub fn check_order(stack: &Stack) -> Result<()> {
 
 /// Layers that take writes out of their own log when the layer below has them need one that keeps them through a crash.
 fn check_staging(stack: &Stack) -> Result<()> {
-    let stages = |layer: &StackElement| layer.name == "log" || (layer.name == "cache" && layer.get("dir").is_some());
+    let by_option = |layer: &StackElement| ["auto", "cache"].contains(&&*layer.name) && layer.get("dir").is_some();
+    let stages = |layer: &StackElement| layer.name == "log" || by_option(layer);
     let below = stack.layers.iter().skip_while(|layer| !stages(layer));
     match below.clone().find(|layer| layer.name == "loglayout").and_then(|_| below.clone().next()) {
         None => Ok(()),
@@ -55,6 +58,13 @@ fn check(names: &[&str]) -> Result<()> {
                  only copy once more, and a crash would lose what has not reached the log"
             ))
             .hint(format!("leave {upper} out, or put it below log")));
+        }
+        let beside = |other: &&&str| LIKE_AUTO.contains(*other) && (*upper == "auto" || below.contains(&"auto"));
+        if let Some(other) = names[at..].iter().find(beside) {
+            return Err(refuse(format!(
+                "auto chooses between waiting, async and log by itself, so {other} cannot be beside it"
+            ))
+            .hint(format!("leave {other} out, or auto")));
         }
         if let ("twophase", Some(lower)) = (*upper, below.iter().find(|lower| HOLDING_BACK.contains(lower))) {
             return Err(refuse(format!(
@@ -92,6 +102,10 @@ mod tests {
             (&["twophase", "trace", "cache", "slow"], "cache below"),
             (&["twophase", "loglayout"], "loglayout below"),
             (&["loglayout", "async", "loglayout"], "loglayout is there twice"),
+            (&["auto", "async"], "async cannot be beside it"),
+            (&["cache", "trace", "auto"], "cache cannot be beside it"),
+            (&["auto", "trace", "log"], "log cannot be beside it"),
+            (&["twophase", "auto"], "auto below"),
         ] {
             let error = check(names).unwrap_err();
             assert!(error.to_string().contains(reason) && error.what_to_try().is_some(), "{names:?}: {error}");
@@ -110,6 +124,8 @@ mod tests {
             &["loglayout", "twophase", "slow"],
             &["loglayout", "async", "trace"],
             &["cache", "loglayout"],
+            &["trace", "auto", "twophase", "slow"],
+            &["loglayout", "auto"],
         ] {
             assert!(check(names).is_ok(), "{names:?}");
         }
@@ -119,7 +135,9 @@ mod tests {
     fn unknown_layers_are_left_to_others() {
         let check = |text: &str| check_order(&text.parse().unwrap());
         assert!(check("nonsense/nonsense/posix").is_ok());
-        for text in ["log(dir=x)/loglayout/posix", "trace/cache(dir=x)/async/loglayout/posix"] {
+        for text in
+            ["log(dir=x)/loglayout/posix", "auto(dir=x)/loglayout/posix", "trace/cache(dir=x)/async/loglayout/posix"]
+        {
             assert!(check(text).unwrap_err().to_string().contains("put loglayout above"), "{text}");
         }
         for text in ["cache/loglayout/posix", "loglayout/log(dir=x)/posix", "loglayout/cache(dir=x)/posix"] {

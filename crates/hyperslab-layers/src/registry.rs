@@ -25,6 +25,7 @@ pub struct LayerEntry {
 
 const LAYERS: &[LayerEntry] = &[
     crate::async_io::ENTRY,
+    crate::auto::ENTRY,
     crate::cache::ENTRY,
     crate::log::ENTRY,
     crate::loglayout::ENTRY,

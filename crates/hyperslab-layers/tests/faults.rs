@@ -15,6 +15,9 @@ use std::time::Duration;
 const LAYERS: &[&str] = &[
     "async",
     "async(threads=3,ahead=0)",
+    "auto(state=off)",
+    "auto(state=off,dir=DIR)",
+    "auto(choices=async,state=off)",
     "cache(dir=DIR,threads=2)",
     "cache",
     "cache(memory=4KiB,block=64)",

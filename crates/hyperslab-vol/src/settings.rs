@@ -12,6 +12,9 @@ pub const STRING_VERSION: u32 = 1;
 const MEMORY: u64 = 256 << 20;
 const LEAST_MEMORY: u64 = 1 << 20;
 const MOST_THREADS: usize = 16;
+/// Each is also a variable: `HYPERSLAB_MODE` and so on.
+const KEYS: [&str; 10] =
+    ["mode", "memory", "threads", "log_dir", "log_limit", "durability", "state", "explain", "trace", "stats"];
 
 /// What is done beyond passing calls on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -26,13 +29,15 @@ pub(crate) struct Modes {
     pub(crate) cache: bool,
     /// Calls are recorded.
     pub(crate) trace: bool,
+    /// Writes return after a copy, or are waited for, whatever should take less.
+    pub(crate) auto: bool,
 }
 
 impl Modes {
-    const NAMES: [&str; 5] = ["codec", "async", "log", "cache", "trace"];
+    const NAMES: [&str; 6] = ["codec", "async", "log", "cache", "trace", "auto"];
 
-    fn flags(&mut self) -> [&mut bool; 5] {
-        [&mut self.codec, &mut self.background, &mut self.log, &mut self.cache, &mut self.trace]
+    fn flags(&mut self) -> [&mut bool; 6] {
+        [&mut self.codec, &mut self.background, &mut self.log, &mut self.cache, &mut self.trace, &mut self.auto]
     }
 
     fn parse(text: &str) -> Result<Self, String> {
@@ -53,12 +58,20 @@ impl Modes {
                 "mode=async+{other}: {other} moves writes in the background by itself; leave async out"
             ));
         }
+        if modes.auto && (modes.background || modes.log || modes.cache) {
+            return Err("mode=auto: it chooses between waiting and async by itself; leave the others out".into());
+        }
         Ok(modes)
+    }
+
+    /// Whether writes may be made by threads of ours after their calls have returned, from copies in memory.
+    pub(crate) fn copies(&self) -> bool {
+        self.background || self.auto
     }
 
     /// Whether elements may go another way than libhdf5's.
     pub(crate) fn accelerate(&self) -> bool {
-        self.codec || self.background || self.log || self.cache
+        self.codec || self.background || self.log || self.cache || self.auto
     }
 }
 
@@ -85,6 +98,10 @@ pub(crate) struct Settings {
     pub(crate) log_limit: Option<u64>,
     /// How safe a logged write is, in the words of the layer `log`.
     pub(crate) durability: Option<String>,
+    /// Where the history of `auto` is kept, in the words of that layer.
+    pub(crate) state: Option<String>,
+    /// Where `auto` says what it chose.
+    pub(crate) explain: Option<PathBuf>,
     /// Where the trace goes, `%p` for the number of the process, `%n` for that of the file in it.
     pub(crate) trace: PathBuf,
     /// `stderr` or a file for statistics.
@@ -101,6 +118,8 @@ impl Default for Settings {
             log_dir: None,
             log_limit: None,
             durability: None,
+            state: None,
+            explain: None,
             trace: "hyperslab-trace-%p-%n.jsonl".into(),
             stats: None,
         }
@@ -128,7 +147,7 @@ impl Settings {
 
     fn read(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, String> {
         let mut settings = Self::default();
-        for key in ["mode", "memory", "threads", "log_dir", "log_limit", "durability", "trace", "stats"] {
+        for key in KEYS {
             if let Some(value) = variable(&format!("HYPERSLAB_{}", key.to_uppercase())).filter(|v| !v.is_empty()) {
                 settings.set(key, &value).map_err(|why| format!("HYPERSLAB_{}: {why}", key.to_uppercase()))?;
             }
@@ -165,6 +184,8 @@ impl Settings {
                 self.log_limit = Some(bytes);
             }
             "durability" => self.durability = Some(value.into()),
+            "state" => self.state = Some(value.into()),
+            "explain" => self.explain = Some(value.into()),
             "trace" => self.trace = value.into(),
             "stats" => self.stats = Some(value.into()),
             _ => return Err(format!("{key} is not known")),
@@ -183,6 +204,12 @@ impl Settings {
         }
         if let Some(durability) = &self.durability {
             text += &format!(";durability={durability}");
+        }
+        if let Some(state) = &self.state {
+            text += &format!(";state={state}");
+        }
+        if let Some(explain) = &self.explain {
+            text += &format!(";explain={}", explain.display());
         }
         if self.modes.trace {
             text += &format!(";trace={}", self.trace.display());
@@ -238,6 +265,10 @@ mod tests {
         assert_eq!((settings.memory, settings.threads), (64 << 20, 2));
         assert_eq!(under, Under { value: 0, info: "a;b={c}".into() });
         assert_eq!(parse(&settings.text()).0, settings);
+        let (settings, _, wrong) = parse("mode=codec+auto;state=/var/state;explain=why.log");
+        assert_eq!((wrong, settings.modes.to_string()), (None, "codec+auto".into()));
+        assert!(settings.modes.copies() && settings.modes.accelerate());
+        assert_eq!(parse(&settings.text()).0, settings);
     }
 
     #[test]
@@ -253,6 +284,8 @@ mod tests {
             ("mode=fast", "mode=fast is not known"),
             ("mode=async+log", "leave async out"),
             ("mode=async+cache", "leave async out"),
+            ("mode=auto+async", "leave the others out"),
+            ("mode=codec+auto+log", "leave the others out"),
             ("memory=much", "should be a size"),
             ("memory=1", "less than"),
             ("threads=0", "from 1 to"),

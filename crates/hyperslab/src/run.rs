@@ -20,6 +20,7 @@ Modes, joined by +:
   codec   chunks are compressed and expanded on several threads (the default)
   async   writes return after a copy, and are made while the program computes
   log     writes go to a log on fast storage first; a crash of the program loses none
+  auto    async or not, for every time step whatever should take less
   cache   what was read is kept in memory
   trace   calls are recorded; `hyperslab trace` does this with less to type
   off     every call is passed on, to compare

@@ -147,12 +147,34 @@ impl Shared {
 
 /// One rank's container.
 #[derive(Debug)]
-pub(super) struct AsyncContainer {
-    pub inner: Arc<dyn Container>,
-    pub shared: Arc<Shared>,
+pub(crate) struct AsyncContainer {
+    pub(super) inner: Arc<dyn Container>,
+    pub(super) shared: Arc<Shared>,
 }
 
 impl AsyncContainer {
+    /// Waits for what this rank has under way, and forgets what was read ahead: from now on others may use the container below,
+    /// until the next transfer through this one. Errors are kept for whoever calls next.
+    pub fn come_to_rest(&self) {
+        self.shared.engine.drain();
+        self.shared.engine.forget_prefetched();
+    }
+
+    /// Fails if something failed in the background, or if nothing may be done there in this process.
+    pub fn check(&self) -> Result<()> {
+        self.shared.engine.check()
+    }
+
+    /// Whether nothing waits and nothing is under way.
+    pub fn is_idle(&self) -> bool {
+        self.shared.engine.waiting(|_| true).is_empty()
+    }
+
+    /// Bytes of the transfers that came to their end in the background, and how long they took.
+    pub fn done(&self) -> (u64, Duration) {
+        self.shared.engine.times().done()
+    }
+
     fn wrap(&self, name: &str, inner: Arc<dyn Array>) -> Result<Arc<dyn Array>> {
         let named = self.shared.named(name, inner.spec()?);
         Ok(Arc::new(AsyncArray::new(Place::new(inner, name), named, self.shared.clone())))

@@ -13,6 +13,8 @@ struct Sums {
     background: Background,
     /// Making copies, on the threads of callers.
     copying: Duration,
+    /// Work that is done, of each thread by itself.
+    done: Duration,
     running: u32,
     since: Option<Instant>,
 }
@@ -26,11 +28,13 @@ impl Times {
     pub fn work<T>(&self, bytes: u64, work: impl FnOnce() -> T) -> T {
         let mut sums = self.lock();
         sums.running += 1;
-        sums.since.get_or_insert_with(Instant::now);
+        let from = Instant::now();
+        sums.since.get_or_insert(from);
         drop(sums);
         let result = work();
         let mut sums = self.lock();
         sums.running -= 1;
+        sums.done += from.elapsed();
         sums.background.bytes += bytes;
         if sums.running == 0
             && let Some(since) = sums.since.take()
@@ -62,6 +66,12 @@ impl Times {
         let sums = self.lock();
         let under_way = sums.since.map_or(Duration::ZERO, |since| since.elapsed());
         Background { busy: sums.background.busy + under_way, ..sums.background }
+    }
+
+    /// Bytes of the work that is done, and how long it took, that of several threads added up.
+    pub fn done(&self) -> (u64, Duration) {
+        let sums = self.lock();
+        (sums.background.bytes, sums.done)
     }
 
     /// Making copies so far.

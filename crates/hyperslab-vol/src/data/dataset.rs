@@ -344,7 +344,7 @@ impl Dataset {
         let mut result = Ok(());
         let last = lock(&self.elements.handles).len() == 1;
         if last && !file.is_left() && !self.elements.plane.is_independent() {
-            let waits = file.settings.modes.background || file.settings.modes.log;
+            let waits = file.settings.modes.copies() || file.settings.modes.log;
             if lock(&self.layered).is_some() && waits && !fork::is_child() {
                 *lock(&self.kept) = Some(handle);
                 // SAFETY: inside a call of the library; the connector is that of an open dataset.

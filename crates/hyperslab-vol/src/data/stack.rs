@@ -77,6 +77,11 @@ fn elements(settings: &Settings, writable: bool) -> Vec<StackElement> {
         layers.push(StackElement { name: "cache".into(), options });
     } else if modes.background && writable {
         layers.push(StackElement { name: "async".into(), options: vec![option("memory", memory.to_string())] });
+    } else if modes.auto && writable {
+        let mut options = vec![option("memory", memory.to_string())];
+        options.extend(settings.state.iter().map(|folder| option("state", folder.clone())));
+        options.extend(settings.explain.iter().map(|file| option("explain", file.display().to_string())));
+        layers.push(StackElement { name: "auto".into(), options });
     }
     layers
 }

@@ -248,7 +248,7 @@ unsafe fn write_somehow(object: &Object, one: &Transfer, data: Const) -> Ended {
             let keeps = file.settings.modes.log && !dataset.elements.spec.filters.is_empty();
             // Where libhdf5 may have to help, it should have the program's own call.
             if plan.dtype.is_none() && (whole || keeps || dataset.elements.plane.is_independent()) {
-                if file.settings.modes.background && !dataset.elements.plane.is_independent() {
+                if file.settings.modes.copies() && !dataset.elements.plane.is_independent() {
                     file.store_finished()?;
                     dataset.elements.note_write(&plan.selection, whole)?;
                 }

@@ -8,8 +8,8 @@ use crate::plugin;
 /// Without the connector.
 pub const PLAIN: &str = "plain";
 /// Each mode alone, and the combinations that people use.
-pub const ALL: [&str; 9] =
-    ["off", "trace", "codec", "async", "log", "cache", "codec+async", "codec+log", "codec+cache+trace"];
+pub const ALL: [&str; 10] =
+    ["off", "trace", "codec", "async", "log", "cache", "codec+async", "codec+log", "codec+cache+trace", "codec+auto"];
 
 /// Modes of the ordinary run, for programs that take long.
 pub const USUAL: [&str; 4] = ["codec", "async", "log", "codec+async"];
@@ -38,7 +38,8 @@ pub fn apply_with<'a>(
     let logs = folder.join("logs");
     std::fs::create_dir_all(&logs).map_err(|error| format!("cannot create {}: {error}", logs.display()))?;
     let trace = folder.join("trace-%p.jsonl");
-    let text = format!("mode={mode};log_dir={};trace={}{more}", logs.display(), trace.display());
+    let (logs, trace, state) = (logs.display(), trace.display(), folder.join("state"));
+    let text = format!("mode={mode};log_dir={logs};state={};trace={trace}{more}", state.display());
     command.env("HDF5_PLUGIN_PATH", plugin::folder()?);
     Ok(command.env("HDF5_VOL_CONNECTOR", format!("hyperslab {text}")))
 }

@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use hyperslab_core::nearest;
 use std::fmt;
 
-const NAMES: [&str; 6] = ["codec", "async", "log", "cache", "trace", "off"];
+const NAMES: [&str; 7] = ["codec", "async", "log", "cache", "trace", "auto", "off"];
 
 /// Modes that go together, checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +28,10 @@ impl Modes {
         let other = ["log", "cache"].into_iter().find(|other| modes.contains(other));
         if let (true, Some(other)) = (modes.contains(&"async"), other) {
             bail!("{text}: {other} moves writes in the background by itself\n  try: leave async out");
+        }
+        let other = ["async", "log", "cache"].into_iter().find(|other| modes.contains(other));
+        if let (true, Some(other)) = (modes.contains(&"auto"), other) {
+            bail!("{text}: auto chooses between waiting and async by itself\n  try: leave {other} out");
         }
         Ok(Self(modes))
     }
@@ -53,6 +57,7 @@ mod tests {
     fn modes_are_joined_by_plus_or_comma() {
         assert_eq!(Modes::parse("codec,async+codec").unwrap().to_string(), "codec+async");
         assert!(Modes::parse("log").unwrap().has("log"));
+        assert!(Modes::parse("codec+auto").unwrap().has("auto"));
         assert_eq!(Modes::parse("off").unwrap().to_string(), "off");
     }
 
@@ -65,6 +70,8 @@ mod tests {
             ("off+codec", "off does nothing"),
             ("async+log", "leave async out"),
             ("cache+async", "leave async out"),
+            ("auto+async", "leave async out"),
+            ("codec+auto+log", "leave log out"),
         ] {
             let error = Modes::parse(text).unwrap_err().to_string();
             assert!(error.contains(said), "{text}: {error}");

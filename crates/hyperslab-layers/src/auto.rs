@@ -1,0 +1,134 @@
+//! Waiting, `async` or `log`, chosen anew for every epoch: `auto/hdf5`, `auto(dir=/local/scratch)/hdf5`.
+//!
+//! An **epoch** is computing and the transfers after it. It begins with a transfer after a pause of at least a millisecond that is
+//! no shorter than a quarter of those that usually begin one, or after half a second without such a pause; where ranks
+//! are several, also at a flush. Everything between calls counts as computing.
+//!
+//! What the next epoch will take by each choice follows from earlier ones ([`history`], [`cost`]), and the least wins
+//! ([`chooser`]). One container is open below; the layers `async` and `log` and the plain way use it in turns ([`ways`]).
+//!
+//! # What is promised
+//!
+//! * **Order, errors, memory, durability** are those of the layer that is in use: of `async` and `log` as their own
+//!   documentation says, of the plain way those of the format below. Before another way is taken everything is brought
+//!   to its place, so only one of them ever has what the others lack. A way that has failed is kept, so that its error is
+//!   told by the next flush or close, as without this layer.
+//! * **All ranks choose alike.** Ranks compare their epochs at collective calls only: opening and creating arrays, resizing,
+//!   flushing, and collective transfers (in long rows of these not at every one). The slowest counts, and the first rank
+//!   decides for all. Between such calls the choice stays.
+//! * **Little is risked.** A choice that was never measured is tried once if it should take at most 15 % more, and otherwise,
+//!   or again after 64 epochs, when that costs less than 1 % of the time so far.
+//! * What was learnt is kept for later runs ([`state`]); whatever is wrong with the file is a remark, never an error.
+//! * Closing an array does not wait for its writes. Dropping a container without closing it does what is left.
+//! * A process that was forked keeps the way it has.
+
+mod array;
+mod choice;
+mod chooser;
+mod class;
+mod container;
+mod copying;
+mod cost;
+mod explain;
+mod history;
+mod least_squares;
+mod one;
+mod options;
+mod pilot;
+mod place;
+mod rates;
+mod record;
+mod report;
+mod state;
+mod watch;
+mod ways;
+
+use crate::LayerEntry;
+use choice::Choice;
+use container::AutoContainer;
+use explain::Explain;
+use hyperslab_core::{Caps, Communicator, Container, Format, Open, Result, Stack, StackElement, agree};
+use options::Options;
+use pilot::Pilot;
+use place::Place;
+use record::Record;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+use ways::Ways;
+
+pub(crate) const NAME: &str = "auto";
+
+pub(crate) const ENTRY: LayerEntry = LayerEntry {
+    name: NAME,
+    about: "waiting, async or log, chosen anew for every time step by what earlier ones took",
+    options: options::SPECS,
+    bare: &[],
+    wrap,
+};
+
+fn wrap(element: &StackElement, inner: Arc<dyn Format>, below: &Stack) -> Result<Arc<dyn Format>> {
+    Ok(Arc::new(AutoFormat { inner, options: Options::parse(element)?, below: below.clone() }))
+}
+
+/// A format whose transfers go the way that should take least.
+#[derive(Debug)]
+struct AutoFormat {
+    inner: Arc<dyn Format>,
+    options: Options,
+    /// The stack below.
+    below: Stack,
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Format for AutoFormat {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn caps(&self) -> Caps {
+        let caps = self.inner.caps();
+        Caps { prefetch: caps.prefetch || self.options.choices.contains(&Choice::Async), ..caps }
+    }
+
+    fn extension(&self) -> &'static str {
+        self.inner.extension()
+    }
+
+    fn open(&self, path: &Path, how: Open, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
+        let first = comm.rank() == 0;
+        let explain =
+            self.options.explain.as_deref().filter(|_| first).map_or_else(|| Ok(Explain::default()), Explain::to);
+        let explain = agree(&**comm, explain)?;
+        let ways = Ways::open(&self.inner, &self.below, &self.options, path, how, comm)?;
+        let mut wrong = Vec::new();
+        let record = first.then(|| {
+            let place = Place::of(path, &self.below.to_string());
+            let (record, why) = Record::of(self.options.state.as_deref(), place);
+            wrong.extend(why.map(|why| format!("auto: what earlier runs learnt is not used: {why}")));
+            record
+        });
+        let allowed: Vec<Choice> = self.options.choices.iter().copied().filter(|choice| ways.has(*choice)).collect();
+        let allowed = if allowed.is_empty() { vec![Choice::Sync] } else { allowed };
+        Ok(Arc::new(AutoContainer {
+            pilot: Arc::new(Pilot::new(ways, allowed, comm.clone(), record, explain)),
+            comm: comm.clone(),
+            opening: Mutex::default(),
+            closed: AtomicBool::new(false),
+            wrong: Mutex::new(wrong),
+        }))
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool> {
+        self.inner.exists(path)
+    }
+
+    fn remove(&self, path: &Path) -> Result<()> {
+        self.inner.remove(path)
+    }
+
+    fn files(&self, path: &Path) -> Result<Vec<PathBuf>> {
+        self.inner.files(path)
+    }
+}

@@ -1,0 +1,111 @@
+//! An open array behind the layer.
+
+use super::choice::{Choice, Each};
+use super::pilot::{Pilot, Trip};
+use hyperslab_core::{
+    Array, ArraySpec, Bytes, Communicator, Error, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection,
+    Transfer, agree,
+};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// One rank's handle of an array: one for each way.
+#[derive(Debug)]
+pub(super) struct AutoArray {
+    pub by: Each<Option<Arc<dyn Array>>>,
+    /// Bytes of an element.
+    pub element: u64,
+    pub pilot: Arc<Pilot>,
+    pub comm: Arc<dyn Communicator>,
+    pub closed: AtomicBool,
+}
+
+impl AutoArray {
+    fn way(&self, choice: Choice) -> Result<&dyn Array> {
+        if self.closed.load(Ordering::Acquire) {
+            return Err(Error::invalid("access array", "it is closed"));
+        }
+        let array = self.by[choice.index()].as_deref();
+        array.ok_or_else(|| Error::invalid("access array", "there is no such way to it"))
+    }
+
+    fn enter(&self, elements: u64, writes: bool, transfer: Transfer) -> Trip<'_> {
+        self.pilot.transfer(elements.saturating_mul(self.element), writes, transfer == Transfer::Collective)
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Array for AutoArray {
+    fn spec(&self) -> Result<ArraySpec> {
+        let trip = self.pilot.call();
+        self.way(trip.way())?.spec()
+    }
+
+    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: Transfer) -> Result<()> {
+        let trip = self.enter(selection.len(), true, transfer);
+        self.way(trip.way())?.write(selection, memory, transfer)
+    }
+
+    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: Transfer) -> Result<()> {
+        let trip = self.enter(selection.len(), false, transfer);
+        self.way(trip.way())?.read(selection, memory, transfer)
+    }
+
+    fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: Transfer) -> Result<()> {
+        let elements = parts.iter().fold(0, |sum: u64, (selection, _)| sum.saturating_add(selection.len()));
+        let trip = self.enter(elements, true, transfer);
+        self.way(trip.way())?.write_many(parts, transfer)
+    }
+
+    fn submit_write(
+        &self,
+        selection: &Selection,
+        data: Bytes,
+        layout: &MemoryLayout,
+        transfer: Transfer,
+    ) -> Result<Request> {
+        let trip = self.enter(selection.len(), true, transfer);
+        self.way(trip.way())?.submit_write(selection, data, layout, transfer)
+    }
+
+    fn prefetch(&self, selection: &Selection) {
+        let trip = self.pilot.call();
+        if let Ok(array) = self.way(trip.way()) {
+            array.prefetch(selection);
+        }
+    }
+
+    fn explain(&self, selection: &Selection, layout: &MemoryLayout, writes: bool) -> Result<Option<String>> {
+        self.way(Choice::Sync)?.explain(selection, layout, writes)
+    }
+
+    fn any_thread(&self) -> bool {
+        self.by[Choice::Sync.index()].as_ref().is_none_or(|array| array.any_thread())
+    }
+
+    fn settle(&self) -> Result<()> {
+        let trip = self.pilot.call();
+        self.way(trip.way())?.settle()
+    }
+
+    fn resize(&self, shape: &[u64]) -> Result<()> {
+        let trip = self.pilot.call_together(false);
+        agree(&*self.comm, self.way(trip.way()).and_then(|array| array.resize(shape)))?;
+        // The others hear of it.
+        let others = self.by.iter().enumerate().filter(|(way, _)| *way != trip.way().index());
+        self.pilot
+            .ways
+            .one
+            .repeat(|| others.filter_map(|(_, array)| array.as_ref()).try_for_each(|array| array.resize(shape)))
+    }
+
+    /// Does not wait for writes: see the layer.
+    fn close(&self) -> Result<()> {
+        if self.closed.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        let _trip = self.pilot.call();
+        let closed: Vec<Result<()>> = self.by.iter().flatten().map(|array| array.close()).collect();
+        closed.into_iter().collect()
+    }
+}

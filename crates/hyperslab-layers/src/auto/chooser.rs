@@ -1,0 +1,204 @@
+//! Which choice an epoch gets, and why.
+
+use super::choice::{Choice, Each};
+use super::history::Outlook;
+use std::fmt;
+
+/// Another choice has to be better by this share than the one in use: what is foreseen is no better than that.
+const WORTH_CHANGING: f64 = 0.02;
+/// Epochs in which a change has to pay for what waits at that moment.
+const PAID_BACK: f64 = 16.0;
+/// Epochs before a choice is tried that looks almost as good.
+const BEFORE_TRYING: u64 = 2;
+/// What almost as good means, as a share of the best.
+const PROMISING: f64 = 0.15;
+/// The share of all time so far that trying others may cost.
+const TRYING: f64 = 0.01;
+/// What a try costs beyond what is foreseen, as a share of the best.
+const SURPRISE: f64 = 0.25;
+/// Seconds of computing behind which nothing is hidden unseen.
+const HARDLY_ANY: f64 = 1e-3;
+/// After so many epochs a choice may be tried again.
+const AGAIN: u64 = 64;
+
+/// What was chosen.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Decision {
+    pub choice: Choice,
+    pub why: Why,
+    /// Seconds that the epoch should take by each; `None` of what is not allowed or not known.
+    pub costs: Each<Option<f64>>,
+    /// Seconds that this choice should cost more than the best one.
+    pub risk: f64,
+}
+
+/// The reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Why {
+    /// There is no other.
+    Only,
+    /// Nothing is known of the transfers; there is computing to hide them behind.
+    GuessBehind,
+    /// Nothing is known of the transfers, and hardly any computing was seen.
+    GuessWait,
+    /// It should take least.
+    Least,
+    /// Others should take hardly less.
+    Kept,
+    /// It was never measured, or not for long.
+    Tried,
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Only => "there is no other choice",
+            Self::GuessBehind => {
+                "nothing is known of this storage yet, and there is computing to hide transfers behind"
+            }
+            Self::GuessWait => "nothing is known of this storage yet, and there is hardly any computing to hide behind",
+            Self::Least => "it should take least",
+            Self::Kept => "no other would take so much less that a change pays",
+            Self::Tried => "to measure it",
+        })
+    }
+}
+
+/// What the choice depends on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Situation<'a> {
+    pub outlook: &'a Outlook,
+    /// At least one.
+    pub allowed: &'a [Choice],
+    /// In use now; `None` before the first epoch.
+    pub current: Option<Choice>,
+    /// Seconds since the container was opened.
+    pub elapsed: f64,
+    /// Seconds that tries may have cost so far.
+    pub risked: f64,
+}
+
+/// The choice for the next epoch.
+pub(super) fn choose(situation: &Situation<'_>) -> Decision {
+    let (outlook, expected) = (situation.outlook, &situation.outlook.expected);
+    let mut costs: Each<Option<f64>> = [None; 3];
+    if let [only] = situation.allowed {
+        return Decision { choice: *only, why: Why::Only, costs, risk: 0.0 };
+    }
+    if !outlook.transfer_known {
+        let enough = expected.room > expected.copy.max(HARDLY_ANY);
+        let behind = situation.allowed.contains(&Choice::Async) && enough;
+        let choice = if behind { Choice::Async } else { situation.allowed[0] };
+        return Decision { choice, why: if behind { Why::GuessBehind } else { Why::GuessWait }, costs, risk: 0.0 };
+    }
+    situation.allowed.iter().for_each(|choice| costs[choice.index()] = Some(expected.cost(*choice)));
+    let cost = |choice: Choice| expected.cost(choice);
+    let best = situation.allowed.iter().copied().min_by(|a, b| cost(*a).total_cmp(&cost(*b))).unwrap_or(Choice::Sync);
+    let decide = |choice, why| Decision { choice, why, costs, risk: (cost(choice) - cost(best)).max(0.0) };
+    if let Some(tried) = to_try(situation, best) {
+        return decide(tried, Why::Tried);
+    }
+    match situation.current.filter(|current| *current != best && situation.allowed.contains(current)) {
+        Some(current) => {
+            let gain = cost(current) - cost(best);
+            // What waits could have gone on behind computing.
+            let waits = if current == Choice::Sync { 0.0 } else { expected.behind.min(expected.room) };
+            match gain < WORTH_CHANGING * cost(current) || gain * PAID_BACK < waits {
+                true => decide(current, Why::Kept),
+                false => decide(best, Why::Least),
+            }
+        }
+        None => decide(best, Why::Least),
+    }
+}
+
+/// A choice that should be measured, and costs little enough.
+fn to_try(situation: &Situation<'_>, best: Choice) -> Option<Choice> {
+    let outlook = situation.outlook;
+    let least = outlook.expected.cost(best);
+    let budget = TRYING * situation.elapsed - situation.risked;
+    let worth = |choice: &Choice| {
+        let (measured, risk) = (outlook.measured[choice.index()], outlook.expected.cost(*choice) - least);
+        let promising = measured == 0 && outlook.epochs >= BEFORE_TRYING && risk <= PROMISING * least;
+        let affordable = risk + SURPRISE * least <= budget && (measured == 0 || outlook.epochs - measured >= AGAIN);
+        promising || affordable
+    };
+    situation.allowed.iter().copied().filter(|choice| *choice != best).find(worth)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cost::Expected;
+    use super::*;
+
+    const BOTH: &[Choice] = &[Choice::Sync, Choice::Async];
+
+    fn outlook(compute: f64, transfer: f64, copy: f64) -> Outlook {
+        let (direct, behind, drain) = (transfer, transfer, transfer);
+        let expected = Expected { compute, room: compute, direct, behind, copy, append: 2.0 * copy, drain };
+        Outlook { expected, transfer_known: true, epochs: 20, measured: [19, 20, 20] }
+    }
+
+    fn situation(outlook: &Outlook, current: Option<Choice>) -> Situation<'_> {
+        Situation { outlook, allowed: BOTH, current, elapsed: 5.0, risked: 0.0 }
+    }
+
+    #[test]
+    fn the_deciding_cases() {
+        for (compute, transfer, copy, right) in [
+            (0.200, 0.020, 0.100, Choice::Sync),
+            (0.200, 0.300, 0.040, Choice::Async),
+            (0.0, 0.300, 0.040, Choice::Sync),
+            (0.5, 0.1, 0.01, Choice::Async),
+        ] {
+            for current in [None, Some(Choice::Sync), Some(Choice::Async)] {
+                let outlook = outlook(compute, transfer, copy);
+                let decision = choose(&situation(&outlook, current));
+                assert_eq!(decision.choice, right, "{compute} {transfer} {copy} {decision:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn before_anything_is_known_computing_decides() {
+        let unknown = |pause| Outlook { transfer_known: false, epochs: 0, ..outlook(pause, 0.01, 0.01) };
+        assert_eq!(choose(&situation(&unknown(0.1), None)).choice, Choice::Async);
+        assert_eq!(choose(&situation(&unknown(0.0005), None)).choice, Choice::Sync);
+        let outlook = unknown(0.1);
+        let log = Situation { allowed: &[Choice::Log], ..situation(&outlook, None) };
+        assert_eq!((choose(&log).choice, choose(&log).why), (Choice::Log, Why::Only));
+    }
+
+    #[test]
+    fn a_small_gain_changes_nothing() {
+        let close = outlook(0.1, 0.011, 0.01);
+        let kept = choose(&situation(&close, Some(Choice::Sync)));
+        assert_eq!((kept.choice, kept.why), (Choice::Sync, Why::Kept));
+        assert_eq!(choose(&situation(&close, None)).choice, Choice::Async);
+    }
+
+    #[test]
+    fn what_was_never_measured_is_tried_where_that_is_cheap() {
+        let never = Outlook { measured: [20, 0, 0], ..outlook(0.1, 0.01, 0.02) };
+        assert_eq!(choose(&situation(&never, Some(Choice::Sync))).why, Why::Tried, "10 % more at most");
+        // Nothing to hide behind, and a dear copy: not in the first second, but at last.
+        let dear = Outlook { measured: [20, 0, 0], ..outlook(0.0, 0.1, 0.1) };
+        assert_eq!(choose(&situation(&dear, Some(Choice::Sync))).choice, Choice::Sync);
+        let later = Situation { elapsed: 60.0, ..situation(&dear, Some(Choice::Sync)) };
+        assert_eq!((choose(&later).choice, choose(&later).why), (Choice::Async, Why::Tried));
+        let risked = Situation { risked: 0.6, ..later };
+        assert_eq!(choose(&risked).choice, Choice::Sync, "the budget is spent");
+        let lately = Outlook { measured: [20, 10, 0], ..dear };
+        assert_eq!(choose(&Situation { outlook: &lately, ..later }).choice, Choice::Sync);
+        let long_ago = Outlook { epochs: 100, measured: [100, 10, 0], ..dear };
+        assert_eq!(choose(&Situation { outlook: &long_ago, ..later }).choice, Choice::Async);
+    }
+
+    #[test]
+    fn the_log_is_a_choice_like_the_others() {
+        let mut scattered = outlook(0.01, 0.5, 0.002);
+        scattered.expected.drain = 0.02;
+        let all = Situation { allowed: &Choice::ALL, ..situation(&scattered, Some(Choice::Sync)) };
+        assert_eq!(choose(&all).choice, Choice::Log);
+    }
+}

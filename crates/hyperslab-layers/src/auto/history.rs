@@ -1,0 +1,309 @@
+//! What earlier epochs took, on one storage below one stack.
+
+use super::choice::{Choice, Each};
+use super::class::Class;
+use super::cost::Expected;
+use super::rates::{Sample, forecast};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// An epoch that is over, as its slowest rank saw it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Observed {
+    pub choice: Choice,
+    pub class: Class,
+    pub ranks: u32,
+    /// Of a rank.
+    pub bytes: f64,
+    /// Seconds between calls.
+    pub compute: f64,
+    /// Seconds of it behind which transfers could go on; unknown of the last epoch of many.
+    pub room: Option<f64>,
+    /// Seconds in calls that transfer.
+    pub calls: f64,
+    /// Seconds in these calls without waiting for the background: what handing over costs.
+    pub hand_over: f64,
+    /// Bytes that came to their place in the background since the epoch before, and the seconds that took.
+    pub behind: Option<(f64, f64)>,
+    /// Nothing went through the background: calls took all of it.
+    pub straight: bool,
+    /// Memory was taken that no epoch before had: that costs once.
+    pub fresh: bool,
+}
+
+impl Observed {
+    /// Seconds of the whole epoch.
+    pub fn seconds(&self) -> f64 {
+        self.compute + self.calls
+    }
+}
+
+/// How much the latest epoch counts in averages.
+const LATEST: f64 = 0.4;
+/// Samples of a kind that are kept.
+const MOST_SAMPLES: usize = 24;
+/// Classes that are kept.
+const MOST_CLASSES: usize = 24;
+/// What a copy into memory that was used before takes of the time of one into fresh memory.
+const USED_BEFORE: f64 = 0.5;
+/// Appending goes through the kernel, copying does not.
+const APPEND_PER_COPY: f64 = 2.0;
+
+/// What is known of the epochs of a class.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Known {
+    pub epochs: u64,
+    /// Averages, the latest most.
+    pub compute: f64,
+    pub bytes: f64,
+    /// The part of computing behind which transfers could go on.
+    pub room: f64,
+    /// When a choice was last measured, in epochs; 0: never.
+    pub measured: Each<u64>,
+    pub direct: Vec<Sample>,
+    pub behind: Vec<Sample>,
+    pub copy: Vec<Sample>,
+    /// Into fresh memory, while nothing better is known.
+    #[serde(default)]
+    pub fresh_copy: Option<Sample>,
+    pub append: Vec<Sample>,
+    pub drain: Vec<Sample>,
+}
+
+/// All classes of a place.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct History {
+    pub classes: BTreeMap<Class, Known>,
+    /// That of the latest epoch.
+    #[serde(default)]
+    pub latest: Option<Class>,
+}
+
+/// What the next epoch will be like.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Outlook {
+    pub expected: Expected,
+    /// Whether anything is known of how long transfers take.
+    pub transfer_known: bool,
+    /// Epochs of this class so far.
+    pub epochs: u64,
+    pub measured: Each<u64>,
+}
+
+/// What the layer knows before the first transfer of an epoch.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Coming {
+    pub class: Class,
+    pub ranks: u32,
+    /// Bytes of its first request.
+    pub request: f64,
+    /// Seconds of computing just before.
+    pub pause: f64,
+    /// Bytes that are copied in a second, where nothing has been measured.
+    pub copy_rate: f64,
+}
+
+impl History {
+    /// Adds an epoch.
+    pub fn learn(&mut self, observed: &Observed) {
+        if !self.classes.contains_key(&observed.class) && self.classes.len() >= MOST_CLASSES {
+            let rarest = self.classes.iter().min_by_key(|(_, known)| known.epochs).map(|(class, _)| *class);
+            rarest.and_then(|class| self.classes.remove(&class));
+        }
+        self.latest = Some(observed.class);
+        self.classes.entry(observed.class).or_default().learn(observed);
+    }
+
+    /// What to expect of the next epoch.
+    pub fn outlook(&self, coming: &Coming) -> Outlook {
+        let known = self.classes.get(&coming.class);
+        let compute = known.map_or(coming.pause, |known| mixed(known.compute, coming.pause));
+        let room = compute * known.map_or(1.0, |known| known.room);
+        let bytes = known.map_or(coming.request, |known| known.bytes).max(1.0);
+        let seconds = |of: fn(&Known) -> &Vec<Sample>| {
+            // Those of the class come last: they are the latest.
+            let others = self.classes.iter().filter(|(class, _)| class.writes == coming.class.writes);
+            let others = others.filter(|(class, _)| **class != coming.class).map(|(_, known)| known);
+            let samples: Vec<Sample> = others.chain(known).flat_map(|known| of(known).iter().copied()).collect();
+            forecast(&samples, coming.ranks, bytes)
+        };
+        let (direct, behind) = (seconds(|known| &known.direct), seconds(|known| &known.behind));
+        let fresh =
+            known.and_then(|known| known.fresh_copy).map(|sample| sample.seconds * bytes / sample.bytes * USED_BEFORE);
+        let copy = seconds(|known| &known.copy).or(fresh).unwrap_or(bytes / coming.copy_rate);
+        let transfer = direct.or(behind);
+        let expected = Expected {
+            compute,
+            room,
+            direct: transfer.unwrap_or(copy),
+            behind: behind.or(direct).unwrap_or(copy),
+            copy,
+            append: seconds(|known| &known.append).unwrap_or(APPEND_PER_COPY * copy),
+            drain: seconds(|known| &known.drain).or(transfer).unwrap_or(copy),
+        };
+        Outlook {
+            expected,
+            transfer_known: transfer.is_some(),
+            epochs: known.map_or(0, |known| known.epochs),
+            measured: known.map(|known| known.measured).unwrap_or_default(),
+        }
+    }
+
+    /// Whether these numbers can have been measured.
+    pub fn is_sane(&self) -> bool {
+        self.classes.len() <= MOST_CLASSES && self.classes.values().all(Known::is_sane)
+    }
+}
+
+/// A weighted average of earlier epochs and the latest one.
+fn mixed(before: f64, latest: f64) -> f64 {
+    before + LATEST * (latest - before)
+}
+
+fn push(samples: &mut Vec<Sample>, sample: Sample) {
+    if sample.is_sane() {
+        if samples.len() >= MOST_SAMPLES {
+            samples.remove(0);
+        }
+        samples.push(sample);
+    }
+}
+
+impl Known {
+    fn learn(&mut self, observed: &Observed) {
+        let first = self.epochs == 0;
+        self.epochs += 1;
+        let average = |before: f64, latest: f64| if first { latest } else { mixed(before, latest) };
+        self.compute = average(self.compute, observed.compute);
+        self.bytes = average(self.bytes, observed.bytes);
+        if first {
+            self.room = 1.0;
+        }
+        if let Some(room) = observed.room.filter(|_| observed.compute > 0.0) {
+            let share = (room / observed.compute).clamp(0.0, 1.0);
+            self.room = if first { share } else { mixed(self.room, share) };
+        }
+        self.measured[observed.choice.index()] = self.epochs;
+        let sample = |bytes, seconds| Sample { ranks: observed.ranks, bytes, seconds };
+        let in_background =
+            observed.behind.map(|(bytes, seconds)| sample(observed.bytes, seconds * observed.bytes / bytes));
+        let handed_over = sample(observed.bytes, observed.hand_over);
+        match observed.choice {
+            Choice::Sync => push(&mut self.direct, sample(observed.bytes, observed.calls)),
+            Choice::Async if observed.straight => push(&mut self.direct, sample(observed.bytes, observed.calls)),
+            Choice::Async => {
+                match observed.fresh {
+                    true if self.copy.is_empty() => self.fresh_copy = Some(handed_over).filter(Sample::is_sane),
+                    true => {}
+                    false => {
+                        self.fresh_copy = None;
+                        push(&mut self.copy, handed_over);
+                    }
+                }
+                in_background.into_iter().for_each(|sample| push(&mut self.behind, sample));
+            }
+            Choice::Log => {
+                push(&mut self.append, handed_over);
+                in_background.into_iter().for_each(|sample| push(&mut self.drain, sample));
+            }
+        }
+    }
+
+    fn is_sane(&self) -> bool {
+        let number = |value: f64| value.is_finite() && value >= 0.0;
+        let lists = [&self.direct, &self.behind, &self.copy, &self.append, &self.drain];
+        number(self.compute)
+            && number(self.bytes)
+            && (0.0..=1.0).contains(&self.room)
+            && self.measured.iter().all(|at| *at <= self.epochs)
+            && self.fresh_copy.is_none_or(|sample| sample.is_sane())
+            && lists.iter().all(|list| list.len() <= MOST_SAMPLES && list.iter().all(Sample::is_sane))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn observed(choice: Choice, compute: f64, transfer: f64, copy: f64) -> Observed {
+        let class = Class::of(1 << 20, true);
+        let (calls, behind) = match choice {
+            Choice::Sync => (transfer, None),
+            _ => (copy, Some((1e6, transfer))),
+        };
+        let (room, straight, fresh) = (Some(compute), false, false);
+        Observed {
+            choice,
+            class,
+            ranks: 1,
+            bytes: 1e6,
+            compute,
+            room,
+            calls,
+            hand_over: calls,
+            behind,
+            straight,
+            fresh,
+        }
+    }
+
+    fn coming(pause: f64) -> Coming {
+        Coming { class: Class::of(1 << 20, true), ranks: 1, request: 1e6, pause, copy_rate: 1e9 }
+    }
+
+    #[test]
+    fn computing_is_an_average_in_which_the_latest_counts_most() {
+        let mut history = History::default();
+        for _ in 0..20 {
+            history.learn(&observed(Choice::Sync, 0.1, 0.05, 0.0));
+        }
+        assert!((history.outlook(&coming(0.1)).expected.compute - 0.1).abs() < 1e-9);
+        for _ in 0..4 {
+            history.learn(&observed(Choice::Sync, 0.5, 0.05, 0.0));
+        }
+        assert!(history.outlook(&coming(0.5)).expected.compute > 0.45);
+    }
+
+    #[test]
+    fn each_way_tells_what_it_can() {
+        let mut history = History::default();
+        let nothing = history.outlook(&coming(0.2));
+        assert!(!nothing.transfer_known && (nothing.expected.copy - 1e-3).abs() < 1e-9);
+        history.learn(&observed(Choice::Async, 0.2, 0.3, 0.04));
+        let outlook = history.outlook(&coming(0.2));
+        assert!(outlook.transfer_known);
+        let expected = outlook.expected;
+        let near = |a: f64, b: f64| (a - b).abs() < 1e-6;
+        assert!(near(expected.behind, 0.3) && near(expected.direct, 0.3) && near(expected.copy, 0.04), "{expected:?}");
+        history.learn(&observed(Choice::Sync, 0.2, 0.1, 0.0));
+        assert!(near(history.outlook(&coming(0.2)).expected.direct, 0.1));
+        assert_eq!(history.outlook(&coming(0.2)).measured, [2, 1, 0]);
+    }
+
+    #[test]
+    fn a_copy_into_fresh_memory_is_replaced_by_a_better_one() {
+        let mut history = History::default();
+        history.learn(&Observed { fresh: true, ..observed(Choice::Async, 0.2, 0.3, 0.1) });
+        assert!((history.outlook(&coming(0.2)).expected.copy - 0.05).abs() < 1e-6);
+        history.learn(&observed(Choice::Async, 0.2, 0.3, 0.02));
+        history.learn(&Observed { fresh: true, ..observed(Choice::Async, 0.2, 0.3, 0.1) });
+        assert!((history.outlook(&coming(0.2)).expected.copy - 0.02).abs() < 1e-6);
+    }
+
+    #[test]
+    fn it_stays_small() {
+        let mut history = History::default();
+        for n in 0..200 {
+            let class = Class::of(1 << (n % 48), n % 3 == 0);
+            history.learn(&Observed { class, ..observed(Choice::ALL[n % 3], 0.1, 0.1, 0.01) });
+        }
+        assert!(history.is_sane() && history.classes.len() <= MOST_CLASSES);
+        let text = serde_json::to_string(&history).unwrap();
+        assert_eq!(serde_json::from_str::<History>(&text).unwrap(), history);
+        history.classes.values_mut().next().unwrap().compute = f64::NAN;
+        assert!(!history.is_sane());
+    }
+}

@@ -1,0 +1,92 @@
+//! The history of a place while the process runs: containers opened one after the other learn from each other.
+
+use super::history::History;
+use super::place::Place;
+use super::state;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Places that a process remembers.
+const MOST: usize = 64;
+/// The file is not written more often than this.
+const BETWEEN_SAVES: Duration = Duration::from_secs(1);
+
+/// What is known of a place.
+#[derive(Debug)]
+pub(super) struct Record {
+    place: Place,
+    folder: Option<PathBuf>,
+    inside: Mutex<Inside>,
+}
+
+#[derive(Debug, Default)]
+struct Inside {
+    history: History,
+    /// Containers that are open, and when the last one was closed.
+    open: usize,
+    left: Option<Instant>,
+    saved: Option<Instant>,
+}
+
+static RECORDS: Mutex<BTreeMap<(PathBuf, Place), Arc<Record>>> = Mutex::new(BTreeMap::new());
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Record {
+    /// That of a place, with what earlier runs left in the folder, and what was wrong with that. Without a folder it begins
+    /// anew, for this container alone.
+    pub fn of(folder: Option<&Path>, place: Place) -> (Arc<Self>, Option<String>) {
+        let Some(folder) = folder else { return (Self::new(None, place, History::default()), None) };
+        let key = (folder.to_path_buf(), place.clone());
+        let mut records = lock(&RECORDS);
+        if let Some(record) = records.get(&key) {
+            return (record.clone(), None);
+        }
+        let (history, wrong) = match state::load(folder, &place) {
+            Ok(history) => (history, None),
+            Err(why) => (History::default(), Some(why)),
+        };
+        let record = Self::new(Some(folder.to_path_buf()), place, history);
+        if records.len() >= MOST {
+            records.clear();
+        }
+        records.insert(key, record.clone());
+        (record, wrong)
+    }
+
+    fn new(folder: Option<PathBuf>, place: Place, history: History) -> Arc<Self> {
+        Arc::new(Self { place, folder, inside: Mutex::new(Inside { history, ..Inside::default() }) })
+    }
+
+    /// Looks at the history, or adds to it.
+    pub fn with<T>(&self, look: impl FnOnce(&mut History) -> T) -> T {
+        look(&mut lock(&self.inside).history)
+    }
+
+    /// A container is opened; returns the seconds since the last one was closed, if none is open.
+    pub fn opened(&self) -> f64 {
+        let mut inside = lock(&self.inside);
+        inside.open += 1;
+        let alone = inside.open == 1;
+        inside.left.filter(|_| alone).map_or(0.0, |left| left.elapsed().as_secs_f64())
+    }
+
+    /// It is closed. `learnt`: there is something new to keep. Returns what was wrong with keeping it.
+    pub fn closed(&self, learnt: bool) -> Option<String> {
+        let mut inside = lock(&self.inside);
+        inside.open = inside.open.saturating_sub(1);
+        inside.left = Some(Instant::now());
+        let folder = self.folder.as_ref().filter(|_| learnt)?;
+        if inside.saved.is_some_and(|saved| saved.elapsed() < BETWEEN_SAVES) {
+            return None;
+        }
+        inside.saved = Some(Instant::now());
+        let history = inside.history.clone();
+        drop(inside);
+        state::save(folder, &self.place, &history).err()
+    }
+}
