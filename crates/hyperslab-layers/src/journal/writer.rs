@@ -17,6 +17,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 const SMALLEST_LIMIT: u64 = 64 << 10;
+/// Milliseconds for others to look at a new file.
+const LOOKS: u32 = 100;
 
 /// How large the files of a journal may become, and how safe what is in them.
 #[derive(Debug, Clone, Copy)]
@@ -267,8 +269,14 @@ pub(super) fn no_room() -> Error {
 /// The head becomes visible under its name when it is complete and locked.
 fn write_head(files: &dyn Files, header: &Header, unfinished: &str, name: &str) -> std::io::Result<Arc<dyn LogFile>> {
     let head = files.create(unfinished)?;
-    if head.lock()? == Lock::Busy {
-        return Err(std::io::Error::other("a file just created is locked by someone else"));
+    let mut tries = 0;
+    while head.lock()? == Lock::Busy {
+        // A recovery may be looking what it is, and lets go at once.
+        if tries == LOOKS {
+            return Err(std::io::Error::other("a file just created is locked by someone else"));
+        }
+        tries += 1;
+        std::thread::sleep(Duration::from_millis(1));
     }
     head.write_at(&[IoSlice::new(&header.encode())], 0)?;
     files.rename(unfinished, name)?;

@@ -130,6 +130,10 @@ impl Left {
         if lock == Lock::Busy {
             return Ok(State::InUse);
         }
+        if self.found.stage == Stage::Unfinished && header.is_err() {
+            // Being written this moment, or never finished: nothing was acknowledged. Its lock is its writer's.
+            return Ok(State::Empty);
+        }
         self.head = Some(head);
         let header = header?;
         match (header.process.was_here(), lock) {
