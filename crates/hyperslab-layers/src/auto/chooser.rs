@@ -4,7 +4,8 @@ use super::choice::{Choice, Each};
 use super::history::Outlook;
 use std::fmt;
 
-/// Another choice has to be better by this share than the one in use: what is foreseen is no better than that.
+/// A choice that holds more back than the one in use has to be better by this share: what is foreseen is no better than that,
+/// and threads in the background may slow computing down.
 const WORTH_CHANGING: f64 = 0.02;
 /// Epochs in which a change has to pay for what waits at that moment.
 const PAID_BACK: f64 = 16.0;
@@ -103,7 +104,8 @@ pub(super) fn choose(situation: &Situation<'_>) -> Decision {
             let gain = cost(current) - cost(best);
             // What waits could have gone on behind computing.
             let waits = if current == Choice::Sync { 0.0 } else { expected.behind.min(expected.room) };
-            match gain < WORTH_CHANGING * cost(current) || gain * PAID_BACK < waits {
+            let least = if best.index() > current.index() { WORTH_CHANGING * cost(current) } else { 0.0 };
+            match gain < least || gain * PAID_BACK < waits {
                 true => decide(current, Why::Kept),
                 false => decide(best, Why::Least),
             }
@@ -175,6 +177,11 @@ mod tests {
         let kept = choose(&situation(&close, Some(Choice::Sync)));
         assert_eq!((kept.choice, kept.why), (Choice::Sync, Why::Kept));
         assert_eq!(choose(&situation(&close, None)).choice, Choice::Async);
+        // Waiting holds nothing back.
+        let close = outlook(0.1, 0.01, 0.011);
+        assert_eq!(choose(&situation(&close, Some(Choice::Async))).choice, Choice::Sync);
+        let little = outlook(0.1, 0.01, 0.0101);
+        assert_eq!(choose(&situation(&little, Some(Choice::Async))).choice, Choice::Async, "less than what waits");
     }
 
     #[test]

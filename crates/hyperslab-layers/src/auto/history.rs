@@ -119,8 +119,6 @@ impl History {
     /// What to expect of the next epoch.
     pub fn outlook(&self, coming: &Coming) -> Outlook {
         let known = self.classes.get(&coming.class);
-        let compute = known.map_or(coming.pause, |known| mixed(known.compute, coming.pause));
-        let room = compute * known.map_or(1.0, |known| known.room);
         let bytes = known.map_or(coming.request, |known| known.bytes).max(1.0);
         let seconds = |of: fn(&Known) -> &Vec<Sample>| {
             // Those of the class come last: they are the latest.
@@ -134,6 +132,10 @@ impl History {
             known.and_then(|known| known.fresh_copy).map(|sample| sample.seconds * bytes / sample.bytes * USED_BEFORE);
         let copy = seconds(|known| &known.copy).or(fresh).unwrap_or(bytes / coming.copy_rate);
         let transfer = direct.or(behind);
+        // While nothing is known of transfers, the pause just now is all that speaks for hiding them.
+        let compute =
+            known.filter(|_| transfer.is_some()).map_or(coming.pause, |known| mixed(known.compute, coming.pause));
+        let room = compute * known.map_or(1.0, |known| known.room);
         let expected = Expected {
             compute,
             room,

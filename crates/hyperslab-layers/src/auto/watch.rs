@@ -9,6 +9,9 @@ const OF_USUAL: f64 = 0.25;
 /// An epoch that has lasted so long ends with the next transfer: there may be no pauses at all.
 const LONGEST: f64 = 0.5;
 
+/// The first one, whose way may have been guessed, ends so soon, if its transfers took longer than the computing before them.
+const LONGEST_FIRST: f64 = 0.02;
+
 /// An epoch so far: what was computed before and between its transfers, and these.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Epoch {
@@ -89,7 +92,8 @@ impl Watch {
     /// Whether a transfer now would be the first of a new epoch. An epoch without transfers has not begun.
     pub fn is_over(&self, now: f64) -> bool {
         let paused = self.pause >= SHORTEST_PAUSE && self.pause >= OF_USUAL * self.usual;
-        self.epoch.transfers > 0 && self.transfers == 0 && (paused || now - self.epoch.began >= LONGEST)
+        let first = self.finished == 0 && self.epoch.calls >= self.epoch.compute.max(LONGEST_FIRST);
+        self.epoch.transfers > 0 && self.transfers == 0 && (paused || first || now - self.epoch.began >= LONGEST)
     }
 
     /// Begins a new epoch with the pause just now.
