@@ -147,6 +147,12 @@ counts! {
     FastEncoded, "fast_encoded", Codec;
     /// Bytes after decompression by Blosc, LZ4, LZF and bitshuffle.
     FastDecoded, "fast_decoded", Codec;
+    /// Bytes that zlib leaves, or begins from.
+    DeflateStored, "deflate_stored", Codec;
+    /// Bytes that Zstandard leaves, or begins from.
+    ZstdStored, "zstd_stored", Codec;
+    /// Bytes that Blosc, LZ4, LZF and bitshuffle leave, or begin from.
+    FastStored, "fast_stored", Codec;
     /// Bytes shuffled or put back.
     Shuffled, "shuffled", Codec;
     /// Bytes of which a checksum is made.

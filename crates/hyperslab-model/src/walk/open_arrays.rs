@@ -133,12 +133,21 @@ impl OpenArrays {
 
 /// Paths count chunks in the size they have in memory; what was counted since `before` moves this part of the bytes.
 fn coded(share: f64, before: &Counts, counts: &mut Counts) {
+    let part = |more: u64| (more as f64 * share) as u64;
+    for (encoded, decoded, stored) in [
+        (Count::DeflateEncoded, Count::DeflateDecoded, Count::DeflateStored),
+        (Count::ZstdEncoded, Count::ZstdDecoded, Count::ZstdStored),
+        (Count::FastEncoded, Count::FastDecoded, Count::FastStored),
+    ] {
+        let more = counts.since(before);
+        counts.add(stored, part(more[encoded].saturating_add(more[decoded])));
+    }
     if share == 1.0 {
         return;
     }
-    for count in [Count::ReadBytes, Count::WriteBytes, Count::NewBytes] {
+    for count in [Count::ReadBytes, Count::WriteBytes, Count::NewBytes, Count::DeviceBytes] {
         let more = counts[count].saturating_sub(before[count]);
-        counts[count] = before[count].saturating_add((more as f64 * share) as u64);
+        counts[count] = before[count].saturating_add(part(more));
     }
 }
 

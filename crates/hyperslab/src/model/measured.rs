@@ -17,8 +17,6 @@ use tempfile::TempDir;
 pub struct Bench<'a> {
     /// Where directories for files are made; removed with the bench.
     directory: PathBuf,
-    /// How often each access is measured.
-    repeat: usize,
     /// The wish to stop.
     pub progress: &'a Progress,
 }
@@ -26,18 +24,21 @@ pub struct Bench<'a> {
 /// How many timings a trial gives: each access warm, some reads and one write cold.
 pub const TIMINGS_OF_A_TRIAL: usize = Access::WRITES.len() + Access::READS.len() + 1 + Access::COLD_READS.len();
 
+/// How often writes by several ranks are measured.
+const RUNS_OF_RANKS: usize = 3;
+
 impl<'a> Bench<'a> {
     /// Makes a directory for files inside another one.
-    pub fn new(inside: &Path, repeat: usize, progress: &'a Progress) -> Result<Self> {
+    pub fn new(inside: &Path, progress: &'a Progress) -> Result<Self> {
         let directory = inside.join("files");
         remove(&directory)
             .and_then(|()| fs::create_dir_all(&directory))
             .with_context(|| format!("make an empty directory {}", directory.display()))?;
         spread(&directory);
-        Ok(Self { directory, repeat, progress })
+        Ok(Self { directory, progress })
     }
 
-    /// Measures all accesses of a trial, and removes its files. Also says what disturbed.
+    /// Measures all accesses of a trial once, and removes its files. Also says what disturbed.
     pub fn measure(&self, trial: &Trial) -> Result<(Vec<Timing>, Vec<String>)> {
         let format = hyperslab_run::resolve(&trial.stack)?;
         let file = format!("train.{}", format.extension());
@@ -53,11 +54,11 @@ impl<'a> Bench<'a> {
             });
         };
         let durable = trial.write(&file, Access::Whole, true)?;
-        let (seconds, _) = self.made(&durable, &format, Cache::Cold)?;
+        let (seconds, _) = self.made(&durable, &format, Cache::Cold, 1)?;
         take("write", Access::Whole, Cache::Cold, seconds);
-        let (seconds, _) = self.made(&trial.write(&file, Access::Bands, false)?, &format, Cache::Warm)?;
+        let (seconds, _) = self.made(&trial.write(&file, Access::Bands, false)?, &format, Cache::Warm, 1)?;
         take("write", Access::Bands, Cache::Warm, seconds);
-        let (seconds, made) = self.made(&trial.write(&file, Access::Whole, false)?, &format, Cache::Warm)?;
+        let (seconds, made) = self.made(&trial.write(&file, Access::Whole, false)?, &format, Cache::Warm, 1)?;
         take("write", Access::Whole, Cache::Warm, seconds);
         let warm = Access::READS.map(|access| (access, Cache::Warm));
         let cold = Access::COLD_READS.map(|access| (access, Cache::Cold));
@@ -65,7 +66,7 @@ impl<'a> Bench<'a> {
             let workload = trial.read(&file, access)?;
             let usual = Case::new(&workload, format.clone(), made.path(), self.progress);
             let warm_up = usize::from(cache == Cache::Warm);
-            let (seconds, disturbed) = run(&Case { cache, warm_up, repeat: self.repeat, ..usual })?;
+            let (seconds, disturbed) = run(&Case { cache, warm_up, ..usual })?;
             warnings.extend(disturbed);
             take("read", access, cache, seconds);
         }
@@ -76,7 +77,7 @@ impl<'a> Bench<'a> {
     pub fn seconds_of_ranks(&self, trial: &Trial, ranks: usize) -> Result<Timing> {
         let format = hyperslab_run::resolve(&trial.stack)?;
         let workload = trial.write_by(&format!("train.{}", format.extension()), ranks)?;
-        let (seconds, _) = self.made(&workload, &format, Cache::Warm)?;
+        let (seconds, _) = self.made(&workload, &format, Cache::Warm, RUNS_OF_RANKS)?;
         Ok(Timing {
             trial: trial.name(),
             direction: "write".into(),
@@ -88,10 +89,16 @@ impl<'a> Bench<'a> {
     }
 
     /// Runs a workload that makes a file, every time in a directory of its own. Returns the last one.
-    fn made(&self, workload: &Workload, format: &Arc<dyn Format>, cache: Cache) -> Result<(Vec<f64>, TempDir)> {
+    fn made(
+        &self,
+        workload: &Workload,
+        format: &Arc<dyn Format>,
+        cache: Cache,
+        times: usize,
+    ) -> Result<(Vec<f64>, TempDir)> {
         let fresh = || TempDir::with_prefix_in("trial-", &self.directory).context("make a directory for a trial");
         let (mut seconds, mut last) = (Vec::new(), fresh()?);
-        for repetition in 0..self.repeat {
+        for repetition in 0..times {
             if repetition > 0 {
                 last = fresh()?;
             }

@@ -25,6 +25,13 @@ pub struct Timing {
 }
 
 impl Timing {
+    /// Whether the other one is of the same access.
+    fn is_of(&self, other: &Self) -> bool {
+        self.trial == other.trial
+            && (&self.direction, &self.access, &self.cache) == (&other.direction, &other.access, &other.cache)
+            && self.ranks == other.ranks
+    }
+
     /// The middle one.
     pub fn median(&self) -> f64 {
         hyperslab_run::Spread::of(self.seconds.iter().copied()).median
@@ -50,7 +57,7 @@ impl Timings {
         let mut whole = true;
         for line in BufReader::new(File::open(path).with_context(failed)?).lines() {
             match serde_json::from_str::<Timing>(&line.with_context(failed)?) {
-                Ok(timing) if timing.seconds.iter().all(|s| s.is_finite() && *s > 0.0) => timings.all.push(timing),
+                Ok(timing) if timing.seconds.iter().all(|s| s.is_finite() && *s > 0.0) => timings.merge(timing),
                 _ => whole = false,
             }
         }
@@ -73,9 +80,23 @@ impl Timings {
         }
     }
 
-    /// Whether a trial was measured to its end.
-    pub fn has(&self, trial: &str, wanted: usize) -> bool {
-        self.all.iter().filter(|timing| timing.trial == trial).count() >= wanted
+    /// How often a trial of so many accesses was measured to its end.
+    pub fn rounds(&self, trial: &str, accesses: usize) -> usize {
+        let of_it: Vec<usize> = self
+            .all
+            .iter()
+            .filter(|timing| timing.trial == trial && timing.ranks == 1)
+            .map(|t| t.seconds.len())
+            .collect();
+        if of_it.len() < accesses { 0 } else { of_it.into_iter().min().unwrap_or(0) }
+    }
+
+    /// Puts what was measured again to what was measured before.
+    fn merge(&mut self, timing: Timing) {
+        match self.all.iter_mut().find(|known| known.is_of(&timing)) {
+            Some(known) => known.seconds.extend(timing.seconds),
+            None => self.all.push(timing),
+        }
     }
 
     /// Adds what one trial gave. The file is whole after each.
@@ -88,7 +109,7 @@ impl Timings {
         let file = OpenOptions::new().create(true).append(true).open(&self.path);
         file.and_then(|mut file| file.write_all(text.as_bytes()))
             .with_context(|| format!("write {}", self.path.display()))?;
-        self.all.extend(timings);
+        timings.into_iter().for_each(|timing| self.merge(timing));
         Ok(())
     }
 }

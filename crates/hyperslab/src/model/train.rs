@@ -1,5 +1,6 @@
 //! `hyperslab train`: measures this machine and writes what it found to a profile.
 
+use super::compressibility::Compressibility;
 use super::evaluate;
 use super::layer_costs;
 use super::measured::{Bench, TIMINGS_OF_A_TRIAL};
@@ -69,8 +70,8 @@ pub fn run(options: &TrainOptions) -> Result<ExitCode> {
     let progress = Arc::new(Progress::default());
     stop_on_ctrl_c(&progress)?;
     let limit = Duration::from_secs(options.within.unwrap_or(extent.seconds()));
-    let bench = Bench::new(&options.dir, extent.repeat(), &progress)?;
-    let mut missing = measure_all(&trials, &bench, limit, &mut timings)?;
+    let bench = Bench::new(&options.dir, &progress)?;
+    let mut missing = measure_all((&trials, extent.rounds()), &bench, limit, &mut timings)?;
     drop(bench);
     if progress.stop_requested() {
         eprintln!("stopped; start it again to go on");
@@ -87,23 +88,36 @@ pub fn run(options: &TrainOptions) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Measures what is not measured yet, as long as there is time. Returns what is missing, in words.
-fn measure_all(trials: &[Trial], bench: &Bench<'_>, limit: Duration, timings: &mut Timings) -> Result<Vec<String>> {
+/// Measures what is not measured yet, as long as there is time: everything once, then everything again, so that what
+/// disturbs for a while disturbs few repetitions of each. Returns what is missing, in words.
+fn measure_all(
+    (trials, rounds): (&[Trial], usize),
+    bench: &Bench<'_>,
+    limit: Duration,
+    timings: &mut Timings,
+) -> Result<Vec<String>> {
     let progress = bench.progress;
-    let todo: Vec<&Trial> = trials.iter().filter(|t| !timings.has(&t.name(), TIMINGS_OF_A_TRIAL)).collect();
+    let done: Vec<usize> = trials.iter().map(|trial| timings.rounds(&trial.name(), TIMINGS_OF_A_TRIAL)).collect();
+    let missing_in = |round: usize| trials.iter().zip(&done).filter(move |(_, done)| **done <= round);
+    let todo: Vec<(usize, &Trial)> =
+        (0..rounds).flat_map(|round| missing_in(round).map(move |(trial, _)| (round, trial))).collect();
     let begin = Instant::now();
     let mut missing = BTreeSet::new();
-    for (number, trial) in todo.iter().enumerate() {
+    for (number, (round, trial)) in todo.iter().enumerate() {
         if progress.stop_requested() {
             return Ok(Vec::new());
         }
         if begin.elapsed() > limit {
-            missing.insert(format!("{} of {} arrays: there was no more time", todo.len() - number, trials.len()));
+            let arrays = todo[number..].iter().filter(|(round, _)| *round == 0).count();
+            missing.insert(match arrays {
+                0 => format!("repetitions: {round} of {rounds} rounds were done, then there was no more time"),
+                _ => format!("{arrays} of {} arrays: there was no more time", trials.len()),
+            });
             break;
         }
         let left = begin.elapsed().mul_f64((todo.len() - number) as f64 / number.max(1) as f64);
         let left = if number > 2 { format!(", about {} s left", left.as_secs() + 1) } else { String::new() };
-        eprintln!("[{}/{}] {}{left}", number + 1, todo.len(), trial.name());
+        eprintln!("[{}/{}] round {} of {rounds}: {}{left}", number + 1, todo.len(), round + 1, trial.name());
         match bench.measure(trial) {
             Ok((found, warnings)) => {
                 timings.add(found)?;
@@ -180,12 +194,14 @@ pub fn samples<'a>(
     let word = if warmth == Warmth::Cold { "cold" } else { "warm" };
     let by_name: BTreeMap<String, &Trial> =
         trials.iter().filter(|trial| trial.class == class).map(|trial| (trial.name(), trial)).collect();
-    let mut samples = Vec::new();
+    let (mut samples, mut data) = (Vec::new(), Compressibility::new(None));
     for timing in timings.all.iter().filter(|timing| timing.cache == word && timing.ranks == 1) {
         let Some(&trial) = by_name.get(&timing.trial) else { continue };
         let Some(workload) = workload_of(trial, timing) else { continue };
-        let configuration = Configuration::of(&trial.stack)?.counting(counting);
-        let costs = count(&workload?, &configuration)?;
+        let workload = workload?;
+        let configuration =
+            Configuration::of(&trial.stack)?.counting(counting).stored(data.shares(&workload, &trial.stack));
+        let costs = count(&workload, &configuration)?;
         let warmth = if counting == Counting::Real { warmth } else { Warmth::Cold };
         let row = costs.by_rank.first().map(|work| work.row(warmth)).unwrap_or_default();
         let sample = Sample { row, seconds: timing.median(), group: trial.name() };

@@ -23,8 +23,8 @@ impl Extent {
         }
     }
 
-    /// How often each access is measured.
-    pub fn repeat(self) -> usize {
+    /// How often everything is measured, from the first to the last.
+    pub fn rounds(self) -> usize {
         match self {
             Self::Quick => 3,
             Self::Full => 5,
@@ -88,8 +88,8 @@ fn stacks(chunk: &[u64], shape: &[u64], codecs: bool) -> Vec<String> {
     stacks
 }
 
-/// Everything that is measured, ways of storing and arrays in turns, so that a run that is cut short knows something of
-/// each.
+/// Everything that is measured. Ways of storing that are chosen among follow each other: a machine that is slower for a
+/// while is so for all of them.
 pub fn trials(extent: Extent) -> Result<Vec<Trial>> {
     let more: &[Plan] = if extent == Extent::Full { &MORE } else { &[] };
     let mut trials = Vec::new();
@@ -117,11 +117,5 @@ pub fn trials(extent: Extent) -> Result<Vec<Trial>> {
             }
         }
     }
-    let mut seen = std::collections::BTreeMap::new();
-    trials.sort_by_cached_key(|trial| {
-        let turn = seen.entry((trial.class, trial.subject.name())).or_insert(0);
-        *turn += 1;
-        (*turn, trial.class)
-    });
     Ok(trials)
 }
