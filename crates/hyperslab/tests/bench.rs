@@ -146,7 +146,7 @@ fn bad_input_is_refused_with_exit_2_and_nothing_is_made() {
         ("absolute file", good.replace("test.h5", "/etc/test.h5"), &[], "relative"),
         ("format", good.clone(), &["--format", "hdf6"], "did you mean \"hdf5\""),
         ("option", good.clone(), &["--stack", "hdf5(chunks=4)"], "did you mean \"chunk\""),
-        ("layer", good.clone(), &["--stack", "auto/hdf5"], "not available in this build"),
+        ("layer", good.clone(), &["--stack", "turbo/hdf5"], "not available in this build"),
         ("stack", good.clone(), &["--stack", "hdf5(chunk=4"], "never closed"),
         ("ranks", good.clone(), &["--ranks", "0"], "1..=1048576"),
         ("both", good.clone(), &["--format", "hdf5", "--stack", "zarr"], "cannot be used with"),

@@ -18,6 +18,7 @@ pub(super) struct OpenArray {
     handles: usize,
     /// Part of the bytes that is left when chunks are coded.
     share: f64,
+    saves_nothing: bool,
 }
 
 /// Arrays by place, and the slots that stand for them.
@@ -33,7 +34,7 @@ impl OpenArray {
     pub(super) fn transfer(&mut self, request: Request<'_>, counts: &mut Counts) -> Result<()> {
         let before = *counts;
         self.path.transfer(request, counts)?;
-        coded(self.share, &before, counts);
+        coded(self.share, self.saves_nothing, &before, counts);
         Ok(())
     }
 
@@ -56,9 +57,11 @@ impl OpenArrays {
         let number = match known {
             Some(number) => number,
             None => {
-                let share = configuration.share(array, &configuration.storage(spec)?);
+                let storage = configuration.storage(spec)?;
+                let (share, saves_nothing) =
+                    (configuration.share(array, &storage), configuration.saves_nothing(array, &storage));
                 let path = path(configuration, spec, makes)?;
-                self.arrays.push(OpenArray { dtype: spec.dtype.clone(), path, handles: 0, share });
+                self.arrays.push(OpenArray { dtype: spec.dtype.clone(), path, handles: 0, share, saves_nothing });
                 self.numbers.insert(key, self.arrays.len() - 1);
                 self.arrays.len() - 1
             }
@@ -107,7 +110,7 @@ impl OpenArrays {
         if array.handles == 0 {
             let before = *counts;
             array.path.close(counts);
-            coded(array.share, &before, counts);
+            coded(array.share, array.saves_nothing, &before, counts);
         }
         Ok(())
     }
@@ -119,7 +122,7 @@ impl OpenArrays {
             if key.0 == file && key.1 == rank && array.handles > 0 {
                 let before = *counts;
                 array.path.flush(counts);
-                coded(array.share, &before, counts);
+                coded(array.share, array.saves_nothing, &before, counts);
             }
         }
     }
@@ -132,7 +135,7 @@ impl OpenArrays {
 }
 
 /// Paths count chunks in the size they have in memory; what was counted since `before` moves this part of the bytes.
-fn coded(share: f64, before: &Counts, counts: &mut Counts) {
+fn coded(share: f64, saves_nothing: bool, before: &Counts, counts: &mut Counts) {
     let part = |more: u64| (more as f64 * share) as u64;
     for (encoded, decoded, stored) in [
         (Count::DeflateEncoded, Count::DeflateDecoded, Count::DeflateStored),
@@ -141,6 +144,11 @@ fn coded(share: f64, before: &Counts, counts: &mut Counts) {
     ] {
         let more = counts.since(before);
         counts.add(stored, part(more[encoded].saturating_add(more[decoded])));
+        if saves_nothing {
+            // What could not be made smaller is only copied out again.
+            counts[decoded] = before[decoded];
+            counts.add(Count::CopiedBytes, more[decoded]);
+        }
     }
     if share == 1.0 {
         return;

@@ -14,12 +14,19 @@ pub struct Subject {
     pub dtype: Datatype,
     /// Its extents.
     pub shape: Dims,
+    /// Its values, which matter to codecs.
+    pub fill: Fill,
 }
 
 impl Subject {
     /// What it is called in timings.
     pub fn name(&self) -> String {
-        format!("{} of {}", dims::display(&self.shape), self.dtype)
+        let values = match self.fill {
+            Fill::Index => ", counted",
+            Fill::Ramp => ", smooth",
+            _ => "",
+        };
+        format!("{} of {}{values}", dims::display(&self.shape), self.dtype)
     }
 }
 
@@ -155,7 +162,7 @@ impl Trial {
             seed: 1,
             recorded: None,
             files: vec![file],
-            arrays: vec![ArrayDeclaration { spec, fill: Fill::default() }],
+            arrays: vec![ArrayDeclaration { spec, fill: self.subject.fill.clone() }],
         };
         Workload::new(header, Arc::new(source))
     }

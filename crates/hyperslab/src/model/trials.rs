@@ -2,7 +2,7 @@
 
 use super::trial::{Subject, Trial};
 use anyhow::Result;
-use hyperslab_core::{Datatype, Dims, Stack, dims};
+use hyperslab_core::{Datatype, Dims, Fill, Stack, dims};
 use hyperslab_model::Configuration;
 
 /// How much is measured.
@@ -88,17 +88,25 @@ fn stacks(chunk: &[u64], shape: &[u64], codecs: bool) -> Vec<String> {
     stacks
 }
 
+/// Values for codecs: some that they make much smaller, and floats of which they save little. Integers of any bits are
+/// stored as they are.
+fn coded_fills(dtype: &Datatype) -> Vec<Fill> {
+    let is_float = [Datatype::F32, Datatype::F64].contains(dtype);
+    if is_float { vec![Fill::Random, Fill::Ramp] } else { vec![Fill::Index] }
+}
+
 /// Everything that is measured. Ways of storing that are chosen among follow each other: a machine that is slower for a
 /// while is so for all of them.
 pub fn trials(extent: Extent) -> Result<Vec<Trial>> {
     let more: &[Plan] = if extent == Extent::Full { &MORE } else { &[] };
     let mut trials = Vec::new();
     for (dtype, shape, chunks) in QUICK.iter().chain(more) {
-        let subject = Subject { dtype: dtype.clone(), shape: Dims::from_slice(shape) };
-        let mut add = |layout: &str, text: String| -> Result<()> {
+        let (mut coded_fill, shape_dims) = (coded_fills(dtype).into_iter().cycle(), Dims::from_slice(shape));
+        let mut add = |layout: &str, text: String, fill: Fill| -> Result<()> {
+            let subject = Subject { dtype: dtype.clone(), shape: shape_dims.clone(), fill };
             let stack: Stack = text.parse()?;
             let class = Configuration::of(&stack)?.class();
-            let trial = Trial { subject: subject.clone(), layout: layout.into(), stack, class };
+            let trial = Trial { subject, layout: layout.into(), stack, class };
             // Both plans may name an array.
             if !trials.iter().any(|known: &Trial| known.name() == trial.name()) {
                 trials.push(trial);
@@ -106,14 +114,20 @@ pub fn trials(extent: Extent) -> Result<Vec<Trial>> {
             Ok(())
         };
         for text in ["posix", "hdf5", "hdf5(plane=on)"] {
-            add("in one piece", text.into())?;
+            add("in one piece", text.into(), Fill::Random)?;
         }
         for (number, chunk) in chunks.iter().enumerate() {
             let coded = number == 0 && shape.len() > 1 && dims::element_count(shape)? <= CODED;
             for text in stacks(chunk, shape, coded) {
                 // Codecs are not chosen among: they change what is stored.
                 let plain = !["deflate", "codec", "fletcher32"].iter().any(|word| text.contains(word));
-                add(&if plain { dims::display(chunk) } else { text.clone() }, text)?;
+                match plain {
+                    true => add(&dims::display(chunk), text, Fill::Random)?,
+                    false => {
+                        let fill = coded_fill.next().unwrap_or_default();
+                        add(&text.clone(), text, fill)?;
+                    }
+                }
             }
         }
     }
