@@ -36,7 +36,7 @@ pub(crate) struct Dataset {
     pub(crate) kind: Kind,
     token: Token,
     layered: Mutex<Option<Arc<dyn Array>>>,
-    /// The program has closed its last handle, and this one waits for chunks that are being coded or are in a log.
+    /// The program has closed its last handle, and this one waits for chunks that are being coded.
     kept: Mutex<Option<Handle>>,
     /// Whether its name is no longer sure.
     renamed: AtomicBool,
@@ -312,7 +312,7 @@ impl Dataset {
             self.renamed.store(false, Ordering::Relaxed);
         }
         let named = !self.elements.name.is_empty() && !self.renamed.load(Ordering::Relaxed);
-        if !named || (file.settings.modes.log && !self.kind.recoverable) {
+        if !named || (file.settings.modes.log && !(self.kind.recoverable && self.stays_readable())) {
             return Ok(None);
         }
         let mut layered = lock(&self.layered);
@@ -321,6 +321,12 @@ impl Dataset {
         }
         self.waits.store(true, Ordering::Relaxed);
         Ok(layered.clone())
+    }
+
+    /// Whether a crash leaves what was in it before. libhdf5 may put a filtered chunk of another size where the old one was, and
+    /// say so in the file only later; no log of writes mends that.
+    fn stays_readable(&self) -> bool {
+        self.elements.spec.filters.is_empty()
     }
 
     /// Whether it can still be found by the name that layers know.
@@ -344,8 +350,7 @@ impl Dataset {
         let mut result = Ok(());
         let last = lock(&self.elements.handles).len() == 1;
         if last && !file.is_left() && !self.elements.plane.is_independent() {
-            let waits = file.settings.modes.copies() || file.settings.modes.log;
-            if lock(&self.layered).is_some() && waits && !fork::is_child() {
+            if lock(&self.layered).is_some() && file.settings.modes.copies() && !fork::is_child() {
                 *lock(&self.kept) = Some(handle);
                 // SAFETY: inside a call of the library; the connector is that of an open dataset.
                 unsafe { self.elements.host.H5Iinc_ref(handle.connector) };

@@ -244,10 +244,8 @@ unsafe fn write_somehow(object: &Object, one: &Transfer, data: Const) -> Ended {
         if let Some(array) = dataset.layered(file)? {
             let whole = plan.layout.plan(&dataset.kind.dtype)?.covers_element();
             file.prepare(&dataset)?;
-            // What a log has of chunks with filters it keeps whole.
-            let keeps = file.settings.modes.log && !dataset.elements.spec.filters.is_empty();
             // Where libhdf5 may have to help, it should have the program's own call.
-            if plan.dtype.is_none() && (whole || keeps || dataset.elements.plane.is_independent()) {
+            if plan.dtype.is_none() && (whole || dataset.elements.plane.is_independent()) {
                 if file.settings.modes.copies() && !dataset.elements.plane.is_independent() {
                     file.store_finished()?;
                     dataset.elements.note_write(&plan.selection, whole)?;

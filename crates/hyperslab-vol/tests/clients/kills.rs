@@ -12,8 +12,6 @@ use crate::{Outcome, long_trial, modes, plugin, trial};
 
 const LIMIT: Duration = Duration::from_secs(60);
 const MODES: [&str; 2] = ["log", "codec+log"];
-/// Oldest versions that must read the file: each has other indexes of chunks.
-const LIBVERS: [&str; 2] = ["earliest", "latest"];
 
 pub fn trials() -> Vec<Trial> {
     vec![trial("killed under log", || kills(6, 23)), long_trial("killed under log, many times", || kills(100, 7919))]
@@ -26,11 +24,10 @@ fn kills(count: u64, apart: u64) -> Outcome {
         for round in 0..count {
             let after = Duration::from_micros(round * apart % 300 * 1000 + round * 37);
             let folder = program::folder()?;
-            let libver = LIBVERS[round as usize % LIBVERS.len()];
-            if let Err(why) = kill(&python, mode, libver, folder.path(), after) {
+            if let Err(why) = kill(&python, mode, folder.path(), after) {
                 let kept = folder.keep();
                 return Err(format!(
-                    "{mode}, libver {libver}, killed {after:?} after its first write: {why}\nfiles: {}",
+                    "{mode}, killed {after:?} after its first write: {why}\nfiles: {}",
                     kept.display()
                 )
                 .into());
@@ -40,17 +37,10 @@ fn kills(count: u64, apart: u64) -> Outcome {
     Ok(Completion::Completed)
 }
 
-fn kill(python: &Path, mode: &str, libver: &str, folder: &Path, after: Duration) -> Result<(), String> {
+fn kill(python: &Path, mode: &str, folder: &Path, after: Duration) -> Result<(), String> {
     let script = program::scripts().join("acknowledged.py");
     let mut command = program::python_command(python);
-    command
-        .arg(&script)
-        .arg("write")
-        .arg(folder)
-        .arg(libver)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    command.arg(&script).arg("write").arg(folder).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = modes::apply(&mut command, mode, folder)?.spawn().map_err(|error| error.to_string())?;
     let (mut said, mut errors) = (child.stdout.take().ok_or("no pipe")?, child.stderr.take().ok_or("no pipe")?);
     let mut first = [0];
