@@ -128,6 +128,12 @@ fn summarise(steps: &[Step], environment: &Environment, tally: &Tally) {
         let line = format!("  {:<8} {result:<8} {:>7.1} s  {detail}", step.name, step.time.as_secs_f64());
         println!("{}", line.trim_end());
     }
+    if !tally.failures().is_empty() {
+        println!("what failed");
+        for line in tally.failures() {
+            println!("  {line}");
+        }
+    }
     let skipped = tally.skipped();
     if environment.missing.is_empty() && skipped.is_empty() {
         return;

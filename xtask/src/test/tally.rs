@@ -4,6 +4,8 @@ use std::fmt;
 
 /// At most so many reasons are given in the summary, which is to fit on one screen.
 const GIVEN: usize = 12;
+/// At most so many lines of what failed tests printed are given again in the summary.
+const TOLD: usize = 60;
 
 /// What was seen so far.
 #[derive(Default)]
@@ -13,12 +15,21 @@ pub struct Tally {
     ignored: usize,
     /// Why tests were skipped, how many for that reason, and the first of them.
     reasons: Vec<(String, usize, String)>,
+    /// What the failed tests printed: programs list it between two lines `failures:`.
+    failures: Vec<String>,
+    in_failures: bool,
 }
 
 impl Tally {
     /// Takes in one line of output.
     pub fn see(&mut self, line: &str) {
+        if line == "failures:" {
+            self.in_failures = !self.in_failures;
+        } else if self.in_failures && !line.trim().is_empty() {
+            self.failures.push(line.to_owned());
+        }
         if let Some(counts) = line.strip_prefix("test result: ") {
+            self.in_failures = false;
             self.passed += count(counts, " passed");
             self.failed += count(counts, " failed");
             self.ignored += count(counts, " ignored");
@@ -37,6 +48,11 @@ impl Tally {
             Some((_, count, _)) => *count += 1,
             None => self.reasons.push((reason.to_owned(), 1, name.to_owned())),
         }
+    }
+
+    /// What failed tests printed, cut where it is long: a log of which only the end was kept still says what failed.
+    pub fn failures(&self) -> &[String] {
+        &self.failures[..self.failures.len().min(TOLD)]
     }
 
     /// Why tests were not run, with how many and an example; the first reasons, and how many more.
@@ -90,6 +106,26 @@ mod tests {
             tally.skipped(),
             ["c and 1 more: needs h5dump", "[posix] d: no reason given", "null::f: stores nothing"]
         );
+    }
+
+    #[test]
+    fn what_failed_is_kept() {
+        let mut tally = Tally::default();
+        for line in [
+            "test a ... FAILED",
+            "",
+            "failures:",
+            "",
+            "---- a stdout ----",
+            "left: 1, right: 2",
+            "failures:",
+            "    a",
+            "test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s",
+            "test b ... ok",
+        ] {
+            tally.see(line);
+        }
+        assert_eq!(tally.failures(), ["---- a stdout ----", "left: 1, right: 2"]);
     }
 
     #[test]
