@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 5;
 const MOST: f64 = 1.05;
 const DIFFERENT: f64 = 1.10;
 /// Rows that are written in turns.

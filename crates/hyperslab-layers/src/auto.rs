@@ -40,6 +40,7 @@ mod rates;
 mod record;
 mod report;
 mod state;
+mod unseen;
 mod watch;
 mod ways;
 

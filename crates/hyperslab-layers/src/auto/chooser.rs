@@ -19,6 +19,9 @@ const TRYING: f64 = 0.01;
 const SURPRISE: f64 = 0.25;
 /// Seconds of computing behind which nothing is hidden unseen.
 const HARDLY_ANY: f64 = 1e-3;
+/// Nor behind computing that is less than so many times as long as a copy: the first copies go to memory that is new, which takes longer, and what
+/// can be gained is not known.
+const MANY_COPIES: f64 = 16.0;
 /// After so many epochs a choice may be tried again.
 const AGAIN: u64 = 64;
 
@@ -87,7 +90,7 @@ pub(super) fn choose(situation: &Situation<'_>) -> Decision {
         return Decision { choice: *only, why: Why::Only, costs, risk: 0.0 };
     }
     if !outlook.transfer_known {
-        let enough = expected.room > expected.copy.max(HARDLY_ANY);
+        let enough = expected.room > (MANY_COPIES * expected.copy).max(HARDLY_ANY);
         let behind = situation.allowed.contains(&Choice::Async) && enough;
         let choice = if behind { Choice::Async } else { situation.allowed[0] };
         return Decision { choice, why: if behind { Why::GuessBehind } else { Why::GuessWait }, costs, risk: 0.0 };

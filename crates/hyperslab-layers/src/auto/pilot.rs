@@ -8,6 +8,7 @@ use super::explain::Explain;
 use super::history::{Coming, Observed};
 use super::record::Record;
 use super::report::Report;
+use super::unseen::Unseen;
 use super::watch::Watch;
 use super::ways::{Progress, Ways};
 use hyperslab_core::{Communicator, Error, Result};
@@ -38,6 +39,7 @@ pub(super) struct Pilot {
     /// Nothing is decided any more: the container is closed.
     finished: AtomicBool,
     state: Mutex<State>,
+    unseen: Unseen,
     /// What went wrong in a change, for the next flush or close.
     trouble: Mutex<Option<Error>>,
 }
@@ -65,8 +67,10 @@ pub(super) struct Trip<'a> {
     pilot: &'a Pilot,
     way: Choice,
     _going: RwLockReadGuard<'a, ()>,
-    /// Bytes, and the waiting before, of a transfer.
-    transfer: Option<(u64, f64)>,
+    /// The clock is looked at.
+    seen: bool,
+    /// Bytes, class, and the waiting before, of a transfer.
+    transfer: Option<(u64, Class, f64)>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -106,6 +110,7 @@ impl Pilot {
             process: std::process::id(),
             finished: AtomicBool::new(false),
             state: Mutex::new(state),
+            unseen: Unseen::default(),
             trouble: Mutex::default(),
         }
     }
@@ -125,14 +130,26 @@ impl Pilot {
 
     fn go(&self) -> Trip<'_> {
         let going = self.going.read().unwrap_or_else(PoisonError::into_inner);
-        Trip { pilot: self, way: self.current(), _going: going, transfer: None }
+        Trip { pilot: self, way: self.current(), _going: going, seen: true, transfer: None }
+    }
+
+    /// A call begins, after those that nobody looked at.
+    fn look(&self, now: f64) -> MutexGuard<'_, State> {
+        let mut state = lock(&self.state);
+        state.watch.begin(now, self.unseen.take());
+        state
     }
 
     /// A transfer of so many bytes begins. Where it is collective, all ranks call this.
     pub fn transfer(&self, bytes: u64, writes: bool, collective: bool) -> Trip<'_> {
-        let (now, class) = (self.now(), Class::of(bytes, writes));
-        let mut state = lock(&self.state);
-        state.watch.begin(now);
+        let class = Class::of(bytes, writes);
+        if self.unseen.passes(bytes, class) {
+            let mut trip = self.go();
+            trip.seen = false;
+            return trip;
+        }
+        let now = self.now();
+        let mut state = self.look(now);
         let decision = match self.alone() {
             true => (bytes > 0).then(|| self.decide_alone(&mut state, now, bytes, class)).flatten(),
             false if collective && !state.skipped() => {
@@ -160,20 +177,20 @@ impl Pilot {
         }
         let mut trip = self.go();
         if bytes > 0 {
-            trip.transfer = Some((bytes, self.ways.waited(trip.way).as_secs_f64()));
+            trip.transfer = Some((bytes, class, self.ways.waited(trip.way).as_secs_f64()));
         }
         trip
     }
 
     /// Another call begins.
     pub fn call(&self) -> Trip<'_> {
-        lock(&self.state).watch.begin(self.now());
+        drop(self.look(self.now()));
         self.go()
     }
 
     /// A call begins that all ranks make. `ends`: an epoch is over if anything was transferred.
     pub fn call_together(&self, ends: bool) -> Trip<'_> {
-        lock(&self.state).watch.begin(self.now());
+        drop(self.look(self.now()));
         if !self.alone() {
             let decision = self.decide_together(None, ends);
             self.follow(decision);
@@ -383,12 +400,22 @@ impl Trip<'_> {
 
 impl Drop for Trip<'_> {
     fn drop(&mut self) {
+        if !self.seen {
+            return;
+        }
         let now = self.pilot.now();
-        let waited = self.transfer.map(|(_, before)| self.pilot.ways.waited(self.way).as_secs_f64() - before);
+        let waited = self.transfer.map_or(0.0, |(.., before)| self.pilot.ways.waited(self.way).as_secs_f64() - before);
         let mut state = lock(&self.pilot.state);
-        if let (Some((bytes, _)), Some(waited)) = (self.transfer, waited) {
+        if let Some((bytes, ..)) = self.transfer {
             state.watch.end_transfer(now, bytes as f64, waited);
         }
         state.watch.end(now);
+        match (self.transfer, state.watch.latest()) {
+            // What goes on in the background, or among ranks, is followed from call to call.
+            (Some((_, class, _)), Some(seconds)) if self.way == Choice::Sync && self.pilot.alone() => {
+                self.pilot.unseen.allow(class, seconds);
+            }
+            _ => self.pilot.unseen.stop(),
+        }
     }
 }

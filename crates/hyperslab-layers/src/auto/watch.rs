@@ -1,6 +1,7 @@
 //! Where epochs begin and end, seen from the calls of one rank. Times are seconds since the container was opened.
 
 use super::class::Class;
+use super::unseen::Passed;
 
 /// A shorter pause begins no epoch.
 const SHORTEST_PAUSE: f64 = 1e-3;
@@ -44,6 +45,9 @@ pub(super) struct Watch {
     /// Transfers under way, and when the first of them began.
     transfers: u32,
     since: f64,
+    /// Seconds of a byte of the last transfer, and those of it with the pause before it.
+    pace: f64,
+    latest: f64,
     /// The pause that usually begins an epoch.
     usual: f64,
     /// Epochs that are over.
@@ -56,10 +60,17 @@ impl Watch {
         Self { pause, ..Self::default() }
     }
 
-    /// A call begins.
-    pub fn begin(&mut self, now: f64) {
+    /// A call begins. `passed`: transfers since the last one that nobody looked at; they are taken to have been as fast as
+    /// the last one that somebody did.
+    pub fn begin(&mut self, now: f64, passed: Passed) {
+        let unseen = (passed.bytes * self.pace).min((now - self.ended).max(0.0));
+        if passed.transfers > 0 {
+            self.epoch.transfers += passed.transfers;
+            self.epoch.bytes += passed.bytes;
+        }
         if self.calls == 0 {
-            let gap = (now - self.ended).max(0.0);
+            let gap = (now - self.ended).max(0.0) - unseen;
+            self.epoch.calls += unseen;
             self.pause += gap;
             if self.open_ended {
                 self.room += gap;
@@ -110,8 +121,14 @@ impl Watch {
         self.finished += 1;
     }
 
+    /// Seconds of the last transfer and the pause before it, if no other call is under way.
+    pub fn latest(&self) -> Option<f64> {
+        (self.calls == 0).then_some(self.latest)
+    }
+
     /// A transfer begins, after [`Watch::begin`].
     pub fn begin_transfer(&mut self, now: f64, class: Class) {
+        self.latest = self.pause;
         if self.epoch.transfers == 0 && self.transfers == 0 {
             self.epoch.began = self.epoch.began.max(now - self.pause);
             self.usual = if self.finished == 0 { self.pause } else { self.usual };
@@ -129,7 +146,10 @@ impl Watch {
     pub fn end_transfer(&mut self, now: f64, bytes: f64, waited: f64) {
         self.transfers = self.transfers.saturating_sub(1);
         if self.transfers == 0 {
-            self.epoch.calls += now - self.since;
+            let seconds = now - self.since;
+            self.epoch.calls += seconds;
+            self.latest += seconds;
+            self.pace = seconds / bytes.max(1.0);
         }
         self.epoch.transfers += 1;
         self.epoch.bytes += bytes;
@@ -156,7 +176,7 @@ mod tests {
         }
 
         fn write(&mut self, seconds: f64) {
-            self.watch.begin(self.now);
+            self.watch.begin(self.now, Passed::default());
             if self.watch.is_over(self.now) {
                 self.epochs.push(self.watch.so_far());
                 self.watch.next_epoch(self.now);
@@ -168,7 +188,7 @@ mod tests {
         }
 
         fn flush(&mut self, seconds: f64) {
-            self.watch.begin(self.now);
+            self.watch.begin(self.now, Passed::default());
             self.now += seconds;
             self.watch.settled();
             self.watch.end(self.now);
@@ -226,12 +246,27 @@ mod tests {
     }
 
     #[test]
+    fn transfers_that_nobody_looked_at_count() {
+        let mut program = Program::default();
+        program.write(0.001);
+        assert!(program.watch.latest().is_some_and(|seconds| near(seconds, 0.001)));
+        // Four more as long, and computing.
+        program.compute(0.006);
+        let passed = Passed { transfers: 4, bytes: 4000.0 };
+        program.watch.begin(program.now, passed);
+        let epoch = program.watch.so_far();
+        assert!(near(epoch.calls, 0.005) && epoch.transfers == 5 && near(epoch.bytes, 5000.0), "{epoch:?}");
+        assert!(near(epoch.room, 0.002) && near(program.watch.pause(), 0.002), "{epoch:?}");
+        assert!(program.watch.latest().is_none(), "a call is under way");
+    }
+
+    #[test]
     fn calls_of_several_threads_count_once() {
         let mut watch = Watch::default();
         let class = Class::of(10, false);
-        watch.begin(1.0);
+        watch.begin(1.0, Passed::default());
         watch.begin_transfer(1.0, class);
-        watch.begin(1.5);
+        watch.begin(1.5, Passed::default());
         watch.begin_transfer(1.5, class);
         watch.end_transfer(2.0, 10.0, 0.0);
         watch.end(2.0);
@@ -239,7 +274,7 @@ mod tests {
         watch.end(3.0);
         let epoch = watch.so_far();
         assert!(near(epoch.calls, 2.0) && near(epoch.compute, 1.0) && near(epoch.waited, 0.5), "{epoch:?}");
-        watch.begin(4.0);
+        watch.begin(4.0, Passed::default());
         assert!(watch.is_over(4.0) && near(watch.so_far().room, 1.0));
     }
 }

@@ -151,7 +151,7 @@ fn lines(cache: &str, key: &Key, choice: &Choice) -> String {
     let line = |(class, run): (&Class, &Run)| {
         let Run { measured, predicted, inside } = run;
         let class = class.name();
-        format!("{cache},{array},\"{layout}\",{direction},{access},{class},{measured:.9},{predicted:.9},{inside}\n")
+        format!("{cache},\"{array}\",\"{layout}\",{direction},{access},{class},{measured:.9},{predicted:.9},{inside}\n")
     };
     choice.options.iter().map(line).collect()
 }

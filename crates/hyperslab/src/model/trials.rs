@@ -27,7 +27,7 @@ impl Extent {
     pub fn rounds(self) -> usize {
         match self {
             Self::Quick => 3,
-            Self::Full => 5,
+            Self::Full => 8,
         }
     }
 }
