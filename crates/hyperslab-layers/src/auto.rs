@@ -98,6 +98,24 @@ impl Format for AutoFormat {
     }
 
     fn open(&self, path: &Path, how: Open, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
+        Ok(Arc::new(self.open_container(path, how, comm)?))
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool> {
+        self.inner.exists(path)
+    }
+
+    fn remove(&self, path: &Path) -> Result<()> {
+        self.inner.remove(path)
+    }
+
+    fn files(&self, path: &Path) -> Result<Vec<PathBuf>> {
+        self.inner.files(path)
+    }
+}
+
+impl AutoFormat {
+    fn open_container(&self, path: &Path, how: Open, comm: &Arc<dyn Communicator>) -> Result<AutoContainer> {
         let first = comm.rank() == 0;
         let explain =
             self.options.explain.as_deref().filter(|_| first).map_or_else(|| Ok(Explain::default()), Explain::to);
@@ -112,24 +130,63 @@ impl Format for AutoFormat {
         });
         let allowed: Vec<Choice> = self.options.choices.iter().copied().filter(|choice| ways.has(*choice)).collect();
         let allowed = if allowed.is_empty() { vec![Choice::Sync] } else { allowed };
-        Ok(Arc::new(AutoContainer {
+        Ok(AutoContainer {
             pilot: Arc::new(Pilot::new(ways, allowed, comm.clone(), record, explain)),
             comm: comm.clone(),
             opening: Mutex::default(),
             closed: AtomicBool::new(false),
             wrong: Mutex::new(wrong),
-        }))
+        })
     }
+}
 
-    fn exists(&self, path: &Path) -> Result<bool> {
-        self.inner.exists(path)
-    }
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use hyperslab_core::{ArraySpec, Datatype, Durability, MemoryView, MemoryViewMut, Selection, Transfer};
 
-    fn remove(&self, path: &Path) -> Result<()> {
-        self.inner.remove(path)
-    }
-
-    fn files(&self, path: &Path) -> Result<Vec<PathBuf>> {
-        self.inner.files(path)
+    /// Every change from one way to another, with writes before and after that overlap.
+    #[test]
+    fn every_change_keeps_the_data() {
+        let folder = tempfile::tempdir().unwrap();
+        let stack: Stack = format!("auto(state=off,dir={})/posix", folder.path().display()).parse().unwrap();
+        let inner = hyperslab_formats::build(&stack.format).unwrap();
+        let options = Options::parse(&stack.layers[0]).unwrap();
+        let format = AutoFormat { inner, options, below: "posix".parse().unwrap() };
+        let container =
+            format.open_container(&folder.path().join("x"), Open::Create, &hyperslab_comm::Solo::shared()).unwrap();
+        let array = container.create("a", &ArraySpec::new(Datatype::U8, &[64])).unwrap();
+        let mut right = [0u8; 64];
+        let ways: Vec<Choice> = (0..60).map(|step| Choice::ALL[(step + step / 3) % 3]).collect();
+        let mut taken = std::collections::BTreeSet::new();
+        for (step, to) in ways.into_iter().enumerate() {
+            let before = container.pilot.current();
+            container.pilot.follow(Some(to));
+            assert_eq!(container.pilot.current(), to);
+            taken.insert((before.index(), to.index()));
+            let (start, len) = (step * 11 % 50, 1 + step * 5 % 14);
+            let selection = Selection::dense(&[start as u64], &[len as u64]).unwrap();
+            let data = vec![step as u8 + 1; len];
+            array.write(&selection, MemoryView::packed(&data), Transfer::Independent).unwrap();
+            right[start..start + len].copy_from_slice(&data);
+            if step % 4 == 0 {
+                let mut read = [0; 64];
+                let all = Selection::all(&[64]).unwrap();
+                array.read(&all, MemoryViewMut::packed(&mut read), Transfer::Independent).unwrap();
+                assert_eq!(read, right, "step {step}");
+            }
+            if step % 13 == 12 {
+                container.flush(Durability::Visible).unwrap();
+            }
+        }
+        assert_eq!(taken.len(), 9, "{taken:?}");
+        container.close().unwrap();
+        let plain = hyperslab_formats::build(&stack.format).unwrap();
+        let plain = plain.open(&folder.path().join("x"), Open::Read, &hyperslab_comm::Solo::shared()).unwrap();
+        let mut read = [0; 64];
+        let all = Selection::all(&[64]).unwrap();
+        plain.array("a").unwrap().read(&all, MemoryViewMut::packed(&mut read), Transfer::Independent).unwrap();
+        assert_eq!(read, right);
     }
 }

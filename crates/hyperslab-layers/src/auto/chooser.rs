@@ -167,7 +167,8 @@ mod tests {
     #[test]
     fn before_anything_is_known_computing_decides() {
         let unknown = |pause| Outlook { transfer_known: false, epochs: 0, ..outlook(pause, 0.01, 0.01) };
-        assert_eq!(choose(&situation(&unknown(0.1), None)).choice, Choice::Async);
+        assert_eq!(choose(&situation(&unknown(0.2), None)).choice, Choice::Async);
+        assert_eq!(choose(&situation(&unknown(0.1), None)).choice, Choice::Sync, "not much longer than a copy");
         assert_eq!(choose(&situation(&unknown(0.0005), None)).choice, Choice::Sync);
         let outlook = unknown(0.1);
         let log = Situation { allowed: &[Choice::Log], ..situation(&outlook, None) };

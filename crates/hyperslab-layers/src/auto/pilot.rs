@@ -124,7 +124,7 @@ impl Pilot {
     }
 
     /// The way in use. Who holds `state` must not wait for `going`: calls under way come for `state` at their end.
-    fn current(&self) -> Choice {
+    pub(super) fn current(&self) -> Choice {
         Choice::ALL[self.current.load(Ordering::Acquire)]
     }
 
@@ -329,7 +329,7 @@ impl Pilot {
     }
 
     /// Goes another way, if that was decided. Where ranks decide together, all call this with the same.
-    fn follow(&self, decision: Option<Choice>) {
+    pub(super) fn follow(&self, decision: Option<Choice>) {
         let Some(to) = decision else { return };
         if to == self.current() {
             return;
