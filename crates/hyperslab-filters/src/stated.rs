@@ -1,5 +1,7 @@
 //! A filter as an HDF5 file states it.
 
+use hyperslab_core::Filter;
+
 /// One filter of an array, in the words of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stated {
@@ -54,6 +56,27 @@ pub enum BloscShuffle {
 const LARGEST_BLOSC_ELEMENT: u32 = 255;
 /// More dimensions are not stated to Blosc2.
 const MOST_BLOSC2_DIMENSIONS: usize = 8;
+
+impl Stated {
+    /// The filter as the rest of the project knows it, as nearly as that has words for it; `None` of one that is not known.
+    pub fn named(&self) -> Option<Filter> {
+        let level = |place: usize, usual: u8, most: u8| {
+            self.parameters.get(place).map_or(usual, |&level| level.min(most.into()) as u8)
+        };
+        Some(match self.id {
+            1 => Filter::Deflate(level(0, 6, 9)),
+            2 => Filter::Shuffle,
+            3 => Filter::Fletcher32,
+            32000 => Filter::Lzf,
+            32001 => Filter::Blosc(level(4, 5, 9)),
+            32004 => Filter::Lz4,
+            32008 => Filter::Bitshuffle,
+            32015 => Filter::Zstd(level(0, 3, 22)),
+            32026 => Filter::Blosc2(level(4, 5, 9)),
+            _ => return None,
+        })
+    }
+}
 
 /// What new arrays state, being what libhdf5, h5py and hdf5plugin store for the same wishes.
 impl Stated {

@@ -75,6 +75,8 @@ pub struct Profile {
     pub layers: BTreeMap<String, LayerCost>,
     /// What the alignment of objects changes.
     pub alignment: Vec<Alignment>,
+    /// Bytes in a second of a large copy in memory, which no way of storing does without.
+    pub copy_rate: Option<f64>,
 }
 
 /// Time with objects of HDF5 files at multiples of a size, as a multiple of the time without.

@@ -43,6 +43,7 @@ fn profile() -> Profile {
         layers: [("async".into(), LayerCost { write_call: 1e-5, write_byte: 1e-10, read_call: 2e-5, read_byte: 0.0 })]
             .into(),
         alignment: vec![Alignment { bytes: 4096, read: 1.0, write: 0.5 }],
+        copy_rate: Some(1e10),
     }
 }
 

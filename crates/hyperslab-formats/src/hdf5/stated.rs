@@ -65,27 +65,11 @@ pub(super) fn of(filter: Filter, dtype: &Datatype, chunk: &[u64]) -> Result<Stat
     })
 }
 
-/// The filter as the rest of the project knows it, as nearly as that has words for it.
+/// The filter as the rest of the project knows it.
 pub(super) fn named(stated: &Stated) -> Result<Filter> {
-    let level = |place: usize, usual: u8, most: u8| {
-        stated.parameters.get(place).map_or(usual, |&level| level.min(most.into()) as u8)
-    };
-    Ok(match stated.id {
-        1 => Filter::Deflate(level(0, 6, 9)),
-        2 => Filter::Shuffle,
-        3 => Filter::Fletcher32,
-        32000 => Filter::Lzf,
-        32001 => Filter::Blosc(level(4, 5, 9)),
-        32004 => Filter::Lz4,
-        32008 => Filter::Bitshuffle,
-        32015 => Filter::Zstd(level(0, 3, 22)),
-        32026 => Filter::Blosc2(level(4, 5, 9)),
-        other => {
-            return Err(Error::unsupported(
-                "describe array",
-                format!("the array has HDF5 filter {other}, unknown here"),
-            )
-            .hint("repack the file with deflate, for example with h5repack -f GZIP=4"));
-        }
+    stated.named().ok_or_else(|| {
+        let what = format!("the array has HDF5 filter {}, unknown here", stated.id);
+        Error::unsupported("describe array", what)
+            .hint("repack the file with deflate, for example with h5repack -f GZIP=4")
     })
 }

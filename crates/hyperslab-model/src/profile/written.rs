@@ -24,6 +24,8 @@ struct Written {
     layers: BTreeMap<String, LayerCost>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     alignment: Vec<Alignment>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    copy_rate: Option<f64>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -102,6 +104,7 @@ pub(super) fn to_json(profile: &Profile) -> Result<String> {
         missing: profile.missing.clone(),
         layers: profile.layers.clone(),
         alignment: profile.alignment.clone(),
+        copy_rate: profile.copy_rate,
     };
     serde_json::to_string_pretty(&written)
         .map(|text| text + "\n")
@@ -143,6 +146,9 @@ pub(super) fn from_json(text: &str) -> Result<Profile> {
     if written.alignment.iter().any(|known| [known.read, known.write].iter().any(|f| !(f.is_finite() && *f > 0.0))) {
         return Err(bad("an alignment takes no time, or for ever"));
     }
+    if written.copy_rate.is_some_and(|rate| !(rate.is_finite() && rate > 0.0)) {
+        return Err(bad("copies in memory take no time, or for ever"));
+    }
     Ok(Profile {
         program: written.program,
         measured: written.measured,
@@ -152,6 +158,7 @@ pub(super) fn from_json(text: &str) -> Result<Profile> {
         missing: written.missing,
         layers: written.layers,
         alignment: written.alignment,
+        copy_rate: written.copy_rate,
     })
 }
 

@@ -52,8 +52,6 @@ pub(crate) struct FileState {
     layers: Mutex<Option<Arc<Layers>>>,
     /// Whether a dataset may not be in the file yet.
     changed: AtomicBool,
-    /// Whether libhdf5 may have given places to elements of datasets that are its own.
-    pub(crate) written_past: AtomicBool,
     /// Whether nothing waited at the last fork.
     settled_for_child: AtomicBool,
     /// What went wrong when the program could not be told.
@@ -94,7 +92,6 @@ impl FileState {
             datasets: Mutex::default(),
             layers: Mutex::default(),
             changed: AtomicBool::new(true),
-            written_past: AtomicBool::new(false),
             unheard: Mutex::default(),
             settled_for_child: AtomicBool::new(true),
             trace,
@@ -319,7 +316,7 @@ impl FileState {
 impl Saving for FileState {
     fn save(&self) -> Result<()> {
         let datasets: Vec<Arc<Dataset>> = lock(&self.datasets).values().cloned().collect();
-        let mut unsaved = self.written_past.swap(false, Ordering::Relaxed);
+        let mut unsaved = false;
         for dataset in datasets.iter().filter(|dataset| dataset.is_open()) {
             dataset.elements.flush()?;
             unsaved |=

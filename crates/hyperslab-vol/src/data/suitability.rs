@@ -145,24 +145,7 @@ unsafe fn filters(host: &Host, list: Hid) -> Option<Vec<Stated>> {
 
 /// The filters in the words of the rest of the project, as far as it has words for them.
 pub(crate) fn named_filters(stated: &[Stated]) -> Vec<Filter> {
-    let level = |filter: &Stated, place: usize, usual: u8, most: u32| {
-        filter.parameters.get(place).map_or(usual, |&level| level.min(most) as u8)
-    };
-    let name = |filter: &Stated| {
-        Some(match filter.id {
-            1 => Filter::Deflate(level(filter, 0, 6, 9)),
-            2 => Filter::Shuffle,
-            3 => Filter::Fletcher32,
-            32000 => Filter::Lzf,
-            32001 => Filter::Blosc(level(filter, 4, 5, 9)),
-            32004 => Filter::Lz4,
-            32008 => Filter::Bitshuffle,
-            32015 => Filter::Zstd(level(filter, 0, 3, 22)),
-            32026 => Filter::Blosc2(level(filter, 4, 5, 9)),
-            _ => return None,
-        })
-    };
-    stated.iter().filter_map(name).collect()
+    stated.iter().filter_map(Stated::named).collect()
 }
 
 /// The extents of a dataspace, and those it may grow to; `None` for one without dimensions.

@@ -348,9 +348,6 @@ unsafe fn alone(object: &Object, one: &Transfer, writes: bool, native: impl FnOn
     if object.elsewhere && writes {
         forget_all(object.host);
     }
-    if let Some(file) = object.file.as_ref().filter(|_| writes) {
-        file.written_past.store(true, Ordering::Relaxed);
-    }
     Ended { status, bytes, why: Some(object.left.clone().unwrap_or_else(|| "the mode asks for nothing more".into())) }
 }
 

@@ -6,7 +6,7 @@ use crate::table::{Align, Table};
 use anyhow::{Result, bail};
 use hyperslab_core::parse_stacks;
 use hyperslab_core::units::display_size;
-use hyperslab_model::{Costs, Part, Prediction};
+use hyperslab_model::{Costs, Part, Prediction, Profile};
 use hyperslab_run::{Results, Status};
 use std::collections::BTreeSet;
 use std::process::ExitCode;
@@ -54,12 +54,13 @@ pub struct Predicted {
 /// Predicts every case, and runs them if asked.
 pub fn run(options: &PredictOptions) -> Result<ExitCode> {
     parse_stacks(&options.stack)?;
-    let found = options.input.predicted(&options.stack, &options.input.profile()?, options.input.warmth())?;
+    let profile = options.input.profile()?;
+    let found = options.input.predicted(&options.stack, &profile, options.input.warmth())?;
     if found.is_empty() {
         bail!("there is nothing to predict");
     }
     println!("{}", times(&found));
-    for line in notes(&found) {
+    for line in notes(&found).into_iter().chain(least(&found, &profile)) {
         println!("note: {line}");
     }
     if options.counts {
@@ -134,6 +135,13 @@ fn notes(found: &[Predicted]) -> Vec<String> {
         notes.push(format!("the profile does not know what the layer {layer} costs; run hyperslab train again"));
     }
     notes
+}
+
+/// What no way of storing can do without.
+fn least(found: &[Predicted], profile: &Profile) -> Option<String> {
+    let most = found.iter().map(|case| case.costs.bytes_read.saturating_add(case.costs.bytes_written)).max()?;
+    let time = most as f64 / profile.copy_rate?;
+    Some(format!("copying {} once in memory takes {} here, by one thread", display_size(most), seconds(time)))
 }
 
 fn counted(case: &Predicted) -> String {

@@ -12,6 +12,8 @@ use crate::arguments::EXIT_INTERRUPTED;
 use crate::bench::stop_on_ctrl_c;
 use crate::table::{Align, Table};
 use anyhow::{Context, Result, bail};
+use hyperslab_core::PageBuffer;
+use hyperslab_core::units::display_size;
 use hyperslab_core::workload::Workload;
 use hyperslab_model::{Class, Configuration, Counting, Fit, Method, Profile, Sample, Warmth, count};
 use hyperslab_run::Progress;
@@ -238,7 +240,23 @@ fn fit(trials: &[Trial], timings: &Timings, directory: &Path, missing: &mut Vec<
         missing: missing.clone(),
         layers: BTreeMap::new(),
         alignment: Vec::new(),
+        copy_rate: Some(copy_rate()?),
     })
+}
+
+/// Bytes in a second of a copy from memory to memory that no cache of a processor holds: the best of a few.
+fn copy_rate() -> Result<f64> {
+    const BYTES: usize = 128 << 20;
+    let (mut from, mut to) = (PageBuffer::new(BYTES)?, PageBuffer::new(BYTES)?);
+    from.fill(1);
+    to.fill(2);
+    let copy = |_| {
+        let begin = Instant::now();
+        to.copy_from_slice(std::hint::black_box(&from));
+        std::hint::black_box(&mut to);
+        begin.elapsed().as_secs_f64()
+    };
+    Ok(BYTES as f64 / (0..5).map(copy).fold(f64::INFINITY, f64::min).max(1e-9))
 }
 
 /// How many ranks' worth of work gets done at a time.
@@ -276,5 +294,8 @@ fn describe(profile: &Profile) -> String {
         ]);
     }
     let missing: String = profile.missing.iter().map(|what| format!("not measured: {what}\n")).collect();
-    format!("Errors are of runs that the fit did not know.\n\n{}\n{}", table.render(), missing.trim_end())
+    let copies =
+        profile.copy_rate.map(|rate| format!("A copy in memory: {} in a second.\n", display_size(rate as u64)));
+    let (copies, table) = (copies.unwrap_or_default(), table.render());
+    format!("Errors are of runs that the fit did not know.\n\n{table}\n{copies}{}", missing.trim_end())
 }
