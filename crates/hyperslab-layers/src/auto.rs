@@ -180,7 +180,7 @@ mod tests {
                 container.flush(Durability::Visible).unwrap();
             }
         }
-        assert_eq!(taken.len(), 9, "{taken:?}");
+        assert_eq!(taken.iter().filter(|(from, to)| from != to).count(), 6, "{taken:?}");
         container.close().unwrap();
         let plain = hyperslab_formats::build(&stack.format).unwrap();
         let plain = plain.open(&folder.path().join("x"), Open::Read, &hyperslab_comm::Solo::shared()).unwrap();

@@ -59,6 +59,7 @@ mod directory;
 mod done_set;
 mod fetch;
 mod files;
+mod foreign;
 mod found;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -87,6 +88,7 @@ mod tests;
 pub use directory::Directory;
 pub use fetch::{Wanted, read_all};
 pub use files::{Files, Lock, LogFile};
+pub use foreign::Foreign;
 pub use found::{Found, Stage, find};
 pub use header::{Header, Id};
 pub use node::{NodeDirectory, NodePlace};

@@ -145,9 +145,10 @@ impl Format for LogFormat {
             Begin::Never => None,
         };
         let pace = Pace::new(begin.unwrap_or(u64::MAX), self.options.age, self.options.rate);
-        let group = match comm.one_process() && comm.size() > 1 && !self.exchanges {
-            true => Some(share(&**comm, || Arc::new(Group::new(comm.size())))?),
-            false => None,
+        let group = match comm.one_process() {
+            _ if comm.size() == 1 || self.exchanges => None,
+            true => Some(share(&**comm, || Arc::new(Group::threads(comm.size())))?),
+            false => staging.is_readable().then(|| Arc::new(Group::Processes)),
         };
         let store = Store::new(staging, pool, self.options.clone(), pace, comm.clone(), group);
         let session = Arc::new(Session::new(store, begin.is_some() && comm.many_threads()));

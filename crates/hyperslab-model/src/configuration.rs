@@ -101,9 +101,6 @@ pub(crate) enum Placement {
     },
 }
 
-/// Codecs that leave so much store the bytes as they are.
-const SAVES_NOTHING: f64 = 0.98;
-
 impl Configuration {
     /// Reads the options of a stack. Refuses formats that there is no model for, and options that make no sense.
     pub fn of(stack: &Stack) -> Result<Self> {
@@ -157,17 +154,8 @@ impl Configuration {
         self
     }
 
-    /// The part of an array's bytes that is stored.
-    pub(crate) fn share(&self, array: u32, storage: &Storage) -> f64 {
-        self.known_share(array, storage).unwrap_or(1.0)
-    }
-
-    /// Whether codecs are known to save nothing, so that the bytes are stored as they are.
-    pub(crate) fn saves_nothing(&self, array: u32, storage: &Storage) -> bool {
-        self.known_share(array, storage).is_some_and(|share| share >= SAVES_NOTHING)
-    }
-
-    fn known_share(&self, array: u32, storage: &Storage) -> Option<f64> {
+    /// The part of an array's bytes that codecs leave; `None` where none makes them fewer, or it is not known.
+    pub(crate) fn share(&self, array: u32, storage: &Storage) -> Option<f64> {
         let compresses = storage.codecs.iter().any(|codec| !matches!(codec, Codec::Shuffle | Codec::Checksum));
         let known = self.shares.get(array as usize).copied().filter(|share| share.is_finite() && *share >= 0.0);
         known.filter(|_| compresses)

@@ -88,7 +88,7 @@ pub fn footprint(workload: &Workload, configuration: &Configuration, costs: &Cos
 /// What an array takes on storage, and what is kept of it in memory while it is open.
 fn array_footprint(number: u32, spec: &ArraySpec, configuration: &Configuration) -> Result<(Stored, u64)> {
     let storage = configuration.storage(spec)?;
-    let share = configuration.share(number, &storage);
+    let share = configuration.share(number, &storage).unwrap_or(1.0);
     let element = spec.dtype.size();
     let rank = spec.shape.len() as u64;
     let logical = dims::byte_count(&spec.shape, element)?;

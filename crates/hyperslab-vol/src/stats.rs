@@ -11,6 +11,9 @@ use std::time::Duration;
 /// The most reasons that are told apart.
 const MOST_REASONS: usize = 64;
 
+/// The most remarks that are kept.
+const MOST_REMARKS: usize = 16;
+
 /// Transfers of one direction.
 #[derive(Debug, Default)]
 pub(crate) struct Side {
@@ -70,9 +73,18 @@ pub(crate) struct Stats {
     memory: AtomicU64,
     peak: AtomicU64,
     pub(crate) errors: AtomicU64,
+    remarks: Mutex<Vec<String>>,
 }
 
 impl Stats {
+    /// Notes what a layer says of a file that is closed: the first few.
+    pub(crate) fn remark(&self, remark: String) {
+        let mut remarks = self.remarks.lock().unwrap_or_else(PoisonError::into_inner);
+        if remarks.len() < MOST_REMARKS {
+            remarks.push(remark);
+        }
+    }
+
     /// Notes what a layer did in the background.
     pub(crate) fn add_background(&self, background: &hyperslab_core::Background) {
         self.background.fetch_add(background.busy.as_nanos() as u64, Relaxed);
@@ -119,6 +131,7 @@ impl Stats {
             drain_seconds: self.drained.load(Relaxed) as f64 / 1e9,
             peak_memory: self.peak.load(Relaxed),
             errors: self.errors.load(Relaxed),
+            remarks: self.remarks.lock().unwrap_or_else(PoisonError::into_inner).clone(),
         };
         let Ok(mut line) = serde_json::to_vec(&report) else { return };
         line.push(b'\n');
@@ -159,6 +172,7 @@ struct Report {
     drain_seconds: f64,
     peak_memory: u64,
     errors: u64,
+    remarks: Vec<String>,
 }
 
 #[derive(Serialize)]

@@ -13,6 +13,8 @@ const PAID_BACK: f64 = 16.0;
 const BEFORE_TRYING: u64 = 2;
 /// What almost as good means, as a share of the best.
 const PROMISING: f64 = 0.15;
+/// And as a share of all time so far: few epochs are no time to try things.
+const AT_FIRST: f64 = 0.03;
 /// The share of all time so far that trying others may cost.
 const TRYING: f64 = 0.01;
 /// What a try costs beyond what is foreseen, as a share of the best.
@@ -124,7 +126,10 @@ fn to_try(situation: &Situation<'_>, best: Choice) -> Option<Choice> {
     let budget = TRYING * situation.elapsed - situation.risked;
     let worth = |choice: &Choice| {
         let (measured, risk) = (outlook.measured[choice.index()], outlook.expected.cost(*choice) - least);
-        let promising = measured == 0 && outlook.epochs >= BEFORE_TRYING && risk <= PROMISING * least;
+        let promising = measured == 0
+            && outlook.epochs >= BEFORE_TRYING
+            && risk <= PROMISING * least
+            && risk <= AT_FIRST * situation.elapsed;
         let affordable = risk + SURPRISE * least <= budget && (measured == 0 || outlook.epochs - measured >= AGAIN);
         promising || affordable
     };

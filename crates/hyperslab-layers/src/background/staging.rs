@@ -2,12 +2,13 @@
 
 use super::pool::Pool;
 use crate::images::Images;
+use crate::journal::bytes::{Decoder, Encoder};
 use crate::journal::{
-    Append, Directory, Files, Header, Id, Journal, Limits, Logged, NodeDirectory, NodePlace, Stage, SyncMode, find,
-    read_all,
+    Append, Directory, Files, Foreign, Header, Id, Journal, Limits, Logged, NodeDirectory, NodePlace, Stage, SyncMode,
+    find, read_all,
 };
 use hyperslab_core::{
-    ArraySpec, Communicator, Container, Datatype, Durability, Error, ErrorKind, Result, Selection, agree, dims,
+    ArraySpec, Communicator, Container, Datatype, Durability, Error, ErrorKind, Reduce, Result, Selection, agree, dims,
 };
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -58,6 +59,8 @@ pub(crate) struct Staging {
     pool: Arc<Pool>,
     /// Whether the ranks are threads of one process.
     one_process: bool,
+    /// Where the journals of all ranks are, and their names, if ranks are processes that can read them.
+    readable: Option<(Arc<dyn Files>, Vec<String>)>,
     /// Where the container is, if what is staged has to survive the loss of power.
     safe_at: Option<PathBuf>,
     /// Written to the container, which may still have them in memory of the process.
@@ -130,6 +133,10 @@ impl Staging {
             true => join_node(&options.directory, job, node)?,
             false => Directory::open(&options.directory).map(|files| Arc::new(files) as Arc<dyn Files>),
         };
+        let here = files.as_ref().ok().cloned().filter(|_| {
+            // Of one machine, each with files of its own.
+            !comm.one_process() && !options.per_node && sharers == comm.size() && sharers > 1
+        });
         let create = || {
             let files: Arc<dyn Files> = files?;
             let limit = match options.limit {
@@ -145,18 +152,33 @@ impl Staging {
             Journal::create(files, header, limits).map(|journal| (journal, images))
         };
         let (journal, images) = agree(comm, create())?;
+        let readable = readable(here, &journal, comm)?;
         Ok(Self {
             journal,
             directory: options.directory.clone(),
             container: container.clone(),
             pool,
             one_process: comm.one_process(),
+            readable,
             safe_at: options.sync.covers_power().then(|| path.to_path_buf()),
             moved: Mutex::default(),
             stopped: OnceLock::new(),
             filtered: options.filtered,
             images,
         })
+    }
+
+    /// Whether ranks are processes that can read each other's journals. The same on all.
+    pub fn is_readable(&self) -> bool {
+        self.readable.is_some()
+    }
+
+    /// The journal of another rank.
+    pub fn of_rank(self: &Arc<Self>, rank: usize) -> Result<Others> {
+        let unknown = || Error::invalid("read journal", "it is of a rank that cannot be read");
+        let (files, stems) = self.readable.as_ref().ok_or_else(unknown)?;
+        let stem = stems.get(rank).ok_or_else(unknown)?;
+        Ok(Others { journal: Foreign::open(files.clone(), stem)?, staging: self.clone() })
     }
 
     /// Whether writes of such an array can be staged. Where ranks are processes, a library may not say where it put a
@@ -318,7 +340,26 @@ impl Drop for Staging {
     }
 }
 
+/// The journal of another rank, which is another process.
+#[derive(Debug)]
+pub(crate) struct Others {
+    journal: Foreign,
+    staging: Arc<Staging>,
+}
+
+impl Others {
+    /// A write of it that [`Record::tell`] told of. It is only read: whose it is says when it was moved.
+    pub fn hear(&mut self, from: &mut Decoder<'_>) -> Result<Record> {
+        Ok(Record { logged: Arc::new(self.journal.hear(from)?), staging: self.staging.clone() })
+    }
+}
+
 impl Record {
+    /// Says where it is, for another rank. It must have been handed over.
+    pub fn tell(&self, out: &mut Encoder) {
+        self.logged.tell(out);
+    }
+
     pub fn len(&self) -> u64 {
         self.logged.len()
     }
@@ -360,6 +401,22 @@ impl Record {
     pub fn moved(&self) {
         self.staging.lock().push(self.logged.clone());
     }
+}
+
+/// The names of all ranks' journals, if every rank can open all of them. Collective.
+fn readable(
+    files: Option<Arc<dyn Files>>,
+    journal: &Journal,
+    comm: &dyn Communicator,
+) -> Result<Option<(Arc<dyn Files>, Vec<String>)>> {
+    // All ranks of one machine, or none.
+    let Some(files) = files else { return Ok(None) };
+    let names = comm.all_gather(journal.stem().as_bytes())?;
+    let stems: Vec<String> = names.into_iter().map(|name| String::from_utf8_lossy(&name).into_owned()).collect();
+    let opens = stems.iter().all(|stem| Foreign::open(files.clone(), stem).is_ok());
+    let mut all = [u64::from(opens)];
+    comm.all_reduce(&mut all, Reduce::Min)?;
+    Ok((all[0] == 1).then_some((files, stems)))
 }
 
 /// Opens the log file of a node, which its first rank makes. Collective within the node; what goes wrong on one rank is told by

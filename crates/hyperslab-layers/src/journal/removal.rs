@@ -5,7 +5,19 @@ use super::shelf::{Shelf, lock};
 use super::{failed, names};
 use hyperslab_core::Result;
 use std::io::ErrorKind;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
+
+/// Files of fewer bytes in all are closed at once.
+const MUCH: u64 = 4 << 20;
+
+/// Closes files whose names are gone. The kernel gives their memory back then, which takes it about as long as a copy: a thread
+/// waits for that, and ends. Where there can be none, the caller does.
+fn let_go(segments: Vec<Arc<Segment>>, bytes: u64) {
+    if bytes >= MUCH {
+        let _ = std::thread::Builder::new().name("hyperslab-close".into()).spawn(move || drop(segments));
+    }
+}
 
 impl Shelf {
     /// Removes the files of full segments without pending writes, from the front.
@@ -48,11 +60,12 @@ impl Shelf {
         let mut state = lock(&self.state);
         let kept = std::mem::take(&mut state.segments).into_iter().map(|kept| kept.segment);
         let segments: Vec<_> = leaving.drain(..).map(|(segment, _)| segment).chain(kept).collect();
-        self.used.store(0, Ordering::Release);
+        let bytes = self.used.swap(0, Ordering::AcqRel);
         let had_failed = state.failure.take().is_some();
         self.failed.store(false, Ordering::Release);
         drop(state);
         segments.iter().try_for_each(|segment| self.remove(segment))?;
+        let_go(segments, bytes);
         if had_failed {
             self.remove_strays();
         }

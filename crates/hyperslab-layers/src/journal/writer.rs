@@ -220,6 +220,11 @@ impl Journal {
         self.shelf.hand_over().map(drop)
     }
 
+    /// What the names of its files begin with.
+    pub fn stem(&self) -> &str {
+        &self.shelf.stem
+    }
+
     /// Whether the data log goes through the cache of the kernel although it should not: the file system cannot do otherwise.
     pub fn direct_was_refused(&self) -> bool {
         self.shelf.direct_refused.load(Ordering::Acquire)

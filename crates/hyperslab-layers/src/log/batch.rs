@@ -1,5 +1,7 @@
 //! Writes of one array that are in the log.
 
+mod told;
+
 use super::reorder::{Entry, Requests, selection_of};
 use crate::background::Record;
 use crate::spans::Spans;

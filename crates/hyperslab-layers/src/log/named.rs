@@ -83,6 +83,11 @@ impl Named {
         self.lock().handles.last().cloned()
     }
 
+    /// Bytes of memory that the list of what is in the log takes.
+    pub fn listed(&self) -> u64 {
+        self.lock().fresh.as_ref().map_or(0, |batch| batch.memory)
+    }
+
     pub fn is_logged(&self) -> bool {
         let state = self.lock();
         state.fresh.is_some() || state.moving.is_some()

@@ -130,7 +130,7 @@ impl Options {
             age,
             rate: rate.transpose()?,
             buffer: size("buffer", LEAST_BUFFER)?.unwrap_or(8 << 20),
-            shared_buffer: size("buffer", LEAST_BUFFER)?.unwrap_or(2 << 20),
+            shared_buffer: size("buffer", LEAST_BUFFER)?.unwrap_or(1 << 20),
             memory: size("memory", LEAST_MEMORY)?.unwrap_or(256 << 20),
         })
     }

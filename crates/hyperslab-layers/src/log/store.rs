@@ -330,10 +330,13 @@ impl Store {
             result = self.drain_now(None);
         }
         for named in self.arrays() {
-            let drained = match &self.group {
-                // A chunk must have one writer, which the exchange sees to.
-                Some(group) if named.spec().chunk.is_none() => self.drain_array_shared(group, &named, result.is_err()),
-                _ => self.drain_array_together(&named, result.is_err()),
+            // A chunk must have one writer, which the exchange sees to.
+            let group = self.group.as_ref().filter(|_| named.spec().chunk.is_none());
+            let shared = group.map_or(Ok(false), |group| self.is_shareable(group, &named));
+            let drained = match (group, shared) {
+                (Some(group), Ok(true)) => self.drain_array_shared(group, &named, result.is_err()),
+                (_, Ok(_)) => self.drain_array_together(&named, result.is_err()),
+                (_, Err(error)) => Err(error),
             };
             result = result.and(drained);
         }

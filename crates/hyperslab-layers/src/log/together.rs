@@ -1,5 +1,6 @@
-//! Ranks that are threads of one process move their writes together: the lists of all become one, and few of them read from
-//! everyone's log and write for all. Nothing is sent from rank to rank.
+//! Ranks of one machine move their writes together: the lists of all become one, and few of them read from everyone's log and
+//! write for all. Threads of one process see each other's lists; processes send them to those that write. Elements are sent by
+//! nobody.
 
 use super::batch::{Batch, Waiting};
 use super::drain::{Source, drain_some};
@@ -9,21 +10,27 @@ use super::shares::shares;
 use super::store::Store;
 use crate::background::caught;
 use crate::twophase::write_in_parts;
-use hyperslab_core::{ArraySpec, Error, ErrorKind, Result, Run, Selection, agree};
+use hyperslab_core::{ArraySpec, Error, ErrorKind, Reduce, Result, Run, Selection, agree};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// How many ranks write. One file takes little more than one at a time; meanwhile the others read from logs.
 const WRITERS: usize = 2;
 
-/// What ranks show each other, by rank.
+/// Bytes of memory that the lists of all processes may take; longer ones stay where they are, and elements are exchanged.
+const MOST_LISTED: u64 = 64 << 20;
+
+/// How ranks show each other what they have.
 #[derive(Debug)]
-pub(super) struct Group {
-    shown: Mutex<Vec<Option<Arc<Shown>>>>,
+pub(super) enum Group {
+    /// As threads, by rank.
+    Threads(Mutex<Vec<Option<Arc<Shown>>>>),
+    /// As processes that can read each other's logs.
+    Processes,
 }
 
 /// What a rank has of an array.
 #[derive(Debug)]
-struct Shown {
+pub(super) struct Shown {
     batch: Option<Arc<Batch>>,
     entries: Vec<Entry>,
     /// What it did for all.
@@ -31,16 +38,14 @@ struct Shown {
 }
 
 impl Group {
-    pub fn new(ranks: usize) -> Self {
-        Self { shown: Mutex::new(vec![None; ranks]) }
+    pub fn threads(ranks: usize) -> Self {
+        Self::Threads(Mutex::new(vec![None; ranks]))
     }
 
     fn show(&self, rank: usize, what: Option<Arc<Shown>>) {
-        self.shown.lock().unwrap_or_else(PoisonError::into_inner)[rank] = what;
-    }
-
-    fn all(&self) -> Vec<Arc<Shown>> {
-        self.shown.lock().unwrap_or_else(PoisonError::into_inner).iter().flatten().cloned().collect()
+        if let Self::Threads(shown) = self {
+            shown.lock().unwrap_or_else(PoisonError::into_inner)[rank] = what;
+        }
     }
 }
 
@@ -89,6 +94,15 @@ impl Source for Merged<'_> {
 }
 
 impl Store {
+    /// Whether the lists of all ranks are short enough to be moved so. Collective, and the same on all.
+    pub(super) fn is_shareable(&self, group: &Group, named: &Named) -> Result<bool> {
+        let mut listed = [named.listed()];
+        if matches!(group, Group::Processes) {
+            self.comm.all_reduce(&mut listed, Reduce::Sum)?;
+        }
+        Ok(matches!(group, Group::Threads(_)) || listed[0] <= MOST_LISTED)
+    }
+
     /// Moves the writes of an array without chunks. Collective. A rank that failed before says so to all.
     pub(super) fn drain_array_shared(&self, group: &Group, named: &Named, failed: bool) -> Result<()> {
         let rank = self.comm.rank();
@@ -97,31 +111,76 @@ impl Store {
                 return Err(Error::new(ErrorKind::Peer, "drain log", "the rank failed before"));
             }
             let batch = named.begin(Mover::Program, false);
-            group.show(rank, Some(Shown::new(batch.clone())?));
-            Ok(batch)
+            let last = batch.as_ref().and_then(|batch| batch.writes.last());
+            if matches!(group, Group::Processes) && last.is_some_and(|write| !write.record.is_handed_over()) {
+                // Another thread wrote meanwhile, and other processes cannot see that.
+                self.staging.before_moving()?;
+            }
+            let mine = Shown::new(batch)?;
+            group.show(rank, Some(mine.clone()));
+            Ok(mine)
         };
         let shown = agree(&*self.comm, show().map_err(|error| error.target(&named.name)));
-        let moved = shown.and_then(|batch| {
-            let all = group.all();
-            let work = || if rank < WRITERS { self.write_share(&all, named) } else { Ok(()) };
+        let moved = shown.and_then(|mine| {
+            let all = match group {
+                Group::Threads(shown) => {
+                    shown.lock().unwrap_or_else(PoisonError::into_inner).iter().flatten().cloned().collect()
+                }
+                Group::Processes => self.hear_all(&mine, named)?,
+            };
+            let work = || if rank < WRITERS { self.write_share(&all, &mine, named) } else { Ok(()) };
             agree(&*self.comm, caught(work).and_then(|done| done).map_err(|error| error.target(&named.name)))?;
-            Ok((batch, all))
+            self.done_by_all(group, &all, &mine).map(|done| (mine, done))
         });
         group.show(rank, None);
-        let (Some(batch), all) = moved? else { return Ok(()) };
-        named.end(&batch);
-        let mut left =
-            Left { bytes: batch.bytes, memory: batch.memory, any_thread: batch.any_thread, ..Left::default() };
-        for shown in &all {
-            left.writes += shown.writes();
-            left.counts += shown.counts.get().copied().unwrap_or_default();
-        }
-        self.account(left);
+        let (mine, (writes, counts)) = moved?;
+        let Some(batch) = &mine.batch else { return Ok(()) };
+        named.end(batch);
+        let (bytes, memory, any_thread) = (batch.bytes, batch.memory, batch.any_thread);
+        self.account(Left { bytes, memory, writes, any_thread, counts });
         Ok(())
     }
 
+    /// The lists of all processes, in the order of ranks, on those that write. Collective.
+    fn hear_all(&self, mine: &Arc<Shown>, named: &Named) -> Result<Vec<Arc<Shown>>> {
+        let (rank, ranks) = (self.comm.rank(), self.comm.size());
+        let told = mine.batch.as_ref().map_or_else(Vec::new, |batch| batch.tell());
+        let part = |to: usize| if to < WRITERS && to != rank { told.clone() } else { Vec::new() };
+        let (mut parts, mut received): (Vec<Vec<u8>>, _) = ((0..ranks).map(part).collect(), Vec::new());
+        self.comm.all_to_all(&mut parts, &mut received)?;
+        let hear = || {
+            let mut all = Vec::new();
+            for (from, told) in received.iter().enumerate() {
+                if from == rank {
+                    all.push(mine.clone());
+                } else if !told.is_empty() {
+                    let batch = Batch::hear(told, named.spec(), &mut self.staging.of_rank(from)?)?;
+                    all.push(Shown::new(Some(Arc::new(batch)))?);
+                }
+            }
+            Ok(all)
+        };
+        agree(&*self.comm, hear().map_err(|error: Error| error.target(&named.name)))
+    }
+
+    /// How many writes all ranks had, and what became of them. Collective where ranks are processes.
+    fn done_by_all(&self, group: &Group, all: &[Arc<Shown>], mine: &Shown) -> Result<(u64, Counts)> {
+        let counts = |shown: &Shown| shown.counts.get().copied().unwrap_or_default();
+        if matches!(group, Group::Threads(_)) {
+            return Ok(all.iter().fold((0, Counts::default()), |(writes, mut sum), shown| {
+                sum += counts(shown);
+                (writes + shown.writes(), sum)
+            }));
+        }
+        let Counts { groups, flattened, rounds, writes } = counts(mine);
+        let mut sums = [mine.writes(), groups, flattened, rounds, writes];
+        self.comm.all_reduce(&mut sums, Reduce::Sum)?;
+        let [all, groups, flattened, rounds, writes] = sums;
+        Ok((all, Counts { groups, flattened, rounds, writes }))
+    }
+
     /// Writes this rank's share of what all have.
-    fn write_share(&self, all: &[Arc<Shown>], named: &Named) -> Result<()> {
+    fn write_share(&self, all: &[Arc<Shown>], mine: &Shown, named: &Named) -> Result<()> {
         let (rank, spec) = (self.comm.rank(), named.spec());
         let place = named.handle().ok_or_else(|| Error::invalid("drain log", "the array is closed"))?;
         let lists = all.iter().filter_map(|shown| Some((&**shown.batch.as_ref()?, &shown.entries[..])));
@@ -155,7 +214,7 @@ impl Store {
             counts += drain_some(&merged, &mut entries, &limits, &self.pool, &mut write)?;
         }
         // Only this rank says so, and once.
-        let _ = all[rank].counts.set(counts);
+        let _ = mine.counts.set(counts);
         Ok(())
     }
 }

@@ -7,6 +7,9 @@ use hyperslab_core::{ArraySpec, Datatype, Error, Result};
 use std::collections::HashMap;
 use std::sync::Arc;
 
+/// Codecs that leave so much store the bytes as they are.
+const SAVES_NOTHING: f64 = 0.98;
+
 /// File, rank if every rank has its own, and name.
 pub(super) type Key = (u32, Option<usize>, Arc<str>);
 
@@ -16,9 +19,8 @@ pub(super) struct OpenArray {
     pub(super) dtype: Datatype,
     path: Box<dyn Path>,
     handles: usize,
-    /// Part of the bytes that is left when chunks are coded.
-    share: f64,
-    saves_nothing: bool,
+    /// Part of the bytes that is left when chunks are coded, if it is known.
+    share: Option<f64>,
 }
 
 /// Arrays by place, and the slots that stand for them.
@@ -34,7 +36,7 @@ impl OpenArray {
     pub(super) fn transfer(&mut self, request: Request<'_>, counts: &mut Counts) -> Result<()> {
         let before = *counts;
         self.path.transfer(request, counts)?;
-        coded(self.share, self.saves_nothing, &before, counts);
+        coded(self.share, &before, counts);
         Ok(())
     }
 
@@ -58,10 +60,9 @@ impl OpenArrays {
             Some(number) => number,
             None => {
                 let storage = configuration.storage(spec)?;
-                let (share, saves_nothing) =
-                    (configuration.share(array, &storage), configuration.saves_nothing(array, &storage));
+                let share = configuration.share(array, &storage);
                 let path = path(configuration, spec, makes)?;
-                self.arrays.push(OpenArray { dtype: spec.dtype.clone(), path, handles: 0, share, saves_nothing });
+                self.arrays.push(OpenArray { dtype: spec.dtype.clone(), path, handles: 0, share });
                 self.numbers.insert(key, self.arrays.len() - 1);
                 self.arrays.len() - 1
             }
@@ -110,7 +111,7 @@ impl OpenArrays {
         if array.handles == 0 {
             let before = *counts;
             array.path.close(counts);
-            coded(array.share, array.saves_nothing, &before, counts);
+            coded(array.share, &before, counts);
         }
         Ok(())
     }
@@ -122,7 +123,7 @@ impl OpenArrays {
             if key.0 == file && key.1 == rank && array.handles > 0 {
                 let before = *counts;
                 array.path.flush(counts);
-                coded(array.share, array.saves_nothing, &before, counts);
+                coded(array.share, &before, counts);
             }
         }
     }
@@ -135,7 +136,9 @@ impl OpenArrays {
 }
 
 /// Paths count chunks in the size they have in memory; what was counted since `before` moves this part of the bytes.
-fn coded(share: f64, saves_nothing: bool, before: &Counts, counts: &mut Counts) {
+fn coded(share: Option<f64>, before: &Counts, counts: &mut Counts) {
+    let saves_nothing = share.is_some_and(|share| share >= SAVES_NOTHING);
+    let share = share.unwrap_or(1.0);
     let part = |more: u64| (more as f64 * share) as u64;
     for (encoded, decoded, stored) in [
         (Count::DeflateEncoded, Count::DeflateDecoded, Count::DeflateStored),

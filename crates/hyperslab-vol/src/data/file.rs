@@ -200,10 +200,14 @@ impl FileState {
         self.host.pending.store(true, Ordering::Relaxed);
     }
 
-    /// Tells the user what must be known of the layers.
+    /// Tells the user what must be known of the layers, and the rest to those who ask for statistics.
     fn tell(&self, layers: &Layers) {
-        if let Some(remark) = layers.container.remarks().iter().find(|remark| remark.contains("no longer logged")) {
-            self.host.say_once(&format!("{}: {remark}", self.path.display()));
+        for remark in layers.container.remarks() {
+            let remark = format!("{}: {remark}", self.path.display());
+            if remark.contains("no longer logged") {
+                self.host.say_once(&remark);
+            }
+            self.host.stats.remark(remark);
         }
     }
 

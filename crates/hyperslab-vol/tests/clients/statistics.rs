@@ -65,6 +65,10 @@ fn statistics(mode: &str) -> Outcome {
     if found["peak_memory"].as_u64().unwrap_or(u64::MAX) > 8 << 20 {
         return wrong("more memory than was allowed");
     }
+    let chosen = |remark: &Value| remark.as_str().is_some_and(|remark| remark.contains("auto: "));
+    if mode.contains("auto") && !found["remarks"].as_array().is_some_and(|remarks| remarks.iter().any(chosen)) {
+        return wrong("nothing is said of what auto chose");
+    }
     if mode.contains("trace") && !any_trace(folder.path()) {
         return wrong("no trace");
     }

@@ -50,6 +50,8 @@ pub struct Process {
     pub drain_seconds: f64,
     pub peak_memory: u64,
     pub errors: u64,
+    /// What layers say of files.
+    pub remarks: Vec<String>,
 }
 
 /// All of them.

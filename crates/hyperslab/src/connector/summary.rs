@@ -8,6 +8,8 @@ use std::fmt::Write;
 
 /// The most reasons that are shown.
 const MOST_REASONS: usize = 6;
+/// Remarks of layers in the summary.
+const MOST_REMARKS: usize = 4;
 /// Less than this is not worth a line.
 const NOTICEABLE: f64 = 0.01;
 
@@ -37,6 +39,9 @@ pub fn summary(statistics: &Statistics) -> Option<String> {
     if let Some(peak) = processes.iter().map(|p| p.peak_memory).max().filter(|peak| *peak > 0) {
         let each = if processes.len() > 1 { " in any process" } else { "" };
         let _ = writeln!(text, "  memory held at most {}{each}", display_size(peak));
+    }
+    for remark in processes.iter().flat_map(|p| &p.remarks).take(MOST_REMARKS) {
+        let _ = writeln!(text, "  {remark}");
     }
     match processes.iter().map(|p| p.errors).sum::<u64>() {
         0 => {}
@@ -168,9 +173,11 @@ mod tests {
     fn work_in_the_background_is_time_saved() {
         let mut one = process(1);
         (one.background_seconds, one.hidden_seconds, one.errors) = (2.0, 1.5, 1);
+        one.remarks = vec!["x.h5: auto: 3 of 3 epochs async".into()];
         let text = summary(&Statistics { processes: vec![one], ..Statistics::default() }).unwrap();
         assert!(text.contains("2.00 s of I/O, of which the program did not wait for 1.50 s"), "{text}");
         assert!(text.contains("1 error told to the program"), "{text}");
+        assert!(text.contains("\n  x.h5: auto: 3 of 3 epochs async\n"), "{text}");
         assert!(summary(&Statistics::default()).is_none());
     }
 }

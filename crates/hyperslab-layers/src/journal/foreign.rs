@@ -1,0 +1,125 @@
+//! Writes in the journal of another process of this machine, which tells where they are.
+
+use super::bytes::{Decoder, Encoder};
+use super::files::Files;
+use super::record::{Payload, Place};
+use super::segment::{Logged, Segment};
+use super::shelf::Shelf;
+use super::{corrupt, failed, names};
+use hyperslab_core::Result;
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, OnceLock};
+
+/// The journal of another process. It is read only: nothing of it is done, synced or removed here.
+#[derive(Debug)]
+pub struct Foreign {
+    shelf: Arc<Shelf>,
+    segments: BTreeMap<u64, Arc<Segment>>,
+}
+
+impl Logged {
+    /// Says where it is, for [`Foreign::hear`]. It must have been handed over.
+    pub(crate) fn tell(&self, out: &mut Encoder) {
+        let (in_data, offset) = match self.payload.place {
+            Place::Behind => (0, self.behind),
+            Place::Data(offset) => (1, offset),
+        };
+        out.u64(self.segment.number);
+        out.u32(in_data);
+        out.u64(offset);
+        out.u64(self.payload.len);
+        out.u32(self.payload.crc);
+    }
+}
+
+impl Foreign {
+    /// Opens a journal whose files' names begin so.
+    pub fn open(files: Arc<dyn Files>, stem: &str) -> Result<Self> {
+        let name = format!("{stem}{}", names::HEAD);
+        if names::stem_of(&name, names::HEAD).is_none() {
+            return Err(corrupt(format!("{stem:?} is no name of a journal")));
+        }
+        let head = files.open(&name).map_err(|cause| failed("open journal", &name, cause))?;
+        let shelf = Arc::new(Shelf::new(files, stem.to_owned(), false, head));
+        Ok(Self { shelf, segments: BTreeMap::new() })
+    }
+
+    /// A write that [`Logged::tell`] told of.
+    pub(crate) fn hear(&mut self, from: &mut Decoder<'_>) -> Result<Logged> {
+        let (number, in_data, offset, len, crc) =
+            (from.u64()?, from.u32()? == 1, from.u64()?, from.u64()?, from.u32()?);
+        let segment = self.segment(number, in_data)?;
+        let (place, behind) = if in_data { (Place::Data(offset), 0) } else { (Place::Behind, offset) };
+        Ok(Logged { shelf: self.shelf.clone(), segment, sequence: 0, payload: Payload { place, len, crc }, behind })
+    }
+
+    fn segment(&mut self, number: u64, with_data: bool) -> Result<Arc<Segment>> {
+        let open = |name: &str| self.shelf.files.open(name).map_err(|cause| failed("open journal", name, cause));
+        let segment = match self.segments.get(&number) {
+            Some(segment) => segment.clone(),
+            None => {
+                let segment = Arc::new(Segment {
+                    number,
+                    // Of records, which nobody reads here.
+                    seed: 0,
+                    meta: open(&names::meta(&self.shelf.stem, number))?,
+                    data: OnceLock::new(),
+                    dirty: AtomicBool::new(false),
+                    batch: Mutex::default(),
+                });
+                self.segments.insert(number, segment.clone());
+                segment
+            }
+        };
+        if with_data && segment.data.get().is_none() {
+            let _ = segment.data.set(open(&names::data(&self.shelf.stem, number))?);
+        }
+        Ok(segment)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::{Append, Directory, Header, Id, Journal, Limits, SyncMode, read_all};
+    use super::*;
+    use hyperslab_core::{Datatype, Selection};
+
+    #[test]
+    fn what_one_tells_another_reads() {
+        let folder = tempfile::tempdir().unwrap();
+        let files: Arc<dyn Files> = Arc::new(Directory::open(folder.path()).unwrap());
+        let header = Header::new(Id::random().unwrap(), 3, 4, "posix", "/x".into()).unwrap();
+        let limits = Limits { sync: SyncMode::OnFlush, ..Limits::new(64 << 20) };
+        let journal = Journal::create(files.clone(), header, limits).unwrap();
+        let lengths = [10usize, 4096, 300_000, 1, 2_000_000, 4096];
+        let content = |number: usize| (0..lengths[number]).map(|at| (at * 3 + number) as u8).collect::<Vec<u8>>();
+        let mut told = Encoder::default();
+        let mut keep = Vec::new();
+        for (number, len) in lengths.iter().enumerate() {
+            let selection = Selection::dense(&[0], &[*len as u64]).unwrap();
+            let Append::Logged(logged) = journal.append("a", &Datatype::U8, &selection, &[&content(number)]).unwrap()
+            else {
+                panic!("there is room")
+            };
+            keep.push(logged);
+        }
+        journal.hand_over().unwrap();
+        keep.iter().for_each(|logged| logged.tell(&mut told));
+        let mut foreign = Foreign::open(files.clone(), journal.stem()).unwrap();
+        let mut from = Decoder(&told.0);
+        let heard: Vec<Logged> = (0..lengths.len()).map(|_| foreign.hear(&mut from).unwrap()).collect();
+        assert!(from.0.is_empty());
+        let mut found: Vec<Vec<u8>> = lengths.iter().map(|len| vec![0; *len]).collect();
+        read_all(heard.iter().zip(&mut found).map(|(logged, into)| (logged, &mut into[..])).collect()).unwrap();
+        (0..lengths.len()).for_each(|number| assert!(found[number] == content(number), "{number}"));
+        drop((heard, foreign));
+        // The owner still has it.
+        let mut again = vec![0; lengths[2]];
+        keep[2].read_into(&mut again).unwrap();
+        assert!(again == content(2));
+        assert!(Foreign::open(files.clone(), "../etc/passwd").is_err());
+        assert!(Foreign::open(files, &journal.stem().replace("-3-", "-2-")).is_err());
+    }
+}
