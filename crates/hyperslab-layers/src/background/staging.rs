@@ -60,7 +60,7 @@ pub(crate) struct Staging {
     /// Whether the ranks are threads of one process.
     one_process: bool,
     /// Where the journals of all ranks are, and their names, if ranks are processes that can read them.
-    readable: Option<(Arc<dyn Files>, Vec<String>)>,
+    readable: Option<Readable>,
     /// Where the container is, if what is staged has to survive the loss of power.
     safe_at: Option<PathBuf>,
     /// Written to the container, which may still have them in memory of the process.
@@ -71,6 +71,9 @@ pub(crate) struct Staging {
     /// For chunks of arrays with filters, where these are staged so.
     pub images: Option<Images>,
 }
+
+/// Where journals are, and what the names of their files begin with, by rank.
+type Readable = (Arc<dyn Files>, Vec<String>);
 
 /// A write that waits in the journal.
 #[derive(Debug, Clone)]
@@ -404,11 +407,7 @@ impl Record {
 }
 
 /// The names of all ranks' journals, if every rank can open all of them. Collective.
-fn readable(
-    files: Option<Arc<dyn Files>>,
-    journal: &Journal,
-    comm: &dyn Communicator,
-) -> Result<Option<(Arc<dyn Files>, Vec<String>)>> {
+fn readable(files: Option<Arc<dyn Files>>, journal: &Journal, comm: &dyn Communicator) -> Result<Option<Readable>> {
     // All ranks of one machine, or none.
     let Some(files) = files else { return Ok(None) };
     let names = comm.all_gather(journal.stem().as_bytes())?;
