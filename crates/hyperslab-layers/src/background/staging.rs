@@ -20,6 +20,9 @@ const LEAST: u64 = 1 << 20;
 /// How long to wait for room before looking again whether something failed.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
+/// Ranks that may be asked to read the journals of all.
+pub(crate) const READERS: usize = 2;
+
 /// Where writes are staged.
 #[derive(Debug, Clone)]
 pub(crate) struct StagingOptions {
@@ -171,9 +174,14 @@ impl Staging {
         })
     }
 
-    /// Whether ranks are processes that can read each other's journals. The same on all.
+    /// Whether ranks are processes of which the first [`READERS`] can read everyone's journal. The same on all.
     pub fn is_readable(&self) -> bool {
         self.readable.is_some()
+    }
+
+    /// How many files this rank's journal may have.
+    pub fn files(&self) -> u64 {
+        self.journal.files()
     }
 
     /// The journal of another rank.
@@ -406,13 +414,13 @@ impl Record {
     }
 }
 
-/// The names of all ranks' journals, if every rank can open all of them. Collective.
+/// The names of all ranks' journals, if those who read them can open all. Collective.
 fn readable(files: Option<Arc<dyn Files>>, journal: &Journal, comm: &dyn Communicator) -> Result<Option<Readable>> {
     // All ranks of one machine, or none.
     let Some(files) = files else { return Ok(None) };
     let names = comm.all_gather(journal.stem().as_bytes())?;
     let stems: Vec<String> = names.into_iter().map(|name| String::from_utf8_lossy(&name).into_owned()).collect();
-    let opens = stems.iter().all(|stem| Foreign::open(files.clone(), stem).is_ok());
+    let opens = comm.rank() >= READERS || stems.iter().all(|stem| Foreign::open(files.clone(), stem).is_ok());
     let mut all = [u64::from(opens)];
     comm.all_reduce(&mut all, Reduce::Min)?;
     Ok((all[0] == 1).then_some((files, stems)))

@@ -7,7 +7,7 @@ use super::files::{Files, Lock, LogFile};
 use super::header::Header;
 use super::segment::{Logged, Segment};
 use super::segment_head::SegmentHead;
-use super::shelf::Shelf;
+use super::shelf::{Shelf, lock};
 use super::sync_mode::SyncMode;
 use super::{checksum, failed, names};
 use hyperslab_core::{Error, ErrorKind, Result};
@@ -223,6 +223,11 @@ impl Journal {
     /// What the names of its files begin with.
     pub fn stem(&self) -> &str {
         &self.shelf.stem
+    }
+
+    /// How many files it may have.
+    pub fn files(&self) -> u64 {
+        1 + 2 * lock(&self.shelf.state).segments.len() as u64
     }
 
     /// Whether the data log goes through the cache of the kernel although it should not: the file system cannot do otherwise.

@@ -8,16 +8,18 @@ use super::named::{Left, Mover, Named};
 use super::reorder::{Counts, Entry, Limits, Requests};
 use super::shares::shares;
 use super::store::Store;
-use crate::background::caught;
+use crate::background::{READERS, caught};
 use crate::twophase::write_in_parts;
 use hyperslab_core::{ArraySpec, Error, ErrorKind, Reduce, Result, Run, Selection, agree};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// How many ranks write. One file takes little more than one at a time; meanwhile the others read from logs.
-const WRITERS: usize = 2;
+const WRITERS: usize = READERS;
 
 /// Bytes of memory that the lists of all processes may take; longer ones stay where they are, and elements are exchanged.
 const MOST_LISTED: u64 = 64 << 20;
+/// Files that a process opens for it.
+const MOST_FILES: u64 = 512;
 
 /// How ranks show each other what they have.
 #[derive(Debug)]
@@ -94,13 +96,15 @@ impl Source for Merged<'_> {
 }
 
 impl Store {
-    /// Whether the lists of all ranks are short enough to be moved so. Collective, and the same on all.
+    /// Whether the lists of all ranks are short enough, and their logs few enough, to be moved so. Collective, and the same on all.
     pub(super) fn is_shareable(&self, group: &Group, named: &Named) -> Result<bool> {
-        let mut listed = [named.listed()];
-        if matches!(group, Group::Processes) {
-            self.comm.all_reduce(&mut listed, Reduce::Sum)?;
+        if matches!(group, Group::Threads(_)) {
+            return Ok(true);
         }
-        Ok(matches!(group, Group::Threads(_)) || listed[0] <= MOST_LISTED)
+        let mut all = [named.listed(), self.staging.files()];
+        self.comm.all_reduce(&mut all, Reduce::Sum)?;
+        let [listed, files] = all;
+        Ok(listed <= MOST_LISTED && files <= MOST_FILES)
     }
 
     /// Moves the writes of an array without chunks. Collective. A rank that failed before says so to all.
