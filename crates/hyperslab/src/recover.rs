@@ -72,6 +72,9 @@ pub fn run(options: &RecoverOptions) -> Result<ExitCode> {
         check_one_container(&jobs)?;
     }
     let mut ends: Vec<End> = others.iter().map(judge).collect();
+    if options.to.is_none() && !options.dry_run {
+        others.iter().try_for_each(|journal| journal.remove_unfinished(&files))?;
+    }
     ends.extend(each_job(options, &files, jobs));
     Ok(match () {
         () if ends.contains(&End::Failed) => ExitCode::from(EXIT_FAILED),

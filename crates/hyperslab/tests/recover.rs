@@ -165,3 +165,20 @@ fn places_that_make_no_sense_are_refused() {
     let (code, _, err) = run(folder.path(), &["recover", ".", "--list", "--to", "x"]);
     assert!(code == 2 && err.contains("--to"), "{err}");
 }
+
+/// What a job leaves that ends while it makes its log.
+#[test]
+fn a_head_that_was_never_finished_goes() {
+    use std::os::unix::fs::OpenOptionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let logs = folder.path().join("logs");
+    fs::create_dir(&logs).unwrap();
+    let name = format!("hyperslab-{}-0-{}.new", Id::random().unwrap(), Id::random().unwrap());
+    fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(logs.join(&name)).unwrap();
+    let left = || fs::read_dir(&logs).unwrap().count();
+    for (options, remain) in [(vec!["--list"], 1), (vec!["--dry-run"], 1), (vec![], 0)] {
+        let words: Vec<&str> = ["recover", "logs"].into_iter().chain(options).collect();
+        let (code, said, wrong) = run(folder.path(), &words);
+        assert_eq!((code, left()), (0, remain), "{words:?}: {said}{wrong}");
+    }
+}

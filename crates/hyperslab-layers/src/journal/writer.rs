@@ -19,6 +19,8 @@ use std::time::Duration;
 const SMALLEST_LIMIT: u64 = 64 << 10;
 /// Milliseconds for others to look at a new file.
 const LOOKS: u32 = 100;
+/// How often a new file may be removed by others.
+const REMOVALS: u32 = 3;
 
 /// How large the files of a journal may become, and how safe what is in them.
 #[derive(Debug, Clone, Copy)]
@@ -276,8 +278,22 @@ pub(super) fn no_room() -> Error {
     Error::new(ErrorKind::NoSpace, "append to journal", message).backend("journal")
 }
 
-/// The head becomes visible under its name when it is complete and locked.
+/// The head becomes visible under its name when it is complete and locked. A recovery that takes it for one that nobody will
+/// finish removes it before: then another one is made.
 fn write_head(files: &dyn Files, header: &Header, unfinished: &str, name: &str) -> std::io::Result<Arc<dyn LogFile>> {
+    let mut written = try_head(files, header, unfinished, name);
+    for _ in 0..REMOVALS {
+        match &written {
+            Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => {
+                written = try_head(files, header, unfinished, name);
+            }
+            _ => break,
+        }
+    }
+    written
+}
+
+fn try_head(files: &dyn Files, header: &Header, unfinished: &str, name: &str) -> std::io::Result<Arc<dyn LogFile>> {
     let head = files.create(unfinished)?;
     let mut tries = 0;
     while head.lock()? == Lock::Busy {

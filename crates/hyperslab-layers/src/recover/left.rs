@@ -65,6 +65,13 @@ impl Left {
         matches!(self.state, State::Whole(_) | State::Damaged(_))
     }
 
+    /// Removes a head that was never finished, so that nobody knows whose it is. A writer that is about to finish it makes
+    /// another one.
+    pub fn remove_unfinished(&self, files: &Arc<dyn Files>) -> Result<()> {
+        let unfinished = self.found.stage == Stage::Unfinished && matches!(self.state, State::Empty);
+        if unfinished { self.found.remove(&**files) } else { Ok(()) }
+    }
+
     /// Whether only its files have to go.
     pub fn is_finished(&self) -> bool {
         matches!(self.state, State::Empty | State::Recovered)
@@ -131,7 +138,7 @@ impl Left {
             return Ok(State::InUse);
         }
         if self.found.stage == Stage::Unfinished && header.is_err() {
-            // Being written this moment, or never finished: nothing was acknowledged. Its lock is its writer's.
+            // Being written this moment, or never finished: nothing was acknowledged.
             return Ok(State::Empty);
         }
         self.head = Some(head);
