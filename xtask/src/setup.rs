@@ -5,6 +5,7 @@ mod apt;
 mod build_tools;
 mod cmake;
 mod components;
+mod hdf5_tools;
 mod mpi;
 mod parallel_hdf5;
 mod private_python;
@@ -99,6 +100,7 @@ pub fn prepare(workspace: &Workspace, wish: Wish) -> Result<Environment> {
     if wish.tests {
         components::provide(workspace, &mut environment);
         test_clients::h5dump(workspace, wish, &mut environment);
+        hdf5_tools::provide(workspace, wish, &mut environment);
     }
     match (wish.clients, wish.tests) {
         (true, _) => test_clients::python(workspace, wish, &mut environment)?,
@@ -128,6 +130,13 @@ pub fn has_subcommand(workspace: &Workspace, subcommand: &str) -> bool {
 /// One line of what the set-up found or does.
 fn say(what: &str, text: impl Display) {
     println!("  {what:<8} {text}");
+}
+
+/// Writes down that something cannot be had here.
+fn remember(marker: &Path) {
+    if let Err(error) = fs::write(marker, "Remove this file to let cargo xtask try again.\n") {
+        say("note", format!("cannot write {}: {error}", marker.display()));
+    }
 }
 
 /// Two set-ups at once would install into each other's environment; the second waits for the first.

@@ -1,12 +1,11 @@
 //! Foreign programs that the tests hold against Hyperslab: h5py, netCDF4, xarray, zarr-python, h5dump.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::{Environment, Wish, apt, private_python::PrivatePython, say};
+use super::{Environment, Wish, apt, private_python::PrivatePython, remember, say};
 use crate::shell;
 use crate::workspace::Workspace;
 
@@ -91,10 +90,4 @@ pub fn h5dump(workspace: &Workspace, wish: Wish, environment: &mut Environment) 
         "h5dump: {}; without root: the package hdf5 of conda-forge, on the PATH",
         apt::by_hand(&["hdf5-tools"])
     ));
-}
-
-fn remember(marker: &Path) {
-    if let Err(error) = fs::write(marker, "Remove this file to let cargo xtask try again.\n") {
-        say("note", format!("cannot write {}: {error}", marker.display()));
-    }
 }

@@ -11,7 +11,7 @@ use crate::{Outcome, c_programs, in_modes, modes};
 
 const LIMIT: Duration = Duration::from_secs(60);
 const NO_TOOLS: &str =
-    "no h5dump of HDF5 1.14 or newer: the package hdf5 of conda-forge has one, on the PATH or in HYPERSLAB_HDF5_TOOLS";
+    "no h5dump of HDF5 1.14 or newer: cargo xtask setup --tests, or one on the PATH or in HYPERSLAB_HDF5_TOOLS";
 
 pub fn trials() -> Vec<Trial> {
     in_modes("HDF5 tools", tools)
@@ -22,7 +22,7 @@ fn folder_of_tools() -> Option<PathBuf> {
     let named = std::env::var_os("HYPERSLAB_HDF5_TOOLS").map(PathBuf::from);
     let path =
         std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect::<Vec<_>>()).unwrap_or_default();
-    let set_up = c_programs::target().join("hdf5-mpi/bin");
+    let set_up = c_programs::target().join("hdf5-tools");
     named.into_iter().chain([set_up]).chain(path).find(|folder| new_enough(&folder.join("h5dump")))
 }
 
