@@ -3,7 +3,9 @@
 use crate::configuration::Class;
 use crate::counts::Part;
 use crate::epochs::{Epoch, Staging, saturating};
-use crate::profile::{Profile, Warmth, part, reads};
+use crate::fit::Fit;
+use crate::profile::{Profile, part, reads};
+use crate::sharing::{Conditions, RankKind, Sharing};
 use crate::walk::{Behind, Costs};
 use hyperslab_core::Result;
 use std::collections::BTreeMap;
@@ -23,30 +25,26 @@ pub struct Prediction {
     pub hidden: f64,
     /// Layers whose costs the profile does not know; they are taken to cost nothing.
     pub unknown: Vec<String>,
+    /// Whether ranks are processes, of which the profile knows nothing; they are taken to share as threads do.
+    pub unknown_ranks: bool,
 }
 
 /// Layers that hand calls on and cost next to nothing.
 const FREE: [&str; 2] = ["auto", "slow"];
 
 /// Predicts the time of counted work.
-pub fn predict(costs: &Costs, class: Class, profile: &Profile, warmth: Warmth) -> Result<Prediction> {
+pub fn predict(costs: &Costs, class: Class, profile: &Profile, conditions: Conditions) -> Result<Prediction> {
+    let Conditions { warmth, ranks } = conditions;
     let fit = profile.fit(class, warmth)?;
     let rows: Vec<Vec<f64>> = costs.by_rank.iter().map(|work| work.row(warmth)).collect();
-    let alone = rows.iter().map(|row| fit.seconds(row)).fold(0.0, f64::max);
-    let walked: f64 = rows.iter().map(|row| fit.seconds(row)).sum();
-    let all = walked * costs.ranks as f64 / rows.len().max(1) as f64;
-    let servers = match class.serialises_ranks() {
-        true => 1.0,
-        false => profile.servers.get(&class).copied().unwrap_or(1.0),
-    };
-    let seconds = saturating(alone, all, servers);
-    let scale = if walked > 0.0 { seconds / walked } else { 0.0 };
+    let unknown_ranks = profile.sharing(class, ranks).is_none();
+    let sharing = profile.sharing(class, ranks).or_else(|| profile.sharing(class, RankKind::Threads));
+    let shared = Shared::new(fit, &rows, costs.ranks, sharing.unwrap_or(Sharing::TURNS));
     let align = profile.aligned(costs.align);
     let mut time = Times::default();
     for row in &rows {
-        let sum: f64 = row.iter().zip(&fit.coefficients).map(|(value, each)| value * each).sum();
         // Of what the correction adds or takes, every part has its share.
-        let scale = if sum > 0.0 { scale * fit.seconds(row) / sum } else { 0.0 };
+        let corrected = corrected(fit, row);
         for (place, (value, each)) in row.iter().zip(&fit.coefficients).enumerate() {
             let (part, reading) = (part(place), reads(place));
             let factor = match (part, align) {
@@ -54,7 +52,7 @@ pub fn predict(costs: &Costs, class: Class, profile: &Profile, warmth: Warmth) -
                 (Part::StorageWrite, Some(align)) => align.write,
                 _ => 1.0,
             };
-            time.add(part, reading, value * each * scale * factor);
+            time.add(part, reading, value * each * corrected * shared.scale(reading) * factor);
         }
     }
     let mut unknown = Vec::new();
@@ -64,7 +62,43 @@ pub fn predict(costs: &Costs, class: Class, profile: &Profile, warmth: Warmth) -
     time.parts.retain(|_, part| *part > 0.0);
     let (seen, hidden) = time.seen(costs, overhead);
     let (low, high) = fit.interval.around(seen);
-    Ok(Prediction { seconds: seen, low, high, parts: time.parts, hidden, unknown })
+    Ok(Prediction { seconds: seen, low, high, parts: time.parts, hidden, unknown, unknown_ranks })
+}
+
+/// How ranks that work at a time change the seconds that they would take one after the other.
+struct Shared {
+    reading: f64,
+    writing: f64,
+}
+
+impl Shared {
+    /// `rows` may be of some of the ranks, who stand for all.
+    fn new(fit: &Fit, rows: &[Vec<f64>], ranks: usize, sharing: Sharing) -> Self {
+        let direction = |reading: bool| {
+            let of = |row: &Vec<f64>| corrected(fit, row) * counted(fit, row, |place| reads(place) == reading);
+            let alone = rows.iter().map(of).fold(0.0, f64::max);
+            let walked: f64 = rows.iter().map(of).sum();
+            let all = walked * ranks as f64 / rows.len().max(1) as f64;
+            if walked > 0.0 { sharing.seconds(reading, alone, all) / walked } else { 0.0 }
+        };
+        Self { reading: direction(true), writing: direction(false) }
+    }
+
+    fn scale(&self, reading: bool) -> f64 {
+        if reading { self.reading } else { self.writing }
+    }
+}
+
+/// The seconds that the counts of some places add up to.
+fn counted(fit: &Fit, row: &[f64], wanted: impl Fn(usize) -> bool) -> f64 {
+    let places = row.iter().zip(&fit.coefficients).enumerate().filter(|(place, _)| wanted(*place));
+    places.map(|(_, (value, each))| value * each).sum()
+}
+
+/// By what the correction changes the sum of a row.
+fn corrected(fit: &Fit, row: &[f64]) -> f64 {
+    let sum = counted(fit, row, |_| true);
+    if sum > 0.0 { fit.seconds(row) / sum } else { 0.0 }
 }
 
 /// What layers add on the way of every call. Copies and exchanges are done by processors.

@@ -6,11 +6,12 @@ use crate::configuration::Class;
 use crate::counts::{Count, Part};
 use crate::fit::Fit;
 use crate::layers::LayerCost;
+use crate::sharing::{RankKind, Sharing};
 use hyperslab_core::{Error, ErrorKind, Result};
 use std::collections::BTreeMap;
 
-/// The version of the form that this build writes and reads.
-pub const PROFILE_VERSION: u32 = 2;
+/// The version of the form that this build writes. It reads the one before, too.
+pub const PROFILE_VERSION: u32 = 3;
 
 /// What the profile was measured on, as far as it decides whether it holds elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -67,8 +68,8 @@ pub struct Profile {
     pub machine: MachineFacts,
     /// What each way of storing costs.
     pub fits: BTreeMap<(Class, Warmth), Fit>,
-    /// How many ranks' worth of work each gets done at a time, when more ranks work.
-    pub servers: BTreeMap<Class, f64>,
+    /// How ranks share each. Threads take turns where nothing is said.
+    pub sharing: BTreeMap<(Class, RankKind), Sharing>,
     /// What could not be measured, in words.
     pub missing: Vec<String>,
     /// What layers add, by name.
@@ -99,6 +100,17 @@ impl Profile {
             Error::new(ErrorKind::NotFound, "predict", format!("the profile knows nothing of {word} {}", class.name()))
                 .hint("run hyperslab train again")
         })
+    }
+
+    /// How ranks of a kind share a way of storing; `None` if that was not measured. A library that serialises threads lets
+    /// them take turns, whatever was measured.
+    pub fn sharing(&self, class: Class, ranks: RankKind) -> Option<Sharing> {
+        let known = || self.sharing.get(&(class, ranks)).copied();
+        match ranks {
+            RankKind::Threads if class.serialises_ranks() => Some(Sharing::TURNS),
+            RankKind::Threads => Some(known().unwrap_or(Sharing::TURNS)),
+            RankKind::Processes => known(),
+        }
     }
 
     /// What the largest measured alignment that is not above `bytes` changes; nothing if there is none.

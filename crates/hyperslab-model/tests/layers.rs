@@ -4,12 +4,13 @@
 use hyperslab_core::workload::{ArrayDeclaration, FileDeclaration, Header, Step, StepSource, Steps, Workload};
 use hyperslab_core::{ArraySpec, Datatype, Fill, Open, Result, Selection, Transfer};
 use hyperslab_model::{
-    Alignment, Behind, Class, Configuration, Costs, Count, Fit, Interval, LayerCost, MachineFacts, Part, Prediction,
-    Profile, Warmth, count, footprint, predict,
+    Alignment, Behind, Class, Conditions, Configuration, Costs, Count, Fit, Interval, LayerCost, MachineFacts, Part,
+    Prediction, Profile, RankKind, Sharing, Warmth, count, footprint, predict,
 };
 use std::sync::Arc;
 
 const ELEMENTS: u64 = 1 << 16;
+const WARM_THREADS: Conditions = Conditions { warmth: Warmth::Warm, ranks: RankKind::Threads };
 
 /// Ranks that write every n-th element of an array in each of several steps, and compute in between.
 #[derive(Debug, Clone, Copy)]
@@ -86,7 +87,7 @@ fn profile() -> Profile {
             device: String::new(),
         },
         fits: Class::ALL.map(|class| ((class, Warmth::Warm), fit.clone())).into(),
-        servers: [(Class::Posix, 4.0)].into(),
+        sharing: [((Class::Posix, RankKind::Threads), Sharing { alone: 1.0, read: 4.0, write: 4.0 })].into(),
         missing: Vec::new(),
         layers: ["async", "cache", "log", "twophase"].map(|name| (name.to_owned(), cost)).into(),
         alignment: vec![Alignment { bytes: 4096, read: 1.0, write: 0.5 }],
@@ -96,7 +97,7 @@ fn profile() -> Profile {
 
 fn predicted(work: Interleaved, stack: &str) -> Prediction {
     let class = Configuration::of(&stack.parse().unwrap()).unwrap().class();
-    predict(&costs(work, stack), class, &profile(), Warmth::Warm).unwrap()
+    predict(&costs(work, stack), class, &profile(), WARM_THREADS).unwrap()
 }
 
 #[test]
@@ -132,7 +133,7 @@ fn what_layers_add_is_counted_and_grows_with_the_work() {
     assert!(layers(5) > layers(4));
     let mut unmeasured = profile();
     unmeasured.layers.clear();
-    let found = predict(&found, Class::Posix, &unmeasured, Warmth::Warm).unwrap();
+    let found = predict(&found, Class::Posix, &unmeasured, WARM_THREADS).unwrap();
     assert_eq!(found.unknown, ["async"]);
     assert!(!found.parts.contains_key(&Part::Layer));
 }

@@ -6,8 +6,8 @@ mod transfers;
 
 use hyperslab_core::{Datatype, Selection};
 use hyperslab_model::{
-    Alignment, Class, Configuration, Correction, Count, Fit, Interval, LayerCost, MachineFacts, Part, Prediction,
-    Profile, Warmth, count, predict,
+    Alignment, Class, Conditions, Configuration, Correction, Count, Fit, Interval, LayerCost, MachineFacts, Part,
+    Prediction, Profile, RankKind, Sharing, Warmth, count, predict,
 };
 use transfers::Transfers;
 
@@ -38,7 +38,11 @@ fn profile() -> Profile {
         measured: 1.0,
         machine: machine(),
         fits: [Class::Posix, Class::Hdf5].map(|class| ((class, Warmth::Warm), fit.clone())).into(),
-        servers: [(Class::Posix, 2.0)].into(),
+        sharing: [
+            ((Class::Posix, RankKind::Threads), Sharing { alone: 1.0, read: 3.0, write: 2.0 }),
+            ((Class::Hdf5, RankKind::Processes), Sharing { alone: 1.25, read: 4.0, write: 2.0 }),
+        ]
+        .into(),
         missing: vec!["nothing cold".into()],
         layers: [("async".into(), LayerCost { write_call: 1e-5, write_byte: 1e-10, read_call: 2e-5, read_byte: 0.0 })]
             .into(),
@@ -47,10 +51,17 @@ fn profile() -> Profile {
     }
 }
 
+const THREADS: Conditions = Conditions { warmth: Warmth::Warm, ranks: RankKind::Threads };
+const PROCESSES: Conditions = Conditions { warmth: Warmth::Warm, ranks: RankKind::Processes };
+
 fn predicted(transfers: &Transfers, stack: &str) -> Prediction {
+    predicted_under(transfers, stack, THREADS)
+}
+
+fn predicted_under(transfers: &Transfers, stack: &str, conditions: Conditions) -> Prediction {
     let configuration = Configuration::of(&stack.parse().unwrap()).unwrap();
     let costs = count(&transfers.workload(), &configuration).unwrap();
-    predict(&costs, configuration.class(), &profile(), Warmth::Warm).unwrap()
+    predict(&costs, configuration.class(), &profile(), conditions).unwrap()
 }
 
 #[test]
@@ -73,9 +84,9 @@ fn profiles_round_trip() {
 #[test]
 fn profiles_of_other_versions_and_machines_are_refused() {
     let text = profile().to_json().unwrap();
-    let newer = text.replace("\"hyperslab_profile\": 2", "\"hyperslab_profile\": 3");
+    let newer = text.replace("\"hyperslab_profile\": 3", "\"hyperslab_profile\": 4");
     let error = Profile::from_json(&newer).unwrap_err().to_string();
-    assert!(error.contains("version 3") && error.contains("this build reads 2"), "{error}");
+    assert!(error.contains("version 4") && error.contains("this build reads 2 and 3"), "{error}");
     for other in [
         MachineFacts { processors: 8, ..machine() },
         MachineFacts { processor: "another".into(), ..machine() },
@@ -95,7 +106,10 @@ fn damaged_profiles_are_refused() {
         ("read_calls", "read_cells"),
         ("2e-6", "-1"),
         ("1.5", "0.5"),
-        ("\"posix\": 2.0", "\"posix\": 0.5"),
+        ("\"write\": 2.0", "\"write\": 0.5"),
+        ("\"alone\": 1.25", "\"alone\": 0.0"),
+        ("\"alone\"", "\"along\""),
+        ("\"processes\"", "\"people\""),
         ("\"missing\"", "\"absent\""),
         ("{", "["),
     ] {
@@ -129,6 +143,40 @@ fn ranks_share_what_there_is() {
     assert!((predicted(&writes, "posix").seconds - 2.0 * one).abs() < 1e-9);
     let hdf5 = predicted(&writes, "hdf5").seconds;
     assert!((hdf5 - 4.0 * one).abs() < 1e-9, "{hdf5}");
+    // Processes have a libhdf5 each, of which two get something done at a time, a quarter slower than a thread alone.
+    let found = predicted_under(&writes, "hdf5", PROCESSES);
+    assert!((found.seconds - 1.25 * 2.0 * one).abs() < 1e-9 && !found.unknown_ranks, "{found:?}");
+    // Of processes on raw files nothing is known.
+    let found = predicted_under(&writes, "posix", PROCESSES);
+    assert!((found.seconds - 2.0 * one).abs() < 1e-9 && found.unknown_ranks, "{found:?}");
+}
+
+#[test]
+fn reading_and_writing_saturate_apart() {
+    let shape = [6 << 20];
+    let part = |rank: u64| Selection::dense(&[rank << 20], &[1 << 20]).unwrap();
+    let mut both = Transfers::making(Datatype::F32, &shape);
+    for rank in 0..6 {
+        both = both.write_by(rank as usize, part(rank)).read_by(rank as usize, part(rank));
+    }
+    let (write, read) = (4e-6 + 3e-10 * 4_194_304.0, 2e-6 + 1e-10 * 4_194_304.0);
+    let found = predicted(&both, "posix");
+    assert!((found.seconds - 3.0 * write - 2.0 * read).abs() < 1e-9, "{found:?}");
+}
+
+#[test]
+fn profiles_of_version_2_are_read() {
+    let mut text: serde_json::Value = serde_json::from_str(&profile().to_json().unwrap()).unwrap();
+    let keys = text.as_object_mut().unwrap();
+    keys.insert("hyperslab_profile".into(), 2.into());
+    keys.remove("ranks");
+    keys.insert("servers".into(), serde_json::json!({"posix": 2.5}));
+    let read = Profile::from_json(&text.to_string()).unwrap();
+    let posix = Sharing { alone: 1.0, read: 2.5, write: 2.5 };
+    assert_eq!(read.sharing, [((Class::Posix, RankKind::Threads), posix)].into());
+    assert_eq!(read.fits, profile().fits);
+    text["servers"]["posix"] = 0.5.into();
+    assert!(Profile::from_json(&text.to_string()).is_err());
 }
 
 #[test]
@@ -137,6 +185,6 @@ fn what_a_profile_does_not_know_is_said() {
     let writes = Transfers::making(Datatype::F32, &shape).write(Selection::all(&shape).unwrap());
     let configuration = Configuration::of(&"zarr".parse().unwrap()).unwrap();
     let costs = count(&writes.workload(), &configuration).unwrap();
-    let error = predict(&costs, configuration.class(), &profile(), Warmth::Warm).unwrap_err();
+    let error = predict(&costs, configuration.class(), &profile(), THREADS).unwrap_err();
     assert!(error.to_string().contains("knows nothing of warm zarr"), "{error}");
 }

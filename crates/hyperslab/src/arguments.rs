@@ -107,6 +107,17 @@ pub enum Launcher {
     Mpi,
 }
 
+impl Launcher {
+    /// The word for it on the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Threads => "threads",
+            Self::Mpi => "mpi",
+        }
+    }
+}
+
 /// What becomes of the time between recorded calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Compute {

@@ -16,6 +16,7 @@ use anyhow::{Context, Result, bail};
 use draft::{Effect, KeepFile, Report};
 use hyperslab_core::ErrorKind;
 use hyperslab_run::{Case, CaseResult, Machine, Progress, RESULTS_VERSION, Results, Status, Verified, run_case};
+pub(crate) use launch::Launch;
 pub(crate) use plan::Plan;
 use plan::{PlannedCase, Work};
 use std::collections::HashSet;

@@ -17,6 +17,7 @@ mod reasons;
 mod scatter;
 mod search;
 mod settings;
+mod sharing;
 mod timings;
 mod train;
 mod trial;

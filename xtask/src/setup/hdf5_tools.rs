@@ -99,7 +99,8 @@ fn download(workspace: &Workspace, folder: &Path) -> Result<()> {
     for inside in ["lists/partial", "cache/archives/partial"] {
         fs::create_dir_all(apt.join(inside)).with_context(|| format!("cannot create {}", apt.display()))?;
     }
-    let source = format!("deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] {} {RELEASE} main\n", archive()?);
+    let source =
+        format!("deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] {} {RELEASE} main\n", archive()?);
     fs::write(apt.join("sources.list"), source)?;
     fs::write(apt.join("status"), "")?;
     let settings = [

@@ -5,8 +5,10 @@ use crate::configuration::Class;
 use crate::counts::Count;
 use crate::fit::{Correction, Fit, Interval, Quality};
 use crate::layers::LayerCost;
+use crate::sharing::{RankKind, Sharing};
 use hyperslab_core::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -17,7 +19,7 @@ struct Written {
     measured: f64,
     machine: MachineFacts,
     formats: Vec<WrittenFit>,
-    servers: BTreeMap<Class, f64>,
+    ranks: Vec<WrittenSharing>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     missing: Vec<String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -43,6 +45,17 @@ struct WrittenFit {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     correction: Option<WrittenCorrection>,
     quality: Quality,
+}
+
+/// How ranks share a way of storing.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenSharing {
+    format: Class,
+    kind: RankKind,
+    alone: f64,
+    read: f64,
+    write: f64,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -94,13 +107,20 @@ pub(super) fn to_json(profile: &Profile) -> Result<String> {
             quality: fit.quality,
         }
     });
+    let ranks = profile.sharing.iter().map(|(&(format, kind), &Sharing { alone, read, write })| WrittenSharing {
+        format,
+        kind,
+        alone,
+        read,
+        write,
+    });
     let written = Written {
         hyperslab_profile: PROFILE_VERSION,
         program: profile.program.clone(),
         measured: profile.measured,
         machine: profile.machine.clone(),
         formats: formats.collect(),
-        servers: profile.servers.clone(),
+        ranks: ranks.collect(),
         missing: profile.missing.clone(),
         layers: profile.layers.clone(),
         alignment: profile.alignment.clone(),
@@ -126,12 +146,14 @@ fn written_correction(fit: &Fit) -> Option<WrittenCorrection> {
 pub(super) fn from_json(text: &str) -> Result<Profile> {
     let plain = |e: serde_json::Error| bad(e.to_string().replace(char::is_control, " "));
     let version: Version = serde_json::from_str(text).map_err(plain)?;
-    if version.hyperslab_profile != PROFILE_VERSION {
-        let message =
-            format!("version {} of the profile form; this build reads {PROFILE_VERSION}", version.hyperslab_profile);
-        return Err(Error::unsupported("read profile", message).hint("run hyperslab train again"));
-    }
-    let written: Written = serde_json::from_str(text).map_err(plain)?;
+    let written: Written = match version.hyperslab_profile {
+        PROFILE_VERSION => serde_json::from_str(text).map_err(plain)?,
+        2 => serde_json::from_value(from_version_2(serde_json::from_str(text).map_err(plain)?)).map_err(plain)?,
+        other => {
+            let message = format!("version {other} of the profile form; this build reads 2 and {PROFILE_VERSION}");
+            return Err(Error::unsupported("read profile", message).hint("run hyperslab train again"));
+        }
+    };
     let mut fits = BTreeMap::new();
     for fit in written.formats {
         let key = (fit.format, fit.cache);
@@ -139,8 +161,13 @@ pub(super) fn from_json(text: &str) -> Result<Profile> {
             return Err(bad(format!("{} is there twice", key.0.name())));
         }
     }
-    if written.servers.values().any(|servers| !(servers.is_finite() && *servers >= 1.0)) {
-        return Err(bad("a number of servers is below 1"));
+    let mut sharing = BTreeMap::new();
+    for WrittenSharing { format, kind, alone, read, write } in written.ranks {
+        let one = Sharing { alone, read, write };
+        one.check(format)?;
+        if sharing.insert((format, kind), one).is_some() {
+            return Err(bad(format!("{} share {} twice", kind.name(), format.name())));
+        }
     }
     written.layers.iter().try_for_each(|(name, cost)| cost.check(name))?;
     if written.alignment.iter().any(|known| [known.read, known.write].iter().any(|f| !(f.is_finite() && *f > 0.0))) {
@@ -154,12 +181,23 @@ pub(super) fn from_json(text: &str) -> Result<Profile> {
         measured: written.measured,
         machine: written.machine,
         fits,
-        servers: written.servers,
+        sharing,
         missing: written.missing,
         layers: written.layers,
         alignment: written.alignment,
         copy_rate: written.copy_rate,
     })
+}
+
+/// Version 2 knew threads only, and one number for reading and writing.
+fn from_version_2(mut profile: Value) -> Value {
+    let Some(keys) = profile.as_object_mut() else { return profile };
+    keys.insert("hyperslab_profile".into(), PROFILE_VERSION.into());
+    if let Some(Value::Object(servers)) = keys.remove("servers") {
+        let sharing = |(format, number): (String, Value)| json!({"format": format, "kind": "threads", "alone": 1.0, "read": number, "write": number});
+        keys.insert("ranks".into(), servers.into_iter().map(sharing).collect());
+    }
+    profile
 }
 
 fn read_fit(fit: WrittenFit) -> Result<Fit> {

@@ -47,8 +47,12 @@ impl Transfers {
     }
 
     pub fn read(self, selection: Selection) -> Self {
+        self.read_by(0, selection)
+    }
+
+    pub fn read_by(self, rank: usize, selection: Selection) -> Self {
         let memory = Arc::default();
-        self.step(0, Step::Read { slot: 0, selection, memory, transfer: Transfer::Independent })
+        self.step(rank, Step::Read { slot: 0, selection, memory, transfer: Transfer::Independent })
     }
 
     pub fn write(self, selection: Selection) -> Self {

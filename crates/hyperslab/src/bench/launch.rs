@@ -94,6 +94,14 @@ impl Launch {
         Ok((Self::Processes(command), ranks))
     }
 
+    /// Processes that the usual command starts on this machine.
+    pub fn usual_processes(ranks: usize) -> Result<Self> {
+        if !mpi_job::COMPILED_IN {
+            bail!("this build has no MPI; {}", mpi_job::HOW_TO_BUILD);
+        }
+        Ok(Self::Processes(LaunchCommand::new(USUAL_COMMAND, None, ranks)?))
+    }
+
     /// The word for it in results.
     pub fn name(&self) -> &'static str {
         match self {

@@ -1,7 +1,7 @@
 //! `hyperslab advise`: which stack would be fastest for a workload, how sure that is, and why.
 
 use super::inputs::Input;
-use super::predict::seconds;
+use super::predict::{UNKNOWN_RANKS, seconds};
 use super::ranked::Ranked;
 use super::reasons;
 use super::search::Search;
@@ -11,7 +11,7 @@ use crate::table::{Align, Table};
 use anyhow::{Result, bail};
 use hyperslab_core::units::display_size;
 use hyperslab_core::{Stack, parse_stacks};
-use hyperslab_model::{Profile, Warmth};
+use hyperslab_model::Profile;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -186,7 +186,7 @@ fn words(ranked: &[Ranked], now: &Stack) -> String {
 /// What was taken for granted, and what was not compared.
 fn assumed(ranked: &[Ranked], search: &Search<'_>, profile: &Profile, options: &AdviseOptions) -> String {
     let mut lines: Vec<String> = Vec::new();
-    if options.input.warmth() == Warmth::Warm {
+    if !options.input.cold {
         lines.push("files are in memory; --cold predicts for files that are not".into());
     }
     let headers = || ranked.iter().flat_map(|one| one.works.iter().map(|work| &work.workload.header));
@@ -206,6 +206,9 @@ fn assumed(ranked: &[Ranked], search: &Search<'_>, profile: &Profile, options: &
         }
         true => lines.push("alignment made no difference when this machine was measured".into()),
         false => {}
+    }
+    if ranked.iter().flat_map(|one| &one.works).any(|work| work.prediction.unknown_ranks) {
+        lines.push(UNKNOWN_RANKS.into());
     }
     let unknown: std::collections::BTreeSet<&str> = ranked.iter().flat_map(Ranked::unknown).collect();
     if !unknown.is_empty() {

@@ -3,11 +3,11 @@
 use super::compressibility::Compressibility;
 use super::place;
 use super::predict::Predicted;
-use crate::arguments::{Arguments, BenchOptions, Command};
+use crate::arguments::{Arguments, BenchOptions, Command, Launcher};
 use crate::bench;
 use anyhow::{Context, Result, bail};
 use clap::Parser;
-use hyperslab_model::{Configuration, Profile, Warmth, count, predict};
+use hyperslab_model::{Conditions, Configuration, Profile, RankKind, Warmth, count, predict};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +20,9 @@ pub struct Input {
     /// Number of ranks [default: what the workflow or workload says]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub ranks: Option<u32>,
+    /// What ranks are
+    #[arg(long, value_enum, default_value = "auto")]
+    pub launcher: Launcher,
     /// The profile to predict with [default: that of this machine]
     #[arg(long, value_name = "FILE")]
     pub profile: Option<PathBuf>,
@@ -45,9 +48,11 @@ impl Input {
         place::load(&path, near, self.foreign)
     }
 
-    /// Whether files are in memory before.
-    pub fn warmth(&self) -> Warmth {
-        if self.cold { Warmth::Cold } else { Warmth::Warm }
+    /// What runs of a plan would find.
+    pub fn conditions(&self, plan: &bench::Plan) -> Conditions {
+        let warmth = if self.cold { Warmth::Cold } else { Warmth::Warm };
+        let ranks = if plan.launch.one_process() { RankKind::Threads } else { RankKind::Processes };
+        Conditions { warmth, ranks }
     }
 
     /// The same input as `bench` would take it.
@@ -56,7 +61,7 @@ impl Input {
         let mut words: Vec<OsString> = vec!["hyperslab".into(), "bench".into()];
         words.extend(lines.then(|| "--workload".into()));
         words.push(self.input.clone().into());
-        words.extend(["--stack".into(), stacks.into(), "--launcher".into(), "threads".into()]);
+        words.extend(["--stack".into(), stacks.into(), "--launcher".into(), self.launcher.word().into()]);
         words.extend(["--directory".into(), self.dir.clone().into()]);
         words.extend(["--out".into(), self.dir.join("measured").into(), "--overwrite".into()]);
         words.extend(["--repeat".into(), "3".into()]);
@@ -78,8 +83,9 @@ impl Input {
     }
 
     /// Every case on every stack, predicted; those that cannot run are left out.
-    pub fn predicted(&self, stacks: &str, profile: &Profile, warmth: Warmth) -> Result<Vec<Predicted>> {
+    pub fn predicted(&self, stacks: &str, profile: &Profile) -> Result<Vec<Predicted>> {
         let plan = self.plan(&[stacks.to_owned()], false)?;
+        let conditions = self.conditions(&plan);
         let mut data = Compressibility::new(self.ratio);
         let mut found = Vec::new();
         for case in &plan.cases {
@@ -92,7 +98,7 @@ impl Input {
             };
             let configuration = Configuration::of(&case.stack)?.stored(data.shares(&work.workload, &case.stack));
             let costs = count(&work.workload, &configuration).with_context(|| case.stack.to_string())?;
-            let prediction = predict(&costs, configuration.class(), profile, warmth)?;
+            let prediction = predict(&costs, configuration.class(), profile, conditions)?;
             let (benchmark, stack) = (case.benchmark.clone(), case.stack.to_string());
             found.push(Predicted { number: case.number, benchmark, stack, costs, prediction });
         }

@@ -2,10 +2,12 @@
 
 use super::timings::Timing;
 use super::trial::{Access, Trial};
+use crate::bench::Launch;
 use anyhow::{Context, Result};
 use hyperslab_core::Format;
 use hyperslab_core::workload::Workload;
-use hyperslab_run::{Cache, Case, Progress, run_case};
+use hyperslab_model::RankKind;
+use hyperslab_run::{Cache, Case, Progress, Ranks, ThreadRanks, run_case};
 use rustix::fs::{IFlags, Mode, OFlags, ioctl_getflags, ioctl_setflags, open};
 use std::fs;
 use std::io;
@@ -24,13 +26,37 @@ pub struct Bench<'a> {
 /// How many timings a trial gives: each access warm, some reads and one write cold.
 pub const TIMINGS_OF_A_TRIAL: usize = Access::WRITES.len() + Access::READS.len() + 1 + Access::COLD_READS.len();
 
-/// How often writes by several ranks are measured.
+/// How often transfers by several ranks are measured.
 const RUNS_OF_RANKS: usize = 3;
 
 /// What takes fewer seconds than this is disturbed most by what else the machine does, and repeated at little cost.
 const SHORT: f64 = 0.02;
 /// How often, then, in each round. The durable write is measured once in every round all the same.
 const RUNS_OF_SHORT: usize = 3;
+
+/// How files are made.
+#[derive(Clone, Copy)]
+struct Usual<'a> {
+    cache: Cache,
+    ranks: &'a dyn Ranks,
+}
+
+const USUAL: Usual<'_> = Usual { cache: Cache::Warm, ranks: &ThreadRanks };
+
+/// The word in timings for transfers that ranks share.
+pub fn shares(kind: RankKind) -> &'static str {
+    match kind {
+        RankKind::Threads => "shares",
+        RankKind::Processes => "shares of processes",
+    }
+}
+
+fn launch(kind: RankKind, ranks: usize) -> Result<Launch> {
+    match kind {
+        RankKind::Threads => Ok(Launch::Threads),
+        RankKind::Processes => Launch::usual_processes(ranks),
+    }
+}
 
 impl<'a> Bench<'a> {
     /// Makes a directory for files inside another one.
@@ -59,7 +85,7 @@ impl<'a> Bench<'a> {
             });
         };
         let durable = trial.write(&file, Access::Whole, true)?;
-        let (seconds, _) = self.made(&durable, &format, Cache::Cold, 1)?;
+        let (seconds, _) = self.made(&durable, &format, &Usual { cache: Cache::Cold, ..USUAL }, 1)?;
         take("write", Access::Whole, Cache::Cold, seconds);
         let (seconds, _) = self.made_often(&trial.write(&file, Access::Bands, false)?, &format)?;
         take("write", Access::Bands, Cache::Warm, seconds);
@@ -82,27 +108,34 @@ impl<'a> Bench<'a> {
         Ok((timings, warnings))
     }
 
-    /// Writes an array by several ranks.
-    pub fn seconds_of_ranks(&self, trial: &Trial, ranks: usize) -> Result<Timing> {
+    /// Has several ranks write an array, and read it.
+    pub fn shared(&self, trial: &Trial, kind: RankKind, ranks: usize) -> Result<Vec<Timing>> {
         let format = hyperslab_run::resolve(&trial.stack)?;
-        let workload = trial.write_by(&format!("train.{}", format.extension()), ranks)?;
-        let (seconds, _) = self.made(&workload, &format, Cache::Warm, RUNS_OF_RANKS)?;
-        Ok(Timing {
+        let file = format!("train.{}", format.extension());
+        let launch = launch(kind, ranks)?;
+        let workers = launch.ranks(&trial.stack, &self.directory, 1);
+        let timing = |direction: &str, seconds: Vec<f64>| Timing {
             trial: trial.name(),
-            direction: "write".into(),
-            access: "shares".into(),
+            direction: direction.into(),
+            access: shares(kind).into(),
             cache: "warm".into(),
             ranks,
             seconds,
-        })
+        };
+        let written = trial.shared(&file, ranks, true)?;
+        let (seconds, made) = self.made(&written, &format, &Usual { ranks: &*workers, ..USUAL }, RUNS_OF_RANKS)?;
+        let read = trial.shared(&file, ranks, false)?;
+        let usual = Case::new(&read, format.clone(), made.path(), self.progress);
+        let (reads, _) = run(&Case { ranks: &*workers, repeat: RUNS_OF_RANKS, ..usual })?;
+        Ok(vec![timing("write", seconds), timing("read", reads)])
     }
 
     /// Runs a workload that makes a file, more than once if it is short. Returns the last file.
     fn made_often(&self, workload: &Workload, format: &Arc<dyn Format>) -> Result<(Vec<f64>, TempDir)> {
-        let (mut seconds, mut made) = self.made(workload, format, Cache::Warm, 1)?;
+        let (mut seconds, mut made) = self.made(workload, format, &USUAL, 1)?;
         if more(&seconds) > 0 {
             drop(made);
-            let (again, last) = self.made(workload, format, Cache::Warm, more(&seconds))?;
+            let (again, last) = self.made(workload, format, &USUAL, more(&seconds))?;
             seconds.extend(again);
             made = last;
         }
@@ -114,7 +147,7 @@ impl<'a> Bench<'a> {
         &self,
         workload: &Workload,
         format: &Arc<dyn Format>,
-        cache: Cache,
+        how: &Usual<'_>,
         times: usize,
     ) -> Result<(Vec<f64>, TempDir)> {
         let fresh = || TempDir::with_prefix_in("trial-", &self.directory).context("make a directory for a trial");
@@ -124,7 +157,7 @@ impl<'a> Bench<'a> {
                 last = fresh()?;
             }
             let usual = Case::new(workload, format.clone(), last.path(), self.progress);
-            seconds.extend(run(&Case { cache, ..usual })?.0);
+            seconds.extend(run(&Case { cache: how.cache, ranks: how.ranks, ..usual })?.0);
         }
         Ok((seconds, last))
     }

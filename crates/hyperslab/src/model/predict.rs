@@ -37,6 +37,10 @@ pub struct PredictOptions {
     pub counts: bool,
 }
 
+/// Said where a profile lacks them.
+pub const UNKNOWN_RANKS: &str = "the profile knows nothing of ranks that are processes, which are taken to share the machine as threads \
+     do; run hyperslab train again with a build that has MPI";
+
 /// One case of the input, predicted.
 pub struct Predicted {
     /// Number of the case.
@@ -55,7 +59,7 @@ pub struct Predicted {
 pub fn run(options: &PredictOptions) -> Result<ExitCode> {
     parse_stacks(&options.stack)?;
     let profile = options.input.profile()?;
-    let found = options.input.predicted(&options.stack, &profile, options.input.warmth())?;
+    let found = options.input.predicted(&options.stack, &profile)?;
     if found.is_empty() {
         bail!("there is nothing to predict");
     }
@@ -128,6 +132,9 @@ fn notes(found: &[Predicted]) -> Vec<String> {
     }
     if found.iter().any(|case| case.prediction.high.is_infinite()) {
         notes.push("an interval that ends at ? is not known: too little was measured".to_owned());
+    }
+    if found.iter().any(|case| case.prediction.unknown_ranks) {
+        notes.push(UNKNOWN_RANKS.to_owned());
     }
     let unknown: BTreeSet<&str> =
         found.iter().flat_map(|case| case.prediction.unknown.iter().map(String::as_str)).collect();

@@ -8,7 +8,7 @@ use super::variants::{self, Traits};
 use anyhow::{Result, bail};
 use hyperslab_core::Stack;
 use hyperslab_core::workload::Workload;
-use hyperslab_model::{Configuration, Count, Profile, Warmth, count, predict};
+use hyperslab_model::{Conditions, Configuration, Count, Profile, RankKind, Warmth, count, predict};
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -30,7 +30,8 @@ const MOST_VISITS_OF_A_REQUEST: u64 = 8;
 pub struct Search<'a> {
     input: &'a Input,
     profile: &'a Profile,
-    warmth: Warmth,
+    /// Of the present stack, and so of all.
+    conditions: Conditions,
     /// What codecs leave.
     pub data: Compressibility,
     /// Whether layers are those of the stacks, and not the workflow's.
@@ -46,11 +47,11 @@ pub struct Search<'a> {
 impl<'a> Search<'a> {
     /// Begins one.
     pub fn new(input: &'a Input, profile: &'a Profile) -> Self {
-        let (warmth, data) = (input.warmth(), Compressibility::new(input.ratio));
+        let data = Compressibility::new(input.ratio);
         Self {
             input,
             profile,
-            warmth,
+            conditions: Conditions { warmth: Warmth::Warm, ranks: RankKind::Threads },
             data,
             own_layers: false,
             begin: Instant::now(),
@@ -64,6 +65,7 @@ impl<'a> Search<'a> {
     /// so from then on.
     pub fn present(&mut self, stack: &Stack) -> Result<Ranked> {
         let plan = self.input.plan(&[stack.to_string()], false)?;
+        self.conditions = self.input.conditions(&plan);
         let cases: Vec<_> = plan.cases.iter().filter(|case| case.work.is_ok()).collect();
         let Some(first) = cases.first() else { bail!("there is nothing in it that this build can run") };
         let mut present = stack.clone();
@@ -76,7 +78,7 @@ impl<'a> Search<'a> {
             let Ok(work) = &case.work else { continue };
             let configuration = Configuration::of(&case.stack)?.stored(self.data.shares(&work.workload, &case.stack));
             let costs = count(&work.workload, &configuration)?;
-            let prediction = predict(&costs, configuration.class(), self.profile, self.warmth)?;
+            let prediction = predict(&costs, configuration.class(), self.profile, self.conditions)?;
             works.push(Subject { workload: work.workload.clone(), configuration, costs, prediction });
         }
         self.compared += 1;
@@ -143,7 +145,7 @@ impl<'a> Search<'a> {
             }
         }
         let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-        let (begin, profile, warmth, most) = (self.begin, self.profile, self.warmth, self.most_visits);
+        let (begin, profile, conditions, most) = (self.begin, self.profile, self.conditions, self.most_visits);
         let work = || {
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
@@ -154,7 +156,7 @@ impl<'a> Search<'a> {
                 let subjects = works.iter().map(|(stack, workload, shares)| -> hyperslab_core::Result<Subject> {
                     let configuration = Configuration::of(stack)?.stored(shares.clone()).at_most(most);
                     let costs = count(workload, &configuration)?;
-                    let prediction = predict(&costs, configuration.class(), profile, warmth)?;
+                    let prediction = predict(&costs, configuration.class(), profile, conditions)?;
                     Ok(Subject { workload: (*workload).clone(), configuration, costs, prediction })
                 });
                 // What was never measured, or refuses the arrays, is no candidate either.

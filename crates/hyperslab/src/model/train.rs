@@ -5,6 +5,7 @@ use super::evaluate;
 use super::layer_costs;
 use super::measured::{Bench, TIMINGS_OF_A_TRIAL};
 use super::place;
+use super::sharing;
 use super::timings::{Timing, Timings};
 use super::trial::{Access, Trial};
 use super::trials::{Extent, trials};
@@ -15,7 +16,7 @@ use anyhow::{Context, Result, bail};
 use hyperslab_core::PageBuffer;
 use hyperslab_core::units::display_size;
 use hyperslab_core::workload::Workload;
-use hyperslab_model::{Class, Configuration, Counting, Fit, Method, Profile, Sample, Warmth, count};
+use hyperslab_model::{Class, Configuration, Counting, Fit, Method, Profile, RankKind, Sample, Sharing, Warmth, count};
 use hyperslab_run::Progress;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -133,35 +134,8 @@ fn measure_all(
             }
         }
     }
-    measure_ranks(trials, bench, timings, &mut missing)?;
-    missing.insert("ranks that are processes: only threads were measured".into());
+    sharing::measure(trials, bench, timings, &mut missing)?;
     Ok(missing.into_iter().collect())
-}
-
-/// How much more several ranks get done than one.
-fn measure_ranks(
-    trials: &[Trial],
-    bench: &Bench<'_>,
-    timings: &mut Timings,
-    missing: &mut BTreeSet<String>,
-) -> Result<()> {
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    for class in Class::ALL.into_iter().filter(|class| !class.serialises_ranks()) {
-        let Some(trial) = trials.iter().find(|trial| trial.class == class) else { continue };
-        let name = trial.name();
-        if timings.all.iter().any(|timing| timing.trial == name && timing.access == "shares") {
-            continue;
-        }
-        let ranks: BTreeSet<usize> = [1, 2, processors, 2 * processors].into_iter().filter(|n| *n <= 64).collect();
-        let found: Result<Vec<Timing>> = ranks.into_iter().map(|n| bench.seconds_of_ranks(trial, n)).collect();
-        match found {
-            Ok(found) => timings.add(found)?,
-            Err(error) => {
-                missing.insert(format!("several ranks on {}: {error:#}", class.name()));
-            }
-        }
-    }
-    Ok(())
 }
 
 /// The workload of a timing, for which the model counts.
@@ -235,8 +209,8 @@ fn fit(trials: &[Trial], timings: &Timings, directory: &Path, missing: &mut Vec<
         program: env!("CARGO_PKG_VERSION").into(),
         measured: now.as_secs_f64(),
         machine: place::facts(directory),
+        sharing: sharing::found(trials, timings, &fits)?,
         fits,
-        servers: servers(trials, timings),
         missing: missing.clone(),
         layers: BTreeMap::new(),
         alignment: Vec::new(),
@@ -259,21 +233,6 @@ fn copy_rate() -> Result<f64> {
     Ok(BYTES as f64 / (0..5).map(copy).fold(f64::INFINITY, f64::min).max(1e-9))
 }
 
-/// How many ranks' worth of work gets done at a time.
-fn servers(trials: &[Trial], timings: &Timings) -> BTreeMap<Class, f64> {
-    let mut servers = BTreeMap::new();
-    for class in Class::ALL {
-        let named = |name: &str| trials.iter().any(|trial| trial.class == class && trial.name() == name);
-        let shares: Vec<&Timing> =
-            timings.all.iter().filter(|timing| timing.access == "shares" && named(&timing.trial)).collect();
-        let Some(alone) = shares.iter().find(|timing| timing.ranks == 1) else { continue };
-        // The ranks share one array: what is done faster is done by several at a time.
-        let most = shares.iter().map(|timing| alone.median() / timing.median()).fold(1.0, f64::max);
-        servers.insert(class, most.clamp(1.0, 1024.0));
-    }
-    servers
-}
-
 fn describe(profile: &Profile) -> String {
     let mut table = Table::new(&[
         ("format", Align::Left),
@@ -281,7 +240,8 @@ fn describe(profile: &Profile) -> String {
         ("runs", Align::Right),
         ("log10 error", Align::Right),
         ("90 % within a factor of", Align::Right),
-        ("ranks at a time", Align::Right),
+        ("threads at a time", Align::Right),
+        ("processes", Align::Right),
     ]);
     for ((class, warmth), fit) in &profile.fits {
         table.row(vec![
@@ -290,12 +250,21 @@ fn describe(profile: &Profile) -> String {
             fit.quality.samples.to_string(),
             format!("{:.3}", fit.quality.log10_rmse),
             format!("{:.2}", fit.interval.factor),
-            profile.servers.get(class).map_or("1".into(), |servers| format!("{servers:.1}")),
+            at_a_time(profile.sharing(*class, RankKind::Threads)),
+            at_a_time(profile.sharing(*class, RankKind::Processes)),
         ]);
     }
     let missing: String = profile.missing.iter().map(|what| format!("not measured: {what}\n")).collect();
     let copies =
         profile.copy_rate.map(|rate| format!("A copy in memory: {} in a second.\n", display_size(rate as u64)));
     let (copies, table) = (copies.unwrap_or_default(), table.render());
-    format!("Errors are of runs that the fit did not know.\n\n{table}\n{copies}{}", missing.trim_end())
+    format!(
+        "Errors are of runs that the fit did not know. Ranks at a time: how many ranks' worth of reading and of writing gets done \
+         when more ranks work.\n\n{table}\n{copies}{}",
+        missing.trim_end()
+    )
+}
+
+fn at_a_time(sharing: Option<Sharing>) -> String {
+    sharing.map_or("?".into(), |Sharing { read, write, .. }| format!("{read:.1}, {write:.1}"))
 }

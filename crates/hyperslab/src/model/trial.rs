@@ -139,8 +139,8 @@ impl Trial {
         self.workload(FileDeclaration::read(file), 1, source)
     }
 
-    /// Writes the array by several ranks, each a part of the rows.
-    pub fn write_by(&self, file: &str, ranks: usize) -> Result<Workload> {
+    /// Writes or reads the array by several ranks, each a part of the rows.
+    pub fn shared(&self, file: &str, ranks: usize, writes: bool) -> Result<Workload> {
         let shape = &self.subject.shape;
         let share = |rank: usize| shape[0] * rank as u64 / ranks as u64;
         let part = |rank: usize| {
@@ -149,7 +149,8 @@ impl Trial {
             Selection::dense(&start, &count)
         };
         let transfers = (0..ranks).map(part).collect::<Result<_>>()?;
-        self.workload(FileDeclaration::created(file), ranks, Source { writes: true, durable: false, ranks, transfers })
+        let file = if writes { FileDeclaration::created(file) } else { FileDeclaration::read(file) };
+        self.workload(file, ranks, Source { writes, durable: false, ranks, transfers })
     }
 
     fn workload(&self, file: FileDeclaration, ranks: usize, source: Source) -> Result<Workload> {

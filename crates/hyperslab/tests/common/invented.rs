@@ -1,7 +1,9 @@
 //! A profile of a machine that does not exist.
 #![allow(clippy::unwrap_used)]
 
-use hyperslab_model::{Alignment, Class, Count, Fit, Interval, LayerCost, MachineFacts, Profile, Warmth};
+use hyperslab_model::{
+    Alignment, Class, Count, Fit, Interval, LayerCost, MachineFacts, Profile, RankKind, Sharing, Warmth,
+};
 
 /// A profile of an invented machine, on which calls and bytes cost something and nothing else does.
 pub fn invented() -> String {
@@ -32,7 +34,7 @@ pub fn invented() -> String {
             device: "none".into(),
         },
         fits: Class::ALL.into_iter().flat_map(both).collect(),
-        servers: [(Class::Posix, 2.0)].into(),
+        sharing: [((Class::Posix, RankKind::Threads), Sharing { alone: 1.0, read: 2.0, write: 2.0 })].into(),
         missing: Vec::new(),
         layers: ["async", "log", "cache", "twophase"].map(|name| (name.to_owned(), layer)).into(),
         alignment: vec![Alignment { bytes: 4096, read: 1.0, write: 0.9 }],
