@@ -53,10 +53,10 @@ impl Epoch {
     }
 }
 
-/// The time of a phase in which each of several processes needs `alone` seconds and all of them together can use no more
-/// than what `servers` give: it saturates, where a sum would not.
+/// The time of a phase in which each of several ranks needs `alone` seconds and all of them together can use no more
+/// than what `servers` give, which is above 0: it saturates, where a sum would not.
 pub fn saturating(alone: f64, all: f64, servers: f64) -> f64 {
-    alone.max(all / servers.max(1.0))
+    alone.max(all / servers)
 }
 
 #[cfg(test)]

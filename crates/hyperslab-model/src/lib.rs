@@ -27,5 +27,5 @@ pub use footprint::{Footprint, Stored, footprint};
 pub use layers::{LayerCost, LayerUse, LayerWork};
 pub use predict::{Prediction, predict};
 pub use profile::{Alignment, MachineFacts, PROFILE_VERSION, Profile, Warmth};
-pub use sharing::{Conditions, RankKind, Sharing};
+pub use sharing::{Conditions, Crowd, RankKind, Sharing};
 pub use walk::{Behind, Costs, Work, count};

@@ -1,12 +1,12 @@
 //! From counts and a profile to seconds.
 
 use crate::configuration::Class;
-use crate::counts::Part;
+use crate::counts::{Count, Counts, Part};
 use crate::epochs::{Epoch, Staging, saturating};
 use crate::fit::Fit;
 use crate::profile::{Profile, part, reads};
-use crate::sharing::{Conditions, RankKind, Sharing};
-use crate::walk::{Behind, Costs};
+use crate::sharing::{Conditions, Crowd, RankKind, Sharing};
+use crate::walk::{Behind, Costs, Work};
 use hyperslab_core::Result;
 use std::collections::BTreeMap;
 
@@ -39,7 +39,8 @@ pub fn predict(costs: &Costs, class: Class, profile: &Profile, conditions: Condi
     let rows: Vec<Vec<f64>> = costs.by_rank.iter().map(|work| work.row(warmth)).collect();
     let unknown_ranks = profile.sharing(class, ranks).is_none();
     let sharing = profile.sharing(class, ranks).or_else(|| profile.sharing(class, RankKind::Threads));
-    let shared = Shared::new(fit, &rows, costs.ranks, sharing.unwrap_or(Sharing::TURNS));
+    let crowd = sharing.unwrap_or_else(Sharing::turns).of(costs.ranks);
+    let shared = Shared::new(fit, &rows, crowd);
     let align = profile.aligned(costs.align);
     let mut time = Times::default();
     for row in &rows {
@@ -55,6 +56,7 @@ pub fn predict(costs: &Costs, class: Class, profile: &Profile, conditions: Condi
             time.add(part, reading, value * each * corrected * shared.scale(reading) * factor);
         }
     }
+    time.add(Part::Metadata, false, crowd.start * containers(costs));
     let mut unknown = Vec::new();
     let overhead = overhead(costs, profile, &mut unknown) + time.parts.get(&Part::Layer).copied().unwrap_or(0.0);
     time.parts.insert(Part::Layer, overhead);
@@ -73,13 +75,13 @@ struct Shared {
 
 impl Shared {
     /// `rows` may be of some of the ranks, who stand for all.
-    fn new(fit: &Fit, rows: &[Vec<f64>], ranks: usize, sharing: Sharing) -> Self {
+    fn new(fit: &Fit, rows: &[Vec<f64>], crowd: Crowd) -> Self {
         let direction = |reading: bool| {
             let of = |row: &Vec<f64>| corrected(fit, row) * counted(fit, row, |place| reads(place) == reading);
             let alone = rows.iter().map(of).fold(0.0, f64::max);
             let walked: f64 = rows.iter().map(of).sum();
-            let all = walked * ranks as f64 / rows.len().max(1) as f64;
-            if walked > 0.0 { sharing.seconds(reading, alone, all) / walked } else { 0.0 }
+            let all = walked * crowd.ranks as f64 / rows.len().max(1) as f64;
+            if walked > 0.0 { crowd.seconds(reading, alone, all) / walked } else { 0.0 }
         };
         Self { reading: direction(true), writing: direction(false) }
     }
@@ -87,6 +89,13 @@ impl Shared {
     fn scale(&self, reading: bool) -> f64 {
         if reading { self.reading } else { self.writing }
     }
+}
+
+/// How often the busiest rank opens or makes a container.
+fn containers(costs: &Costs) -> f64 {
+    let of = |counts: &Counts| counts[Count::ContainersCreated].saturating_add(counts[Count::ContainersOpened]);
+    let opened = |work: &Work| of(&work.reading).saturating_add(of(&work.writing));
+    costs.by_rank.iter().map(opened).max().unwrap_or(0) as f64
 }
 
 /// The seconds that the counts of some places add up to.

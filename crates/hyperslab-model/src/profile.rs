@@ -105,10 +105,10 @@ impl Profile {
     /// How ranks of a kind share a way of storing; `None` if that was not measured. A library that serialises threads lets
     /// them take turns, whatever was measured.
     pub fn sharing(&self, class: Class, ranks: RankKind) -> Option<Sharing> {
-        let known = || self.sharing.get(&(class, ranks)).copied();
+        let known = || self.sharing.get(&(class, ranks)).cloned();
         match ranks {
-            RankKind::Threads if class.serialises_ranks() => Some(Sharing::TURNS),
-            RankKind::Threads => Some(known().unwrap_or(Sharing::TURNS)),
+            RankKind::Threads if class.serialises_ranks() => Some(Sharing::turns()),
+            RankKind::Threads => Some(known().unwrap_or_else(Sharing::turns)),
             RankKind::Processes => known(),
         }
     }

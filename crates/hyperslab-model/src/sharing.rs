@@ -1,6 +1,5 @@
 //! How ranks share what a machine gets done.
 
-use crate::configuration::Class;
 use crate::epochs::saturating;
 use crate::profile::Warmth;
 use hyperslab_core::{Error, ErrorKind, Result};
@@ -38,36 +37,118 @@ pub struct Conditions {
     pub ranks: RankKind,
 }
 
-/// How ranks of a kind share one way of storing.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// How ranks of a kind share one way of storing: what was found for some numbers of them.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Sharing {
-    /// How many times longer one rank of the kind takes than a thread alone.
-    pub alone: f64,
-    /// How many ranks' worth of reading gets done at a time, when more ranks read.
+    /// By number of ranks, ascending; at least one.
+    crowds: Vec<Crowd>,
+}
+
+/// What so many ranks get done together.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Crowd {
+    /// How many.
+    pub ranks: usize,
+    /// Seconds that opening and closing a container takes longer than by one thread.
+    pub start: f64,
+    /// How many times as much they read in a time as one thread does alone.
     pub read: f64,
-    /// How many ranks' worth of writing.
+    /// How many times as much they write.
     pub write: f64,
 }
 
 impl Sharing {
     /// Ranks take turns.
-    pub const TURNS: Self = Self { alone: 1.0, read: 1.0, write: 1.0 };
-
-    /// The time of ranks of which the slowest needs `alone` seconds when nobody else is there, and which need `all` one after
-    /// the other.
-    pub fn seconds(&self, reading: bool, alone: f64, all: f64) -> f64 {
-        let servers = if reading { self.read } else { self.write };
-        self.alone * saturating(alone, all, servers)
+    pub fn turns() -> Self {
+        Self { crowds: vec![Crowd { ranks: 1, start: 0.0, read: 1.0, write: 1.0 }] }
     }
 
-    /// Refuses what makes no sense.
-    pub(crate) fn check(&self, class: Class) -> Result<()> {
-        let positive = self.alone.is_finite() && self.alone > 0.0;
-        let at_least_one = [self.read, self.write].iter().all(|servers| servers.is_finite() && *servers >= 1.0);
-        if positive && at_least_one {
-            return Ok(());
+    /// Refuses what makes no sense: no crowd, one that is there twice, or one that gets nothing done.
+    pub fn new(mut crowds: Vec<Crowd>) -> Result<Self> {
+        crowds.sort_by_key(|crowd| crowd.ranks);
+        let twice = crowds.windows(2).any(|two| two[0].ranks == two[1].ranks);
+        let sensible = |crowd: &Crowd| {
+            let rates = [crowd.read, crowd.write];
+            crowd.ranks > 0
+                && crowd.start.is_finite()
+                && crowd.start >= 0.0
+                && rates.iter().all(|rate| rate.is_finite() && *rate > 0.0)
+        };
+        match !twice && !crowds.is_empty() && crowds.iter().all(sensible) {
+            true => Ok(Self { crowds }),
+            false => Err(Error::new(ErrorKind::Corrupt, "read profile", "ranks cannot share anything like that")),
         }
-        let message = format!("ranks cannot share {} like that: {self:?}", class.name());
-        Err(Error::new(ErrorKind::Corrupt, "read profile", message))
+    }
+
+    /// What was found.
+    pub fn crowds(&self) -> &[Crowd] {
+        &self.crowds
+    }
+
+    /// What `ranks` of them get done: between numbers that were measured, in between; beyond the largest, what that one does,
+    /// since more cannot do more once something is in use all the time.
+    pub fn of(&self, ranks: usize) -> Crowd {
+        let after = self.crowds.partition_point(|crowd| crowd.ranks <= ranks);
+        let (low, high) = (self.crowds[after.max(1) - 1], self.crowds[after.min(self.crowds.len() - 1)]);
+        if low.ranks >= high.ranks || ranks <= low.ranks {
+            return Crowd { ranks, ..low };
+        }
+        let part = (ranks as f64 / low.ranks as f64).ln() / (high.ranks as f64 / low.ranks as f64).ln();
+        let between = |low: f64, high: f64| low + part * (high - low);
+        Crowd {
+            ranks,
+            start: between(low.start, high.start),
+            read: between(low.read, high.read),
+            write: between(low.write, high.write),
+        }
+    }
+
+    /// The most that was read and written at a time.
+    pub fn most(&self) -> (f64, f64) {
+        self.crowds.iter().fold((0.0, 0.0), |(read, write), crowd| (crowd.read.max(read), crowd.write.max(write)))
+    }
+}
+
+impl Crowd {
+    /// The time of ranks of which the slowest needs `alone` seconds as the only thread, and which need `all` one after the other.
+    pub fn seconds(&self, reading: bool, alone: f64, all: f64) -> f64 {
+        saturating(alone, all, if reading { self.read } else { self.write })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn crowd(ranks: usize, start: f64, read: f64, write: f64) -> Crowd {
+        Crowd { ranks, start, read, write }
+    }
+
+    #[test]
+    fn numbers_that_were_not_measured_lie_between() {
+        let sharing = Sharing::new(vec![crowd(4, 0.4, 3.0, 1.0), crowd(1, 0.0, 1.0, 1.0)]).unwrap();
+        assert_eq!(sharing.of(1), crowd(1, 0.0, 1.0, 1.0));
+        assert_eq!(sharing.of(2), crowd(2, 0.2, 2.0, 1.0));
+        assert_eq!(sharing.of(4), crowd(4, 0.4, 3.0, 1.0));
+        assert_eq!(sharing.of(1000), crowd(1000, 0.4, 3.0, 1.0));
+        assert_eq!(Sharing::turns().of(7), crowd(7, 0.0, 1.0, 1.0));
+        let large = Sharing::new(vec![crowd(8, 0.4, 3.0, 1.0)]).unwrap();
+        assert_eq!(large.of(2), crowd(2, 0.4, 3.0, 1.0));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for crowds in [
+            vec![],
+            vec![crowd(1, 0.0, 1.0, 1.0), crowd(1, 0.0, 1.0, 1.0)],
+            vec![crowd(0, 0.0, 1.0, 1.0)],
+            vec![crowd(1, -1.0, 1.0, 1.0)],
+            vec![crowd(1, 0.0, 0.0, 1.0)],
+            vec![crowd(1, 0.0, 1.0, f64::INFINITY)],
+        ] {
+            assert!(Sharing::new(crowds.clone()).is_err(), "{crowds:?}");
+        }
     }
 }

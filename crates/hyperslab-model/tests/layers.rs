@@ -4,8 +4,8 @@
 use hyperslab_core::workload::{ArrayDeclaration, FileDeclaration, Header, Step, StepSource, Steps, Workload};
 use hyperslab_core::{ArraySpec, Datatype, Fill, Open, Result, Selection, Transfer};
 use hyperslab_model::{
-    Alignment, Behind, Class, Conditions, Configuration, Costs, Count, Fit, Interval, LayerCost, MachineFacts, Part,
-    Prediction, Profile, RankKind, Sharing, Warmth, count, footprint, predict,
+    Alignment, Behind, Class, Conditions, Configuration, Costs, Count, Crowd, Fit, Interval, LayerCost, MachineFacts,
+    Part, Prediction, Profile, RankKind, Sharing, Warmth, count, footprint, predict,
 };
 use std::sync::Arc;
 
@@ -87,7 +87,11 @@ fn profile() -> Profile {
             device: String::new(),
         },
         fits: Class::ALL.map(|class| ((class, Warmth::Warm), fit.clone())).into(),
-        sharing: [((Class::Posix, RankKind::Threads), Sharing { alone: 1.0, read: 4.0, write: 4.0 })].into(),
+        sharing: [(
+            (Class::Posix, RankKind::Threads),
+            Sharing::new(vec![Crowd { ranks: 1, start: 0.0, read: 4.0, write: 4.0 }]).unwrap(),
+        )]
+        .into(),
         missing: Vec::new(),
         layers: ["async", "cache", "log", "twophase"].map(|name| (name.to_owned(), cost)).into(),
         alignment: vec![Alignment { bytes: 4096, read: 1.0, write: 0.5 }],

@@ -5,10 +5,10 @@ use crate::configuration::Class;
 use crate::counts::Count;
 use crate::fit::{Correction, Fit, Interval, Quality};
 use crate::layers::LayerCost;
-use crate::sharing::{RankKind, Sharing};
+use crate::sharing::{Crowd, RankKind, Sharing};
 use hyperslab_core::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -53,9 +53,7 @@ struct WrittenFit {
 struct WrittenSharing {
     format: Class,
     kind: RankKind,
-    alone: f64,
-    read: f64,
-    write: f64,
+    crowds: Vec<Crowd>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -107,12 +105,9 @@ pub(super) fn to_json(profile: &Profile) -> Result<String> {
             quality: fit.quality,
         }
     });
-    let ranks = profile.sharing.iter().map(|(&(format, kind), &Sharing { alone, read, write })| WrittenSharing {
-        format,
-        kind,
-        alone,
-        read,
-        write,
+    let ranks = profile.sharing.iter().map(|(&(format, kind), sharing)| {
+        let crowds = sharing.crowds().to_vec();
+        WrittenSharing { format, kind, crowds }
     });
     let written = Written {
         hyperslab_profile: PROFILE_VERSION,
@@ -148,7 +143,7 @@ pub(super) fn from_json(text: &str) -> Result<Profile> {
     let version: Version = serde_json::from_str(text).map_err(plain)?;
     let written: Written = match version.hyperslab_profile {
         PROFILE_VERSION => serde_json::from_str(text).map_err(plain)?,
-        2 => serde_json::from_value(from_version_2(serde_json::from_str(text).map_err(plain)?)).map_err(plain)?,
+        2 => serde_json::from_str(text).and_then(from_version_2).and_then(serde_json::from_value).map_err(plain)?,
         other => {
             let message = format!("version {other} of the profile form; this build reads 2 and {PROFILE_VERSION}");
             return Err(Error::unsupported("read profile", message).hint("run hyperslab train again"));
@@ -162,10 +157,8 @@ pub(super) fn from_json(text: &str) -> Result<Profile> {
         }
     }
     let mut sharing = BTreeMap::new();
-    for WrittenSharing { format, kind, alone, read, write } in written.ranks {
-        let one = Sharing { alone, read, write };
-        one.check(format)?;
-        if sharing.insert((format, kind), one).is_some() {
+    for WrittenSharing { format, kind, crowds } in written.ranks {
+        if sharing.insert((format, kind), Sharing::new(crowds)?).is_some() {
             return Err(bad(format!("{} share {} twice", kind.name(), format.name())));
         }
     }
@@ -189,15 +182,18 @@ pub(super) fn from_json(text: &str) -> Result<Profile> {
     })
 }
 
-/// Version 2 knew threads only, and one number for reading and writing.
-fn from_version_2(mut profile: Value) -> Value {
-    let Some(keys) = profile.as_object_mut() else { return profile };
+/// Version 2 knew threads only, and one number for reading and writing, of what many of them get done.
+fn from_version_2(mut profile: Value) -> serde_json::Result<Value> {
+    let Some(keys) = profile.as_object_mut() else { return Ok(profile) };
     keys.insert("hyperslab_profile".into(), PROFILE_VERSION.into());
-    if let Some(Value::Object(servers)) = keys.remove("servers") {
-        let sharing = |(format, number): (String, Value)| json!({"format": format, "kind": "threads", "alone": 1.0, "read": number, "write": number});
-        keys.insert("ranks".into(), servers.into_iter().map(sharing).collect());
-    }
-    profile
+    let servers: BTreeMap<Class, f64> = serde_json::from_value(keys.remove("servers").unwrap_or_default())?;
+    let ranks = servers.into_iter().map(|(format, rate)| {
+        let crowd = |ranks: usize, rate: f64| Crowd { ranks, start: 0.0, read: rate, write: rate };
+        let many = (rate.ceil() as usize).clamp(2, 1 << 20);
+        WrittenSharing { format, kind: RankKind::Threads, crowds: vec![crowd(1, 1.0), crowd(many, rate)] }
+    });
+    keys.insert("ranks".into(), serde_json::to_value(ranks.collect::<Vec<_>>())?);
+    Ok(profile)
 }
 
 fn read_fit(fit: WrittenFit) -> Result<Fit> {

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use hyperslab_core::Format;
 use hyperslab_core::workload::Workload;
 use hyperslab_model::RankKind;
-use hyperslab_run::{Cache, Case, Progress, Ranks, ThreadRanks, run_case};
+use hyperslab_run::{Cache, Case, Progress, run_case};
 use rustix::fs::{IFlags, Mode, OFlags, ioctl_getflags, ioctl_setflags, open};
 use std::fs;
 use std::io;
@@ -26,29 +26,28 @@ pub struct Bench<'a> {
 /// How many timings a trial gives: each access warm, some reads and one write cold.
 pub const TIMINGS_OF_A_TRIAL: usize = Access::WRITES.len() + Access::READS.len() + 1 + Access::COLD_READS.len();
 
-/// How often transfers by several ranks are measured.
-const RUNS_OF_RANKS: usize = 3;
+/// How often transfers by several ranks are measured, and opening without any. Processes take much longer to start than to
+/// transfer.
+fn runs_of_ranks(kind: RankKind) -> (usize, usize) {
+    match kind {
+        RankKind::Threads => (7, 5),
+        RankKind::Processes => (2, 2),
+    }
+}
 
 /// What takes fewer seconds than this is disturbed most by what else the machine does, and repeated at little cost.
 const SHORT: f64 = 0.02;
 /// How often, then, in each round. The durable write is measured once in every round all the same.
 const RUNS_OF_SHORT: usize = 3;
 
-/// How files are made.
-#[derive(Clone, Copy)]
-struct Usual<'a> {
-    cache: Cache,
-    ranks: &'a dyn Ranks,
+/// The words in timings for an array that ranks share.
+pub fn shares(kind: RankKind) -> String {
+    format!("shares of {}", kind.name())
 }
 
-const USUAL: Usual<'_> = Usual { cache: Cache::Warm, ranks: &ThreadRanks };
-
-/// The word in timings for transfers that ranks share.
-pub fn shares(kind: RankKind) -> &'static str {
-    match kind {
-        RankKind::Threads => "shares",
-        RankKind::Processes => "shares of processes",
-    }
+/// The words for the same without transfers.
+pub fn opening_shares(kind: RankKind) -> String {
+    format!("opening of {}", shares(kind))
 }
 
 fn launch(kind: RankKind, ranks: usize) -> Result<Launch> {
@@ -85,7 +84,7 @@ impl<'a> Bench<'a> {
             });
         };
         let durable = trial.write(&file, Access::Whole, true)?;
-        let (seconds, _) = self.made(&durable, &format, &Usual { cache: Cache::Cold, ..USUAL }, 1)?;
+        let (seconds, _) = self.made(&durable, &format, Cache::Cold, 1)?;
         take("write", Access::Whole, Cache::Cold, seconds);
         let (seconds, _) = self.made_often(&trial.write(&file, Access::Bands, false)?, &format)?;
         take("write", Access::Bands, Cache::Warm, seconds);
@@ -108,34 +107,46 @@ impl<'a> Bench<'a> {
         Ok((timings, warnings))
     }
 
-    /// Has several ranks write an array, and read it.
+    /// Has several ranks write an array, and read it. Returns how long each took, and how long without the transfers.
     pub fn shared(&self, trial: &Trial, kind: RankKind, ranks: usize) -> Result<Vec<Timing>> {
         let format = hyperslab_run::resolve(&trial.stack)?;
         let file = format!("train.{}", format.extension());
         let launch = launch(kind, ranks)?;
         let workers = launch.ranks(&trial.stack, &self.directory, 1);
-        let timing = |direction: &str, seconds: Vec<f64>| Timing {
-            trial: trial.name(),
-            direction: direction.into(),
-            access: shares(kind).into(),
-            cache: "warm".into(),
-            ranks,
-            seconds,
-        };
-        let written = trial.shared(&file, ranks, true)?;
-        let (seconds, made) = self.made(&written, &format, &Usual { ranks: &*workers, ..USUAL }, RUNS_OF_RANKS)?;
-        let read = trial.shared(&file, ranks, false)?;
-        let usual = Case::new(&read, format.clone(), made.path(), self.progress);
-        let (reads, _) = run(&Case { ranks: &*workers, repeat: RUNS_OF_RANKS, ..usual })?;
-        Ok(vec![timing("write", seconds), timing("read", reads)])
+        let (full, empty) = runs_of_ranks(kind);
+        let (mut timings, mut made) = (Vec::new(), self.fresh()?);
+        for (access, transfers, times) in [(opening_shares(kind), false, empty), (shares(kind), true, full)] {
+            let mut take = |direction: &str, seconds| {
+                let (trial, cache) = (trial.name(), Cache::Warm.name().into());
+                timings.push(Timing {
+                    trial,
+                    direction: direction.into(),
+                    access: access.clone(),
+                    cache,
+                    ranks,
+                    seconds,
+                });
+            };
+            let (workload, mut seconds) = (trial.shared(&file, ranks, true, transfers)?, Vec::new());
+            for _ in 0..times {
+                made = self.fresh()?;
+                let usual = Case::new(&workload, format.clone(), made.path(), self.progress);
+                seconds.extend(run(&Case { ranks: &*workers, ..usual })?.0);
+            }
+            take("write", seconds);
+            let workload = trial.shared(&file, ranks, false, transfers)?;
+            let usual = Case::new(&workload, format.clone(), made.path(), self.progress);
+            take("read", run(&Case { ranks: &*workers, repeat: times, ..usual })?.0);
+        }
+        Ok(timings)
     }
 
     /// Runs a workload that makes a file, more than once if it is short. Returns the last file.
     fn made_often(&self, workload: &Workload, format: &Arc<dyn Format>) -> Result<(Vec<f64>, TempDir)> {
-        let (mut seconds, mut made) = self.made(workload, format, &USUAL, 1)?;
+        let (mut seconds, mut made) = self.made(workload, format, Cache::Warm, 1)?;
         if more(&seconds) > 0 {
             drop(made);
-            let (again, last) = self.made(workload, format, &USUAL, more(&seconds))?;
+            let (again, last) = self.made(workload, format, Cache::Warm, more(&seconds))?;
             seconds.extend(again);
             made = last;
         }
@@ -147,19 +158,22 @@ impl<'a> Bench<'a> {
         &self,
         workload: &Workload,
         format: &Arc<dyn Format>,
-        how: &Usual<'_>,
+        cache: Cache,
         times: usize,
     ) -> Result<(Vec<f64>, TempDir)> {
-        let fresh = || TempDir::with_prefix_in("trial-", &self.directory).context("make a directory for a trial");
-        let (mut seconds, mut last) = (Vec::new(), fresh()?);
+        let (mut seconds, mut last) = (Vec::new(), self.fresh()?);
         for repetition in 0..times {
             if repetition > 0 {
-                last = fresh()?;
+                last = self.fresh()?;
             }
             let usual = Case::new(workload, format.clone(), last.path(), self.progress);
-            seconds.extend(run(&Case { cache: how.cache, ranks: how.ranks, ..usual })?.0);
+            seconds.extend(run(&Case { cache, ..usual })?.0);
         }
         Ok((seconds, last))
+    }
+
+    fn fresh(&self) -> Result<TempDir> {
+        TempDir::with_prefix_in("trial-", &self.directory).context("make a directory for a trial")
     }
 }
 

@@ -1,48 +1,56 @@
 //! How ranks share the machine: measured by having several of them write and read one array.
 
-use super::measured::{Bench, shares};
-use super::timings::{Timing, Timings};
-use super::trial::Trial;
+use super::measured::{Bench, opening_shares, shares};
+use super::timings::Timings;
+use super::trial::{Subject, Trial};
 use crate::mpi_job;
 use anyhow::Result;
-use hyperslab_core::dims;
-use hyperslab_model::{Class, Configuration, Fit, RankKind, Sharing, Warmth, count};
+use hyperslab_core::{Datatype, Dims, Fill};
+use hyperslab_model::{Class, Configuration, Crowd, Fit, RankKind, Sharing, Warmth, count};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// More ranks than this would have less than a chunk each of what they share.
+/// The array: 64 MiB, so that transfers can be told from what comes before and after them.
+const ELEMENTS: u64 = 1 << 23;
+/// How it is stored, one for each class. More than 16 ranks would have less than a chunk each.
+const STACKS: [&str; 5] = [
+    "posix",
+    "hdf5(chunk=524288)",
+    "hdf5(chunk=524288,plane=on)",
+    "zarr(chunk=524288)",
+    "zarr(chunk=524288,shard=2097152)",
+];
 const MOST_RANKS: usize = 16;
 
 /// Measures what is not measured yet.
-pub fn measure(
-    trials: &[Trial],
-    bench: &Bench<'_>,
-    timings: &mut Timings,
-    missing: &mut BTreeSet<String>,
-) -> Result<()> {
+pub fn measure(bench: &Bench<'_>, timings: &mut Timings, missing: &mut BTreeSet<String>) -> Result<()> {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let ranks: BTreeSet<usize> = [1, 2, processors, 2 * processors].into_iter().map(|n| n.min(MOST_RANKS)).collect();
+    let crowds: BTreeSet<usize> = [1, processors, 2 * processors].into_iter().map(|n| n.min(MOST_RANKS)).collect();
     for kind in RankKind::ALL {
         if kind == RankKind::Processes && !mpi_job::COMPILED_IN {
             missing.insert(format!("ranks that are processes: this build has no MPI; {}", mpi_job::HOW_TO_BUILD));
             continue;
         }
-        for class in Class::ALL {
-            if kind == RankKind::Threads && class.serialises_ranks() {
-                continue;
-            }
-            let Some(trial) = subject(trials, class) else { continue };
-            for &n in &ranks {
-                if of(timings, trial, kind, "read").any(|known| known.ranks == n) {
+        for trial in trials()? {
+            // A single thread is what all others are compared with.
+            let turns = kind == RankKind::Threads && trial.class.serialises_ranks();
+            for &ranks in crowds.iter().filter(|&&ranks| ranks == 1 || !turns) {
+                if Shared::of(timings, &trial, kind, ranks).is_some() {
                     continue;
                 }
                 if bench.progress.stop_requested() {
                     return Ok(());
                 }
-                eprintln!("{n} {} on {}", kind.name(), class.name());
-                match bench.shared(trial, kind, n) {
+                eprintln!("several ranks: {}, {} of {ranks}", trial.class.name(), kind.name());
+                match bench.shared(&trial, kind, ranks) {
                     Ok(found) => timings.add(found)?,
+                    Err(_) if kind == RankKind::Processes && ranks == 1 => {
+                        let words =
+                            "ranks that are processes: not even one could be started; hyperslab doctor says why";
+                        missing.insert(words.into());
+                        return Ok(());
+                    }
                     Err(error) => {
-                        missing.insert(format!("{n} {} on {}: {error:#}", kind.name(), class.name()));
+                        missing.insert(format!("{}, {} of {ranks}: {error:#}", trial.class.name(), kind.name()));
                         break;
                     }
                 }
@@ -53,61 +61,82 @@ pub fn measure(
 }
 
 /// What was found, for each way of storing that ranks of a kind were measured on.
-pub fn found(
-    trials: &[Trial],
-    timings: &Timings,
-    fits: &BTreeMap<(Class, Warmth), Fit>,
-) -> Result<BTreeMap<(Class, RankKind), Sharing>> {
+pub fn found(timings: &Timings, fits: &Fits) -> Result<BTreeMap<(Class, RankKind), Sharing>> {
     let mut sharing = BTreeMap::new();
-    for kind in RankKind::ALL {
-        for class in Class::ALL {
-            let (Some(trial), Some(fit)) = (subject(trials, class), fits.get(&(class, Warmth::Warm))) else { continue };
-            let (mut servers, mut alone) = (BTreeMap::new(), Vec::new());
-            for direction in ["read", "write"] {
-                let Some(one) = of(timings, trial, kind, direction).find(|timing| timing.ranks == 1) else { continue };
-                // The ranks share one array: what is done faster is done by several at a time.
-                let faster = of(timings, trial, kind, direction).map(|timing| one.median() / timing.median());
-                servers.insert(direction, faster.fold(1.0, f64::max).min(1024.0));
-                alone.push(one.median() / expected(trial, fit, direction == "write")?);
+    for trial in trials()? {
+        let Some(fit) = fits.get(&(trial.class, Warmth::Warm)) else { continue };
+        let Some(alone) = Shared::of(timings, &trial, RankKind::Threads, 1) else { continue };
+        for kind in RankKind::ALL {
+            let mut crowds = Vec::new();
+            for ranks in 1..=MOST_RANKS {
+                let Some(shared) = Shared::of(timings, &trial, kind, ranks) else { continue };
+                // Parts of an array may be less work than the whole of it at once.
+                let rate = |alone: f64, together: f64, writes: bool| -> Result<f64> {
+                    let work = expected(&trial, fit, ranks, writes)? / expected(&trial, fit, 1, writes)?;
+                    // More than as many as there are could only be because one alone was disturbed.
+                    Ok((work * alone / together).clamp(0.01, ranks as f64))
+                };
+                let (read, write) = (rate(alone.read, shared.read, false)?, rate(alone.write, shared.write, true)?);
+                let start = (shared.around - alone.around).max(0.0);
+                crowds.push(Crowd { ranks, start, read, write });
             }
-            let (Some(&read), Some(&write)) = (servers.get("read"), servers.get("write")) else { continue };
-            // Threads are what everything else was measured with.
-            let alone = match kind {
-                RankKind::Threads => 1.0,
-                RankKind::Processes => alone.iter().product::<f64>().powf(1.0 / alone.len() as f64).clamp(0.1, 10.0),
-            };
-            sharing.insert((class, kind), Sharing { alone, read, write });
+            if !crowds.is_empty() {
+                sharing.insert((trial.class, kind), Sharing::new(crowds)?);
+            }
         }
     }
     Ok(sharing)
 }
 
-/// What ranks share: the largest array that is stored in equal pieces of some size, as it is, in a row.
-fn subject(trials: &[Trial], class: Class) -> Option<&Trial> {
-    let in_a_row = |trial: &&Trial| trial.class == class && trial.subject.shape.len() == 1;
-    let size = |trial: &&Trial| dims::element_count(&trial.subject.shape).unwrap_or(0);
-    let chunked = |trial: &&Trial| class == Class::Posix || trial.stack.format.get("chunk").is_some();
-    // The first of the largest.
-    trials.iter().rev().filter(in_a_row).filter(chunked).max_by_key(size)
+/// What was fitted.
+type Fits = BTreeMap<(Class, Warmth), Fit>;
+
+/// Seconds that ranks should take one after the other.
+fn expected(trial: &Trial, fit: &Fit, ranks: usize, writes: bool) -> Result<f64> {
+    let costs = count(&trial.shared("train", ranks, writes, true)?, &Configuration::of(&trial.stack)?)?;
+    Ok(costs.by_rank.iter().map(|work| fit.seconds(&work.row(Warmth::Warm))).sum::<f64>().max(1e-9))
 }
 
-fn of<'a>(
-    timings: &'a Timings,
-    trial: &Trial,
-    kind: RankKind,
-    direction: &'a str,
-) -> impl Iterator<Item = &'a Timing> + use<'a> {
-    let name = trial.name();
-    timings
-        .all
-        .iter()
-        .filter(move |timing| timing.access == shares(kind) && timing.trial == name && timing.direction == direction)
+/// The shortest times of ranks that share an array. What disturbs makes a few runs much longer and none shorter.
+struct Shared {
+    /// Reading elements.
+    read: f64,
+    /// Writing them.
+    write: f64,
+    /// Opening, making and closing: the mean of both.
+    around: f64,
 }
 
-/// Seconds that one rank should take.
-fn expected(trial: &Trial, fit: &Fit, writes: bool) -> Result<f64> {
-    let workload = trial.shared("train", 1, writes)?;
-    let costs = count(&workload, &Configuration::of(&trial.stack)?)?;
-    let row = costs.by_rank.first().map(|work| work.row(Warmth::Warm)).unwrap_or_default();
-    Ok(fit.seconds(&row).max(1e-9))
+impl Shared {
+    fn of(timings: &Timings, trial: &Trial, kind: RankKind, ranks: usize) -> Option<Self> {
+        let name = trial.name();
+        let of = |access: &str, direction: &str| {
+            let found = timings.all.iter().find(|timing| {
+                timing.access == access
+                    && timing.trial == name
+                    && timing.direction == direction
+                    && timing.ranks == ranks
+            });
+            found.map(|timing| timing.seconds.iter().copied().fold(f64::INFINITY, f64::min))
+        };
+        let (whole, opening) = (shares(kind), opening_shares(kind));
+        let (read, write) = (of(&opening, "read")?, of(&opening, "write")?);
+        let rest = |whole: f64, opening: f64| (whole - opening).max(0.1 * whole);
+        Some(Self {
+            read: rest(of(&whole, "read")?, read),
+            write: rest(of(&whole, "write")?, write),
+            around: (read + write) / 2.0,
+        })
+    }
+}
+
+/// What ranks share.
+fn trials() -> Result<Vec<Trial>> {
+    let subject = Subject { dtype: Datatype::F64, shape: Dims::from_elem(ELEMENTS, 1), fill: Fill::Random };
+    let trial = |text: &&str| {
+        let stack = text.parse()?;
+        let class = Configuration::of(&stack)?.class();
+        Ok(Trial { subject: subject.clone(), layout: "shared".into(), stack, class })
+    };
+    STACKS.iter().map(trial).collect()
 }

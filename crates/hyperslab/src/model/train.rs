@@ -52,7 +52,7 @@ pub struct TrainOptions {
     /// Measure anew, without regard for timings that are there
     #[arg(long)]
     pub fresh: bool,
-    /// Begin nothing new after so many seconds [default: 90, with --full 1500]
+    /// Begin nothing new after so many seconds [default: 85, with --full 1500]
     #[arg(long, value_name = "SECONDS")]
     pub within: Option<u64>,
     /// Judge the model on what was measured: tables, and a plot beside the timings
@@ -134,7 +134,7 @@ fn measure_all(
             }
         }
     }
-    sharing::measure(trials, bench, timings, &mut missing)?;
+    sharing::measure(bench, timings, &mut missing)?;
     Ok(missing.into_iter().collect())
 }
 
@@ -209,7 +209,7 @@ fn fit(trials: &[Trial], timings: &Timings, directory: &Path, missing: &mut Vec<
         program: env!("CARGO_PKG_VERSION").into(),
         measured: now.as_secs_f64(),
         machine: place::facts(directory),
-        sharing: sharing::found(trials, timings, &fits)?,
+        sharing: sharing::found(timings, &fits)?,
         fits,
         missing: missing.clone(),
         layers: BTreeMap::new(),
@@ -266,5 +266,9 @@ fn describe(profile: &Profile) -> String {
 }
 
 fn at_a_time(sharing: Option<Sharing>) -> String {
-    sharing.map_or("?".into(), |Sharing { read, write, .. }| format!("{read:.1}, {write:.1}"))
+    let words = |sharing: Sharing| {
+        let (read, write) = sharing.most();
+        format!("{read:.1}, {write:.1}")
+    };
+    sharing.map_or("?".into(), words)
 }

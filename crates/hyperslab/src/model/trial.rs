@@ -139,8 +139,8 @@ impl Trial {
         self.workload(FileDeclaration::read(file), 1, source)
     }
 
-    /// Writes or reads the array by several ranks, each a part of the rows.
-    pub fn shared(&self, file: &str, ranks: usize, writes: bool) -> Result<Workload> {
+    /// Has several ranks write or read the array, each a part of the rows; or only make or open it, and close it.
+    pub fn shared(&self, file: &str, ranks: usize, writes: bool, transfers: bool) -> Result<Workload> {
         let shape = &self.subject.shape;
         let share = |rank: usize| shape[0] * rank as u64 / ranks as u64;
         let part = |rank: usize| {
@@ -148,7 +148,7 @@ impl Trial {
             (start[0], count[0]) = (share(rank), share(rank + 1) - share(rank));
             Selection::dense(&start, &count)
         };
-        let transfers = (0..ranks).map(part).collect::<Result<_>>()?;
+        let transfers = if transfers { (0..ranks).map(part).collect::<Result<_>>()? } else { Vec::new() };
         let file = if writes { FileDeclaration::created(file) } else { FileDeclaration::read(file) };
         self.workload(file, ranks, Source { writes, durable: false, ranks, transfers })
     }
@@ -175,7 +175,7 @@ struct Source {
     writes: bool,
     durable: bool,
     ranks: usize,
-    /// By rank, if there are several.
+    /// By rank, if there are several; or none.
     transfers: Vec<Selection>,
 }
 
@@ -186,7 +186,8 @@ impl StepSource for Source {
             true => Step::Create { slot: 0, file: 0, array: 0, name },
             false => Step::Open { slot: 0, file: 0, array: 0, name },
         };
-        let mine = if self.ranks > 1 { &self.transfers[rank..=rank] } else { &self.transfers };
+        let shared = self.ranks > 1 && !self.transfers.is_empty();
+        let mine = if shared { &self.transfers[rank..=rank] } else { &self.transfers[..] };
         let transfers = mine.iter().map(|selection| {
             let (selection, memory, transfer) = (selection.clone(), Arc::default(), Transfer::Independent);
             match self.writes {

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use hyperslab_model::{
-    Alignment, Class, Count, Fit, Interval, LayerCost, MachineFacts, Profile, RankKind, Sharing, Warmth,
+    Alignment, Class, Count, Crowd, Fit, Interval, LayerCost, MachineFacts, Profile, RankKind, Sharing, Warmth,
 };
 
 /// A profile of an invented machine, on which calls and bytes cost something and nothing else does.
@@ -34,7 +34,11 @@ pub fn invented() -> String {
             device: "none".into(),
         },
         fits: Class::ALL.into_iter().flat_map(both).collect(),
-        sharing: [((Class::Posix, RankKind::Threads), Sharing { alone: 1.0, read: 2.0, write: 2.0 })].into(),
+        sharing: [(
+            (Class::Posix, RankKind::Threads),
+            Sharing::new(vec![Crowd { ranks: 1, start: 0.0, read: 2.0, write: 2.0 }]).unwrap(),
+        )]
+        .into(),
         missing: Vec::new(),
         layers: ["async", "log", "cache", "twophase"].map(|name| (name.to_owned(), layer)).into(),
         alignment: vec![Alignment { bytes: 4096, read: 1.0, write: 0.9 }],
