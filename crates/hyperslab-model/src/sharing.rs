@@ -50,8 +50,10 @@ pub struct Sharing {
 pub struct Crowd {
     /// How many.
     pub ranks: usize,
-    /// Seconds that opening and closing a container takes longer than by one thread.
-    pub start: f64,
+    /// Seconds that making a container or an array takes longer than by one thread.
+    pub create: f64,
+    /// Seconds that opening one takes longer.
+    pub open: f64,
     /// How many times as much they read in a time as one thread does alone.
     pub read: f64,
     /// How many times as much they write.
@@ -61,7 +63,7 @@ pub struct Crowd {
 impl Sharing {
     /// Ranks take turns.
     pub fn turns() -> Self {
-        Self { crowds: vec![Crowd { ranks: 1, start: 0.0, read: 1.0, write: 1.0 }] }
+        Self { crowds: vec![Crowd { ranks: 1, create: 0.0, open: 0.0, read: 1.0, write: 1.0 }] }
     }
 
     /// Refuses what makes no sense: no crowd, one that is there twice, or one that gets nothing done.
@@ -69,10 +71,9 @@ impl Sharing {
         crowds.sort_by_key(|crowd| crowd.ranks);
         let twice = crowds.windows(2).any(|two| two[0].ranks == two[1].ranks);
         let sensible = |crowd: &Crowd| {
-            let rates = [crowd.read, crowd.write];
+            let (times, rates) = ([crowd.create, crowd.open], [crowd.read, crowd.write]);
             crowd.ranks > 0
-                && crowd.start.is_finite()
-                && crowd.start >= 0.0
+                && times.iter().all(|seconds| seconds.is_finite() && *seconds >= 0.0)
                 && rates.iter().all(|rate| rate.is_finite() && *rate > 0.0)
         };
         match !twice && !crowds.is_empty() && crowds.iter().all(sensible) {
@@ -98,7 +99,8 @@ impl Sharing {
         let between = |low: f64, high: f64| low + part * (high - low);
         Crowd {
             ranks,
-            start: between(low.start, high.start),
+            create: between(low.create, high.create),
+            open: between(low.open, high.open),
             read: between(low.read, high.read),
             write: between(low.write, high.write),
         }
@@ -111,6 +113,11 @@ impl Sharing {
 }
 
 impl Crowd {
+    /// Seconds that making and opening so many containers and arrays takes longer.
+    pub fn around(&self, made: u64, opened: u64) -> f64 {
+        self.create * made as f64 + self.open * opened as f64
+    }
+
     /// The time of ranks of which the slowest needs `alone` seconds as the only thread, and which need `all` one after the other.
     pub fn seconds(&self, reading: bool, alone: f64, all: f64) -> f64 {
         saturating(alone, all, if reading { self.read } else { self.write })
@@ -122,8 +129,8 @@ impl Crowd {
 mod tests {
     use super::*;
 
-    fn crowd(ranks: usize, start: f64, read: f64, write: f64) -> Crowd {
-        Crowd { ranks, start, read, write }
+    fn crowd(ranks: usize, create: f64, read: f64, write: f64) -> Crowd {
+        Crowd { ranks, create, open: 2.0 * create, read, write }
     }
 
     #[test]

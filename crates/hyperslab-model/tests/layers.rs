@@ -89,7 +89,7 @@ fn profile() -> Profile {
         fits: Class::ALL.map(|class| ((class, Warmth::Warm), fit.clone())).into(),
         sharing: [(
             (Class::Posix, RankKind::Threads),
-            Sharing::new(vec![Crowd { ranks: 1, start: 0.0, read: 4.0, write: 4.0 }]).unwrap(),
+            Sharing::new(vec![Crowd { ranks: 1, create: 0.0, open: 0.0, read: 4.0, write: 4.0 }]).unwrap(),
         )]
         .into(),
         missing: Vec::new(),

@@ -32,6 +32,11 @@ impl Interval {
         }
     }
 
+    /// The same for what is less sure by a factor.
+    pub fn wider(&self, factor: f64) -> Self {
+        Self { factor: self.factor * factor }
+    }
+
     /// From and to.
     pub fn around(&self, seconds: f64) -> (f64, f64) {
         if seconds > 0.0 { (seconds / self.factor, seconds * self.factor) } else { (0.0, 0.0) }

@@ -188,7 +188,7 @@ fn from_version_2(mut profile: Value) -> serde_json::Result<Value> {
     keys.insert("hyperslab_profile".into(), PROFILE_VERSION.into());
     let servers: BTreeMap<Class, f64> = serde_json::from_value(keys.remove("servers").unwrap_or_default())?;
     let ranks = servers.into_iter().map(|(format, rate)| {
-        let crowd = |ranks: usize, rate: f64| Crowd { ranks, start: 0.0, read: rate, write: rate };
+        let crowd = |ranks: usize, rate: f64| Crowd { ranks, create: 0.0, open: 0.0, read: rate, write: rate };
         let many = (rate.ceil() as usize).clamp(2, 1 << 20);
         WrittenSharing { format, kind: RankKind::Threads, crowds: vec![crowd(1, 1.0), crowd(many, rate)] }
     });

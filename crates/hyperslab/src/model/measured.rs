@@ -26,12 +26,11 @@ pub struct Bench<'a> {
 /// How many timings a trial gives: each access warm, some reads and one write cold.
 pub const TIMINGS_OF_A_TRIAL: usize = Access::WRITES.len() + Access::READS.len() + 1 + Access::COLD_READS.len();
 
-/// How often transfers by several ranks are measured, and opening without any. Processes take much longer to start than to
-/// transfer.
-fn runs_of_ranks(kind: RankKind) -> (usize, usize) {
+/// How often something is measured with several ranks. Processes take much longer to start than to transfer.
+fn runs_of_ranks(kind: RankKind) -> usize {
     match kind {
-        RankKind::Threads => (7, 5),
-        RankKind::Processes => (2, 2),
+        RankKind::Threads => 7,
+        RankKind::Processes => 2,
     }
 }
 
@@ -45,9 +44,9 @@ pub fn shares(kind: RankKind) -> String {
     format!("shares of {}", kind.name())
 }
 
-/// The words for the same without transfers.
-pub fn opening_shares(kind: RankKind) -> String {
-    format!("opening of {}", shares(kind))
+/// The words for arrays that are only made, or opened.
+pub fn openings(kind: RankKind) -> String {
+    format!("openings by {}", kind.name())
 }
 
 fn launch(kind: RankKind, ranks: usize) -> Result<Launch> {
@@ -107,38 +106,50 @@ impl<'a> Bench<'a> {
         Ok((timings, warnings))
     }
 
-    /// Has several ranks write an array, and read it. Returns how long each took, and how long without the transfers.
+    /// Has several ranks write an array, and read it.
     pub fn shared(&self, trial: &Trial, kind: RankKind, ranks: usize) -> Result<Vec<Timing>> {
+        let workload = |file: &str, makes: bool| trial.shared(file, ranks, makes);
+        self.of_ranks(trial, (kind, ranks, runs_of_ranks(kind)), &shares(kind), &workload)
+    }
+
+    /// Has several ranks make arrays, and open them.
+    pub fn opened(&self, trial: &Trial, kind: RankKind, ranks: usize) -> Result<Vec<Timing>> {
+        let workload = |file: &str, makes: bool| trial.opened(file, ranks, makes);
+        self.of_ranks(trial, (kind, ranks, runs_of_ranks(kind).div_ceil(2)), &openings(kind), &workload)
+    }
+
+    /// Runs a workload that makes a file, and one that reads it, on ranks of a kind, some times.
+    fn of_ranks(
+        &self,
+        trial: &Trial,
+        (kind, ranks, times): (RankKind, usize, usize),
+        access: &str,
+        workload: &dyn Fn(&str, bool) -> hyperslab_core::Result<Workload>,
+    ) -> Result<Vec<Timing>> {
         let format = hyperslab_run::resolve(&trial.stack)?;
         let file = format!("train.{}", format.extension());
         let launch = launch(kind, ranks)?;
         let workers = launch.ranks(&trial.stack, &self.directory, 1);
-        let (full, empty) = runs_of_ranks(kind);
-        let (mut timings, mut made) = (Vec::new(), self.fresh()?);
-        for (access, transfers, times) in [(opening_shares(kind), false, empty), (shares(kind), true, full)] {
-            let mut take = |direction: &str, seconds| {
-                let (trial, cache) = (trial.name(), Cache::Warm.name().into());
-                timings.push(Timing {
-                    trial,
-                    direction: direction.into(),
-                    access: access.clone(),
-                    cache,
-                    ranks,
-                    seconds,
-                });
-            };
-            let (workload, mut seconds) = (trial.shared(&file, ranks, true, transfers)?, Vec::new());
-            for _ in 0..times {
-                made = self.fresh()?;
-                let usual = Case::new(&workload, format.clone(), made.path(), self.progress);
-                seconds.extend(run(&Case { ranks: &*workers, ..usual })?.0);
+        let timing = |direction: &str, seconds: Vec<f64>| Timing {
+            trial: trial.name(),
+            direction: direction.into(),
+            access: access.into(),
+            cache: Cache::Warm.name().into(),
+            ranks,
+            seconds,
+        };
+        let (made, mut written, mut last) = (workload(&file, true)?, Vec::new(), self.fresh()?);
+        for run_number in 0..times {
+            if run_number > 0 {
+                last = self.fresh()?;
             }
-            take("write", seconds);
-            let workload = trial.shared(&file, ranks, false, transfers)?;
-            let usual = Case::new(&workload, format.clone(), made.path(), self.progress);
-            take("read", run(&Case { ranks: &*workers, repeat: times, ..usual })?.0);
+            let usual = Case::new(&made, format.clone(), last.path(), self.progress);
+            written.extend(run(&Case { ranks: &*workers, ..usual })?.0);
         }
-        Ok(timings)
+        let opened = workload(&file, false)?;
+        let usual = Case::new(&opened, format.clone(), last.path(), self.progress);
+        let (read, _) = run(&Case { ranks: &*workers, repeat: times, ..usual })?;
+        Ok(vec![timing("write", written), timing("read", read)])
     }
 
     /// Runs a workload that makes a file, more than once if it is short. Returns the last file.

@@ -1,8 +1,8 @@
 //! How ranks share the machine: measured by having several of them write and read one array.
 
-use super::measured::{Bench, opening_shares, shares};
+use super::measured::{Bench, openings, shares};
 use super::timings::Timings;
-use super::trial::{Subject, Trial};
+use super::trial::{OPENED, Subject, Trial};
 use crate::mpi_job;
 use anyhow::Result;
 use hyperslab_core::{Datatype, Dims, Fill};
@@ -20,6 +20,10 @@ const STACKS: [&str; 5] = [
     "zarr(chunk=524288,shard=2097152)",
 ];
 const MOST_RANKS: usize = 16;
+/// Arrays that are only made and opened are small: a library may fill them.
+const SMALL_ELEMENTS: u64 = 1 << 12;
+const SMALL_STACKS: [&str; 5] =
+    ["posix", "hdf5(chunk=1024)", "hdf5(chunk=1024,plane=on)", "zarr(chunk=1024)", "zarr(chunk=1024,shard=4096)"];
 
 /// Measures what is not measured yet.
 pub fn measure(bench: &Bench<'_>, timings: &mut Timings, missing: &mut BTreeSet<String>) -> Result<()> {
@@ -30,18 +34,23 @@ pub fn measure(bench: &Bench<'_>, timings: &mut Timings, missing: &mut BTreeSet<
             missing.insert(format!("ranks that are processes: this build has no MPI; {}", mpi_job::HOW_TO_BUILD));
             continue;
         }
-        for trial in trials()? {
+        for Pair { shared, opened } in pairs()? {
+            let class = shared.class;
             // A single thread is what all others are compared with.
-            let turns = kind == RankKind::Threads && trial.class.serialises_ranks();
+            let turns = kind == RankKind::Threads && class.serialises_ranks();
             for &ranks in crowds.iter().filter(|&&ranks| ranks == 1 || !turns) {
-                if Shared::of(timings, &trial, kind, ranks).is_some() {
+                if Shared::of(timings, (&shared, &opened), kind, ranks).is_some() {
                     continue;
                 }
                 if bench.progress.stop_requested() {
                     return Ok(());
                 }
-                eprintln!("several ranks: {}, {} of {ranks}", trial.class.name(), kind.name());
-                match bench.shared(&trial, kind, ranks) {
+                eprintln!("several ranks: {}, {} of {ranks}", class.name(), kind.name());
+                let both = bench.opened(&opened, kind, ranks).and_then(|mut timings| {
+                    timings.extend(bench.shared(&shared, kind, ranks)?);
+                    Ok(timings)
+                });
+                match both {
                     Ok(found) => timings.add(found)?,
                     Err(_) if kind == RankKind::Processes && ranks == 1 => {
                         let words =
@@ -50,7 +59,7 @@ pub fn measure(bench: &Bench<'_>, timings: &mut Timings, missing: &mut BTreeSet<
                         return Ok(());
                     }
                     Err(error) => {
-                        missing.insert(format!("{}, {} of {ranks}: {error:#}", trial.class.name(), kind.name()));
+                        missing.insert(format!("{}, {} of {ranks}: {error:#}", class.name(), kind.name()));
                         break;
                     }
                 }
@@ -63,13 +72,14 @@ pub fn measure(bench: &Bench<'_>, timings: &mut Timings, missing: &mut BTreeSet<
 /// What was found, for each way of storing that ranks of a kind were measured on.
 pub fn found(timings: &Timings, fits: &Fits) -> Result<BTreeMap<(Class, RankKind), Sharing>> {
     let mut sharing = BTreeMap::new();
-    for trial in trials()? {
+    for Pair { shared: trial, opened } in pairs()? {
         let Some(fit) = fits.get(&(trial.class, Warmth::Warm)) else { continue };
-        let Some(alone) = Shared::of(timings, &trial, RankKind::Threads, 1) else { continue };
+        let trials = (&trial, &opened);
+        let Some(alone) = Shared::of(timings, trials, RankKind::Threads, 1) else { continue };
         for kind in RankKind::ALL {
             let mut crowds = Vec::new();
             for ranks in 1..=MOST_RANKS {
-                let Some(shared) = Shared::of(timings, &trial, kind, ranks) else { continue };
+                let Some(shared) = Shared::of(timings, trials, kind, ranks) else { continue };
                 // Parts of an array may be less work than the whole of it at once.
                 let rate = |alone: f64, together: f64, writes: bool| -> Result<f64> {
                     let work = expected(&trial, fit, ranks, writes)? / expected(&trial, fit, 1, writes)?;
@@ -77,8 +87,9 @@ pub fn found(timings: &Timings, fits: &Fits) -> Result<BTreeMap<(Class, RankKind
                     Ok((work * alone / together).clamp(0.01, ranks as f64))
                 };
                 let (read, write) = (rate(alone.read, shared.read, false)?, rate(alone.write, shared.write, true)?);
-                let start = (shared.around - alone.around).max(0.0);
-                crowds.push(Crowd { ranks, start, read, write });
+                let longer = |alone: f64, together: f64| (together - alone).max(0.0);
+                let (create, open) = (longer(alone.create, shared.create), longer(alone.open, shared.open));
+                crowds.push(Crowd { ranks, create, open, read, write });
             }
             if !crowds.is_empty() {
                 sharing.insert((trial.class, kind), Sharing::new(crowds)?);
@@ -93,7 +104,7 @@ type Fits = BTreeMap<(Class, Warmth), Fit>;
 
 /// Seconds that ranks should take one after the other.
 fn expected(trial: &Trial, fit: &Fit, ranks: usize, writes: bool) -> Result<f64> {
-    let costs = count(&trial.shared("train", ranks, writes, true)?, &Configuration::of(&trial.stack)?)?;
+    let costs = count(&trial.shared("train", ranks, writes)?, &Configuration::of(&trial.stack)?)?;
     Ok(costs.by_rank.iter().map(|work| fit.seconds(&work.row(Warmth::Warm))).sum::<f64>().max(1e-9))
 }
 
@@ -103,14 +114,17 @@ struct Shared {
     read: f64,
     /// Writing them.
     write: f64,
-    /// Opening, making and closing: the mean of both.
-    around: f64,
+    /// Making a container or an array, each.
+    create: f64,
+    /// Opening one.
+    open: f64,
 }
 
 impl Shared {
-    fn of(timings: &Timings, trial: &Trial, kind: RankKind, ranks: usize) -> Option<Self> {
-        let name = trial.name();
-        let of = |access: &str, direction: &str| {
+    /// Of an array that is shared, and of small ones that are opened.
+    fn of(timings: &Timings, trials: (&Trial, &Trial), kind: RankKind, ranks: usize) -> Option<Self> {
+        let names = (trials.0.name(), trials.1.name());
+        let of = |name: &str, access: &str, direction: &str| {
             let found = timings.all.iter().find(|timing| {
                 timing.access == access
                     && timing.trial == name
@@ -119,24 +133,32 @@ impl Shared {
             });
             found.map(|timing| timing.seconds.iter().copied().fold(f64::INFINITY, f64::min))
         };
-        let (whole, opening) = (shares(kind), opening_shares(kind));
-        let (read, write) = (of(&opening, "read")?, of(&opening, "write")?);
-        let rest = |whole: f64, opening: f64| (whole - opening).max(0.1 * whole);
-        Some(Self {
-            read: rest(of(&whole, "read")?, read),
-            write: rest(of(&whole, "write")?, write),
-            around: (read + write) / 2.0,
-        })
+        let (whole, opening) = (shares(kind), openings(kind));
+        // The container is one more.
+        let each = |all: f64| all / f64::from(OPENED + 1);
+        let (create, open) = (each(of(&names.1, &opening, "write")?), each(of(&names.1, &opening, "read")?));
+        // One container and one array are around the transfers.
+        let rest = |whole: f64, each: f64| (whole - 2.0 * each).max(0.1 * whole);
+        let (read, write) = (rest(of(&names.0, &whole, "read")?, open), rest(of(&names.0, &whole, "write")?, create));
+        Some(Self { read, write, create, open })
     }
 }
 
-/// What ranks share.
-fn trials() -> Result<Vec<Trial>> {
-    let subject = Subject { dtype: Datatype::F64, shape: Dims::from_elem(ELEMENTS, 1), fill: Fill::Random };
-    let trial = |text: &&str| {
+/// What ranks share, and what they make and open.
+struct Pair {
+    shared: Trial,
+    opened: Trial,
+}
+
+fn pairs() -> Result<Vec<Pair>> {
+    let trial = |elements: u64, text: &str| -> Result<Trial> {
+        let subject = Subject { dtype: Datatype::F64, shape: Dims::from_elem(elements, 1), fill: Fill::Random };
         let stack = text.parse()?;
         let class = Configuration::of(&stack)?.class();
-        Ok(Trial { subject: subject.clone(), layout: "shared".into(), stack, class })
+        Ok(Trial { subject, layout: "shared".into(), stack, class })
     };
-    STACKS.iter().map(trial).collect()
+    let pair = |(large, small): (&&str, &&str)| {
+        Ok(Pair { shared: trial(ELEMENTS, large)?, opened: trial(SMALL_ELEMENTS, small)? })
+    };
+    STACKS.iter().zip(&SMALL_STACKS).map(pair).collect()
 }

@@ -139,8 +139,8 @@ impl Trial {
         self.workload(FileDeclaration::read(file), 1, source)
     }
 
-    /// Has several ranks write or read the array, each a part of the rows; or only make or open it, and close it.
-    pub fn shared(&self, file: &str, ranks: usize, writes: bool, transfers: bool) -> Result<Workload> {
+    /// Has several ranks write or read the array, each a part of the rows.
+    pub fn shared(&self, file: &str, ranks: usize, writes: bool) -> Result<Workload> {
         let shape = &self.subject.shape;
         let share = |rank: usize| shape[0] * rank as u64 / ranks as u64;
         let part = |rank: usize| {
@@ -148,12 +148,18 @@ impl Trial {
             (start[0], count[0]) = (share(rank), share(rank + 1) - share(rank));
             Selection::dense(&start, &count)
         };
-        let transfers = if transfers { (0..ranks).map(part).collect::<Result<_>>()? } else { Vec::new() };
+        let transfers = (0..ranks).map(part).collect::<Result<_>>()?;
         let file = if writes { FileDeclaration::created(file) } else { FileDeclaration::read(file) };
         self.workload(file, ranks, Source { writes, durable: false, ranks, transfers })
     }
 
-    fn workload(&self, file: FileDeclaration, ranks: usize, source: Source) -> Result<Workload> {
+    /// Has several ranks make or open such arrays, [`OPENED`] of them, and close them again.
+    pub fn opened(&self, file: &str, ranks: usize, makes: bool) -> Result<Workload> {
+        let file = if makes { FileDeclaration::created(file) } else { FileDeclaration::read(file) };
+        self.workload(file, ranks, Opening { makes })
+    }
+
+    fn workload(&self, file: FileDeclaration, ranks: usize, source: impl StepSource + 'static) -> Result<Workload> {
         let spec = ArraySpec::new(self.subject.dtype.clone(), &self.subject.shape);
         let header = Header {
             version: WORKLOAD_VERSION,
@@ -175,7 +181,7 @@ struct Source {
     writes: bool,
     durable: bool,
     ranks: usize,
-    /// By rank, if there are several; or none.
+    /// By rank, if there are several.
     transfers: Vec<Selection>,
 }
 
@@ -186,8 +192,7 @@ impl StepSource for Source {
             true => Step::Create { slot: 0, file: 0, array: 0, name },
             false => Step::Open { slot: 0, file: 0, array: 0, name },
         };
-        let shared = self.ranks > 1 && !self.transfers.is_empty();
-        let mine = if shared { &self.transfers[rank..=rank] } else { &self.transfers[..] };
+        let mine = if self.ranks > 1 { &self.transfers[rank..=rank] } else { &self.transfers };
         let transfers = mine.iter().map(|selection| {
             let (selection, memory, transfer) = (selection.clone(), Arc::default(), Transfer::Independent);
             match self.writes {
@@ -198,5 +203,30 @@ impl StepSource for Source {
         let flush = self.durable.then_some(Step::Flush { file: 0, how: Durability::Durable });
         let after = flush.into_iter().chain([Step::CloseArray { slot: 0 }, Step::CloseFile { file: 0 }]);
         Ok(Box::new([Step::OpenFile { file: 0, how }, open].into_iter().chain(transfers).chain(after).map(Ok)))
+    }
+}
+
+/// Arrays that [`Trial::opened`] is about.
+pub const OPENED: u32 = 8;
+
+/// The steps: some arrays, opened or made, closed.
+#[derive(Debug)]
+struct Opening {
+    makes: bool,
+}
+
+impl StepSource for Opening {
+    fn steps(&self, _: usize) -> Result<Steps<'_>> {
+        let how = if self.makes { Open::Create } else { Open::Read };
+        let arrays = (0..OPENED).flat_map(|number| {
+            let name: Arc<str> = format!("array {number}").into();
+            let open = match self.makes {
+                true => Step::Create { slot: 0, file: 0, array: 0, name },
+                false => Step::Open { slot: 0, file: 0, array: 0, name },
+            };
+            [open, Step::CloseArray { slot: 0 }]
+        });
+        let all = [Step::OpenFile { file: 0, how }].into_iter().chain(arrays).chain([Step::CloseFile { file: 0 }]);
+        Ok(Box::new(all.map(Ok)))
     }
 }

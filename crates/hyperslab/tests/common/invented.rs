@@ -36,7 +36,7 @@ pub fn invented() -> String {
         fits: Class::ALL.into_iter().flat_map(both).collect(),
         sharing: [(
             (Class::Posix, RankKind::Threads),
-            Sharing::new(vec![Crowd { ranks: 1, start: 0.0, read: 2.0, write: 2.0 }]).unwrap(),
+            Sharing::new(vec![Crowd { ranks: 1, create: 0.0, open: 0.0, read: 2.0, write: 2.0 }]).unwrap(),
         )]
         .into(),
         missing: Vec::new(),
