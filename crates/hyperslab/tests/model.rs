@@ -83,7 +83,7 @@ fn profiles_that_do_not_hold_here_are_refused() {
     };
     refused("profile.json", "another machine");
     refused("nowhere.json", "hyperslab train makes one");
-    let other = invented().replace("\"hyperslab_profile\": 2", "\"hyperslab_profile\": 99");
+    let other = invented().replace("\"hyperslab_profile\": 3", "\"hyperslab_profile\": 99");
     fs::write(directory.path().join("other.json"), other).unwrap();
     refused("other.json", "version 99");
     fs::write(directory.path().join("broken.json"), "{").unwrap();
@@ -118,6 +118,7 @@ fn what_cannot_be_predicted_is_refused() {
     for (words, said) in [
         (&["predict", "w.json", "--stack", "null"][..], "no model of null"),
         (&["predict", "w.json", "--stack", "hdf5("], "never closed"),
+        (&["predict", "w.json", "--launcher", "srun"], "possible values"),
         (&["predict", "nothing.json"], "nothing.json"),
         (&["advise", "nothing.jsonl"], "nothing.jsonl"),
     ] {

@@ -1,9 +1,12 @@
 //! The program on MPI ranks: those it starts itself, and those it is started on.
 #![allow(clippy::unwrap_used)]
 
+#[path = "common/invented.rs"]
+mod invented;
 #[path = "common/program.rs"]
 mod program;
 
+use invented::invented;
 use program::{hyperslab, results, run, said, with};
 use std::fs;
 use std::path::Path;
@@ -62,6 +65,39 @@ fn all_good(path: &Path, ranks: usize) {
         assert_eq!(bytes("bytes_written") + bytes("bytes_read"), case["bytes"].as_u64().unwrap());
         assert_eq!(case["bytes"].as_u64().unwrap(), 8 * 1024 * 32 * 2 * ranks as u64);
     }
+}
+
+/// Processes are not threads: libhdf5 makes threads take turns, and a profile may know neither.
+#[test]
+fn processes_are_predicted_and_measured_as_such() {
+    let _alone = alone();
+    let directory = with(&workflow(2, ""));
+    fs::write(directory.path().join("profile.json"), invented()).unwrap();
+    let predict = |words: &[&str]| {
+        let usual = ["predict", "w.json", "--profile", "profile.json", "--foreign", "--stack", "posix"];
+        let (code, out, err) = run(directory.path(), &[&usual[..], words].concat());
+        assert_eq!(code, 0, "{out}\n{err}");
+        out
+    };
+    let unknown = "knows nothing of ranks that are processes";
+    assert!(!predict(&["--launcher", "threads"]).contains(unknown));
+    let out = predict(&["--launcher", "mpi", "--measure"]);
+    assert!(out.contains(unknown) && out.contains("inside the interval"), "{out}");
+    let measured = results(&directory.path().join("hyperslab-predict/measured/results.json"));
+    assert_eq!(measured["cases"][0]["launcher"], "mpi");
+}
+
+/// `train` starts processes too, and says how much they get done at a time.
+#[test]
+fn processes_are_trained_with() {
+    let _alone = alone();
+    let directory = with(&workflow(2, ""));
+    let words = ["train", "--dir", "here", "--profile", "p.json", "--within", "1"];
+    let (code, out, err) = run(directory.path(), &words);
+    assert_eq!(code, 0, "{out}\n{err}");
+    let profile = results(&directory.path().join("p.json"));
+    let ranks = profile["ranks"].as_array().unwrap();
+    assert!(ranks.iter().any(|known| known["kind"] == "processes"), "{out}\n{err}\n{ranks:?}");
 }
 
 #[test]

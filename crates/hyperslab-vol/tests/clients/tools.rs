@@ -41,10 +41,12 @@ fn tools(mode: &str) -> Outcome {
     let mut command = program::python_command(&python);
     command.arg(program::scripts().join("for_tools.py")).arg(folder.path());
     program::run(modes::apply(&mut command, modes::PLAIN, folder.path())?, LIMIT)?.expect_success("for_tools.py")?;
+    let statistics = folder.path().join("statistics.jsonl");
     let say = |words: &[&str], mode: &str| -> Result<(Option<i32>, String), String> {
         let mut command = Command::new(tools.join(words[0]));
         command.args(&words[1..]).current_dir(folder.path());
-        let ended = program::run(modes::apply(&mut command, mode, folder.path())?, LIMIT)?;
+        modes::apply(&mut command, mode, folder.path())?;
+        let ended = program::run(command.env("HYPERSLAB_STATS", &statistics), LIMIT)?;
         Ok((ended.status.code(), ended.output + &ended.errors))
     };
     let compare = |words: &[&str]| -> Result<(), String> {
@@ -83,6 +85,11 @@ fn tools(mode: &str) -> Outcome {
         if code != Some(0) {
             return Err(format!("{words:?} under {mode} made another file: {said}").into());
         }
+    }
+    // Otherwise nothing of the above would say anything.
+    let loaded = std::fs::read_to_string(&statistics).unwrap_or_default();
+    if !loaded.contains("\"hyperslab_connector_stats\"") {
+        return Err(format!("no tool has loaded the connector in mode {mode}").into());
     }
     Ok(Completion::Completed)
 }
