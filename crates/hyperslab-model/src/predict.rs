@@ -40,16 +40,21 @@ const FREE: [&str; 2] = ["auto", "slow"];
 pub fn predict(costs: &Costs, class: Class, profile: &Profile, conditions: Conditions) -> Result<Prediction> {
     let Conditions { warmth, ranks } = conditions;
     let fit = profile.fit(class, warmth)?;
-    let rows: Vec<Vec<f64>> = costs.by_rank.iter().map(|work| work.row(warmth)).collect();
-    let unknown_ranks = profile.sharing(class, ranks).is_none();
-    let sharing = profile.sharing(class, ranks).or_else(|| profile.sharing(class, RankKind::Threads));
+    let corrected_row = |work: &Work| {
+        let row = work.row(warmth);
+        let corrected = corrected(fit, &row);
+        (row, corrected)
+    };
+    let rows: Vec<(Vec<f64>, f64)> = costs.by_rank.iter().map(corrected_row).collect();
+    let known = profile.sharing(class, ranks);
+    let unknown_ranks = known.is_none();
+    let sharing = known.or_else(|| profile.sharing(class, RankKind::Threads));
     let crowd = sharing.unwrap_or_else(Sharing::turns).of(costs.ranks);
     let shared = Shared::new(fit, &rows, crowd);
     let align = profile.aligned(costs.align);
     let mut time = Times::default();
-    for row in &rows {
-        // Of what the correction adds or takes, every part has its share.
-        let corrected = corrected(fit, row);
+    // Of what the correction adds or takes, every part has its share.
+    for (row, corrected) in &rows {
         for (place, (value, each)) in row.iter().zip(&fit.coefficients).enumerate() {
             let (part, reading) = (part(place), reads(place));
             let factor = match (part, align) {
@@ -78,10 +83,11 @@ struct Shared {
 }
 
 impl Shared {
-    /// `rows` may be of some of the ranks, who stand for all.
-    fn new(fit: &Fit, rows: &[Vec<f64>], crowd: Crowd) -> Self {
+    /// `rows`, each with what the correction changes its sum by, may be of some of the ranks, who stand for all.
+    fn new(fit: &Fit, rows: &[(Vec<f64>, f64)], crowd: Crowd) -> Self {
         let direction = |reading: bool| {
-            let of = |row: &Vec<f64>| corrected(fit, row) * counted(fit, row, |place| reads(place) == reading);
+            let of =
+                |(row, corrected): &(Vec<f64>, f64)| corrected * counted(fit, row, |place| reads(place) == reading);
             let alone = rows.iter().map(of).fold(0.0, f64::max);
             let walked: f64 = rows.iter().map(of).sum();
             let all = walked * crowd.ranks as f64 / rows.len().max(1) as f64;
