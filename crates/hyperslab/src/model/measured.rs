@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use hyperslab_core::Format;
 use hyperslab_core::workload::Workload;
 use hyperslab_model::RankKind;
-use hyperslab_run::{Cache, Case, Progress, run_case};
+use hyperslab_run::{Cache, Case, Progress, Ranks, ThreadRanks, run_case};
 use rustix::fs::{IFlags, Mode, OFlags, ioctl_getflags, ioctl_setflags, open};
 use std::fs;
 use std::io;
@@ -83,7 +83,7 @@ impl<'a> Bench<'a> {
             });
         };
         let durable = trial.write(&file, Access::Whole, true)?;
-        let (seconds, _) = self.made(&durable, &format, Cache::Cold, 1)?;
+        let (seconds, _) = self.made(&durable, &format, (Cache::Cold, &ThreadRanks), 1)?;
         take("write", Access::Whole, Cache::Cold, seconds);
         let (seconds, _) = self.made_often(&trial.write(&file, Access::Bands, false)?, &format)?;
         take("write", Access::Bands, Cache::Warm, seconds);
@@ -138,26 +138,19 @@ impl<'a> Bench<'a> {
             ranks,
             seconds,
         };
-        let (made, mut written, mut last) = (workload(&file, true)?, Vec::new(), self.fresh()?);
-        for run_number in 0..times {
-            if run_number > 0 {
-                last = self.fresh()?;
-            }
-            let usual = Case::new(&made, format.clone(), last.path(), self.progress);
-            written.extend(run(&Case { ranks: &*workers, ..usual })?.0);
-        }
+        let (written, made) = self.made(&workload(&file, true)?, &format, (Cache::Warm, &*workers), times)?;
         let opened = workload(&file, false)?;
-        let usual = Case::new(&opened, format.clone(), last.path(), self.progress);
+        let usual = Case::new(&opened, format.clone(), made.path(), self.progress);
         let (read, _) = run(&Case { ranks: &*workers, repeat: times, ..usual })?;
         Ok(vec![timing("write", written), timing("read", read)])
     }
 
     /// Runs a workload that makes a file, more than once if it is short. Returns the last file.
     fn made_often(&self, workload: &Workload, format: &Arc<dyn Format>) -> Result<(Vec<f64>, TempDir)> {
-        let (mut seconds, mut made) = self.made(workload, format, Cache::Warm, 1)?;
+        let (mut seconds, mut made) = self.made(workload, format, (Cache::Warm, &ThreadRanks), 1)?;
         if more(&seconds) > 0 {
             drop(made);
-            let (again, last) = self.made(workload, format, Cache::Warm, more(&seconds))?;
+            let (again, last) = self.made(workload, format, (Cache::Warm, &ThreadRanks), more(&seconds))?;
             seconds.extend(again);
             made = last;
         }
@@ -169,22 +162,19 @@ impl<'a> Bench<'a> {
         &self,
         workload: &Workload,
         format: &Arc<dyn Format>,
-        cache: Cache,
+        (cache, ranks): (Cache, &dyn Ranks),
         times: usize,
     ) -> Result<(Vec<f64>, TempDir)> {
-        let (mut seconds, mut last) = (Vec::new(), self.fresh()?);
+        let fresh = || TempDir::with_prefix_in("trial-", &self.directory).context("make a directory for a trial");
+        let (mut seconds, mut last) = (Vec::new(), fresh()?);
         for repetition in 0..times {
             if repetition > 0 {
-                last = self.fresh()?;
+                last = fresh()?;
             }
             let usual = Case::new(workload, format.clone(), last.path(), self.progress);
-            seconds.extend(run(&Case { cache, ..usual })?.0);
+            seconds.extend(run(&Case { cache, ranks, ..usual })?.0);
         }
         Ok((seconds, last))
-    }
-
-    fn fresh(&self) -> Result<TempDir> {
-        TempDir::with_prefix_in("trial-", &self.directory).context("make a directory for a trial")
     }
 }
 
