@@ -3,6 +3,7 @@
 use super::bytes::Encoder;
 use super::current::Current;
 use super::hand_over::Handed;
+use super::put::BEHIND;
 use super::record::{self, Payload};
 use super::segment::Logged;
 use super::sync_mode::SyncMode;
@@ -25,6 +26,8 @@ struct Request {
     array: Known,
     /// Bytes at most.
     cost: u64,
+    /// Those of them that are not counted yet.
+    uncounted: u64,
 }
 
 pub(super) enum Known {
@@ -36,7 +39,8 @@ pub(super) enum Known {
 
 impl Request {
     /// `None`: the name or type of the array is too long.
-    fn new(writer: &Writer, array: &str, dtype: &Datatype, write: u64) -> Option<Self> {
+    fn new(writer: &Writer, entry: &Entry<'_>, write: u64) -> Option<Self> {
+        let Entry { array, dtype, len, .. } = *entry;
         let arrays = writer.current.as_ref().map(|current| &current.arrays);
         let known = arrays.and_then(|arrays| arrays.get(array)).filter(|known| known.0 == *dtype);
         let array_and_cost = match known {
@@ -48,7 +52,9 @@ impl Request {
             }
         };
         let (array, introduction) = array_and_cost;
-        Some(Self { array, cost: (segment_head::LEN as u64 + introduction).saturating_add(write) })
+        let cost = (segment_head::LEN as u64 + introduction).saturating_add(write);
+        let counted = writer.current.as_ref().filter(|_| len > BEHIND).map_or(0, |current| current.counted_of(len));
+        Some(Self { array, cost, uncounted: cost - counted })
     }
 }
 
@@ -141,13 +147,13 @@ impl Journal {
         if let Some(full) = self.make_room(writer, most)? {
             return Ok(full);
         }
-        let Some(mut request) = Request::new(writer, entry.array, entry.dtype, most) else {
+        let Some(mut request) = Request::new(writer, entry, most) else {
             return Ok(Append::TooLarge);
         };
         if request.cost > self.limits.bytes {
             return Ok(Append::TooLarge);
         }
-        if self.shelf.used() + request.cost > self.limits.bytes {
+        if self.shelf.used() + request.uncounted > self.limits.bytes {
             // What is done in the segment that grows is given back by giving it up.
             if !self.shelf.last_is_pending()
                 && let Err(error) = self.fill(writer)
@@ -155,12 +161,12 @@ impl Journal {
                 return self.full(error, request.cost);
             }
             self.shelf.check()?;
-            let Some(again) = Request::new(writer, entry.array, entry.dtype, most) else {
+            let Some(again) = Request::new(writer, entry, most) else {
                 return Ok(Append::TooLarge);
             };
             request = again;
-            if self.shelf.used() + request.cost > self.limits.bytes {
-                return Ok(Append::Full { needed: request.cost });
+            if self.shelf.used() + request.uncounted > self.limits.bytes {
+                return Ok(Append::Full { needed: request.uncounted });
             }
         }
         let first = writer.next;

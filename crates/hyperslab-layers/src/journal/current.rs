@@ -45,6 +45,11 @@ impl Current {
         self.counted.saturating_sub(before)
     }
 
+    /// Bytes of so many in the data log that are counted already, since there is room for them.
+    pub fn counted_of(&self, data: u64) -> u64 {
+        self.room.data.saturating_sub(self.data_end).min(data)
+    }
+
     /// Bytes that are to be counted no longer.
     pub fn shrunk(&mut self) -> u64 {
         let before = std::mem::replace(&mut self.counted, self.room.total());
@@ -69,37 +74,33 @@ impl Room {
     /// Has room for records up to `end`, and some more if the limits allow.
     pub fn for_meta(&mut self, file: &dyn LogFile, end: u64, limits: &Limits, used: u64) {
         // What is gathered reaches the kernel in large pieces, and a sync that finds all room in use has less to note.
-        let step = if limits.sync.covers_power() { 0 } else { limits.reserve().min(RESERVE_META) };
-        let refused = grow(file, &mut self.meta, end, step, limits.bytes.saturating_sub(used), self.refused);
-        self.refused = refused;
-    }
-
-    /// Has room for gathered data up to `end`, and some more if the limits allow.
-    pub fn for_gathered(&mut self, file: &dyn LogFile, end: u64, limits: &Limits, used: u64) {
-        match limits.sync.covers_power() {
-            true => self.data = self.data.max(end),
-            false => self.for_data(file, end, limits, used),
-        }
+        let step = if limits.sync.covers_power() { None } else { limits.reserve() };
+        let wanted = step.map(|step| end.next_multiple_of(step.min(RESERVE_META)));
+        self.refused = grow(file, &mut self.meta, end, wanted, limits.bytes.saturating_sub(used), self.refused);
     }
 
     /// Has room for data up to `end`, and some more if the limits allow.
     pub fn for_data(&mut self, file: &dyn LogFile, end: u64, limits: &Limits, used: u64) {
-        let refused =
-            grow(file, &mut self.data, end, limits.reserve(), limits.bytes.saturating_sub(used), self.refused);
-        self.refused = refused;
+        let wanted = limits.reserve().map(|step| match limits.reserves_all() {
+            true => end.max(limits.segment),
+            false => end.next_multiple_of(step),
+        });
+        self.refused = grow(file, &mut self.data, end, wanted, limits.bytes.saturating_sub(used), self.refused);
     }
 }
 
 /// Returns whether to stop asking.
-fn grow(file: &dyn LogFile, room: &mut u64, end: u64, step: u64, most: u64, refused: bool) -> bool {
+fn grow(file: &dyn LogFile, room: &mut u64, end: u64, wanted: Option<u64>, most: u64, refused: bool) -> bool {
     if end <= *room {
         return refused;
     }
-    let wanted = if step > 0 { end.next_multiple_of(step) } else { end };
-    let reserves = step > 0 && !refused && wanted - *room <= most;
-    let reserved = reserves && file.reserve(*room, wanted - *room).is_ok();
+    let Some(wanted) = wanted.filter(|wanted| !refused && wanted - *room <= most) else {
+        *room = end;
+        return refused;
+    };
+    let reserved = file.reserve(*room, wanted - *room).is_ok();
     *room = if reserved { wanted } else { end };
-    refused || (reserves && !reserved)
+    !reserved
 }
 
 impl Limits {
@@ -118,10 +119,19 @@ impl Limits {
 
     /// Bytes for which room is reserved at a time; none where segments are small, or where each write is synced: the file
     /// system would have each sync note which part of the room is in use.
-    fn reserve(&self) -> u64 {
-        match (self.segment / 8).min(self.bytes / 64) / 4096 * 4096 {
-            small if small < RESERVE_META || self.sync == SyncMode::EveryWrite => 0,
-            step => step.min(RESERVE),
-        }
+    fn reserve(&self) -> Option<u64> {
+        let step = (self.segment / 8).min(self.bytes / 64) / 4096 * 4096;
+        (step >= RESERVE_META && self.sync != SyncMode::EveryWrite).then_some(step.min(RESERVE))
+    }
+
+    /// Whether room for all data of a segment is reserved when it begins. Reserving waits for a sync that runs, and so would
+    /// the append that needs it.
+    fn reserves_all(&self) -> bool {
+        matches!(self.sync, SyncMode::Every(_))
+    }
+
+    /// Whether room that a full segment does not need stays with it: giving it back waits for a sync that runs, too.
+    pub(super) fn keeps(&self, room: u64) -> bool {
+        self.reserves_all() && room <= self.segment / 8
     }
 }

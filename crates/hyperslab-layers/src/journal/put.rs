@@ -14,7 +14,7 @@ use std::io::IoSlice;
 use std::sync::atomic::Ordering;
 
 /// Payloads up to this length lie behind their records, which saves a call of the kernel.
-const BEHIND: u64 = 16 << 10;
+pub(super) const BEHIND: u64 = 16 << 10;
 /// Payloads up to this length are gathered. Copying longer ones costs more than calling the kernel for each.
 const GATHERED: u64 = 64 << 10;
 /// Payloads are written in pieces of this length, each while the checksum has it in the processor's cache.
@@ -61,12 +61,8 @@ impl Journal {
             let mut batch = segment.batch();
             let crc = match len <= GATHERED {
                 true => {
-                    current.room.for_gathered(
-                        data,
-                        current.data_end + self.limits.data_len(len),
-                        &self.limits,
-                        self.shelf.used(),
-                    );
+                    let end = current.data_end + self.limits.data_len(len);
+                    current.room.for_data(data, end, &self.limits, self.shelf.used());
                     let crc = checksum_of(entry);
                     entry.payload.iter().for_each(|part| batch.data.extend_from_slice(part));
                     let padded = batch.data.len() + (self.limits.data_len(len) - len) as usize;

@@ -205,6 +205,7 @@ impl Journal {
         }
         if let Some(data) = segment.data.get()
             && current.room.data > current.data_end
+            && !self.limits.keeps(current.room.data - current.data_end)
             && data.truncate(current.data_end).is_ok()
         {
             current.room.data = current.data_end;

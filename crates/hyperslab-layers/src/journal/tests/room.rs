@@ -55,6 +55,40 @@ fn stay_within(limit: u64) {
 }
 
 #[test]
+fn room_that_is_reserved_stays_within_the_limit_and_is_used() {
+    const LIMIT: u64 = 64 << 20;
+    let modes = [SyncMode::None, SyncMode::OnFlush, SyncMode::Every(Duration::from_secs(3600))];
+    // To the data log, also past the end of a segment, and both next to records and to the data log.
+    for (sync, sizes) in
+        modes.iter().flat_map(|sync| [&[60_000][..], &[3 << 20], &[16 << 10, 17 << 10]].map(|s| (*sync, s)))
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let files = directory(folder.path());
+        let journal = Journal::create(files, header(), Limits { sync, ..Limits::new(LIMIT) }).unwrap();
+        let (mut pending, mut bytes) = (Vec::new(), 0);
+        for n in 0.. {
+            let size = sizes[n as usize % sizes.len()];
+            match append(&journal, "a", n, &vec![n as u8; size]) {
+                Append::Logged(logged) => pending.push(logged),
+                Append::Full { .. } => break,
+                Append::TooLarge => panic!(),
+            }
+            bytes += size as u64;
+            assert!(journal.used() <= LIMIT);
+        }
+        journal.hand_over().unwrap();
+        let blocks =
+            |entry: std::fs::DirEntry| std::os::unix::fs::MetadataExt::blocks(&entry.metadata().unwrap()) * 512;
+        let stored: u64 = std::fs::read_dir(folder.path()).unwrap().map(|entry| blocks(entry.unwrap())).sum();
+        // Two files of a segment end with a block each.
+        assert!(stored <= LIMIT + (64 << 10), "{sync:?}, {sizes:?}: {stored}");
+        assert!(bytes >= LIMIT / 100 * 86, "{sync:?}, {sizes:?}: {bytes}");
+        pending.iter().for_each(Logged::done);
+        assert!(journal.close_and_remove().unwrap());
+    }
+}
+
+#[test]
 fn only_a_prefix_of_the_segments_is_removed() {
     let stored = Stored::default();
     let files: Arc<dyn Files> = Arc::new(stored.clone());
