@@ -170,7 +170,16 @@ impl Plane {
             crate::plain::fill(part, self.element, target, &self.fill)?;
             return Ok(true);
         };
-        if part.covers_chunk {
+        let in_place = match target.as_packed() {
+            Some(packed) => self.packed_chunk(part)?.map(|range| (packed, range)),
+            None => None,
+        };
+        if let Some((packed, range)) = in_place {
+            // SAFETY: no two parts of a transfer have elements in common.
+            let chunk = unsafe { packed.slice(range) };
+            let decoded = self.pipeline.decode(&desk.stored, mask, chunk, &mut desk.workspace);
+            decoded.map_err(mark)?;
+        } else if part.covers_chunk {
             if desk.chunk.len() != self.chunk_bytes {
                 desk.chunk = file::buffer(self.chunk_bytes)?;
             }

@@ -8,6 +8,7 @@ use crate::plain;
 use crate::plane::Plane;
 use crate::refusal::Refusal;
 use hyperslab_core::{ChunkGrid, ChunkPart, Result, Selection};
+use std::ops::Range;
 
 impl Plane {
     pub(crate) fn read_plain_chunks(
@@ -104,17 +105,24 @@ impl Plane {
 
     /// The bytes of a whole chunk, if they lie in memory as in the file.
     pub(crate) fn chunk_in_memory<'m>(&self, part: &ChunkPart, source: &Source<'m>) -> Result<Option<&'m [u8]>> {
-        let Some(packed) = source.as_packed().filter(|_| part.covers_chunk) else { return Ok(None) };
+        let Some(packed) = source.as_packed() else { return Ok(None) };
+        Ok(self.packed_chunk(part)?.and_then(|range| packed.get(range)))
+    }
+
+    /// Where among the packed elements a whole chunk is, if all of them lie there as in the file.
+    pub(crate) fn packed_chunk(&self, part: &ChunkPart) -> Result<Option<Range<usize>>> {
         let mut found = None;
-        part.for_each_row(self.element, |chunk, memory| {
-            // One row that is the chunk has no other beside it.
-            let one = chunk.offset == 0
-                && chunk.len * chunk.count == self.chunk_bytes as u64
-                && (chunk.count == 1 || chunk.stride == chunk.len && memory.stride == memory.len);
-            if one {
-                found = packed.get(memory.offset as usize..memory.offset as usize + self.chunk_bytes);
-            }
-        })?;
+        if part.covers_chunk {
+            part.for_each_row(self.element, |chunk, memory| {
+                // One row that is the chunk has no other beside it.
+                let one = chunk.offset == 0
+                    && chunk.len * chunk.count == self.chunk_bytes as u64
+                    && (chunk.count == 1 || chunk.stride == chunk.len && memory.stride == memory.len);
+                if one {
+                    found = Some(memory.offset as usize..memory.offset as usize + self.chunk_bytes);
+                }
+            })?;
+        }
         Ok(found)
     }
 
