@@ -4,6 +4,7 @@
 mod advise;
 mod candidates;
 mod compressibility;
+mod copying;
 mod evaluate;
 mod inputs;
 mod layer_costs;

@@ -80,7 +80,7 @@ struct Version {
 }
 
 fn bad(message: impl Into<String>) -> Error {
-    Error::new(ErrorKind::Corrupt, "read profile", message)
+    Error::new(ErrorKind::Corrupt, "read profile", message).hint("hyperslab train makes a new one")
 }
 
 pub(super) fn to_json(profile: &Profile) -> Result<String> {

@@ -1,8 +1,8 @@
 //! What `predict` and `advise` look at: a workload or a workflow, read as `bench` would.
 
 use super::compressibility::Compressibility;
-use super::place;
 use super::predict::Predicted;
+use super::{copying, place};
 use crate::arguments::{Arguments, BenchOptions, Command, Launcher};
 use crate::bench;
 use anyhow::{Context, Result, bail};
@@ -41,11 +41,17 @@ pub struct Input {
 }
 
 impl Input {
-    /// The profile; refused if it is of another machine.
+    /// The profile; refused if it is of another machine, and with a note if this one is not as fast as it was.
     pub fn profile(&self) -> Result<Profile> {
         let path = self.profile.clone().map_or_else(place::usual, Ok)?;
         let near = self.dir.ancestors().find(|path| path.is_dir()).unwrap_or(Path::new("."));
-        place::load(&path, near, self.foreign)
+        let profile = place::load(&path, near, self.foreign)?;
+        if !self.foreign
+            && let Some(difference) = copying::difference(&profile)
+        {
+            eprintln!("note: {difference}");
+        }
+        Ok(profile)
     }
 
     /// What runs of a plan would find.

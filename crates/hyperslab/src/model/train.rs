@@ -1,6 +1,7 @@
 //! `hyperslab train`: measures this machine and writes what it found to a profile.
 
 use super::compressibility::Compressibility;
+use super::copying;
 use super::evaluate;
 use super::layer_costs;
 use super::measured::{Bench, TIMINGS_OF_A_TRIAL};
@@ -13,7 +14,6 @@ use crate::arguments::EXIT_INTERRUPTED;
 use crate::bench::stop_on_ctrl_c;
 use crate::table::{Align, Table};
 use anyhow::{Context, Result, bail};
-use hyperslab_core::PageBuffer;
 use hyperslab_core::units::display_size;
 use hyperslab_core::workload::Workload;
 use hyperslab_model::{Class, Configuration, Counting, Fit, Method, Profile, RankKind, Sample, Sharing, Warmth, count};
@@ -214,23 +214,8 @@ fn fit(trials: &[Trial], timings: &Timings, directory: &Path, missing: &mut Vec<
         missing: missing.clone(),
         layers: BTreeMap::new(),
         alignment: Vec::new(),
-        copy_rate: Some(copy_rate()?),
+        copy_rate: Some(copying::rate()?),
     })
-}
-
-/// Bytes in a second of a copy from memory to memory that no cache of a processor holds: the best of a few.
-fn copy_rate() -> Result<f64> {
-    const BYTES: usize = 128 << 20;
-    let (mut from, mut to) = (PageBuffer::new(BYTES)?, PageBuffer::new(BYTES)?);
-    from.fill(1);
-    to.fill(2);
-    let copy = |_| {
-        let begin = Instant::now();
-        to.copy_from_slice(std::hint::black_box(&from));
-        std::hint::black_box(&mut to);
-        begin.elapsed().as_secs_f64()
-    };
-    Ok(BYTES as f64 / (0..5).map(copy).fold(f64::INFINITY, f64::min).max(1e-9))
 }
 
 fn describe(profile: &Profile) -> String {
