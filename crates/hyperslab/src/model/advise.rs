@@ -56,8 +56,7 @@ pub fn run(options: &AdviseOptions) -> Result<ExitCode> {
     let begin = Instant::now();
     let stack = check(options)?;
     let profile = options.input.profile()?;
-    let mut search = Search::new(&options.input, &profile);
-    let present = search.present(&stack)?;
+    let (mut search, present) = Search::new(&options.input, &profile, &stack)?;
     let now = present.stack.clone();
     let cases = present.works.len();
     let ranked = search.all(present, &options.formats, options.log_dir.as_ref())?;

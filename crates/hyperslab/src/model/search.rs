@@ -8,7 +8,7 @@ use super::variants::{self, Traits};
 use anyhow::{Result, bail};
 use hyperslab_core::Stack;
 use hyperslab_core::workload::Workload;
-use hyperslab_model::{Conditions, Configuration, Count, Profile, RankKind, Warmth, count, predict};
+use hyperslab_model::{Conditions, Configuration, Count, Profile, count, predict};
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -45,44 +45,30 @@ pub struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// Begins one.
-    pub fn new(input: &'a Input, profile: &'a Profile) -> Self {
-        let data = Compressibility::new(input.ratio);
-        Self {
-            input,
-            profile,
-            conditions: Conditions { warmth: Warmth::Warm, ranks: RankKind::Threads },
-            data,
-            own_layers: false,
-            begin: Instant::now(),
-            most_visits: u64::MAX,
-            left: 0,
-            compared: 0,
-        }
-    }
-
-    /// The present stack, with layers as the workflow asks for them; if all its benchmarks ask for the same, the stack says
-    /// so from then on.
-    pub fn present(&mut self, stack: &Stack) -> Result<Ranked> {
-        let plan = self.input.plan(&[stack.to_string()], false)?;
-        self.conditions = self.input.conditions(&plan);
+    /// Begins with the present stack, with layers as the workflow asks for them; if all its benchmarks ask for the same, the
+    /// stack says so from then on.
+    pub fn new(input: &'a Input, profile: &'a Profile, stack: &Stack) -> Result<(Self, Ranked)> {
+        let begin = Instant::now();
+        let plan = input.plan(&[stack.to_string()], false)?;
+        let conditions = input.conditions(&plan);
         let cases: Vec<_> = plan.cases.iter().filter(|case| case.work.is_ok()).collect();
         let Some(first) = cases.first() else { bail!("there is nothing in it that this build can run") };
+        let own_layers = cases.iter().all(|case| case.stack.layers == first.stack.layers);
         let mut present = stack.clone();
-        if cases.iter().all(|case| case.stack.layers == first.stack.layers) {
-            self.own_layers = true;
+        if own_layers {
             present.layers = first.stack.layers.clone();
         }
-        let mut works = Vec::new();
+        let (mut works, mut data) = (Vec::new(), Compressibility::new(input.ratio));
         for case in cases {
             let Ok(work) = &case.work else { continue };
-            let configuration = Configuration::of(&case.stack)?.stored(self.data.shares(&work.workload, &case.stack));
+            let configuration = Configuration::of(&case.stack)?.stored(data.shares(&work.workload, &case.stack));
             let costs = count(&work.workload, &configuration)?;
-            let prediction = predict(&costs, configuration.class(), self.profile, self.conditions)?;
+            let prediction = predict(&costs, configuration.class(), profile, conditions)?;
             works.push(Subject { workload: work.workload.clone(), configuration, costs, prediction });
         }
-        self.compared += 1;
-        Ok(Ranked::new(present, works))
+        let most_visits = u64::MAX;
+        let search = Self { input, profile, conditions, data, own_layers, begin, most_visits, left: 0, compared: 1 };
+        Ok((search, Ranked::new(present, works)))
     }
 
     /// Everything that is worth comparing, the fastest first, the present one among them.
