@@ -17,14 +17,14 @@ pub(super) struct One {
     /// What one of them has just done and the others do after it is not done again.
     again: AtomicBool,
     /// The array that was opened last, for those that open it after.
-    latest: Mutex<Option<(String, Arc<OneArray>)>>,
+    latest: Mutex<Option<(String, OneArray)>>,
 }
 
 /// An array of it, and how many use that.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct OneArray {
     array: Arc<dyn Array>,
-    users: AtomicUsize,
+    users: Arc<AtomicUsize>,
 }
 
 impl One {
@@ -57,7 +57,7 @@ impl One {
         self.latest().take();
     }
 
-    fn latest(&self) -> MutexGuard<'_, Option<(String, Arc<OneArray>)>> {
+    fn latest(&self) -> MutexGuard<'_, Option<(String, OneArray)>> {
         self.latest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -66,12 +66,12 @@ impl One {
     }
 
     fn opened(self: &Arc<Self>, name: &str, array: Arc<dyn Array>) -> Arc<dyn Array> {
-        let one = Arc::new(OneArray { array, users: AtomicUsize::new(1) });
+        let one = OneArray { array, users: Arc::new(AtomicUsize::new(1)) };
         *self.latest() = Some((name.into(), one.clone()));
         self.used_by_one_more(one)
     }
 
-    fn used_by_one_more(self: &Arc<Self>, one: Arc<OneArray>) -> Arc<dyn Array> {
+    fn used_by_one_more(self: &Arc<Self>, one: OneArray) -> Arc<dyn Array> {
         Arc::new(ShareOfArray { one, container: self.clone(), closed: AtomicBool::new(false) })
     }
 }
@@ -202,7 +202,7 @@ impl Container for Share {
 /// A user's array.
 #[derive(Debug)]
 struct ShareOfArray {
-    one: Arc<OneArray>,
+    one: OneArray,
     container: Arc<One>,
     closed: AtomicBool,
 }

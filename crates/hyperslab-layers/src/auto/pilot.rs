@@ -29,19 +29,26 @@ pub(super) struct Pilot {
     pub ways: Ways,
     comm: Arc<dyn Communicator>,
     allowed: Vec<Choice>,
-    /// Calls hold it, and so does a change, alone.
-    going: RwLock<()>,
-    /// The way in use, by its index; stays as it is while `going` is held.
-    current: AtomicUsize,
+    each: EachCall,
     opened: Instant,
     /// Threads do not survive a fork: the child keeps the way it has.
     process: u32,
     /// Nothing is decided any more: the container is closed.
     finished: AtomicBool,
     state: Mutex<State>,
-    unseen: Unseen,
     /// What went wrong in a change, for the next flush or close.
     trouble: Mutex<Option<Error>>,
+}
+
+/// What every call touches, in one line of the processor's cache: a transfer leaves little else there.
+#[derive(Debug)]
+#[repr(align(64))]
+struct EachCall {
+    /// Calls hold it, and so does a change, alone.
+    going: RwLock<()>,
+    /// The way in use, by its index; stays as it is while `going` is held.
+    current: AtomicUsize,
+    unseen: Unseen,
 }
 
 #[derive(Debug)]
@@ -104,13 +111,15 @@ impl Pilot {
             ways,
             comm,
             allowed,
-            going: RwLock::default(),
-            current: AtomicUsize::new(first.index()),
+            each: EachCall {
+                going: RwLock::default(),
+                current: AtomicUsize::new(first.index()),
+                unseen: Unseen::default(),
+            },
             opened: Instant::now(),
             process: std::process::id(),
             finished: AtomicBool::new(false),
             state: Mutex::new(state),
-            unseen: Unseen::default(),
             trouble: Mutex::default(),
         }
     }
@@ -125,29 +134,36 @@ impl Pilot {
 
     /// The way in use. Who holds `state` must not wait for `going`: calls under way come for `state` at their end.
     pub(super) fn current(&self) -> Choice {
-        Choice::ALL[self.current.load(Ordering::Acquire)]
+        Choice::ALL[self.each.current.load(Ordering::Acquire)]
     }
 
-    fn go(&self) -> Trip<'_> {
-        let going = self.going.read().unwrap_or_else(PoisonError::into_inner);
-        Trip { pilot: self, way: self.current(), _going: going, seen: true, transfer: None }
+    /// Takes the way in use.
+    #[inline]
+    fn go(&self, seen: bool) -> Trip<'_> {
+        let going = self.each.going.read().unwrap_or_else(PoisonError::into_inner);
+        Trip { pilot: self, way: self.current(), _going: going, seen, transfer: None }
     }
 
     /// A call begins, after those that nobody looked at.
     fn look(&self, now: f64) -> MutexGuard<'_, State> {
         let mut state = lock(&self.state);
-        state.watch.begin(now, self.unseen.take());
+        state.watch.begin(now, self.each.unseen.take());
         state
     }
 
     /// A transfer of so many bytes begins. Where it is collective, all ranks call this.
+    #[inline]
     pub fn transfer(&self, bytes: u64, writes: bool, collective: bool) -> Trip<'_> {
         let class = Class::of(bytes, writes);
-        if self.unseen.passes(bytes, class) {
-            let mut trip = self.go();
-            trip.seen = false;
-            return trip;
+        match self.each.unseen.passes(bytes, class) {
+            true => self.go(false),
+            false => self.transfer_seen(bytes, class, collective),
         }
+    }
+
+    /// One that is looked at.
+    #[inline(never)]
+    fn transfer_seen(&self, bytes: u64, class: Class, collective: bool) -> Trip<'_> {
         let now = self.now();
         let mut state = self.look(now);
         let decision = match self.alone() {
@@ -175,7 +191,7 @@ impl Pilot {
             self.follow(decision);
             begin(&mut lock(&self.state), self.now());
         }
-        let mut trip = self.go();
+        let mut trip = self.go(true);
         if bytes > 0 {
             trip.transfer = Some((bytes, class, self.ways.waited(trip.way).as_secs_f64()));
         }
@@ -185,7 +201,7 @@ impl Pilot {
     /// Another call begins.
     pub fn call(&self) -> Trip<'_> {
         drop(self.look(self.now()));
-        self.go()
+        self.go(true)
     }
 
     /// A call begins that all ranks make. `ends`: an epoch is over if anything was transferred.
@@ -195,7 +211,7 @@ impl Pilot {
             let decision = self.decide_together(None, ends);
             self.follow(decision);
         }
-        self.go()
+        self.go(true)
     }
 
     /// Everything transferred so far is in its place.
@@ -336,12 +352,12 @@ impl Pilot {
         }
         let going = match self.alone() {
             // Another thread is in a call: the next epoch will do as well.
-            true => match self.going.try_write() {
+            true => match self.each.going.try_write() {
                 Ok(going) => going,
                 Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
                 Err(TryLockError::WouldBlock) => return,
             },
-            false => self.going.write().unwrap_or_else(PoisonError::into_inner),
+            false => self.each.going.write().unwrap_or_else(PoisonError::into_inner),
         };
         let changed = self.ways.change(self.current(), to);
         let failed = !matches!(changed, Ok(true));
@@ -351,7 +367,7 @@ impl Pilot {
         let mut failed = [f64::from(u8::from(failed))];
         let told = self.alone() || self.comm.all_reduce_f64(&mut failed, hyperslab_core::Reduce::Max).is_ok();
         if told && failed[0] == 0.0 {
-            self.current.store(to.index(), Ordering::Release);
+            self.each.current.store(to.index(), Ordering::Release);
             drop(going);
             lock(&self.state).seen = self.ways.progress(to);
         }
@@ -393,16 +409,14 @@ impl State {
 
 impl Trip<'_> {
     /// The way that the call goes.
+    #[inline]
     pub fn way(&self) -> Choice {
         self.way
     }
-}
 
-impl Drop for Trip<'_> {
-    fn drop(&mut self) {
-        if !self.seen {
-            return;
-        }
+    /// The call ends, if it was looked at.
+    #[inline(never)]
+    fn end(&self) {
         let now = self.pilot.now();
         let waited = self.transfer.map_or(0.0, |(.., before)| self.pilot.ways.waited(self.way).as_secs_f64() - before);
         let mut state = lock(&self.pilot.state);
@@ -410,12 +424,22 @@ impl Drop for Trip<'_> {
             state.watch.end_transfer(now, bytes as f64, waited);
         }
         state.watch.end(now);
+        let unseen = &self.pilot.each.unseen;
         match (self.transfer, state.watch.latest()) {
             // What goes on in the background, or among ranks, is followed from call to call.
             (Some((_, class, _)), Some(seconds)) if self.way == Choice::Sync && self.pilot.alone() => {
-                self.pilot.unseen.allow(class, seconds);
+                unseen.allow(class, seconds);
             }
-            _ => self.pilot.unseen.stop(),
+            _ => unseen.stop(),
+        }
+    }
+}
+
+impl Drop for Trip<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.seen {
+            self.end();
         }
     }
 }

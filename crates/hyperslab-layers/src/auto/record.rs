@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 const MOST: usize = 64;
 /// The file is not written more often than this.
 const BETWEEN_SAVES: Duration = Duration::from_secs(1);
+/// Nor for the first time before this: it takes 0.3 ms, and a run that is over sooner has hardly anything to gain the next time.
+const BEFORE_SAVING: Duration = Duration::from_millis(50);
 
 /// What is known of a place.
 #[derive(Debug)]
@@ -21,13 +23,14 @@ pub(super) struct Record {
     inside: Mutex<Inside>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Inside {
     history: History,
     /// Containers that are open, and when the last one was closed.
     open: usize,
     left: Option<Instant>,
-    saved: Option<Instant>,
+    /// When the file may be written next.
+    save: Instant,
 }
 
 static RECORDS: Mutex<BTreeMap<(PathBuf, Place), Arc<Record>>> = Mutex::new(BTreeMap::new());
@@ -59,7 +62,8 @@ impl Record {
     }
 
     fn new(folder: Option<PathBuf>, place: Place, history: History) -> Arc<Self> {
-        Arc::new(Self { place, folder, inside: Mutex::new(Inside { history, ..Inside::default() }) })
+        let inside = Inside { history, open: 0, left: None, save: Instant::now() + BEFORE_SAVING };
+        Arc::new(Self { place, folder, inside: Mutex::new(inside) })
     }
 
     /// Looks at the history, or adds to it.
@@ -79,12 +83,10 @@ impl Record {
     pub fn closed(&self, learnt: bool) -> Option<String> {
         let mut inside = lock(&self.inside);
         inside.open = inside.open.saturating_sub(1);
-        inside.left = Some(Instant::now());
-        let folder = self.folder.as_ref().filter(|_| learnt)?;
-        if inside.saved.is_some_and(|saved| saved.elapsed() < BETWEEN_SAVES) {
-            return None;
-        }
-        inside.saved = Some(Instant::now());
+        let now = Instant::now();
+        inside.left = Some(now);
+        let folder = self.folder.as_ref().filter(|_| learnt && now >= inside.save)?;
+        inside.save = now + BETWEEN_SAVES;
         let history = inside.history.clone();
         drop(inside);
         state::save(folder, &self.place, &history).err()

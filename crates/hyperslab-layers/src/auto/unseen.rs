@@ -8,25 +8,18 @@ const LONGEST: f64 = 100e-6;
 /// And after so many transfers.
 const MOST: f64 = 64.0;
 
-/// How many transfers of one class may still go by, and what those that did had in all.
+/// How many transfers of one class may still go by, and the bytes of those that did.
 #[derive(Debug, Default)]
 pub(super) struct Unseen {
     left: AtomicU32,
     /// The code of the class.
     class: AtomicU32,
-    transfers: AtomicU64,
     bytes: AtomicU64,
-}
-
-/// What went by.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Passed {
-    pub transfers: u64,
-    pub bytes: f64,
 }
 
 impl Unseen {
     /// Whether a transfer may go by. It is counted then.
+    #[inline]
     pub fn passes(&self, bytes: u64, class: Class) -> bool {
         let left = self.left.load(Ordering::Relaxed);
         if left == 0 || self.class.load(Ordering::Relaxed) != u32::from(class.code()) {
@@ -34,7 +27,6 @@ impl Unseen {
         }
         // Threads that come at the same time may let one more go by.
         self.left.store(left - 1, Ordering::Relaxed);
-        self.transfers.fetch_add(1, Ordering::Relaxed);
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
         true
     }
@@ -51,13 +43,12 @@ impl Unseen {
         self.left.store(0, Ordering::Relaxed);
     }
 
-    /// What went by since the last time.
-    pub fn take(&self) -> Passed {
-        if self.transfers.load(Ordering::Relaxed) == 0 {
-            return Passed::default();
+    /// Bytes that went by since the last time.
+    pub fn take(&self) -> f64 {
+        match self.bytes.load(Ordering::Relaxed) {
+            0 => 0.0,
+            _ => self.bytes.swap(0, Ordering::Relaxed) as f64,
         }
-        let (transfers, bytes) = (self.transfers.swap(0, Ordering::Relaxed), self.bytes.swap(0, Ordering::Relaxed));
-        Passed { transfers, bytes: bytes as f64 }
     }
 }
 
@@ -72,8 +63,7 @@ mod tests {
         unseen.allow(class, 10e-6);
         assert!(!unseen.passes(4096, Class::of(4096, false)) && !unseen.passes(1 << 20, Class::of(1 << 20, true)));
         assert_eq!((0..100).filter(|_| unseen.passes(4096, class)).count(), 10);
-        assert_eq!(unseen.take(), Passed { transfers: 10, bytes: 10.0 * 4096.0 });
-        assert_eq!(unseen.take(), Passed::default());
+        assert_eq!((unseen.take(), unseen.take()), (10.0 * 4096.0, 0.0));
         unseen.allow(class, 1e-3);
         assert!(!unseen.passes(4096, class), "long ones are looked at");
         unseen.allow(class, 0.0);

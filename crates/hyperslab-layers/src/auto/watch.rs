@@ -1,7 +1,6 @@
 //! Where epochs begin and end, seen from the calls of one rank. Times are seconds since the container was opened.
 
 use super::class::Class;
-use super::unseen::Passed;
 
 /// A shorter pause begins no epoch.
 const SHORTEST_PAUSE: f64 = 1e-3;
@@ -20,6 +19,7 @@ pub(super) struct Epoch {
     pub class: Option<Class>,
     pub began: f64,
     pub bytes: f64,
+    /// Those that somebody looked at.
     pub transfers: u64,
     pub compute: f64,
     /// Computing after a transfer and before the next flush.
@@ -60,14 +60,11 @@ impl Watch {
         Self { pause, ..Self::default() }
     }
 
-    /// A call begins. `passed`: transfers since the last one that nobody looked at; they are taken to have been as fast as
-    /// the last one that somebody did.
-    pub fn begin(&mut self, now: f64, passed: Passed) {
-        let unseen = (passed.bytes * self.pace).min((now - self.ended).max(0.0));
-        if passed.transfers > 0 {
-            self.epoch.transfers += passed.transfers;
-            self.epoch.bytes += passed.bytes;
-        }
+    /// A call begins. `passed`: bytes of transfers since the last one that nobody looked at; they are taken to have been as
+    /// fast as the last one that somebody did.
+    pub fn begin(&mut self, now: f64, passed: f64) {
+        let unseen = (passed * self.pace).min((now - self.ended).max(0.0));
+        self.epoch.bytes += passed;
         if self.calls == 0 {
             let gap = (now - self.ended).max(0.0) - unseen;
             self.epoch.calls += unseen;
@@ -176,7 +173,7 @@ mod tests {
         }
 
         fn write(&mut self, seconds: f64) {
-            self.watch.begin(self.now, Passed::default());
+            self.watch.begin(self.now, 0.0);
             if self.watch.is_over(self.now) {
                 self.epochs.push(self.watch.so_far());
                 self.watch.next_epoch(self.now);
@@ -188,7 +185,7 @@ mod tests {
         }
 
         fn flush(&mut self, seconds: f64) {
-            self.watch.begin(self.now, Passed::default());
+            self.watch.begin(self.now, 0.0);
             self.now += seconds;
             self.watch.settled();
             self.watch.end(self.now);
@@ -252,10 +249,9 @@ mod tests {
         assert!(program.watch.latest().is_some_and(|seconds| near(seconds, 0.001)));
         // Four more as long, and computing.
         program.compute(0.006);
-        let passed = Passed { transfers: 4, bytes: 4000.0 };
-        program.watch.begin(program.now, passed);
+        program.watch.begin(program.now, 4000.0);
         let epoch = program.watch.so_far();
-        assert!(near(epoch.calls, 0.005) && epoch.transfers == 5 && near(epoch.bytes, 5000.0), "{epoch:?}");
+        assert!(near(epoch.calls, 0.005) && near(epoch.bytes, 5000.0), "{epoch:?}");
         assert!(near(epoch.room, 0.002) && near(program.watch.pause(), 0.002), "{epoch:?}");
         assert!(program.watch.latest().is_none(), "a call is under way");
     }
@@ -264,9 +260,9 @@ mod tests {
     fn calls_of_several_threads_count_once() {
         let mut watch = Watch::default();
         let class = Class::of(10, false);
-        watch.begin(1.0, Passed::default());
+        watch.begin(1.0, 0.0);
         watch.begin_transfer(1.0, class);
-        watch.begin(1.5, Passed::default());
+        watch.begin(1.5, 0.0);
         watch.begin_transfer(1.5, class);
         watch.end_transfer(2.0, 10.0, 0.0);
         watch.end(2.0);
@@ -274,7 +270,7 @@ mod tests {
         watch.end(3.0);
         let epoch = watch.so_far();
         assert!(near(epoch.calls, 2.0) && near(epoch.compute, 1.0) && near(epoch.waited, 0.5), "{epoch:?}");
-        watch.begin(4.0, Passed::default());
+        watch.begin(4.0, 0.0);
         assert!(watch.is_over(4.0) && near(watch.so_far().room, 1.0));
     }
 }
