@@ -290,12 +290,13 @@ impl Pilot {
             return None;
         }
         let ranks = self.comm.size() as u32;
-        let decision = record.with(|history| {
+        let (decision, measured) = record.with(|history| {
             let coming = Coming { class, ranks, request, pause, copy_rate: copying::rate(history) };
             let outlook = history.outlook(&coming);
             let (allowed, elapsed, risked) = (&self.allowed[..], now, state.risked);
-            choose(&Situation { outlook: &outlook, allowed, current: before, elapsed, risked })
+            (choose(&Situation { outlook: &outlook, allowed, current: before, elapsed, risked }), outlook.measured)
         });
+        state.watch.unsure = measured[decision.choice.index()] == 0;
         state.risked += decision.risk;
         state.decision = Some(decision);
         Some(decision.choice)

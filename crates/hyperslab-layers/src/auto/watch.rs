@@ -9,8 +9,9 @@ const OF_USUAL: f64 = 0.25;
 /// An epoch that has lasted so long ends with the next transfer: there may be no pauses at all.
 const LONGEST: f64 = 0.5;
 
-/// The first one, whose way may have been guessed, ends so soon, if its transfers took longer than the computing before them.
-const LONGEST_FIRST: f64 = 0.02;
+/// The first one, and one whose way was never measured, ends so soon, if its transfers took longer than the computing before
+/// them.
+const LONGEST_UNSURE: f64 = 0.02;
 
 /// An epoch so far: what was computed before and between its transfers, and these.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -52,6 +53,8 @@ pub(super) struct Watch {
     usual: f64,
     /// Epochs that are over.
     pub finished: u64,
+    /// The way of this one was never measured.
+    pub unsure: bool,
 }
 
 impl Watch {
@@ -100,8 +103,9 @@ impl Watch {
     /// Whether a transfer now would be the first of a new epoch. An epoch without transfers has not begun.
     pub fn is_over(&self, now: f64) -> bool {
         let paused = self.pause >= SHORTEST_PAUSE && self.pause >= OF_USUAL * self.usual;
-        let first = self.finished == 0 && self.epoch.calls >= self.epoch.compute.max(LONGEST_FIRST);
-        self.epoch.transfers > 0 && self.transfers == 0 && (paused || first || now - self.epoch.began >= LONGEST)
+        let unsure = self.finished == 0 || self.unsure;
+        let known = unsure && self.epoch.calls >= self.epoch.compute.max(LONGEST_UNSURE);
+        self.epoch.transfers > 0 && self.transfers == 0 && (paused || known || now - self.epoch.began >= LONGEST)
     }
 
     /// Begins a new epoch with the pause just now.
@@ -116,6 +120,7 @@ impl Watch {
         self.epoch = Epoch { began: now - self.pause, compute: self.pause, ..Epoch::default() };
         (self.pause, self.room) = (0.0, 0.0);
         self.finished += 1;
+        self.unsure = false;
     }
 
     /// Seconds of the last transfer and the pause before it, if no other call is under way.
@@ -233,6 +238,10 @@ mod tests {
             program.write(0.01);
         }
         assert!((3..=4).contains(&program.epochs.len()), "{}", program.epochs.len());
+        program.watch.unsure = true;
+        let before = program.epochs.len();
+        (0..10).for_each(|_| program.write(0.01));
+        assert!(program.epochs.len() > before, "a way that was never measured is soon known");
         // A program that begins to pause, and pauses shorter later, is followed.
         for step in 0..50 {
             program.compute(if step < 10 { 0.2 } else { 0.02 });
