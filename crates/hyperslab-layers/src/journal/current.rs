@@ -79,13 +79,24 @@ impl Room {
         self.refused = grow(file, &mut self.meta, end, wanted, limits.bytes.saturating_sub(used), self.refused);
     }
 
-    /// Has room for data up to `end`, and some more if the limits allow.
-    pub fn for_data(&mut self, file: &dyn LogFile, end: u64, limits: &Limits, used: u64) {
+    /// Has room for data up to `end`, and some more if the limits allow. `later`: it is to be counted now, and reserved by
+    /// whoever syncs; returns whether there is some to reserve.
+    pub fn for_data(&mut self, file: &dyn LogFile, end: u64, limits: &Limits, used: u64, later: bool) -> bool {
         let wanted = limits.reserve().map(|step| match limits.reserves_all() {
             true => end.max(limits.segment),
             false => end.next_multiple_of(step),
         });
-        self.refused = grow(file, &mut self.data, end, wanted, limits.bytes.saturating_sub(used), self.refused);
+        let most = limits.bytes.saturating_sub(used);
+        if later
+            && !self.refused
+            && end > self.data
+            && let Some(wanted) = wanted.filter(|wanted| wanted - self.data <= most)
+        {
+            self.data = wanted;
+            return true;
+        }
+        self.refused = grow(file, &mut self.data, end, wanted, most, self.refused);
+        false
     }
 }
 
@@ -125,8 +136,8 @@ impl Limits {
     }
 
     /// Whether room for all data of a segment is reserved when it begins. Reserving waits for a sync that runs, and so would
-    /// the append that needs it.
-    fn reserves_all(&self) -> bool {
+    /// the append that needs it: then whoever syncs does so next.
+    pub(super) fn reserves_all(&self) -> bool {
         matches!(self.sync, SyncMode::Every(_))
     }
 

@@ -61,8 +61,7 @@ impl Journal {
             let mut batch = segment.batch();
             let crc = match len <= GATHERED {
                 true => {
-                    let end = current.data_end + self.limits.data_len(len);
-                    current.room.for_data(data, end, &self.limits, self.shelf.used());
+                    self.reserve(current, data, len);
                     let crc = checksum_of(entry);
                     entry.payload.iter().for_each(|part| batch.data.extend_from_slice(part));
                     let padded = batch.data.len() + (self.limits.data_len(len) - len) as usize;
@@ -166,10 +165,20 @@ impl Journal {
         Ok(&**segment.data.get_or_init(|| data))
     }
 
+    /// Has room for a payload behind the others of the data log.
+    fn reserve(&self, current: &mut Current, data: &dyn LogFile, len: u64) {
+        let (end, limits) = (current.data_end + self.limits.data_len(len), &self.limits);
+        let later = limits.reserves_all() && end > current.room.data && self.shelf.is_syncing();
+        if current.room.for_data(data, end, limits, self.shelf.used(), later) {
+            current.segment.to_reserve.store(current.room.data, Ordering::Release);
+        }
+    }
+
     /// Writes a payload behind the others of the data log. Returns its checksum.
     fn write_data(&self, current: &mut Current, payload: &[&[u8]], len: u64) -> std::io::Result<u32> {
-        let data = self.data_of(&current.segment)?;
-        current.room.for_data(data, current.data_end + self.limits.data_len(len), &self.limits, self.shelf.used());
+        let segment = current.segment.clone();
+        let data = self.data_of(&segment)?;
+        self.reserve(current, data, len);
         let (mut crc, mut at) = (0, current.data_end);
         let mut small: Vec<IoSlice<'_>> = Vec::new();
         let mut held = 0;

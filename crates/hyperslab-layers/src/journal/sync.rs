@@ -61,7 +61,15 @@ impl Shelf {
         }
         self.segments().iter().try_for_each(|segment| segment.sync()).map_err(failed)?;
         self.durable_before.fetch_max(reached, Ordering::AcqRel);
+        if let Some(last) = self.last() {
+            last.reserve();
+        }
         Ok(())
+    }
+
+    /// Whether someone syncs just now.
+    pub fn is_syncing(&self) -> bool {
+        *self.syncing.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Every write before this sequence number is durable.
