@@ -79,7 +79,7 @@ impl Room {
         self.refused = grow(file, &mut self.meta, end, wanted, limits.bytes.saturating_sub(used), self.refused);
     }
 
-    /// Has room for data up to `end`, and some more if the limits allow. `later`: it is to be counted now, and reserved by
+    /// Has room for data up to `end`, which it had not, and some more if the limits allow. `later`: it is to be counted now, and reserved by
     /// whoever syncs; returns whether there is some to reserve.
     pub fn for_data(&mut self, file: &dyn LogFile, end: u64, limits: &Limits, used: u64, later: bool) -> bool {
         let wanted = limits.reserve().map(|step| match limits.reserves_all() {
@@ -89,7 +89,6 @@ impl Room {
         let most = limits.bytes.saturating_sub(used);
         if later
             && !self.refused
-            && end > self.data
             && let Some(wanted) = wanted.filter(|wanted| wanted - self.data <= most)
         {
             self.data = wanted;

@@ -168,7 +168,10 @@ impl Journal {
     /// Has room for a payload behind the others of the data log.
     fn reserve(&self, current: &mut Current, data: &dyn LogFile, len: u64) {
         let (end, limits) = (current.data_end + self.limits.data_len(len), &self.limits);
-        let later = limits.reserves_all() && end > current.room.data && self.shelf.is_syncing();
+        if end <= current.room.data {
+            return;
+        }
+        let later = limits.reserves_all() && self.shelf.is_syncing();
         if current.room.for_data(data, end, limits, self.shelf.used(), later) {
             current.segment.to_reserve.store(current.room.data, Ordering::Release);
         }

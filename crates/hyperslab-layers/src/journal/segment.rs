@@ -49,6 +49,8 @@ impl Segment {
 
     /// Reserves what an append left to be reserved. Where that fails, writes find room for themselves, or say that there is none.
     pub fn reserve(&self) {
+        // Not while room is given back, which may be more than the limit allows to be taken again.
+        let _batch = self.batch();
         let end = self.to_reserve.swap(0, Ordering::AcqRel);
         let Some(data) = self.data.get().filter(|_| end > 0) else { return };
         let from = data.len().unwrap_or(end);
