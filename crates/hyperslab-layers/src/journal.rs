@@ -47,6 +47,7 @@
 //! * After an error that is not `NoSpace`: have every write done and [`Journal::close_and_remove`] return `true` before
 //!   anything is written past the journal, for the same reason.
 
+mod ahead;
 mod append;
 mod batch;
 pub(crate) mod bytes;

@@ -154,6 +154,9 @@ impl Journal {
             return Ok(Append::TooLarge);
         }
         if self.shelf.used() + request.uncounted > self.limits.bytes {
+            self.shelf.release_ahead();
+        }
+        if self.shelf.used() + request.uncounted > self.limits.bytes {
             // What is done in the segment that grows is given back by giving it up.
             if !self.shelf.last_is_pending()
                 && let Err(error) = self.fill(writer)

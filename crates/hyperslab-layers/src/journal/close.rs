@@ -56,6 +56,7 @@ impl Journal {
             (writer.current, writer.closed) = (None, true);
             return Ok(false);
         }
+        self.shelf.release_ahead();
         if self.shelf.pending() > 0 {
             writer.closed = true;
             self.shelf.try_hand_over()?.check()?;

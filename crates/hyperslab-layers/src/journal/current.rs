@@ -79,23 +79,13 @@ impl Room {
         self.refused = grow(file, &mut self.meta, end, wanted, limits.bytes.saturating_sub(used), self.refused);
     }
 
-    /// Has room for data up to `end`, which it had not, and some more if the limits allow. `later`: it is to be counted now, and reserved by
-    /// whoever syncs; returns whether there is some to reserve.
-    pub fn for_data(&mut self, file: &dyn LogFile, end: u64, limits: &Limits, used: u64, later: bool) -> bool {
+    /// Has room for data up to `end`, and some more if the limits allow.
+    pub fn for_data(&mut self, file: &dyn LogFile, end: u64, limits: &Limits, used: u64) {
         let wanted = limits.reserve().map(|step| match limits.reserves_all() {
             true => end.max(limits.segment),
             false => end.next_multiple_of(step),
         });
-        let most = limits.bytes.saturating_sub(used);
-        if later
-            && !self.refused
-            && let Some(wanted) = wanted.filter(|wanted| wanted - self.data <= most)
-        {
-            self.data = wanted;
-            return true;
-        }
-        self.refused = grow(file, &mut self.data, end, wanted, most, self.refused);
-        false
+        self.refused = grow(file, &mut self.data, end, wanted, limits.bytes.saturating_sub(used), self.refused);
     }
 }
 
@@ -134,10 +124,16 @@ impl Limits {
         (step >= RESERVE_META && self.sync != SyncMode::EveryWrite).then_some(step.min(RESERVE))
     }
 
-    /// Whether room for all data of a segment is reserved when it begins. Reserving waits for a sync that runs, and so would
-    /// the append that needs it: then whoever syncs does so next.
-    pub(super) fn reserves_all(&self) -> bool {
-        matches!(self.sync, SyncMode::Every(_))
+    /// Whether room for all data of a segment is reserved when it begins, or before: see [`ahead`](super::ahead).
+    fn reserves_all(&self) -> bool {
+        matches!(self.sync, SyncMode::Every(_)) && self.reserve().is_some()
+    }
+
+    /// Bytes of room for the data of the next segment, if they are to be reserved already: not where the journal is nearly full.
+    pub(super) fn room_ahead(&self, used: u64) -> Option<u64> {
+        let room = self.segment;
+        (self.reserves_all() && !self.direct && used.saturating_add(room.saturating_mul(2)) <= self.bytes)
+            .then_some(room)
     }
 
     /// Whether room that a full segment does not need stays with it: giving it back waits for a sync that runs, too.

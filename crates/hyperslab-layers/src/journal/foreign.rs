@@ -8,7 +8,7 @@ use super::shelf::Shelf;
 use super::{corrupt, failed, names};
 use hyperslab_core::Result;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// The journal of another process. It is read only: nothing of it is done, synced or removed here.
@@ -66,7 +66,6 @@ impl Foreign {
                     meta: open(&names::meta(&self.shelf.stem, number))?,
                     data: OnceLock::new(),
                     dirty: AtomicBool::new(false),
-                    to_reserve: AtomicU64::new(0),
                     batch: Mutex::default(),
                 });
                 self.segments.insert(number, segment.clone());

@@ -11,6 +11,7 @@ use super::writer::Journal;
 use super::{checksum, failed, names};
 use hyperslab_core::Result;
 use std::io::IoSlice;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Payloads up to this length lie behind their records, which saves a call of the kernel.
@@ -57,7 +58,7 @@ impl Journal {
         let not_taken = |cause| self.shelf.not_taken(failed("append to journal", self.shelf.files.place(), cause));
         if len > BEHIND {
             let segment = current.segment.clone();
-            let data = self.data_of(&segment).map_err(not_taken)?;
+            let data = self.data_of(current, &segment).map_err(not_taken)?;
             let mut batch = segment.batch();
             let crc = match len <= GATHERED {
                 true => {
@@ -148,11 +149,26 @@ impl Journal {
         Ok(())
     }
 
-    fn data_of<'a>(&self, segment: &'a Segment) -> std::io::Result<&'a dyn LogFile> {
+    /// The data log of the segment that grows, made if there is none.
+    fn data_of<'a>(&self, current: &mut Current, segment: &'a Segment) -> std::io::Result<&'a dyn LogFile> {
         if let Some(data) = segment.data.get() {
             return Ok(&**data);
         }
-        let name = names::data(&self.shelf.stem, segment.number);
+        let data = match self.shelf.take_ahead(segment.number) {
+            Some((data, room)) => {
+                current.room.data = room;
+                data
+            }
+            None => self.create_data(segment.number)?,
+        };
+        if let Some(room) = self.limits.room_ahead(self.shelf.used()) {
+            self.shelf.want_ahead(segment.number + 1, room);
+        }
+        Ok(&**segment.data.get_or_init(|| data))
+    }
+
+    fn create_data(&self, number: u64) -> std::io::Result<Arc<dyn LogFile>> {
+        let name = names::data(&self.shelf.stem, number);
         let data = match self.limits.direct {
             false => self.shelf.files.create(&name)?,
             true => {
@@ -162,25 +178,19 @@ impl Journal {
             }
         };
         self.shelf.names.changed();
-        Ok(&**segment.data.get_or_init(|| data))
+        Ok(data)
     }
 
     /// Has room for a payload behind the others of the data log.
     fn reserve(&self, current: &mut Current, data: &dyn LogFile, len: u64) {
-        let (end, limits) = (current.data_end + self.limits.data_len(len), &self.limits);
-        if end <= current.room.data {
-            return;
-        }
-        let later = limits.reserves_all() && self.shelf.is_syncing();
-        if current.room.for_data(data, end, limits, self.shelf.used(), later) {
-            current.segment.to_reserve.store(current.room.data, Ordering::Release);
-        }
+        let end = current.data_end + self.limits.data_len(len);
+        current.room.for_data(data, end, &self.limits, self.shelf.used());
     }
 
     /// Writes a payload behind the others of the data log. Returns its checksum.
     fn write_data(&self, current: &mut Current, payload: &[&[u8]], len: u64) -> std::io::Result<u32> {
         let segment = current.segment.clone();
-        let data = self.data_of(&segment)?;
+        let data = self.data_of(current, &segment)?;
         self.reserve(current, data, len);
         let (mut crc, mut at) = (0, current.data_end);
         let mut small: Vec<IoSlice<'_>> = Vec::new();

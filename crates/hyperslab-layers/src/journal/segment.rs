@@ -6,7 +6,7 @@ use super::record::{Payload, Place};
 use super::shelf::Shelf;
 use super::{checksum, corrupt, failed};
 use hyperslab_core::{Error, Result};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Bytes that are read at a time to check them.
@@ -23,8 +23,6 @@ pub(super) struct Segment {
     pub data: OnceLock<Arc<dyn LogFile>>,
     /// Whether something was written since the last sync.
     pub dirty: AtomicBool,
-    /// Where room of the data log ends that is counted and not reserved yet, or 0.
-    pub to_reserve: AtomicU64,
     /// Its end, as far as the kernel does not have it.
     pub batch: Mutex<Batch>,
 }
@@ -45,18 +43,6 @@ impl Segment {
             self.dirty.store(true, Ordering::Release);
         }
         synced
-    }
-
-    /// Reserves what an append left to be reserved. Where that fails, writes find room for themselves, or say that there is none.
-    pub fn reserve(&self) {
-        // Not while room is given back, which may be more than the limit allows to be taken again.
-        let _batch = self.batch();
-        let end = self.to_reserve.swap(0, Ordering::AcqRel);
-        let Some(data) = self.data.get().filter(|_| end > 0) else { return };
-        let from = data.len().unwrap_or(end);
-        if from < end {
-            let _ = data.reserve(from, end - from);
-        }
     }
 }
 

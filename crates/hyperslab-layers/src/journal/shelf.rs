@@ -1,5 +1,6 @@
 //! The segments that a journal has, the room they take, and their removal from the front.
 
+use super::ahead::Ahead;
 use super::done_set::DoneSet;
 use super::files::{Files, LogFile};
 use super::names;
@@ -37,6 +38,8 @@ pub(super) struct Shelf {
     /// Every write before this sequence number is durable.
     pub durable_before: AtomicU64,
     pub syncing: Syncing,
+    /// For the next segment.
+    pub ahead: Ahead,
     /// A data log should have been written directly, and is not.
     pub direct_refused: AtomicBool,
     pub changed: Condvar,
@@ -84,6 +87,7 @@ impl Shelf {
             appended,
             durable_before,
             syncing,
+            ahead: Ahead::default(),
             direct_refused: AtomicBool::new(false),
             changed,
             leaving,

@@ -54,6 +54,7 @@ impl Shelf {
             self.fail(error.copied());
             error
         };
+        self.make_ahead();
         // Names first: an append that begins another segment needs them, and would have to wait.
         if self.names.are_new() {
             let names = self.head.sync().and_then(|()| self.names.sync(&*self.files));
@@ -61,15 +62,7 @@ impl Shelf {
         }
         self.segments().iter().try_for_each(|segment| segment.sync()).map_err(failed)?;
         self.durable_before.fetch_max(reached, Ordering::AcqRel);
-        if let Some(last) = self.last() {
-            last.reserve();
-        }
         Ok(())
-    }
-
-    /// Whether someone syncs just now.
-    pub fn is_syncing(&self) -> bool {
-        *self.syncing.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Every write before this sequence number is durable.

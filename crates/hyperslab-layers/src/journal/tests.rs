@@ -1,6 +1,7 @@
 //! Tests of the journal as a whole.
 #![allow(clippy::unwrap_used)]
 
+mod ahead;
 mod damage;
 mod device;
 mod modes;

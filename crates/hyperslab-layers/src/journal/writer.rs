@@ -12,7 +12,7 @@ use super::sync_mode::SyncMode;
 use super::{checksum, failed, names};
 use hyperslab_core::{Error, ErrorKind, Result};
 use std::io::IoSlice;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -168,10 +168,10 @@ impl Journal {
             writer.segments = number;
             self.shelf.names.changed();
             let seed = checksum::seed(&self.header.journal, number);
-            let (data, dirty, to_reserve) = (OnceLock::new(), AtomicBool::new(true), AtomicU64::new(0));
+            let (data, dirty) = (OnceLock::new(), AtomicBool::new(true));
             let head = bytes.len() as u64;
             let batch = Mutex::new(Batch { meta_at: head, ..Batch::default() });
-            let segment = Arc::new(Segment { number, seed, meta, data, dirty, to_reserve, batch });
+            let segment = Arc::new(Segment { number, seed, meta, data, dirty, batch });
             self.shelf.push(segment.clone(), writer.next, head);
             writer.current = Some(Current::new(segment, head));
         }
@@ -181,8 +181,9 @@ impl Journal {
     /// Ends the segment that grows. Fails where the kernel does not take the end of it: then it goes on.
     pub(super) fn fill(&self, writer: &mut Writer) -> Result<()> {
         // Where everything is done, all files go, and nothing has to be in them.
-        if self.shelf.pending() > 0 {
-            self.shelf.try_hand_over()?.check()?;
+        match self.shelf.pending() > 0 {
+            true => self.shelf.try_hand_over()?.check()?,
+            false => self.shelf.release_ahead(),
         }
         if let Some(current) = writer.current.take() {
             self.give_room_back(current);
@@ -200,7 +201,6 @@ impl Journal {
         }
         // Nothing will be gathered in it any more.
         (batch.meta, batch.data) = Default::default();
-        segment.to_reserve.store(0, Ordering::Release);
         if current.room.meta > current.meta_len && segment.meta.truncate(current.meta_len).is_ok() {
             current.room.meta = current.meta_len;
         }
