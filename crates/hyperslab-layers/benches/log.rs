@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const PIECE: u64 = 4 << 10;
-const REPETITIONS: usize = 5;
+const REPETITIONS: usize = 15;
 const PLANE: &str = "hdf5(plane=on)";
 /// What `pwrite` alone writes at a time.
 const LARGE: u64 = 1 << 20;

@@ -51,7 +51,7 @@ mod ahead;
 mod append;
 mod batch;
 pub(crate) mod bytes;
-mod checksum;
+pub(crate) mod checksum;
 mod close;
 mod commit;
 mod current;

@@ -3,6 +3,7 @@
 use super::pool::Pool;
 use crate::images::Images;
 use crate::journal::bytes::{Decoder, Encoder};
+pub(crate) use crate::journal::checksum::STEP;
 use crate::journal::{
     Append, Directory, Files, Foreign, Header, Id, Journal, Limits, Logged, NodeDirectory, NodePlace, Stage, SyncMode,
     find, read_all,
@@ -393,6 +394,11 @@ impl Record {
     /// Checks that the elements are what was staged.
     pub fn verify(&self) -> Result<()> {
         self.logged.verify()
+    }
+
+    /// Reads bytes of the packed elements and checks them. They begin at a multiple of [`STEP`], and end at one or with the elements.
+    pub fn read_checked(&self, at: u64, into: &mut [u8]) -> Result<()> {
+        self.logged.read_checked(at, into)
     }
 
     /// Reads bytes of the packed elements, from `at` on, without a check.

@@ -4,7 +4,7 @@ use super::bytes::Encoder;
 use super::current::Current;
 use super::hand_over::Handed;
 use super::put::BEHIND;
-use super::record::{self, Payload};
+use super::record::{self, Payload, Place};
 use super::segment::Logged;
 use super::sync_mode::SyncMode;
 use super::writer::{Append, Journal, Writer};
@@ -90,6 +90,15 @@ pub(super) struct Placed {
     pub payload: Payload,
     /// Their offset, if they are behind the record.
     pub behind: u64,
+    /// Checksums on the way, see [`Marked`](super::checksum::Marked).
+    pub marks: Vec<u32>,
+}
+
+impl Placed {
+    /// Behind the record, still without an offset and a checksum.
+    pub fn behind(len: u64) -> Self {
+        Self { payload: Payload { place: Place::Behind, len, crc: 0 }, behind: 0, marks: Vec::new() }
+    }
 }
 
 impl Journal {
@@ -200,8 +209,9 @@ impl Journal {
         if self.limits.sync.gathers() {
             self.hand_over_if_full(&segment);
         }
-        let Placed { payload, behind } = placed;
-        Ok(Append::Logged(Logged { shelf: self.shelf.clone(), segment, sequence, payload, behind }))
+        let Placed { payload, behind, marks } = placed;
+        let (shelf, marks) = (self.shelf.clone(), marks.into());
+        Ok(Append::Logged(Logged { shelf, segment, sequence, payload, behind, marks }))
     }
 
     /// Begins another segment where the present one is full, or its end is in memory and done.

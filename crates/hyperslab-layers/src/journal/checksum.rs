@@ -11,3 +11,35 @@ pub(super) fn seed(journal: &Id, segment: u64) -> u32 {
 pub(super) fn extend(before: u32, bytes: &[u8]) -> u32 {
     crc32c::crc32c_append(before, bytes)
 }
+
+/// Bytes of a write between two of its marks.
+pub const STEP: u64 = 64 << 10;
+
+/// The checksum of bytes that come in pieces.
+#[derive(Debug, Default)]
+pub(super) struct Marked {
+    pub crc: u32,
+    /// What it was after each [`STEP`] of bytes that others followed: with these, each step can be checked by itself.
+    pub marks: Vec<u32>,
+    len: u64,
+}
+
+impl Marked {
+    pub fn extend(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let left = STEP - self.len % STEP;
+            if left == STEP && self.len > 0 {
+                self.marks.push(self.crc);
+            }
+            let (now, later) = bytes.split_at(bytes.len().min(left as usize));
+            self.crc = extend(self.crc, now);
+            self.len += now.len() as u64;
+            bytes = later;
+        }
+    }
+}
+
+/// How many marks so many bytes have.
+pub(super) fn marks(len: u64) -> u64 {
+    len.div_ceil(STEP).saturating_sub(1)
+}

@@ -5,7 +5,7 @@ use super::files::Files;
 use super::record::{Payload, Place};
 use super::segment::{Logged, Segment};
 use super::shelf::Shelf;
-use super::{corrupt, failed, names};
+use super::{checksum, corrupt, failed, names};
 use hyperslab_core::Result;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -30,6 +30,7 @@ impl Logged {
         out.u64(offset);
         out.u64(self.payload.len);
         out.u32(self.payload.crc);
+        self.marks.iter().for_each(|mark| out.u32(*mark));
     }
 }
 
@@ -49,9 +50,11 @@ impl Foreign {
     pub(crate) fn hear(&mut self, from: &mut Decoder<'_>) -> Result<Logged> {
         let (number, in_data, offset, len, crc) =
             (from.u64()?, from.u32()? == 1, from.u64()?, from.u64()?, from.u32()?);
+        let marks = (0..checksum::marks(len)).map(|_| from.u32()).collect::<Result<_>>()?;
         let segment = self.segment(number, in_data)?;
         let (place, behind) = if in_data { (Place::Data(offset), 0) } else { (Place::Behind, offset) };
-        Ok(Logged { shelf: self.shelf.clone(), segment, sequence: 0, payload: Payload { place, len, crc }, behind })
+        let (shelf, payload) = (self.shelf.clone(), Payload { place, len, crc });
+        Ok(Logged { shelf, segment, sequence: 0, payload, behind, marks })
     }
 
     fn segment(&mut self, number: u64, with_data: bool) -> Result<Arc<Segment>> {
@@ -114,6 +117,9 @@ mod tests {
         let mut found: Vec<Vec<u8>> = lengths.iter().map(|len| vec![0; *len]).collect();
         read_all(heard.iter().zip(&mut found).map(|(logged, into)| (logged, &mut into[..])).collect()).unwrap();
         (0..lengths.len()).for_each(|number| assert!(found[number] == content(number), "{number}"));
+        let mut long = vec![0; lengths[4]];
+        heard[4].read_checked(0, &mut long).unwrap();
+        assert!(long == content(4));
         drop((heard, foreign));
         // The owner still has it.
         let mut again = vec![0; lengths[2]];

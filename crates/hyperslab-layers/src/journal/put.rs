@@ -3,12 +3,13 @@
 use super::append::{Entry, Placed, Records};
 use super::batch::FULL;
 use super::bytes::Encoder;
+use super::checksum::{self, Marked};
 use super::current::{AHEAD, Current};
 use super::files::LogFile;
 use super::record::{self, Payload, Place};
 use super::segment::Segment;
 use super::writer::Journal;
-use super::{checksum, failed, names};
+use super::{failed, names};
 use hyperslab_core::Result;
 use std::io::IoSlice;
 use std::sync::Arc;
@@ -32,7 +33,7 @@ impl Journal {
         records: &Records<'_>,
     ) -> std::io::Result<Placed> {
         let len = entry.len;
-        let mut placed = Placed { payload: Payload { place: Place::Behind, len, crc: 0 }, behind: 0 };
+        let mut placed = Placed::behind(len);
         if len <= BEHIND {
             placed.payload.crc = checksum_of(entry);
             records.put(out, entry, &placed.payload);
@@ -41,8 +42,9 @@ impl Journal {
             out.raw(record::END);
             self.write_meta(current, &out.0)?;
         } else {
-            let crc = self.write_data(current, entry.payload, len)?;
+            let Marked { crc, marks, .. } = self.write_data(current, entry.payload, len)?;
             placed.payload = Payload { place: Place::Data(current.data_end), len, crc };
+            placed.marks = marks;
             records.put(out, entry, &placed.payload);
             self.write_meta(current, &out.0)?;
             current.data_end += self.limits.data_len(len);
@@ -54,7 +56,7 @@ impl Journal {
     /// Takes a write to those that are gathered.
     pub(super) fn gather(&self, current: &mut Current, entry: &Entry<'_>, records: &Records<'_>) -> Result<Placed> {
         let len = entry.len;
-        let mut placed = Placed { payload: Payload { place: Place::Behind, len, crc: 0 }, behind: 0 };
+        let mut placed = Placed::behind(len);
         let not_taken = |cause| self.shelf.not_taken(failed("append to journal", self.shelf.files.place(), cause));
         if len > BEHIND {
             let segment = current.segment.clone();
@@ -72,7 +74,7 @@ impl Journal {
                 false => {
                     let written =
                         batch.hand_data(Some(data)).and_then(|()| self.write_data(current, entry.payload, len));
-                    let crc = written.map_err(|cause| {
+                    let Marked { crc, marks, .. } = written.map_err(|cause| {
                         // What is left of it is overwritten by the next.
                         let _ = data.truncate(batch.data_at);
                         current.room.data = batch.data_at;
@@ -80,6 +82,7 @@ impl Journal {
                         not_taken(cause)
                     })?;
                     batch.data_at += self.limits.data_len(len);
+                    placed.marks = marks;
                     crc
                 }
             };
@@ -188,15 +191,15 @@ impl Journal {
     }
 
     /// Writes a payload behind the others of the data log. Returns its checksum.
-    fn write_data(&self, current: &mut Current, payload: &[&[u8]], len: u64) -> std::io::Result<u32> {
+    fn write_data(&self, current: &mut Current, payload: &[&[u8]], len: u64) -> std::io::Result<Marked> {
         let segment = current.segment.clone();
         let data = self.data_of(current, &segment)?;
         self.reserve(current, data, len);
-        let (mut crc, mut at) = (0, current.data_end);
+        let (mut marked, mut at) = (Marked::default(), current.data_end);
         let mut small: Vec<IoSlice<'_>> = Vec::new();
         let mut held = 0;
         for piece in payload.iter().flat_map(|part| part.chunks(PIECE)) {
-            crc = checksum::extend(crc, piece);
+            marked.extend(piece);
             small.push(IoSlice::new(piece));
             held += piece.len();
             // Directly, it has to end with a block, and is copied anyhow.
@@ -211,7 +214,7 @@ impl Journal {
             data.write_at(&small, at)?;
         }
         current.segment.dirty.store(true, Ordering::Release);
-        Ok(crc)
+        Ok(marked)
     }
 }
 

@@ -1,10 +1,11 @@
 //! A segment of a journal, and the handle of one write in it.
 
 use super::batch::Batch;
+use super::checksum::{self, STEP};
 use super::files::LogFile;
 use super::record::{Payload, Place};
 use super::shelf::Shelf;
-use super::{checksum, corrupt, failed};
+use super::{corrupt, failed};
 use hyperslab_core::{Error, Result};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -55,6 +56,8 @@ pub struct Logged {
     /// Where its bytes are; behind a record, `behind` is their offset.
     pub(super) payload: Payload,
     pub(super) behind: u64,
+    /// Checksums on the way, see [`Marked`](super::checksum::Marked).
+    pub(super) marks: Box<[u32]>,
 }
 
 impl Logged {
@@ -109,6 +112,27 @@ impl Logged {
             at += part.len() as u64;
         }
         if crc == self.payload.crc { Ok(()) } else { Err(self.changed()) }
+    }
+
+    /// Reads bytes of the elements, from `at` on, and checks that they are what was appended. They begin at a multiple of
+    /// [`STEP`], and end at one or with the elements.
+    pub(crate) fn read_checked(&self, at: u64, into: &mut [u8]) -> Result<()> {
+        let end = at.saturating_add(into.len() as u64);
+        if !at.is_multiple_of(STEP) || !(end.is_multiple_of(STEP) || end == self.payload.len) {
+            return Err(corrupt(format!("{} bytes at {at} cannot be checked by themselves", into.len())));
+        }
+        // What comes before and behind each step.
+        let first = (at / STEP) as usize;
+        let mark = |number: usize| self.marks.get(number).copied().unwrap_or(self.payload.crc);
+        let mut crc = if first == 0 { 0 } else { mark(first - 1) };
+        for (number, step) in (first..).zip(into.chunks_mut(STEP as usize)) {
+            self.read(number as u64 * STEP, step)?;
+            crc = checksum::extend(crc, step);
+            if crc != mark(number) {
+                return Err(self.changed());
+            }
+        }
+        Ok(())
     }
 
     /// Reads bytes of the elements, from `at` on. Nothing is checked: see [`Logged::verify`].

@@ -1,7 +1,7 @@
 //! Parts of writes, which are needed in turns with parts of others: a window of each is in memory.
 
 use super::reorder::Part;
-use crate::background::Record;
+use crate::background::{Record, STEP};
 use hyperslab_core::{Error, Result};
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -18,7 +18,7 @@ pub(super) struct Windows {
     windows: HashMap<u32, Window>,
     /// Memory of windows that nobody needs any more.
     spare: Vec<Vec<u8>>,
-    /// Writes that are as they were appended.
+    /// Writes of which all was checked, since their windows are too small to be checked by themselves.
     verified: HashSet<u32>,
 }
 
@@ -37,26 +37,41 @@ impl Windows {
 
     /// Copies a part of a write.
     pub fn copy(&mut self, part: &Part, record: &Record, into: &mut [u8]) -> Result<()> {
-        let whole = record.len() <= self.len;
-        // What is read whole is checked then.
-        if !whole && self.verified.insert(part.request) {
-            record.verify()?;
-        }
-        if !whole && part.len >= self.len {
-            return record.read_part(part.at, into);
-        }
-        let there = self.windows.get(&part.request).is_some_and(|window| window.has(part));
-        if !there {
+        if !self.copy_held(part, into) {
+            // What is read whole or in steps is checked then.
+            let checked = self.is_whole(record) || self.is_in_steps(part);
+            if !checked && self.verified.insert(part.request) {
+                record.verify()?;
+            }
+            if !checked && part.len >= self.len {
+                return record.read_part(part.at, into);
+            }
             self.fetch(part, record)?;
+            if !self.copy_held(part, into) {
+                return Err(Error::invalid("drain log", "a part behind the end of its write"));
+            }
         }
-        let window = self.windows.get(&part.request).filter(|window| window.has(part));
-        let window = window.ok_or_else(|| Error::invalid("drain log", "a part behind the end of its write"))?;
-        let from = (part.at - window.at) as usize;
-        into.copy_from_slice(&window.bytes[from..from + part.len as usize]);
         if part.at + part.len == record.len() {
             self.forget(part.request);
         }
         Ok(())
+    }
+
+    /// Returns whether its window has it.
+    fn copy_held(&self, part: &Part, into: &mut [u8]) -> bool {
+        let Some(window) = self.windows.get(&part.request).filter(|window| window.has(part)) else { return false };
+        let from = (part.at - window.at) as usize;
+        into.copy_from_slice(&window.bytes[from..from + part.len as usize]);
+        true
+    }
+
+    fn is_whole(&self, record: &Record) -> bool {
+        record.len() <= self.len
+    }
+
+    /// Whether a window has at least one step.
+    fn is_in_steps(&self, part: &Part) -> bool {
+        self.len >= STEP && part.len < self.len && !self.verified.contains(&part.request)
     }
 
     /// Returns whether it was there.
@@ -70,23 +85,39 @@ impl Windows {
     }
 
     fn fetch(&mut self, part: &Part, record: &Record) -> Result<()> {
-        let mut bytes = match self.windows.remove(&part.request) {
+        let (old, mut bytes) = match self.windows.remove(&part.request) {
             Some(before) => {
                 self.held -= before.bytes.len() as u64;
-                before.bytes
+                (before.at..before.at + before.bytes.len() as u64, before.bytes)
             }
             None => {
                 self.order.push_back(part.request);
-                self.spare.pop().unwrap_or_default()
+                (0..0, self.spare.pop().unwrap_or_default())
             }
         };
-        let whole = record.len() <= self.len;
-        let at = if whole { 0 } else { part.at };
-        bytes.resize((record.len() - at).min(self.len) as usize, 0);
-        match whole {
-            true => record.read_into(&mut bytes)?,
-            false => record.read_part(at, &mut bytes)?,
-        }
+        let at = if self.is_whole(record) {
+            bytes.resize(record.len() as usize, 0);
+            record.read_into(&mut bytes)?;
+            0
+        } else if self.is_in_steps(part) {
+            // The end of the last step may be needed with the next.
+            let kept = if old.contains(&part.at) { part.at..old.end } else { 0..0 };
+            let from = if kept.is_empty() { part.at / STEP * STEP } else { old.end };
+            let fits = self.len.saturating_sub(kept.end - kept.start) / STEP * STEP;
+            let steps = fits.max((part.at + part.len).saturating_sub(from));
+            let to = (from + steps).next_multiple_of(STEP).min(record.len());
+            if !kept.is_empty() {
+                bytes.copy_within((kept.start - old.start) as usize.., 0);
+            }
+            let kept = (kept.end - kept.start) as usize;
+            bytes.resize(kept + to.saturating_sub(from) as usize, 0);
+            record.read_checked(from, &mut bytes[kept..])?;
+            from - kept as u64
+        } else {
+            bytes.resize((record.len() - part.at).min(self.len) as usize, 0);
+            record.read_part(part.at, &mut bytes)?;
+            part.at
+        };
         self.held += bytes.len() as u64;
         self.windows.insert(part.request, Window { at, bytes });
         while self.held > self.memory

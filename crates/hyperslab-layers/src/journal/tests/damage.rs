@@ -1,5 +1,6 @@
 //! Journals that end early or hold other bits than were written.
 
+use super::super::checksum::STEP;
 use super::*;
 use proptest::prelude::*;
 
@@ -195,5 +196,41 @@ proptest! {
             stored.put(name, content);
         }
         check(stored, &expected);
+    }
+}
+
+#[test]
+fn each_step_of_a_long_write_is_checked_by_itself() {
+    const LEN: usize = 3 * STEP as usize + 1000;
+    for sync in [SyncMode::OnFlush, SyncMode::Every(std::time::Duration::from_secs(3600))] {
+        let folder = tempfile::tempdir().unwrap();
+        let files = directory(folder.path());
+        let journal = Journal::create(files, header(), Limits { sync, ..Limits::new(64 << 20) }).unwrap();
+        let bytes: Vec<u8> = (0..LEN).map(|at| (at * 7 / 5) as u8).collect();
+        let all = Selection::dense(&[0], &[LEN as u64]).unwrap();
+        // Parts that end anywhere.
+        let parts: Vec<&[u8]> = bytes.chunks(50_001).collect();
+        let write = logged(journal.append("a", &Datatype::U8, &all, &parts).unwrap());
+        journal.hand_over().unwrap();
+        let read = |from: u64, to: u64| {
+            let mut found = vec![0; (to - from) as usize];
+            write.read_checked(from, &mut found).map(|()| found)
+        };
+        let steps = |from: u64, to: u64| read(from * STEP, (to * STEP).min(LEN as u64));
+        for (from, to) in (0..4).flat_map(|from| (from..=4).map(move |to| (from, to))) {
+            let wanted = &bytes[(from * STEP) as usize..((to * STEP) as usize).min(LEN)];
+            assert!(steps(from, to).unwrap() == wanted, "{from} to {to}");
+        }
+        assert!(read(1, STEP).is_err() && read(0, STEP - 1).is_err() && read(STEP, LEN as u64 + 1).is_err());
+        // One bit of the third step.
+        let data = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+        let data = data.into_iter().find(|path| path.extension().is_some_and(|ending| ending == "data")).unwrap();
+        let mut stored = std::fs::read(&data).unwrap();
+        stored[2 * STEP as usize + 17] ^= 1;
+        std::fs::write(&data, stored).unwrap();
+        for (from, to) in (0..4).flat_map(|from| (from + 1..=4).map(move |to| (from, to))) {
+            assert_eq!(steps(from, to).is_ok(), to <= 2 || from > 2, "{from} to {to}");
+        }
+        assert!(write.verify().is_err());
     }
 }
