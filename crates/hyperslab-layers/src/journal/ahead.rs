@@ -37,16 +37,15 @@ impl Shelf {
         let mut next = lock(&self.ahead.0);
         let Next::Wanted(number, room) = *next else { return };
         let name = names::data(&self.stem, number);
-        let made = self.files.create(&name).and_then(|file| match file.reserve(0, room) {
-            Ok(()) => Ok(file),
-            Err(cause) => self.files.remove(&name).and(Err(cause)),
-        });
+        let file = self.files.create(&name);
         self.names.changed();
-        *next = match made {
-            Ok(file) => Next::Made(number, room, file),
-            Err(_) => {
+        *next = match file {
+            Ok(file) if file.reserve(0, room).is_ok() => Next::Made(number, room, file),
+            file => {
                 self.used.fetch_sub(room, Ordering::AcqRel);
-                Next::None
+                // One that cannot be removed is used without.
+                let stays = file.ok().filter(|_| self.files.remove(&name).is_err());
+                stays.map_or(Next::None, |file| Next::Made(number, 0, file))
             }
         };
     }
