@@ -3,7 +3,7 @@
 //!
 //! `cargo xtask bench connector -- [--check] [--quick] [CASE ...]` runs the cases whose names contain a word; with `--check` it
 //! exits non-zero when an aim is missed. Quick: one turn, a quarter of the data.
-#![allow(clippy::print_stdout, clippy::unwrap_used)]
+#![allow(clippy::print_stderr, clippy::print_stdout, clippy::unwrap_used)]
 
 #[path = "connector/build.rs"]
 mod build;
@@ -22,6 +22,11 @@ use stage::Stage;
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
     let (flags, words): (Vec<_>, Vec<_>) = arguments.iter().partition(|argument| argument.starts_with("--"));
+    if let Some(word) = words.iter().find(|word| !CASES.iter().any(|(name, _)| name.contains(word.as_str()))) {
+        let names: Vec<&str> = CASES.iter().map(|(name, _)| *name).collect();
+        eprintln!("no case has {word:?} in its name; there are {}", names.join(", "));
+        std::process::exit(2);
+    }
     let quick = flags.iter().any(|flag| *flag == "--quick");
     let stage = match Stage::new(quick) {
         Ok(stage) => stage,
