@@ -234,7 +234,7 @@ fn changed_journals_are_read_or_refused() {
 
 /// The long form: `cargo test -p hyperslab-layers --test journal_fuzz -- --ignored`.
 #[test]
-#[ignore = "takes minutes"]
+#[ignore = "takes minutes: cargo xtask test --long"]
 fn many_changed_journals_are_read_or_refused() {
     (1000..1100).for_each(|seed| fuzz(seed * 0x9E37_79B9, 1000));
 }

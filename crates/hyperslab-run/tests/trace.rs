@@ -283,9 +283,9 @@ fn only_traces_are_replaced_and_a_missing_place_harms_nothing() {
     assert_eq!(names(directory.path()), ["c", "link.jsonl", "notes"]);
 }
 
-/// Prints what recording costs; run it alone: `cargo test -p hyperslab-run --test trace -- --ignored --nocapture`.
+/// Prints what recording costs; run it alone.
 #[test]
-#[ignore = "prints times"]
+#[ignore = "prints times: cargo test -p hyperslab-run --test trace -- --ignored --nocapture"]
 #[allow(clippy::print_stdout)]
 fn overhead_of_an_idle_layer() {
     let directory = tempfile::tempdir().unwrap();

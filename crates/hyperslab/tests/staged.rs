@@ -118,7 +118,7 @@ fn chunks_with_filters_survive_a_kill() {
 
 /// The long form, as below.
 #[test]
-#[ignore = "takes three minutes: 200 kills"]
+#[ignore = "takes three minutes, 200 kills: cargo xtask test --long"]
 fn chunks_with_filters_survive_any_of_many_kills() {
     assert!(std::env::var_os("HYPERSLAB_PYTHON").is_some(), "h5py is needed: cargo xtask test --long");
     for round in 0..200u64 {
@@ -129,7 +129,7 @@ fn chunks_with_filters_survive_any_of_many_kills() {
 
 /// The long form, with HYPERSLAB_PYTHON set: `cargo test -p hyperslab --test staged -- --ignored`, or `cargo xtask test --long`.
 #[test]
-#[ignore = "takes two minutes: 200 kills"]
+#[ignore = "takes two minutes, 200 kills: cargo xtask test --long"]
 fn what_was_acknowledged_survives_any_of_many_kills() {
     assert!(std::env::var_os("HYPERSLAB_PYTHON").is_some(), "h5py is needed: cargo xtask test --long");
     for round in 0..200u64 {

@@ -3,7 +3,7 @@
 use super::append::{Entry, Placed, Records};
 use super::batch::FULL;
 use super::bytes::Encoder;
-use super::checksum::{self, Marked};
+use super::checksum::{self, Marked, STEP};
 use super::current::{AHEAD, Current};
 use super::files::LogFile;
 use super::record::{self, Payload, Place};
@@ -19,6 +19,8 @@ use std::sync::atomic::Ordering;
 pub(super) const BEHIND: u64 = 16 << 10;
 /// Payloads up to this length are gathered. Copying longer ones costs more than calling the kernel for each.
 const GATHERED: u64 = 64 << 10;
+// What has more than a step has marks, which only `write_data` makes.
+const _: () = assert!(BEHIND <= GATHERED && GATHERED <= STEP);
 /// Payloads are written in pieces of this length, each while the checksum has it in the processor's cache.
 const PIECE: usize = 512 << 10;
 static ZEROS: [u8; AHEAD] = [0; AHEAD];

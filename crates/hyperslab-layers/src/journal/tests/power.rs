@@ -178,7 +178,7 @@ fn what_a_synced_checkpoint_covers_is_never_replayed() {
 
 /// The long form: `cargo test -p hyperslab-layers --lib power -- --ignored`.
 #[test]
-#[ignore = "takes a minute"]
+#[ignore = "takes minutes: cargo xtask test --long"]
 fn what_was_durable_survives_the_loss_of_power_at_many_points() {
     let crashes: usize = (1000..6000).map(work).sum();
     assert!(crashes >= 500_000);
