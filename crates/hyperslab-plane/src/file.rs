@@ -1,11 +1,14 @@
 //! Positioned I/O.
 
 use hyperslab_core::{Error, ErrorKind, Result};
-use rustix::fs::{Advice, fadvise};
+use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate, fstatfs};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 use std::fs::File;
 use std::io::IoSliceMut;
 use std::os::unix::fs::FileExt;
+
+/// The kind of file systems in memory (statfs(2)).
+const TMPFS: rustix::fs::FsWord = 0x0102_1994;
 
 /// Fills the buffer from a place in the file. Beyond the end of the file there are zeros, as the library would read: space
 /// that was allocated and never written.
@@ -43,6 +46,16 @@ pub(crate) fn is_cached(file: &File, at: u64) -> bool {
 /// Asks the system to read something that will be wanted soon. Only a hint.
 pub(crate) fn will_need(file: &File, at: u64, bytes: u64) {
     let _ = fadvise(file, at, std::num::NonZeroU64::new(bytes), Advice::WillNeed);
+}
+
+/// Whether the file is kept in memory alone, where finding pages is most of the work of a write.
+pub(crate) fn is_in_memory(file: &File) -> bool {
+    fstatfs(file).is_ok_and(|system| system.f_type == TMPFS)
+}
+
+/// Takes room for some bytes of the file, which stay what they are. Whether that was done.
+pub(crate) fn take_room(file: &File, at: u64, bytes: u64) -> bool {
+    fallocate(file, FallocateFlags::KEEP_SIZE, at, bytes).is_ok()
 }
 
 /// A buffer whose size comes from a file or a caller.

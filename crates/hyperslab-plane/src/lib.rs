@@ -15,7 +15,7 @@ mod coded;
 mod contiguous;
 mod control;
 mod convert;
-mod copied;
+mod copies;
 mod explain;
 mod file;
 mod grouping;
@@ -29,6 +29,7 @@ mod workers;
 
 pub use control::{Control, Place};
 pub use convert::Conversion;
+pub use copies::Copies;
 pub use explain::Explanation;
 pub use hyperslab_filters::Stated;
 pub use plane::{CACHE_BYTES, Facts, Layout, Limits, Plane, Touched};

@@ -337,10 +337,14 @@ impl Plane {
         }
     }
 
+    /// Where an array in one piece begins, if that was asked before.
+    pub(crate) fn known_address(&self) -> Option<u64> {
+        Some(self.address.load(Ordering::Acquire)).filter(|known| *known != NOWHERE)
+    }
+
     /// Where an array in one piece begins.
     pub(crate) fn address(&self, control: &dyn Control, allocate: bool) -> Result<Option<u64>> {
-        let known = self.address.load(Ordering::Acquire);
-        if known != NOWHERE {
+        if let Some(known) = self.known_address() {
             return Ok(Some(known));
         }
         let found = control.place(allocate)?;
@@ -356,7 +360,7 @@ impl Plane {
     /// Whether the place of every element is known, and transfers ask nothing of the library.
     pub fn is_independent(&self) -> bool {
         match &self.extent().grid {
-            None => self.address.load(Ordering::Acquire) != NOWHERE,
+            None => self.known_address().is_some(),
             Some(_) => self.pipeline.is_plain() && self.state().index.is_complete(),
         }
     }

@@ -1,7 +1,8 @@
 //! Threads that help the calling one.
 //!
-//! They live no longer than the call, so nothing is left running in the program, and a fork finds none. All calls of a
-//! process together have at most as many helpers as the machine has cores.
+//! They live no longer than the call, so nothing is left running in the program, and a fork finds none; only the one that makes
+//! memory ready ([`crate::copies`]) goes on beside the program, for as long as copies are kept. All calls of a process together have
+//! at most as many helpers as the machine has cores.
 
 use hyperslab_core::{Error, ErrorKind, Result};
 use std::sync::Mutex;

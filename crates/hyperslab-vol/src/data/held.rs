@@ -6,7 +6,8 @@ use super::elements::{Elements, lock};
 use super::space::refused;
 use crate::host::Host;
 use hyperslab_core::{ElementPlan, MemoryLayout, MemoryView, Result, Selection};
-use hyperslab_plane::{Control, Plane};
+use hyperslab_plane::{Control, Copies, Plane};
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 /// Some fields of the same elements.
@@ -16,6 +17,9 @@ pub(crate) struct Held {
     selection: Selection,
     /// In the order of writing: where two have the same field, the later counts.
     parts: Vec<Part>,
+    copies: Copies,
+    /// Bytes of memory that were asked for, those that are made ready for the next fields among them.
+    memory: u64,
 }
 
 /// What one call wrote.
@@ -23,12 +27,16 @@ pub(crate) struct Held {
 struct Part {
     layout: MemoryLayout,
     plan: ElementPlan,
-    bytes: Vec<u8>,
+    /// Where its bytes are among the copies.
+    at: Range<usize>,
 }
 
 impl Held {
-    fn new(host: &'static Host, selection: &Selection) -> Self {
-        Self { host, selection: selection.clone(), parts: Vec::new() }
+    /// For elements of so many bytes in fields.
+    fn new(host: &'static Host, plane: &Plane, selection: &Selection, fields: u64) -> Result<Self> {
+        let bytes = selection.len().checked_mul(fields).and_then(|bytes| usize::try_from(bytes).ok());
+        let copies = plane.copies(bytes.ok_or_else(|| refused("write", "it exceeds the address space"))?)?;
+        Ok(Self { host, selection: selection.clone(), parts: Vec::new(), copies, memory: 0 })
     }
 
     /// Whether no field is missing together with those of a plan.
@@ -37,30 +45,49 @@ impl Held {
     }
 
     /// Keeps a copy, if memory is left for it.
-    fn add(&mut self, plane: &Plane, plan: ElementPlan, memory: MemoryView<'_>, limit: u64) -> bool {
+    fn add(&mut self, plan: ElementPlan, memory: MemoryView<'_>, limit: u64) -> bool {
         let MemoryView { data, layout } = memory;
         if let Some(at) = self.parts.iter().position(|part| part.plan == plan) {
-            let mut part = self.parts.remove(at);
-            part.bytes.copy_from_slice(data);
+            let part = self.parts.remove(at);
+            let replaced = self.copies.replace(part.at.clone(), data);
             self.parts.push(part);
-            return true;
+            return replaced.is_ok();
         }
-        if !self.host.try_memory(limit, data.len() as u64) {
+        let needed = (self.copies.used() + data.len()) as u64;
+        if !self.take_memory(needed, limit) {
             return false;
         }
-        match plane.copied(data) {
-            Ok(bytes) => self.parts.push(Part { layout: layout.clone(), plan, bytes }),
-            Err(_) => {
-                self.host.give_memory(data.len() as u64);
-                return false;
-            }
+        match self.copies.add(data) {
+            Ok(Some(at)) => self.parts.push(Part { layout: layout.clone(), plan, at }),
+            _ => return false,
         }
         true
     }
 
+    /// When the first field is there: has memory made ready for those that are missing, but for the last of them, which is not
+    /// kept.
+    fn make_ready(&mut self, plane: &Plane, fields: u64, limit: u64) {
+        let Some(last) = self.parts.last().map(|part| part.at.len() as u64) else { return };
+        let until = (self.selection.len() * fields).saturating_sub(last);
+        if self.parts.len() == 1 && self.take_memory(until, limit) {
+            plane.make_ready(&self.copies, until as usize, &self.selection);
+        }
+    }
+
+    /// Asks for memory until there are so many bytes of it.
+    fn take_memory(&mut self, needed: u64, limit: u64) -> bool {
+        let more = needed.saturating_sub(self.memory);
+        let taken = more == 0 || self.host.try_memory(limit, more);
+        if taken {
+            self.memory += more;
+        }
+        taken
+    }
+
     /// Writes everything in one go, and `last` over it.
     fn write(&self, plane: &Plane, control: &dyn Control, last: Option<MemoryView<'_>>) -> Result<()> {
-        let held = self.parts.iter().map(|part| MemoryView { data: &part.bytes, layout: &part.layout });
+        let bytes = |part: &Part| self.copies.get(part.at.clone());
+        let held = self.parts.iter().map(|part| MemoryView { data: bytes(part), layout: &part.layout });
         let views: Vec<MemoryView<'_>> = held.chain(last).collect();
         match plane.write_together(control, &self.selection, &views)? {
             None => Ok(()),
@@ -71,7 +98,7 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.host.give_memory(self.parts.iter().map(|part| part.bytes.len() as u64).sum());
+        self.host.give_memory(self.memory);
     }
 }
 
@@ -98,15 +125,21 @@ impl Elements {
         let memory = MemoryView { data: &memory.data[..(selection.len() * plan.stride) as usize], ..memory };
         let fields = dtype.fields().iter().map(|field| field.dtype.size()).sum();
         let mut slot = lock(&self.held);
-        let held = slot.get_or_insert_with(|| Held::new(self.host, selection));
+        let held = match slot.take() {
+            Some(held) => held,
+            None => Held::new(self.host, &self.plane, selection, fields)?,
+        };
+        let held = slot.insert(held);
         let complete = held.is_complete_with(&plan, fields);
-        if complete || !held.add(&self.plane, plan, memory, limit) {
+        if complete || !held.add(plan, memory, limit) {
             if held.parts.is_empty() {
                 *slot = None;
                 return Ok(false);
             }
             self.beside_held(|control| held.write(&self.plane, control, Some(memory)))?;
             *slot = None;
+        } else {
+            held.make_ready(&self.plane, fields, limit);
         }
         self.unsaved.store(true, Ordering::Relaxed);
         Ok(true)
