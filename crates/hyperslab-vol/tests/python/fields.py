@@ -6,6 +6,7 @@ The connector may hold some until all are there. Whoever looks at the file meanw
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 
 import h5py
@@ -216,6 +217,28 @@ def forked(path):
     expect(path, array, "abc")
 
 
+def large(path):
+    """So many that a thread makes memory ready for those that follow, which may never come."""
+    array = table(count=25 * N)
+    memory = tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
+    for at, names in enumerate(("abc", "cba", "a", "bc")):
+        # A file that is kept in memory, and perhaps one that is not.
+        for own in (f"{path}-{at}", f"{memory.name}/{at}.h5"):
+            with h5py.File(own, "w") as file:
+                x = file.create_dataset("x", array.shape, DTYPE)
+                if len(names) < 3:
+                    x[...] = np.zeros_like(array)  # or it may get what was there before
+                gone = file.create_dataset("gone", array.shape, DTYPE)
+                put(gone, array, "b")
+                del gone, file["gone"]
+                for name in names:
+                    put(x, array, name)
+                    if at == 1:
+                        child(lambda: check_child(x, array, name))
+            expect(own, array, names, now=True)
+            os.remove(own)
+
+
 def left_open(path):
     """The end of a process closes its files."""
     code = f"import sys; sys.path.insert(0, {os.path.dirname(os.path.abspath(__file__))!r})\nfrom fields import *\n"
@@ -227,7 +250,8 @@ def left_open(path):
 
 CASES = [
     all_orders, gaps_between_fields, other_elements_come_between, opened_for_each_field, two_handles, flushed, place_is_known,
-    copied_moved_deleted, virtual_view, resized, forked, left_open,
+    copied_moved_deleted, virtual_view, resized, forked, large,
+    left_open,
 ]
 
 if __name__ == "__main__":
