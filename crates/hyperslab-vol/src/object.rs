@@ -50,6 +50,12 @@ impl Object {
         self.dataset.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Whether transfers of a dataset are libhdf5's alone, and nobody wants to know of them.
+    pub(crate) fn is_passed_on(&self) -> bool {
+        let taken = self.dataset.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        !taken && !self.elsewhere && self.traced.is_none() && !self.host.wants_stats()
+    }
+
     pub(crate) fn take_dataset(&self) -> Option<Arc<Dataset>> {
         self.dataset.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -143,8 +149,10 @@ thread_local! {
     pub(crate) static WRAPS_FOR_ITSELF: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What HDF5 needs to wrap further objects.
+/// What HDF5 needs to wrap further objects, for the time of one call: it is made and freed with every one, so that this should take
+/// no calls of the library where nothing is below.
 struct Context {
+    /// Counted as in use only if there is something to be freed by it: the object of the call holds it meanwhile.
     connector: Hid,
     under: Ptr,
     file: Option<Arc<FileState>>,
@@ -176,7 +184,9 @@ pub(crate) unsafe extern "C" fn get_context(pointer: Const, context: *mut Ptr) -
     if object.host.H5VLget_wrap_ctx(object.under, object.connector, &raw mut new.under) < 0 {
         return -1;
     }
-    object.host.H5Iinc_ref(object.connector);
+    if !new.under.is_null() {
+        object.host.H5Iinc_ref(object.connector);
+    }
     *context = Box::into_raw(Box::new(new)).cast();
     0
 }
@@ -209,9 +219,12 @@ pub(crate) unsafe extern "C" fn unwrap(pointer: Ptr) -> Ptr {
 
 pub(crate) unsafe extern "C" fn free_context(context: Ptr) -> Herr {
     let context = Box::from_raw(context.cast::<Context>());
+    if context.under.is_null() {
+        return 0;
+    }
     let host = context.host;
     host.keeping_errors(|| {
-        let status = if context.under.is_null() { 0 } else { host.H5VLfree_wrap_ctx(context.under, context.connector) };
+        let status = host.H5VLfree_wrap_ctx(context.under, context.connector);
         host.H5Idec_ref(context.connector);
         status
     })

@@ -143,9 +143,20 @@ impl Stage {
                 figures[which].push(turn([Side::Plain, Side::Connector(modes)][which])?);
             }
         }
-        Ok(figures.map(|mut all| {
-            all.sort_by(f64::total_cmp);
-            all[all.len() / 2]
-        }))
+        Ok(figures.map(median))
     }
+
+    /// The same of runs that take turns within themselves, and return the figures of both sides.
+    pub fn compare_within(&self, mut run: impl FnMut() -> Result<[f64; 2], String>) -> Result<[f64; 2], String> {
+        let mut figures = [Vec::new(), Vec::new()];
+        for _ in 0..self.turns {
+            figures.iter_mut().zip(run()?).for_each(|(all, figure)| all.push(figure));
+        }
+        Ok(figures.map(median))
+    }
+}
+
+fn median(mut figures: Vec<f64>) -> f64 {
+    figures.sort_by(f64::total_cmp);
+    figures[figures.len() / 2]
 }
