@@ -32,11 +32,11 @@ struct Part {
 }
 
 impl Held {
-    /// For elements of so many bytes in fields.
-    fn new(host: &'static Host, plane: &Plane, selection: &Selection, fields: u64) -> Result<Self> {
-        let bytes = selection.len().checked_mul(fields).and_then(|bytes| usize::try_from(bytes).ok());
-        let copies = plane.copies(bytes.ok_or_else(|| refused("write", "it exceeds the address space"))?)?;
-        Ok(Self { host, selection: selection.clone(), parts: Vec::new(), copies, memory: 0 })
+    /// For elements of so many bytes in fields, of which at most `limit` bytes will be held. `None`: there is no room for that.
+    fn new(host: &'static Host, plane: &Plane, selection: &Selection, fields: u64, limit: u64) -> Option<Self> {
+        let room = usize::try_from(selection.len().saturating_mul(fields).min(limit)).ok()?;
+        let copies = plane.copies(room).ok()?;
+        Some(Self { host, selection: selection.clone(), parts: Vec::new(), copies, memory: 0 })
     }
 
     /// Whether no field is missing together with those of a plan.
@@ -68,7 +68,7 @@ impl Held {
     /// kept.
     fn make_ready(&mut self, plane: &Plane, fields: u64, limit: u64) {
         let Some(last) = self.parts.last().map(|part| part.at.len() as u64) else { return };
-        let until = (self.selection.len() * fields).saturating_sub(last);
+        let until = self.selection.len().saturating_mul(fields).saturating_sub(last);
         if self.parts.len() == 1 && self.take_memory(until, limit) {
             plane.make_ready(&self.copies, until as usize, &self.selection);
         }
@@ -125,11 +125,10 @@ impl Elements {
         let memory = MemoryView { data: &memory.data[..(selection.len() * plan.stride) as usize], ..memory };
         let fields = dtype.fields().iter().map(|field| field.dtype.size()).sum();
         let mut slot = lock(&self.held);
-        let held = match slot.take() {
-            Some(held) => held,
-            None => Held::new(self.host, &self.plane, selection, fields)?,
-        };
-        let held = slot.insert(held);
+        if slot.is_none() {
+            *slot = Held::new(self.host, &self.plane, selection, fields, limit);
+        }
+        let Some(held) = slot.as_mut() else { return Ok(false) };
         let complete = held.is_complete_with(&plan, fields);
         if complete || !held.add(plan, memory, limit) {
             if held.parts.is_empty() {
