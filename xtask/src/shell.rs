@@ -5,10 +5,13 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
 const LAST_LINES: usize = 20;
+/// Between attempts to fetch something.
+const PAUSES: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(10)];
 
 /// Where the program `name` is on the PATH.
 pub fn find_program(name: &str) -> Option<PathBuf> {
@@ -31,6 +34,17 @@ pub fn run_quietly(command: &mut Command, log: &Path, hint: &str) -> Result<()> 
     }
     let text = fs::read(log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
     bail!("{}\n  all of it: {}", failure(command, status, &text, hint), log.display())
+}
+
+/// The same for a command that fetches something: it is tried again when it fails, since connections break.
+pub fn fetch_quietly(command: &mut Command, log: &Path, hint: &str) -> Result<()> {
+    for pause in PAUSES {
+        match run_quietly(command, log, hint) {
+            Ok(()) => return Ok(()),
+            Err(_) => std::thread::sleep(pause),
+        }
+    }
+    run_quietly(command, log, hint)
 }
 
 /// Runs `command` on this terminal.
@@ -122,6 +136,17 @@ mod tests {
         for part in ["GREETING='a b' sh -c", "exit status: 7", "| no such package", "try: another one"] {
             assert!(message.contains(part), "{part:?} is missing in: {message}");
         }
+    }
+
+    #[test]
+    fn what_is_fetched_is_tried_again() {
+        let folder = std::env::temp_dir().join(format!("hyperslab-fetch-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let mut command = Command::new("sh");
+        command.args(["-c", "test -e again || { touch again; exit 1; }"]).current_dir(&folder);
+        let fetched = fetch_quietly(&mut command, &folder.join("log"), "");
+        fs::remove_dir_all(&folder).unwrap();
+        fetched.unwrap();
     }
 
     #[test]

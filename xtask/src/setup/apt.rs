@@ -25,8 +25,8 @@ pub fn install(workspace: &Workspace, packages: &[&str], why: &str) -> Result<()
     if shell::run_quietly(&mut install_command(packages), &log, &hint).is_ok() {
         return Ok(());
     }
-    shell::run_quietly(&mut apt_get(&["update"]), &log, &hint)?;
-    shell::run_quietly(&mut install_command(packages), &log, &hint)
+    shell::fetch_quietly(&mut apt_get(&["update"]), &log, &hint)?;
+    shell::fetch_quietly(&mut install_command(packages), &log, &hint)
 }
 
 /// What a person with the rights can type.

@@ -121,9 +121,9 @@ fn download(workspace: &Workspace, folder: &Path) -> Result<()> {
     };
     let log = workspace.state().join("log/hdf5-tools.txt");
     let hint = "--no-apt leaves this out";
-    shell::run_quietly(&mut apt_get(&["update"]), &log, hint)?;
+    shell::fetch_quietly(&mut apt_get(&["update"]), &log, hint)?;
     let words = ["install", "--download-only", "--yes", "--no-install-recommends", "hdf5-tools"];
-    shell::run_quietly(&mut apt_get(&words), &log, hint)
+    shell::fetch_quietly(&mut apt_get(&words), &log, hint)
 }
 
 /// Where this machine gets the packages of Debian from.

@@ -92,15 +92,15 @@ impl<'a> PrivatePython<'a> {
         let place = self.workspace.display(&self.folder);
         say("install", format!("{} with pip into {place}: {why}", pinned.join(" ")));
         let log = self.workspace.state().join(format!("log/pip-{set}.txt"));
-        let exact = shell::run_quietly(self.pip().arg("--requirement").arg(&file), &log, OFFLINE);
-        if let Err(error) = exact {
-            if self.version == PINNED_ON {
-                return Err(error);
-            }
+        let mut exact = self.pip();
+        exact.arg("--requirement").arg(&file);
+        if self.version == PINNED_ON {
+            shell::fetch_quietly(&mut exact, &log, OFFLINE)?;
+        } else if shell::run_quietly(&mut exact, &log, OFFLINE).is_err() {
             let free: Vec<&str> = pinned.iter().map(|line| name(line)).collect();
             let (major, minor) = self.version;
             say("note", format!("not to be had for Python {major}.{minor}; trying any version of {}", free.join(" ")));
-            shell::run_quietly(self.pip().args(free), &log, OFFLINE)?;
+            shell::fetch_quietly(self.pip().args(free), &log, OFFLINE)?;
         }
         fs::write(self.stamp(set), self.stamp_text(&text))
             .with_context(|| format!("cannot write {}", self.stamp(set).display()))
