@@ -44,7 +44,7 @@ struct Pages {
 impl Plane {
     /// Room for `bytes` bytes of copies; large ones are made by several threads.
     pub fn copies(&self, bytes: usize) -> Result<Copies> {
-        let mapped = bytes.checked_add(SHARE).map(|len| MmapMut::map_anon(len));
+        let mapped = bytes.checked_add(SHARE).map(MmapMut::map_anon);
         let memory = match mapped {
             Some(mapped) => MmapRaw::from(mapped.map_err(|error| Error::io("allocate buffer", error))?),
             None => return Err(Error::invalid("allocate buffer", "it exceeds the address space")),
