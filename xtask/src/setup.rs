@@ -113,7 +113,7 @@ pub fn prepare(workspace: &Workspace, wish: Wish) -> Result<Environment> {
     if wish.mpi {
         let usual = mpi::provide(workspace, wish, &mut environment)?;
         environment.mpi.extend(usual);
-        if wish.tests && !environment.mpi.is_empty() {
+        if wish.tests && wish.long && !environment.mpi.is_empty() {
             let second = mpi::provide_mpich(workspace, wish, &mut environment)?;
             environment.mpi.extend(second);
         }
