@@ -43,7 +43,7 @@ fn median(mut ratios: Vec<f64>) -> f64 {
 }
 
 const TARGET: f64 = 0.8;
-const ROUNDS: usize = 9;
+const ROUNDS: usize = 21;
 /// The sides: plain writes, then appends in these modes.
 const MODES: [SyncMode; 3] = [SyncMode::OnFlush, SyncMode::Every(Duration::from_millis(10)), SyncMode::None];
 
