@@ -42,7 +42,7 @@ pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
     let begin = Instant::now();
     let environment = setup::prepare(workspace, wish)?;
     let mut steps = vec![Step { name: "set-up", outcome: Outcome::Passed(String::new()), time: begin.elapsed() }];
-    let mut tally = Tally::default();
+    let mut tallies = Vec::new();
 
     steps.push(step("tidy", || Ok(Outcome::Passed(format!("{} warnings", tidy::check(workspace)?)))));
     steps.push(step("format", || {
@@ -56,30 +56,35 @@ pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
         let words = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
         cargo_check(workspace, &environment, &words, "mend what clippy lists above")
     }));
-    steps.push(step("tests", || {
-        Ok(match run_tests(workspace, &environment, &arguments.passed_on, &mut tally) {
-            Ok(()) => Outcome::Passed(tally.to_string()),
-            Err(error) => {
-                eprintln!("error: {error:#}");
-                Outcome::Failed(tally.to_string())
-            }
-        })
-    }));
-    if arguments.has("--long") {
-        steps.push(step("long", || {
-            let words = ["test", "--workspace", "--no-fail-fast", "--", "--ignored"];
-            cargo_check(workspace, &environment, &words, "look for `failures:` above")
+    let mut tests = |name, words: &[String]| {
+        let mut tally = Tally::default();
+        steps.push(step(name, || {
+            Ok(match run_tests(workspace, &environment, words, &mut tally) {
+                Ok(()) => Outcome::Passed(tally.to_string()),
+                Err(error) => {
+                    eprintln!("error: {error:#}");
+                    Outcome::Failed(tally.to_string())
+                }
+            })
         }));
+        tallies.push(tally);
+    };
+    let long = arguments.has("--long");
+    tests("tests", &arguments.passed_on);
+    if long {
+        tests("long", &with_ignored(&arguments.passed_on));
         steps.push(step("fuzz", || {
             fuzz::build(workspace, &environment)?;
             fuzz::run_all(workspace, 5).map(|count| Outcome::Passed(format!("{count} targets")))
         }));
     }
     if wish.mpi {
-        mpi::run(workspace, &environment, arguments.has("--long"), &mut steps);
+        mpi::run(workspace, &environment, long, &mut steps);
     }
 
-    summarise(&steps, &environment, &tally);
+    // What the first left to the second was run.
+    let skipped = tallies.last().map(Tally::skipped).unwrap_or_default();
+    summarise(&steps, &environment, &tallies, &skipped);
     if steps.iter().any(|step| matches!(step.outcome, Outcome::Failed(_))) {
         bail!("not all checks passed");
     }
@@ -117,7 +122,13 @@ fn run_tests(workspace: &Workspace, environment: &Environment, passed_on: &[Stri
     shell::run_watched(environment.apply(&mut command), hint, |line| tally.see(line))
 }
 
-fn summarise(steps: &[Step], environment: &Environment, tally: &Tally) {
+/// The same tests, but those that take minutes.
+fn with_ignored(passed_on: &[String]) -> Vec<String> {
+    let separator = (!passed_on.iter().any(|word| word == "--")).then_some("--");
+    passed_on.iter().map(String::as_str).chain(separator).chain(["--ignored"]).map(str::to_owned).collect()
+}
+
+fn summarise(steps: &[Step], environment: &Environment, tallies: &[Tally], skipped: &[String]) {
     println!("\nsummary");
     for step in steps {
         let (result, detail) = match &step.outcome {
@@ -128,18 +139,17 @@ fn summarise(steps: &[Step], environment: &Environment, tally: &Tally) {
         let line = format!("  {:<8} {result:<8} {:>7.1} s  {detail}", step.name, step.time.as_secs_f64());
         println!("{}", line.trim_end());
     }
-    if !tally.failures().is_empty() {
+    if tallies.iter().any(|tally| !tally.failures().is_empty()) {
         println!("what failed");
-        for line in tally.failures() {
+        for line in tallies.iter().flat_map(Tally::failures) {
             println!("  {line}");
         }
     }
-    let skipped = tally.skipped();
     if environment.missing.is_empty() && skipped.is_empty() {
         return;
     }
     println!("not checked here");
-    for line in environment.missing.iter().chain(&skipped) {
+    for line in environment.missing.iter().chain(skipped) {
         println!("  {line}");
     }
 }

@@ -3,8 +3,7 @@
 use super::{Entry, Part, Requests};
 use hyperslab_core::{Result, Run};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-use std::collections::binary_heap::PeekMut;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// The runs of a request that are still to come.
 struct Cursor<'a> {
@@ -23,35 +22,52 @@ struct Open {
     at: u64,
 }
 
+/// The next run of a request, ordered by its first byte.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Next {
+    offset: u64,
+    /// The request's place in the group.
+    place: u32,
+    /// 0: the request was not met yet, and its runs are made only then.
+    len: u64,
+}
+
 /// The next runs of all requests of a group, by their first bytes.
 struct Coming<'a> {
     group: &'a [Entry],
     requests: &'a dyn Requests,
     cursors: Vec<Option<Cursor<'a>>>,
-    /// Where the next run of a request begins: (offset, place in the group, length). Requests that were not met yet wait with
-    /// their first byte and length 0, so that their runs are made only then.
-    next: BinaryHeap<Reverse<(u64, usize, u64)>>,
+    /// The very next one.
+    first: Option<Next>,
+    /// Requests that were not met yet, the last one first.
+    waiting: Vec<Next>,
+    /// Runs that came in their order: where requests take turns, as blocks of rows do, all but a few.
+    queue: VecDeque<Next>,
+    /// All others.
+    heap: BinaryHeap<Reverse<Next>>,
 }
 
 impl<'a> Coming<'a> {
     fn new(group: &'a [Entry], requests: &'a dyn Requests) -> Self {
         let mut cursors = Vec::new();
         cursors.resize_with(group.len(), || None);
-        let next = group.iter().enumerate().map(|(place, entry)| Reverse((entry.first, place, 0))).collect();
-        Self { group, requests, cursors, next }
+        let mut waiting: Vec<Next> =
+            (0..).zip(group).map(|(place, entry)| Next { offset: entry.first, place, len: 0 }).collect();
+        waiting.sort_unstable_by_key(|next| Reverse(*next));
+        let first = waiting.pop();
+        Self { group, requests, cursors, first, waiting, queue: VecDeque::new(), heap: BinaryHeap::new() }
     }
 
     /// Where the next run begins.
     fn offset(&self) -> Option<u64> {
-        self.next.peek().map(|Reverse((offset, _, _))| *offset)
+        self.first.map(|first| first.offset)
     }
 
     /// Takes the next run. `None`: there is none, or a request was only met now and this has to be called again.
     fn take(&mut self) -> Result<Option<Open>> {
-        let Some(mut top) = self.next.peek_mut() else { return Ok(None) };
-        let Reverse((offset, place, len)) = *top;
-        let number = self.group[place].number;
-        let slot = &mut self.cursors[place];
+        let Some(Next { offset, place, len }) = self.first else { return Ok(None) };
+        let number = self.group[place as usize].number;
+        let slot = &mut self.cursors[place as usize];
         if len == 0 {
             *slot = Some(Cursor { runs: self.requests.runs(number)?, at: 0 });
         }
@@ -59,13 +75,31 @@ impl<'a> Coming<'a> {
         let at = cursor.at;
         cursor.at += len;
         match cursor.runs.next() {
-            Some(run) => *top = Reverse((run.offset, place, run.len)),
-            None => {
-                PeekMut::pop(top);
-                *slot = None;
-            }
+            Some(run) => self.add(Next { offset: run.offset, place, len: run.len }),
+            None => *slot = None,
         }
+        self.first = self.remove_first();
         Ok((len > 0).then_some(Open { number, end: offset + len, offset, at }))
+    }
+
+    fn add(&mut self, next: Next) {
+        // One that lies far behind the others would keep all of them out of the queue.
+        if let Some(far) = self.queue.pop_back_if(|last| *last > next) {
+            self.heap.push(Reverse(far));
+        }
+        match self.queue.back() {
+            Some(last) if *last > next => self.heap.push(Reverse(next)),
+            _ => self.queue.push_back(next),
+        }
+    }
+
+    fn remove_first(&mut self) -> Option<Next> {
+        let (queued, heaped) = (self.queue.front(), self.heap.peek().map(|Reverse(next)| next));
+        let known = [queued, heaped].into_iter().flatten().min().copied();
+        if let Some(waiting) = self.waiting.pop_if(|waiting| known.is_none_or(|known| *waiting < known)) {
+            return Some(waiting);
+        }
+        if known.as_ref() == queued { self.queue.pop_front() } else { self.heap.pop().map(|Reverse(next)| next) }
     }
 }
 
