@@ -7,7 +7,7 @@ use crate::bench;
 use crate::table::{Align, Table};
 use anyhow::Result;
 use hyperslab_core::Stack;
-use hyperslab_run::{CaseResult, Results, Status};
+use hyperslab_run::{CaseResult, Results, Spread, Status};
 use std::process::ExitCode;
 
 /// Runs of each case, and one before.
@@ -29,7 +29,11 @@ pub fn verify(input: &Input, ranked: &[Ranked], now: &Stack, best: usize, own_la
     let results = Results::load(&results_file(&input.dir))?;
     // Stacks come one after the other, each with all cases.
     let of_each = (results.cases.len() / chosen.len().max(1)).max(1);
-    let measured: Vec<f64> = results.cases.chunks(of_each).map(total).collect();
+    let measured: Vec<f64> = results.cases.chunks(of_each).map(|cases| total(cases, |times| times.median)).collect();
+    // From the shortest to the longest of all.
+    let shortest = results.cases.chunks(of_each).map(|cases| total(cases, |times| times.min));
+    let longest = results.cases.chunks(of_each).map(|cases| total(cases, |times| times.max));
+    let reached: Vec<(f64, f64)> = shortest.zip(longest).collect();
     let mut table = Table::new(&[
         ("stack", Align::Left),
         ("predicted", Align::Right),
@@ -52,13 +56,17 @@ pub fn verify(input: &Input, ranked: &[Ranked], now: &Stack, best: usize, own_la
                 100.0 * (first / fastest - 1.0)
             );
             println!("It takes {:.2} times as long as what is used now.", first / present);
+            let others = || reached.iter().skip(1);
+            if reached.first().is_some_and(|own| others().any(|other| own.0 <= other.1 && other.0 <= own.1)) {
+                println!("Some of these runs overlap: too close to call, or the machine was busy with something else.");
+            }
         }
         _ => println!("What was advised could not be run, so there is nothing to compare."),
     }
     Ok(code)
 }
 
-/// The middle of the times of all cases; infinite if one did not run.
-fn total(cases: &[CaseResult]) -> f64 {
-    cases.iter().map(|case| if case.status == Status::Ok { case.observed.median } else { f64::INFINITY }).sum()
+/// Of the times of all cases; infinite if one did not run.
+fn total(cases: &[CaseResult], which: fn(&Spread) -> f64) -> f64 {
+    cases.iter().map(|case| if case.status == Status::Ok { which(&case.observed) } else { f64::INFINITY }).sum()
 }
