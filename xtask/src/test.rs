@@ -82,9 +82,7 @@ pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
         mpi::run(workspace, &environment, long, &mut steps);
     }
 
-    // What the first left to the second was run.
-    let skipped = tallies.last().map(Tally::skipped).unwrap_or_default();
-    summarise(&steps, &environment, &tallies, &skipped);
+    summarise(&steps, &environment, &tallies);
     if steps.iter().any(|step| matches!(step.outcome, Outcome::Failed(_))) {
         bail!("not all checks passed");
     }
@@ -128,7 +126,7 @@ fn with_ignored(passed_on: &[String]) -> Vec<String> {
     passed_on.iter().map(String::as_str).chain(separator).chain(["--ignored"]).map(str::to_owned).collect()
 }
 
-fn summarise(steps: &[Step], environment: &Environment, tallies: &[Tally], skipped: &[String]) {
+fn summarise(steps: &[Step], environment: &Environment, tallies: &[Tally]) {
     println!("\nsummary");
     for step in steps {
         let (result, detail) = match &step.outcome {
@@ -145,11 +143,13 @@ fn summarise(steps: &[Step], environment: &Environment, tallies: &[Tally], skipp
             println!("  {line}");
         }
     }
+    // What the first tests leave to the second ones is run.
+    let skipped = tallies.last().map(Tally::skipped).unwrap_or_default();
     if environment.missing.is_empty() && skipped.is_empty() {
         return;
     }
     println!("not checked here");
-    for line in environment.missing.iter().chain(skipped) {
+    for line in environment.missing.iter().chain(&skipped) {
         println!("  {line}");
     }
 }
