@@ -24,6 +24,11 @@ pub struct Spread {
 }
 
 impl Spread {
+    /// From where to where: the interval, or with too few measurements for one, the smallest and the largest.
+    pub fn reach(&self) -> [f64; 2] {
+        self.interval.unwrap_or([self.min, self.max])
+    }
+
     /// The spread of `values`; all zero when there are none.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Self {
         let mut sorted: Vec<f64> = values.into_iter().collect();

@@ -52,7 +52,7 @@ fn with_spread(spread: &Spread, show: fn(f64) -> String) -> String {
     if spread.count < 2 || spread.median <= 0.0 {
         return middle;
     }
-    let [low, high] = spread.interval.unwrap_or([spread.min, spread.max]);
+    let [low, high] = spread.reach();
     format!("{middle} ±{:.0}%", (high - low) / 2.0 / spread.median * 100.0)
 }
 
@@ -128,8 +128,7 @@ pub fn words(results: &Results) -> String {
             .iter()
             .map(|o| format!("{} {:.2}x", o.stack, o.observed_rate.median / best.observed_rate.median))
             .collect();
-        let reach = |spread: &Spread| spread.interval.unwrap_or([spread.min, spread.max]);
-        let close = best.observed_rate.count > 1 && reach(&best.observed_rate)[0] <= reach(&others[0].observed_rate)[1];
+        let close = best.observed_rate.count > 1 && best.observed_rate.reach()[0] <= others[0].observed_rate.reach()[1];
         let _ = writeln!(
             out,
             "{} {} of {} ({}): {} was fastest at {}; against it {}.{}",

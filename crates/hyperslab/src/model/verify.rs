@@ -29,11 +29,10 @@ pub fn verify(input: &Input, ranked: &[Ranked], now: &Stack, best: usize, own_la
     let results = Results::load(&results_file(&input.dir))?;
     // Stacks come one after the other, each with all cases.
     let of_each = (results.cases.len() / chosen.len().max(1)).max(1);
-    let measured: Vec<f64> = results.cases.chunks(of_each).map(|cases| total(cases, |times| times.median)).collect();
-    // From the shortest to the longest of all.
-    let shortest = results.cases.chunks(of_each).map(|cases| total(cases, |times| times.min));
-    let longest = results.cases.chunks(of_each).map(|cases| total(cases, |times| times.max));
-    let reached: Vec<(f64, f64)> = shortest.zip(longest).collect();
+    let stacks = || results.cases.chunks(of_each);
+    let measured: Vec<f64> = stacks().map(|cases| total(cases, |times| times.median)).collect();
+    let ends: [fn(&Spread) -> f64; 2] = [|times| times.reach()[0], |times| times.reach()[1]];
+    let reached: Vec<[f64; 2]> = stacks().map(|cases| ends.map(|end| total(cases, end))).collect();
     let mut table = Table::new(&[
         ("stack", Align::Left),
         ("predicted", Align::Right),
@@ -56,8 +55,8 @@ pub fn verify(input: &Input, ranked: &[Ranked], now: &Stack, best: usize, own_la
                 100.0 * (first / fastest - 1.0)
             );
             println!("It takes {:.2} times as long as what is used now.", first / present);
-            let others = || reached.iter().skip(1);
-            if reached.first().is_some_and(|own| others().any(|other| own.0 <= other.1 && other.0 <= own.1)) {
+            let overlap = |[low, high]: &[f64; 2], other: &[f64; 2]| *low <= other[1] && other[0] <= *high;
+            if reached.split_first().is_some_and(|(own, others)| others.iter().any(|other| overlap(own, other))) {
                 println!("Some of these runs overlap: too close to call, or the machine was busy with something else.");
             }
         }
@@ -66,7 +65,7 @@ pub fn verify(input: &Input, ranked: &[Ranked], now: &Stack, best: usize, own_la
     Ok(code)
 }
 
-/// Of the times of all cases; infinite if one did not run.
+/// One figure of each case's times, added up; infinite if one did not run.
 fn total(cases: &[CaseResult], which: fn(&Spread) -> f64) -> f64 {
     cases.iter().map(|case| if case.status == Status::Ok { which(&case.observed) } else { f64::INFINITY }).sum()
 }
