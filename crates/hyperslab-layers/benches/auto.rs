@@ -2,7 +2,8 @@
 //!
 //! Two aims: `auto` takes at most 5 % more than the better of the two others, and less than the worse one where these differ by
 //! more than 10 %. `auto` runs twice, without a history and with that of its run before, if that was long enough to leave one.
-//! The best of several rounds counts.
+//! The best of several rounds counts. How far it can be trusted is told beside it: the best of every other round of the better way
+//! against the best of the rest. Rounds go on until these agree, as long as there is time for it.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use hyperslab_comm::Solo;
@@ -14,13 +15,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Each pattern has at least so many rounds.
-const ROUNDS: usize = 5;
-/// It has up to so many while it has taken less than so long: the best of 5 runs of a stack differs by up to 5 % from that of its
-/// next 5, more while the kernel brings pages to the disk.
-const MORE_ROUNDS: usize = 25;
-const LONG: Duration = Duration::from_secs(30);
-/// It has more than that while it has taken less than so long: patterns of some 20 ms, which anything disturbs.
+const ROUNDS: usize = 6;
+/// It has more while it has taken less than so long: short patterns are disturbed by anything.
 const SHORT: Duration = Duration::from_secs(8);
+/// And while halves of the rounds disagree by more than `AGREEING`, as they do while the kernel brings pages to the disk, for so long.
+const LONG: Duration = Duration::from_secs(40);
+const AGREEING: f64 = 1.02;
 const MOST: f64 = 1.05;
 const DIFFERENT: f64 = 1.10;
 /// Rows that are written in turns.
@@ -100,14 +100,13 @@ impl Pattern {
         container.close().unwrap();
     }
 
-    /// Seconds of all steps and of closing.
-    fn play(&self, stack: &str, path: &Path) -> f64 {
+    /// Seconds of all steps and of closing. `data` is the program's memory: the same for all, since where pages lie makes copies
+    /// of them faster or slower.
+    fn play(&self, stack: &str, path: &Path, data: &mut [u8]) -> f64 {
         let format = build(stack);
         let how = if self.reads { Open::Read } else { Open::Update };
         let container = format.open(path, how, &Solo::shared()).unwrap();
         let array = container.array("a").unwrap();
-        let mut data = PageBuffer::new(self.largest() as usize).unwrap();
-        data.fill(1);
         let begin = Instant::now();
         for step in 0..self.steps {
             let (compute, bytes) = (self.step)(step);
@@ -132,52 +131,93 @@ impl Pattern {
     }
 }
 
+/// Seconds of one way in all rounds.
+#[derive(Default)]
+struct Rounds(Vec<f64>);
+
+impl Rounds {
+    fn best(&self) -> f64 {
+        least(self.0.iter())
+    }
+
+    /// By how much the best of every other round and the best of the rest differ, as a ratio.
+    fn disagreement(&self) -> f64 {
+        let halves = [0, 1].map(|first| least(self.0.iter().skip(first).step_by(2)));
+        halves[0].max(halves[1]) / halves[0].min(halves[1])
+    }
+}
+
+fn least<'a>(seconds: impl Iterator<Item = &'a f64>) -> f64 {
+    seconds.copied().fold(f64::INFINITY, f64::min)
+}
+
+/// Copies the files of a folder.
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir(to).unwrap();
+    for file in std::fs::read_dir(from).unwrap() {
+        let file = file.unwrap();
+        std::fs::copy(file.path(), to.join(file.file_name())).unwrap();
+    }
+}
+
+/// Waiting, `async`, `auto` without a history, and with that of its run before.
+fn measure(pattern: &Pattern, folder: &Path, explain: &str) -> [Rounds; 4] {
+    let path = folder.join("steps");
+    pattern.prepare(&path);
+    let mut data = PageBuffer::new(pattern.largest() as usize).unwrap();
+    data.fill(1);
+    let mut rounds: [Rounds; 4] = Default::default();
+    let begin = Instant::now();
+    for round in 0.. {
+        let better = if rounds[0].best() < rounds[1].best() { &rounds[0] } else { &rounds[1] };
+        let enough = if round < ROUNDS || better.disagreement() > AGREEING { LONG } else { SHORT };
+        if round >= ROUNDS && begin.elapsed() >= enough {
+            break;
+        }
+        let state = folder.join(format!("state-{round}"));
+        let again = folder.join(format!("again-{round}"));
+        let auto = |state: &Path| format!("auto(state={}{explain})/{}", state.display(), pattern.storage);
+        let stacks = [pattern.storage.to_owned(), format!("async/{}", pattern.storage), auto(&state), auto(&again)];
+        for turn in 0..4 {
+            let at = (turn + round) % 4;
+            // The history of this round, or of the one before, under another name, as if another process had left it.
+            let mut left = [round, round.max(1) - 1].map(|round| folder.join(format!("state-{round}"))).into_iter();
+            if at == 3
+                && let Some(left) = left.find(|left| left.exists())
+            {
+                copy(&left, &again);
+            }
+            rounds[at].0.push(pattern.play(&stacks[at], &path, &mut data));
+        }
+    }
+    std::fs::remove_dir_all(&path).or_else(|_| std::fs::remove_file(&path)).unwrap();
+    rounds
+}
+
 fn main() {
     if std::env::args().any(|argument| argument == "--list") {
         return;
     }
     let only = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
     let explain = std::env::var("EXPLAIN").map(|file| format!(",explain={file}")).unwrap_or_default();
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("steps");
     println!(
-        "best of {ROUNDS} to {MORE_ROUNDS} (as many as {} s allow, and all that {} s allow), in seconds; ratios of auto to the \
-         better and to the worse of sync and async\n",
-        LONG.as_secs(),
-        SHORT.as_secs()
+        "best of at least {ROUNDS} rounds, in seconds; ratios of auto to the better and to the worse of sync and async; noise: by how \
+         much the best of half of the better one's rounds differs from that of the other half\n",
     );
     println!(
-        "{:34} {:>8} {:>8} {:>8} {:>8}   {:>7} {:>7}   {:>7}  missed",
-        "pattern", "sync", "async", "auto", "again", "auto/b", "again/b", "auto/w"
+        "{:34} {:>6} {:>8} {:>8} {:>8} {:>8}   {:>7} {:>7}   {:>7} {:>7}  missed",
+        "pattern", "rounds", "sync", "async", "auto", "again", "auto/b", "again/b", "auto/w", "noise"
     );
     let mut missed = [0; 4];
     let mut total = [0.0; 4];
     let chosen = patterns().into_iter().filter(|pattern| only.as_ref().is_none_or(|only| pattern.name.contains(only)));
-    for (number, pattern) in chosen.enumerate() {
-        let mut best = [f64::MAX; 4];
-        pattern.prepare(&path);
-        let begin = Instant::now();
-        for round in 0.. {
-            let long_enough = if round < MORE_ROUNDS { LONG } else { SHORT };
-            if round >= ROUNDS && begin.elapsed() >= long_enough {
-                break;
-            }
-            let state = folder.path().join(format!("state-{number}-{round}"));
-            let again = folder.path().join(format!("again-{number}-{round}"));
-            let auto = |state: &Path| format!("auto(state={}{explain})/{}", state.display(), pattern.storage);
-            let stacks = [pattern.storage.to_owned(), format!("async/{}", pattern.storage), auto(&state), auto(&again)];
-            for turn in 0..3 {
-                let at = (turn + round) % 3;
-                best[at] = best[at].min(pattern.play(&stacks[at], &path));
-            }
-            // Under another name, as if another process had left it.
-            if state.exists() {
-                std::fs::rename(&state, &again).unwrap();
-            }
-            best[3] = best[3].min(pattern.play(&stacks[3], &path));
-        }
+    for pattern in chosen {
+        let folder = tempfile::tempdir().unwrap();
+        let rounds = measure(&pattern, folder.path(), &explain);
+        let best = rounds.each_ref().map(Rounds::best);
         let [sync, background, auto, again] = best;
         let (better, worse) = (sync.min(background), sync.max(background));
+        let noise = rounds[usize::from(background < sync)].disagreement();
         let judge = |seconds: f64, at: usize, missed: &mut [u32; 4]| {
             let mut words = Vec::new();
             if seconds > MOST * better {
@@ -193,18 +233,18 @@ fn main() {
         let mut words = judge(auto, 0, &mut missed);
         words.extend(judge(again, 2, &mut missed));
         println!(
-            "{:34} {sync:8.3} {background:8.3} {auto:8.3} {again:8.3}   {:7.3} {:7.3}   {:7.3}  {}",
+            "{:34} {:6} {sync:8.3} {background:8.3} {auto:8.3} {again:8.3}   {:7.3} {:7.3}   {:7.3} {noise:7.3}  {}",
             pattern.name,
+            rounds[0].0.len(),
             auto / better,
             again / better,
             auto / worse,
             words.join(", ")
         );
         total.iter_mut().zip(best).for_each(|(sum, seconds)| *sum += seconds);
-        std::fs::remove_dir_all(&path).or_else(|_| std::fs::remove_file(&path)).unwrap();
     }
     let [sync, background, auto, again] = total;
-    println!("{:34} {sync:8.3} {background:8.3} {auto:8.3} {again:8.3}", "all");
+    println!("{:41} {sync:8.3} {background:8.3} {auto:8.3} {again:8.3}", "all");
     println!(
         "\nat most {MOST} of the better: missed by {} without history, {} with it; better than the worse where they differ by \
          more than 10 %: missed by {} and {}",

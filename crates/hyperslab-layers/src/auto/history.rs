@@ -46,6 +46,8 @@ const MOST_SAMPLES: usize = 24;
 const MOST_CLASSES: usize = 24;
 /// What a copy into memory that was used before takes of the time of one into fresh memory.
 const USED_BEFORE: f64 = 0.5;
+/// Seconds of handing over one request besides its copy, where nothing has been measured.
+const HANDING_OVER: f64 = 1e-6;
 /// Appending goes through the kernel, copying does not.
 const APPEND_PER_COPY: f64 = 2.0;
 
@@ -130,7 +132,8 @@ impl History {
         let (direct, behind) = (seconds(|known| &known.direct), seconds(|known| &known.behind));
         let fresh =
             known.and_then(|known| known.fresh_copy).map(|sample| sample.seconds * bytes / sample.bytes * USED_BEFORE);
-        let copy = seconds(|known| &known.copy).or(fresh).unwrap_or(bytes / coming.copy_rate);
+        let guess = bytes / coming.copy_rate + bytes / coming.request.max(1.0) * HANDING_OVER;
+        let copy = seconds(|known| &known.copy).or(fresh).unwrap_or(guess);
         let transfer = direct.or(behind);
         // While nothing is known of transfers, the pause just now is all that speaks for hiding them.
         let compute =
@@ -273,7 +276,11 @@ mod tests {
     fn each_way_tells_what_it_can() {
         let mut history = History::default();
         let nothing = history.outlook(&coming(0.2));
-        assert!(!nothing.transfer_known && (nothing.expected.copy - 1e-3).abs() < 1e-9);
+        assert!(!nothing.transfer_known && (nothing.expected.copy - 1.001e-3).abs() < 1e-9);
+        let small = Coming { class: Class::of(1000, true), request: 1e3, ..coming(0.2) };
+        history.learn(&Observed { class: small.class, ..observed(Choice::Sync, 0.2, 0.3, 0.0) });
+        assert!((history.outlook(&small).expected.copy - 2e-3).abs() < 1e-9, "a thousand requests of 1 kB");
+        history = History::default();
         history.learn(&observed(Choice::Async, 0.2, 0.3, 0.04));
         let outlook = history.outlook(&coming(0.2));
         assert!(outlook.transfer_known);
