@@ -120,7 +120,7 @@ impl Plane {
         };
         let mut scout = parts.clone();
         let first = place(scout.next());
-        let cold = first.is_some_and(|place| !file::is_cached(&self.file, place.address));
+        let cold = first.is_some_and(|place| file::read_cached(&self.file, &mut [0], place.address) == Some(false));
         let mut hint = move || {
             if let Some(place) = place(scout.next()) {
                 file::will_need(&self.file, place.address, place.bytes);

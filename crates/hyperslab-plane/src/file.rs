@@ -35,12 +35,15 @@ pub(crate) fn write(file: &File, buffer: &[u8], at: u64) -> Result<()> {
     file.write_all_at(buffer, at).map_err(|e| Error::io("write", e))
 }
 
-/// Whether the byte at a place is in the page cache, so that reading there does not wait for a device. Where the system
-/// cannot tell, it is taken to be.
-pub(crate) fn is_cached(file: &File, at: u64) -> bool {
-    let mut byte = [0; 1];
-    let read = preadv2(file, &mut [IoSliceMut::new(&mut byte)], at, ReadWriteFlags::NOWAIT);
-    !matches!(read, Err(Errno::AGAIN))
+/// Fills the buffer from a place in the file if all of it is in the page cache, so that nothing waits for a device. Whether it
+/// did; `None` where the system cannot tell.
+pub(crate) fn read_cached(file: &File, buffer: &mut [u8], at: u64) -> Option<bool> {
+    let bytes = buffer.len();
+    match preadv2(file, &mut [IoSliceMut::new(buffer)], at, ReadWriteFlags::NOWAIT) {
+        Ok(read) => Some(read == bytes),
+        Err(Errno::AGAIN) => Some(false),
+        Err(_) => None,
+    }
 }
 
 /// Asks the system to read something that will be wanted soon. Only a hint.

@@ -6,6 +6,7 @@ use crate::memory::{Source, Target};
 use hyperslab_core::{ChunkPart, Result, Row, Selection};
 use std::collections::VecDeque;
 use std::fs::File;
+use std::ops::Range;
 
 /// Long runs that are not packed in memory are moved in tiles of about this size, so that they stay in a core's cache.
 const TILE: u64 = 256 << 10;
@@ -63,16 +64,55 @@ pub(crate) struct Reading<'a, 'm> {
     pub(crate) ahead: Ahead,
 }
 
-/// Groups that wait while the system reads them ahead, so that a device has several requests at once.
+/// What is known of the file that is read, and groups that wait while the system reads them ahead, so that a device has several
+/// requests at once.
 #[derive(Debug, Default)]
 pub(crate) struct Ahead {
-    /// Whether the first group came from a device; until then nobody knows.
-    cold: Option<bool>,
+    place: Place,
+    /// The last group on a device, which the next may join.
+    held: Option<Group>,
+    /// Where the one before it was.
+    last: Option<Range<u64>>,
+    /// Those that the system was asked for.
     waiting: VecDeque<Group>,
 }
 
-/// How many groups the system reads ahead.
+/// Where the bytes are.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// In the page cache, as far as was seen.
+    #[default]
+    Memory,
+    /// On a device, at least some of them.
+    Device,
+    /// The system does not tell.
+    Somewhere,
+}
+
+/// The most groups that wait.
 const AHEAD: usize = 32;
+/// Reading over a gap of this size takes a device less time than another request.
+const COLD_GAP: u64 = 16 << 10;
+/// The most bytes, and the most rows, of groups that are joined on a device. What is longer the system reads ahead by itself.
+const COLD_BYTES: u64 = 256 << 10;
+const COLD_ROWS: usize = 4096;
+/// The system sees that a file is read on where the next byte is in the same or the next page. Behind a long piece, that is worth
+/// reading what lies between: so many times less.
+const PAGE: u64 = 4096;
+const NOT_FAR: u64 = 8;
+
+/// Whether the system reads what begins at `next` ahead by itself, and faster than it does what it is asked for.
+fn reads_on(before: &Range<u64>, next: u64) -> bool {
+    next >= before.end && next - before.end <= PAGE.max((before.end - before.start) / NOT_FAR)
+}
+
+/// Whether a group on a device is read together with the one before it.
+fn joins(before: &Group, next: &Group) -> bool {
+    next.start >= before.end
+        && next.start - before.end <= COLD_GAP
+        && next.end - before.start <= COLD_BYTES
+        && before.pairs.len() + next.pairs.len() <= COLD_ROWS
+}
 
 /// Writes groups from memory.
 pub(crate) struct Writing<'a, 'm> {
@@ -118,47 +158,118 @@ fn in_buffer(row: Row, start: u64) -> Row {
 
 impl Sink for Reading<'_, '_> {
     fn take(&mut self, group: &mut Group) -> Result<()> {
-        if !*self.ahead.cold.get_or_insert_with(|| !file::is_cached(self.file, group.start)) {
+        if self.ahead.place == Place::Memory && group.end - group.start <= COLD_BYTES {
+            if self.read_if_cached(group)? {
+                return Ok(());
+            }
+            self.ahead.place = Place::Device;
+        }
+        if self.ahead.place != Place::Device {
             return self.read(group);
         }
-        file::will_need(self.file, group.start, group.end - group.start);
-        self.ahead.waiting.push_back(std::mem::take(group));
-        match self.ahead.waiting.len() > AHEAD {
-            true => self.ahead.waiting.pop_front().map_or(Ok(()), |group| self.read(&group)),
-            false => Ok(()),
+        match &mut self.ahead.held {
+            Some(held) if joins(held, group) => {
+                held.end = group.end;
+                held.pairs.append(&mut group.pairs);
+                Ok(())
+            }
+            held => {
+                let next = group.start;
+                let before = held.replace(std::mem::take(group));
+                before.map_or(Ok(()), |before| self.read_from_device(before, Some(next)))
+            }
         }
     }
 
     fn finish(&mut self) -> Result<()> {
-        while let Some(group) = self.ahead.waiting.pop_front() {
-            self.read(&group)?;
+        match self.ahead.held.take() {
+            Some(held) => self.read_from_device(held, None).and_then(|()| self.read_waiting(0)),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 
 impl Reading<'_, '_> {
+    /// Reads a group, at once or after the system was asked for others. `next`: where the one after it begins.
+    fn read_from_device(&mut self, group: Group, next: Option<u64>) -> Result<()> {
+        let range = group.start..group.end;
+        let begins = self.ahead.waiting.is_empty() && next.is_none_or(|next| reads_on(&range, next));
+        let before = self.ahead.last.replace(range);
+        if let Some(before) = before.filter(|before| reads_on(before, group.start)) {
+            self.read_waiting(0)?;
+            // Of a page that is left out the system would think that the file is read here and there.
+            if group.start / PAGE > before.end / PAGE + 1 {
+                let between = sized(self.buffer, group.start - before.end)?;
+                file::read(self.file, between, before.end)?;
+            }
+            return self.read(&group);
+        }
+        if begins {
+            return self.read(&group);
+        }
+        file::will_need(self.file, group.start, group.end - group.start);
+        self.ahead.waiting.push_back(group);
+        self.read_waiting(AHEAD)
+    }
+
+    /// Reads groups that wait until so many are left.
+    fn read_waiting(&mut self, left: usize) -> Result<()> {
+        while self.ahead.waiting.len() > left
+            && let Some(group) = self.ahead.waiting.pop_front()
+        {
+            self.read(&group)?;
+        }
+        Ok(())
+    }
+
     fn read(&mut self, group: &Group) -> Result<()> {
+        self.read_by(group, &mut |file, buffer, at| file::read(file, buffer, at).map(|()| true)).map(|_| ())
+    }
+
+    /// Reads a group if it need not wait for a device. Whether it did.
+    fn read_if_cached(&mut self, group: &Group) -> Result<bool> {
+        let mut told = true;
+        let read = self.read_by(group, &mut |file, buffer, at| match file::read_cached(file, buffer, at) {
+            Some(done) => Ok(done),
+            None => {
+                told = false;
+                file::read(file, buffer, at).map(|()| true)
+            }
+        })?;
+        if !told {
+            self.ahead.place = Place::Somewhere;
+        }
+        Ok(read)
+    }
+
+    /// Reads a group by a function that fills a buffer from the file, or says that it does not. Then the group is left
+    /// unfinished.
+    fn read_by(&mut self, group: &Group, fill: &mut dyn FnMut(&File, &mut [u8], u64) -> Result<bool>) -> Result<bool> {
         if let Some(pair) = single(group) {
             if let Some(packed) = self.target.as_packed() {
                 let range = pair.memory.offset as usize..(pair.memory.offset + pair.memory.len) as usize;
                 // SAFETY: these are elements of this transfer, and no two runs of it share any.
-                return file::read(self.file, unsafe { packed.slice(range) }, pair.file.offset);
+                return fill(self.file, unsafe { packed.slice(range) }, pair.file.offset);
             }
-            return tiles(pair, self.element).try_for_each(|tile| {
+            for tile in tiles(pair, self.element) {
                 let buffer = sized(self.buffer, tile.file.len)?;
-                file::read(self.file, buffer, tile.file.offset)?;
+                if !fill(self.file, buffer, tile.file.offset)? {
+                    return Ok(false);
+                }
                 // SAFETY: as above.
-                unsafe { self.target.copy_from(tile.memory, buffer, in_buffer(tile.file, tile.file.offset)) }
-            });
+                unsafe { self.target.copy_from(tile.memory, buffer, in_buffer(tile.file, tile.file.offset)) }?;
+            }
+            return Ok(true);
         }
         let buffer = sized(self.buffer, group.end - group.start)?;
-        file::read(self.file, buffer, group.start)?;
+        if !fill(self.file, buffer, group.start)? {
+            return Ok(false);
+        }
         for pair in &group.pairs {
             // SAFETY: as above.
             unsafe { self.target.copy_from(pair.memory, buffer, in_buffer(pair.file, group.start)) }?;
         }
-        Ok(())
+        Ok(true)
     }
 }
 

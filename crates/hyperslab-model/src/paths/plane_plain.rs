@@ -41,11 +41,6 @@ fn groups(call: Call, request: Request<'_>, device: &mut Device) -> Groups {
     Groups::new(limits(gap), call, request.memory_run.is_some(), std::mem::take(device))
 }
 
-/// The first access of a read asks whether it must wait for a device.
-pub(super) fn ask_whether_cached(counts: &mut Counts) {
-    counts.add(Count::ReadCalls, 1);
-}
-
 /// An array in one piece.
 #[derive(Debug)]
 pub(crate) struct PlanePiece {
@@ -70,9 +65,6 @@ impl Path for PlanePiece {
             counts.add(Count::NewBytes, dims::byte_count(self.grid.shape(), self.element)?);
         }
         let call = call(request, self.grid.shape(), self.element)?;
-        if call == Call::Read && request.selection.single_run(self.grid.shape(), self.element).is_none() {
-            ask_whether_cached(counts);
-        }
         let mut groups = groups(call, request, &mut self.device);
         for_each_piece(request.selection, &self.grid, self.element, &mut |piece| {
             counts.add(Count::ChunkVisits, 1);
@@ -164,7 +156,7 @@ impl Path for PlaneChunks {
         self.index.prepare(chunks_around(request.selection, &grid), counts);
         let call = call(request, grid.shape(), self.element)?;
         let mut groups = groups(call, request, &mut self.device);
-        let (mut refused, mut asks) = (false, false);
+        let mut refused = false;
         for_each_piece(request.selection, &grid, self.element, &mut |piece| {
             if refused {
                 return Ok(());
@@ -180,7 +172,6 @@ impl Path for PlaneChunks {
                 let rows = rows.split(request.memory_run);
                 rows.count_runs(counts);
                 if there {
-                    asks = call == Call::Read;
                     groups.add(&rows, piece.chunk.saturating_mul(self.chunk_bytes), counts);
                 }
             }
@@ -195,9 +186,6 @@ impl Path for PlaneChunks {
             // What was grouped so far is not asked for.
             self.device = groups.finish(&mut Counts::default());
             return self.by_library(request, counts);
-        }
-        if asks {
-            ask_whether_cached(counts);
         }
         self.device = groups.finish(counts);
         Ok(())
