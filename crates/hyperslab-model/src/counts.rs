@@ -44,7 +44,7 @@ impl Part {
 }
 
 macro_rules! counts {
-    ($($(#[$doc:meta])* $name:ident, $text:literal, $part:ident;)*) => {
+    ($($(#[$doc:meta])* $name:ident, $text:literal, $part:ident, $ordinary:literal;)*) => {
         /// Something that a stack does, and that can be counted beforehand.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Count {
@@ -64,6 +64,12 @@ macro_rules! counts {
             pub fn part(self) -> Part {
                 match self { $(Self::$name => Part::$part,)* }
             }
+
+            /// Seconds that one of it takes on an ordinary machine, to a factor of a few: what is left to say where
+            /// measured runs say nothing. 0 of what profiles know otherwise.
+            pub fn ordinary(self) -> f64 {
+                match self { $(Self::$name => $ordinary,)* }
+            }
         }
 
         const KINDS: usize = [$(Count::$name),*].len();
@@ -72,95 +78,95 @@ macro_rules! counts {
 
 counts! {
     /// Transfers that the program asks for.
-    Requests, "requests", Copy;
+    Requests, "requests", Copy, 1e-6;
     /// Chunks, or files of chunks, that transfers work on; an array in one piece counts as one.
-    ChunkVisits, "chunk_visits", Copy;
+    ChunkVisits, "chunk_visits", Copy, 2e-6;
     /// Pieces that lie together in memory and in the chunk, each copied or moved by itself, unless they are short.
-    Runs, "runs", Copy;
+    Runs, "runs", Copy, 1e-8;
     /// Pieces of single elements.
-    ShortRuns, "short_runs", Copy;
+    ShortRuns, "short_runs", Copy, 5e-9;
     /// Bytes of transfers and buffers beyond the first megabytes of each: memory that is new, and in no cache of the
     /// processor.
-    LargeBytes, "large_bytes", Copy;
+    LargeBytes, "large_bytes", Copy, 5e-11;
     /// Bytes copied from memory to memory.
-    CopiedBytes, "copied_bytes", Copy;
+    CopiedBytes, "copied_bytes", Copy, 1e-10;
     /// Bytes of buffers that are made and filled before elements go in.
-    ClearedBytes, "cleared_bytes", Copy;
+    ClearedBytes, "cleared_bytes", Copy, 5e-11;
     /// Chunks found in a cache of the library.
-    CacheHits, "cache_hits", Cache;
+    CacheHits, "cache_hits", Cache, 1e-6;
     /// System calls that read elements.
-    ReadCalls, "read_calls", StorageRead;
+    ReadCalls, "read_calls", StorageRead, 1e-6;
     /// Bytes that they read.
-    ReadBytes, "read_bytes", StorageRead;
+    ReadBytes, "read_bytes", StorageRead, 1e-10;
     /// Seeks of the published model.
-    ReadJumps, "read_jumps", StorageRead;
+    ReadJumps, "read_jumps", StorageRead, 1e-6;
     /// Times that a device must be asked, for what is not in memory.
-    DeviceReads, "device_reads", StorageRead;
+    DeviceReads, "device_reads", StorageRead, 1e-4;
     /// Bytes that come from it, in whole blocks.
-    DeviceBytes, "device_bytes", StorageRead;
+    DeviceBytes, "device_bytes", StorageRead, 1e-9;
     /// System calls that write elements.
-    WriteCalls, "write_calls", StorageWrite;
+    WriteCalls, "write_calls", StorageWrite, 2e-6;
     /// Bytes that they write.
-    WriteBytes, "write_bytes", StorageWrite;
+    WriteBytes, "write_bytes", StorageWrite, 2e-10;
     /// Bytes of them that get new places in files.
-    NewBytes, "new_bytes", StorageWrite;
+    NewBytes, "new_bytes", StorageWrite, 1e-10;
     /// Files of chunks that are opened to read.
-    FilesOpened, "files_opened", Metadata;
+    FilesOpened, "files_opened", Metadata, 1e-5;
     /// Files of chunks that are made.
-    FilesCreated, "files_created", Metadata;
+    FilesCreated, "files_created", Metadata, 5e-5;
     /// Those of them that take the place of others.
-    FilesReplaced, "files_replaced", Metadata;
+    FilesReplaced, "files_replaced", Metadata, 5e-5;
     /// Files that were replaced before, summed over the files that are made: some file systems pass over the places of
     /// files that have just gone, one by one.
-    FreedPassed, "freed_passed", Metadata;
+    FreedPassed, "freed_passed", Metadata, 1e-9;
     /// Directories that are made for them.
-    DirectoriesCreated, "directories_created", Metadata;
+    DirectoriesCreated, "directories_created", Metadata, 5e-5;
     /// Blocks of a chunk index that are read or written for the first time.
-    IndexBlocks, "index_blocks", Metadata;
+    IndexBlocks, "index_blocks", Metadata, 2e-5;
     /// Places of chunks that the library is asked to list.
-    IndexEntries, "index_entries", Metadata;
+    IndexEntries, "index_entries", Metadata, 1e-6;
     /// Containers that are made.
-    ContainersCreated, "containers_created", Metadata;
+    ContainersCreated, "containers_created", Metadata, 2e-4;
     /// Containers that are opened.
-    ContainersOpened, "containers_opened", Metadata;
+    ContainersOpened, "containers_opened", Metadata, 1e-4;
     /// Arrays that are made.
-    ArraysCreated, "arrays_created", Metadata;
+    ArraysCreated, "arrays_created", Metadata, 1e-4;
     /// Arrays that are opened.
-    ArraysOpened, "arrays_opened", Metadata;
+    ArraysOpened, "arrays_opened", Metadata, 5e-5;
     /// Groups and attributes.
-    Attributes, "attributes", Metadata;
+    Attributes, "attributes", Metadata, 5e-5;
     /// Changes of shape.
-    Resizes, "resizes", Metadata;
+    Resizes, "resizes", Metadata, 5e-5;
     /// Flushes that others must see.
-    Flushes, "flushes", Metadata;
+    Flushes, "flushes", Metadata, 5e-5;
     /// Flushes that must reach the device.
-    Syncs, "syncs", StorageWrite;
+    Syncs, "syncs", StorageWrite, 2e-3;
     /// Bytes before compression by zlib.
-    DeflateEncoded, "deflate_encoded", Codec;
+    DeflateEncoded, "deflate_encoded", Codec, 1e-8;
     /// Bytes after decompression by zlib.
-    DeflateDecoded, "deflate_decoded", Codec;
+    DeflateDecoded, "deflate_decoded", Codec, 2e-9;
     /// Bytes before compression by Zstandard.
-    ZstdEncoded, "zstd_encoded", Codec;
+    ZstdEncoded, "zstd_encoded", Codec, 2e-9;
     /// Bytes after decompression by Zstandard.
-    ZstdDecoded, "zstd_decoded", Codec;
+    ZstdDecoded, "zstd_decoded", Codec, 1e-9;
     /// Bytes before compression by Blosc, LZ4, LZF and bitshuffle.
-    FastEncoded, "fast_encoded", Codec;
+    FastEncoded, "fast_encoded", Codec, 5e-10;
     /// Bytes after decompression by Blosc, LZ4, LZF and bitshuffle.
-    FastDecoded, "fast_decoded", Codec;
+    FastDecoded, "fast_decoded", Codec, 2e-10;
     /// Bytes that zlib leaves, or begins from.
-    DeflateStored, "deflate_stored", Codec;
+    DeflateStored, "deflate_stored", Codec, 5e-9;
     /// Bytes that Zstandard leaves, or begins from.
-    ZstdStored, "zstd_stored", Codec;
+    ZstdStored, "zstd_stored", Codec, 1e-9;
     /// Bytes that Blosc, LZ4, LZF and bitshuffle leave, or begin from.
-    FastStored, "fast_stored", Codec;
+    FastStored, "fast_stored", Codec, 5e-10;
     /// Bytes shuffled or put back.
-    Shuffled, "shuffled", Codec;
+    Shuffled, "shuffled", Codec, 3e-10;
     /// Bytes of which a checksum is made.
-    Checksummed, "checksummed", Codec;
+    Checksummed, "checksummed", Codec, 3e-10;
     /// Calls that a layer takes over.
-    LayerCalls, "layer_calls", Layer;
+    LayerCalls, "layer_calls", Layer, 0.0;
     /// Bytes that a layer copies or exchanges.
-    LayerBytes, "layer_bytes", Layer;
+    LayerBytes, "layer_bytes", Layer, 0.0;
 }
 
 /// How often each thing happens.

@@ -1,4 +1,5 @@
-//! Coefficients from measured times: a sum of counts, each with the seconds that one of it takes, none below 0.
+//! Coefficients from measured times: a sum of counts, each with the seconds that one of it takes, none below 0. What runs do
+//! not tell is what it is on ordinary machines.
 
 mod correction;
 mod interval;
@@ -29,6 +30,8 @@ pub struct Sample {
 pub struct Fit {
     /// One for each variable, none below 0.
     pub coefficients: Vec<f64>,
+    /// Places of those that are ordinary values only, since no run had any.
+    pub guessed: Vec<usize>,
     /// What they miss.
     pub correction: Correction,
     /// How far predictions of runs that were not fitted were off.
@@ -64,25 +67,34 @@ pub enum Method {
 }
 
 impl Fit {
-    /// Fits samples of positive times. Refuses none, and rows of different lengths.
-    pub fn new(samples: &[Sample], method: Method) -> Result<Self> {
-        check(samples)?;
-        let mut fit = Self::known(samples, method);
-        let left_out: Vec<LeftOut> =
-            interval::left_out(samples, method, &folds_by_group(samples)).into_iter().flatten().collect();
+    /// Fits samples of positive times. Refuses none, and rows of different lengths. `ordinary`: what is likely for each
+    /// variable before anything is measured, 0 or nothing if that is not known. [`Method::Plain`] and [`Method::Relative`]
+    /// make no use of it.
+    pub fn new(samples: &[Sample], method: Method, ordinary: &[f64]) -> Result<Self> {
+        check(samples, ordinary)?;
+        let mut fit = Self::known(samples, method, ordinary);
+        let folds = folds_by_group(samples);
+        let left_out = interval::left_out(samples, (method, ordinary), &folds);
+        let left_out: Vec<LeftOut> = left_out.into_iter().flatten().collect();
         fit.interval = Interval::new(left_out.iter().map(LeftOut::log_error));
         fit.quality = interval::quality(&left_out);
         Ok(fit)
     }
 
     /// Without asking how good it is.
-    fn known(samples: &[Sample], method: Method) -> Self {
-        let coefficients = coefficients(samples, method);
+    fn known(samples: &[Sample], method: Method, ordinary: &[f64]) -> Self {
+        let coefficients = match method {
+            Method::Plain => least_squares::plain(samples),
+            Method::Relative => least_squares::relative(samples, &[]),
+            Method::Robust | Method::Corrected => robust::fit(samples, ordinary),
+        };
         let correction = match method {
             Method::Corrected => Correction::new(samples, &coefficients),
             _ => Correction::default(),
         };
-        Self { coefficients, correction, ..Self::default() }
+        let measured = |place: usize| samples.iter().any(|sample| sample.row[place] > 0.0);
+        let guessed = (0..coefficients.len()).filter(|&place| coefficients[place] > 0.0 && !measured(place)).collect();
+        Self { coefficients, guessed, correction, ..Self::default() }
     }
 
     /// Seconds for a row of variables. Never below 0; more of everything takes longer in proportion.
@@ -115,9 +127,12 @@ pub fn folds_by_group(samples: &[Sample]) -> Vec<Fold> {
     if folds < 2 { Vec::new() } else { (0..folds).map(fold).collect() }
 }
 
-fn check(samples: &[Sample]) -> Result<()> {
+fn check(samples: &[Sample], ordinary: &[f64]) -> Result<()> {
     let bad = |message: &str| Err(Error::invalid("fit", message.to_owned()));
     let Some(first) = samples.first() else { return bad("there is nothing to fit") };
+    if !ordinary.is_empty() && ordinary.len() != first.row.len() {
+        return bad("there are ordinary values for other variables");
+    }
     for sample in samples {
         if sample.row.len() != first.row.len() {
             return bad("runs have different numbers of variables");
@@ -132,20 +147,13 @@ fn check(samples: &[Sample]) -> Result<()> {
     Ok(())
 }
 
-pub(crate) fn coefficients(samples: &[Sample], method: Method) -> Vec<f64> {
-    match method {
-        Method::Plain => least_squares::plain(samples),
-        Method::Relative => least_squares::relative(samples),
-        Method::Robust | Method::Corrected => robust::fit(samples),
-    }
-}
-
-pub(crate) fn predict(coefficients: &[f64], row: &[f64]) -> f64 {
+fn predict(coefficients: &[f64], row: &[f64]) -> f64 {
     coefficients.iter().zip(row).map(|(c, v)| c * v).sum()
 }
 
 /// Predictions of runs by fits that did not know them, in the order of the runs; nothing for runs that no fold judges.
-pub fn leave_out(samples: &[Sample], method: Method, folds: &[Fold]) -> Result<Vec<Option<LeftOut>>> {
-    check(samples)?;
-    Ok(interval::left_out(samples, method, folds))
+/// `how`: method and ordinary values, as for [`Fit::new`].
+pub fn leave_out(samples: &[Sample], how: (Method, &[f64]), folds: &[Fold]) -> Result<Vec<Option<LeftOut>>> {
+    check(samples, how.1)?;
+    Ok(interval::left_out(samples, how, folds))
 }

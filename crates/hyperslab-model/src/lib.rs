@@ -26,6 +26,6 @@ pub use fit::{
 pub use footprint::{Footprint, Stored, footprint};
 pub use layers::{LayerCost, LayerUse, LayerWork};
 pub use predict::{Prediction, predict};
-pub use profile::{Alignment, MachineFacts, PROFILE_VERSION, Profile, Warmth};
+pub use profile::{Alignment, MachineFacts, PROFILE_VERSION, Profile, Warmth, ordinary};
 pub use sharing::{Conditions, Crowd, RankKind, Sharing};
 pub use walk::{Behind, Costs, Work, count};

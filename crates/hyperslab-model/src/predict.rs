@@ -4,7 +4,7 @@ use crate::configuration::Class;
 use crate::counts::{Count, Part};
 use crate::epochs::{Epoch, Staging, saturating};
 use crate::fit::Fit;
-use crate::profile::{Profile, part, reads};
+use crate::profile::{Profile, part, reads, variable};
 use crate::sharing::{Conditions, Crowd, RankKind, Sharing};
 use crate::walk::{Behind, Costs, Work};
 use hyperslab_core::Result;
@@ -25,6 +25,8 @@ pub struct Prediction {
     pub hidden: f64,
     /// Layers whose costs the profile does not know; they are taken to cost nothing.
     pub unknown: Vec<String>,
+    /// Seconds of what the profile does not know, and that are those of ordinary machines.
+    pub guessed: BTreeMap<Count, f64>,
     /// Whether ranks are processes, of which the profile knows nothing; they are taken to share as threads do.
     pub unknown_ranks: bool,
 }
@@ -32,6 +34,9 @@ pub struct Prediction {
 /// Intervals of several ranks are wider by these factors.
 const THREADS_UNSURE: f64 = 1.5;
 const PROCESSES_UNSURE: f64 = 2.0;
+
+/// So far ordinary seconds may be off, either way.
+const ORDINARY_UNSURE: f64 = 4.0;
 
 /// Layers that hand calls on and cost next to nothing.
 const FREE: [&str; 2] = ["auto", "slow"];
@@ -52,7 +57,7 @@ pub fn predict(costs: &Costs, class: Class, profile: &Profile, conditions: Condi
     let crowd = sharing.unwrap_or_else(Sharing::turns).of(costs.ranks);
     let shared = Shared::new(fit, &rows, crowd);
     let align = profile.aligned(costs.align);
-    let mut time = Times::default();
+    let (mut time, mut guessed) = (Times::default(), BTreeMap::new());
     // Of what the correction adds or takes, every part has its share.
     for (row, corrected) in &rows {
         for (place, (value, each)) in row.iter().zip(&fit.coefficients).enumerate() {
@@ -62,7 +67,14 @@ pub fn predict(costs: &Costs, class: Class, profile: &Profile, conditions: Condi
                 (Part::StorageWrite, Some(align)) => align.write,
                 _ => 1.0,
             };
-            time.add(part, reading, value * each * corrected * shared.scale(reading) * factor);
+            let seconds = value * each * corrected * shared.scale(reading) * factor;
+            time.add(part, reading, seconds);
+            if seconds > 0.0
+                && fit.guessed.contains(&place)
+                && let Some((_, count)) = variable(place)
+            {
+                *guessed.entry(count).or_default() += seconds;
+            }
         }
     }
     time.add(Part::Metadata, false, around(costs, &crowd));
@@ -72,8 +84,11 @@ pub fn predict(costs: &Costs, class: Class, profile: &Profile, conditions: Condi
     time.wait_for_device(costs);
     time.parts.retain(|_, part| *part > 0.0);
     let (seen, hidden) = time.seen(costs, overhead);
-    let (low, high) = fit.interval.wider(unsure(ranks, costs.ranks)).around(seen);
-    Ok(Prediction { seconds: seen, low, high, parts: time.parts, hidden, unknown, unknown_ranks })
+    let interval = fit.interval.wider(unsure(ranks, costs.ranks));
+    let guesses = guessed.values().sum::<f64>().min(seen);
+    let (sure, unsure) = (interval.around(seen - guesses), interval.wider(ORDINARY_UNSURE).around(guesses));
+    let (low, high) = (sure.0 + unsure.0, sure.1 + unsure.1);
+    Ok(Prediction { seconds: seen, low, high, parts: time.parts, hidden, unknown, guessed, unknown_ranks })
 }
 
 /// How ranks that work at a time change the seconds that they would take one after the other.

@@ -10,8 +10,8 @@ use crate::sharing::{RankKind, Sharing};
 use hyperslab_core::{Error, ErrorKind, Result};
 use std::collections::BTreeMap;
 
-/// The version of the form that this build writes. It reads the one before, too.
-pub const PROFILE_VERSION: u32 = 3;
+/// The version of the form that this build writes. It reads the two before, too.
+pub const PROFILE_VERSION: u32 = 4;
 
 /// What the profile was measured on, as far as it decides whether it holds elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -145,6 +145,11 @@ pub(crate) fn variable(place: usize) -> Option<(&'static str, Count)> {
     let kinds = Count::ALL.len();
     let direction = if place < kinds { "read" } else { "write" };
     Count::ALL.get(place % kinds).filter(|_| place < 2 * kinds).map(|&count| (direction, count))
+}
+
+/// What is ordinary for every place of a row.
+pub fn ordinary() -> Vec<f64> {
+    (0..).map_while(variable).map(|(_, count)| count.ordinary()).collect()
 }
 
 /// The part of the time that a place of a row explains.

@@ -39,7 +39,7 @@ const TRUTH: [f64; 5] = [2e-6, 5e-6, 3e-9, 0.0, 7e-7];
 #[test]
 fn known_coefficients_are_found_again() {
     for method in [Method::Relative, Method::Robust] {
-        let fit = Fit::new(&samples(&TRUTH, 300, 0.1, 1), method).unwrap();
+        let fit = Fit::new(&samples(&TRUTH, 300, 0.1, 1), method, &[]).unwrap();
         for (found, truth) in fit.coefficients.iter().zip(TRUTH) {
             assert!((found - truth).abs() <= 0.1 * truth + 1e-8, "{method:?}: {:?}", fit.coefficients);
         }
@@ -52,7 +52,7 @@ fn disturbed_runs_do_little_harm_in_log_space() {
     let mut disturbed = samples(&TRUTH, 300, 0.05, 2);
     disturbed.iter_mut().step_by(10).for_each(|sample| sample.seconds *= 20.0);
     let off = |method| {
-        let fit = Fit::new(&disturbed, method).unwrap();
+        let fit = Fit::new(&disturbed, method, &[]).unwrap();
         let size = |(found, truth): (&f64, f64)| (found / truth).ln().abs();
         [0, 1, 4].into_iter().map(|i| size((&fit.coefficients[i], TRUTH[i]))).fold(0.0, f64::max)
     };
@@ -61,7 +61,7 @@ fn disturbed_runs_do_little_harm_in_log_space() {
 
 #[test]
 fn intervals_hold_nine_of_ten_new_runs() {
-    let fit = Fit::new(&samples(&TRUTH, 400, 0.2, 3), Method::Robust).unwrap();
+    let fit = Fit::new(&samples(&TRUTH, 400, 0.2, 3), Method::Robust, &[]).unwrap();
     let new = samples(&TRUTH, 1000, 0.2, 4);
     let inside = new.iter().filter(|sample| {
         let (low, high) = fit.interval.around(fit.seconds(&sample.row));
@@ -78,14 +78,46 @@ fn plain_least_squares_goes_below_nothing_where_ours_does_not() {
     runs.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
     let last = runs.len() - 1;
     runs[last].seconds *= 3.0;
-    let negative = |method| Fit::new(&runs, method).unwrap().coefficients.iter().any(|c| *c < 0.0);
+    let negative = |method| Fit::new(&runs, method, &[]).unwrap().coefficients.iter().any(|c| *c < 0.0);
     assert!(negative(Method::Plain) && !negative(Method::Robust));
     let error = |method| -> f64 {
-        let left_out = leave_out(&runs, method, &folds_by_group(&runs)).unwrap();
+        let left_out = leave_out(&runs, (method, &[]), &folds_by_group(&runs)).unwrap();
         let runs: Vec<_> = left_out.into_iter().flatten().collect();
         runs.iter().map(|run| (run.predicted / run.measured).log10().powi(2)).sum::<f64>() / runs.len() as f64
     };
     assert!(error(Method::Robust) < error(Method::Plain));
+}
+
+#[test]
+fn what_runs_do_not_tell_is_ordinary() {
+    // The second always comes with the first; the fourth never comes.
+    let truth = [2e-4, 1e-6, 3e-9, 5e-5];
+    let mut runs = samples(&truth[..3], 200, 0.05, 7);
+    for run in &mut runs {
+        run.row.push(0.0);
+        run.row[1] = run.row[0];
+        run.seconds = (truth[0] + truth[1]) * run.row[0] + truth[2] * run.row[2];
+    }
+    let ordinary = [1e-4, 2e-6, 1e-8, 4e-5];
+    for method in [Method::Robust, Method::Corrected] {
+        let fit = Fit::new(&runs, method, &ordinary).unwrap();
+        let [first, second, third, fourth] = fit.coefficients[..] else { panic!("{fit:?}") };
+        assert!((first + second - 2.01e-4).abs() < 4e-6 && second < 4e-6, "{:?}", fit.coefficients);
+        assert!((third / truth[2] - 1.0).abs() < 0.02 && (fourth / ordinary[3] - 1.0).abs() < 1e-6, "{fourth}");
+        assert_eq!(fit.guessed, [3]);
+        let fit = Fit::new(&runs, method, &[]).unwrap();
+        assert!(fit.coefficients[3] == 0.0 && fit.guessed.is_empty());
+    }
+    assert!(Fit::new(&runs, Method::Robust, &ordinary[..3]).is_err());
+}
+
+#[test]
+fn what_runs_do_tell_is_not_what_is_ordinary() {
+    let ordinary = TRUTH.map(|each| 20.0 * each + 1e-9);
+    let fit = Fit::new(&samples(&TRUTH, 300, 0.1, 1), Method::Robust, &ordinary).unwrap();
+    for (found, truth) in fit.coefficients.iter().zip(TRUTH) {
+        assert!((found - truth).abs() <= 0.1 * truth + 1e-8, "{:?}", fit.coefficients);
+    }
 }
 
 #[test]
@@ -98,10 +130,10 @@ fn what_cannot_be_fitted_is_refused() {
         vec![sample(&[1.0], f64::NAN)],
         vec![sample(&[-1.0], 1.0)],
     ] {
-        assert!(Fit::new(&bad, Method::Robust).is_err(), "{bad:?}");
+        assert!(Fit::new(&bad, Method::Robust, &[]).is_err(), "{bad:?}");
     }
     // One run fits, but says nothing about how sure it is.
-    let fit = Fit::new(&[sample(&[2.0], 1.0)], Method::Robust).unwrap();
+    let fit = Fit::new(&[sample(&[2.0], 1.0)], Method::Robust, &[]).unwrap();
     assert!((fit.seconds(&[4.0]) - 2.0).abs() < 1e-6 && fit.interval.factor.is_infinite());
 }
 
@@ -113,10 +145,10 @@ fn what_a_sum_cannot_say_is_learnt() {
         let part = TRUTH[1] * run.row[1] / (TRUTH[0] * run.row[0] + TRUTH[1] * run.row[1]);
         run.seconds *= if part > 0.3 && part < 0.7 { 1.5 } else { 1.0 };
     }
-    let error = |method| Fit::new(&runs, method).unwrap().quality.log10_rmse;
+    let error = |method| Fit::new(&runs, method, &[]).unwrap().quality.log10_rmse;
     assert!(error(Method::Corrected) < 0.7 * error(Method::Robust), "{}", error(Method::Corrected));
     // Twice the work takes twice the time, and what is unlike everything is not corrected by much.
-    let fit = Fit::new(&runs, Method::Corrected).unwrap();
+    let fit = Fit::new(&runs, Method::Corrected, &[]).unwrap();
     let (row, twice) = ([1e3, 5e2], [2e3, 1e3]);
     assert!((fit.seconds(&twice) / fit.seconds(&row) - 2.0).abs() < 1e-9);
     let sum: f64 = fit.coefficients.iter().zip(row).map(|(c, v)| c * v).sum();
@@ -130,13 +162,13 @@ proptest! {
         noise in 0.0f64..1.0,
         grown in prop::collection::vec(1.0f64..1e6, 5),
     ) {
-        let fit = Fit::new(&samples(&TRUTH, 40, noise, seed), Method::Robust).unwrap();
+        let fit = Fit::new(&samples(&TRUTH, 40, noise, seed), Method::Robust, &[]).unwrap();
         let mut numbers = Numbers(seed ^ 1);
         let row: Vec<f64> = grown.iter().map(|_| numbers.next() * 1e9).collect();
         let more: Vec<f64> = row.iter().zip(&grown).map(|(v, by)| v * by).collect();
         prop_assert!(fit.seconds(&row) >= 0.0);
         prop_assert!(fit.seconds(&more) >= fit.seconds(&row));
-        let fit = Fit::new(&samples(&TRUTH, 40, noise, seed), Method::Corrected).unwrap();
+        let fit = Fit::new(&samples(&TRUTH, 40, noise, seed), Method::Corrected, &[]).unwrap();
         let twice: Vec<f64> = row.iter().map(|v| v * 2.0).collect();
         prop_assert!(fit.seconds(&row) >= 0.0 && fit.seconds(&twice) >= fit.seconds(&row));
     }

@@ -7,7 +7,7 @@ mod transfers;
 use hyperslab_core::{Datatype, Selection};
 use hyperslab_model::{
     Alignment, Class, Conditions, Configuration, Correction, Count, Crowd, Fit, Interval, LayerCost, MachineFacts,
-    Part, Prediction, Profile, RankKind, Sharing, Warmth, count, predict,
+    Part, Prediction, Profile, RankKind, Sharing, Warmth, count, ordinary, predict,
 };
 use transfers::Transfers;
 
@@ -81,6 +81,8 @@ fn profiles_round_trip() {
     let text = corrected.to_json().unwrap();
     assert_eq!(Profile::from_json(&text).unwrap(), corrected);
     assert!(Profile::from_json(&text.replacen("\"read_calls\"\n", "\"read_bytes\"\n", 1)).is_err());
+    let some = some_guessed();
+    assert_eq!(Profile::from_json(&some.to_json().unwrap()).unwrap(), some);
     let mut unknown = profile();
     unknown.fits.values_mut().for_each(|fit| fit.interval = Interval::default());
     let read = Profile::from_json(&unknown.to_json().unwrap()).unwrap();
@@ -90,9 +92,9 @@ fn profiles_round_trip() {
 #[test]
 fn profiles_of_other_versions_and_machines_are_refused() {
     let text = profile().to_json().unwrap();
-    let newer = text.replace("\"hyperslab_profile\": 3", "\"hyperslab_profile\": 4");
+    let newer = text.replace("\"hyperslab_profile\": 4", "\"hyperslab_profile\": 5");
     let error = Profile::from_json(&newer).unwrap_err().to_string();
-    assert!(error.contains("version 4") && error.contains("this build reads 2 and 3"), "{error}");
+    assert!(error.contains("version 5") && error.contains("this build reads 2 to 4"), "{error}");
     for other in [
         MachineFacts { processors: 8, ..machine() },
         MachineFacts { processor: "another".into(), ..machine() },
@@ -169,6 +171,48 @@ fn reading_and_writing_saturate_apart() {
     let (write, read) = (4e-6 + 3e-10 * 4_194_304.0, 2e-6 + 1e-10 * 4_194_304.0);
     let found = predicted(&both, "posix");
     assert!((found.seconds - 3.0 * write - 2.0 * read).abs() < 1e-9, "{found:?}");
+}
+
+/// The profile, with ordinary values in place of what reading takes.
+fn some_guessed() -> Profile {
+    let mut profile = profile();
+    let reading: Vec<usize> = (0..Count::ALL.len()).filter(|&place| ordinary()[place] > 0.0).collect();
+    for fit in profile.fits.values_mut() {
+        fit.coefficients[..Count::ALL.len()].copy_from_slice(&ordinary()[..Count::ALL.len()]);
+        fit.guessed = reading.clone();
+        // Two runs that write, made of three things.
+        let make = |parts: [f64; 3]| [vec![0.0; reading.len()], parts.to_vec()].concat();
+        fit.correction = Correction { makes: vec![make([0.25; 3]), make([0.5; 3])], weights: vec![1.5, -0.5] };
+    }
+    profile
+}
+
+#[test]
+fn what_was_not_measured_is_told_and_less_sure() {
+    let all = Selection::all(&[1 << 20]).unwrap();
+    let transfers = Transfers::making(Datatype::F32, &[1 << 20]).write(all.clone()).read(all);
+    let configuration = Configuration::of(&"posix".parse().unwrap()).unwrap();
+    let costs = count(&transfers.workload(), &configuration).unwrap();
+    let mut profile = some_guessed();
+    profile.fits.values_mut().for_each(|fit| fit.correction = Correction::default());
+    let found = predict(&costs, configuration.class(), &profile, THREADS).unwrap();
+    let guesses: f64 = found.guessed.values().sum();
+    assert!(found.guessed[&Count::ReadBytes] > 4e-4 && !found.guessed.contains_key(&Count::WriteBytes), "{found:?}");
+    assert!((found.seconds - guesses - (4e-6 + 3e-10 * 4_194_304.0)).abs() < 1e-12, "{found:?}");
+    let high = 1.5 * (found.seconds - guesses) + 1.5 * 4.0 * guesses;
+    assert!((found.high - high).abs() < 1e-9 && found.low < found.seconds / 1.5, "{found:?}");
+}
+
+#[test]
+fn profiles_of_version_3_are_read() {
+    let mut text: serde_json::Value = serde_json::from_str(&profile().to_json().unwrap()).unwrap();
+    text["hyperslab_profile"] = 3.into();
+    for fit in text["formats"].as_array_mut().unwrap() {
+        for direction in ["read", "write"] {
+            fit[direction].as_object_mut().unwrap().retain(|_, seconds| seconds.as_f64() > Some(0.0));
+        }
+    }
+    assert_eq!(Profile::from_json(&text.to_string()).unwrap(), profile(), "what was absent takes no time");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! would take least.
 
 mod advise;
+mod beside;
 mod candidates;
 mod compressibility;
 mod copying;

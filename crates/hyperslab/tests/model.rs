@@ -83,7 +83,7 @@ fn profiles_that_do_not_hold_here_are_refused() {
     };
     refused("profile.json", "another machine");
     refused("nowhere.json", "hyperslab train makes one");
-    let other = invented().replace("\"hyperslab_profile\": 3", "\"hyperslab_profile\": 99");
+    let other = invented().replace("\"hyperslab_profile\": 4", "\"hyperslab_profile\": 99");
     fs::write(directory.path().join("other.json"), other).unwrap();
     refused("other.json", "version 99");
     fs::write(directory.path().join("broken.json"), "{").unwrap();

@@ -62,14 +62,18 @@ impl LeftOut {
 }
 
 /// Predicts the runs that each fold judges by a fit to those that it knows, in the order of the runs.
-pub(super) fn left_out(samples: &[Sample], method: Method, folds: &[Fold]) -> Vec<Option<LeftOut>> {
+pub(super) fn left_out(
+    samples: &[Sample],
+    (method, ordinary): (Method, &[f64]),
+    folds: &[Fold],
+) -> Vec<Option<LeftOut>> {
     let mut out: Vec<Option<LeftOut>> = samples.iter().map(|_| None).collect();
     for (number, fold) in folds.iter().enumerate() {
         let known: Vec<Sample> = fold.known.iter().map(|&place| samples[place].clone()).collect();
         if known.is_empty() {
             continue;
         }
-        let fit = Fit::known(&known, method);
+        let fit = Fit::known(&known, method, ordinary);
         for &place in &fold.judged {
             let Sample { row, seconds: measured, .. } = &samples[place];
             // A prediction of nothing, or of less, is wrong by a factor of a million.

@@ -5,15 +5,18 @@ use super::Sample;
 /// Against columns that say the same: part of each column's square.
 const RIDGE: f64 = 1e-9;
 
-/// Solves for relative errors: every run counts alike, however long it took.
-pub(super) fn relative(samples: &[Sample]) -> Vec<f64> {
+/// Variables, target and weight.
+pub(super) type WeightedRow = (Vec<f64>, f64, f64);
+
+/// Solves for relative errors: every run counts alike, however long it took. `more` are rows besides the runs.
+pub(super) fn relative(samples: &[Sample], more: &[WeightedRow]) -> Vec<f64> {
     let rows = samples.iter().map(|s| (s.row.iter().map(|v| v / s.seconds).collect(), 1.0, 1.0));
-    weighted(rows.collect())
+    weighted(&rows.chain(more.iter().cloned()).collect::<Vec<_>>())
 }
 
-/// Rows, targets and weights to coefficients that are not below 0.
-pub(super) fn weighted(rows: Vec<(Vec<f64>, f64, f64)>) -> Vec<f64> {
-    let (gram, right, scale) = normal_equations(&rows);
+/// Coefficients that are not below 0.
+pub(super) fn weighted(rows: &[WeightedRow]) -> Vec<f64> {
+    let (gram, right, scale) = normal_equations(rows);
     let solved = non_negative(&gram, &right);
     solved.iter().zip(&scale).map(|(x, s)| if *s > 0.0 { x / s } else { 0.0 }).collect()
 }
@@ -31,7 +34,7 @@ pub(super) fn plain(samples: &[Sample]) -> Vec<f64> {
 }
 
 /// The matrix and right side of the normal equations with columns scaled to length 1, and the lengths.
-fn normal_equations(rows: &[(Vec<f64>, f64, f64)]) -> (Vec<Vec<f64>>, Vec<f64>, Vec<f64>) {
+fn normal_equations(rows: &[WeightedRow]) -> (Vec<Vec<f64>>, Vec<f64>, Vec<f64>) {
     let n = rows.first().map_or(0, |(row, ..)| row.len());
     let mut scale = vec![0.0; n];
     for (row, _, weight) in rows {
@@ -124,7 +127,7 @@ mod tests {
     fn what_would_be_negative_is_nothing() {
         // x + y = 1, x - y = 3: 2 and -1 without the demand, 2 and 0 with it.
         let rows = vec![(vec![1.0, 1.0], 1.0, 1.0), (vec![1.0, -1.0], 3.0, 1.0)];
-        let x = weighted(rows);
+        let x = weighted(&rows);
         assert!((x[0] - 2.0).abs() < 1e-6 && x[1] == 0.0, "{x:?}");
         let samples = [([1.0, 1.0], 1.0), ([1.0, 0.0], 2.0)].map(|(row, seconds)| Sample {
             row: row.to_vec(),
@@ -133,6 +136,6 @@ mod tests {
         });
         let x = plain(&samples);
         assert!((x[0] - 2.0).abs() < 1e-6 && (x[1] + 1.0).abs() < 1e-6, "{x:?}");
-        assert_eq!(weighted(vec![(vec![0.0, 2.0], 4.0, 1.0)])[0], 0.0);
+        assert_eq!(weighted(&[(vec![0.0, 2.0], 4.0, 1.0)])[0], 0.0);
     }
 }

@@ -1,16 +1,21 @@
 //! Coefficients that make the logarithms of times right, with little regard for runs that were disturbed.
 
-use super::{Sample, least_squares, predict};
+use super::least_squares::{self, WeightedRow};
+use super::{Sample, predict};
 
 /// Rounds of improvement.
 const ROUNDS: usize = 30;
 /// Residuals beyond so many typical ones count less.
 const TYPICAL: f64 = 1.5;
+/// What ordinary values count, where a run counts 1 and a coefficient of nothing or of twice the ordinary value is as bad as
+/// a run that is off by all of its time.
+const ORDINARY: f64 = 0.01;
 
 /// Starts from relative errors. Each round puts a line in the place of the logarithm near the last prediction, and
 /// weighs runs by how well they fit.
-pub(super) fn fit(samples: &[Sample]) -> Vec<f64> {
-    let mut best = least_squares::relative(samples);
+pub(super) fn fit(samples: &[Sample], ordinary: &[f64]) -> Vec<f64> {
+    let likely = likely(ordinary);
+    let mut best = least_squares::relative(samples, &likely);
     let mut least = loss(samples, &best);
     let mut x = best.clone();
     for _ in 0..ROUNDS {
@@ -23,7 +28,7 @@ pub(super) fn fit(samples: &[Sample]) -> Vec<f64> {
             // Far away the line would overshoot.
             (samples[i].row.iter().map(|v| v / predicted[i]).collect(), 1.0 + r.clamp(-0.7, 1.5), weight)
         });
-        let next = least_squares::weighted(rows.collect());
+        let next = least_squares::weighted(&rows.chain(likely.iter().cloned()).collect::<Vec<_>>());
         // Half the way, so that it settles.
         x.iter_mut().zip(&next).for_each(|(x, next)| *x = 0.5 * (*x + next));
         let now = loss(samples, &x);
@@ -32,6 +37,17 @@ pub(super) fn fit(samples: &[Sample]) -> Vec<f64> {
         }
     }
     best
+}
+
+/// A row for each variable that has an ordinary value. Where runs tell little, as when two things always come together, the
+/// coefficients that are nearest to these are taken.
+fn likely(ordinary: &[f64]) -> Vec<WeightedRow> {
+    let row = |place: usize| {
+        let mut row = vec![0.0; ordinary.len()];
+        row[place] = 1.0 / ordinary[place];
+        (row, 1.0, ORDINARY)
+    };
+    (0..ordinary.len()).filter(|&place| ordinary[place] > 0.0).map(row).collect()
 }
 
 /// The median of what residuals are, whatever their sign.

@@ -1,6 +1,6 @@
 //! The written form of a profile: JSON, documented in docs/machine-profile.md.
 
-use super::{Alignment, MachineFacts, PROFILE_VERSION, Profile, Warmth, variable};
+use super::{Alignment, MachineFacts, PROFILE_VERSION, Profile, Warmth, ordinary, variable};
 use crate::configuration::Class;
 use crate::counts::Count;
 use crate::fit::{Correction, Fit, Interval, Quality};
@@ -9,7 +9,7 @@ use crate::sharing::{Crowd, RankKind, Sharing};
 use hyperslab_core::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -35,7 +35,7 @@ struct Written {
 struct WrittenFit {
     format: Class,
     cache: Warmth,
-    /// Seconds for one of each thing done in reads, and in writes.
+    /// Seconds for one of each thing done in reads, and in writes. What is absent was not measured.
     read: BTreeMap<String, f64>,
     write: BTreeMap<String, f64>,
     /// Absent when it is not known.
@@ -86,13 +86,14 @@ fn bad(message: impl Into<String>) -> Error {
 pub(super) fn to_json(profile: &Profile) -> Result<String> {
     let formats = profile.fits.iter().map(|(&(format, cache), fit)| {
         let of = |wanted: &str| {
-            let each = fit.coefficients.iter().enumerate().filter(|(_, seconds)| **seconds > 0.0);
-            each.filter_map(|(place, &seconds)| {
-                variable(place)
-                    .filter(|(direction, _)| *direction == wanted)
-                    .map(|(_, count)| (count.name().to_owned(), seconds))
-            })
-            .collect()
+            let measured = fit.coefficients.iter().enumerate().filter(|(place, _)| !fit.guessed.contains(place));
+            measured
+                .filter_map(|(place, &seconds)| variable(place).map(|(direction, count)| (direction, count, seconds)))
+                .filter(|(direction, count, seconds)| {
+                    *direction == wanted && (count.ordinary() > 0.0 || *seconds > 0.0)
+                })
+                .map(|(_, count, seconds)| (count.name().to_owned(), seconds))
+                .collect()
         };
         let factor = Some(fit.interval.factor).filter(|factor| factor.is_finite());
         WrittenFit {
@@ -128,13 +129,19 @@ pub(super) fn to_json(profile: &Profile) -> Result<String> {
 
 fn written_correction(fit: &Fit) -> Option<WrittenCorrection> {
     let Correction { makes, weights } = &fit.correction;
-    let used = fit.coefficients.iter().enumerate().filter(|(_, each)| **each > 0.0).filter_map(|(at, _)| variable(at));
+    let used: Vec<usize> = (0..fit.coefficients.len()).filter(|&at| fit.coefficients[at] > 0.0).collect();
+    // Runs have nothing of what was not measured.
+    let kept: Vec<usize> = (0..used.len()).filter(|&number| !fit.guessed.contains(&used[number])).collect();
+    let names = kept.iter().filter_map(|&number| variable(used[number]));
     // Four digits are more than runs are alike in.
-    let rounded = |value: &f64| (value * 1e4).round() / 1e4;
-    let runs = makes.iter().zip(weights);
+    let rounded = |value: f64| (value * 1e4).round() / 1e4;
+    let run = |(make, &weight): (&Vec<f64>, &f64)| WrittenRun {
+        weight,
+        make: kept.iter().map(|&number| rounded(make[number])).collect(),
+    };
     (!makes.is_empty()).then(|| WrittenCorrection {
-        variables: used.map(|(direction, count)| (direction.into(), count.name().into())).collect(),
-        runs: runs.map(|(make, &weight)| WrittenRun { weight, make: make.iter().map(rounded).collect() }).collect(),
+        variables: names.map(|(direction, count)| (direction.into(), count.name().into())).collect(),
+        runs: makes.iter().zip(weights).map(run).collect(),
     })
 }
 
@@ -143,9 +150,15 @@ pub(super) fn from_json(text: &str) -> Result<Profile> {
     let version: Version = serde_json::from_str(text).map_err(plain)?;
     let written: Written = match version.hyperslab_profile {
         PROFILE_VERSION => serde_json::from_str(text).map_err(plain)?,
-        2 => serde_json::from_str(text).and_then(from_version_2).and_then(serde_json::from_value).map_err(plain)?,
+        2 | 3 => {
+            let mut value: Value = serde_json::from_str(text).map_err(plain)?;
+            if version.hyperslab_profile == 2 {
+                value = from_version_2(value).map_err(plain)?;
+            }
+            serde_json::from_value(from_version_3(value)).map_err(plain)?
+        }
         other => {
-            let message = format!("version {other} of the profile form; this build reads 2 and {PROFILE_VERSION}");
+            let message = format!("version {other} of the profile form; this build reads 2 to {PROFILE_VERSION}");
             return Err(Error::unsupported("read profile", message).hint("run hyperslab train again"));
         }
     };
@@ -185,7 +198,6 @@ pub(super) fn from_json(text: &str) -> Result<Profile> {
 /// Version 2 knew threads only, and one number for reading and writing, of what many of them get done.
 fn from_version_2(mut profile: Value) -> serde_json::Result<Value> {
     let Some(keys) = profile.as_object_mut() else { return Ok(profile) };
-    keys.insert("hyperslab_profile".into(), PROFILE_VERSION.into());
     let servers: BTreeMap<Class, f64> = serde_json::from_value(keys.remove("servers").unwrap_or_default())?;
     let ranks = servers.into_iter().map(|(format, rate)| {
         let crowd = |ranks: usize, rate: f64| Crowd { ranks, create: 0.0, open: 0.0, read: rate, write: rate };
@@ -196,8 +208,26 @@ fn from_version_2(mut profile: Value) -> serde_json::Result<Value> {
     Ok(profile)
 }
 
+/// In version 3 what was absent took no time.
+fn from_version_3(mut profile: Value) -> Value {
+    let formats = profile.get_mut("formats").and_then(Value::as_array_mut);
+    for fit in formats.into_iter().flatten() {
+        for direction in ["read", "write"] {
+            let Some(seconds) = fit.get_mut(direction).and_then(Value::as_object_mut) else { continue };
+            for count in Count::ALL {
+                seconds.entry(count.name()).or_insert_with(|| 0.0.into());
+            }
+        }
+    }
+    if let Some(keys) = profile.as_object_mut() {
+        keys.insert("hyperslab_profile".into(), PROFILE_VERSION.into());
+    }
+    profile
+}
+
 fn read_fit(fit: WrittenFit) -> Result<Fit> {
-    let mut coefficients = vec![0.0; 2 * Count::ALL.len()];
+    let mut coefficients = ordinary();
+    let mut guessed: BTreeSet<usize> = (0..coefficients.len()).filter(|&place| coefficients[place] > 0.0).collect();
     for (names, offset) in [(&fit.read, 0), (&fit.write, Count::ALL.len())] {
         for (name, &seconds) in names {
             let place = Count::ALL.iter().position(|count| count.name() == name);
@@ -206,6 +236,7 @@ fn read_fit(fit: WrittenFit) -> Result<Fit> {
                 return Err(bad(format!("{name} takes {seconds} seconds")));
             }
             coefficients[offset + place] = seconds;
+            guessed.remove(&(offset + place));
         }
     }
     let interval = match fit.interval_factor {
@@ -215,19 +246,23 @@ fn read_fit(fit: WrittenFit) -> Result<Fit> {
     };
     let correction = match fit.correction {
         None => Correction::default(),
-        Some(written) => read_correction(written, &coefficients)
+        Some(written) => read_correction(written, &coefficients, &guessed)
             .ok_or_else(|| bad(format!("the correction of {} does not belong to its seconds", fit.format.name())))?,
     };
-    Ok(Fit { coefficients, correction, interval, quality: fit.quality })
+    let guessed = guessed.into_iter().collect();
+    Ok(Fit { coefficients, guessed, correction, interval, quality: fit.quality })
 }
 
 /// The correction in the order of the coefficients; `None` if it makes no sense.
-fn read_correction(written: WrittenCorrection, coefficients: &[f64]) -> Option<Correction> {
-    let used = coefficients.iter().enumerate().filter(|(_, each)| **each > 0.0).filter_map(|(at, _)| variable(at));
-    let of = |(direction, count): (&str, Count)| {
-        written.variables.iter().position(|(d, name)| d == direction && name == count.name())
+fn read_correction(written: WrittenCorrection, coefficients: &[f64], guessed: &BTreeSet<usize>) -> Option<Correction> {
+    let used = (0..coefficients.len()).filter(|&at| coefficients[at] > 0.0);
+    // No run that it was learnt from had any of what was not measured.
+    let of = |at: usize| -> Option<Option<usize>> {
+        let (direction, count) = variable(at)?;
+        let found = written.variables.iter().position(|(d, name)| d == direction && name == count.name());
+        (found.is_some() || guessed.contains(&at)).then_some(found)
     };
-    let order: Vec<usize> = used.map(of).collect::<Option<_>>()?;
+    let order: Vec<Option<usize>> = used.map(of).collect::<Option<_>>()?;
     let mut correction = Correction::default();
     for WrittenRun { weight, make } in written.runs {
         let sensible = weight.is_finite()
@@ -236,7 +271,7 @@ fn read_correction(written: WrittenCorrection, coefficients: &[f64]) -> Option<C
         if !sensible {
             return None;
         }
-        correction.makes.push(order.iter().map(|&at| make[at]).collect());
+        correction.makes.push(order.iter().map(|at| at.map_or(0.0, |at| make[at])).collect());
         correction.weights.push(weight);
     }
     Some(correction)

@@ -1,7 +1,7 @@
 //! `hyperslab advise`: which stack would be fastest for a workload, how sure that is, and why.
 
 use super::inputs::Input;
-use super::predict::{UNKNOWN_RANKS, seconds};
+use super::predict::{UNKNOWN_RANKS, guesses, seconds};
 use super::ranked::Ranked;
 use super::reasons;
 use super::search::Search;
@@ -209,6 +209,7 @@ fn assumed(ranked: &[Ranked], search: &Search<'_>, profile: &Profile, options: &
     if ranked.iter().flat_map(|one| &one.works).any(|work| work.prediction.unknown_ranks) {
         lines.push(UNKNOWN_RANKS.into());
     }
+    lines.extend(guesses(ranked.iter().flat_map(|one| one.works.iter().map(|work| &work.prediction))));
     let unknown: std::collections::BTreeSet<&str> = ranked.iter().flat_map(Ranked::unknown).collect();
     if !unknown.is_empty() {
         let names: Vec<&str> = unknown.into_iter().collect();

@@ -1,5 +1,6 @@
 //! `hyperslab train --evaluate`: how good the model is on what it does not know, beside simpler ones.
 
+use super::beside;
 use super::page::Page;
 use super::scatter;
 use super::timings::{Timing, Timings};
@@ -9,6 +10,7 @@ use crate::table::{Align, Table};
 use anyhow::{Context, Result};
 use hyperslab_model::{
     Choice, Class, Count, Counting, Fold, Judgement, Method, Run, Sample, Warmth, folds_by_group, judge, leave_out,
+    ordinary,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -224,13 +226,14 @@ fn choices(
                 let predicted = if class == Class::Hdf5 { 1.0 } else { 2.0 };
                 samples.iter().map(|one| Some(Run { measured: one.seconds, predicted, inside: false })).collect()
             }
-            _ => leave_out(&samples, method, &folds)?
+            _ => leave_out(&samples, (method, &ordinary()), &folds)?
                 .into_iter()
                 .map(|run| run.map(|r| Run { measured: r.measured, predicted: r.predicted, inside: r.inside }))
                 .collect(),
         };
         for (one, run) in known.iter().zip(runs) {
-            if let Some(run) = run {
+            // Nobody chooses by what making small arrays takes.
+            if let Some(run) = run.filter(|_| one.trial.layout != beside::LAYOUT) {
                 choices.entry(key(one)).or_default().options.insert(class, run);
             }
         }

@@ -1,5 +1,6 @@
 //! Measuring one trial.
 
+use super::beside::Beside;
 use super::timings::Timing;
 use super::trial::{Access, Trial};
 use crate::bench::Launch;
@@ -38,6 +39,9 @@ fn runs_of_ranks(kind: RankKind) -> usize {
 const SHORT: f64 = 0.02;
 /// How often, then, in each round. The durable write is measured once in every round all the same.
 const RUNS_OF_SHORT: usize = 3;
+
+/// How often something else than transfers is measured: it is all short.
+const RUNS_BESIDE: usize = 7;
 
 /// The words in timings for an array that ranks share.
 pub fn shares(kind: RankKind) -> String {
@@ -116,6 +120,21 @@ impl<'a> Bench<'a> {
     pub fn opened(&self, trial: &Trial, kind: RankKind, ranks: usize) -> Result<Vec<Timing>> {
         let workload = |file: &str, makes: bool| trial.opened(file, ranks, makes);
         self.of_ranks(trial, (kind, ranks, runs_of_ranks(kind).div_ceil(2)), &openings(kind), &workload)
+    }
+
+    /// Does something else than transfers to an array.
+    pub fn beside(&self, trial: &Trial, what: Beside) -> Result<Timing> {
+        let format = hyperslab_run::resolve(&trial.stack)?;
+        let workload = what.workload(trial, &format!("train.{}", format.extension()))?;
+        let (seconds, _) = self.made(&workload, &format, (Cache::Warm, &ThreadRanks), RUNS_BESIDE)?;
+        Ok(Timing {
+            trial: trial.name(),
+            direction: "write".into(),
+            access: what.name().into(),
+            cache: Cache::Warm.name().into(),
+            ranks: 1,
+            seconds,
+        })
     }
 
     /// Runs a workload that makes a file, and one that reads it, on ranks of a kind, some times.

@@ -136,12 +136,29 @@ fn notes(found: &[Predicted]) -> Vec<String> {
     if found.iter().any(|case| case.prediction.unknown_ranks) {
         notes.push(UNKNOWN_RANKS.to_owned());
     }
+    notes.extend(guesses(found.iter().map(|case| &case.prediction)));
     let unknown: BTreeSet<&str> =
         found.iter().flat_map(|case| case.prediction.unknown.iter().map(String::as_str)).collect();
     for layer in unknown {
         notes.push(format!("the profile does not know what the layer {layer} costs; run hyperslab train again"));
     }
     notes
+}
+
+/// The part of a time above which it is told that it was not measured here.
+const TOLD: f64 = 0.05;
+
+/// What is taken from ordinary machines, if that matters to any of the predictions.
+pub fn guesses<'a>(predictions: impl Iterator<Item = &'a Prediction>) -> Option<String> {
+    let of = |prediction: &Prediction| {
+        let matters = |seconds: f64| seconds > TOLD * prediction.seconds;
+        let counts = prediction.guessed.iter().filter(|(_, seconds)| matters(**seconds));
+        counts.map(|(count, _)| count.name()).collect::<Vec<_>>()
+    };
+    let names: BTreeSet<&str> = predictions.flat_map(of).collect();
+    let names = names.into_iter().collect::<Vec<_>>().join(", ");
+    let words = "is not in the profile: what ordinary machines take is assumed, with a wider interval";
+    (!names.is_empty()).then(|| format!("what is counted as {names} {words}; run hyperslab train again"))
 }
 
 /// What no way of storing can do without.

@@ -1,11 +1,12 @@
 //! How ranks share the machine: measured by having several of them write and read one array.
 
+use super::beside;
 use super::measured::{Bench, openings, shares};
 use super::timings::Timings;
 use super::trial::{OPENED, Subject, Trial};
 use crate::mpi_job;
 use anyhow::Result;
-use hyperslab_core::{Datatype, Dims, Fill};
+use hyperslab_core::Dims;
 use hyperslab_model::{Class, Configuration, Crowd, Fit, RankKind, Sharing, Warmth, count};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,10 +21,6 @@ const STACKS: [&str; 5] = [
     "zarr(chunk=524288,shard=2097152)",
 ];
 const MOST_RANKS: usize = 16;
-/// Arrays that are only made and opened are small: a library may fill them.
-const SMALL_ELEMENTS: u64 = 1 << 12;
-const SMALL_STACKS: [&str; 5] =
-    ["posix", "hdf5(chunk=1024)", "hdf5(chunk=1024,plane=on)", "zarr(chunk=1024)", "zarr(chunk=1024,shard=4096)"];
 
 /// Measures what is not measured yet.
 pub fn measure(bench: &Bench<'_>, timings: &mut Timings, missing: &mut BTreeSet<String>) -> Result<()> {
@@ -125,12 +122,8 @@ impl Shared {
     fn of(timings: &Timings, trials: (&Trial, &Trial), kind: RankKind, ranks: usize) -> Option<Self> {
         let names = (trials.0.name(), trials.1.name());
         let of = |name: &str, access: &str, direction: &str| {
-            let found = timings.all.iter().find(|timing| {
-                timing.access == access
-                    && timing.trial == name
-                    && timing.direction == direction
-                    && timing.ranks == ranks
-            });
+            let mut found = timings.of(name, access);
+            let found = found.find(|timing| timing.direction == direction && timing.ranks == ranks);
             found.map(|timing| timing.seconds.iter().copied().fold(f64::INFINITY, f64::min))
         };
         let (whole, opening) = (shares(kind), openings(kind));
@@ -151,14 +144,10 @@ struct Pair {
 }
 
 fn pairs() -> Result<Vec<Pair>> {
-    let trial = |elements: u64, text: &str| -> Result<Trial> {
-        let subject = Subject { dtype: Datatype::F64, shape: Dims::from_elem(elements, 1), fill: Fill::Random };
-        let stack = text.parse()?;
-        let class = Configuration::of(&stack)?.class();
-        Ok(Trial { subject, layout: "shared".into(), stack, class })
+    let pair = |(text, opened): (&&str, Trial)| {
+        let subject = Subject { shape: Dims::from_elem(ELEMENTS, 1), ..opened.subject.clone() };
+        let shared = Trial { subject, layout: "shared".into(), stack: text.parse()?, class: opened.class };
+        Ok(Pair { shared, opened })
     };
-    let pair = |(large, small): (&&str, &&str)| {
-        Ok(Pair { shared: trial(ELEMENTS, large)?, opened: trial(SMALL_ELEMENTS, small)? })
-    };
-    STACKS.iter().zip(&SMALL_STACKS).map(pair).collect()
+    STACKS.iter().zip(beside::trials()?).map(pair).collect()
 }

@@ -80,6 +80,11 @@ impl Timings {
         }
     }
 
+    /// Those of one access of a trial.
+    pub fn of<'a>(&'a self, trial: &'a str, access: &'a str) -> impl Iterator<Item = &'a Timing> {
+        self.all.iter().filter(move |timing| timing.trial == trial && timing.access == access)
+    }
+
     /// How often a trial of so many accesses was measured to its end.
     pub fn rounds(&self, trial: &str, accesses: usize) -> usize {
         let of_it: Vec<usize> = self

@@ -1,10 +1,11 @@
 //! `hyperslab train`: measures this machine and writes what it found to a profile.
 
+use super::beside::{self, Beside};
 use super::compressibility::Compressibility;
 use super::copying;
 use super::evaluate;
 use super::layer_costs;
-use super::measured::{Bench, TIMINGS_OF_A_TRIAL};
+use super::measured::{Bench, TIMINGS_OF_A_TRIAL, openings};
 use super::place;
 use super::sharing;
 use super::timings::{Timing, Timings};
@@ -16,7 +17,9 @@ use crate::table::{Align, Table};
 use anyhow::{Context, Result, bail};
 use hyperslab_core::units::display_size;
 use hyperslab_core::workload::Workload;
-use hyperslab_model::{Class, Configuration, Counting, Fit, Method, Profile, RankKind, Sample, Sharing, Warmth, count};
+use hyperslab_model::{
+    Class, Configuration, Counting, Fit, Method, Profile, RankKind, Sample, Sharing, Warmth, count, ordinary,
+};
 use hyperslab_run::Progress;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -70,6 +73,7 @@ pub fn run(options: &TrainOptions) -> Result<ExitCode> {
         timings.clear()?;
     }
     let trials = trials(extent)?;
+    let all: Vec<Trial> = trials.iter().cloned().chain(beside::trials()?).collect();
     let progress = Arc::new(Progress::default());
     stop_on_ctrl_c(&progress)?;
     let limit = Duration::from_secs(options.within.unwrap_or(extent.seconds()));
@@ -80,13 +84,13 @@ pub fn run(options: &TrainOptions) -> Result<ExitCode> {
         eprintln!("stopped; start it again to go on");
         return Ok(ExitCode::from(EXIT_INTERRUPTED));
     }
-    let mut profile = fit(&trials, &timings, &options.dir, &mut missing)?;
+    let mut profile = fit(&all, &timings, &options.dir, &mut missing)?;
     layer_costs::measure(&options.dir, &progress, &mut profile)?;
     place::save(&profile, &path)?;
     println!("{}", describe(&profile));
     println!("Profile: {}", path.display());
     if options.evaluate {
-        println!("\n{}", evaluate::report(&trials, &timings, &options.dir)?);
+        println!("\n{}", evaluate::report(&all, &timings, &options.dir)?);
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -134,12 +138,19 @@ fn measure_all(
             }
         }
     }
+    beside::measure(bench, timings, &mut missing)?;
     sharing::measure(bench, timings, &mut missing)?;
     Ok(missing.into_iter().collect())
 }
 
 /// The workload of a timing, for which the model counts.
-pub fn workload_of(trial: &Trial, timing: &Timing) -> Option<hyperslab_core::Result<Workload>> {
+fn workload_of(trial: &Trial, timing: &Timing) -> Option<hyperslab_core::Result<Workload>> {
+    if let Some(what) = Beside::named(&timing.access) {
+        return Some(what.workload(trial, "train"));
+    }
+    if timing.access == openings(RankKind::Threads) {
+        return Some(trial.opened("train", 1, timing.direction == "write"));
+    }
     let accesses = Access::WRITES.into_iter().chain(Access::READS);
     let access = accesses.into_iter().find(|access| access.name() == timing.access)?;
     Some(match timing.direction.as_str() {
@@ -159,7 +170,7 @@ pub struct Measured<'a> {
     pub timing: &'a Timing,
 }
 
-/// What was measured of one way of storing, counted in one way.
+/// What was measured of one way of storing, counted in one way. `trials`: of these.
 pub fn samples<'a>(
     trials: &'a [Trial],
     timings: &'a Timings,
@@ -187,16 +198,16 @@ pub fn samples<'a>(
 }
 
 fn fit(trials: &[Trial], timings: &Timings, directory: &Path, missing: &mut Vec<String>) -> Result<Profile> {
-    let mut fits = BTreeMap::new();
+    let (mut fits, ordinary) = (BTreeMap::new(), ordinary());
     for class in Class::ALL {
         for warmth in [Warmth::Warm, Warmth::Cold] {
             let samples = samples(trials, timings, class, warmth, Counting::Real)?;
-            let samples: Vec<Sample> = samples.into_iter().map(|one| one.sample).collect();
-            if samples.is_empty() {
+            if samples.iter().all(|one| one.trial.layout == beside::LAYOUT) {
                 missing.push(format!("{}: nothing was measured", class.name()));
                 continue;
             }
-            fits.insert((class, warmth), Fit::new(&samples, Method::Corrected)?);
+            let samples: Vec<Sample> = samples.into_iter().map(|one| one.sample).collect();
+            fits.insert((class, warmth), Fit::new(&samples, Method::Corrected, &ordinary)?);
         }
     }
     missing.sort();

@@ -129,14 +129,14 @@ impl Trial {
     pub fn write(&self, file: &str, access: Access, durable: bool) -> Result<Workload> {
         let transfers = access.selections(&self.subject.shape)?;
         let source = Source { writes: true, durable, ranks: 1, transfers };
-        self.workload(FileDeclaration::created(file), 1, source)
+        self.workload(FileDeclaration::created(file), 1, None, source)
     }
 
     /// Reads the array in this way.
     pub fn read(&self, file: &str, access: Access) -> Result<Workload> {
         let transfers = access.selections(&self.subject.shape)?;
         let source = Source { writes: false, durable: false, ranks: 1, transfers };
-        self.workload(FileDeclaration::read(file), 1, source)
+        self.workload(FileDeclaration::read(file), 1, None, source)
     }
 
     /// Has several ranks write or read the array, each a part of the rows.
@@ -150,17 +150,24 @@ impl Trial {
         };
         let transfers = (0..ranks).map(part).collect::<Result<_>>()?;
         let file = if writes { FileDeclaration::created(file) } else { FileDeclaration::read(file) };
-        self.workload(file, ranks, Source { writes, durable: false, ranks, transfers })
+        self.workload(file, ranks, None, Source { writes, durable: false, ranks, transfers })
     }
 
     /// Has several ranks make or open such arrays, [`OPENED`] of them, and close them again.
     pub fn opened(&self, file: &str, ranks: usize, makes: bool) -> Result<Workload> {
         let file = if makes { FileDeclaration::created(file) } else { FileDeclaration::read(file) };
-        self.workload(file, ranks, Opening { makes })
+        self.workload(file, ranks, None, Opening { makes })
     }
 
-    fn workload(&self, file: FileDeclaration, ranks: usize, source: impl StepSource + 'static) -> Result<Workload> {
-        let spec = ArraySpec::new(self.subject.dtype.clone(), &self.subject.shape);
+    /// Does these steps to the array, which may grow to `max_shape`.
+    pub fn workload(
+        &self,
+        file: FileDeclaration,
+        ranks: usize,
+        max_shape: Option<Vec<Option<u64>>>,
+        source: impl StepSource + 'static,
+    ) -> Result<Workload> {
+        let spec = ArraySpec { max_shape, ..ArraySpec::new(self.subject.dtype.clone(), &self.subject.shape) };
         let header = Header {
             version: WORKLOAD_VERSION,
             name: "train".into(),
