@@ -13,7 +13,7 @@ pub use source::{StepSource, Steps, TimedSteps, WrittenSteps};
 pub use step::Step;
 pub use survey::{Input, Survey};
 
-use crate::{ArraySpec, Error, Fill, Result};
+use crate::{ArraySpec, Error, Fill, Result, Transfer};
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -210,6 +210,12 @@ impl Workload {
     /// The same without its compute steps.
     pub fn without_compute(&self) -> Self {
         Self { header: self.header.clone(), source: source::without_compute(self.source.clone()) }
+    }
+
+    /// The same with all reads and writes alone, or all together. Ranks that make different ones would wait for each other for
+    /// ever: [`Workload::survey`] refuses that.
+    pub fn with_transfers(&self, transfer: Transfer) -> Self {
+        Self { header: self.header.clone(), source: source::with_transfers(self.source.clone(), transfer) }
     }
 
     /// The same steps under another header.

@@ -1,6 +1,7 @@
 //! What the user may say.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use hyperslab_core::{Stack, Transfer};
 use std::path::PathBuf;
 
 /// A benchmark failed, or data were wrong.
@@ -127,6 +128,39 @@ pub enum Compute {
     None,
 }
 
+/// Whether ranks make transfers together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Transfers {
+    /// All of them: every rank must make the same ones in the same order.
+    Collective,
+    /// None of them.
+    Independent,
+    /// Those below the layer twophase, to which nothing else matters; the others as the input says.
+    #[value(skip)]
+    CollectiveToExchange,
+}
+
+impl Transfers {
+    /// The word for it on the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Collective | Self::CollectiveToExchange => "collective",
+            Self::Independent => "independent",
+        }
+    }
+
+    /// How transfers are made on a stack, if not as the input says.
+    pub fn on(self, stack: &Stack) -> Option<Transfer> {
+        match self {
+            Self::Collective => Some(Transfer::Collective),
+            Self::Independent => Some(Transfer::Independent),
+            Self::CollectiveToExchange => {
+                stack.layers.iter().any(|layer| layer.name == "twophase").then_some(Transfer::Collective)
+            }
+        }
+    }
+}
+
 /// Options of `bench`.
 #[derive(Debug, Args)]
 pub struct BenchOptions {
@@ -140,6 +174,9 @@ pub struct BenchOptions {
     /// Whether a workload's pauses for computing are kept [default: recorded]
     #[arg(long, value_enum, requires = "workload")]
     pub compute: Option<Compute>,
+    /// Whether ranks make reads and writes together [default: as the input says]
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub transfers: Option<Transfers>,
     /// Formats to compare, such as posix,hdf5,zarr [default: hdf5]
     #[arg(long, value_name = "LIST", conflicts_with = "stack")]
     pub format: Option<String>,

@@ -15,6 +15,6 @@ mod workflow;
 
 pub use exerciser::Exerciser;
 pub use metadata::Metadata;
-pub use pattern::{Mode, Pattern, PatternKind};
+pub use pattern::{Asked, Mode, Pattern, PatternKind};
 pub use striping::Striping;
 pub use workflow::{Benchmark, What, Workflow};

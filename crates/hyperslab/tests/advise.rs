@@ -177,6 +177,50 @@ fn verification_runs_layers_too_and_reports_the_regret() {
     }
 }
 
+/// Two ranks write every other column each; the second rank perhaps in two steps.
+fn interleaved(apart: bool) -> String {
+    let columns = |rank: usize, rows: std::ops::Range<usize>| {
+        let selection = format!(r#"{{"start":[{},{rank}],"stride":[1,2],"count":[{},128]}}"#, rows.start, rows.len());
+        format!(r#"{{"rank":{rank},"do":"write","slot":0,"selection":{selection}}}"#)
+    };
+    let mut all = vec![CREATE.to_owned(), r#"{"do":"create","slot":0,"file":0,"array":0,"name":"a"}"#.into()];
+    all.push(columns(0, 0..256));
+    match apart {
+        true => all.extend([columns(1, 0..100), columns(1, 100..256)]),
+        false => all.push(columns(1, 0..256)),
+    }
+    all.extend([r#"{"do":"close_array","slot":0}"#.into(), CLOSE.into()]);
+    lines(&header(2, MATRIX, true), &all.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+#[test]
+fn ranks_that_could_write_together_are_told_to() {
+    let directory = directory(&interleaved(false));
+    let posix = ["--formats", "posix", "--stack", "posix", "--launcher", "threads"];
+    let (code, out, err) = advise(directory.path(), &[&posix[..], &["--verify", "2"]].concat());
+    assert_eq!(code, 0, "{out}\n{err}");
+    assert!(stacks(&out).iter().any(|stack| stack.starts_with("twophase(aggregators=")), "{out}");
+    assert!(out.contains("(its regret)"), "{out}");
+    let results = fs::read_to_string(directory.path().join("hyperslab-predict/measured/results.json")).unwrap();
+    assert!(results.contains("all transfers collective"), "{results}");
+    // As it says, or as the user does, they are not.
+    let (_, out, _) = advise(directory.path(), &[&posix[..], &["--transfers", "independent"]].concat());
+    assert!(!out.contains("twophase(") && out.contains("were not compared"), "{out}");
+}
+
+#[test]
+fn ranks_that_write_apart_are_not_told_to_write_together() {
+    let directory = directory(&interleaved(true));
+    let (code, out, err) = advise(directory.path(), &["--launcher", "threads"]);
+    assert_eq!(code, 0, "{out}\n{err}");
+    assert!(!out.contains("twophase(") && out.contains("ranks make different ones"), "{out}");
+    let bench = ["bench", "--workload", "w.jsonl", "--launcher", "threads", "--stack", "twophase/posix", "--transfers"];
+    let (code, _, err) = run(directory.path(), &[&bench[..], &["collective"]].concat());
+    assert!(code == 2 && err.contains("--transfers collective") && err.contains("collective steps"), "{err}");
+    let (code, _, err) = run(directory.path(), &[&bench[..], &["independent", "--verify"]].concat());
+    assert_eq!(code, 0, "{err}");
+}
+
 #[test]
 fn the_mode_of_a_workflow_is_what_is_used_now() {
     let directory = directory("");

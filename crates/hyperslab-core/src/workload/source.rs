@@ -1,7 +1,7 @@
 //! Where the steps of a workload come from.
 
 use super::Step;
-use crate::Result;
+use crate::{Result, Transfer};
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -30,27 +30,103 @@ pub trait StepSource: Send + Sync + Debug {
     }
 }
 
+/// What becomes of a step; `None` if it is left out.
+type Change = fn(Step) -> Option<Step>;
+
 /// `source` without its compute steps.
 pub(super) fn without_compute(source: Arc<dyn StepSource>) -> Arc<dyn StepSource> {
-    Arc::new(WithoutCompute(source))
+    Arc::new(Changed { source, change: |step| (!matches!(step, Step::Compute { .. })).then_some(step) })
+}
+
+/// `source` with all transfers alone, or all together.
+pub(super) fn with_transfers(source: Arc<dyn StepSource>, transfer: Transfer) -> Arc<dyn StepSource> {
+    let change: Change = match transfer {
+        Transfer::Independent => |step| Some(transferred(step, Transfer::Independent)),
+        Transfer::Collective => |step| Some(transferred(step, Transfer::Collective)),
+    };
+    Arc::new(Changed { source, change })
+}
+
+fn transferred(mut step: Step, how: Transfer) -> Step {
+    if let Step::Write { transfer, .. } | Step::Read { transfer, .. } = &mut step {
+        *transfer = how;
+    }
+    step
 }
 
 #[derive(Debug)]
-struct WithoutCompute(Arc<dyn StepSource>);
+struct Changed {
+    source: Arc<dyn StepSource>,
+    change: Change,
+}
 
-impl StepSource for WithoutCompute {
+impl StepSource for Changed {
     fn steps(&self, rank: usize) -> Result<Steps<'_>> {
-        Ok(Box::new(self.0.steps(rank)?.filter(|step| !matches!(step, Ok(Step::Compute { .. })))))
+        let change = |step: Result<Step>| step.map(self.change).transpose();
+        Ok(Box::new(self.source.steps(rank)?.filter_map(change)))
     }
 
     fn timed_steps(&self, rank: usize) -> Result<TimedSteps<'_>> {
-        Ok(Box::new(self.0.timed_steps(rank)?.filter(|step| !matches!(step, Ok((Step::Compute { .. }, _))))))
+        let change = |(step, took): (Step, Option<u64>)| Some(((self.change)(step)?, took));
+        Ok(Box::new(self.source.timed_steps(rank)?.filter_map(move |step| step.map(change).transpose())))
     }
 
     fn written_steps(&self) -> Option<Result<WrittenSteps<'_>>> {
-        let steps = self.0.written_steps()?;
-        Some(steps.map(|steps| -> WrittenSteps<'_> {
-            Box::new(steps.filter(|step| !matches!(step, Ok((_, _, Step::Compute { .. })))))
-        }))
+        let change = |(rank, took, step): (Option<usize>, Option<u64>, Step)| Some((rank, took, (self.change)(step)?));
+        let steps = self.source.written_steps()?;
+        Some(
+            steps.map(|steps| -> WrittenSteps<'_> {
+                Box::new(steps.filter_map(move |step| step.map(change).transpose()))
+            }),
+        )
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::Selection;
+
+    #[derive(Debug)]
+    struct Fixed;
+
+    impl StepSource for Fixed {
+        fn steps(&self, _: usize) -> Result<Steps<'_>> {
+            let (selection, memory, transfer) = (Selection::all(&[4])?, Arc::default(), Transfer::Independent);
+            let steps = [
+                Step::Write { slot: 0, selection: selection.clone(), memory: Arc::clone(&memory), transfer },
+                Step::Compute { nanoseconds: 1 },
+                Step::Read { slot: 0, selection, memory, transfer: Transfer::Collective },
+            ];
+            Ok(Box::new(steps.into_iter().map(Ok)))
+        }
+
+        fn written_steps(&self) -> Option<Result<WrittenSteps<'_>>> {
+            let written = |steps: Steps<'static>| -> WrittenSteps<'_> {
+                Box::new(steps.map(|step| step.map(|step| (None, None, step))))
+            };
+            Some(Self.steps(0).map(|steps| written(Box::new(steps.collect::<Vec<_>>().into_iter()))))
+        }
+    }
+
+    /// How transfers are made, and how many steps there are, by each of the three ways to ask for them.
+    fn seen(source: &dyn StepSource) -> Vec<(Vec<Transfer>, usize)> {
+        let transfer = |step: &Step| match step {
+            Step::Write { transfer, .. } | Step::Read { transfer, .. } => Some(*transfer),
+            _ => None,
+        };
+        let steps: Vec<Step> = source.steps(0).unwrap().map(Result::unwrap).collect();
+        let timed: Vec<Step> = source.timed_steps(0).unwrap().map(|step| step.unwrap().0).collect();
+        let written: Vec<Step> = source.written_steps().unwrap().unwrap().map(|step| step.unwrap().2).collect();
+        [steps, timed, written].iter().map(|all| (all.iter().filter_map(transfer).collect(), all.len())).collect()
+    }
+
+    #[test]
+    fn steps_are_changed_however_they_are_asked_for() {
+        let (alone, together) = (Transfer::Independent, Transfer::Collective);
+        assert_eq!(seen(&*without_compute(Arc::new(Fixed))), vec![(vec![alone, together], 2); 3]);
+        assert_eq!(seen(&*with_transfers(Arc::new(Fixed), together)), vec![(vec![together; 2], 3); 3]);
+        assert_eq!(seen(&*with_transfers(Arc::new(Fixed), alone)), vec![(vec![alone; 2], 3); 3]);
     }
 }

@@ -1,11 +1,11 @@
 //! From a benchmark of a workflow to the workloads that it stands for, on any stack.
 
 use super::wish::Wish;
-use crate::h5bench::{Benchmark, Exerciser, Metadata, Mode, Pattern, PatternKind, What};
+use crate::h5bench::{Asked, Benchmark, Exerciser, Metadata, Mode, Pattern, PatternKind, What};
 use anyhow::{Context, Result};
 use hyperslab_core::units::exact_size;
 use hyperslab_core::workload::{Input, Update, Workload};
-use hyperslab_core::{Caps, StackElement};
+use hyperslab_core::{Caps, StackElement, Transfer};
 use hyperslab_kernels::{Particles, Sweep, Tiles};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -53,6 +53,22 @@ pub enum KeepFile {
 }
 
 impl Report {
+    /// The same of a run whose transfers were all made this way.
+    pub fn with_transfers(self, transfer: Transfer) -> Self {
+        match self {
+            Self::Pattern(pattern) => {
+                let asked = Asked { collective_data: transfer == Transfer::Collective, ..pattern.asked.clone() };
+                Self::Pattern(Arc::new(Pattern { asked, ..(*pattern).clone() }))
+            }
+            Self::Metadata(tiles, name) => Self::Metadata(Arc::new(Tiles { transfer, ..(*tiles).clone() }), name),
+            Self::Exerciser(sweeps, keep) => {
+                let sweeps = sweeps.iter().map(|sweep| Sweep { transfer, ..sweep.clone() });
+                Self::Exerciser(Arc::new(sweeps.collect()), keep)
+            }
+            Self::None => Self::None,
+        }
+    }
+
     /// The mode that the benchmark asks for, if it has any.
     pub fn mode(&self) -> Option<&'static str> {
         match self {

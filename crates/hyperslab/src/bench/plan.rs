@@ -254,6 +254,13 @@ fn plan_case(
     if let Some(layer) = layer.filter(|layer| stack.layers.iter().all(|own| own.name != layer.name)) {
         stack.layers.insert(0, layer);
     }
+    let mut draft = draft;
+    let transfer = options.transfers.and_then(|transfers| Some((transfers.on(&stack)?, transfers.word())));
+    if let (Some((transfer, word)), Ok(work)) = (transfer, &mut draft.work) {
+        work.workload = work.workload.with_transfers(transfer);
+        work.workload.header.about.push_str(&format!(", all transfers {word}"));
+        draft.report = draft.report.with_transfers(transfer);
+    }
     let (about, bytes) = match &draft.work {
         Ok(work) => (work.workload.header.about.clone(), work.bytes),
         Err(_) => (String::new(), 0),

@@ -1,10 +1,11 @@
 //! Workloads from files, recorded or written by hand, as benchmarks.
 
 use super::draft::{Draft, DraftWork, Effect};
-use crate::arguments::{BenchOptions, Compute};
+use crate::arguments::{BenchOptions, Compute, Transfers};
 use crate::h5bench::Workflow;
 use crate::mpi_job::InsideJob;
 use anyhow::{Context, Result, bail, ensure};
+use hyperslab_core::Transfer;
 use hyperslab_core::dims::byte_count;
 use hyperslab_core::units::display_size;
 use hyperslab_core::workload::{Header, JsonLines, Survey, Update, Workload};
@@ -51,15 +52,21 @@ impl Replay {
                     first.workload.header.ranks
                 );
             }
-            replays.push(Self::of(path, workload, options.compute, notes).with_context(|| path.display().to_string())?);
+            replays.push(Self::of(path, workload, options, notes).with_context(|| path.display().to_string())?);
         }
         Ok(replays)
     }
 
-    fn of(path: &Path, workload: Workload, compute: Option<Compute>, notes: &mut Vec<String>) -> Result<Self> {
+    fn of(path: &Path, workload: Workload, options: &BenchOptions, notes: &mut Vec<String>) -> Result<Self> {
         // As it is in the file, so that a file that was cut off is noticed.
-        let mut survey = workload.survey()?;
-        let workload = match compute {
+        let mut survey = match options.transfers {
+            None | Some(Transfers::Independent) => workload.survey()?,
+            Some(together) => workload
+                .with_transfers(Transfer::Collective)
+                .survey()
+                .with_context(|| format!("--transfers {}", together.word()))?,
+        };
+        let workload = match options.compute {
             Some(Compute::None) => {
                 survey.compute = Duration::ZERO;
                 workload.without_compute()

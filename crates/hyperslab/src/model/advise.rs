@@ -24,8 +24,8 @@ Examples:
   hyperslab advise trace.jsonl --ratio 3                        data that codecs make three times smaller
   hyperslab advise workflow.json --verify 3                     run the best three and the present one
 
-Formats, shapes of chunks and shards, codecs, cache sizes, alignment, layers (async, log, cache) and the number of
-aggregators (twophase) are compared. hyperslab train must have measured this machine before. Times are those of all
+Formats, shapes of chunks and shards, codecs, cache sizes, alignment, layers (async, log, cache), collective transfers
+and the number of aggregators (twophase) are compared. hyperslab train must have measured this machine before. Times are those of all
 cases of the input together. docs/advise.md says more.";
 
 /// Options of `advise`.
@@ -72,7 +72,7 @@ pub fn run(options: &AdviseOptions) -> Result<ExitCode> {
     println!("{}", words(&ranked, &now));
     println!("{}", assumed(&ranked, &search, &profile, options));
     match options.verify {
-        Some(best) => verify(&options.input, &ranked, &now, best as usize, search.own_layers),
+        Some(best) => verify(&options.input, &ranked, &now, best as usize, search.freedom),
         None => Ok(ExitCode::SUCCESS),
     }
 }
@@ -196,7 +196,7 @@ fn assumed(ranked: &[Ranked], search: &Search<'_>, profile: &Profile, options: &
     if search.left > 0 {
         lines.push(format!("{} more stacks were not compared, so that this answer comes soon", search.left));
     }
-    if !search.own_layers {
+    if !search.freedom.own_layers {
         lines.push("layers were not compared: benchmarks of the workflow ask for different MODEs".into());
     }
     match profile.alignment.iter().all(|known| known.read == 1.0 && known.write == 1.0) {
@@ -221,7 +221,12 @@ fn assumed(ranked: &[Ranked], search: &Search<'_>, profile: &Profile, options: &
     if headers().any(|header| header.ranks > 1)
         && !ranked.iter().any(|one| one.stack.layers.iter().any(|l| l.name == "twophase"))
     {
-        lines.push("twophase did not gain anything, or transfers are not collective (COLLECTIVE_DATA)".into());
+        lines.push(match search.collective {
+            true => "collective transfers by aggregators (twophase) would gain nothing".into(),
+            false => {
+                "collective transfers were not compared: ranks make different ones, or --transfers says how".into()
+            }
+        });
     }
     let lines: String = lines.iter().map(|line| format!("- {line}\n")).collect();
     format!("Assumed\n{}", lines.trim_end())

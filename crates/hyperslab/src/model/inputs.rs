@@ -3,7 +3,7 @@
 use super::compressibility::Compressibility;
 use super::predict::Predicted;
 use super::{copying, place};
-use crate::arguments::{Arguments, BenchOptions, Command, Launcher};
+use crate::arguments::{Arguments, BenchOptions, Command, Launcher, Transfers};
 use crate::bench;
 use anyhow::{Context, Result, bail};
 use clap::Parser;
@@ -20,6 +20,9 @@ pub struct Input {
     /// Number of ranks [default: what the workflow or workload says]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub ranks: Option<u32>,
+    /// Whether ranks make reads and writes together [default: as the input says]
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub transfers: Option<Transfers>,
     /// What ranks are
     #[arg(long, value_enum, default_value = "auto")]
     pub launcher: Launcher,
@@ -38,6 +41,15 @@ pub struct Input {
     /// The directory whose file system is meant, and where files of real runs are put
     #[arg(long, value_name = "DIR", default_value = "hyperslab-predict")]
     pub dir: PathBuf,
+}
+
+/// What may differ from what the input says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Freedom {
+    /// Layers are those of the stacks, not the workflow's.
+    pub own_layers: bool,
+    /// Transfers become collective below the layer that exchanges them.
+    pub exchanges: bool,
 }
 
 impl Input {
@@ -72,6 +84,9 @@ impl Input {
         words.extend(["--out".into(), self.dir.join("measured").into(), "--overwrite".into()]);
         words.extend(["--repeat".into(), "3".into()]);
         words.extend(self.cold.then(|| "--cold".into()));
+        if let Some(transfers) = self.transfers {
+            words.extend(["--transfers".into(), transfers.word().into()]);
+        }
         if let Some(ranks) = self.ranks {
             words.extend(["--ranks".into(), ranks.to_string().into()]);
         }
@@ -82,15 +97,23 @@ impl Input {
     }
 
     /// What `bench` would run on these stacks.
-    pub fn plan(&self, stacks: &[String], own_layers: bool) -> Result<bench::Plan> {
+    pub fn plan(&self, stacks: &[String], freedom: Freedom) -> Result<bench::Plan> {
+        bench::Plan::new(&*self.free_options(stacks, freedom)?, None)
+    }
+
+    /// The same input as `bench` would take it, with what may differ from what it says.
+    pub fn free_options(&self, stacks: &[String], freedom: Freedom) -> Result<Box<BenchOptions>> {
         let mut options = self.bench_options(&stacks.join(","))?;
-        options.own_layers = own_layers;
-        bench::Plan::new(&options, None)
+        options.own_layers = freedom.own_layers;
+        if freedom.exchanges {
+            options.transfers = Some(Transfers::CollectiveToExchange);
+        }
+        Ok(options)
     }
 
     /// Every case on every stack, predicted; those that cannot run are left out.
     pub fn predicted(&self, stacks: &str, profile: &Profile) -> Result<Vec<Predicted>> {
-        let plan = self.plan(&[stacks.to_owned()], false)?;
+        let plan = self.plan(&[stacks.to_owned()], Freedom::default())?;
         let conditions = self.conditions(&plan);
         let mut data = Compressibility::new(self.ratio);
         let mut found = Vec::new();

@@ -2,7 +2,7 @@
 
 use super::candidates;
 use super::compressibility::Compressibility;
-use super::inputs::Input;
+use super::inputs::{Freedom, Input};
 use super::ranked::{Ranked, Subject};
 use super::variants::{self, Traits};
 use anyhow::{Result, bail};
@@ -34,10 +34,12 @@ pub struct Search<'a> {
     conditions: Conditions,
     /// What codecs leave.
     pub data: Compressibility,
-    /// Whether layers are those of the stacks, and not the workflow's.
-    pub own_layers: bool,
+    /// What is tried that the input does not say.
+    pub freedom: Freedom,
     begin: Instant,
     most_visits: u64,
+    /// Whether collective transfers are tried.
+    pub collective: bool,
     /// Stacks that were not compared for lack of time.
     pub left: usize,
     /// Stacks that were.
@@ -49,7 +51,7 @@ impl<'a> Search<'a> {
     /// stack says so from then on.
     pub fn new(input: &'a Input, profile: &'a Profile, stack: &Stack) -> Result<(Self, Ranked)> {
         let begin = Instant::now();
-        let plan = input.plan(&[stack.to_string()], false)?;
+        let plan = input.plan(&[stack.to_string()], Freedom::default())?;
         let conditions = input.conditions(&plan);
         let cases: Vec<_> = plan.cases.iter().filter(|case| case.work.is_ok()).collect();
         let Some(first) = cases.first() else { bail!("there is nothing in it that this build can run") };
@@ -67,7 +69,19 @@ impl<'a> Search<'a> {
             works.push(Subject { workload: work.workload.clone(), configuration, costs, prediction });
         }
         let most_visits = u64::MAX;
-        let search = Self { input, profile, conditions, data, own_layers, begin, most_visits, left: 0, compared: 1 };
+        let freedom = Freedom { own_layers, exchanges: false };
+        let search = Self {
+            input,
+            profile,
+            conditions,
+            data,
+            freedom,
+            collective: false,
+            begin,
+            most_visits,
+            left: 0,
+            compared: 1,
+        };
         Ok((search, Ranked::new(present, works)))
     }
 
@@ -75,7 +89,11 @@ impl<'a> Search<'a> {
     pub fn all(&mut self, present: Ranked, formats: &[String], log: Option<&PathBuf>) -> Result<Vec<Ranked>> {
         let workloads: Vec<Workload> = present.works.iter().map(|work| work.workload.clone()).collect();
         let workloads: Vec<&Workload> = workloads.iter().collect();
-        let traits = Traits::of(&workloads, self.profile.machine.memory);
+        let mut traits = Traits::of(&workloads, self.profile.machine.memory);
+        if traits.ranks > 1 && !traits.collective && self.input.transfers.is_none() {
+            traits.collective = self.could_exchange();
+        }
+        self.collective = traits.collective;
         let cases = workloads.len();
         let plain = candidates::stacks(&workloads, formats).iter().filter_map(|text| text.parse().ok()).collect();
         self.most_visits = MOST_VISITS.max(MOST_VISITS_OF_A_REQUEST.saturating_mul(present.count(Count::Requests)));
@@ -96,12 +114,21 @@ impl<'a> Search<'a> {
         let caches: Vec<Stack> = caches.collect();
         more.extend(caches);
         self.stage(1, more, cases, &mut ranked)?;
-        if self.own_layers {
+        if self.freedom.own_layers {
             let best = fastest(&ranked, |stack| stack.layers.is_empty());
             let layered = best.iter().flat_map(|stack| variants::layered(stack, &traits, log)).collect();
             self.stage(2, layered, cases, &mut ranked)?;
         }
         Ok(ranked)
+    }
+
+    /// Whether all ranks make the same transfers, so that they could make them together; that is tried from then on.
+    fn could_exchange(&mut self) -> bool {
+        let together = Freedom { exchanges: true, ..self.freedom };
+        if self.input.plan(&["hdf5".to_owned()], together).is_ok() {
+            self.freedom = together;
+        }
+        self.freedom.exchanges
     }
 
     /// Compares stacks that are not compared yet and can hold all `cases`, as long as the stage has time, and keeps what is
@@ -118,7 +145,7 @@ impl<'a> Search<'a> {
             return Ok(());
         }
         let texts: Vec<String> = new.iter().map(Stack::to_string).collect();
-        let plan = self.input.plan(&texts, self.own_layers)?;
+        let plan = self.input.plan(&texts, self.freedom)?;
         let of_each = plan.cases.len() / new.len();
         let mut tasks = Vec::new();
         for (stack, planned) in new.iter().zip(plan.cases.chunks(of_each.max(1))) {

@@ -4,8 +4,9 @@ use hyperslab_core::{Dims, Shapes, Stack, StackElement};
 
 /// How to ask h5py, netCDF4, zarr-python and h5bench for what a stack stores and does; nothing for those that cannot.
 pub fn settings(stack: &Stack) -> Vec<String> {
+    let together = stack.layers.iter().any(|layer| layer.name == "twophase");
     let mut out = match stack.format.name.as_str() {
-        "hdf5" => hdf5(&stack.format),
+        "hdf5" => hdf5(&stack.format, together),
         "zarr" => zarr(&stack.format),
         _ => Vec::new(),
     };
@@ -13,9 +14,10 @@ pub fn settings(stack: &Stack) -> Vec<String> {
         out.extend(connector(stack).map(|modes| {
             format!("any program:  hyperslab run --mode {modes} -- python program.py     (docs/connector.md)")
         }));
-        out.extend(h5bench(stack));
+        out.extend(h5bench(stack, together));
     }
-    out.push(format!("hyperslab:    --stack '{stack}'"));
+    let transfers = if together { " --transfers collective" } else { "" };
+    out.push(format!("hyperslab:    --stack '{stack}'{transfers}"));
     out
 }
 
@@ -39,7 +41,7 @@ fn tuples(name: &str, shapes: &[Dims]) -> String {
     }
 }
 
-fn hdf5(format: &StackElement) -> Vec<String> {
+fn hdf5(format: &StackElement, together: bool) -> Vec<String> {
     let chunks = shapes(format, "chunk");
     let chunked = !chunks.is_empty() || format.get("layout") == Some("chunked");
     let mut keywords = tuples("chunks", &chunks);
@@ -65,9 +67,11 @@ fn hdf5(format: &StackElement) -> Vec<String> {
     }
     let mut out = vec![
         format!("h5py:         file = h5py.File(path, \"w\"{file})"),
-        format!("              file.create_dataset(name, shape, dtype{keywords})"),
-        format!("netCDF4:      variable = dataset.createVariable(name, dtype, dimensions{net})"),
+        format!("              dataset = file.create_dataset(name, shape, dtype{keywords})"),
     ];
+    out.extend(together.then(|| "              with dataset.collective: dataset[selection] = data     (MPI)".into()));
+    out.push(format!("netCDF4:      variable = dataset.createVariable(name, dtype, dimensions{net})"));
+    out.extend(together.then(|| "              variable.set_collective(True)     (MPI)".into()));
     if let Some(bytes) = size("cache") {
         out.push(format!("              variable.set_var_chunk_cache(size={bytes})"));
     }
@@ -83,7 +87,7 @@ fn connector(stack: &Stack) -> Option<String> {
     (!modes.is_empty()).then(|| modes.join("+"))
 }
 
-fn h5bench(stack: &Stack) -> Option<String> {
+fn h5bench(stack: &Stack, together: bool) -> Option<String> {
     let format = &stack.format;
     let mut keys: Vec<(String, String)> = Vec::new();
     let mut key = |name: &str, value: &str| keys.push((name.into(), value.into()));
@@ -109,7 +113,7 @@ fn h5bench(stack: &Stack) -> Option<String> {
     let modes = [("async", "ASYNC"), ("log", "LOG")];
     let mode = modes.iter().find(|(layer, _)| stack.layers.iter().any(|own| own.name == *layer));
     key("MODE", mode.map_or("SYNC", |(_, mode)| mode));
-    if stack.layers.iter().any(|layer| layer.name == "twophase") {
+    if together {
         key("COLLECTIVE_DATA", "YES");
     }
     let said: Vec<String> = keys.iter().map(|(name, value)| format!("\"{name}\": \"{value}\"")).collect();
@@ -171,7 +175,8 @@ mod tests {
     fn what_is_in_one_piece_is_said_to_be() {
         let plain = of("twophase/hdf5");
         assert!(plain.contains("contiguous=True") && plain.contains("\"COLLECTIVE_DATA\": \"YES\""), "{plain}");
-        assert!(!plain.contains("hyperslab run"), "{plain}");
+        assert!(plain.contains("with dataset.collective:") && plain.contains("set_collective(True)"), "{plain}");
+        assert!(plain.contains("--transfers collective") && !plain.contains("hyperslab run"), "{plain}");
         assert!(of("hdf5(plane=on)").contains("hyperslab run --mode codec"));
     }
 

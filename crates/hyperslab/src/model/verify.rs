@@ -1,6 +1,6 @@
 //! `advise --verify`: runs what was advised and what is used now.
 
-use super::inputs::{Input, results_file};
+use super::inputs::{Freedom, Input, results_file};
 use super::predict::seconds;
 use super::ranked::Ranked;
 use crate::bench;
@@ -14,7 +14,7 @@ use std::process::ExitCode;
 const RUNS: u32 = 3 + 1;
 
 /// Runs the best ones and the present one, and says what following the advice gains or costs.
-pub fn verify(input: &Input, ranked: &[Ranked], now: &Stack, best: usize, own_layers: bool) -> Result<ExitCode> {
+pub fn verify(input: &Input, ranked: &[Ranked], now: &Stack, best: usize, freedom: Freedom) -> Result<ExitCode> {
     let mut chosen: Vec<&Ranked> = ranked.iter().take(best.max(1)).collect();
     if !chosen.iter().any(|one| one.stack == *now) {
         chosen.extend(ranked.iter().find(|one| one.stack == *now));
@@ -23,9 +23,7 @@ pub fn verify(input: &Input, ranked: &[Ranked], now: &Stack, best: usize, own_la
     let computing: f64 = chosen.iter().flat_map(|one| &one.works).map(|work| work.costs.compute.as_secs_f64()).sum();
     let all = f64::from(RUNS) * (computing + chosen.iter().map(|one| one.seconds).sum::<f64>());
     eprintln!("running {} stacks {RUNS} times each; that may take {}", list.len(), seconds(all));
-    let mut options = input.bench_options(&list.join(","))?;
-    options.own_layers = own_layers;
-    let code = bench::run(&options)?;
+    let code = bench::run(&*input.free_options(&list, freedom)?)?;
     let results = Results::load(&results_file(&input.dir))?;
     // Stacks come one after the other, each with all cases.
     let of_each = (results.cases.len() / chosen.len().max(1)).max(1);
