@@ -11,9 +11,21 @@ const TYPICAL: f64 = 1.5;
 /// a run that is off by all of its time.
 const ORDINARY: f64 = 0.01;
 
+/// Fits what runs have; the rest has its ordinary value, or takes nothing.
+pub(super) fn fit(samples: &[Sample], ordinary: &[f64]) -> Vec<f64> {
+    let all = samples.first().map_or(0, |sample| sample.row.len());
+    let places: Vec<usize> = (0..all).filter(|&place| samples.iter().any(|s| s.row[place] > 0.0)).collect();
+    let of = |row: &[f64]| places.iter().filter_map(|&place| row.get(place).copied()).collect::<Vec<f64>>();
+    let measured: Vec<Sample> = samples.iter().map(|s| Sample { row: of(&s.row), ..s.clone() }).collect();
+    let mut coefficients = if ordinary.is_empty() { vec![0.0; all] } else { ordinary.to_vec() };
+    let found = fit_measured(&measured, &of(ordinary));
+    places.iter().zip(found).for_each(|(&place, found)| coefficients[place] = found);
+    coefficients
+}
+
 /// Starts from relative errors. Each round puts a line in the place of the logarithm near the last prediction, and
 /// weighs runs by how well they fit.
-pub(super) fn fit(samples: &[Sample], ordinary: &[f64]) -> Vec<f64> {
+fn fit_measured(samples: &[Sample], ordinary: &[f64]) -> Vec<f64> {
     let likely = likely(ordinary);
     let mut best = least_squares::relative(samples, &likely);
     let mut least = loss(samples, &best);
