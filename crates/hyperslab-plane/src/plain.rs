@@ -77,6 +77,9 @@ pub(crate) struct Ahead {
     waiting: VecDeque<Group>,
 }
 
+/// Fills a buffer from a place in a file, or leaves it; whether it did.
+type Filling<'a> = dyn FnMut(&File, &mut [u8], u64) -> Result<bool> + 'a;
+
 /// Where the bytes are.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Place {
@@ -242,9 +245,8 @@ impl Reading<'_, '_> {
         Ok(read)
     }
 
-    /// Reads a group by a function that fills a buffer from the file, or says that it does not. Then the group is left
-    /// unfinished.
-    fn read_by(&mut self, group: &Group, fill: &mut dyn FnMut(&File, &mut [u8], u64) -> Result<bool>) -> Result<bool> {
+    /// Reads a group by a function that may leave it. Then the group is left unfinished.
+    fn read_by(&mut self, group: &Group, fill: &mut Filling<'_>) -> Result<bool> {
         if let Some(pair) = single(group) {
             if let Some(packed) = self.target.as_packed() {
                 let range = pair.memory.offset as usize..(pair.memory.offset + pair.memory.len) as usize;

@@ -99,7 +99,7 @@ pub(super) struct Outlook {
 pub(super) struct Coming {
     pub class: Class,
     pub ranks: u32,
-    /// Bytes of its first request.
+    /// Bytes of its first request; 0 if that is not known.
     pub request: f64,
     /// Seconds of computing just before.
     pub pause: f64,
@@ -132,7 +132,9 @@ impl History {
         let (direct, behind) = (seconds(|known| &known.direct), seconds(|known| &known.behind));
         let fresh =
             known.and_then(|known| known.fresh_copy).map(|sample| sample.seconds * bytes / sample.bytes * USED_BEFORE);
-        let guess = bytes / coming.copy_rate + bytes / coming.request.max(1.0) * HANDING_OVER;
+        // At a flush nothing is known of the request that comes next.
+        let requests = if coming.request > 0.0 { bytes / coming.request } else { 1.0 };
+        let guess = bytes / coming.copy_rate + requests * HANDING_OVER;
         let copy = seconds(|known| &known.copy).or(fresh).unwrap_or(guess);
         let transfer = direct.or(behind);
         // While nothing is known of transfers, the pause just now is all that speaks for hiding them.
@@ -280,6 +282,8 @@ mod tests {
         let small = Coming { class: Class::of(1000, true), request: 1e3, ..coming(0.2) };
         history.learn(&Observed { class: small.class, ..observed(Choice::Sync, 0.2, 0.3, 0.0) });
         assert!((history.outlook(&small).expected.copy - 2e-3).abs() < 1e-9, "a thousand requests of 1 kB");
+        let unknown = Coming { request: 0.0, ..small };
+        assert!((history.outlook(&unknown).expected.copy - 1.001e-3).abs() < 1e-9, "as at a flush");
         history = History::default();
         history.learn(&observed(Choice::Async, 0.2, 0.3, 0.04));
         let outlook = history.outlook(&coming(0.2));
