@@ -101,11 +101,12 @@ fn key(one: &Measured<'_>) -> Key {
 pub fn report(trials: &[Trial], timings: &Timings, directory: &Path) -> Result<String> {
     let mut page = Page::new();
     let mut points = Vec::new();
+    let mut together: [Vec<Choice>; MODELS.len()] = Default::default();
     let mut list = "cache,array,layout,direction,access,format,measured,predicted,inside\n".to_owned();
     for (warmth, word) in [(Warmth::Warm, "warm"), (Warmth::Cold, "cold")] {
         for (split, name) in SPLITS {
             let mut table = table();
-            for (model, model_name) in MODELS {
+            for (number, (model, model_name)) in MODELS.into_iter().enumerate() {
                 let known = choices(trials, timings, warmth, model, split)?;
                 let shown = model == Model::Ours && split == Split::Configuration;
                 if shown {
@@ -121,10 +122,18 @@ pub fn report(trials: &[Trial], timings: &Timings, directory: &Path) -> Result<S
                     let runs = choices.iter().flat_map(|choice| choice.options.clone());
                     points.extend(runs.map(|(class, run)| (class, warmth, (run.measured, run.predicted))));
                 }
+                if split == Split::Configuration {
+                    together[number].extend(choices);
+                }
             }
             page.table(&format!("{word}, {name}"), table);
         }
     }
+    let mut both = table();
+    for ((model, name), choices) in MODELS.into_iter().zip(&together).filter(|(_, choices)| !choices.is_empty()) {
+        both.row(row(name, model, &judge(choices)));
+    }
+    page.table(&format!("warm and cold together, {}", SPLITS[0].1), both);
     page.words(
         "choices: those in which the two fastest differ by more than 20 %; commonest: how often the commonest winner wins;\n\
          regret: time lost by taking what is predicted to be the fastest, over all choices; inside: runs inside their 90 %\n\
