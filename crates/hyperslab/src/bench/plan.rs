@@ -235,7 +235,7 @@ fn file_name(file: &str, extension: &str, twins: usize, stacks: usize) -> String
 
 fn plan_case(
     number: usize,
-    draft: Draft,
+    mut draft: Draft,
     stack: &Stack,
     cache: Cache,
     ranks: usize,
@@ -254,7 +254,6 @@ fn plan_case(
     if let Some(layer) = layer.filter(|layer| stack.layers.iter().all(|own| own.name != layer.name)) {
         stack.layers.insert(0, layer);
     }
-    let mut draft = draft;
     let transfer = options.transfers.and_then(|transfers| Some((transfers.on(&stack)?, transfers.word())));
     if let (Some((transfer, word)), Ok(work)) = (transfer, &mut draft.work) {
         work.workload = work.workload.with_transfers(transfer);
