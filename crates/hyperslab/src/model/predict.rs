@@ -157,8 +157,8 @@ pub fn guesses<'a>(predictions: impl Iterator<Item = &'a Prediction>) -> Option<
     };
     let names: BTreeSet<&str> = predictions.flat_map(of).collect();
     let names = names.into_iter().collect::<Vec<_>>().join(", ");
-    let words = "is not in the profile: what ordinary machines take is assumed, with a wider interval";
-    (!names.is_empty()).then(|| format!("what is counted as {names} {words}; run hyperslab train again"))
+    let words = "was not measured on this machine: what it takes on ordinary ones is assumed, with a wider interval";
+    (!names.is_empty()).then(|| format!("what is counted as {names} {words}"))
 }
 
 /// What no way of storing can do without.
