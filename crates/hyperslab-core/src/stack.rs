@@ -66,6 +66,13 @@ fn bad(text: &str, message: impl Into<String>) -> Error {
         .hint("write it like hdf5(chunk=64x64,align=1MiB)")
 }
 
+impl Stack {
+    /// Whether a layer of this name is in it.
+    pub fn has_layer(&self, name: &str) -> bool {
+        self.layers.iter().any(|layer| layer.name == name)
+    }
+}
+
 impl FromStr for Stack {
     type Err = Error;
 

@@ -75,7 +75,7 @@ pub(crate) const ENTRY: LayerEntry = LayerEntry {
 
 fn wrap(element: &StackElement, inner: Arc<dyn Format>, below: &Stack) -> Result<Arc<dyn Format>> {
     let options = Options::parse(element)?;
-    let exchanges = below.layers.iter().any(|layer| layer.name == crate::twophase::NAME);
+    let exchanges = below.has_layer(crate::twophase::NAME);
     let together = if exchanges { inner.clone() } else { crate::twophase::over(inner.clone())? };
     Ok(Arc::new(LogFormat { inner, together, exchanges, options, below: below.to_string() }))
 }

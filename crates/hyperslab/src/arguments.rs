@@ -154,9 +154,7 @@ impl Transfers {
         match self {
             Self::Collective => Some(Transfer::Collective),
             Self::Independent => Some(Transfer::Independent),
-            Self::CollectiveToExchange => {
-                stack.layers.iter().any(|layer| layer.name == "twophase").then_some(Transfer::Collective)
-            }
+            Self::CollectiveToExchange => stack.has_layer("twophase").then_some(Transfer::Collective),
         }
     }
 }

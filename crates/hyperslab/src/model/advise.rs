@@ -218,9 +218,7 @@ fn assumed(ranked: &[Ranked], search: &Search<'_>, profile: &Profile, options: &
             names.join(", ")
         ));
     }
-    if headers().any(|header| header.ranks > 1)
-        && !ranked.iter().any(|one| one.stack.layers.iter().any(|l| l.name == "twophase"))
-    {
+    if headers().any(|header| header.ranks > 1) && !ranked.iter().any(|one| one.stack.has_layer("twophase")) {
         lines.push(match search.collective {
             true => "collective transfers by aggregators (twophase) would gain nothing".into(),
             false => {

@@ -4,7 +4,7 @@ use hyperslab_core::{Dims, Shapes, Stack, StackElement};
 
 /// How to ask h5py, netCDF4, zarr-python and h5bench for what a stack stores and does; nothing for those that cannot.
 pub fn settings(stack: &Stack) -> Vec<String> {
-    let together = stack.layers.iter().any(|layer| layer.name == "twophase");
+    let together = stack.has_layer("twophase");
     let mut out = match stack.format.name.as_str() {
         "hdf5" => hdf5(&stack.format, together),
         "zarr" => zarr(&stack.format),
@@ -111,7 +111,7 @@ fn h5bench(stack: &Stack, together: bool) -> Option<String> {
         key("ALIGN_THRESHOLD", &bytes.min(64 << 10).to_string());
     }
     let modes = [("async", "ASYNC"), ("log", "LOG")];
-    let mode = modes.iter().find(|(layer, _)| stack.layers.iter().any(|own| own.name == *layer));
+    let mode = modes.iter().find(|(layer, _)| stack.has_layer(layer));
     key("MODE", mode.map_or("SYNC", |(_, mode)| mode));
     if together {
         key("COLLECTIVE_DATA", "YES");
