@@ -11,6 +11,7 @@ mod file;
 mod held;
 mod inside;
 mod kind;
+mod objects;
 mod opening;
 mod space;
 mod stack;

@@ -205,6 +205,10 @@ impl Array for LogArray {
         self.inner().any_thread()
     }
 
+    fn object(&self) -> Option<u64> {
+        self.inner().object()
+    }
+
     fn settle(&self) -> Result<()> {
         self.check_open()?;
         if !self.session.is_closed() {

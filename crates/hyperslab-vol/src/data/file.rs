@@ -2,6 +2,7 @@
 
 use super::dataset::Dataset;
 use super::inside::Inside;
+use super::objects::{Objects, Seen};
 use super::stack::{Layers, Saving};
 use crate::fork;
 use crate::host::Host;
@@ -49,6 +50,10 @@ pub(crate) struct FileState {
     left: Mutex<Option<String>>,
     handles: AtomicUsize,
     pub(crate) datasets: Mutex<HashMap<Token, Arc<Dataset>>>,
+    /// By what layers know its objects.
+    pub(crate) objects: Objects,
+    /// What the file was when something of it was kept, if it is only read.
+    seen: Mutex<Option<Seen>>,
     layers: Mutex<Option<Arc<Layers>>>,
     /// Whether a dataset may not be in the file yet.
     changed: AtomicBool,
@@ -90,6 +95,8 @@ impl FileState {
             left: Mutex::new(left),
             handles: AtomicUsize::new(1),
             datasets: Mutex::default(),
+            objects: Objects::default(),
+            seen: Mutex::default(),
             layers: Mutex::default(),
             changed: AtomicBool::new(true),
             unheard: Mutex::default(),
@@ -222,6 +229,7 @@ impl FileState {
         let planes = planes.fold(Ok(()), Result::and);
         let closed = datasets.iter().map(|dataset| dataset.close_kept()).fold(Ok(()), Result::and);
         lock(&self.datasets).retain(|_, dataset| dataset.is_open());
+        self.objects.bound();
         let before = lock(&self.unheard).take().map_or(Ok(()), Err);
         before.and(layered).and(planes).and(closed)
     }
@@ -232,10 +240,52 @@ impl FileState {
         if closed > MOST_CLOSED { self.settle() } else { Ok(()) }
     }
 
-    /// Arrays may have other names from now on. Nothing may be waiting.
-    fn forget_names(&self) {
+    /// Names and objects may be others from now on. Nothing may be waiting.
+    fn forget_names(&self) -> Result<()> {
+        let datasets: Vec<Arc<Dataset>> = lock(&self.datasets).values().cloned().collect();
+        let closed = datasets.iter().map(|dataset| dataset.close_kept()).fold(Ok(()), Result::and);
+        for dataset in &datasets {
+            dataset.forget_layers();
+            dataset.forget_name();
+            dataset.settled();
+        }
+        // What the program has closed may be another object when it is opened again.
+        lock(&self.datasets).retain(|_, dataset| dataset.is_open());
+        self.objects.renew();
+        closed
+    }
+
+    /// Something of the file is opened: what is kept of one that is only read must be what it still has.
+    pub(crate) fn look_again(&self) {
+        let Some(file) = self.file.as_ref().filter(|_| !self.writable) else { return };
+        let now = Seen::of(file);
+        let before = std::mem::replace(&mut *lock(&self.seen), now);
+        let same = match (before, now) {
+            (Some(before), Some(now)) => before.is_still(now),
+            _ => false,
+        };
+        if !same {
+            self.forget_kept();
+        }
+    }
+
+    /// Drops what layers and planes keep of elements. Nothing may be waiting.
+    fn forget_kept(&self) {
         let datasets: Vec<Arc<Dataset>> = lock(&self.datasets).values().cloned().collect();
         datasets.iter().for_each(|dataset| dataset.forget_layers());
+        self.objects.renew();
+        self.forget_places();
+    }
+
+    /// The file is opened once more, and may be another than what is kept of it.
+    pub(crate) fn opened_again(&self) -> Result<()> {
+        if self.writable {
+            self.settle()?;
+            self.forget_kept();
+        }
+        self.look_again();
+        self.opened();
+        Ok(())
     }
 
     /// Before elements of a dataset go through layers: threads of ours should be able to move them, and a recovery must find
@@ -373,8 +423,14 @@ pub(crate) fn renaming(object: &Object) -> Herr {
     if settle_all(object.host) < 0 {
         return -1;
     }
-    if let Some(file) = &object.file {
-        file.forget_names();
+    // Links may lead to other files.
+    let files: Vec<Arc<FileState>> = lock(&object.host.files).values().filter_map(Weak::upgrade).collect();
+    let forgotten = files.iter().map(|file| file.forget_names()).fold(Ok(()), Result::and);
+    match forgotten {
+        Ok(()) => 0,
+        Err(error) => {
+            object.host.report(&error);
+            -1
+        }
     }
-    0
 }

@@ -444,7 +444,7 @@ pub(crate) fn resizing(object: &Object, shape: Option<&[u64]>, mut call: impl Fn
         let array = if file.is_left() { None } else { dataset.layered(file)? };
         match array {
             Some(array) => array.resize(shape),
-            None => hyperslab_core::Array::resize(&super::elements::ElementsArray(dataset.elements.clone()), shape),
+            None => dataset.elements.resize(shape),
         }
     });
     if let (Err(error), false) = (&resized, called && status < 0) {
