@@ -213,11 +213,20 @@ fn is_elsewhere(object: &Object) -> bool {
 /// The file's number and the name within it that the library has for an object.
 unsafe fn identity(object: &Object) -> Option<(u64, Token)> {
     // SAFETY: the object is open.
-    unsafe { info_of(object.host, object.handle(), &itself()) }
+    unsafe { info_of(object.host, object.handle(), &itself()) }.map(|info| (info.file, info.token))
 }
 
-/// The same of what is at a place seen from a dataset.
-unsafe fn info_of(host: &Host, dataset: Handle, place: &[u64; 16]) -> Option<(u64, Token)> {
+/// What the library tells of an object.
+struct About {
+    /// The number of its file.
+    file: u64,
+    token: Token,
+    /// How many links lead to it.
+    links: u64,
+}
+
+/// What is at a place seen from a dataset.
+unsafe fn info_of(host: &Host, dataset: Handle, place: &[u64; 16]) -> Option<About> {
     // As many bytes as `H5O_info2_t` may have, and more.
     let mut info = [0u64; 64];
     #[repr(C)]
@@ -250,7 +259,8 @@ unsafe fn info_of(host: &Host, dataset: Handle, place: &[u64; 16]) -> Option<(u6
     let mut token = [0; 16];
     token[..8].copy_from_slice(&info[1].to_ne_bytes());
     token[8..].copy_from_slice(&info[2].to_ne_bytes());
-    Some((info[0], token))
+    // Behind the token: the kind of object, and the number of links.
+    Some(About { file: info[0], token, links: info[3] >> 32 })
 }
 
 /// The token of what has this path in the file of a dataset.
@@ -264,7 +274,7 @@ unsafe fn token_of(host: &Host, dataset: Handle, name: &str) -> Option<Token> {
     place[0] |= BY_NAME << 32;
     place[1] = path.as_ptr() as u64;
     // SAFETY: the object is open, and the path outlives the call.
-    unsafe { info_of(host, dataset, &place) }.map(|(_, token)| token)
+    unsafe { info_of(host, dataset, &place) }.map(|info| info.token)
 }
 
 /// A place that is the dataset itself, as `H5VL_loc_params_t` says it.
@@ -351,6 +361,17 @@ impl Dataset {
     /// say so in the file only later; no log of writes mends that.
     fn stays_readable(&self) -> bool {
         self.elements.spec.filters.is_empty()
+    }
+
+    /// Whether nothing in the file leads to it.
+    pub(crate) fn is_unlinked(&self) -> bool {
+        if !self.passing.load(Ordering::Relaxed) {
+            return false;
+        }
+        let host = self.elements.host;
+        // SAFETY: inside a call of the library; the handle is open.
+        let links = |handle| host.keeping_errors(|| unsafe { info_of(host, handle, &itself()) }).map(|info| info.links);
+        self.handle().and_then(links) == Some(0)
     }
 
     /// Whether it can still be found by the name that layers know.

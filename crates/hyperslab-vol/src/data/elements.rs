@@ -73,6 +73,11 @@ impl Elements {
         }
     }
 
+    /// Whether the file says where all elements are, so that a write in place changes nothing else.
+    pub(crate) fn is_saved(&self) -> bool {
+        self.plane.is_independent() && !self.unsaved.load(Ordering::Relaxed)
+    }
+
     /// Gives libhdf5 the chunks that were coded.
     pub(crate) fn store_finished(&self) -> Result<()> {
         if lock(&self.finished).is_empty() { Ok(()) } else { self.with_control(|_| Ok(())) }
@@ -131,7 +136,9 @@ impl Elements {
         memory: MemoryView<'_>,
         dtype: &Datatype,
     ) -> Result<Option<hyperslab_plane::Refusal>> {
-        self.unsaved.store(true, Ordering::Relaxed);
+        if !self.plane.is_independent() {
+            self.unsaved.store(true, Ordering::Relaxed);
+        }
         self.control_or_later(|control| self.plane.write_as(control, selection, memory, dtype))
     }
 

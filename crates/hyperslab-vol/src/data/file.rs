@@ -12,7 +12,6 @@ use crate::settings::Settings;
 use crate::trace::TracedFile;
 use hyperslab_core::{Durability, Error, Result};
 use std::collections::HashMap;
-use std::ffi::c_int;
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -21,8 +20,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 /// The library's name for an object within a file.
 pub(crate) type Token = [u8; 16];
 
-const FLUSH: c_int = 0;
-const LOCAL: c_int = 0;
 /// Datasets that the program has closed and whose writes wait.
 const MOST_CLOSED: usize = 64;
 
@@ -56,7 +53,9 @@ pub(crate) struct FileState {
     seen: Mutex<Option<Seen>>,
     layers: Mutex<Option<Arc<Layers>>>,
     /// Whether a dataset may not be in the file yet.
-    changed: AtomicBool,
+    pub(super) changed: AtomicBool,
+    /// Whether a dataset was written that has no name.
+    pub(super) nameless: AtomicBool,
     /// Whether nothing waited at the last fork.
     settled_for_child: AtomicBool,
     /// What went wrong when the program could not be told.
@@ -64,7 +63,7 @@ pub(crate) struct FileState {
     pub(crate) trace: Option<Arc<TracedFile>>,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -99,6 +98,7 @@ impl FileState {
             seen: Mutex::default(),
             layers: Mutex::default(),
             changed: AtomicBool::new(true),
+            nameless: AtomicBool::new(false),
             unheard: Mutex::default(),
             settled_for_child: AtomicBool::new(true),
             trace,
@@ -294,7 +294,7 @@ impl FileState {
         if !dataset.elements.plane.is_independent() && dataset.elements.make_independent()? {
             self.changed.store(true, Ordering::Relaxed);
         }
-        if self.settings.modes.log && self.changed.swap(false, Ordering::Relaxed) {
+        if self.settings.modes.log && self.changed.load(Ordering::Relaxed) {
             return self.save_now();
         }
         Ok(())
@@ -313,24 +313,8 @@ impl FileState {
 
     /// Has libhdf5 write its metadata, through any dataset that is open.
     fn save_now(&self) -> Result<()> {
-        #[repr(C)]
-        struct Flush {
-            operation: c_int,
-            /// The rest may hold pointers, and begins where these may.
-            _until: c_int,
-            kind: c_int,
-            scope: c_int,
-        }
         let handle = lock(&self.datasets).values().find_map(|dataset| dataset.handle());
-        let Some(handle) = handle else { return Ok(()) };
-        let mut arguments = Flush { operation: FLUSH, _until: 0, kind: DATASET, scope: LOCAL };
-        let (host, list): (_, Hid) = (self.host, self.host.default_transfer());
-        // SAFETY: the dataset is open, and the arguments are those of the operation.
-        let status: Herr = unsafe {
-            let arguments = (&raw mut arguments).cast();
-            host.H5VLfile_specific(handle.under, handle.connector, arguments, list, std::ptr::null_mut())
-        };
-        if status < 0 { Err(host.failed("flush")) } else { Ok(()) }
+        handle.map_or(Ok(()), |handle| self.save_through(handle, DATASET))
     }
 
     /// Before the program forks: what waits goes to the file. Only the thread that uses HDF5 can do all of it.
@@ -373,10 +357,14 @@ impl Saving for FileState {
         let mut unsaved = false;
         for dataset in datasets.iter().filter(|dataset| dataset.is_open()) {
             dataset.elements.flush()?;
-            unsaved |=
-                dataset.elements.unsaved.swap(false, Ordering::Relaxed) && !dataset.elements.plane.is_independent();
+            unsaved |= dataset.elements.unsaved.load(Ordering::Relaxed);
         }
-        if unsaved { self.save_now() } else { Ok(()) }
+        if !unsaved {
+            return Ok(());
+        }
+        self.save_now()?;
+        datasets.iter().for_each(|dataset| dataset.elements.unsaved.store(false, Ordering::Relaxed));
+        Ok(())
     }
 }
 
