@@ -115,6 +115,19 @@ impl Index {
         *self = Self::default();
     }
 
+    /// The array has grown along its first dimension: chunks keep their numbers and places, and `len` is how many there are now.
+    pub(crate) fn grow(&mut self, len: u64) {
+        let Some(chunks) = &mut self.chunks else { return };
+        match chunks {
+            Chunks::List(_) if len > LISTED => return self.forget(),
+            Chunks::List(list) => {
+                self.complete &= list.len() as u64 == len;
+                list.resize(len as usize, Known::Absent);
+            }
+            Chunks::Map(_) => self.complete = false,
+        }
+    }
+
     /// Asks the library for all places.
     pub(crate) fn load(&mut self, control: &dyn Control, grid: &ChunkGrid) -> Result<()> {
         let mut chunks = if grid.len() <= LISTED {

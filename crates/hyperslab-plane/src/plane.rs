@@ -440,12 +440,24 @@ impl Plane {
         self.store_changed(&extent, control)?;
         self.state().cache.drop_unchanged();
         let result = body();
-        self.state().index.forget();
-        let shape = result?;
-        if let Some(grid) = &extent.grid {
-            extent.grid = Some(ChunkGrid::new(&shape, grid.chunk())?);
+        let shape = match result {
+            Ok(shape) => shape,
+            Err(error) => {
+                self.state().index.forget();
+                return Err(error);
+            }
+        };
+        let grid = match &extent.grid {
+            Some(grid) => Some(ChunkGrid::new(&shape, grid.chunk())?),
+            None => None,
+        };
+        // Chunks without filters stay where they are, and keep their numbers, if there are only more rows of them.
+        let rows = extent.shape.get(1..) == shape.get(1..) && extent.shape.first() <= shape.first();
+        match &grid {
+            Some(grid) if rows && self.pipeline.is_plain() => self.state().index.grow(grid.len()),
+            _ => self.state().index.forget(),
         }
-        extent.shape = shape;
+        (extent.grid, extent.shape) = (grid, shape);
         Ok(())
     }
 

@@ -219,8 +219,19 @@ impl Array for LogArray {
         self.inner().settle()
     }
 
+    /// Where only the first extent grows, by one rank alone, what is in the log stays there: a recovery finds the new extent in
+    /// the container. Otherwise everything is moved first.
     fn resize(&self, shape: &[u64]) -> Result<()> {
         self.check_open()?;
+        if !self.session.is_closed() && self.session.store.comm.size() == 1 && self.named.only_grows(shape) {
+            self.check()?;
+            let store = &self.session.store;
+            return store.grow(&self.place, &self.named, || {
+                self.inner().resize(shape)?;
+                store.staging.make_known()?;
+                self.inner().spec()
+            });
+        }
         self.session.together(|| {
             if !self.session.is_closed() {
                 hyperslab_core::agree(&*self.session.store.comm, self.session.clear())?;

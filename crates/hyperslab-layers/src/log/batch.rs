@@ -44,7 +44,7 @@ impl Waiting {
     }
 }
 
-/// Writes of an array that does not change its shape meanwhile, oldest first.
+/// Writes of an array, oldest first. Of its shape only the first extent may change meanwhile, and only grow.
 #[derive(Debug)]
 pub(super) struct Batch {
     pub spec: Arc<ArraySpec>,
@@ -74,6 +74,11 @@ pub(super) fn memory_of(selection: &Selection) -> u64 {
 impl Batch {
     pub fn new(spec: Arc<ArraySpec>, any_thread: bool) -> Self {
         Self { spec, writes: Vec::new(), bytes: 0, memory: 0, any_thread, index: Mutex::default() }
+    }
+
+    /// The array has grown along its first dimension: where its bytes lie among those of the array is as before.
+    pub fn grow(&mut self, spec: Arc<ArraySpec>) {
+        self.spec = spec;
     }
 
     pub fn is_full(&self) -> bool {

@@ -67,6 +67,28 @@ impl Named {
         }
     }
 
+    /// Whether an array of this shape is the same but for more rows, so that all bytes lie where they did among those of the array.
+    pub fn only_grows(&self, shape: &[u64]) -> bool {
+        let old = self.spec();
+        match (old.shape.split_first(), shape.split_first()) {
+            (Some((before, old)), Some((now, new))) => old == new && before <= now,
+            _ => false,
+        }
+    }
+
+    /// After a growth along the first dimension, with writes in the log that nobody is moving. Returns how many bytes the
+    /// background may no longer move: the array may need the program's thread from now on.
+    pub fn grow(&self, spec: ArraySpec, any_thread: bool) -> u64 {
+        let mut state = self.lock();
+        state.spec = Arc::new(spec);
+        let spec = state.spec.clone();
+        let Some(batch) = &mut state.fresh else { return 0 };
+        batch.grow(spec);
+        let pinned = if batch.any_thread && !any_thread { batch.bytes } else { 0 };
+        batch.any_thread &= any_thread;
+        pinned
+    }
+
     pub fn add_handle(&self, place: Arc<Place>) {
         self.lock().handles.push(place);
     }
@@ -93,17 +115,20 @@ impl Named {
         state.fresh.is_some() || state.moving.is_some()
     }
 
-    /// Appends a write to the log. The order of the log and of the list is the same.
+    /// Appends a write to the log. The order of the log and of the list is the same. `count` is told before whether the background
+    /// may move it, which is the same for all that wait.
     pub fn append(
         &self,
         staging: &Arc<Staging>,
         any_thread: bool,
         selection: &Selection,
         packed: &[u8],
+        count: &mut dyn FnMut(bool),
     ) -> Result<Appended> {
         let mut state = self.lock();
         let spec = state.spec.clone();
         let batch = state.fresh.get_or_insert_with(|| Batch::new(spec.clone(), any_thread));
+        count(batch.any_thread);
         if batch.is_full() {
             return Ok(Appended::Full { needed: 0 });
         }

@@ -10,7 +10,7 @@ use super::together::Group;
 use crate::background::{Appended, Place, Pool, Staging, Times, caught};
 use crate::known::Known;
 use hyperslab_core::{
-    Background, Communicator, Error, ErrorKind, MemoryView, Reduce, Result, Selection, Transfer, agree,
+    ArraySpec, Background, Communicator, Error, ErrorKind, MemoryView, Reduce, Result, Selection, Transfer, agree,
 };
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -171,16 +171,22 @@ impl Store {
             let taken = self.memory.fetch_add(memory, Ordering::AcqRel) + memory;
             let full = taken > self.options.memory;
             self.most_memory.fetch_max(taken.min(self.options.memory), Ordering::AcqRel);
-            self.count_in(bytes, any_thread);
+            let mut counted = None;
+            let mut count = |any_thread| {
+                self.count_in(bytes, any_thread);
+                counted = Some(any_thread);
+            };
             let appended = match full {
                 true => Ok(Appended::Full { needed: 0 }),
-                false => named.append(&self.staging, any_thread, selection, packed),
+                false => named.append(&self.staging, any_thread, selection, packed, &mut count),
             };
             if matches!(appended, Ok(Appended::Staged(_))) {
                 return Ok(true);
             }
             self.memory.fetch_sub(memory, Ordering::AcqRel);
-            self.count_out(bytes, any_thread);
+            if let Some(any_thread) = counted {
+                self.count_out(bytes, any_thread);
+            }
             match appended? {
                 Appended::Full { needed } => self.times.wait(|| self.make_room(needed))?,
                 _ => return Ok(false),
@@ -307,6 +313,17 @@ impl Store {
         self.drain_now(None)?;
         self.staging.clear()?;
         call()
+    }
+
+    /// Makes an array grow along its first dimension by `call`, which returns what it is then. Its writes stay in the log; nobody
+    /// moves any meanwhile.
+    pub fn grow(&self, place: &Place, named: &Named, call: impl FnOnce() -> Result<ArraySpec>) -> Result<()> {
+        let _one = self.times.wait(|| self.take_over());
+        let spec = call()?;
+        let pinned = named.grow(spec, place.array.any_thread());
+        self.count_in(pinned, false);
+        self.count_out(pinned, true);
+        Ok(())
     }
 
     pub(super) fn account(&self, left: Left) {

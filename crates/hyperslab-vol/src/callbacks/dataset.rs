@@ -321,22 +321,26 @@ struct Extents {
     extents: *const u64,
 }
 
+/// The extents that a dataset is to have, if its elements go another way.
+unsafe fn new_extents<'a>(dataset: &Object, arguments: Ptr) -> Option<&'a [u64]> {
+    let rank = dataset.dataset().map_or(0, |dataset| dataset.elements.plane.shape().len());
+    let extents = (*arguments.cast::<Extents>()).extents;
+    (rank > 0 && !extents.is_null()).then(|| std::slice::from_raw_parts(extents, rank))
+}
+
 pub(crate) unsafe extern "C" fn specific(pointer: Ptr, arguments: Ptr, transfer: Hid, request: Req) -> Herr {
     shielded(|| {
         let dataset = object(pointer);
         changed(dataset);
-        if settle_all(dataset.host) < 0 {
+        let shape = (operation(arguments) == SET_EXTENT).then(|| new_extents(dataset, arguments)).flatten();
+        let stays = shape.is_some_and(|shape| transfer::stays_logged(dataset, shape));
+        if !stays && settle_all(dataset.host) < 0 {
             return -1;
         }
         let (host, below, under) = (dataset.host, dataset.connector, dataset.under);
         let call = || host.H5VLdataset_specific(under, below, arguments, transfer, request);
         let status = match operation(arguments) {
-            SET_EXTENT => {
-                let rank = dataset.dataset().map_or(0, |dataset| dataset.elements.plane.shape().len());
-                let extents = (*arguments.cast::<Extents>()).extents;
-                let shape = (rank > 0 && !extents.is_null()).then(|| std::slice::from_raw_parts(extents, rank));
-                transfer::resizing(dataset, shape, call)
-            }
+            SET_EXTENT => transfer::resizing(dataset, shape, call),
             REFRESH => transfer::beside_planes(&[dataset], true, call),
             _ => call(),
         };

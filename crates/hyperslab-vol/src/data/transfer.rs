@@ -514,7 +514,17 @@ pub(crate) fn acknowledge_all(objects: &[&Object], status: Herr) -> Herr {
     status
 }
 
-/// Changes the shape of a dataset by `call`. Nothing waits in layers.
+/// Whether logged writes may stay in the log while a dataset gets this shape: it has more rows, and is otherwise the same.
+pub(crate) fn stays_logged(object: &Object, shape: &[u64]) -> bool {
+    let (Some(dataset), Some(file)) = (object.dataset(), &object.file) else { return false };
+    let old = dataset.elements.plane.shape();
+    file.promises()
+        && dataset.layered(file).is_ok_and(|array| array.is_some())
+        && old.get(1..) == shape.get(1..)
+        && old.first() <= shape.first()
+}
+
+/// Changes the shape of a dataset by `call`. Nothing waits in layers but what the log keeps.
 pub(crate) fn resizing(object: &Object, shape: Option<&[u64]>, mut call: impl FnMut() -> Herr) -> Herr {
     let (Some(dataset), Some(file), Some(shape)) = (object.dataset(), &object.file, shape) else { return call() };
     let mut status = -1;
@@ -535,5 +545,12 @@ pub(crate) fn resizing(object: &Object, shape: Option<&[u64]>, mut call: impl Fn
         object.host.report(error);
         return -1;
     }
-    status
+    // The file has the extents before a write that needs them; layers may have seen to it.
+    match acknowledge(object, Left::InPlace) {
+        Err(error) if status >= 0 => {
+            object.host.report(&error);
+            -1
+        }
+        _ => status,
+    }
 }

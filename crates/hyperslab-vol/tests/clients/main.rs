@@ -10,6 +10,7 @@ mod cycles;
 mod fields;
 mod full_disk;
 mod h5py_suite;
+mod killed_after;
 mod kills;
 mod memcheck;
 mod modes;
@@ -66,6 +67,7 @@ fn main() {
         tools::trials,
         c_programs::trials,
         kills::trials,
+        killed_after::trials,
         full_disk::trials,
         cycles::trials,
         memcheck::trials,

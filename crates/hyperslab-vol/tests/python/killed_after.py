@@ -1,12 +1,12 @@
 """A program that is killed right after a call has returned: what the call wrote must be in the file, or in the log.
 
     python killed_after.py list
-    python killed_after.py write FOLDER WAY     writes in that way, and ends by SIGKILL
+    python killed_after.py write FOLDER WAY     writes in that way, and ends by SIGKILL with all datasets open
+    python killed_after.py close FOLDER WAY     the same, each dataset closed when it is no longer used
     python killed_after.py look FOLDER WAY...   says how many files lack something as they are
     python killed_after.py check FOLDER WAY...  what must be in the files after `hyperslab recover`
 
-A way is a function of a file that is open for writing; it returns when its last write has. `check_WAY`, or what it returns,
-says what the file must hold: names and values.
+A way is a function of a file that is open for writing; it returns when its last write has.
 """
 
 import os
@@ -242,8 +242,16 @@ def many_small_writes(file):
         dataset[at : at + 10] = ramp()[::-1][at : at + 10]
 
 
-def write(folder, name):
+def write(folder, name, open_still):
     function, _ = WAYS[name]
+    kept, create = [], h5py.Group.create_dataset
+    if open_still:
+
+        def keeping(*arguments, **words):
+            kept.append(create(*arguments, **words))
+            return kept[-1]
+
+        h5py.Group.create_dataset = keeping
     keep = h5py.File(f"{folder}/{name}.h5", "w")
     function(keep)
     os.kill(os.getpid(), signal.SIGKILL)
@@ -268,8 +276,8 @@ if __name__ == "__main__":
     what, *rest = sys.argv[1:]
     if what == "list":
         print(*WAYS)
-    elif what == "write":
-        write(*rest)
+    elif what in ("write", "close"):
+        write(*rest, what == "write")
     else:
         folder, *names = rest
         found = {name: differs(folder, name) for name in names}
