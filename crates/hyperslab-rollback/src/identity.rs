@@ -104,7 +104,7 @@ fn generation(file: &File) -> io::Result<Option<[u8; 16]>> {
     }
 }
 
-fn random() -> io::Result<[u8; 16]> {
+pub(crate) fn random() -> io::Result<[u8; 16]> {
     let mut bytes = [0; 16];
     let mut filled = 0;
     while filled < bytes.len() {
