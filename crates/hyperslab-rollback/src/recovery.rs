@@ -200,10 +200,9 @@ fn restore(journal: &File, path: &Path, force: bool) -> Result<(u64, u64, u64), 
     if !head.identity.matches(&FileIdentity::of(&file)?) {
         return Err(Refusal::AnotherFile.into());
     }
-    match claim(&file) {
-        Ok(false) => return Err(Refusal::InUse.into()),
-        // Without locks there is nobody to be asked.
-        Ok(true) | Err(_) => {}
+    // Where there are no locks nobody can be asked.
+    if let Ok(false) = claim(&file) {
+        return Err(Refusal::InUse.into());
     }
     let (records, damage) = read_records(journal, &head)?;
     let from = file.metadata()?.len();

@@ -33,6 +33,7 @@ pub struct Rollback {
     state: Mutex<State>,
     failed: AtomicBool,
     flushed: AtomicBool,
+    has_missing: AtomicBool,
     saved_bytes: AtomicU64,
 }
 
@@ -44,8 +45,10 @@ struct State {
     shortened: Option<u64>,
     pages: SavedPages,
     journal: Option<Journal>,
-    /// Why the file goes without a journal.
-    without: Option<String>,
+    /// Whether the file goes without a journal.
+    without: bool,
+    /// Why it has to, if it should have one.
+    missing: Option<String>,
     buffer: Vec<u8>,
 }
 
@@ -80,7 +83,8 @@ impl Rollback {
             shortened: None,
             pages: SavedPages::default(),
             journal: None,
-            without: None,
+            without: false,
+            missing: None,
             buffer: Vec::new(),
         };
         Ok(Self {
@@ -91,6 +95,7 @@ impl Rollback {
             state: Mutex::new(state),
             failed: AtomicBool::new(false),
             flushed: AtomicBool::new(false),
+            has_missing: AtomicBool::new(false),
             saved_bytes: AtomicU64::new(0),
         })
     }
@@ -149,7 +154,7 @@ impl Rollback {
     /// Saves those pages of a range that lie below the committed end and are not saved yet.
     fn save(&self, state: &mut State, range: Range<u64>) -> io::Result<()> {
         let end = range.end.min(state.committed);
-        if range.start >= end || state.without.is_some() {
+        if range.start >= end || state.without {
             return Ok(());
         }
         let pages = range.start / PAGE..end.div_ceil(PAGE);
@@ -188,14 +193,18 @@ impl Rollback {
         Ok(())
     }
 
-    /// A journal that cannot be made is done without, as [`Rollback::without_journal`] tells.
+    /// A journal that cannot be made is done without, as [`Rollback::take_missing`] tells.
     fn make_journal(&self, state: &mut State) {
-        if state.journal.is_some() || state.without.is_some() {
+        if state.journal.is_some() || state.without {
             return;
         }
         match Journal::create(&self.path, &self.file, state.committed, self.durable) {
             Ok(journal) => state.journal = Some(journal),
-            Err(error) => state.without = Some(format!("{}: {error}", self.path.display())),
+            Err(error) => {
+                state.without = true;
+                state.missing = Some(format!("{}: {error}", self.path.display()));
+                self.has_missing.store(true, Ordering::Relaxed);
+            }
         }
     }
 
@@ -225,7 +234,7 @@ impl Rollback {
                 state.shortened = None;
                 return self.file.set_len(length);
             }
-        } else if length >= state.committed || state.without.is_some() {
+        } else if length >= state.committed || state.without {
             // Bytes beyond the committed end belong to nobody after a rollback.
             if state.shortened.is_none() {
                 return self.file.set_len(length);
@@ -233,6 +242,12 @@ impl Rollback {
         }
         state.shortened = Some(length);
         Ok(())
+    }
+
+    /// End of the file as its writer sees it, if the file was shortened and keeps its bytes until the commit.
+    #[must_use]
+    pub fn shortened(&self) -> Option<u64> {
+        lock(&self.state).shortened
     }
 
     /// Length of the file as its writer sees it.
@@ -264,8 +279,8 @@ impl Rollback {
         if self.durable {
             self.file.sync_data()?;
         }
-        // The head before the file is shortened: a file that is too long is whole, one that is too short is not.
-        self.make_journal(state);
+        // The head before the file is shortened: a file that is too long is whole, one that is too short is not. Without a
+        // journal nothing was written.
         if let Some(journal) = &mut state.journal {
             let clean = journal.end == HEAD as u64 && journal.head.committed == wanted;
             if !clean {
@@ -286,22 +301,21 @@ impl Rollback {
     /// # Errors
     /// Fails as [`Rollback::commit`], or if the journal cannot be removed.
     pub fn finish(&self) -> io::Result<()> {
-        self.commit()?;
-        self.remove_journal("the file is closed")
+        self.give_up()
     }
 
     /// Commits and goes on without a journal.
     ///
     /// # Errors
     /// Fails as [`Rollback::finish`].
-    pub fn give_up(&self, why: &str) -> io::Result<()> {
+    pub fn give_up(&self) -> io::Result<()> {
         self.commit()?;
-        self.remove_journal(why)
+        self.remove_journal()
     }
 
-    fn remove_journal(&self, why: &str) -> io::Result<()> {
+    fn remove_journal(&self) -> io::Result<()> {
         let mut state = lock(&self.state);
-        state.without = Some(why.to_owned());
+        state.without = true;
         match state.journal.take() {
             Some(_journal) => std::fs::remove_file(&self.path),
             None => Ok(()),
@@ -314,10 +328,9 @@ impl Rollback {
         self.failed.load(Ordering::Relaxed)
     }
 
-    /// Why the file has no journal, if it should have one and cannot.
-    #[must_use]
-    pub fn without_journal(&self) -> Option<String> {
-        lock(&self.state).without.clone()
+    /// Why the file has no journal, if it should have one and cannot. Told once.
+    pub fn take_missing(&self) -> Option<String> {
+        if self.has_missing.swap(false, Ordering::Relaxed) { lock(&self.state).missing.clone() } else { None }
     }
 
     /// Notes that the library below has written all it holds.

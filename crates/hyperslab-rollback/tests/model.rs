@@ -230,7 +230,7 @@ fn a_folder_that_cannot_be_written_means_no_journal() {
     let file = open(&path);
     let rollback = Rollback::begin(file.clone(), &path, false).expect("begin");
     write(&rollback, &file, 0, &[1; 10]);
-    assert!(rollback.without_journal().is_some());
+    assert!(rollback.take_missing().is_some());
     rollback.finish().expect("finish");
 }
 

@@ -5,6 +5,7 @@ use super::elements::Elements;
 use super::file::{FileState, Token};
 use super::kind::Kind;
 use super::suitability::{lists_chunks_wrongly, named_filters, shape_of, stored, unsuitable};
+use crate::driver::Guard;
 use crate::fork;
 use crate::host::Host;
 use crate::host::api::{Const, Hid};
@@ -148,6 +149,7 @@ pub(crate) unsafe fn taken(object: &Object) -> Taken {
         filters: named_filters(&stored.filters),
         fill_value: stored.fill.clone(),
     };
+    let guard = (file.rollback.strong_count() > 0).then(|| Arc::new(Guard::new(file.rollback.clone())));
     let facts = Facts {
         name: name.clone(),
         file: bytes.clone(),
@@ -156,6 +158,7 @@ pub(crate) unsafe fn taken(object: &Object) -> Taken {
         filters: stored.filters,
         fill: stored.fill,
         alone: true,
+        guard: guard.clone().map(|guard| guard as Arc<dyn hyperslab_plane::WriteGuard>),
     };
     let memory = if spec.filters.is_empty() { 0 } else { host.take_memory(file.settings.memory, MOST_CACHE) };
     let limits = Limits { threads: file.settings.threads, cache: memory };
@@ -183,6 +186,7 @@ pub(crate) unsafe fn taken(object: &Object) -> Taken {
         looked_into: AtomicBool::new(false),
         only_stores: AtomicBool::new(false),
         unsaved: AtomicBool::new(false),
+        guard,
     });
     host.stats.datasets.fetch_add(1, Ordering::Relaxed);
     let (layered, kept) = (Mutex::default(), Mutex::default());

@@ -4,6 +4,7 @@ use super::control::{Finished, Handle, Later, Library};
 use super::held::Held;
 use super::inside::{is_inside, make_call};
 use super::space::{Space, refused};
+use crate::driver::Guard;
 use crate::host::Host;
 use crate::host::api::Hid;
 use hyperslab_core::{
@@ -40,6 +41,8 @@ pub(crate) struct Elements {
     pub(crate) only_stores: AtomicBool,
     /// Whether libhdf5 may hold metadata about where elements lie that is not in the file.
     pub(crate) unsaved: AtomicBool,
+    /// Stands before the plane's writes, in files with a rollback journal.
+    pub(crate) guard: Option<Arc<Guard>>,
 }
 
 impl Elements {

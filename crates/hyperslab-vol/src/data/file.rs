@@ -3,6 +3,7 @@
 use super::dataset::Dataset;
 use super::inside::Inside;
 use super::stack::{Layers, Saving};
+use crate::driver;
 use crate::fork;
 use crate::host::Host;
 use crate::host::api::{Herr, Hid};
@@ -10,6 +11,7 @@ use crate::object::{DATASET, Object};
 use crate::settings::Settings;
 use crate::trace::TracedFile;
 use hyperslab_core::{Durability, Error, Result};
+use hyperslab_rollback::Rollback;
 use std::collections::HashMap;
 use std::ffi::c_int;
 use std::fs::File;
@@ -57,6 +59,8 @@ pub(crate) struct FileState {
     /// What went wrong when the program could not be told.
     unheard: Mutex<Option<Error>>,
     pub(crate) trace: Option<Arc<TracedFile>>,
+    /// The journal that the file driver keeps.
+    pub(crate) rollback: Weak<Rollback>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -74,11 +78,12 @@ pub(crate) struct Parts {
     pub(crate) file: Option<Arc<File>>,
     pub(crate) left: Option<String>,
     pub(crate) trace: Option<Arc<TracedFile>>,
+    pub(crate) rollback: Weak<Rollback>,
 }
 
 impl FileState {
     pub(crate) fn new(parts: Parts) -> Result<Arc<Self>> {
-        let Parts { host, number, path, settings, writable, buffers, file, left, trace } = parts;
+        let Parts { host, number, path, settings, writable, buffers, file, left, trace, rollback } = parts;
         let state = Arc::new(Self {
             host,
             number,
@@ -95,6 +100,7 @@ impl FileState {
             unheard: Mutex::default(),
             settled_for_child: AtomicBool::new(true),
             trace,
+            rollback,
         });
         if state.settings.modes.log
             && lock(&host.files).values().filter_map(Weak::upgrade).any(|f| f.path == state.path)
@@ -150,6 +156,8 @@ impl FileState {
 
     /// Puts back into an access list what the program had asked for.
     pub(crate) fn restore(&self, list: Hid) {
+        // SAFETY: inside a call of the library; the list is open.
+        unsafe { driver::take_out(self.host, list) };
         let Some(Buffers { sieve, chunks: (slots, bytes, w0) }) = self.buffers else { return };
         // SAFETY: inside a call of the library; the list is open.
         unsafe {
@@ -244,8 +252,15 @@ impl FileState {
         if !dataset.elements.plane.is_independent() && dataset.elements.make_independent()? {
             self.changed.store(true, Ordering::Relaxed);
         }
-        if self.settings.modes.log && self.changed.swap(false, Ordering::Relaxed) {
-            return self.save_now();
+        let modes = self.settings.modes;
+        // What these modes write later is in a log: it may stay in the file after a rollback, if it is found there.
+        let guard = dataset.elements.guard.as_ref().filter(|_| modes.log || modes.cache);
+        let unsure = guard.is_some_and(|guard| !guard.is_for_good());
+        if (modes.log && self.changed.swap(false, Ordering::Relaxed)) || unsure {
+            self.save_now()?;
+        }
+        if let Some(guard) = guard.filter(|_| dataset.elements.plane.is_independent()) {
+            guard.stay();
         }
         Ok(())
     }
@@ -276,11 +291,27 @@ impl FileState {
         let mut arguments = Flush { operation: FLUSH, _until: 0, kind: DATASET, scope: LOCAL };
         let (host, list): (_, Hid) = (self.host, self.host.default_transfer());
         // SAFETY: the dataset is open, and the arguments are those of the operation.
-        let status: Herr = unsafe {
+        let flush = || unsafe {
             let arguments = (&raw mut arguments).cast();
             host.H5VLfile_specific(handle.under, handle.connector, arguments, list, std::ptr::null_mut())
         };
+        let status: Herr = driver::flushing(host, flush)?;
         if status < 0 { Err(host.failed("flush")) } else { Ok(()) }
+    }
+
+    /// The file is written for readers that follow: what they see cannot be taken back.
+    pub(crate) fn end_rollback(&self, why: &str) {
+        if let Some(rollback) = self.rollback.upgrade() {
+            self.host.say_once(&format!("{}: the file is no longer safe from kills: {why}", self.path.display()));
+            if let Err(error) = rollback.give_up() {
+                self.tell_later(Error::io("commit", error));
+            }
+        }
+    }
+
+    /// Whether the handle that is about to be closed is the last one of a file with a journal.
+    pub(crate) fn is_last_guarded(&self) -> bool {
+        self.handles.load(Ordering::Relaxed) <= 1 && self.rollback.strong_count() > 0
     }
 
     /// Before the program forks: what waits goes to the file. Only the thread that uses HDF5 can do all of it.
