@@ -67,7 +67,7 @@ impl Plane {
         let Some(base) = self.address(control, self.alone)? else { return Ok(Some(Refusal::NoPlaceYet)) };
         if let Some(run) = selection.single_run(&extent.shape, self.element) {
             return match source.as_packed() {
-                Some(packed) => file::write(&self.file, &packed[..run.len as usize], base + run.offset),
+                Some(packed) => file::write(&self.file, self.guard(), &packed[..run.len as usize], base + run.offset),
                 None => self.in_shares(base, run, |buffer, pair| self.writing(&source, keeping, buffer).take_one(pair)),
             }
             .map(|()| None);
@@ -89,7 +89,14 @@ impl Plane {
         keeping: bool,
         buffer: &'a mut Vec<u8>,
     ) -> Writing<'a, 'm> {
-        Writing { file: &self.file, source: source.clone(), element: self.element, keeping, buffer }
+        Writing {
+            file: &self.file,
+            guard: self.guard(),
+            source: source.clone(),
+            element: self.element,
+            keeping,
+            buffer,
+        }
     }
 
     /// Moves a run whose elements are not packed in memory, several threads a share each.

@@ -197,6 +197,7 @@ mod tests {
             filters: Vec::new(),
             fill: None,
             alone: true,
+            guard: None,
         };
         Plane::new(facts, &[1], Limits { threads: 3, cache: 0 }).unwrap().unwrap()
     }

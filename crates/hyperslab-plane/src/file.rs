@@ -1,5 +1,6 @@
 //! Positioned I/O.
 
+use crate::guard::WriteGuard;
 use hyperslab_core::{Error, ErrorKind, Result};
 use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate, fstatfs};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
@@ -30,9 +31,14 @@ pub(crate) fn read(file: &File, mut buffer: &mut [u8], mut at: u64) -> Result<()
     Ok(())
 }
 
-/// Writes the whole buffer to a place in the file.
-pub(crate) fn write(file: &File, buffer: &[u8], at: u64) -> Result<()> {
-    file.write_all_at(buffer, at).map_err(|e| Error::io("write", e))
+/// Writes the whole buffer to a place in the file, through the guard if there is one.
+pub(crate) fn write(file: &File, guard: Option<&dyn WriteGuard>, buffer: &[u8], at: u64) -> Result<()> {
+    let mut write = || file.write_all_at(buffer, at);
+    match guard {
+        Some(guard) => guard.guarded(at, buffer.len() as u64, &mut write),
+        None => write(),
+    }
+    .map_err(|e| Error::io("write", e))
 }
 
 /// Fills the buffer from a place in the file if all of it is in the page cache, so that nothing waits for a device. Whether it

@@ -2,6 +2,7 @@
 
 use crate::file;
 use crate::grouping::{Group, Grouping, Pair, Sink};
+use crate::guard::WriteGuard;
 use crate::memory::{Source, Target};
 use hyperslab_core::{ChunkPart, Result, Row, Selection};
 use std::collections::VecDeque;
@@ -120,6 +121,7 @@ fn joins(before: &Group, next: &Group) -> bool {
 /// Writes groups from memory.
 pub(crate) struct Writing<'a, 'm> {
     pub(crate) file: &'a File,
+    pub(crate) guard: Option<&'a dyn WriteGuard>,
     pub(crate) source: Source<'m>,
     pub(crate) element: u64,
     /// Bytes of the group that the source does not cover are read first. The caller keeps other writers away.
@@ -284,7 +286,7 @@ impl Writing<'_, '_> {
         for pair in pairs {
             self.source.copy_to(pair.memory, buffer, in_buffer(pair.file, start))?;
         }
-        file::write(self.file, buffer, start)
+        file::write(self.file, self.guard, buffer, start)
     }
 }
 
@@ -294,7 +296,7 @@ impl Sink for Writing<'_, '_> {
             Some(pair) => match self.source.as_packed() {
                 Some(packed) => {
                     let range = pair.memory.offset as usize..(pair.memory.offset + pair.memory.len) as usize;
-                    file::write(self.file, &packed[range], pair.file.offset)
+                    file::write(self.file, self.guard, &packed[range], pair.file.offset)
                 }
                 None => tiles(pair, self.element)
                     .try_for_each(|tile| self.write_tile(tile.file.offset, tile.file.offset + tile.file.len, &[tile])),

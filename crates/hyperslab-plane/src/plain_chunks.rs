@@ -64,6 +64,7 @@ impl Plane {
                     self.make_chunk(grid, control, &part, &mut elsewhere, whole, &mut new_chunk)
                         .map_err(|error| self.mark(error, grid, number))?;
                     self.state().index.note_written(number, Some(0));
+                    self.note_moved();
                     continue;
                 }
                 drop(claim);

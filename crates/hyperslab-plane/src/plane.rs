@@ -4,6 +4,7 @@ use crate::cache::Cache;
 use crate::claims::Claims;
 use crate::control::Control;
 use crate::file;
+use crate::guard::WriteGuard;
 use crate::index::{Index, chunks_around};
 use crate::memory::{Source, Target, Types};
 use crate::refusal::Refusal;
@@ -47,6 +48,8 @@ pub struct Facts {
     pub fill: Option<Vec<u8>>,
     /// Whether no other process writes the array meanwhile.
     pub alone: bool,
+    /// Makes the plane's writes to the file, if they need more than a system call.
+    pub guard: Option<Arc<dyn WriteGuard>>,
 }
 
 /// What the plane may use.
@@ -85,6 +88,7 @@ pub struct Plane {
     pub(crate) pipeline: Pipeline,
     pub(crate) fill: Vec<u8>,
     pub(crate) alone: bool,
+    guard: Option<Arc<dyn WriteGuard>>,
     pub(crate) threads: usize,
     pub(crate) chunk_bytes: usize,
     /// Transfers share it; who needs to be alone with the array has it for itself.
@@ -114,7 +118,7 @@ pub(crate) struct State {
 impl Plane {
     /// Takes over an array of this shape; the inner error says why it must be left to the library.
     pub fn new(facts: Facts, shape: &[u64], limits: Limits) -> Result<Result<Self, Refusal>> {
-        let Facts { name, file, dtype, layout, filters, fill, alone } = facts;
+        let Facts { name, file, dtype, layout, filters, fill, alone, guard } = facts;
         let element = dtype.size();
         let (grid, chunk_bytes) = match &layout {
             Layout::Contiguous => (None, 0),
@@ -139,6 +143,7 @@ impl Plane {
             pipeline,
             fill,
             alone,
+            guard,
             threads: if limits.threads == 0 { workers::cores() } else { limits.threads },
             chunk_bytes,
             extent: RwLock::new(Extent { shape: shape.into(), grid }),
@@ -147,6 +152,17 @@ impl Plane {
             address: AtomicU64::new(NOWHERE),
             dtype,
         }))
+    }
+
+    pub(crate) fn guard(&self) -> Option<&dyn WriteGuard> {
+        self.guard.as_deref()
+    }
+
+    /// Tells the guard that elements may lie elsewhere.
+    pub(crate) fn note_moved(&self) {
+        if let Some(guard) = &self.guard {
+            guard.moved();
+        }
     }
 
     pub(crate) fn extent(&self) -> RwLockReadGuard<'_, Extent> {
@@ -348,6 +364,7 @@ impl Plane {
             return Ok(Some(known));
         }
         let found = control.place(allocate)?;
+        self.note_moved();
         self.address.store(found.unwrap_or(NOWHERE), Ordering::Release);
         Ok(found)
     }
@@ -375,6 +392,7 @@ impl Plane {
                 let mut state = self.state();
                 if !state.index.is_loaded() {
                     state.index.load(control, grid)?;
+                    self.note_moved();
                 }
                 Ok(state.index.is_complete())
             }
@@ -415,6 +433,9 @@ impl Plane {
         let result = body();
         // A chunk without filters stays where it is.
         let settled = self.pipeline.is_plain() && self.state().index.is_complete();
+        if !settled {
+            self.note_moved();
+        }
         let noted = match (touched, &extent.grid) {
             (Touched::Elements(selection), Some(grid)) if !settled => self.note_written(grid, selection),
             _ => Ok(()),
@@ -428,6 +449,7 @@ impl Plane {
 
     /// Notes that others have changed the array; nothing of it may be in use.
     pub fn forget(&self) {
+        self.note_moved();
         let mut state = self.state();
         state.cache.drop_unchanged();
         state.index.forget();
@@ -443,6 +465,7 @@ impl Plane {
         let shape = match result {
             Ok(shape) => shape,
             Err(error) => {
+                self.note_moved();
                 self.state().index.forget();
                 return Err(error);
             }
@@ -455,7 +478,10 @@ impl Plane {
         let rows = extent.shape.get(1..) == shape.get(1..) && extent.shape.first() <= shape.first();
         match &grid {
             Some(grid) if rows && self.pipeline.is_plain() => self.state().index.grow(grid.len()),
-            _ => self.state().index.forget(),
+            _ => {
+                self.note_moved();
+                self.state().index.forget();
+            }
         }
         (extent.grid, extent.shape) = (grid, shape);
         Ok(())

@@ -37,6 +37,7 @@ fn plane(file: File, dtype: &str, shape: &[u64]) -> Plane {
         filters: Vec::new(),
         fill: None,
         alone: true,
+        guard: None,
     };
     Plane::new(facts, shape, Limits::default()).unwrap().unwrap()
 }

@@ -42,6 +42,7 @@ fn plane(file: &Arc<std::fs::File>, dtype: &Datatype, elements: u64) -> Plane {
         filters: Vec::new(),
         fill: None,
         alone: true,
+        guard: None,
     };
     Plane::new(facts, &[elements], Limits { threads: 2, cache: 0 }).unwrap().unwrap()
 }

@@ -9,7 +9,7 @@ use api::{Api, Const, Ptr};
 use hyperslab_core::Error;
 use std::collections::HashMap;
 use std::ffi::{CStr, CString};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 /// Hosts that a process may have.
@@ -31,6 +31,12 @@ pub(crate) struct Host {
     memory: AtomicU64,
     said: AtomicBool,
     class: OnceLock<&'static Class>,
+    /// Its place among the hosts.
+    pub(crate) slot: usize,
+    /// The library's identifier for our file driver; not positive until it is registered.
+    pub(crate) driver: AtomicI64,
+    /// Journals of files that are open.
+    pub(crate) rollbacks: Mutex<Vec<Weak<hyperslab_rollback::Rollback>>>,
 }
 
 impl std::fmt::Debug for Host {
@@ -119,6 +125,9 @@ pub(crate) fn add(base: usize, find: &dyn Fn(&str) -> Ptr) -> Option<&'static Cl
         memory: AtomicU64::new(0),
         said: AtomicBool::new(false),
         class: OnceLock::new(),
+        slot,
+        driver: AtomicI64::new(-1),
+        rollbacks: Mutex::default(),
     }));
     SLOTS[slot].set(host).ok()?;
     bases.push(base);

@@ -12,6 +12,7 @@
 mod callbacks;
 mod class;
 mod data;
+mod driver;
 mod fork;
 mod host;
 mod info;

@@ -36,9 +36,10 @@ macro_rules! register {
             H5VLintrospect_get_conn_cls H5VLintrospect_get_cap_flags H5VLintrospect_opt_query H5VLrequest_wait
             H5VLrequest_notify H5VLrequest_cancel H5VLrequest_specific H5VLrequest_optional H5VLrequest_free
             H5VLblob_put H5VLblob_get H5VLblob_specific H5VLblob_optional H5VLtoken_cmp H5VLtoken_to_str
-            H5VLtoken_from_str H5VLoptional H5Epush2
+            H5VLtoken_from_str H5VLoptional H5Epush2 H5Pset_driver H5FDregister H5Iis_valid
             } {
             H5P_CLS_DATASET_ACCESS_ID_g H5P_LST_DATASET_XFER_ID_g H5E_ERR_CLS_g H5E_VOL_g H5E_WRITEERROR_g
+            H5E_FILE_g H5E_IO_g H5E_VFL_g H5E_CANTOPENFILE_g H5E_READERROR_g H5E_CANTLOCKFILE_g
             })
         }
         // SAFETY: the symbols are those of the libhdf5 that the program is linked with.

@@ -31,13 +31,23 @@ pub(crate) struct Modes {
     pub(crate) trace: bool,
     /// Writes return after a copy, or are waited for, whatever should take less.
     pub(crate) auto: bool,
+    /// Files survive a kill as of their last flush.
+    pub(crate) safe: bool,
 }
 
 impl Modes {
-    const NAMES: [&str; 6] = ["codec", "async", "log", "cache", "trace", "auto"];
+    const NAMES: [&str; 7] = ["codec", "async", "log", "cache", "trace", "auto", "safe"];
 
-    fn flags(&mut self) -> [&mut bool; 6] {
-        [&mut self.codec, &mut self.background, &mut self.log, &mut self.cache, &mut self.trace, &mut self.auto]
+    fn flags(&mut self) -> [&mut bool; 7] {
+        [
+            &mut self.codec,
+            &mut self.background,
+            &mut self.log,
+            &mut self.cache,
+            &mut self.trace,
+            &mut self.auto,
+            &mut self.safe,
+        ]
     }
 
     fn parse(text: &str) -> Result<Self, String> {
@@ -67,6 +77,11 @@ impl Modes {
     /// Whether writes may be made by threads of ours after their calls have returned, from copies in memory.
     pub(crate) fn copies(&self) -> bool {
         self.background || self.auto
+    }
+
+    /// Whether files have rollback journals.
+    pub(crate) fn rolls_back(&self) -> bool {
+        self.safe || self.log
     }
 
     /// Whether elements may go another way than libhdf5's.
@@ -143,6 +158,11 @@ impl Settings {
             Ok(settings) => (settings, under, None),
             Err(why) => (Self { modes: Modes::default(), ..Self::default() }, under, Some(why)),
         }
+    }
+
+    /// Whether a commit is to survive a loss of power: if it was asked for in so many words.
+    pub(crate) fn durable_commits(&self) -> bool {
+        self.durability.as_deref().is_some_and(|durability| durability != "none")
     }
 
     fn read(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, String> {

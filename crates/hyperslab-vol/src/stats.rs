@@ -72,6 +72,8 @@ pub(crate) struct Stats {
     drained: AtomicU64,
     memory: AtomicU64,
     peak: AtomicU64,
+    /// Bytes saved to rollback journals.
+    pub(crate) rollback: AtomicU64,
     pub(crate) errors: AtomicU64,
     remarks: Mutex<Vec<String>>,
 }
@@ -130,6 +132,7 @@ impl Stats {
             drains: self.drains.load(Relaxed),
             drain_seconds: self.drained.load(Relaxed) as f64 / 1e9,
             peak_memory: self.peak.load(Relaxed),
+            rollback_bytes: self.rollback.load(Relaxed),
             errors: self.errors.load(Relaxed),
             remarks: self.remarks.lock().unwrap_or_else(PoisonError::into_inner).clone(),
         };
@@ -171,6 +174,7 @@ struct Report {
     drains: u64,
     drain_seconds: f64,
     peak_memory: u64,
+    rollback_bytes: u64,
     errors: u64,
     remarks: Vec<String>,
 }

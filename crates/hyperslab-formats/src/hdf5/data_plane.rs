@@ -124,6 +124,7 @@ pub(super) fn take(name: &str, dataset: &Id, stored: &Stored, shape: &[u64], acc
         filters: stated::filters(&list)?,
         fill: super::array::fill_value(&list, stored)?,
         alone: access.alone,
+        guard: None,
     };
     match Plane::new(facts, shape, access.limits)? {
         Ok(plane) => {

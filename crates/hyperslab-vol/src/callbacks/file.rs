@@ -3,10 +3,12 @@
 
 use crate::callbacks::operation;
 use crate::data::{FileState, Opening, settle_all};
+use crate::driver;
 use crate::host::api::{Herr, Hid, Ptr, Req, Text};
 use crate::host::{Host, of_slot, text};
 use crate::info::Info;
-use crate::object::{Object, WRAPS_FOR_ITSELF, free, object, shielded, wrap_request};
+use crate::object::{FILE, Object, WRAPS_FOR_ITSELF, free, object, shielded, wrap_request};
+use hyperslab_core::Result;
 use std::ffi::{c_int, c_uint};
 use std::ptr::null_mut;
 
@@ -57,15 +59,27 @@ unsafe fn opened(
     shielded(|| {
         let Some(host) = of_slot(slot) else { return null_mut() };
         let Some(below) = Below::new(host, access) else { return null_mut() };
-        let opening = Opening::new(host, &below.info, below.list, &text(name), flags);
+        let mut opening = Opening::new(host, &below.info, below.list, &text(name), flags);
         let writable = opening.is_writable();
-        let under = body(host, below.list);
+        let under = match opening.open(|| body(host, below.list)) {
+            Ok(under) => under,
+            Err(error) => {
+                host.report(&error);
+                return null_mut();
+            }
+        };
         if under.is_null() {
             return null_mut();
         }
         let connector = below.info.connector;
         wrap_request(host, connector, request);
-        match host.keeping_errors(|| opening.attach(under)) {
+        let attached = host.keeping_errors(|| {
+            if opening.is_new() {
+                commit(host, under, connector)?;
+            }
+            opening.attach(under)
+        });
+        match attached {
             Ok(file) => Object::new(host, under, connector, file, writable).into_ptr(),
             Err(error) => {
                 host.keeping_errors(|| host.H5VLfile_close(under, connector, host.default_transfer(), null_mut()));
@@ -99,6 +113,22 @@ pub(crate) unsafe extern "C" fn open<const SLOT: usize>(
     opened(SLOT, name, flags, access, request, |host, access| {
         host.H5VLfile_open(name, flags, access, transfer, request)
     })
+}
+
+/// Has libhdf5 write all it holds of an open file, and makes that the state which survives a kill.
+unsafe fn commit(host: &'static Host, under: Ptr, connector: Hid) -> Result<()> {
+    #[repr(C)]
+    struct Flush {
+        operation: c_int,
+        /// The rest may hold pointers, and begins where these may.
+        _until: c_int,
+        kind: c_int,
+        scope: c_int,
+    }
+    let mut flush = Flush { operation: FLUSH, _until: 0, kind: FILE, scope: 0 };
+    let arguments = (&raw mut flush).cast();
+    let call = || host.H5VLfile_specific(under, connector, arguments, host.default_transfer(), null_mut());
+    if driver::flushing(host, call)? < 0 { Err(host.failed("flush")) } else { Ok(()) }
 }
 
 /// Arguments that ask for a list.
@@ -158,6 +188,8 @@ pub(crate) unsafe extern "C" fn specific<const SLOT: usize>(
                 given.accessible = (*fields).accessible;
             }
             let Some(below) = Below::new(host, given.list) else { return -1 };
+            // As the files are opened, so that libhdf5 knows those that are open.
+            drop(Opening::new(host, &below.info, below.list, &text(given.name), 0));
             given.list = below.list;
             let connector = below.info.connector;
             let status = host.H5VLfile_specific(null_mut(), connector, (&raw mut given).cast(), transfer, request);
@@ -170,8 +202,9 @@ pub(crate) unsafe extern "C" fn specific<const SLOT: usize>(
         }
         let call = || host.H5VLfile_specific(file.under, file.connector, arguments, transfer, request);
         let status = match file.file.as_ref().and_then(|state| state.trace.as_ref()) {
-            Some(trace) if doing == FLUSH => trace.flush(call),
-            _ => call(),
+            _ if doing != FLUSH => call(),
+            Some(trace) => flushed(host, || trace.flush(call)),
+            None => flushed(host, call),
         };
         file.wrap_request(request);
         if doing == REOPEN && status >= 0 {
@@ -187,6 +220,14 @@ pub(crate) unsafe extern "C" fn specific<const SLOT: usize>(
     })
 }
 
+/// Runs a flush, and commits the files that libhdf5 has written.
+fn flushed(host: &'static Host, flush: impl FnOnce() -> Herr) -> Herr {
+    driver::flushing(host, flush).unwrap_or_else(|error| {
+        host.report(&error);
+        -1
+    })
+}
+
 pub(crate) unsafe extern "C" fn optional(pointer: Ptr, arguments: Ptr, transfer: Hid, request: Req) -> Herr {
     shielded(|| {
         let file = object(pointer);
@@ -195,6 +236,7 @@ pub(crate) unsafe extern "C" fn optional(pointer: Ptr, arguments: Ptr, transfer:
         }
         if let (START_SWMR, Some(state)) = (operation(arguments), &file.file) {
             state.leave_to_library("the file is written for readers that follow (SWMR)");
+            state.end_rollback("it is shared with readers that follow its writer (SWMR)");
         }
         WRAPS_FOR_ITSELF.set(operation(arguments) == POST_OPEN);
         let status = file.host.H5VLfile_optional(file.under, file.connector, arguments, transfer, request);
@@ -208,11 +250,17 @@ pub(crate) unsafe extern "C" fn optional(pointer: Ptr, arguments: Ptr, transfer:
 pub(crate) unsafe extern "C" fn close(pointer: Ptr, transfer: Hid, request: Req) -> Herr {
     shielded(|| {
         let file = object(pointer);
-        if let Some(state) = &file.file
-            && let Err(error) = state.close_handle()
-        {
-            file.host.report(&error);
-            return -1;
+        if let Some(state) = &file.file {
+            let guarded = file.writable && state.is_last_guarded();
+            if let Err(error) = state.close_handle() {
+                file.host.report(&error);
+                return -1;
+            }
+            // Closing writes next to nothing after this, so that a failure of closing costs nothing of what was there. What
+            // fails here fails again below, and is told then.
+            if guarded {
+                let _ = file.host.keeping_errors(|| commit(file.host, file.under, file.connector));
+            }
         }
         let status = file.host.H5VLfile_close(file.under, file.connector, transfer, request);
         file.wrap_request(request);

@@ -3,6 +3,7 @@
 use super::control::Handle;
 use super::dataset::Dataset;
 use super::file::FileState;
+use crate::driver;
 use crate::fork;
 use crate::host::api::{Herr, Hid};
 use crate::object::{DATASET, Object};
@@ -47,6 +48,7 @@ impl FileState {
         }
         dataset.elements.flush()?;
         self.save_through(through, DATASET)?;
+        dataset.elements.now_saved();
         self.make_durable()
     }
 
@@ -85,15 +87,15 @@ impl FileState {
         // What changes meanwhile is not surely part of it.
         self.changed.store(false, Ordering::Relaxed);
         // SAFETY: the object is open, and the arguments are those of the operation.
-        let status: Herr = unsafe {
+        let flush = || unsafe {
             let arguments = (&raw mut arguments).cast();
             host.H5VLfile_specific(through.under, through.connector, arguments, list, std::ptr::null_mut())
         };
-        if status < 0 {
-            self.changed.store(true, Ordering::Relaxed);
-            return Err(host.failed("flush"));
-        }
-        Ok(())
+        let saved = driver::flushing(host, flush).and_then(|status: Herr| match status {
+            0.. => Ok(()),
+            _ => Err(host.failed("flush")),
+        });
+        saved.inspect_err(|_| self.changed.store(true, Ordering::Relaxed))
     }
 }
 

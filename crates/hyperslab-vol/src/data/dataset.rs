@@ -5,6 +5,7 @@ use super::elements::Elements;
 use super::file::{FileState, Token};
 use super::kind::Kind;
 use super::suitability::{lists_chunks_wrongly, named_filters, shape_of, stored, unsuitable};
+use crate::driver::Guard;
 use crate::fork;
 use crate::host::Host;
 use crate::host::api::{Const, Hid};
@@ -152,6 +153,7 @@ pub(crate) unsafe fn taken(object: &Object) -> Taken {
         filters: named_filters(&stored.filters),
         fill_value: stored.fill.clone(),
     };
+    let guard = (file.rollback.strong_count() > 0).then(|| Arc::new(Guard::new(file.rollback.clone())));
     let facts = Facts {
         name: name.clone(),
         file: bytes.clone(),
@@ -160,6 +162,7 @@ pub(crate) unsafe fn taken(object: &Object) -> Taken {
         filters: stored.filters,
         fill: stored.fill,
         alone: true,
+        guard: guard.clone().map(|guard| guard as Arc<dyn hyperslab_plane::WriteGuard>),
     };
     let memory = if spec.filters.is_empty() { 0 } else { host.take_memory(file.settings.memory, MOST_CACHE) };
     let limits = Limits { threads: file.settings.threads, cache: memory };
@@ -187,6 +190,8 @@ pub(crate) unsafe fn taken(object: &Object) -> Taken {
         looked_into: AtomicBool::new(false),
         only_stores: AtomicBool::new(false),
         unsaved: AtomicBool::new(false),
+        promised: file.promises(),
+        guard,
     });
     host.stats.datasets.fetch_add(1, Ordering::Relaxed);
     let (layered, kept) = (Mutex::default(), Mutex::default());
@@ -346,7 +351,7 @@ impl Dataset {
             self.renamed.store(false, Ordering::Relaxed);
         }
         let named = !self.elements.name.is_empty() && !self.renamed.load(Ordering::Relaxed);
-        if !named || (file.settings.modes.log && !(self.kind.recoverable && self.stays_readable())) {
+        if !named || (file.settings.modes.log && !(self.kind.recoverable && self.stays_readable(file))) {
             return Ok(None);
         }
         let mut layered = lock(&self.layered);
@@ -358,9 +363,9 @@ impl Dataset {
     }
 
     /// Whether a crash leaves what was in it before. libhdf5 may put a filtered chunk of another size where the old one was, and
-    /// say so in the file only later; no log of writes mends that.
-    fn stays_readable(&self) -> bool {
-        self.elements.spec.filters.is_empty()
+    /// say so in the file only later; no log of writes mends that, but a rollback journal does.
+    fn stays_readable(&self, file: &FileState) -> bool {
+        self.elements.spec.filters.is_empty() || file.rolls_back()
     }
 
     /// Whether nothing in the file leads to it.

@@ -4,6 +4,7 @@ use super::control::{Finished, Handle, Later, Library};
 use super::held::Held;
 use super::inside::{is_inside, make_call};
 use super::space::{Space, refused};
+use crate::driver::Guard;
 use crate::host::Host;
 use crate::host::api::Hid;
 use hyperslab_core::{
@@ -40,6 +41,10 @@ pub(crate) struct Elements {
     pub(crate) only_stores: AtomicBool,
     /// Whether libhdf5 may hold metadata about where elements lie that is not in the file.
     pub(crate) unsaved: AtomicBool,
+    /// Whether a write that has returned must survive a kill.
+    pub(crate) promised: bool,
+    /// Stands before the plane's writes, in files with a rollback journal.
+    pub(crate) guard: Option<Arc<Guard>>,
 }
 
 impl Elements {
@@ -75,7 +80,21 @@ impl Elements {
 
     /// Whether the file says where all elements are, so that a write in place changes nothing else.
     pub(crate) fn is_saved(&self) -> bool {
-        self.plane.is_independent() && !self.unsaved.load(Ordering::Relaxed)
+        self.is_found() && !self.unsaved.load(Ordering::Relaxed)
+    }
+
+    /// Whether a write in place is found by whoever opens the file: nothing else has to be written, and a rollback leaves it.
+    fn is_found(&self) -> bool {
+        let taken_back = self.promised && self.guard.as_ref().is_some_and(|guard| !guard.is_for_good());
+        self.plane.is_independent() && !taken_back
+    }
+
+    /// All that libhdf5 knows is in the file, and committed.
+    pub(crate) fn now_saved(&self) {
+        self.unsaved.store(false, Ordering::Relaxed);
+        if let Some(guard) = self.guard.as_ref().filter(|_| self.promised && self.plane.is_independent()) {
+            guard.stay();
+        }
     }
 
     /// Gives libhdf5 the chunks that were coded.
@@ -136,7 +155,7 @@ impl Elements {
         memory: MemoryView<'_>,
         dtype: &Datatype,
     ) -> Result<Option<hyperslab_plane::Refusal>> {
-        if !self.plane.is_independent() {
+        if !self.is_found() {
             self.unsaved.store(true, Ordering::Relaxed);
         }
         self.control_or_later(|control| self.plane.write_as(control, selection, memory, dtype))

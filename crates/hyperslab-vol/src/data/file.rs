@@ -4,6 +4,7 @@ use super::dataset::Dataset;
 use super::inside::Inside;
 use super::objects::{Objects, Seen};
 use super::stack::{Layers, Saving};
+use crate::driver;
 use crate::fork;
 use crate::host::Host;
 use crate::host::api::{Herr, Hid};
@@ -11,6 +12,7 @@ use crate::object::{DATASET, Object};
 use crate::settings::Settings;
 use crate::trace::TracedFile;
 use hyperslab_core::{Durability, Error, Result};
+use hyperslab_rollback::Rollback;
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::PathBuf;
@@ -61,6 +63,8 @@ pub(crate) struct FileState {
     /// What went wrong when the program could not be told.
     unheard: Mutex<Option<Error>>,
     pub(crate) trace: Option<Arc<TracedFile>>,
+    /// The journal that the file driver keeps.
+    pub(crate) rollback: Weak<Rollback>,
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -78,11 +82,12 @@ pub(crate) struct Parts {
     pub(crate) file: Option<Arc<File>>,
     pub(crate) left: Option<String>,
     pub(crate) trace: Option<Arc<TracedFile>>,
+    pub(crate) rollback: Weak<Rollback>,
 }
 
 impl FileState {
     pub(crate) fn new(parts: Parts) -> Result<Arc<Self>> {
-        let Parts { host, number, path, settings, writable, buffers, file, left, trace } = parts;
+        let Parts { host, number, path, settings, writable, buffers, file, left, trace, rollback } = parts;
         let state = Arc::new(Self {
             host,
             number,
@@ -102,6 +107,7 @@ impl FileState {
             unheard: Mutex::default(),
             settled_for_child: AtomicBool::new(true),
             trace,
+            rollback,
         });
         if state.settings.modes.log
             && lock(&host.files).values().filter_map(Weak::upgrade).any(|f| f.path == state.path)
@@ -113,11 +119,17 @@ impl FileState {
             ));
         } else if let (Some(file), None) = (&state.file, state.left()) {
             let saving: Weak<dyn Saving> = Arc::downgrade(&(state.clone() as Arc<dyn Saving>));
-            let layers = Layers::open(&state.settings, &state.path, writable, file.clone(), saving)?;
+            let rolls_back = state.rolls_back();
+            let layers = Layers::open(&state.settings, &state.path, writable, file.clone(), saving, rolls_back)?;
             *lock(&state.layers) = layers.map(Arc::new);
         }
         host.stats.files.fetch_add(1, Ordering::Relaxed);
         Ok(state)
+    }
+
+    /// Whether a kill leaves the file as it was at its last commit.
+    pub(crate) fn rolls_back(&self) -> bool {
+        self.rollback.strong_count() > 0
     }
 
     /// Why libhdf5 moves all elements of the file, if it does.
@@ -157,6 +169,8 @@ impl FileState {
 
     /// Puts back into an access list what the program had asked for.
     pub(crate) fn restore(&self, list: Hid) {
+        // SAFETY: inside a call of the library; the list is open.
+        unsafe { driver::take_out(self.host, list) };
         let Some(Buffers { sieve, chunks: (slots, bytes, w0) }) = self.buffers else { return };
         // SAFETY: inside a call of the library; the list is open.
         unsafe {
@@ -294,8 +308,16 @@ impl FileState {
         if !dataset.elements.plane.is_independent() && dataset.elements.make_independent()? {
             self.changed.store(true, Ordering::Relaxed);
         }
-        if self.settings.modes.log && self.changed.load(Ordering::Relaxed) {
-            return self.save_now();
+        let modes = self.settings.modes;
+        // What these modes write later is in a log: it may stay in the file after a rollback, if it is found there.
+        let guard = dataset.elements.guard.as_ref().filter(|_| modes.log || modes.cache);
+        let guard = guard.filter(|_| dataset.elements.plane.is_independent());
+        let unsure = guard.is_some_and(|guard| !guard.is_for_good());
+        if (modes.log && self.changed.load(Ordering::Relaxed)) || unsure {
+            self.save_now()?;
+        }
+        if let Some(guard) = guard {
+            guard.stay();
         }
         Ok(())
     }
@@ -315,6 +337,21 @@ impl FileState {
     fn save_now(&self) -> Result<()> {
         let handle = lock(&self.datasets).values().find_map(|dataset| dataset.handle());
         handle.map_or(Ok(()), |handle| self.save_through(handle, DATASET))
+    }
+
+    /// The file is written for readers that follow: what they see cannot be taken back.
+    pub(crate) fn end_rollback(&self, why: &str) {
+        if let Some(rollback) = self.rollback.upgrade() {
+            self.host.say_once(&format!("{}: the file is no longer safe from kills: {why}", self.path.display()));
+            if let Err(error) = rollback.give_up() {
+                self.tell_later(Error::io("commit", error));
+            }
+        }
+    }
+
+    /// Whether the handle that is about to be closed is the last one of a file with a journal.
+    pub(crate) fn is_last_guarded(&self) -> bool {
+        self.handles.load(Ordering::Relaxed) <= 1 && self.rollback.strong_count() > 0
     }
 
     /// Before the program forks: what waits goes to the file. Only the thread that uses HDF5 can do all of it.

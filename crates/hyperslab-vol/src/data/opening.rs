@@ -1,6 +1,7 @@
 //! What becomes of a file that is being opened: whether its elements may go another way, and with what below.
 
 use super::file::{Buffers, FileState, Parts};
+use crate::driver;
 use crate::fork;
 use crate::host::Host;
 use crate::host::api::{Hid, Ptr};
@@ -8,6 +9,7 @@ use crate::info::Info;
 use crate::settings::Settings;
 use crate::trace::TracedFile;
 use hyperslab_core::{Open, Result};
+use hyperslab_rollback::Rollback;
 use std::ffi::{c_int, c_uint, c_ulong};
 use std::fs::File;
 use std::path::PathBuf;
@@ -33,6 +35,12 @@ pub(crate) struct Opening {
     buffers: Option<Buffers>,
     /// Why its elements are left to libhdf5.
     left: Option<String>,
+    /// Whether the list asked for the driver that makes plain calls of the system.
+    usual_driver: bool,
+    /// Whether our driver is in the list.
+    driven: bool,
+    /// The journal of the file that was opened.
+    rollback: Weak<Rollback>,
 }
 
 impl Opening {
@@ -49,13 +57,64 @@ impl Opening {
             flags,
             buffers: None,
             left: None,
+            usual_driver: false,
+            driven: false,
+            rollback: Weak::new(),
         };
+        // SAFETY: the list is open.
+        unsafe { opening.drive(list) };
         // SAFETY: the list is open.
         match unsafe { opening.prepare(list) } {
             Ok(buffers) => opening.buffers = Some(buffers),
             Err(why) => opening.left = Some(why.into()),
         }
         opening
+    }
+
+    /// Puts our driver into the list where files are to survive kills: of files that are only read too, since libhdf5 knows a
+    /// file that is open already by its driver.
+    unsafe fn drive(&mut self, list: Hid) {
+        // SAFETY: the list is open.
+        unsafe {
+            self.usual_driver = is_usual_driver(self.host, list) && self.is_native_below();
+            let known = self.host.known && !fork::is_child();
+            self.driven = self.settings.modes.rolls_back()
+                && known
+                && self.usual_driver
+                && self.host.keeping_errors(|| driver::put(self.host, list));
+        }
+        if self.settings.modes.rolls_back() && self.is_writable() {
+            let why = match () {
+                () if self.flags & SWMR != 0 => "it is shared with readers that follow its writer (SWMR)",
+                () if !self.driven => "it is not reached by the usual driver of an HDF5 that is known here",
+                () => return,
+            };
+            self.host.say_once(&format!("{}: the file is not safe from kills: {why}", self.path.display()));
+        }
+    }
+
+    unsafe fn is_native_below(&self) -> bool {
+        let mut value = -1;
+        // SAFETY: the connector is registered.
+        unsafe { self.host.H5VLget_value(self.connector, &raw mut value) >= 0 && value == 0 }
+    }
+
+    /// Opens the file by a call of libhdf5, after bringing it back to its last commit if its writer was killed.
+    pub(crate) fn open(&mut self, open: impl FnOnce() -> Ptr) -> Result<Ptr> {
+        if self.usual_driver {
+            driver::roll_back_before(self.host, &self.path)?;
+        }
+        if !self.driven {
+            return Ok(open());
+        }
+        let (under, rollback) = driver::open_with(self.settings.durable_commits(), open);
+        self.rollback = rollback;
+        Ok(under)
+    }
+
+    /// Whether the file was made by this call, and has a journal: what an empty file has should be the first commit.
+    pub(crate) fn is_new(&self) -> bool {
+        self.flags & (TRUNCATE | CREATE) != 0 && self.rollback.strong_count() > 0
     }
 
     unsafe fn prepare(&self, list: Hid) -> Result<Buffers, &'static str> {
@@ -74,11 +133,10 @@ impl Opening {
         }
         // SAFETY: lists are open, places to write to are variables.
         unsafe {
-            let mut value = -1;
-            if host.H5VLget_value(self.connector, &raw mut value) < 0 || value != 0 {
+            if !self.is_native_below() {
                 return Err("another connector than libhdf5's own lies below");
             }
-            if !is_usual_driver(host, list) {
+            if !self.usual_driver {
                 return Err("the file is not reached by the usual driver");
             }
             let (mut pages, mut metadata, mut raw) = (1, 0, 0);
@@ -106,7 +164,7 @@ impl Opening {
     /// Inside a call of the library; `under` is the open file.
     pub(crate) unsafe fn attach(mut self, under: Ptr) -> Result<Option<Arc<FileState>>> {
         let modes = self.settings.modes;
-        if !modes.accelerate() && !modes.trace {
+        if !modes.accelerate() && !modes.trace && !modes.rolls_back() {
             return Ok(None);
         }
         // SAFETY: the file is open.
@@ -145,6 +203,7 @@ impl Opening {
             file,
             left: self.left,
             trace,
+            rollback: self.rollback,
         })?;
         let mut files = self.host.files.lock().unwrap_or_else(PoisonError::into_inner);
         files.insert(number, Arc::downgrade(&state));

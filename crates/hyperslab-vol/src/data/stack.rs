@@ -33,13 +33,14 @@ impl Layers {
         writable: bool,
         file: Arc<File>,
         saving: Weak<dyn Saving>,
+        rolls_back: bool,
     ) -> Result<Option<Self>> {
         let layers = elements(settings, writable);
         if layers.is_empty() {
             return Ok(None);
         }
         let format = StackElement { name: "hdf5".into(), options: Vec::new() };
-        let bottom = Arc::new(Bottom { next: Mutex::default(), file, saving });
+        let bottom = Arc::new(Bottom { next: Mutex::default(), file, saving, rolls_back });
         let below: Arc<dyn Format> = Arc::new(BottomFormat(bottom.clone()));
         let whole = hyperslab_layers::build(&Stack { layers, format }, below)?;
         let how = if writable { Open::Update } else { Open::Read };
@@ -94,6 +95,8 @@ struct Bottom {
     next: Mutex<Option<ElementsArray>>,
     file: Arc<File>,
     saving: Weak<dyn Saving>,
+    /// Whether a kill leaves the file as it was at its last commit.
+    rolls_back: bool,
 }
 
 impl std::fmt::Debug for dyn Saving {
@@ -126,7 +129,7 @@ impl Format for BottomFormat {
             compound: true,
             partial_fields: true,
             fill_value: true,
-            moves_chunks: true,
+            moves_chunks: !self.0.rolls_back,
             max_rank: hyperslab_core::MAX_RANK,
             ..Caps::default()
         }

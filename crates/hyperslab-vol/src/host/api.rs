@@ -97,6 +97,9 @@ api! {
     H5Pget_fill_value(list: Hid, kind: Hid, value: Ptr) -> Herr;
     H5Pget_driver(list: Hid) -> Hid;
     H5Pset_fapl_sec2(list: Hid) -> Herr;
+    H5Pset_driver(list: Hid, driver: Hid, info: Const) -> Herr;
+    H5FDregister(class: Const) -> Hid;
+    H5Iis_valid(id: Hid) -> c_int;
     H5Pget_sieve_buf_size(list: Hid, bytes: *mut size_t) -> Herr;
     H5Pset_sieve_buf_size(list: Hid, bytes: size_t) -> Herr;
     H5Pget_page_buffer_size(list: Hid, bytes: *mut size_t, metadata: *mut c_uint, raw: *mut c_uint) -> Herr;
@@ -250,6 +253,21 @@ struct Variables {
     error_class: Variable,
     error_major: Variable,
     error_minor: Variable,
+    error_file: Variable,
+    error_io: Variable,
+    error_driver: Variable,
+    error_open: Variable,
+    error_read: Variable,
+    error_lock: Variable,
+}
+
+/// What the file driver failed at, in libhdf5's classes of errors: the same as of its own driver.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Blame {
+    Open,
+    Read,
+    Write,
+    Lock,
 }
 
 // SAFETY: they point to variables of a library that stays loaded.
@@ -309,6 +327,12 @@ impl Api {
             error_class: variable("H5E_ERR_CLS_g")?,
             error_major: variable("H5E_VOL_g")?,
             error_minor: variable("H5E_WRITEERROR_g")?,
+            error_file: variable("H5E_FILE_g")?,
+            error_io: variable("H5E_IO_g")?,
+            error_driver: variable("H5E_VFL_g")?,
+            error_open: variable("H5E_CANTOPENFILE_g")?,
+            error_read: variable("H5E_READERROR_g")?,
+            error_lock: variable("H5E_CANTLOCKFILE_g")?,
         };
         let context = Context::find(find);
         let mut api = Self { functions: Functions::find(find)?, context, push, variables, version: (0, 0, 0) };
@@ -356,17 +380,35 @@ impl Api {
 
     /// Adds an error to the calling thread's stack, which the program reads. Only inside a call of the library.
     pub(crate) fn push_error(&self, text: &std::ffi::CStr) {
+        self.push_classified(self.variables.error_major, self.variables.error_minor, text);
+    }
+
+    /// Adds an error of the file driver to the calling thread's stack. Only inside a call of the library.
+    pub(crate) fn push_driver_error(&self, what: Blame, text: &str) {
+        let known = &self.variables;
+        let (major, minor) = match what {
+            Blame::Open => (known.error_file, known.error_open),
+            Blame::Read => (known.error_io, known.error_read),
+            Blame::Write => (known.error_io, known.error_minor),
+            Blame::Lock => (known.error_driver, known.error_lock),
+        };
+        if let Ok(text) = std::ffi::CString::new(text.replace('\0', "")) {
+            self.push_classified(major, minor, &text);
+        }
+    }
+
+    fn push_classified(&self, major: Variable, minor: Variable, text: &std::ffi::CStr) {
         // SAFETY: the identifiers are the library's own, all text ends in NUL, and the format takes one text.
         unsafe {
-            let (class, major) = (self.variables.error_class.get(), self.variables.error_major.get());
+            let class = self.variables.error_class.get();
             (self.push)(
                 H5E_DEFAULT,
                 c"hyperslab".as_ptr(),
                 c"connector".as_ptr(),
                 0,
                 class,
-                major,
-                self.variables.error_minor.get(),
+                major.get(),
+                minor.get(),
                 c"%s".as_ptr(),
                 text.as_ptr(),
             );

@@ -1,0 +1,459 @@
+//! Saves old bytes before they are overwritten, for one open file.
+
+use crate::identity::FileIdentity;
+use crate::io::{read_up_to, write_all, write_zeros};
+use crate::journal::{self, HEAD, Head, RECORD, Record};
+use crate::saved::{PAGE, SavedPages};
+use rustix::fs::{FlockOperation, Timestamps};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+/// Most bytes of one record, and of the buffer that carries them.
+pub(crate) const PIECE: u64 = 256 << 10;
+/// A journal longer than this is shortened by a commit; a shorter one is written over.
+const KEPT: u64 = 1 << 20;
+/// Least time between two touches of the journal, which tell when the file was last written by its journaling process.
+pub(crate) const HEARTBEAT: Duration = Duration::from_millis(100);
+
+/// The rollback journal of a file that is open for writing. Every write to the file goes through [`Rollback::overwrite`].
+#[derive(Debug)]
+pub struct Rollback {
+    file: Arc<File>,
+    path: PathBuf,
+    durable: bool,
+    /// Read-locked by writes, write-locked by commits: a commit has no write in flight.
+    writes: RwLock<()>,
+    state: Mutex<State>,
+    failed: AtomicBool,
+    flushed: AtomicBool,
+    has_missing: AtomicBool,
+    saved_bytes: AtomicU64,
+}
+
+#[derive(Debug)]
+struct State {
+    /// Length of the file at the last commit.
+    committed: u64,
+    /// Length that the file is to have, if it was shortened since: it keeps its bytes until the commit.
+    shortened: Option<u64>,
+    pages: SavedPages,
+    journal: Option<Journal>,
+    /// Whether the file goes without a journal.
+    without: bool,
+    /// Why it has to, if it should have one.
+    missing: Option<String>,
+    buffer: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct Journal {
+    file: File,
+    head: Head,
+    /// Where the next record goes.
+    end: u64,
+    /// Whether records are not on the device yet.
+    unsynced: bool,
+    touched: Instant,
+}
+
+/// Descriptors of journals of this process, for [`forget_in_child`].
+static OPEN: Mutex<Vec<RawFd>> = Mutex::new(Vec::new());
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Rollback {
+    /// Begins to guard a file that is open for writing and has its last commit's content now. Creates no journal yet.
+    /// With `durable` the order of writes holds through a loss of power, else through a kill.
+    ///
+    /// # Errors
+    /// Fails if the file's length cannot be asked for.
+    pub fn begin(file: Arc<File>, path: &Path, durable: bool) -> io::Result<Self> {
+        let committed = file.metadata()?.len();
+        let state = State {
+            committed,
+            shortened: None,
+            pages: SavedPages::default(),
+            journal: None,
+            without: false,
+            missing: None,
+            buffer: Vec::new(),
+        };
+        Ok(Self {
+            file,
+            path: journal::path_of(path),
+            durable,
+            writes: RwLock::new(()),
+            state: Mutex::new(state),
+            failed: AtomicBool::new(false),
+            flushed: AtomicBool::new(false),
+            has_missing: AtomicBool::new(false),
+            saved_bytes: AtomicU64::new(0),
+        })
+    }
+
+    /// Runs a write of `length` bytes at `offset` after their old bytes are in the journal. No commit happens meanwhile.
+    ///
+    /// # Errors
+    /// Fails if the old bytes cannot be saved, and then the write is not made; or if the write fails.
+    pub fn overwrite<T>(&self, offset: u64, length: u64, write: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        let _shared = self.writes.read().unwrap_or_else(PoisonError::into_inner);
+        self.note(self.before_write(offset, length).and_then(|()| write()))
+    }
+
+    /// Runs a write of bytes that are meant to stay after a rollback, since another log has them too: their addresses
+    /// belong to the same object in the committed state.
+    ///
+    /// # Errors
+    /// Fails if the write fails.
+    pub fn overwrite_for_good<T>(&self, write: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        let _shared = self.writes.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(journal) = &mut lock(&self.state).journal {
+            journal.touch();
+        }
+        self.note(write())
+    }
+
+    /// Failures are sticky until the next commit.
+    fn note<T>(&self, result: io::Result<T>) -> io::Result<T> {
+        if result.is_err() {
+            self.failed.store(true, Ordering::Relaxed);
+        }
+        result
+    }
+
+    fn before_write(&self, offset: u64, length: u64) -> io::Result<()> {
+        let end = offset.checked_add(length).ok_or(io::ErrorKind::InvalidInput)?;
+        let mut state = lock(&self.state);
+        self.make_journal(&mut state);
+        self.save(&mut state, offset..end)?;
+        if let Some(now) = state.shortened
+            && end > now
+        {
+            // Between the shortened end and the write there are zeros, as in a file that was really shortened.
+            if offset > now {
+                self.save(&mut state, now..offset)?;
+                write_zeros(&self.file, now, offset.min(self.file.metadata()?.len()))?;
+            }
+            state.shortened = Some(end);
+        }
+        if let Some(journal) = &mut state.journal {
+            journal.touch();
+        }
+        Ok(())
+    }
+
+    /// Saves those pages of a range that lie below the committed end and are not saved yet.
+    fn save(&self, state: &mut State, range: Range<u64>) -> io::Result<()> {
+        let end = range.end.min(state.committed);
+        if range.start >= end || state.without {
+            return Ok(());
+        }
+        let pages = range.start / PAGE..end.div_ceil(PAGE);
+        let mut from = pages.start;
+        while let Some(missing) = state.pages.first_missing(from..pages.end) {
+            let missing = missing.start..missing.end.min(missing.start + PIECE / PAGE);
+            self.save_pages(state, missing.clone())?;
+            from = missing.end;
+        }
+        match &mut state.journal {
+            Some(journal) if self.durable && journal.unsynced => {
+                journal.file.sync_data()?;
+                journal.unsynced = false;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn save_pages(&self, state: &mut State, pages: Range<u64>) -> io::Result<()> {
+        let (from, to) = (pages.start * PAGE, (pages.end * PAGE).min(state.committed));
+        let State { journal: Some(journal), buffer, pages: saved, .. } = state else { return Ok(()) };
+        let length = (to - from) as usize;
+        buffer.resize(RECORD + length, 0);
+        let data = &mut buffer[RECORD..];
+        // Space that was never written reads as zeros; the file is at least as long as at its last commit.
+        let read = read_up_to(&self.file, data, from)?;
+        data[read..].fill(0);
+        let record = Record::of(journal.head.sequence, from, data);
+        buffer[..RECORD].copy_from_slice(&record.encode());
+        write_all(&journal.file, buffer, journal.end)?;
+        journal.end += buffer.len() as u64;
+        journal.unsynced = true;
+        saved.add(pages);
+        self.saved_bytes.fetch_add(length as u64, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// A journal that cannot be made is done without, as [`Rollback::take_missing`] tells.
+    fn make_journal(&self, state: &mut State) {
+        if state.journal.is_some() || state.without {
+            return;
+        }
+        match Journal::create(&self.path, &self.file, state.committed, self.durable) {
+            Ok(journal) => state.journal = Some(journal),
+            Err(error) => {
+                state.without = true;
+                state.missing = Some(format!("{}: {error}", self.path.display()));
+                self.has_missing.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Sets the length of the file: at once if it grows, at the next commit if it shrinks.
+    ///
+    /// # Errors
+    /// Fails if the system cannot extend the file, or old bytes cannot be saved.
+    pub fn set_length(&self, length: u64) -> io::Result<()> {
+        let _shared = self.writes.read().unwrap_or_else(PoisonError::into_inner);
+        self.note(self.change_length(length))
+    }
+
+    fn change_length(&self, length: u64) -> io::Result<()> {
+        let mut state = lock(&self.state);
+        self.make_journal(&mut state);
+        let now = match state.shortened {
+            Some(now) => now,
+            None => self.file.metadata()?.len(),
+        };
+        if length >= now {
+            self.save(&mut state, now..length)?;
+            let kept = self.file.metadata()?.len();
+            if now < kept {
+                write_zeros(&self.file, now, length.min(kept))?;
+            }
+            if length >= kept {
+                state.shortened = None;
+                return self.file.set_len(length);
+            }
+        } else if length >= state.committed || state.without {
+            // Bytes beyond the committed end belong to nobody after a rollback.
+            if state.shortened.is_none() {
+                return self.file.set_len(length);
+            }
+        }
+        state.shortened = Some(length);
+        Ok(())
+    }
+
+    /// End of the file as its writer sees it, if the file was shortened and keeps its bytes until the commit.
+    #[must_use]
+    pub fn shortened(&self) -> Option<u64> {
+        lock(&self.state).shortened
+    }
+
+    /// Length of the file as its writer sees it.
+    ///
+    /// # Errors
+    /// Fails if the file's length cannot be asked for.
+    pub fn length(&self) -> io::Result<u64> {
+        match lock(&self.state).shortened {
+            Some(now) => Ok(now),
+            None => Ok(self.file.metadata()?.len()),
+        }
+    }
+
+    /// Makes the present content the state that a rollback restores. Everything must have been handed to the file.
+    ///
+    /// # Errors
+    /// Fails if the journal cannot be emptied or, with `durable`, the file not synced. The last commit stays then.
+    pub fn commit(&self) -> io::Result<()> {
+        let _alone = self.writes.write().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.state);
+        let done = self.make_commit(&mut state);
+        self.failed.store(done.is_err(), Ordering::Relaxed);
+        done
+    }
+
+    fn make_commit(&self, state: &mut State) -> io::Result<()> {
+        let length = self.file.metadata()?.len();
+        let wanted = state.shortened.unwrap_or(length).min(length);
+        if self.durable {
+            self.file.sync_data()?;
+        }
+        // The head before the file is shortened: a file that is too long is whole, one that is too short is not. Without a
+        // journal nothing was written.
+        if let Some(journal) = &mut state.journal {
+            let clean = journal.end == HEAD as u64 && journal.head.committed == wanted;
+            if !clean {
+                journal.restart(wanted, self.durable)?;
+            }
+        }
+        state.pages.clear();
+        state.committed = wanted;
+        if wanted < length {
+            self.file.set_len(wanted)?;
+        }
+        state.shortened = None;
+        Ok(())
+    }
+
+    /// Ends guarding after everything was handed to the file: commits, then removes the journal.
+    ///
+    /// # Errors
+    /// Fails as [`Rollback::commit`], or if the journal cannot be removed.
+    pub fn finish(&self) -> io::Result<()> {
+        self.give_up()
+    }
+
+    /// Commits and goes on without a journal.
+    ///
+    /// # Errors
+    /// Fails as [`Rollback::finish`].
+    pub fn give_up(&self) -> io::Result<()> {
+        self.commit()?;
+        self.remove_journal()
+    }
+
+    fn remove_journal(&self) -> io::Result<()> {
+        let mut state = lock(&self.state);
+        state.without = true;
+        match state.journal.take() {
+            Some(_journal) => std::fs::remove_file(&self.path),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a write or a commit has failed since the last commit.
+    #[must_use]
+    pub fn is_failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed)
+    }
+
+    /// Why the file has no journal, if it should have one and cannot. Told once.
+    pub fn take_missing(&self) -> Option<String> {
+        if self.has_missing.swap(false, Ordering::Relaxed) { lock(&self.state).missing.clone() } else { None }
+    }
+
+    /// Notes that the library below has written all it holds.
+    pub fn note_flushed(&self) {
+        self.flushed.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether that was noted since the last time of asking.
+    pub fn take_flushed(&self) -> bool {
+        self.flushed.swap(false, Ordering::Relaxed)
+    }
+
+    /// Bytes that were saved since the last time of asking.
+    pub fn take_saved_bytes(&self) -> u64 {
+        self.saved_bytes.swap(0, Ordering::Relaxed)
+    }
+}
+
+impl Journal {
+    /// Creates the journal, or takes over one that was left empty-handed.
+    fn create(path: &Path, guarded: &File, committed: u64, durable: bool) -> io::Result<Self> {
+        let file = open_new(path)?;
+        let identity = FileIdentity::stamp(guarded)?;
+        let mut sequence = [0; 8];
+        sequence.copy_from_slice(&crate::identity::random()?[..8]);
+        let head = Head { identity, committed, sequence: u64::from_le_bytes(sequence) };
+        if let Err(error) = write_all(&file, &head.encode(), 0) {
+            let _ = std::fs::remove_file(path);
+            return Err(error);
+        }
+        if durable {
+            file.sync_all()?;
+            File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()?;
+        }
+        lock(&OPEN).push(file.as_raw_fd());
+        Ok(Self { file, head, end: HEAD as u64, unsynced: false, touched: Instant::now() })
+    }
+
+    /// Empties the journal by one write, the point of commit.
+    fn restart(&mut self, committed: u64, durable: bool) -> io::Result<()> {
+        let head = Head { committed, sequence: self.head.sequence.wrapping_add(1), ..self.head };
+        self.file.write_all_at(&head.encode(), 0)?;
+        if durable {
+            self.file.sync_data()?;
+        }
+        self.head = head;
+        if self.end > KEPT {
+            // Only to give room back: records of the old sequence are nobody's.
+            let _ = self.file.set_len(HEAD as u64);
+        }
+        self.end = HEAD as u64;
+        self.unsynced = false;
+        self.touched = Instant::now();
+        Ok(())
+    }
+
+    /// Touches the journal before the file is written. What cannot be touched makes a rollback ask for `force` at worst.
+    fn touch(&mut self) {
+        let now = Instant::now();
+        if now.duration_since(self.touched) >= HEARTBEAT {
+            self.touched = now;
+            touch(&self.file);
+        }
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        let descriptor = self.file.as_raw_fd();
+        lock(&OPEN).retain(|open| *open != descriptor);
+    }
+}
+
+/// Sets the time of the last change to now.
+pub(crate) fn touch(file: &File) {
+    let now = rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW };
+    let _ = rustix::fs::futimens(file, &Timestamps { last_access: now, last_modification: now });
+}
+
+/// A journal for this process alone. One that lies there already has no writer and nothing to be rolled back, or it is
+/// another process's, or it was left by the file that had the name before: that is set aside.
+fn open_new(path: &Path) -> io::Result<File> {
+    let flags = rustix::fs::OFlags::NOFOLLOW.bits() as i32;
+    let new = || {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true).mode(0o600).custom_flags(flags).open(path)
+    };
+    let file = match new() {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let old = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path)?;
+            claim(&old)?;
+            let mut aside = path.as_os_str().to_owned();
+            aside.push(".stale");
+            std::fs::rename(path, aside)?;
+            new()?
+        }
+        other => other?,
+    };
+    claim(&file)?;
+    Ok(file)
+}
+
+fn claim(file: &File) -> io::Result<()> {
+    match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Err(rustix::io::Errno::WOULDBLOCK) => {
+            Err(io::Error::new(io::ErrorKind::WouldBlock, "another process has this journal open"))
+        }
+        // Without locks nobody can tell whether the writer lives.
+        Err(error) => Err(error.into()),
+        Ok(()) => Ok(()),
+    }
+}
+
+/// In a forked child: gives up the parent's journals, so that their locks end with the parent. The child must not use
+/// any [`Rollback`] of the parent from now on.
+pub fn forget_in_child() {
+    let Ok(open) = OPEN.try_lock() else { return };
+    let Ok(nothing) = File::open("/dev/null") else { return };
+    for descriptor in open.iter() {
+        // SAFETY: the number stays that of an open file, owned by the same `File` as before; only what it means changes.
+        let mut owned = std::mem::ManuallyDrop::new(unsafe {
+            <std::os::fd::OwnedFd as std::os::fd::FromRawFd>::from_raw_fd(*descriptor)
+        });
+        let _ = rustix::io::dup3(&nothing, &mut owned, rustix::io::DupFlags::CLOEXEC);
+    }
+}

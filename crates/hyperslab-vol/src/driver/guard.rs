@@ -1,0 +1,47 @@
+//! The rollback journal before the direct path's writes.
+
+use hyperslab_plane::WriteGuard;
+use hyperslab_rollback::Rollback;
+use std::io;
+use std::sync::Weak;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Stands before the writes of one dataset.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    rollback: Weak<Rollback>,
+    process: u32,
+    /// Whether the dataset lies where it did at the last commit, and a log has what is written.
+    for_good: AtomicBool,
+}
+
+impl Guard {
+    pub(crate) fn new(rollback: Weak<Rollback>) -> Self {
+        Self { rollback, process: std::process::id(), for_good: AtomicBool::new(false) }
+    }
+
+    /// Whether writes stay after a rollback.
+    pub(crate) fn is_for_good(&self) -> bool {
+        self.for_good.load(Ordering::Relaxed)
+    }
+
+    /// From now on writes stay after a rollback, until elements lie elsewhere: all that libhdf5 knows is committed.
+    pub(crate) fn stay(&self) {
+        self.for_good.store(true, Ordering::Relaxed);
+    }
+}
+
+impl WriteGuard for Guard {
+    fn guarded(&self, at: u64, bytes: u64, write: &mut dyn FnMut() -> io::Result<()>) -> io::Result<()> {
+        // The journal is the process's that opened the file.
+        match self.rollback.upgrade().filter(|_| std::process::id() == self.process) {
+            Some(rollback) if self.is_for_good() => rollback.overwrite_for_good(write),
+            Some(rollback) => rollback.overwrite(at, bytes, write),
+            None => write(),
+        }
+    }
+
+    fn moved(&self) {
+        self.for_good.store(false, Ordering::Relaxed);
+    }
+}
