@@ -4,6 +4,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
+use super::durations::Durations;
 use super::{Outcome, Step, step};
 use crate::build::MPI_FEATURES as FEATURES;
 use crate::setup::{Environment, Mpi};
@@ -27,7 +28,13 @@ const SAME_ON_THREADS: [&str; 10] = [
 ];
 
 /// Adds a step for each library. Clippy, and what only repeats the first library's checks, is for `long` runs.
-pub fn run(workspace: &Workspace, environment: &Environment, long: bool, steps: &mut Vec<Step>) {
+pub fn run(
+    workspace: &Workspace,
+    environment: &Environment,
+    long: bool,
+    steps: &mut Vec<Step>,
+    durations: &mut Durations,
+) {
     let Some((usual, others)) = environment.mpi.split_first() else {
         return steps.push(step("mpi", || Ok(Outcome::Skipped("no MPI here, and none could be installed".to_owned()))));
     };
@@ -45,10 +52,10 @@ pub fn run(workspace: &Workspace, environment: &Environment, long: bool, steps: 
         let packages =
             [&["-p", "hyperslab-comm", "-p", "hyperslab-formats", "-p", "hyperslab"], &FEATURES[..]].concat();
         let tests = ["--test", "mpi", "--test", "hdf5_mpi"];
-        test(workspace, environment, usual, &[&packages[..], &tests].concat(), None)?;
+        test(workspace, environment, usual, &[&packages[..], &tests].concat(), None, durations)?;
         // Ranks spend much of their short lives waiting for each other to start.
         let keys = [&packages[..], &["--test", "h5bench_keys", "--", "--test-threads=4"], &SAME_ON_THREADS].concat();
-        test(workspace, environment, usual, &keys, None)?;
+        test(workspace, environment, usual, &keys, None, durations)?;
         Ok(Outcome::Passed(usual.name.to_owned()))
     }));
     if !long {
@@ -60,9 +67,9 @@ pub fn run(workspace: &Workspace, environment: &Environment, long: bool, steps: 
         steps.push(step("mpich", || {
             let folder = Some("target/mpich");
             let comm = ["-p", "hyperslab-comm", "--features", "mpi", "--test", "mpi"];
-            test(workspace, environment, other, &comm, folder)?;
+            test(workspace, environment, other, &comm, folder, durations)?;
             let formats = [&["-p", "hyperslab-formats"], &FEW_FEATURES[..], &["--test", "mpi"]].concat();
-            test(workspace, environment, other, &formats, folder)?;
+            test(workspace, environment, other, &formats, folder, durations)?;
             Ok(Outcome::Passed(other.name.to_owned()))
         }));
     }
@@ -75,6 +82,7 @@ fn test(
     mpi: &Mpi,
     words: &[&str],
     folder: Option<&str>,
+    durations: &mut Durations,
 ) -> Result<()> {
     let mut command: Command = workspace.cargo(&["test"]);
     command.args(words);
@@ -83,5 +91,5 @@ fn test(
     }
     environment.apply(&mut command);
     let hint = "mpirun -n 2 hostname, to see whether MPI runs at all";
-    shell::run_visibly(mpi.apply(&mut command), hint)
+    shell::run_watched(mpi.apply(&mut command), hint, |line| durations.see(line))
 }
