@@ -68,7 +68,7 @@ const TASKS: [Task; 9] = [
     Task {
         name: "tidy",
         flags: "",
-        purpose: "check dependency arrows, manifests and sources; needs no build",
+        purpose: "check dependency arrows, licences, manifests and sources; needs no build",
         run: tidy::run,
     },
     Task {
