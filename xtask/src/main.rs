@@ -7,6 +7,7 @@ mod bench;
 mod build;
 mod fuzz;
 mod install;
+mod memory_checks;
 mod quickstart;
 mod setup;
 mod shell;
@@ -28,7 +29,7 @@ struct Task {
     run: fn(&Workspace, &[String]) -> Result<()>,
 }
 
-const TASKS: [Task; 9] = [
+const TASKS: [Task; 11] = [
     Task {
         name: "quickstart",
         flags: "[--mpi] [--no-apt]",
@@ -64,6 +65,18 @@ const TASKS: [Task; 9] = [
         flags: "[TARGET...] [--seconds N] [--build] [--no-apt] [-- ARGS]",
         purpose: "run the fuzz targets, 30 s each unless told otherwise; --build: only build them; ARGS go to libFuzzer",
         run: fuzz::run,
+    },
+    Task {
+        name: "sanitize",
+        flags: "[--no-apt] [-- ARGS]",
+        purpose: "the tests of copy kernels, filters and the direct path with AddressSanitizer in Rust and C",
+        run: memory_checks::sanitize,
+    },
+    Task {
+        name: "miri",
+        flags: "[-- ARGS]",
+        purpose: "the tests of selections, copies and conversions under Miri, if a toolchain of rustup has it",
+        run: memory_checks::miri,
     },
     Task {
         name: "tidy",

@@ -10,6 +10,7 @@ use anyhow::{Result, bail};
 
 use crate::arguments::Arguments;
 use crate::fuzz;
+use crate::memory_checks;
 use crate::setup::{self, Environment, Wish};
 use crate::shell;
 use crate::tidy;
@@ -79,6 +80,14 @@ pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
         steps.push(step("fuzz", || {
             fuzz::build(workspace, &environment)?;
             fuzz::run_all(workspace, 5).map(|count| Outcome::Passed(format!("{count} targets")))
+        }));
+        steps.push(step("sanitize", || {
+            memory_checks::run_sanitized(workspace, &environment, &[])?;
+            Ok(Outcome::Passed(String::new()))
+        }));
+        steps.push(step("miri", || {
+            let missing = memory_checks::miri_if_there(workspace)?;
+            Ok(missing.map_or_else(|| Outcome::Passed(String::new()), |why| Outcome::Skipped(why.to_owned())))
         }));
     }
     if wish.mpi {

@@ -185,9 +185,10 @@ mod tests {
         let (folder, file) = (folder.path(), folder.path().join(NAME));
         save(folder, &place("posix"), &history(0.5)).unwrap();
         let good = std::fs::read_to_string(&file).unwrap();
-        for bad in
-            [&good[..good.len() / 2], "", "[]", &good.replace("0.5", "-0.5"), &good.replace("\"used\"", "\"abused\"")]
-        {
+        let endless = good.replace("\"epochs\":1", &format!("\"epochs\":{}", u64::MAX));
+        assert_ne!(endless, good);
+        let negative = good.replace("0.5", "-0.5");
+        for bad in [&good[..good.len() / 2], "", "[]", &negative, &good.replace("\"used\"", "\"abused\""), &endless] {
             std::fs::write(&file, bad).unwrap();
             let why = load(folder, &place("posix")).unwrap_err();
             assert!(why.contains(NAME), "{why}");
