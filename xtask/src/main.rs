@@ -7,6 +7,7 @@ mod bench;
 mod build;
 mod fuzz;
 mod install;
+mod memory_checks;
 mod quickstart;
 mod setup;
 mod shell;
@@ -28,7 +29,7 @@ struct Task {
     run: fn(&Workspace, &[String]) -> Result<()>,
 }
 
-const TASKS: [Task; 9] = [
+const TASKS: [Task; 11] = [
     Task {
         name: "quickstart",
         flags: "[--mpi] [--no-apt]",
@@ -66,9 +67,21 @@ const TASKS: [Task; 9] = [
         run: fuzz::run,
     },
     Task {
+        name: "sanitize",
+        flags: "[--no-apt] [-- ARGS]",
+        purpose: "the tests of copy kernels, filters and the direct path with AddressSanitizer in Rust and C",
+        run: memory_checks::sanitize,
+    },
+    Task {
+        name: "miri",
+        flags: "[-- ARGS]",
+        purpose: "the tests of selections, copies and conversions under Miri, if a toolchain of rustup has it",
+        run: memory_checks::miri,
+    },
+    Task {
         name: "tidy",
         flags: "",
-        purpose: "check dependency arrows, manifests and sources; needs no build",
+        purpose: "check dependency arrows, licences, manifests and sources; needs no build",
         run: tidy::run,
     },
     Task {

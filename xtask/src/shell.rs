@@ -54,18 +54,21 @@ pub fn run_visibly(command: &mut Command, hint: &str) -> Result<()> {
     if status.success() { Ok(()) } else { bail!("{}", failure(command, status, "", hint)) }
 }
 
-/// Runs `command` on this terminal and shows each line of its standard output to `look` as well.
+/// Runs `command` on this terminal and shows each line of its output and of its errors to `look` as well, in their order.
 pub fn run_watched(command: &mut Command, hint: &str, mut look: impl FnMut(&str)) -> Result<()> {
     println!("$ {}", display(command));
-    let mut child = command.stdout(Stdio::piped()).spawn().with_context(|| cannot_start(command, hint))?;
-    if let Some(output) = child.stdout.take() {
-        let mut output = BufReader::new(output);
-        let mut line = Vec::new();
-        while output.read_until(b'\n', &mut line)? > 0 {
-            std::io::stdout().write_all(&line)?;
-            look(String::from_utf8_lossy(&line).trim_end());
-            line.clear();
-        }
+    // One pipe for both: what a program says of itself on one belongs to what follows on the other.
+    let (reader, writer) = std::io::pipe()?;
+    let spawned = command.stdout(writer.try_clone()?).stderr(writer).spawn();
+    let mut child = spawned.with_context(|| cannot_start(command, hint))?;
+    // The command still has its ends of the pipe; as long as they are open, nobody sees the end.
+    command.stdout(Stdio::inherit()).stderr(Stdio::inherit());
+    let mut output = BufReader::new(reader);
+    let mut line = Vec::new();
+    while output.read_until(b'\n', &mut line)? > 0 {
+        std::io::stdout().write_all(&line)?;
+        look(String::from_utf8_lossy(&line).trim_end());
+        line.clear();
     }
     let status = child.wait()?;
     if status.success() { Ok(()) } else { bail!("{}", failure(command, status, "", hint)) }
@@ -161,10 +164,10 @@ mod tests {
     #[test]
     fn watched_lines_are_seen() {
         let mut seen = Vec::new();
-        let mut command = Command::new("printf");
-        command.arg("one\\ntwo\\n");
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo one; echo two >&2; echo three"]);
         run_watched(&mut command, "", |line| seen.push(line.to_owned())).unwrap();
-        assert_eq!(seen, ["one", "two"]);
+        assert_eq!(seen, ["one", "two", "three"]);
     }
 
     #[test]

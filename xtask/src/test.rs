@@ -1,5 +1,6 @@
 //! `cargo xtask test`: every check there is, one after the other, and a summary. A failed check does not stop the next.
 
+mod durations;
 mod mpi;
 mod tally;
 
@@ -9,11 +10,13 @@ use anyhow::{Result, bail};
 
 use crate::arguments::Arguments;
 use crate::fuzz;
+use crate::memory_checks;
 use crate::setup::{self, Environment, Wish};
 use crate::shell;
 use crate::tidy;
 use crate::workspace::Workspace;
 
+use durations::Durations;
 use tally::Tally;
 
 /// How a step ended.
@@ -43,6 +46,7 @@ pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
     let environment = setup::prepare(workspace, wish)?;
     let mut steps = vec![Step { name: "set-up", outcome: Outcome::Passed(String::new()), time: begin.elapsed() }];
     let mut tallies = Vec::new();
+    let mut durations = Durations::default();
 
     steps.push(step("tidy", || Ok(Outcome::Passed(format!("{} warnings", tidy::check(workspace)?)))));
     steps.push(step("format", || {
@@ -59,7 +63,7 @@ pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
     let mut tests = |name, words: &[String]| {
         let mut tally = Tally::default();
         steps.push(step(name, || {
-            Ok(match run_tests(workspace, &environment, words, &mut tally) {
+            Ok(match run_tests(workspace, &environment, words, &mut tally, &mut durations) {
                 Ok(()) => Outcome::Passed(tally.to_string()),
                 Err(error) => {
                     eprintln!("error: {error:#}");
@@ -77,12 +81,20 @@ pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
             fuzz::build(workspace, &environment)?;
             fuzz::run_all(workspace, 5).map(|count| Outcome::Passed(format!("{count} targets")))
         }));
+        steps.push(step("sanitize", || {
+            memory_checks::run_sanitized(workspace, &environment, &[])?;
+            Ok(Outcome::Passed(String::new()))
+        }));
+        steps.push(step("miri", || {
+            let missing = memory_checks::miri_if_there(workspace)?;
+            Ok(missing.map_or_else(|| Outcome::Passed(String::new()), |why| Outcome::Skipped(why.to_owned())))
+        }));
     }
     if wish.mpi {
-        mpi::run(workspace, &environment, long, &mut steps);
+        mpi::run(workspace, &environment, long, &mut steps, &mut durations);
     }
 
-    summarise(&steps, &environment, &tallies);
+    summarise(&steps, &environment, &tallies, &durations);
     if steps.iter().any(|step| matches!(step.outcome, Outcome::Failed(_))) {
         bail!("not all checks passed");
     }
@@ -109,7 +121,13 @@ fn cargo_check(workspace: &Workspace, environment: &Environment, words: &[&str],
 }
 
 /// Plain `cargo test`, so that doc tests and test programs without the usual harness run everywhere alike.
-fn run_tests(workspace: &Workspace, environment: &Environment, passed_on: &[String], tally: &mut Tally) -> Result<()> {
+fn run_tests(
+    workspace: &Workspace,
+    environment: &Environment,
+    passed_on: &[String],
+    tally: &mut Tally,
+    durations: &mut Durations,
+) -> Result<()> {
     let mut command = workspace.cargo(&["test", "--no-fail-fast"]);
     let chosen = |word: &String| word.starts_with("-p") || word.starts_with("--package");
     if !passed_on.iter().take_while(|word| *word != "--").any(chosen) {
@@ -117,7 +135,10 @@ fn run_tests(workspace: &Workspace, environment: &Environment, passed_on: &[Stri
     }
     command.args(passed_on);
     let hint = "look for `failures:` above; run one alone with cargo xtask test --fast -- -p CRATE NAME";
-    shell::run_watched(environment.apply(&mut command), hint, |line| tally.see(line))
+    shell::run_watched(environment.apply(&mut command), hint, |line| {
+        tally.see(line);
+        durations.see(line);
+    })
 }
 
 /// The same tests, but those that take minutes.
@@ -126,7 +147,7 @@ fn with_ignored(passed_on: &[String]) -> Vec<String> {
     passed_on.iter().map(String::as_str).chain(separator).chain(["--ignored"]).map(str::to_owned).collect()
 }
 
-fn summarise(steps: &[Step], environment: &Environment, tallies: &[Tally]) {
+fn summarise(steps: &[Step], environment: &Environment, tallies: &[Tally], durations: &Durations) {
     println!("\nsummary");
     for step in steps {
         let (result, detail) = match &step.outcome {
@@ -136,6 +157,13 @@ fn summarise(steps: &[Step], environment: &Environment, tallies: &[Tally]) {
         };
         let line = format!("  {:<8} {result:<8} {:>7.1} s  {detail}", step.name, step.time.as_secs_f64());
         println!("{}", line.trim_end());
+    }
+    let total: Duration = steps.iter().map(|step| step.time).sum();
+    println!("  {:<8} {:<8} {:>7.1} s", "all", "", total.as_secs_f64());
+    let longest = durations.longest();
+    if !longest.is_empty() {
+        println!("what took longest");
+        longest.iter().for_each(|line| println!("  {line}"));
     }
     if tallies.iter().any(|tally| !tally.failures().is_empty()) {
         println!("what failed");

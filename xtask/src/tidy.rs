@@ -1,6 +1,7 @@
-//! `cargo xtask tidy`: what the compiler does not check. Dependency arrows between crates, manifests, sources.
+//! `cargo xtask tidy`: what the compiler does not check. Dependency arrows between crates, licences, manifests, sources.
 
 mod arrows;
+mod dependencies;
 mod manifests;
 mod sources;
 
@@ -58,6 +59,7 @@ pub fn check(workspace: &Workspace) -> Result<usize> {
     let packages = packages(&workspace.metadata()?)?;
     let mut findings = arrows::check(&packages, |path| workspace.display(path));
     findings.extend(manifests::check(&packages, |path| workspace.display(path))?);
+    findings.extend(dependencies::check(workspace)?);
     findings.extend(sources::check(workspace)?);
     for finding in &findings {
         let label = if finding.warning { "warning" } else { "error" };

@@ -30,6 +30,8 @@ mod container;
 mod copying;
 mod cost;
 mod explain;
+#[doc(hidden)]
+pub mod fuzz_api;
 mod history;
 mod least_squares;
 mod one;

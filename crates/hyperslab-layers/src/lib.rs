@@ -23,6 +23,8 @@ mod spans;
 mod trace;
 mod twophase;
 
+#[doc(hidden)]
+pub use auto::fuzz_api as auto_fuzz_api;
 pub use blocks::Blocks;
 #[doc(hidden)]
 pub use loglayout::fuzzing as loglayout_fuzzing;

@@ -203,13 +203,17 @@ impl Results {
             return Err(Error::new(ErrorKind::Corrupt, "read results", "it is larger than 1 GiB, so no results file")
                 .target(path.display()));
         }
-        let results: Self = serde_json::from_slice(&text)
+        Self::from_json(&text).map_err(|e| e.target(path.display()))
+    }
+
+    /// Reads the text of a results file of a version this build knows.
+    pub fn from_json(text: &[u8]) -> Result<Self> {
+        let results: Self = serde_json::from_slice(text)
             // The message may quote the file, which may hold what a terminal would obey.
             .map_err(|e| e.to_string().replace(char::is_control, " "))
-            .map_err(|e| Error::new(ErrorKind::Corrupt, "read results", e).target(path.display()))?;
+            .map_err(|e| Error::new(ErrorKind::Corrupt, "read results", e))?;
         if results.version != RESULTS_VERSION {
-            return Err(Error::unsupported("read results", format!("version {} is not known", results.version))
-                .target(path.display()));
+            return Err(Error::unsupported("read results", format!("version {} is not known", results.version)));
         }
         Ok(results)
     }

@@ -25,7 +25,7 @@ struct Compared<'a> {
 }
 
 /// Everything `compare` has to say.
-struct Comparison<'a> {
+pub struct Comparison<'a> {
     compared: Vec<Compared<'a>>,
     /// Cases that were not compared: which, and why.
     left_out: Vec<(&'a CaseResult, String)>,
@@ -39,8 +39,7 @@ pub fn run(options: &CompareOptions) -> Result<ExitCode> {
     let load = |path: &Path| Results::load(path).map_err(anyhow::Error::from);
     let (a, b) = (load(&options.a).context("the first file")?, load(&options.b).context("the second file")?);
     let comparison = compare(&a, &b, options);
-    let text =
-        if options.json { format!("{:#}\n", document(&comparison, options)) } else { show::text(&comparison, options) };
+    let text = report(&comparison, options);
     match std::io::stdout().write_all(text.as_bytes()) {
         // Who reads has read enough; the exit code still tells.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
@@ -53,7 +52,13 @@ pub fn run(options: &CompareOptions) -> Result<ExitCode> {
     Ok(if slower || comparison.broke { ExitCode::from(EXIT_FAILED) } else { ExitCode::SUCCESS })
 }
 
-fn compare<'a>(a: &'a Results, b: &'a Results, options: &CompareOptions) -> Comparison<'a> {
+/// The comparison as `compare` prints it.
+pub fn report(comparison: &Comparison<'_>, options: &CompareOptions) -> String {
+    if options.json { format!("{:#}\n", document(comparison, options)) } else { show::text(comparison, options) }
+}
+
+/// Pairs the cases of two results files and judges each pair.
+pub fn compare<'a>(a: &'a Results, b: &'a Results, options: &CompareOptions) -> Comparison<'a> {
     let Pairing { pairs, mut left_out, broke } = Pairing::of(a, b);
     let mut warnings = differences::warnings(a, b);
     let mut compared = Vec::new();

@@ -89,6 +89,7 @@ fn processes_are_predicted_and_measured_as_such() {
 
 /// `train` starts processes too, and says how much they get done at a time.
 #[test]
+#[ignore = "takes more than a minute: cargo xtask test --mpi --long"]
 fn processes_are_trained_with() {
     let _alone = alone();
     let directory = with(&workflow(2, ""));

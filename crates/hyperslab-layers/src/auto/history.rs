@@ -44,6 +44,8 @@ const LATEST: f64 = 0.4;
 const MOST_SAMPLES: usize = 24;
 /// Classes that are kept.
 const MOST_CLASSES: usize = 24;
+/// Nobody has seen as many epochs; counting goes on from a number that a file says.
+const MOST_EPOCHS: u64 = 1 << 53;
 /// What a copy into memory that was used before takes of the time of one into fresh memory.
 const USED_BEFORE: f64 = 0.5;
 /// Seconds of handing over one request besides its copy, where nothing has been measured.
@@ -221,7 +223,8 @@ impl Known {
     fn is_sane(&self) -> bool {
         let number = |value: f64| value.is_finite() && value >= 0.0;
         let lists = [&self.direct, &self.behind, &self.copy, &self.append, &self.drain];
-        number(self.compute)
+        self.epochs <= MOST_EPOCHS
+            && number(self.compute)
             && number(self.bytes)
             && (0.0..=1.0).contains(&self.room)
             && self.measured.iter().all(|at| *at <= self.epochs)

@@ -89,17 +89,29 @@ fn read(folder: &Path) -> Result<Vec<Entry>, String> {
     }
     let mut text = Vec::new();
     file.take(MOST_BYTES).read_to_end(&mut text).map_err(|cause| failed(&cause))?;
-    let version: Version = serde_json::from_slice(&text).map_err(|cause| failed(&cause))?;
+    parse(&text).map_err(|cause| failed(&cause))
+}
+
+/// The entries of a history file; the error says in words why there are none.
+fn parse(text: &[u8]) -> Result<Vec<Entry>, String> {
+    let version: Version = serde_json::from_slice(text).map_err(|cause| cause.to_string())?;
     match version.hyperslab_auto_history {
         VERSION => {}
-        newer if newer > VERSION => return Err(failed(&format!("it is of a {NEWER} ({newer})"))),
-        older => return Err(failed(&format!("it is of version {older}"))),
+        newer if newer > VERSION => return Err(format!("it is of a {NEWER} ({newer})")),
+        older => return Err(format!("it is of version {older}")),
     }
-    let stored: Stored = serde_json::from_slice(&text).map_err(|cause| failed(&cause))?;
+    let stored: Stored = serde_json::from_slice(text).map_err(|cause| cause.to_string())?;
     match stored.places.len() <= MOST_PLACES && stored.places.iter().all(|entry| entry.history.is_sane()) {
         true => Ok(stored.places),
-        false => Err(failed(&"it has numbers that nobody can have measured")),
+        false => Err("it has numbers that nobody can have measured".into()),
     }
+}
+
+/// The histories in the text of a file, and the text of a file with the same entries.
+pub(super) fn read_again(text: &[u8]) -> Result<(Vec<History>, Vec<u8>), String> {
+    let stored = Stored { hyperslab_auto_history: VERSION, places: parse(text)? };
+    let again = serde_json::to_vec(&stored).map_err(|cause| cause.to_string())?;
+    Ok((stored.places.into_iter().map(|entry| entry.history).collect(), again))
 }
 
 fn directory(folder: &Path) -> Result<OwnedFd, Errno> {
@@ -173,9 +185,10 @@ mod tests {
         let (folder, file) = (folder.path(), folder.path().join(NAME));
         save(folder, &place("posix"), &history(0.5)).unwrap();
         let good = std::fs::read_to_string(&file).unwrap();
-        for bad in
-            [&good[..good.len() / 2], "", "[]", &good.replace("0.5", "-0.5"), &good.replace("\"used\"", "\"abused\"")]
-        {
+        let endless = good.replace("\"epochs\":1", &format!("\"epochs\":{}", u64::MAX));
+        assert_ne!(endless, good);
+        let negative = good.replace("0.5", "-0.5");
+        for bad in [&good[..good.len() / 2], "", "[]", &negative, &good.replace("\"used\"", "\"abused\""), &endless] {
             std::fs::write(&file, bad).unwrap();
             let why = load(folder, &place("posix")).unwrap_err();
             assert!(why.contains(NAME), "{why}");

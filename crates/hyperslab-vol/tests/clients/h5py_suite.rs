@@ -11,8 +11,8 @@ use crate::program::{self, NO_PYTHON};
 use crate::{Outcome, long_trial, modes, trial};
 
 const LIMIT: Duration = Duration::from_secs(300);
-/// Of the ordinary run.
-const USUAL: [&str; 2] = ["codec", "async"];
+/// Of the ordinary run: the mode with most between the program and its file.
+const USUAL: [&str; 1] = ["codec+log"];
 /// Tests whose result may differ, and why.
 const MAY_DIFFER: [(&str, &str); 0] = [];
 

@@ -1,0 +1,41 @@
+//! Entry point of the fuzz target for histories: what a file says is decided with, and learnt on.
+
+use super::choice::Choice;
+use super::chooser::{Situation, choose};
+use super::class::Class;
+use super::history::{Coming, History, Observed};
+use super::state;
+
+/// Reads the text of a history file, uses every history in it as a run would, and returns the text written again.
+pub fn history(text: &[u8]) -> Result<Vec<u8>, String> {
+    let (histories, again) = state::read_again(text)?;
+    for mut history in histories {
+        for class in [Class::of(4096, true), Class::of(1 << 20, true), Class::of(1 << 20, false)] {
+            Choice::ALL.into_iter().for_each(|choice| epoch(&mut history, class, choice));
+        }
+        assert!(history.is_sane(), "after learning: {history:?}");
+    }
+    Ok(again)
+}
+
+/// One epoch: decided by what is known, then learnt.
+fn epoch(history: &mut History, class: Class, choice: Choice) {
+    let coming = Coming { class, ranks: 2, request: 4096.0, pause: 0.01, copy_rate: 1e9 };
+    let outlook = history.outlook(&coming);
+    let allowed = &Choice::ALL;
+    let decision = choose(&Situation { outlook: &outlook, allowed, current: Some(choice), elapsed: 1.0, risked: 0.0 });
+    assert!(allowed.contains(&decision.choice) && decision.risk >= 0.0, "{decision:?}");
+    history.learn(&Observed {
+        choice,
+        class,
+        ranks: 2,
+        bytes: 1e6,
+        compute: 0.01,
+        room: Some(0.01),
+        calls: 0.02,
+        hand_over: 0.001,
+        behind: Some((1e6, 0.01)),
+        straight: false,
+        fresh: false,
+    });
+}
