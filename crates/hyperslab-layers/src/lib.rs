@@ -11,6 +11,7 @@ pub mod journal;
 #[doc(hidden)]
 pub mod log;
 mod loglayout;
+pub mod marker;
 mod order_rules;
 mod pairing;
 mod pieces;

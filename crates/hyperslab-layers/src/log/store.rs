@@ -182,6 +182,7 @@ impl Store {
             self.count_out(bytes, any_thread);
             match appended? {
                 Appended::Full { needed } => self.times.wait(|| self.make_room(needed))?,
+                Appended::Refused(error) => return Err(error),
                 _ => return Ok(false),
             }
         }
