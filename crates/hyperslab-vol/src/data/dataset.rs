@@ -5,7 +5,6 @@ use super::elements::Elements;
 use super::file::{FileState, Token};
 use super::kind::Kind;
 use super::suitability::{lists_chunks_wrongly, named_filters, shape_of, stored, unsuitable};
-use crate::fork;
 use crate::host::Host;
 use crate::host::api::{Const, Hid};
 use crate::object::{DATASET, Object};
@@ -173,6 +172,8 @@ pub(crate) unsafe fn taken(object: &Object) -> Taken {
     let elements = Arc::new(Elements {
         host,
         name,
+        path: file.path.clone(),
+        in_log: file.settings.modes.log,
         plane,
         spec,
         kind: kind.id(),
@@ -350,7 +351,7 @@ impl Dataset {
         let mut result = Ok(());
         let last = lock(&self.elements.handles).len() == 1;
         if last && !file.is_left() && !self.elements.plane.is_independent() {
-            if lock(&self.layered).is_some() && file.settings.modes.copies() && !fork::is_child() {
+            if lock(&self.layered).is_some() && file.settings.modes.copies() && !file.is_inherited() {
                 *lock(&self.kept) = Some(handle);
                 // SAFETY: inside a call of the library; the connector is that of an open dataset.
                 unsafe { self.elements.host.H5Iinc_ref(handle.connector) };
@@ -358,7 +359,11 @@ impl Dataset {
             }
             let array = lock(&self.layered).clone();
             let settled = array.map_or(Ok(()), |array| array.settle());
-            result = settled.and(self.elements.flush());
+            let flushed = self.elements.flush();
+            if let Err(error) = &flushed {
+                self.elements.note_unwritten(error);
+            }
+            result = settled.and(flushed);
         }
         let mut handles = lock(&self.elements.handles);
         if let Some(at) = handles.iter().position(|known| *known == handle) {

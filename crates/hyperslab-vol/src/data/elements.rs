@@ -6,11 +6,13 @@ use super::inside::{is_inside, make_call};
 use super::space::{Space, refused};
 use crate::host::Host;
 use crate::host::api::Hid;
+use crate::stats::Unwritten;
 use hyperslab_core::{
     Array, ArraySpec, Bytes, Datatype, Dims, Error, Gather, MemoryLayout, MemoryView, MemoryViewMut, Request, Result,
     Scatter, Selection, Transfer,
 };
 use hyperslab_plane::{Control, Plane, Touched};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -23,6 +25,10 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) struct Elements {
     pub(crate) host: &'static Host,
     pub(crate) name: String,
+    /// The file, for words.
+    pub(crate) path: PathBuf,
+    /// Whether what layers hand down is in a log until it is in the file.
+    pub(crate) in_log: bool,
     pub(crate) plane: Plane,
     /// What it is, but for its shape.
     pub(crate) spec: ArraySpec,
@@ -118,10 +124,22 @@ impl Elements {
     /// Stores what waits in the plane. Whoever is told that fields cannot be written is told once.
     pub(crate) fn flush(&self) -> Result<()> {
         let flushed = self.control_or_later(|control| self.plane.flush(control));
-        if flushed.is_err() {
-            self.drop_held();
+        if let Err(error) = &flushed
+            && self.drop_held()
+        {
+            self.note_unwritten(error);
         }
         flushed
+    }
+
+    /// Notes that elements cannot be written whose write has returned.
+    pub(crate) fn note_unwritten(&self, error: &Error) {
+        self.host.note_unwritten(Unwritten {
+            file: self.path.display().to_string(),
+            dataset: self.name.clone(),
+            why: error.to_string(),
+            in_log: self.in_log,
+        });
     }
 
     /// Writes elements of a type in memory; the inner value says why libhdf5 must.
@@ -187,17 +205,8 @@ impl Elements {
 #[derive(Debug)]
 pub(crate) struct ElementsArray(pub(crate) Arc<Elements>);
 
-#[deny(clippy::missing_trait_methods)]
-impl Array for ElementsArray {
-    fn spec(&self) -> Result<ArraySpec> {
-        Ok(ArraySpec { shape: self.0.plane.shape(), ..self.0.spec.clone() })
-    }
-
-    fn any_thread(&self) -> bool {
-        self.0.only_stores.load(Ordering::Relaxed) || self.0.plane.is_independent()
-    }
-
-    fn write(&self, selection: &Selection, memory: MemoryView<'_>, _: Transfer) -> Result<()> {
+impl ElementsArray {
+    fn write_now(&self, selection: &Selection, memory: MemoryView<'_>) -> Result<()> {
         let dtype = &self.0.spec.dtype;
         if self.0.write_as(selection, memory, dtype)?.is_none() {
             return Ok(());
@@ -212,6 +221,26 @@ impl Array for ElementsArray {
         }
         Gather::new(memory, dtype, selection.len())?.next_into(&mut packed);
         self.0.write_by_library(selection, &packed)
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Array for ElementsArray {
+    fn spec(&self) -> Result<ArraySpec> {
+        Ok(ArraySpec { shape: self.0.plane.shape(), ..self.0.spec.clone() })
+    }
+
+    fn any_thread(&self) -> bool {
+        self.0.only_stores.load(Ordering::Relaxed) || self.0.plane.is_independent()
+    }
+
+    fn write(&self, selection: &Selection, memory: MemoryView<'_>, _: Transfer) -> Result<()> {
+        let written = self.write_now(selection, memory);
+        if let (Err(error), false) = (&written, is_inside()) {
+            // Nobody may ask any more.
+            self.0.note_unwritten(error);
+        }
+        written
     }
 
     fn read(&self, selection: &Selection, mut memory: MemoryViewMut<'_>, _: Transfer) -> Result<()> {

@@ -3,13 +3,14 @@
 use super::dataset::Dataset;
 use super::inside::Inside;
 use super::stack::{Layers, Saving};
-use crate::fork;
+use crate::fork::{self, Generation};
 use crate::host::Host;
 use crate::host::api::{Herr, Hid};
 use crate::object::{DATASET, Object};
 use crate::settings::Settings;
+use crate::stats::Unwritten;
 use crate::trace::TracedFile;
-use hyperslab_core::{Durability, Error, Result};
+use hyperslab_core::{Durability, Error, ErrorKind, Result};
 use std::collections::HashMap;
 use std::ffi::c_int;
 use std::fs::File;
@@ -57,6 +58,8 @@ pub(crate) struct FileState {
     /// What went wrong when the program could not be told.
     unheard: Mutex<Option<Error>>,
     pub(crate) trace: Option<Arc<TracedFile>>,
+    /// The process that opened it, which has its threads.
+    generation: Generation,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -95,6 +98,7 @@ impl FileState {
             unheard: Mutex::default(),
             settled_for_child: AtomicBool::new(true),
             trace,
+            generation: fork::generation(),
         });
         if state.settings.modes.log
             && lock(&host.files).values().filter_map(Weak::upgrade).any(|f| f.path == state.path)
@@ -110,7 +114,13 @@ impl FileState {
             *lock(&state.layers) = layers.map(Arc::new);
         }
         host.stats.files.fetch_add(1, Ordering::Relaxed);
+        host.open_files.fetch_add(1, Ordering::Relaxed);
         Ok(state)
+    }
+
+    /// Whether a parent of this process opened the file: its threads, its log and its descriptor are the parent's.
+    pub(crate) fn is_inherited(&self) -> bool {
+        self.generation != fork::generation()
     }
 
     /// Why libhdf5 moves all elements of the file, if it does.
@@ -131,7 +141,7 @@ impl FileState {
     pub(crate) fn layers(&self) -> Result<Option<Arc<Layers>>> {
         let layers = lock(&self.layers).clone();
         match layers {
-            Some(_) if !fork::is_child() => Ok(layers),
+            Some(_) if !self.is_inherited() => Ok(layers),
             Some(_) if !self.settled_for_child.load(Ordering::Relaxed) => Err(Error::unsupported(
                 "access",
                 "the file was opened before a fork, and writes to it wait in the parent",
@@ -145,7 +155,7 @@ impl FileState {
     /// Whether fields of elements may be held back until all are there. What a log promises they could not keep, and layers hold
     /// writes themselves.
     pub(crate) fn may_hold(&self) -> bool {
-        !self.settings.modes.log && lock(&self.layers).is_none() && !fork::is_child()
+        !self.settings.modes.log && lock(&self.layers).is_none() && !self.is_inherited()
     }
 
     /// Puts back into an access list what the program had asked for.
@@ -160,12 +170,16 @@ impl FileState {
 
     /// Another handle of the file.
     pub(crate) fn opened(&self) {
-        self.handles.fetch_add(1, Ordering::Relaxed);
+        if self.handles.fetch_add(1, Ordering::Relaxed) == 0 && !self.is_inherited() {
+            self.host.open_files.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// A handle that was only wrapped is gone.
     pub(crate) fn unwrapped(&self) {
-        self.handles.fetch_sub(1, Ordering::Relaxed);
+        if self.handles.fetch_sub(1, Ordering::Relaxed) == 1 && !self.is_inherited() {
+            self.host.open_files.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 
     /// A handle is about to be closed. With the last one nothing may wait any more.
@@ -176,10 +190,10 @@ impl FileState {
             return Ok(());
         }
         let settled = self.settle();
-        let layers = if fork::is_child() { None } else { lock(&self.layers).take() };
+        let layers = if self.is_inherited() { None } else { lock(&self.layers).take() };
         let closed = match layers {
             Some(layers) => {
-                let closed = layers.container.close();
+                let closed = layers.container.close().inspect_err(|error| self.note_unwritten(error));
                 self.host.stats.add_background(&layers.container.background());
                 self.tell(&layers);
                 closed
@@ -191,7 +205,25 @@ impl FileState {
         if let Some(trace) = &self.trace {
             trace.close();
         }
+        if !self.is_inherited() {
+            self.host.open_files.fetch_sub(1, Ordering::Relaxed);
+        }
+        // A process may end without another word.
+        self.host.refresh_stats(false);
         settled.and(closed)
+    }
+
+    /// Notes that writes which have returned cannot be made, if that is what an error of layers means.
+    fn note_unwritten(&self, error: &Error) {
+        if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::InvalidInput) {
+            return;
+        }
+        self.host.note_unwritten(Unwritten {
+            file: self.path.display().to_string(),
+            dataset: String::new(),
+            why: error.to_string(),
+            in_log: self.settings.modes.log,
+        });
     }
 
     /// An error for the next flush, or for the close.
@@ -213,13 +245,20 @@ impl FileState {
 
     /// Brings everything that waits to where libhdf5 finds it.
     pub(crate) fn settle(&self) -> Result<()> {
-        let layers = lock(&self.layers).clone().filter(|_| self.writable && !fork::is_child());
+        let layers = lock(&self.layers).clone().filter(|_| self.writable && !self.is_inherited());
         let layered = layers.map_or(Ok(()), |layers| layers.container.flush(Durability::Visible));
         let datasets: Vec<Arc<Dataset>> = lock(&self.datasets).values().cloned().collect();
         datasets.iter().for_each(|dataset| dataset.settled());
         let waiting = datasets.iter().filter(|dataset| dataset.is_open() || dataset.elements.holds());
-        let planes = waiting.map(|dataset| dataset.elements.flush());
+        let last = self.handles.load(Ordering::Relaxed) == 0;
+        let planes = waiting.map(|dataset| {
+            // Chunks that wait in memory are tried again, but after the last handle.
+            dataset.elements.flush().inspect_err(|error| if last { dataset.elements.note_unwritten(error) })
+        });
         let planes = planes.fold(Ok(()), Result::and);
+        if let Err(error) = &layered {
+            self.note_unwritten(error);
+        }
         let closed = datasets.iter().map(|dataset| dataset.close_kept()).fold(Ok(()), Result::and);
         lock(&self.datasets).retain(|_, dataset| dataset.is_open());
         let before = lock(&self.unheard).take().map_or(Ok(()), Err);
@@ -285,7 +324,7 @@ impl FileState {
 
     /// Before the program forks: what waits goes to the file. Only the thread that uses HDF5 can do all of it.
     pub(crate) fn before_fork(&self) {
-        if fork::is_child() {
+        if self.is_inherited() {
             return;
         }
         let inside = Inside::enter_again();

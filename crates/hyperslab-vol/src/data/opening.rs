@@ -1,7 +1,6 @@
 //! What becomes of a file that is being opened: whether its elements may go another way, and with what below.
 
 use super::file::{Buffers, FileState, Parts};
-use crate::fork;
 use crate::host::Host;
 use crate::host::api::{Hid, Ptr};
 use crate::info::Info;
@@ -65,9 +64,6 @@ impl Opening {
         }
         if !host.known {
             return Err("this version of HDF5 is not known");
-        }
-        if fork::is_child() {
-            return Err("the process was forked from one that used the connector");
         }
         if self.flags & SWMR != 0 {
             return Err("the file is shared with readers that follow its writer (SWMR)");

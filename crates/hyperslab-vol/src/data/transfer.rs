@@ -184,6 +184,7 @@ pub(crate) unsafe fn write(object: &Object, one: &Transfer, data: Const) -> Herr
     // SAFETY: as above.
     let ended = unsafe { traced(object, one, true, work) };
     object.host.stats.write.note(ended.bytes, begin.elapsed(), ended.why.as_deref());
+    object.host.refresh_stats_if_due();
     ended.status
 }
 
@@ -202,6 +203,7 @@ pub(crate) unsafe fn read(object: &Object, one: &Transfer, data: Ptr) -> Herr {
     // SAFETY: as above.
     let ended = unsafe { traced(object, one, false, work) };
     object.host.stats.read.note(ended.bytes, begin.elapsed(), ended.why.as_deref());
+    object.host.refresh_stats_if_due();
     ended.status
 }
 
