@@ -6,6 +6,7 @@
 
 mod control;
 mod dataset;
+mod early;
 mod elements;
 mod file;
 mod held;
@@ -20,7 +21,7 @@ pub(crate) mod transfer;
 pub(crate) use control::Handle;
 pub(crate) use dataset::{Dataset, Taken, name, taken};
 pub(crate) use file::{FileState, changed, renaming, settle_all};
-pub(crate) use inside::{Inside, make_call, native_call};
+pub(crate) use inside::{Inside, is_inside, make_call, native_call};
 pub(crate) use kind::Kind;
 pub(crate) use opening::Opening;
 pub(crate) use space::Space;

@@ -65,6 +65,7 @@ extern "C" fn in_parent() {
 
 extern "C" fn in_child() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
+    crate::terminate::in_child();
     let _ = std::panic::catch_unwind(|| {
         hyperslab_plane::begin_anew_after_fork();
         if let Some(Held { hosts, layers, _bases }) = take() {

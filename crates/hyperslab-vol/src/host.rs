@@ -267,6 +267,15 @@ impl Host {
         self.stats.begin_anew(held.stats);
     }
 
+    /// Has what waits written by threads of ours, without the library. Nobody may use the connector from now on.
+    pub(crate) fn write_what_waits(&self) {
+        let files: Vec<_> = lock(&self.files).values().filter_map(Weak::upgrade).collect();
+        files.iter().for_each(|file| file.write_what_waits());
+        self.refresh_stats(false);
+        // The last reference must not go on a thread that may not call the library.
+        files.into_iter().for_each(std::mem::forget);
+    }
+
     /// Before the program forks.
     pub(crate) fn before_fork(&self) {
         let files: Vec<_> = lock(&self.files).values().filter_map(Weak::upgrade).collect();

@@ -2,6 +2,7 @@
 
 use hyperslab_core::{Dims, Error, OptionSpec, Result, StackElement};
 use std::path::PathBuf;
+use std::time::Duration;
 
 pub(super) const SPECS: &[OptionSpec] = &[
     OptionSpec {
@@ -34,6 +35,12 @@ pub(super) const SPECS: &[OptionSpec] = &[
         default: "1",
         about: "background threads of each rank, which move staged writes to the storage and read ahead",
     },
+    OptionSpec {
+        name: "lag",
+        value: "TIME",
+        default: "no limit",
+        about: "as of the layer async",
+    },
 ];
 
 const LEAST_MEMORY: u64 = 4096;
@@ -57,6 +64,7 @@ pub(super) struct Options {
     pub directory: Option<PathBuf>,
     pub stage: Option<u64>,
     pub threads: usize,
+    pub lag: Option<Duration>,
 }
 
 impl Options {
@@ -83,7 +91,7 @@ impl Options {
             return refuse(format!("stage={bytes} is less than {}KiB", least >> 10));
         }
         let threads = element.number("threads", 1..=MOST_THREADS)?.unwrap_or(1) as usize;
-        Ok(Self { memory, block, directory, stage, threads })
+        Ok(Self { lag: crate::async_io::lag(element)?, memory, block, directory, stage, threads })
     }
 }
 

@@ -409,6 +409,11 @@ impl Dataset {
         if status < 0 { Err(host.failed("close dataset")) } else { Ok(()) }
     }
 
+    /// Whether elements of it may be waiting in layers.
+    pub(crate) fn waits(&self) -> bool {
+        self.waits.load(Ordering::Relaxed)
+    }
+
     /// Nothing of it waits in layers.
     pub(crate) fn settled(&self) {
         self.waits.store(false, Ordering::Relaxed);

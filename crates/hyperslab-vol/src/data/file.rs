@@ -1,6 +1,7 @@
 //! A file that libhdf5 has open, whatever the number of its handles.
 
 use super::dataset::Dataset;
+use super::early::EarlyFlush;
 use super::inside::Inside;
 use super::stack::{Layers, Saving};
 use crate::fork::{self, Generation};
@@ -53,6 +54,9 @@ pub(crate) struct FileState {
     layers: Mutex<Option<Arc<Layers>>>,
     /// Whether a dataset may not be in the file yet.
     changed: AtomicBool,
+    /// Whether writes wait in memory when their calls have returned, so that metadata are flushed early.
+    writes_later: bool,
+    early: EarlyFlush,
     /// Whether nothing waited at the last fork.
     settled_for_child: AtomicBool,
     /// What went wrong when the program could not be told.
@@ -82,7 +86,14 @@ pub(crate) struct Parts {
 impl FileState {
     pub(crate) fn new(parts: Parts) -> Result<Arc<Self>> {
         let Parts { host, number, path, settings, writable, buffers, file, left, trace } = parts;
+        let modes = settings.modes;
+        let writes_later = writable && left.is_none() && !modes.log && (modes.copies() || modes.cache);
+        if writes_later {
+            crate::terminate::watch();
+        }
         let state = Arc::new(Self {
+            writes_later,
+            early: EarlyFlush::default(),
             host,
             number,
             path,
@@ -168,6 +179,35 @@ impl FileState {
         }
     }
 
+    /// After a call that may have put something new into the file: has libhdf5 write its metadata, if that is worth while now.
+    pub(crate) fn flush_early(&self, dataset: Option<&Dataset>) {
+        if !self.writes_later || self.is_inherited() {
+            return;
+        }
+        if dataset.is_some_and(|dataset| !dataset.elements.plane.is_independent()) {
+            self.early.note();
+        }
+        if self.early.take_if_due(self.settings.lag) {
+            self.flush_metadata();
+        }
+    }
+
+    /// Has libhdf5 write its metadata. An error it meets again when the program flushes or closes.
+    fn flush_metadata(&self) {
+        let flushed = self.early.measure(|| self.host.keeping_errors(|| self.save_now()));
+        if flushed.is_err() {
+            self.early.note();
+        }
+    }
+
+    /// Has what waits written by threads of ours, without the library.
+    pub(crate) fn write_what_waits(&self) {
+        if self.writes_later && !self.is_inherited() {
+            // What fails is on record.
+            let _ = lock(&self.layers).clone().map_or(Ok(()), |layers| layers.container.settle());
+        }
+    }
+
     /// Another handle of the file.
     pub(crate) fn opened(&self) {
         if self.handles.fetch_add(1, Ordering::Relaxed) == 0 && !self.is_inherited() {
@@ -189,6 +229,19 @@ impl FileState {
             // Another is open; or this one was closed before, which failed.
             return Ok(());
         }
+        let waits = self.writes_later && !self.is_inherited() && lock(&self.datasets).values().any(|one| one.waits());
+        if !waits {
+            return self.close_last();
+        }
+        if self.early.take() {
+            // So that a kill while the rest is written leaves a file that can be opened.
+            self.flush_metadata();
+        }
+        let what = format!("{}: closed when what waits in memory is written", self.path.display());
+        crate::terminate::telling_if_slow(what, || self.close_last())
+    }
+
+    fn close_last(&self) -> Result<()> {
         let settled = self.settle();
         let layers = if self.is_inherited() { None } else { lock(&self.layers).take() };
         let closed = match layers {
@@ -282,6 +335,7 @@ impl FileState {
     pub(crate) fn prepare(&self, dataset: &Dataset) -> Result<()> {
         if !dataset.elements.plane.is_independent() && dataset.elements.make_independent()? {
             self.changed.store(true, Ordering::Relaxed);
+            self.early.note();
         }
         if self.settings.modes.log && self.changed.swap(false, Ordering::Relaxed) {
             return self.save_now();
@@ -403,6 +457,7 @@ pub(crate) fn forget_all(host: &'static Host) {
 pub(crate) fn changed(object: &Object) {
     if let Some(file) = &object.file {
         file.changed.store(true, Ordering::Relaxed);
+        file.early.note();
     }
 }
 

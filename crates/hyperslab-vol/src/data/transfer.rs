@@ -183,6 +183,9 @@ pub(crate) unsafe fn write(object: &Object, one: &Transfer, data: Const) -> Herr
     let work = || unsafe { write_somehow(object, one, data) };
     // SAFETY: as above.
     let ended = unsafe { traced(object, one, true, work) };
+    if let (Some(file), 0) = (&object.file, ended.status) {
+        file.flush_early(object.dataset().as_deref());
+    }
     object.host.stats.write.note(ended.bytes, begin.elapsed(), ended.why.as_deref());
     object.host.refresh_stats_if_due();
     ended.status
