@@ -12,6 +12,7 @@
 //!   two arrays: flush between accesses by different names.)
 //! * **Memory.** At most `memory` bytes per rank and container are held, buffers kept for the next write included. When
 //!   they are in use, the caller waits; a single transfer larger than that is made at once, without a copy.
+//! * **Lag.** With `lag=1s` a write waits while an earlier one has waited longer than that.
 //! * **Errors.** What goes wrong in the background is reported once: by the request of `submit_write`, otherwise by the next
 //!   flush or by close, with the array it belongs to. From then on the container refuses everything but close; writes
 //!   that waited are not done, and said so. Close always releases everything.
@@ -41,7 +42,7 @@ use crate::background::{Staging, StagingOptions, refuse_left_over, share_of_memo
 pub(crate) use container::AsyncContainer;
 use container::Shared;
 use hyperslab_core::{Caps, Communicator, Container, Format, Open, Result, Stack, StackElement};
-pub(crate) use options::{AHEAD, Options};
+pub(crate) use options::{AHEAD, Options, lag};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

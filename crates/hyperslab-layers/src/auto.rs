@@ -46,6 +46,8 @@ mod unseen;
 mod watch;
 mod ways;
 
+pub(crate) use record::{HeldRecords, hold_records};
+
 use crate::LayerEntry;
 use choice::Choice;
 use container::AutoContainer;

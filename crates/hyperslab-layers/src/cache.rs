@@ -92,6 +92,7 @@ fn wrap(element: &StackElement, inner: Arc<dyn Format>, below: &Stack) -> Result
         threads: options.threads,
         memory: options.stage.filter(|_| staging.is_none()),
         ahead: async_io::AHEAD,
+        lag: options.lag,
     };
     Ok(Arc::new(AsyncFormat { inner: cached, options: background, staging }))
 }

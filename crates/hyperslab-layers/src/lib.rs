@@ -5,6 +5,7 @@ mod auto;
 mod background;
 mod blocks;
 mod cache;
+pub mod fork;
 mod images;
 #[doc(hidden)]
 pub mod journal;

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-type Things = HashMap<u64, Weak<dyn Any + Send + Sync>>;
+pub(crate) type Things = HashMap<u64, Weak<dyn Any + Send + Sync>>;
 
 /// On their way from the first rank to the others.
 static WAITING: Mutex<Option<Things>> = Mutex::new(None);
@@ -37,6 +37,14 @@ pub(crate) fn share<T: Any + Send + Sync>(comm: &dyn Communicator, make: impl Fn
     }
     met?;
     found.ok_or_else(|| Error::new(ErrorKind::Io, "share", "the ranks are not threads of one process"))
+}
+
+/// The lock of what is on its way.
+pub(crate) type HeldThings = MutexGuard<'static, Option<Things>>;
+
+/// Has nothing shared until the result is dropped.
+pub(crate) fn hold_things() -> HeldThings {
+    waiting()
 }
 
 fn waiting() -> MutexGuard<'static, Option<Things>> {

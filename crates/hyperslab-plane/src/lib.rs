@@ -36,3 +36,4 @@ pub use guard::WriteGuard;
 pub use hyperslab_filters::Stated;
 pub use plane::{CACHE_BYTES, Facts, Layout, Limits, Plane, Touched};
 pub use refusal::Refusal;
+pub use workers::begin_anew_after_fork;

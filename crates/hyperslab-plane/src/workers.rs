@@ -6,7 +6,6 @@
 
 use hyperslab_core::{Error, ErrorKind, Result};
 use std::sync::Mutex;
-use std::sync::OnceLock;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -15,8 +14,21 @@ static BUSY: AtomicUsize = AtomicUsize::new(0);
 /// The cores of the machine that this process may use. Asked once: it takes reading files of the system, which costs more
 /// than a small transfer.
 pub(crate) fn cores() -> usize {
-    static CORES: OnceLock<usize> = OnceLock::new();
-    *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get))
+    // No lock: a thread that asks may not be there after a fork.
+    static CORES: AtomicUsize = AtomicUsize::new(0);
+    match CORES.load(Ordering::Relaxed) {
+        0 => {
+            let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+            CORES.store(cores, Ordering::Relaxed);
+            cores
+        }
+        cores => cores,
+    }
+}
+
+/// In a process that was forked: helpers that were busy in the parent are not here.
+pub fn begin_anew_after_fork() {
+    BUSY.store(0, Ordering::Relaxed);
 }
 
 /// Permission for some helpers, given back when dropped.
@@ -49,7 +61,9 @@ impl Helpers {
 
 impl Drop for Helpers {
     fn drop(&mut self) {
-        BUSY.fetch_sub(self.0, Ordering::Relaxed);
+        // Helpers of a parent are not counted here.
+        let given_back = |busy: usize| Some(busy.saturating_sub(self.0));
+        let _ = BUSY.fetch_update(Ordering::Relaxed, Ordering::Relaxed, given_back);
     }
 }
 

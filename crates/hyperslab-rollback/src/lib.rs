@@ -17,4 +17,4 @@ pub mod superblock;
 
 pub use identity::FileIdentity;
 pub use recovery::{Outcome, Pending, Refusal, find_in, mend_end, pending, roll_back};
-pub use rollback::{Rollback, forget_in_child};
+pub use rollback::{HeldJournals, Rollback, hold_journals};

@@ -63,7 +63,7 @@ struct Journal {
     touched: Instant,
 }
 
-/// Descriptors of journals of this process, for [`forget_in_child`].
+/// Descriptors of journals of this process, for [`HeldJournals::forget_in_child`].
 static OPEN: Mutex<Vec<RawFd>> = Mutex::new(Vec::new());
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -444,16 +444,26 @@ fn claim(file: &File) -> io::Result<()> {
     }
 }
 
-/// In a forked child: gives up the parent's journals, so that their locks end with the parent. The child must not use
-/// any [`Rollback`] of the parent from now on.
-pub fn forget_in_child() {
-    let Ok(open) = OPEN.try_lock() else { return };
-    let Ok(nothing) = File::open("/dev/null") else { return };
-    for descriptor in open.iter() {
-        // SAFETY: the number stays that of an open file, owned by the same `File` as before; only what it means changes.
-        let mut owned = std::mem::ManuallyDrop::new(unsafe {
-            <std::os::fd::OwnedFd as std::os::fd::FromRawFd>::from_raw_fd(*descriptor)
-        });
-        let _ = rustix::io::dup3(&nothing, &mut owned, rustix::io::DupFlags::CLOEXEC);
+/// The list of this process's journals, locked while the process forks, so that the child finds it unlocked.
+#[derive(Debug)]
+pub struct HeldJournals(MutexGuard<'static, Vec<RawFd>>);
+
+/// Locks the list before a fork.
+pub fn hold_journals() -> HeldJournals {
+    HeldJournals(lock(&OPEN))
+}
+
+impl HeldJournals {
+    /// In a forked child: gives up the parent's journals, so that their locks end with the parent. The child must not use
+    /// any [`Rollback`] of the parent from now on.
+    pub fn forget_in_child(self) {
+        let Ok(nothing) = File::open("/dev/null") else { return };
+        for descriptor in self.0.iter() {
+            // SAFETY: the number stays that of an open file, owned by the same `File` as before; only what it means changes.
+            let mut owned = std::mem::ManuallyDrop::new(unsafe {
+                <std::os::fd::OwnedFd as std::os::fd::FromRawFd>::from_raw_fd(*descriptor)
+            });
+            let _ = rustix::io::dup3(&nothing, &mut owned, rustix::io::DupFlags::CLOEXEC);
+        }
     }
 }

@@ -7,6 +7,7 @@
 mod acknowledge;
 mod control;
 mod dataset;
+mod early;
 mod elements;
 mod file;
 mod held;
@@ -23,7 +24,7 @@ pub(crate) use acknowledge::{ATTRIBUTE, acknowledged, acknowledged_link};
 pub(crate) use control::Handle;
 pub(crate) use dataset::{Dataset, Taken, name, taken};
 pub(crate) use file::{FileState, changed, renaming, settle_all};
-pub(crate) use inside::{Inside, make_call, native_call};
+pub(crate) use inside::{Inside, is_inside, make_call, native_call};
 pub(crate) use kind::Kind;
 pub(crate) use opening::Opening;
 pub(crate) use space::Space;

@@ -1,17 +1,43 @@
-//! What happens to open files when the program forks.
+//! What happens when the program forks.
 //!
-//! Before the fork, writes that wait in memory go to their files. The child has no threads of ours: its transfers go the
-//! direct way, and what goes on in a log is the parent's alone.
+//! Before the fork, writes that wait in memory go to their files. The child has no threads of ours and shares the parent's
+//! descriptors: files that it inherits open go the direct way, and what goes on in a log is the parent's alone. Files that the
+//! child opens itself are served as in any process. No lock of ours is held by another thread at that moment, since the one
+//! that forks holds all those that outlive a file.
 
-use crate::host;
-use std::sync::Once;
-use std::sync::atomic::{AtomicBool, Ordering};
+use crate::host::{self, Host};
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{MutexGuard, Once};
 
-static CHILD: AtomicBool = AtomicBool::new(false);
+/// Forks between the process that loaded the connector and this one.
+static GENERATION: AtomicU64 = AtomicU64::new(0);
+
+/// Which process this is, for what belongs to one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Generation(u64);
+
+/// That of this process.
+pub(crate) fn generation() -> Generation {
+    Generation(GENERATION.load(Ordering::Relaxed))
+}
 
 /// Whether this process was forked from one that had loaded the connector.
 pub(crate) fn is_child() -> bool {
-    CHILD.load(Ordering::Relaxed)
+    GENERATION.load(Ordering::Relaxed) > 0
+}
+
+/// Everything that must not change while the process forks.
+struct Held {
+    hosts: Vec<(&'static Host, host::Held<'static>)>,
+    _bases: MutexGuard<'static, Vec<usize>>,
+    layers: hyperslab_layers::fork::Held,
+    journals: hyperslab_rollback::HeldJournals,
+}
+
+thread_local! {
+    /// Of the thread that forks, until that is done.
+    static HELD: RefCell<Option<Held>> = const { RefCell::new(None) };
 }
 
 /// Has forks noticed from now on.
@@ -19,17 +45,41 @@ pub(crate) fn watch() {
     static WATCHED: Once = Once::new();
     // SAFETY: the functions live as long as the program: the library is never unloaded.
     WATCHED.call_once(|| unsafe {
-        libc::pthread_atfork(Some(before), None, Some(in_child));
+        libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child));
     });
 }
 
 extern "C" fn before() {
     // What fails is told at the next flush or close.
-    let _ = std::panic::catch_unwind(|| host::all().for_each(|host| host.before_fork()));
+    let _ = std::panic::catch_unwind(|| {
+        host::all().for_each(|host| host.before_fork());
+        let bases = host::hold_hosts();
+        let layers = hyperslab_layers::fork::hold();
+        let hosts = host::all().map(|host| (host, host.hold_locks())).collect();
+        // Last: files that are closed take it with others held.
+        let journals = hyperslab_rollback::hold_journals();
+        let _ = HELD.try_with(|held| held.replace(Some(Held { hosts, _bases: bases, layers, journals })));
+    });
+}
+
+extern "C" fn in_parent() {
+    let _ = std::panic::catch_unwind(take);
 }
 
 extern "C" fn in_child() {
-    CHILD.store(true, Ordering::Relaxed);
-    // The parent's alone, and its locks end with it.
-    let _ = std::panic::catch_unwind(hyperslab_rollback::forget_in_child);
+    GENERATION.fetch_add(1, Ordering::Relaxed);
+    crate::terminate::in_child();
+    let _ = std::panic::catch_unwind(|| {
+        hyperslab_plane::begin_anew_after_fork();
+        if let Some(Held { hosts, layers, _bases, journals }) = take() {
+            // The parent's alone, and its locks end with it.
+            journals.forget_in_child();
+            hosts.into_iter().for_each(|(host, held)| host.begin_anew(held));
+            layers.begin_anew();
+        }
+    });
+}
+
+fn take() -> Option<Held> {
+    HELD.try_with(RefCell::take).ok().flatten()
 }

@@ -4,13 +4,13 @@ pub(crate) mod api;
 
 use crate::class::{self, Class};
 use crate::settings::Settings;
-use crate::stats::Stats;
+use crate::stats::{self, Stats, Unwritten, Whose};
 use api::{Api, Const, Ptr};
 use hyperslab_core::Error;
 use std::collections::HashMap;
 use std::ffi::{CStr, CString};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 /// Hosts that a process may have.
 pub(crate) const MOST: usize = 8;
@@ -25,6 +25,8 @@ pub(crate) struct Host {
     pub(crate) settings: Mutex<Arc<Settings>>,
     /// Files that are open, by the library's number.
     pub(crate) files: Mutex<HashMap<u64, Weak<crate::data::FileState>>>,
+    /// How many files this process has opened and not closed.
+    pub(crate) open_files: AtomicUsize,
     /// Whether something may be waiting that libhdf5 does not find yet.
     pub(crate) pending: AtomicBool,
     /// Bytes of memory that planes have.
@@ -54,6 +56,18 @@ impl std::ops::Deref for Host {
     }
 }
 
+/// Locks of a host, held while the process forks.
+pub(crate) struct Held<'a> {
+    _settings: MutexGuard<'a, Arc<Settings>>,
+    _files: MutexGuard<'a, HashMap<u64, Weak<crate::data::FileState>>>,
+    _rollbacks: MutexGuard<'a, Vec<Weak<hyperslab_rollback::Rollback>>>,
+    stats: stats::Held<'a>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 static SLOTS: [OnceLock<&'static Host>; MOST] = [const { OnceLock::new() }; MOST];
 
 /// The host of a slot. Its callbacks exist only after it does.
@@ -68,6 +82,11 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Host> {
 
 /// Where hosts lie in memory, in the order of their slots.
 static BASES: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+
+/// Keeps hosts from being added while the process forks.
+pub(crate) fn hold_hosts() -> MutexGuard<'static, Vec<usize>> {
+    lock(&BASES)
+}
 
 /// The class for the libhdf5 whose code contains `caller`; null if it cannot be served.
 ///
@@ -92,7 +111,7 @@ pub(crate) unsafe extern "C" fn class_for(caller: Ptr) -> Const {
 
 /// The class for the libhdf5 at `base` whose symbols `find` finds.
 pub(crate) fn add(base: usize, find: &dyn Fn(&str) -> Ptr) -> Option<&'static Class> {
-    let mut bases = BASES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut bases = lock(&BASES);
     if let Some(slot) = bases.iter().position(|known| *known == base) {
         return of_slot(slot).and_then(|host| host.class.get().copied());
     }
@@ -121,6 +140,7 @@ pub(crate) fn add(base: usize, find: &dyn Fn(&str) -> Ptr) -> Option<&'static Cl
         stats: Stats::default(),
         settings: Mutex::default(),
         files: Mutex::default(),
+        open_files: AtomicUsize::new(0),
         pending: AtomicBool::new(false),
         memory: AtomicU64::new(0),
         said: AtomicBool::new(false),
@@ -140,7 +160,7 @@ pub(crate) fn register(find: &dyn Fn(&str) -> Ptr) -> hyperslab_core::Result<i64
     let unsuitable = || Error::unsupported("register connector", "the program's libhdf5 is not suitable");
     let base = find("H5get_libversion") as usize;
     let class = add(base, find).ok_or_else(unsuitable)?;
-    let slot = BASES.lock().unwrap_or_else(PoisonError::into_inner).iter().position(|known| *known == base);
+    let slot = lock(&BASES).iter().position(|known| *known == base);
     let host = slot.and_then(of_slot).ok_or_else(unsuitable)?;
     // SAFETY: the class lives as long as the program; the caller is a thread that may use the library.
     let id = unsafe { host.H5VLregister_connector(class::as_ptr(class), api::H5P_DEFAULT) };
@@ -166,10 +186,15 @@ unsafe fn symbols_of(file: *const libc::c_char) -> impl Fn(&str) -> Ptr {
     }
 }
 
+/// Whether `hyperslab run` started the program, and tells its user what statistics say.
+fn under_run() -> bool {
+    std::env::var_os("HYPERSLAB_RUN").is_some_and(|value| !value.is_empty())
+}
+
 /// Tells the user something, on the only channel a library has.
-#[allow(clippy::print_stderr)]
 pub(crate) fn say(text: &str) {
-    eprintln!("hyperslab: {text}");
+    // One call, so that lines of several processes do not mix. Nobody may be listening.
+    let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("hyperslab: {text}\n").as_bytes());
 }
 
 impl Host {
@@ -200,13 +225,73 @@ impl Host {
 
     /// Whether anybody will see the numbers.
     pub(crate) fn wants_stats(&self) -> bool {
-        self.settings.lock().unwrap_or_else(PoisonError::into_inner).stats.is_some()
+        lock(&self.settings).stats.is_some()
+    }
+
+    /// What is asked for from now on.
+    pub(crate) fn set_settings(&self, settings: Arc<Settings>) {
+        *lock(&self.settings) = settings;
+        self.stats.refresh_soon();
+    }
+
+    /// Refreshes the record of what was done if that is due.
+    pub(crate) fn refresh_stats_if_due(&self) {
+        if self.stats.is_due() {
+            self.refresh_stats(false);
+        }
+    }
+
+    /// Refreshes the record of what was done. `ended`: the library closes down. Whether somebody will find it.
+    pub(crate) fn refresh_stats(&self, ended: bool) -> bool {
+        if crate::fork::is_child() && self.stats.is_empty() {
+            return false;
+        }
+        let (settings, open_files) = (lock(&self.settings).clone(), self.open_files.load(Ordering::Relaxed));
+        self.stats.refresh(&settings, Whose { slot: self.slot, version: self.version, open_files, ended })
+    }
+
+    /// Notes data that the program believes to be written, for statistics and the end.
+    pub(crate) fn note_unwritten(&self, lost: Unwritten) {
+        self.stats.note_unwritten(lost);
+        self.refresh_stats(false);
+    }
+
+    /// The library closes down: the numbers are final, and what is not written is said if nobody else will.
+    pub(crate) fn end(&self) {
+        let found = self.refresh_stats(true);
+        if let Some(text) = self.stats.unwritten().filter(|_| !(found && under_run())) {
+            say(&text);
+        }
+    }
+
+    /// Takes the locks that any thread may hold for a moment, so that none does while the process forks.
+    pub(crate) fn hold_locks(&self) -> Held<'_> {
+        Held {
+            _settings: lock(&self.settings),
+            _files: lock(&self.files),
+            _rollbacks: lock(&self.rollbacks),
+            stats: self.stats.hold_locks(),
+        }
+    }
+
+    /// Begins anew in a process that was forked.
+    pub(crate) fn begin_anew(&self, held: Held<'_>) {
+        self.open_files.store(0, Ordering::Relaxed);
+        self.stats.begin_anew(held.stats);
+    }
+
+    /// Has what waits written by threads of ours, without the library. Nobody may use the connector from now on.
+    pub(crate) fn write_what_waits(&self) {
+        let files: Vec<_> = lock(&self.files).values().filter_map(Weak::upgrade).collect();
+        files.iter().for_each(|file| file.write_what_waits());
+        self.refresh_stats(false);
+        // The last reference must not go on a thread that may not call the library.
+        files.into_iter().for_each(std::mem::forget);
     }
 
     /// Before the program forks.
     pub(crate) fn before_fork(&self) {
-        let files: Vec<_> =
-            self.files.lock().unwrap_or_else(PoisonError::into_inner).values().filter_map(Weak::upgrade).collect();
+        let files: Vec<_> = lock(&self.files).values().filter_map(Weak::upgrade).collect();
         files.iter().for_each(|file| file.before_fork());
     }
 

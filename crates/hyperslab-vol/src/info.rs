@@ -6,7 +6,7 @@ use crate::host::{self, Host, of_slot};
 use crate::settings::Settings;
 use std::ffi::{CString, c_char, c_int};
 use std::ptr::null_mut;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 /// The settings of a file, and the connector below.
 pub(crate) struct Info {
@@ -41,7 +41,7 @@ impl Info {
             return None;
         }
         let settings = Arc::new(settings);
-        *host.settings.lock().unwrap_or_else(PoisonError::into_inner) = settings.clone();
+        host.set_settings(settings.clone());
         let mut info = Self { host, connector, under: null_mut(), settings };
         if !under.info.is_empty() {
             let text = CString::new(under.info).ok()?;

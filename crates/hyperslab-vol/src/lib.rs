@@ -20,6 +20,7 @@ mod linked;
 mod object;
 mod settings;
 mod stats;
+mod terminate;
 mod trace;
 
 pub use settings::STRING_VERSION;

@@ -4,7 +4,7 @@
 //! that its connector interface promises; that is the contract all functions here and in `callbacks` rely on.
 #![expect(unsafe_op_in_unsafe_fn, reason = "the contract of callbacks is stated once, above")]
 
-use crate::data::{Dataset, FileState, Handle, Inside};
+use crate::data::{Dataset, FileState, Handle, Inside, is_inside};
 use crate::host::Host;
 use crate::host::api::{Const, Herr, Hid, Ptr, Req};
 use crate::trace::TracedDataset;
@@ -140,6 +140,9 @@ impl Failure for Ptr {
 
 /// Runs a callback. A panic is a failure of this call, never of the program.
 pub(crate) fn shielded<T: Failure>(body: impl FnOnce() -> T) -> T {
+    if !is_inside() {
+        crate::terminate::stop_here_if_under_way();
+    }
     let _inside = Inside::enter();
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)).unwrap_or(T::FAILED)
 }

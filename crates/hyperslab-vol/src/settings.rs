@@ -5,6 +5,7 @@
 
 use hyperslab_core::units;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// The version of the string.
 pub const STRING_VERSION: u32 = 1;
@@ -13,8 +14,10 @@ const MEMORY: u64 = 256 << 20;
 const LEAST_MEMORY: u64 = 1 << 20;
 const MOST_THREADS: usize = 16;
 /// Each is also a variable: `HYPERSLAB_MODE` and so on.
-const KEYS: [&str; 10] =
-    ["mode", "memory", "threads", "log_dir", "log_limit", "durability", "state", "explain", "trace", "stats"];
+const KEYS: [&str; 11] =
+    ["mode", "memory", "threads", "lag", "log_dir", "log_limit", "durability", "state", "explain", "trace", "stats"];
+const LAG: Duration = Duration::from_secs(1);
+const LONGEST_LAG: Duration = Duration::from_secs(3600);
 
 /// What is done beyond passing calls on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -107,6 +110,8 @@ pub(crate) struct Settings {
     pub(crate) memory: u64,
     /// Threads for one call.
     pub(crate) threads: usize,
+    /// How long a write may wait in memory before later ones wait for it.
+    pub(crate) lag: Option<Duration>,
     /// Where logs go; beside the file if not said.
     pub(crate) log_dir: Option<PathBuf>,
     /// Bytes that a log may have.
@@ -130,6 +135,7 @@ impl Default for Settings {
             modes: Modes { codec: true, ..Modes::default() },
             memory: MEMORY,
             threads: cores.min(MOST_THREADS),
+            lag: Some(LAG),
             log_dir: None,
             log_limit: None,
             durability: None,
@@ -195,6 +201,12 @@ impl Settings {
                 Ok(threads @ 1..=MOST_THREADS) => self.threads = threads,
                 _ => return Err(format!("threads={value} should be from 1 to {MOST_THREADS}")),
             },
+            "lag" if value == "off" => self.lag = None,
+            "lag" => {
+                let lag = units::parse_duration(value).ok().filter(|lag| !lag.is_zero() && *lag <= LONGEST_LAG);
+                let wrong = || format!("lag={value} should be off or a time of at most an hour, such as 1s");
+                self.lag = Some(lag.ok_or_else(wrong)?);
+            }
             "log_dir" => self.log_dir = Some(value.into()),
             "log_limit" => {
                 let bytes = units::parse_size(value).map_err(|_| format!("log_limit={value} should be a size"))?;
@@ -213,9 +225,17 @@ impl Settings {
         Ok(())
     }
 
+    /// The lag in the words of the string and of layers.
+    pub(crate) fn lag_text(&self) -> String {
+        self.lag.map_or_else(|| "off".into(), |lag| format!("{}us", lag.as_micros().max(1)))
+    }
+
     /// The string that means the same.
     pub(crate) fn text(&self) -> String {
         let mut text = format!("mode={};memory={};threads={}", self.modes, self.memory, self.threads);
+        if self.lag != Some(LAG) {
+            text += &format!(";lag={}", self.lag_text());
+        }
         if let Some(folder) = &self.log_dir {
             text += &format!(";log_dir={}", folder.display());
         }
@@ -279,10 +299,12 @@ mod tests {
     #[test]
     fn the_string_is_read_and_written() {
         let (settings, under, wrong) =
-            parse("mode=async+codec;memory=64MiB;threads=2;stats=stderr;under_vol=0;under_info={a;b={c}}");
+            parse("mode=async+codec;memory=64MiB;threads=2;lag=250ms;stats=stderr;under_vol=0;under_info={a;b={c}}");
         assert_eq!(wrong, None);
         assert_eq!(settings.modes.to_string(), "codec+async");
         assert_eq!((settings.memory, settings.threads), (64 << 20, 2));
+        assert_eq!(settings.lag, Some(Duration::from_millis(250)));
+        assert_eq!(parse(&parse("lag=off").0.text()).0.lag, None);
         assert_eq!(under, Under { value: 0, info: "a;b={c}".into() });
         assert_eq!(parse(&settings.text()).0, settings);
         let (settings, _, wrong) = parse("mode=codec+auto;state=/var/state;explain=why.log");
@@ -309,6 +331,7 @@ mod tests {
             ("memory=much", "should be a size"),
             ("memory=1", "less than"),
             ("threads=0", "from 1 to"),
+            ("lag=0s", "should be off or a time"),
             ("color=red", "color is not known"),
             ("fast", "key=value"),
         ] {

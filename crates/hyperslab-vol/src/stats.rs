@@ -1,12 +1,21 @@
-//! What the connector did, for those who ask at the end.
+//! What the connector did in this process, for those who ask.
+//!
+//! Counters of one host. The record of them in a file (`record`) is refreshed while the program runs, so that a process
+//! that ends without a chance to say anything (`_exit`, a signal) is counted too.
+
+mod record;
+mod report;
+mod unwritten;
+
+use record::Record;
+use report::{Reason, Report, SideReport};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+pub(crate) use unwritten::Unwritten;
 
 use crate::settings::Settings;
-use serde::Serialize;
-use std::collections::BTreeMap;
-use std::io::Write;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 /// The most reasons that are told apart.
 const MOST_REASONS: usize = 64;
@@ -36,7 +45,7 @@ impl Side {
             self.accelerated_bytes.fetch_add(bytes, Relaxed);
             return;
         };
-        let mut reasons = self.fell_back.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reasons = lock(&self.fell_back);
         let known = reasons.len() < MOST_REASONS || reasons.contains_key(why);
         let entry = reasons.entry(if known { why.to_owned() } else { "other reasons".into() }).or_default();
         entry.0 += 1;
@@ -54,7 +63,7 @@ impl Side {
     }
 
     fn reasons(&self, what: &'static str) -> Vec<Reason> {
-        let reasons = self.fell_back.lock().unwrap_or_else(PoisonError::into_inner);
+        let reasons = lock(&self.fell_back);
         reasons.iter().map(|(why, &(calls, bytes))| Reason { what, why: why.clone(), calls, bytes }).collect()
     }
 }
@@ -76,12 +85,50 @@ pub(crate) struct Stats {
     pub(crate) rollback: AtomicU64,
     pub(crate) errors: AtomicU64,
     remarks: Mutex<Vec<String>>,
+    /// Data that programs were told was written, and is not.
+    unwritten: Mutex<Vec<Unwritten>>,
+    record: Mutex<Record>,
+    /// Nanoseconds of `since` at which the record is to be refreshed next.
+    due: AtomicU64,
+    since: Since,
+}
+
+/// When counting began.
+#[derive(Debug)]
+struct Since(Instant);
+
+impl Default for Since {
+    fn default() -> Self {
+        Self(Instant::now())
+    }
+}
+
+/// Which library and process numbers are of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Whose {
+    pub(crate) slot: usize,
+    pub(crate) version: (u32, u32, u32),
+    pub(crate) open_files: usize,
+    /// Whether the library is closing down, so that nothing will be counted any more.
+    pub(crate) ended: bool,
+}
+
+/// Locks of the counters, held while the process forks.
+pub(crate) struct Held<'a> {
+    reasons: [MutexGuard<'a, BTreeMap<String, (u64, u64)>>; 2],
+    remarks: MutexGuard<'a, Vec<String>>,
+    unwritten: MutexGuard<'a, Vec<Unwritten>>,
+    record: MutexGuard<'a, Record>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Stats {
     /// Notes what a layer says of a file that is closed: the first few.
     pub(crate) fn remark(&self, remark: String) {
-        let mut remarks = self.remarks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut remarks = lock(&self.remarks);
         if remarks.len() < MOST_REMARKS {
             remarks.push(remark);
         }
@@ -111,20 +158,64 @@ impl Stats {
         self.memory.fetch_sub(bytes, Relaxed);
     }
 
-    /// Hands the numbers over as the settings say. What cannot be written is lost: the program is about to end.
-    pub(crate) fn report(&self, settings: &Settings, version: (u32, u32, u32)) {
-        let Some(to) = &settings.stats else { return };
-        let (read, write) = (self.read.report(), self.write.report());
-        let report = Report {
+    /// Notes data that cannot be written though the program was told that it was: once for each dataset.
+    pub(crate) fn note_unwritten(&self, lost: Unwritten) {
+        unwritten::note(&mut lock(&self.unwritten), lost);
+    }
+
+    /// What could not be written, in one line; `None` if all was.
+    pub(crate) fn unwritten(&self) -> Option<String> {
+        unwritten::in_words(&lock(&self.unwritten))
+    }
+
+    /// Refreshes the record soon, whatever it cost before: something else is asked for, or of another process.
+    pub(crate) fn refresh_soon(&self) {
+        self.due.store(0, Relaxed);
+    }
+
+    /// Whether the record should be refreshed: it was not for a hundred times as long as that takes.
+    pub(crate) fn is_due(&self) -> bool {
+        self.due.load(Relaxed) <= self.since.0.elapsed().as_nanos() as u64
+    }
+
+    /// Puts the numbers of now into the record. `false`: nobody will find them. What cannot be written is lost, and the program
+    /// goes on.
+    pub(crate) fn refresh(&self, settings: &Settings, whose: Whose) -> bool {
+        let mut record = match whose.ended {
+            true => lock(&self.record),
+            false => match self.record.try_lock() {
+                Ok(record) => record,
+                Err(_) => return false,
+            },
+        };
+        let Some(to) = &settings.stats else {
+            self.due.store(u64::MAX, Relaxed);
+            return false;
+        };
+        let begin = Instant::now();
+        let written = record.write(to, whose.ended, &|started| self.report(settings, whose, started));
+        let pause = (begin.elapsed() * record::COST).as_nanos() as u64;
+        let next = self.since.0.elapsed().as_nanos() as u64 + pause;
+        self.due.store(if written || whose.ended { next } else { u64::MAX }, Relaxed);
+        written
+    }
+
+    fn report(&self, settings: &Settings, whose: Whose, started: u64) -> Report {
+        let version = whose.version;
+        Report {
             hyperslab_connector_stats: 1,
             pid: std::process::id(),
+            started,
+            slot: whose.slot as u64,
+            ended: whose.ended,
+            open_files: whose.open_files as u64,
             program: program(),
             library: format!("{}.{}.{}", version.0, version.1, version.2),
             mode: settings.modes.to_string(),
             files: self.files.load(Relaxed),
             datasets: self.datasets.load(Relaxed),
-            write,
-            read,
+            write: self.write.report(),
+            read: self.read.report(),
             fell_back: self.read.reasons("read").into_iter().chain(self.write.reasons("write")).collect(),
             background_seconds: self.background.load(Relaxed) as f64 / 1e9,
             waited_seconds: self.waited.load(Relaxed) as f64 / 1e9,
@@ -134,64 +225,56 @@ impl Stats {
             peak_memory: self.peak.load(Relaxed),
             rollback_bytes: self.rollback.load(Relaxed),
             errors: self.errors.load(Relaxed),
-            remarks: self.remarks.lock().unwrap_or_else(PoisonError::into_inner).clone(),
-        };
-        let Ok(mut line) = serde_json::to_vec(&report) else { return };
-        line.push(b'\n');
-        if to == "stderr" {
-            let _ = std::io::stderr().write_all(&line);
-            return;
+            remarks: lock(&self.remarks).clone(),
+            unwritten: lock(&self.unwritten).clone(),
         }
-        use std::os::unix::fs::OpenOptionsExt;
-        let path = to.replace("%p", &std::process::id().to_string());
-        let flags = libc::O_NOFOLLOW | libc::O_CLOEXEC;
-        let file = std::fs::OpenOptions::new().create(true).append(true).mode(0o600).custom_flags(flags).open(path);
-        // One write, so that lines of several processes do not mix.
-        let _ = file.and_then(|mut file| file.write_all(&line));
+    }
+
+    /// Takes all locks, so that no other thread holds one while the process forks.
+    pub(crate) fn hold_locks(&self) -> Held<'_> {
+        Held {
+            record: lock(&self.record),
+            reasons: [lock(&self.write.fell_back), lock(&self.read.fell_back)],
+            remarks: lock(&self.remarks),
+            unwritten: lock(&self.unwritten),
+        }
+    }
+
+    /// Counts anew, in a process that was forked. Memory that it has from its parent it still holds.
+    pub(crate) fn begin_anew(&self, mut held: Held<'_>) {
+        held.reasons.iter_mut().for_each(|reasons| reasons.clear());
+        held.remarks.clear();
+        held.unwritten.clear();
+        *held.record = Record::default();
+        for side in [&self.write, &self.read] {
+            for number in
+                [&side.calls, &side.bytes, &side.accelerated_calls, &side.accelerated_bytes, &side.nanoseconds]
+            {
+                number.store(0, Relaxed);
+            }
+        }
+        for number in [
+            &self.files,
+            &self.datasets,
+            &self.background,
+            &self.waited,
+            &self.drains,
+            &self.drained,
+            &self.errors,
+            &self.due,
+        ] {
+            number.store(0, Relaxed);
+        }
+        self.peak.store(self.memory.load(Relaxed), Relaxed);
+    }
+
+    /// Whether anything was counted.
+    pub(crate) fn is_empty(&self) -> bool {
+        [&self.files, &self.write.calls, &self.read.calls, &self.errors].iter().all(|number| number.load(Relaxed) == 0)
     }
 }
 
 fn program() -> String {
     let own = std::env::current_exe().ok();
     own.and_then(|path| path.file_name().map(|name| name.to_string_lossy().into_owned())).unwrap_or_default()
-}
-
-#[derive(Serialize)]
-struct Report {
-    hyperslab_connector_stats: u32,
-    pid: u32,
-    program: String,
-    library: String,
-    mode: String,
-    files: u64,
-    datasets: u64,
-    write: SideReport,
-    read: SideReport,
-    fell_back: Vec<Reason>,
-    background_seconds: f64,
-    waited_seconds: f64,
-    hidden_seconds: f64,
-    drains: u64,
-    drain_seconds: f64,
-    peak_memory: u64,
-    rollback_bytes: u64,
-    errors: u64,
-    remarks: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct SideReport {
-    calls: u64,
-    bytes: u64,
-    accelerated_calls: u64,
-    accelerated_bytes: u64,
-    seconds: f64,
-}
-
-#[derive(Serialize)]
-struct Reason {
-    what: &'static str,
-    why: String,
-    calls: u64,
-    bytes: u64,
 }

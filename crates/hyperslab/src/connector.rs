@@ -8,6 +8,7 @@ mod modes;
 mod plugin;
 mod statistics;
 mod summary;
+mod unwritten;
 
 pub use child::Ended;
 pub use environment::{Environment, STATS};
@@ -16,3 +17,4 @@ pub use modes::Modes;
 pub use plugin::find as find_plugin;
 pub use statistics::{Sink, Statistics};
 pub use summary::{nothing_seen, summary};
+pub use unwritten::exit_code;

@@ -26,8 +26,8 @@ Modes, joined by +:
   off     every call is passed on, to compare
 
 The file is the same ordinary HDF5 file. docs/connector.md says what each mode promises.
-Exit codes: that of the command; 128 + N when signal N ended it; 2 bad input, nothing was run;
-126 or 127 the command cannot be started.";
+Exit codes: that of the command; 128 + N when signal N ended it; 74 the command ended well, but data that
+it believed to be written is not; 2 bad input, nothing was run; 126 or 127 the command cannot be started.";
 
 /// The least memory that the connector takes.
 const LEAST_MEMORY: u64 = 1 << 20;
@@ -81,7 +81,7 @@ pub fn run(options: &RunOptions) -> Result<ExitCode> {
     if let Some(Err(error)) = sink.map(|sink| sink.take(&statistics)) {
         say(&format!("hyperslab: {error:#}\n"));
     }
-    Ok(ExitCode::from(ended.code()))
+    Ok(connector::exit_code(ended, &statistics))
 }
 
 /// The variables of everything that was asked for; the connector reads the user's own for the rest.

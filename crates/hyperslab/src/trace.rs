@@ -58,7 +58,7 @@ pub fn run(options: &TraceOptions) -> Result<ExitCode> {
         Ok(recordings) => say(&words(&recordings)),
         Err(error) => say(&format!("hyperslab: {error:#}\n")),
     }
-    Ok(ExitCode::from(ended.code()))
+    Ok(connector::exit_code(ended, &statistics))
 }
 
 fn words(recordings: &[Recording]) -> String {

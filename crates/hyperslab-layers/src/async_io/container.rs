@@ -53,7 +53,7 @@ impl Shared {
         memory: u64,
     ) -> Self {
         Self {
-            engine: Engine::new(options.threads, memory, background),
+            engine: Engine::new(options.threads, memory, options.lag, background),
             staging: None,
             synchronous: !comm.many_threads(),
             comm,

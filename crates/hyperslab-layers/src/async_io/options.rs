@@ -1,6 +1,7 @@
 //! The options of the layer.
 
-use hyperslab_core::{Error, OptionSpec, Result, StackElement};
+use hyperslab_core::{Error, OptionSpec, Result, StackElement, units};
+use std::time::Duration;
 
 pub(super) const SPECS: &[OptionSpec] = &[
     OptionSpec {
@@ -21,6 +22,12 @@ pub(super) const SPECS: &[OptionSpec] = &[
         default: "4",
         about: "selections that are read ahead at a time; 0 for none",
     },
+    OptionSpec {
+        name: "lag",
+        value: "TIME",
+        default: "no limit",
+        about: "a write waits while an earlier one has waited longer than this, so that little is left to do at the end",
+    },
 ];
 
 /// Selections that are read ahead if nothing else is said.
@@ -28,6 +35,7 @@ pub(crate) const AHEAD: usize = 4;
 const MOST_THREADS: u64 = 64;
 const MOST_AHEAD: u64 = 1024;
 const LEAST_MEMORY: u64 = 4096;
+const LONGEST_LAG: Duration = Duration::from_secs(3600);
 
 /// How transfers go on in the background.
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +46,8 @@ pub(crate) struct Options {
     /// Bytes that a rank holds; a share of what is available if absent.
     pub memory: Option<u64>,
     pub ahead: usize,
+    /// How long a write may wait before later ones wait for it.
+    pub lag: Option<Duration>,
 }
 
 impl Options {
@@ -48,6 +58,18 @@ impl Options {
         if let Some(bytes) = memory.filter(|bytes| *bytes < LEAST_MEMORY) {
             return Err(Error::invalid("parse stack", format!("async: memory={bytes} is less than 4KiB")));
         }
-        Ok(Self { layer: super::NAME, threads, memory, ahead })
+        Ok(Self { layer: super::NAME, threads, memory, ahead, lag: lag(element)? })
     }
+}
+
+/// The option `lag` of layers with writes in the background.
+pub(crate) fn lag(element: &StackElement) -> Result<Option<Duration>> {
+    let parse = |text: &str| {
+        let lag = units::parse_duration(text).ok().filter(|lag| !lag.is_zero() && *lag <= LONGEST_LAG);
+        lag.ok_or_else(|| {
+            let message = format!("{}: lag={text} should be a time of at most an hour, such as 1s", element.name);
+            Error::invalid("parse stack", message)
+        })
+    };
+    element.get("lag").map(parse).transpose()
 }

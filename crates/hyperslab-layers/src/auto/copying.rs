@@ -1,7 +1,7 @@
 //! How fast this machine copies, measured once where no history tells it.
 
 use super::history::History;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 const BYTES: usize = 1 << 20;
@@ -9,11 +9,17 @@ const TIMES: usize = 3;
 
 /// Bytes in a second of a copy in memory. Measures for a millisecond, once, unless the history knows better.
 pub(super) fn rate(history: &History) -> f64 {
-    static RATE: OnceLock<f64> = OnceLock::new();
+    // The bits of a number, 0 until it is known. No lock: a thread that measures may not be there after a fork.
+    static RATE: AtomicU64 = AtomicU64::new(0);
+    let measured = Some(f64::from_bits(RATE.load(Ordering::Relaxed))).filter(|rate| *rate > 0.0);
     match history.classes.values().any(|known| !known.copy.is_empty()) {
         // Never asked for then.
-        true => RATE.get().copied().unwrap_or(1e9),
-        false => *RATE.get_or_init(measure),
+        true => measured.unwrap_or(1e9),
+        false => measured.unwrap_or_else(|| {
+            let rate = measure();
+            RATE.store(rate.to_bits(), Ordering::Relaxed);
+            rate
+        }),
     }
 }
 

@@ -35,6 +35,7 @@ pub(super) const SPECS: &[OptionSpec] = &[
         default: "a summary in the results",
         about: "a file to which a line for each decision is appended: what was chosen, why, and what it took",
     },
+    OptionSpec { name: "lag", value: "TIME", default: "no limit", about: "as of the layer async" },
 ];
 
 #[derive(Debug, Clone)]
@@ -45,6 +46,8 @@ pub(super) struct Options {
     pub directory: Option<PathBuf>,
     pub state: Option<PathBuf>,
     pub explain: Option<PathBuf>,
+    /// In the words of the layer async.
+    pub lag: Option<String>,
 }
 
 impl Options {
@@ -71,6 +74,7 @@ impl Options {
         }
         Ok(Self {
             choices,
+            lag: crate::async_io::lag(element)?.and_then(|_| element.get("lag").map(str::to_owned)),
             // The layers check their own.
             memory: element.size("memory")?,
             directory,

@@ -33,7 +33,24 @@ struct Inside {
     save: Instant,
 }
 
-static RECORDS: Mutex<BTreeMap<(PathBuf, Place), Arc<Record>>> = Mutex::new(BTreeMap::new());
+type Records = BTreeMap<(PathBuf, Place), Arc<Record>>;
+
+static RECORDS: Mutex<Records> = Mutex::new(BTreeMap::new());
+
+/// The lock of all records.
+pub(crate) struct HeldRecords(MutexGuard<'static, Records>);
+
+impl HeldRecords {
+    /// Forgets all: they are read from their files again.
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+/// Has nobody look for a record until the result is dropped.
+pub(crate) fn hold_records() -> HeldRecords {
+    HeldRecords(lock(&RECORDS))
+}
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

@@ -49,7 +49,8 @@ impl Ways {
         let over: Arc<dyn Format> = shared.clone();
         // The first opens the container, in the group in which the background makes its calls.
         let background = (options.choices.contains(&Choice::Async) && comm.many_threads()).then(|| {
-            let element = StackElement { name: "async".into(), options: size("memory", options.memory) };
+            let mut element = StackElement { name: "async".into(), options: size("memory", options.memory) };
+            element.options.extend(options.lag.iter().map(|lag| ("lag".to_owned(), lag.clone())));
             let options = async_io::Options::parse(&element)?;
             AsyncFormat { inner: over.clone(), options, staging: None }.open_container(path, how, comm).map(Arc::new)
         });

@@ -7,11 +7,13 @@ use super::prefetched::{Prefetched, Room, Slot};
 use super::queue::Queue;
 use super::times::Times;
 use hyperslab_core::{Background, Communicator, Error, ErrorKind, Request, Result, Selection};
+use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 /// What a task costs beside its data.
 const OVERHEAD: u64 = 512;
@@ -31,6 +33,10 @@ pub(crate) struct Engine {
     process: u32,
     /// The group in which background transfers run.
     comm: Arc<dyn Communicator>,
+    /// How long a write may wait before later ones wait for it.
+    lag: Option<Duration>,
+    /// When writes were queued, if that matters: the first of each tenth of the lag, by number.
+    queued: Mutex<VecDeque<(u64, Instant)>>,
 }
 
 /// The elements of a write, and the room reserved for it.
@@ -42,7 +48,7 @@ pub(crate) struct Held {
 
 impl Engine {
     /// `threads` threads, started when there is something to do, and buffers of at most `memory` bytes.
-    pub fn new(threads: usize, memory: u64, comm: Arc<dyn Communicator>) -> Self {
+    pub fn new(threads: usize, memory: u64, lag: Option<Duration>, comm: Arc<dyn Communicator>) -> Self {
         Self {
             queue: Arc::new(Queue::new(memory, threads == 1)),
             pool: Arc::default(),
@@ -52,6 +58,8 @@ impl Engine {
             threads: Mutex::default(),
             process: std::process::id(),
             comm,
+            lag,
+            queued: Mutex::default(),
         }
     }
 
@@ -138,6 +146,7 @@ impl Engine {
         if self.start().is_err() {
             return Ok(false);
         }
+        self.wait_for_late();
         // What was read ahead makes room before anyone waits.
         while !self.queue.try_reserve(bytes) {
             if !self.prefetched.drop_oldest() {
@@ -173,7 +182,31 @@ impl Engine {
         if job.is_write() {
             self.prefetched.drop_overlapping(job.place(), job.selection());
         }
-        self.queue.push(job, reserved, ticket)
+        let number = self.queue.push(job, reserved, ticket)?;
+        if let Some(lag) = self.lag {
+            let mut queued = self.queued.lock().unwrap_or_else(PoisonError::into_inner);
+            if queued.back().is_none_or(|(_, since)| since.elapsed() * 10 > lag) {
+                queued.push_back((number, Instant::now()));
+            }
+        }
+        Ok(number)
+    }
+
+    /// Waits for writes that have waited longer than they may.
+    fn wait_for_late(&self) {
+        let Some(lag) = self.lag else { return };
+        let mut queued = self.queued.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut late = None;
+        while let Some((number, _)) = queued.front().filter(|(_, since)| since.elapsed() > lag) {
+            late = Some(*number);
+            queued.pop_front();
+        }
+        drop(queued);
+        if let Some(last) = late
+            && self.queue.any_up_to(last)
+        {
+            self.times.wait(|| self.queue.wait_for_earlier(last));
+        }
     }
 
     /// Starts to read elements that will be wanted, if there is room for them.

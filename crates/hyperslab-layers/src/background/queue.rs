@@ -270,6 +270,18 @@ impl<T: Task> Queue<T> {
         drop(state);
     }
 
+    /// Whether a task is left whose number is at most this one.
+    pub fn any_up_to(&self, last: u64) -> bool {
+        self.lock().tasks.first_key_value().is_some_and(|(first, _)| *first <= last)
+    }
+
+    /// Waits until no task is left whose number is at most this one.
+    pub fn wait_for_earlier(&self, last: u64) {
+        self.wait(self.lock(), |state| {
+            state.tasks.first_key_value().is_none_or(|(first, _)| *first > last).then_some(())
+        });
+    }
+
     fn wait_gone<'a>(&'a self, mut state: MutexGuard<'a, State<T>>, awaited: &[u64]) -> MutexGuard<'a, State<T>> {
         while awaited.iter().any(|number| state.tasks.contains_key(number)) {
             state = self.sleep(state);

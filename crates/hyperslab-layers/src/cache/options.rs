@@ -3,6 +3,7 @@
 use crate::background::{ON_LOG_FAILURE, OnLogFailure};
 use hyperslab_core::{Dims, Error, OptionSpec, Result, StackElement};
 use std::path::PathBuf;
+use std::time::Duration;
 
 pub(super) const SPECS: &[OptionSpec] = &[
     OptionSpec {
@@ -36,6 +37,7 @@ pub(super) const SPECS: &[OptionSpec] = &[
         about: "background threads of each rank, which move staged writes to the storage and read ahead",
     },
     ON_LOG_FAILURE,
+    OptionSpec { name: "lag", value: "TIME", default: "no limit", about: "as of the layer async" },
 ];
 
 const LEAST_MEMORY: u64 = 4096;
@@ -60,6 +62,7 @@ pub(super) struct Options {
     pub stage: Option<u64>,
     pub threads: usize,
     pub on_failure: OnLogFailure,
+    pub lag: Option<Duration>,
 }
 
 impl Options {
@@ -86,7 +89,9 @@ impl Options {
             return refuse(format!("stage={bytes} is less than {}KiB", least >> 10));
         }
         let threads = element.number("threads", 1..=MOST_THREADS)?.unwrap_or(1) as usize;
-        Ok(Self { memory, block, directory, stage, threads, on_failure: OnLogFailure::parse(element)? })
+        let on_failure = OnLogFailure::parse(element)?;
+        let lag = crate::async_io::lag(element)?;
+        Ok(Self { memory, block, directory, stage, threads, on_failure, lag })
     }
 }
 

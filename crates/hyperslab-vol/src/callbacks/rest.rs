@@ -7,7 +7,6 @@ use crate::info::Info;
 use crate::object::{free, object, shielded};
 use std::ffi::{c_char, c_int};
 use std::ptr::null;
-use std::sync::PoisonError;
 
 pub(crate) unsafe extern "C" fn initialize<const SLOT: usize>(_list: Hid) -> Herr {
     if of_slot(SLOT).is_some() { 0 } else { -1 }
@@ -16,8 +15,7 @@ pub(crate) unsafe extern "C" fn initialize<const SLOT: usize>(_list: Hid) -> Her
 pub(crate) unsafe extern "C" fn terminate<const SLOT: usize>() -> Herr {
     shielded(|| {
         if let Some(host) = of_slot(SLOT) {
-            let settings = host.settings.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            host.stats.report(&settings, host.version);
+            host.end();
         }
         0
     })

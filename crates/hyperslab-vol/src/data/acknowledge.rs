@@ -4,7 +4,6 @@ use super::control::Handle;
 use super::dataset::Dataset;
 use super::file::FileState;
 use crate::driver;
-use crate::fork;
 use crate::host::api::{Herr, Hid};
 use crate::object::{DATASET, Object};
 use hyperslab_core::{Error, Result};
@@ -20,7 +19,7 @@ pub(crate) const ATTRIBUTE: c_int = 7;
 impl FileState {
     /// Whether calls that write return only when a kill can no longer undo them.
     pub(crate) fn promises(&self) -> bool {
-        self.settings.modes.log && self.writable && self.file.is_some() && !self.is_left() && !fork::is_child()
+        self.settings.modes.log && self.writable && self.file.is_some() && !self.is_left() && !self.is_inherited()
     }
 
     /// Before a call returns that has written past the log, through an open object of this kind: the kernel has everything, or the

@@ -6,7 +6,6 @@ use super::file::{FileState, Token};
 use super::kind::Kind;
 use super::suitability::{lists_chunks_wrongly, named_filters, shape_of, stored, unsuitable};
 use crate::driver::Guard;
-use crate::fork;
 use crate::host::Host;
 use crate::host::api::{Const, Hid};
 use crate::object::{DATASET, Object};
@@ -180,6 +179,8 @@ pub(crate) unsafe fn taken(object: &Object) -> Taken {
     let elements = Arc::new(Elements {
         host,
         name,
+        path: file.path.clone(),
+        in_log: file.settings.modes.log,
         plane,
         spec,
         kind: kind.id(),
@@ -412,7 +413,7 @@ impl Dataset {
             self.waits.store(false, Ordering::Relaxed);
         }
         if last && !self.passing.load(Ordering::Relaxed) && !file.is_left() && !self.elements.plane.is_independent() {
-            if lock(&self.layered).is_some() && file.settings.modes.copies() && !fork::is_child() {
+            if lock(&self.layered).is_some() && file.settings.modes.copies() && !file.is_inherited() {
                 *lock(&self.kept) = Some(handle);
                 // SAFETY: inside a call of the library; the connector is that of an open dataset.
                 unsafe { self.elements.host.H5Iinc_ref(handle.connector) };
@@ -420,7 +421,11 @@ impl Dataset {
             }
             let array = lock(&self.layered).clone();
             let settled = array.map_or(Ok(()), |array| array.settle());
-            result = settled.and(self.elements.flush());
+            let flushed = self.elements.flush();
+            if let Err(error) = &flushed {
+                self.elements.note_unwritten(error);
+            }
+            result = settled.and(flushed);
         }
         let mut handles = lock(&self.elements.handles);
         if let Some(at) = handles.iter().position(|known| *known == handle) {
@@ -464,6 +469,11 @@ impl Dataset {
             status
         };
         if status < 0 { Err(host.failed("close dataset")) } else { Ok(()) }
+    }
+
+    /// Whether elements of it may be waiting in layers.
+    pub(crate) fn waits(&self) -> bool {
+        self.waits.load(Ordering::Relaxed)
     }
 
     /// Nothing of it waits in layers.

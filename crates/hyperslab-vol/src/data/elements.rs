@@ -7,11 +7,13 @@ use super::space::{Space, refused};
 use crate::driver::Guard;
 use crate::host::Host;
 use crate::host::api::Hid;
+use crate::stats::Unwritten;
 use hyperslab_core::{
     Array, ArraySpec, Bytes, Datatype, Dims, Error, Gather, MemoryLayout, MemoryView, MemoryViewMut, Request, Result,
     Scatter, Selection, Transfer,
 };
 use hyperslab_plane::{Control, Plane, Touched};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -24,6 +26,10 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) struct Elements {
     pub(crate) host: &'static Host,
     pub(crate) name: String,
+    /// The file, for words.
+    pub(crate) path: PathBuf,
+    /// Whether what layers hand down is in a log until it is in the file.
+    pub(crate) in_log: bool,
     pub(crate) plane: Plane,
     /// What it is, but for its shape.
     pub(crate) spec: ArraySpec,
@@ -142,10 +148,22 @@ impl Elements {
     /// Stores what waits in the plane. Whoever is told that fields cannot be written is told once.
     pub(crate) fn flush(&self) -> Result<()> {
         let flushed = self.control_or_later(|control| self.plane.flush(control));
-        if flushed.is_err() {
-            self.drop_held();
+        if let Err(error) = &flushed
+            && self.drop_held()
+        {
+            self.note_unwritten(error);
         }
         flushed
+    }
+
+    /// Notes that elements cannot be written whose write has returned.
+    pub(crate) fn note_unwritten(&self, error: &Error) {
+        self.host.note_unwritten(Unwritten {
+            file: self.path.display().to_string(),
+            dataset: self.name.clone(),
+            why: error.to_string(),
+            in_log: self.in_log,
+        });
     }
 
     /// Writes elements of a type in memory; the inner value says why libhdf5 must.
@@ -228,6 +246,25 @@ pub(crate) struct ElementsArray {
     pub(crate) object: u64,
 }
 
+impl ElementsArray {
+    fn write_now(&self, selection: &Selection, memory: MemoryView<'_>) -> Result<()> {
+        let dtype = &self.elements.spec.dtype;
+        if self.elements.write_as(selection, memory, dtype)?.is_none() {
+            return Ok(());
+        }
+        if memory.layout.is_packed() {
+            return self.elements.write_by_library(selection, memory.data);
+        }
+        let mut packed = self.elements.buffer(selection)?;
+        if !memory.layout.plan(dtype)?.covers_element() {
+            // The other fields.
+            self.elements.read_by_library(selection, &mut packed)?;
+        }
+        Gather::new(memory, dtype, selection.len())?.next_into(&mut packed);
+        self.elements.write_by_library(selection, &packed)
+    }
+}
+
 #[deny(clippy::missing_trait_methods)]
 impl Array for ElementsArray {
     fn spec(&self) -> Result<ArraySpec> {
@@ -243,20 +280,12 @@ impl Array for ElementsArray {
     }
 
     fn write(&self, selection: &Selection, memory: MemoryView<'_>, _: Transfer) -> Result<()> {
-        let dtype = &self.elements.spec.dtype;
-        if self.elements.write_as(selection, memory, dtype)?.is_none() {
-            return Ok(());
+        let written = self.write_now(selection, memory);
+        if let (Err(error), false) = (&written, is_inside()) {
+            // Nobody may ask any more.
+            self.elements.note_unwritten(error);
         }
-        if memory.layout.is_packed() {
-            return self.elements.write_by_library(selection, memory.data);
-        }
-        let mut packed = self.elements.buffer(selection)?;
-        if !memory.layout.plan(dtype)?.covers_element() {
-            // The other fields.
-            self.elements.read_by_library(selection, &mut packed)?;
-        }
-        Gather::new(memory, dtype, selection.len())?.next_into(&mut packed);
-        self.elements.write_by_library(selection, &packed)
+        written
     }
 
     fn read(&self, selection: &Selection, mut memory: MemoryViewMut<'_>, _: Transfer) -> Result<()> {

@@ -1,17 +1,19 @@
 //! A file that libhdf5 has open, whatever the number of its handles.
 
 use super::dataset::Dataset;
+use super::early::EarlyFlush;
 use super::inside::Inside;
 use super::objects::{Objects, Seen};
 use super::stack::{Layers, Saving};
 use crate::driver;
-use crate::fork;
+use crate::fork::{self, Generation};
 use crate::host::Host;
 use crate::host::api::{Herr, Hid};
 use crate::object::{DATASET, Object};
 use crate::settings::Settings;
+use crate::stats::Unwritten;
 use crate::trace::TracedFile;
-use hyperslab_core::{Durability, Error, Result};
+use hyperslab_core::{Durability, Error, ErrorKind, Result};
 use hyperslab_rollback::Rollback;
 use std::collections::HashMap;
 use std::fs::File;
@@ -58,6 +60,9 @@ pub(crate) struct FileState {
     pub(super) changed: AtomicBool,
     /// Whether a dataset was written that has no name.
     pub(super) nameless: AtomicBool,
+    /// Whether writes wait in memory when their calls have returned, so that metadata are flushed early.
+    writes_later: bool,
+    early: EarlyFlush,
     /// Whether nothing waited at the last fork.
     settled_for_child: AtomicBool,
     /// What went wrong when the program could not be told.
@@ -65,6 +70,8 @@ pub(crate) struct FileState {
     pub(crate) trace: Option<Arc<TracedFile>>,
     /// The journal that the file driver keeps.
     pub(crate) rollback: Weak<Rollback>,
+    /// The process that opened it, which has its threads.
+    generation: Generation,
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -88,7 +95,14 @@ pub(crate) struct Parts {
 impl FileState {
     pub(crate) fn new(parts: Parts) -> Result<Arc<Self>> {
         let Parts { host, number, path, settings, writable, buffers, file, left, trace, rollback } = parts;
+        let modes = settings.modes;
+        let writes_later = writable && left.is_none() && !modes.log && (modes.copies() || modes.cache);
+        if writes_later {
+            crate::terminate::watch();
+        }
         let state = Arc::new(Self {
+            writes_later,
+            early: EarlyFlush::default(),
             host,
             number,
             path,
@@ -108,6 +122,7 @@ impl FileState {
             settled_for_child: AtomicBool::new(true),
             trace,
             rollback,
+            generation: fork::generation(),
         });
         if state.settings.modes.log
             && lock(&host.files).values().filter_map(Weak::upgrade).any(|f| f.path == state.path)
@@ -124,12 +139,18 @@ impl FileState {
             *lock(&state.layers) = layers.map(Arc::new);
         }
         host.stats.files.fetch_add(1, Ordering::Relaxed);
+        host.open_files.fetch_add(1, Ordering::Relaxed);
         Ok(state)
     }
 
     /// Whether a kill leaves the file as it was at its last commit.
     pub(crate) fn rolls_back(&self) -> bool {
         self.rollback.strong_count() > 0
+    }
+
+    /// Whether a parent of this process opened the file: its threads, its log and its descriptor are the parent's.
+    pub(crate) fn is_inherited(&self) -> bool {
+        self.generation != fork::generation()
     }
 
     /// Why libhdf5 moves all elements of the file, if it does.
@@ -150,7 +171,7 @@ impl FileState {
     pub(crate) fn layers(&self) -> Result<Option<Arc<Layers>>> {
         let layers = lock(&self.layers).clone();
         match layers {
-            Some(_) if !fork::is_child() => Ok(layers),
+            Some(_) if !self.is_inherited() => Ok(layers),
             Some(_) if !self.settled_for_child.load(Ordering::Relaxed) => Err(Error::unsupported(
                 "access",
                 "the file was opened before a fork, and writes to it wait in the parent",
@@ -164,7 +185,7 @@ impl FileState {
     /// Whether fields of elements may be held back until all are there. What a log promises they could not keep, and layers hold
     /// writes themselves.
     pub(crate) fn may_hold(&self) -> bool {
-        !self.settings.modes.log && lock(&self.layers).is_none() && !fork::is_child()
+        !self.settings.modes.log && lock(&self.layers).is_none() && !self.is_inherited()
     }
 
     /// Puts back into an access list what the program had asked for.
@@ -179,14 +200,47 @@ impl FileState {
         }
     }
 
+    /// After a call that may have put something new into the file: has libhdf5 write its metadata, if that is worth while now.
+    pub(crate) fn flush_early(&self, dataset: Option<&Dataset>) {
+        if !self.writes_later || self.is_inherited() {
+            return;
+        }
+        if dataset.is_some_and(|dataset| !dataset.elements.plane.is_independent()) {
+            self.early.note();
+        }
+        if self.early.take_if_due(self.settings.lag) {
+            self.flush_metadata();
+        }
+    }
+
+    /// Has libhdf5 write its metadata. An error it meets again when the program flushes or closes.
+    fn flush_metadata(&self) {
+        let flushed = self.early.measure(|| self.host.keeping_errors(|| self.save_now()));
+        if flushed.is_err() {
+            self.early.note();
+        }
+    }
+
+    /// Has what waits written by threads of ours, without the library.
+    pub(crate) fn write_what_waits(&self) {
+        if self.writes_later && !self.is_inherited() {
+            // What fails is on record.
+            let _ = lock(&self.layers).clone().map_or(Ok(()), |layers| layers.container.settle());
+        }
+    }
+
     /// Another handle of the file.
     pub(crate) fn opened(&self) {
-        self.handles.fetch_add(1, Ordering::Relaxed);
+        if self.handles.fetch_add(1, Ordering::Relaxed) == 0 && !self.is_inherited() {
+            self.host.open_files.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// A handle that was only wrapped is gone.
     pub(crate) fn unwrapped(&self) {
-        self.handles.fetch_sub(1, Ordering::Relaxed);
+        if self.handles.fetch_sub(1, Ordering::Relaxed) == 1 && !self.is_inherited() {
+            self.host.open_files.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 
     /// A handle is about to be closed. With the last one nothing may wait any more.
@@ -196,11 +250,24 @@ impl FileState {
             // Another is open; or this one was closed before, which failed.
             return Ok(());
         }
+        let waits = self.writes_later && !self.is_inherited() && lock(&self.datasets).values().any(|one| one.waits());
+        if !waits {
+            return self.close_last();
+        }
+        if self.early.take() {
+            // So that a kill while the rest is written leaves a file that can be opened.
+            self.flush_metadata();
+        }
+        let what = format!("{}: closed when what waits in memory is written", self.path.display());
+        crate::terminate::telling_if_slow(what, || self.close_last())
+    }
+
+    fn close_last(&self) -> Result<()> {
         let settled = self.settle();
-        let layers = if fork::is_child() { None } else { lock(&self.layers).take() };
+        let layers = if self.is_inherited() { None } else { lock(&self.layers).take() };
         let closed = match layers {
             Some(layers) => {
-                let closed = layers.container.close();
+                let closed = layers.container.close().inspect_err(|error| self.note_unwritten(error));
                 self.host.stats.add_background(&layers.container.background());
                 self.tell(&layers);
                 closed
@@ -212,7 +279,25 @@ impl FileState {
         if let Some(trace) = &self.trace {
             trace.close();
         }
+        if !self.is_inherited() {
+            self.host.open_files.fetch_sub(1, Ordering::Relaxed);
+        }
+        // A process may end without another word.
+        self.host.refresh_stats(false);
         settled.and(closed)
+    }
+
+    /// Notes that writes which have returned cannot be made, if that is what an error of layers means.
+    fn note_unwritten(&self, error: &Error) {
+        if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::InvalidInput) {
+            return;
+        }
+        self.host.note_unwritten(Unwritten {
+            file: self.path.display().to_string(),
+            dataset: String::new(),
+            why: error.to_string(),
+            in_log: self.settings.modes.log,
+        });
     }
 
     /// An error for the next flush, or for the close.
@@ -234,13 +319,24 @@ impl FileState {
 
     /// Brings everything that waits to where libhdf5 finds it.
     pub(crate) fn settle(&self) -> Result<()> {
-        let layers = lock(&self.layers).clone().filter(|_| self.writable && !fork::is_child());
+        let layers = lock(&self.layers).clone().filter(|_| self.writable && !self.is_inherited());
         let layered = layers.map_or(Ok(()), |layers| layers.container.flush(Durability::Visible));
         let datasets: Vec<Arc<Dataset>> = lock(&self.datasets).values().cloned().collect();
         datasets.iter().for_each(|dataset| dataset.settled());
         let waiting = datasets.iter().filter(|dataset| dataset.is_open() || dataset.elements.holds());
-        let planes = waiting.map(|dataset| dataset.elements.flush());
+        let last = self.handles.load(Ordering::Relaxed) == 0;
+        let planes = waiting.map(|dataset| {
+            // Chunks that wait in memory are tried again, but after the last handle.
+            dataset.elements.flush().inspect_err(|error| {
+                if last {
+                    dataset.elements.note_unwritten(error)
+                }
+            })
+        });
         let planes = planes.fold(Ok(()), Result::and);
+        if let Err(error) = &layered {
+            self.note_unwritten(error);
+        }
         let closed = datasets.iter().map(|dataset| dataset.close_kept()).fold(Ok(()), Result::and);
         lock(&self.datasets).retain(|_, dataset| dataset.is_open());
         self.objects.bound();
@@ -307,6 +403,7 @@ impl FileState {
     pub(crate) fn prepare(&self, dataset: &Dataset) -> Result<()> {
         if !dataset.elements.plane.is_independent() && dataset.elements.make_independent()? {
             self.changed.store(true, Ordering::Relaxed);
+            self.early.note();
         }
         let modes = self.settings.modes;
         // What these modes write later is in a log: it may stay in the file after a rollback, if it is found there.
@@ -356,7 +453,7 @@ impl FileState {
 
     /// Before the program forks: what waits goes to the file. Only the thread that uses HDF5 can do all of it.
     pub(crate) fn before_fork(&self) {
-        if fork::is_child() {
+        if self.is_inherited() {
             return;
         }
         let inside = Inside::enter_again();
@@ -439,6 +536,7 @@ pub(crate) fn forget_all(host: &'static Host) {
 pub(crate) fn changed(object: &Object) {
     if let Some(file) = &object.file {
         file.changed.store(true, Ordering::Relaxed);
+        file.early.note();
     }
 }
 

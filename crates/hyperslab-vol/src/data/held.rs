@@ -159,8 +159,8 @@ impl Elements {
         Ok(())
     }
 
-    /// Forgets what is held: the program was told that it cannot be written.
-    pub(super) fn drop_held(&self) {
-        *lock(&self.held) = None;
+    /// Forgets what is held: the program was told that it cannot be written. Whether anything was.
+    pub(super) fn drop_held(&self) -> bool {
+        lock(&self.held).take().is_some()
     }
 }

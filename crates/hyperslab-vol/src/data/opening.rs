@@ -2,7 +2,6 @@
 
 use super::file::{Buffers, FileState, Parts};
 use crate::driver;
-use crate::fork;
 use crate::host::Host;
 use crate::host::api::{Hid, Ptr};
 use crate::info::Info;
@@ -77,7 +76,7 @@ impl Opening {
         // SAFETY: the list is open.
         unsafe {
             self.usual_driver = is_usual_driver(self.host, list) && self.is_native_below();
-            let known = self.host.known && !fork::is_child();
+            let known = self.host.known;
             self.driven = self.settings.modes.rolls_back()
                 && known
                 && self.usual_driver
@@ -124,9 +123,6 @@ impl Opening {
         }
         if !host.known {
             return Err("this version of HDF5 is not known");
-        }
-        if fork::is_child() {
-            return Err("the process was forked from one that used the connector");
         }
         if self.flags & SWMR != 0 {
             return Err("the file is shared with readers that follow its writer (SWMR)");

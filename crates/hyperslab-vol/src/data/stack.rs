@@ -63,6 +63,7 @@ impl Layers {
 fn elements(settings: &Settings, writable: bool) -> Vec<StackElement> {
     let (modes, memory) = (settings.modes, settings.memory);
     let option = |name: &str, value: String| (name.to_owned(), value);
+    let lag = settings.lag.map(|_| option("lag", settings.lag_text()));
     let mut layers = Vec::new();
     if modes.log && writable {
         // Bytes of the list of writes, and of a round of moving them.
@@ -75,12 +76,15 @@ fn elements(settings: &Settings, writable: bool) -> Vec<StackElement> {
     }
     if modes.cache {
         let half = (memory / 2).to_string();
-        let options = vec![option("memory", half.clone()), option("stage", half)];
+        let mut options = vec![option("memory", half.clone()), option("stage", half)];
+        options.extend(lag);
         layers.push(StackElement { name: "cache".into(), options });
     } else if modes.background && writable {
-        layers.push(StackElement { name: "async".into(), options: vec![option("memory", memory.to_string())] });
+        let options = [option("memory", memory.to_string())].into_iter().chain(lag).collect();
+        layers.push(StackElement { name: "async".into(), options });
     } else if modes.auto && writable {
         let mut options = vec![option("memory", memory.to_string())];
+        options.extend(lag);
         options.extend(settings.state.iter().map(|folder| option("state", folder.clone())));
         options.extend(settings.explain.iter().map(|file| option("explain", file.display().to_string())));
         layers.push(StackElement { name: "auto".into(), options });

@@ -205,7 +205,11 @@ pub(crate) unsafe fn write(object: &Object, one: &Transfer, data: Const) -> Herr
         object.host.report(&error);
         ended.status = -1;
     }
+    if let (Some(file), 0) = (&object.file, ended.status) {
+        file.flush_early(object.dataset().as_deref());
+    }
     object.host.stats.write.note(ended.bytes, begin.elapsed(), ended.why.as_deref());
+    object.host.refresh_stats_if_due();
     ended.status
 }
 
@@ -224,6 +228,7 @@ pub(crate) unsafe fn read(object: &Object, one: &Transfer, data: Ptr) -> Herr {
     // SAFETY: as above.
     let ended = unsafe { traced(object, one, false, work) };
     object.host.stats.read.note(ended.bytes, begin.elapsed(), ended.why.as_deref());
+    object.host.refresh_stats_if_due();
     ended.status
 }
 

@@ -29,6 +29,8 @@ pub fn launch(words: &[OsString], mut environment: Environment) -> Result<Launch
     let options = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
     options.with_context(|| format!("cannot create {}", path.display()))?;
     environment.set(STATS, &path);
+    // The user is told here what could not be written.
+    environment.set("HYPERSLAB_RUN", "1");
     match child::run(environment.apply(Command::new(program).args(arguments))) {
         Ok(ended) => Ok(Launched::Ended(ended, Statistics::read(&path))),
         Err(error) => {

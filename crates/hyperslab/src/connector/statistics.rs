@@ -1,4 +1,4 @@
-//! What the connectors of all processes of a command say at their end: one JSON object per line.
+//! What the connectors of all processes of a command have put on record: one JSON object per line.
 
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
@@ -31,11 +31,30 @@ pub struct Reason {
     pub bytes: u64,
 }
 
+/// Data that a program was told was written, and that is not in its file.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct Unwritten {
+    pub file: String,
+    /// Empty where the error belongs to no single one.
+    pub dataset: String,
+    pub why: String,
+    /// Whether a log has it.
+    pub in_log: bool,
+}
+
 /// One libhdf5 of one process.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct Process {
     pub pid: u32,
+    /// Milliseconds since 1970; 0 in records of earlier versions.
+    pub started: u64,
+    /// Tells the libraries of a process apart.
+    pub slot: u64,
+    /// Whether it came to a normal end, after which nothing was done.
+    pub ended: bool,
+    pub open_files: u64,
     pub program: String,
     pub library: String,
     pub mode: String,
@@ -52,6 +71,15 @@ pub struct Process {
     pub errors: u64,
     /// What layers say of files.
     pub remarks: Vec<String>,
+    pub unwritten: Vec<Unwritten>,
+}
+
+impl Process {
+    /// Whether both are records of the same library in the same process, one of them out of date.
+    fn is_same(&self, other: &Self) -> bool {
+        let who = |one: &Self| (one.pid, one.started, one.slot);
+        self.started > 0 && who(self) == who(other)
+    }
 }
 
 /// All of them.
@@ -77,7 +105,11 @@ impl Statistics {
             let known = value.filter(|value| value[KEY] == VERSION);
             match known.and_then(|value| serde_json::from_value::<Process>(value).ok()) {
                 Some(process) => {
-                    statistics.lines.push((process.pid, line.to_owned()));
+                    // The later of two is whole: the earlier was to be removed when the process was killed.
+                    if let Some(at) = statistics.processes.iter().position(|known| known.is_same(&process)) {
+                        statistics.processes.remove(at);
+                    }
+                    statistics.lines.push((process.pid, line.trim_end().to_owned()));
                     statistics.processes.push(process);
                 }
                 None => {
@@ -158,6 +190,18 @@ mod tests {
         let statistics = Statistics::parse(&format!("{text}\n{{\"hyperslab_connector_stats\":9}}\nnonsense\n"));
         assert_eq!((statistics.processes.len(), statistics.strange), (1, 2));
         assert_eq!((statistics.processes[0].pid, statistics.processes[0].files), (7, 2));
+    }
+
+    #[test]
+    fn the_last_record_of_a_process_counts() {
+        let line = |pid, started, files| {
+            format!("{{\"hyperslab_connector_stats\":1,\"pid\":{pid},\"started\":{started},\"files\":{files}}}   \n")
+        };
+        // Numbers of processes are used again, and records of earlier versions have no time.
+        let text = [line(7, 5, 1), "   \n".into(), line(7, 6, 1), line(7, 5, 2), line(8, 0, 1), line(8, 0, 1)].concat();
+        let statistics = Statistics::parse(&text);
+        assert_eq!(statistics.processes.iter().map(|process| process.files).collect::<Vec<_>>(), [1, 2, 1, 1]);
+        assert_eq!(statistics.strange, 0);
     }
 
     #[test]
