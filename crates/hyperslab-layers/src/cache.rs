@@ -85,6 +85,7 @@ fn wrap(element: &StackElement, inner: Arc<dyn Format>, below: &Stack) -> Result
         direct: false,
         per_node: false,
         filtered,
+        on_failure: options.on_failure,
     });
     let background = async_io::Options {
         layer: NAME,

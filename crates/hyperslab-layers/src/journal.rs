@@ -65,7 +65,9 @@ mod found;
 #[doc(hidden)]
 pub mod fuzzing;
 mod hand_over;
+mod head_slots;
 mod header;
+mod heartbeat;
 mod names;
 mod new_names;
 mod node;
@@ -91,7 +93,10 @@ pub use fetch::{Wanted, read_all};
 pub use files::{Files, Lock, LogFile};
 pub use foreign::Foreign;
 pub use found::{Found, Stage, find};
-pub use header::{Header, Id};
+pub(crate) use head_slots::nanoseconds;
+pub use head_slots::{Live, Sighting};
+pub use header::{Header, Id, identify};
+pub use heartbeat::{Heartbeat, Pulse};
 pub use node::{NodeDirectory, NodePlace};
 pub use process::Process;
 pub use reader::{Damage, Named, Reader, Write};
@@ -103,8 +108,10 @@ use hyperslab_core::{Error, ErrorKind};
 
 /// The version of everything that this module writes.
 pub const VERSION: u32 = 1;
+/// The version of heads that say which file their container is.
+pub const VERSION_OF_HEADS: u32 = 2;
 
-fn failed(operation: &'static str, target: impl std::fmt::Display, cause: std::io::Error) -> Error {
+pub(crate) fn failed(operation: &'static str, target: impl std::fmt::Display, cause: std::io::Error) -> Error {
     Error::io(operation, cause).backend("journal").target(target)
 }
 

@@ -12,6 +12,7 @@ mod known;
 #[doc(hidden)]
 pub mod log;
 mod loglayout;
+pub mod marker;
 mod order_rules;
 mod pairing;
 mod pieces;

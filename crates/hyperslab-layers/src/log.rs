@@ -108,6 +108,7 @@ impl LogFormat {
             sync: self.options.durability,
             direct: self.options.direct,
             per_node: self.options.per_node,
+            on_failure: self.options.on_failure,
             filtered: if self.inner.caps().moves_chunks { Filtered::WithImages } else { Filtered::Usual },
         }
     }

@@ -8,6 +8,7 @@
 //! A damaged journal is replayed up to the first record that cannot be trusted, and then set aside: its files stay, with another
 //! name, and are not replayed again.
 
+mod identity;
 mod left;
 mod replay;
 mod target;

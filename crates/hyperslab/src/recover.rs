@@ -5,7 +5,7 @@ mod words;
 use crate::arguments::{EXIT_FAILED, EXIT_SKIPPED};
 use anyhow::{Result, bail};
 use clap::Args;
-use hyperslab_core::{Format, Stack};
+use hyperslab_core::{ErrorKind, Format, Stack};
 use hyperslab_layers::recover::{self, Files, Job, Left, Recovery, Replayed, State};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -42,6 +42,9 @@ pub struct RecoverOptions {
     /// Write to this file instead, which is created if it is not there, and keep the logs
     #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
     to: Option<PathBuf>,
+    /// Apply logs although the file is not the one they were written for, or was changed by others since
+    #[arg(long, conflicts_with_all = ["list", "to"])]
+    force: bool,
     /// Also take logs that were written on other machines; only if their jobs have ended
     #[arg(long)]
     other_hosts: bool,
@@ -147,6 +150,26 @@ fn each_job(options: &RecoverOptions, files: &Arc<dyn Files>, jobs: Vec<Job>) ->
     ends
 }
 
+/// Whether the logs may be applied to the file that is at their path now. Says why not.
+fn identified(options: &RecoverOptions, job: &Job) -> bool {
+    let files = |path: &std::path::Path| {
+        let format = job.header().and_then(|header| header.stack.parse()).and_then(|stack: Stack| abandoned(&stack))?;
+        format.files(path)
+    };
+    match job.check_identity(&files) {
+        Ok(()) => true,
+        Err(error) if options.force && error.kind() == ErrorKind::Mismatch => {
+            eprintln!("hyperslab: {error}");
+            eprintln!("  applied all the same (--force)");
+            true
+        }
+        Err(error) => {
+            eprintln!("hyperslab: {error}");
+            false
+        }
+    }
+}
+
 fn one_job(options: &RecoverOptions, recovery: &Recovery<'_>, job: &mut Job, blocked: &BTreeSet<PathBuf>) -> End {
     let Ok(header) = job.header() else { return End::Failed };
     let container = header.container.display().to_string();
@@ -171,6 +194,9 @@ fn one_job(options: &RecoverOptions, recovery: &Recovery<'_>, job: &mut Job, blo
     if blocked.contains(&header.container) && options.to.is_none() && job.size().0 > 0 {
         println!("{container}: other logs of this file come first; left alone");
         return End::LeftAlone;
+    }
+    if options.to.is_none() && !identified(options, job) {
+        return End::Failed;
     }
     let (writes, bytes) = job.size();
     let done = match (&options.to, options.dry_run) {

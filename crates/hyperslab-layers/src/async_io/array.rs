@@ -147,6 +147,7 @@ impl AsyncArray {
                 match staging.append(&self.place.name, &spec.dtype, selection, bytes) {
                     Appended::Staged(record) => return Ok(Some(record)),
                     Appended::Never => return Ok(None),
+                    Appended::Refused(error) => return Err(error),
                     Appended::Full { needed } => {
                         engine.check()?;
                         staging.settle()?;

@@ -5,7 +5,7 @@ use super::choice::Choice;
 use super::one::{One, OneFormat};
 use super::options::Options;
 use crate::async_io::{self, AsyncContainer, AsyncFormat};
-use crate::background::{Filtered, StagingOptions, refuse_left_over};
+use crate::background::{Filtered, OnLogFailure, StagingOptions, refuse_left_over};
 use crate::journal::SyncMode;
 use hyperslab_core::{Communicator, Container, Durability, Error, Format, Open, Result, Stack, StackElement};
 use std::path::{Path, PathBuf};
@@ -167,5 +167,6 @@ fn staging(directory: &Path, below: &Stack) -> StagingOptions {
         direct: false,
         per_node: false,
         filtered: Filtered::Usual,
+        on_failure: OnLogFailure::Through,
     }
 }

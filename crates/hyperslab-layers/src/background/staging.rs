@@ -5,21 +5,27 @@ use crate::images::Images;
 use crate::journal::bytes::{Decoder, Encoder};
 pub(crate) use crate::journal::checksum::STEP;
 use crate::journal::{
-    Append, Directory, Files, Foreign, Header, Id, Journal, Limits, Logged, NodeDirectory, NodePlace, Stage, SyncMode,
-    find, read_all,
+    Append, Directory, Files, Foreign, Header, Id, Journal, Limits, Logged, NodeDirectory, NodePlace, Pulse, Stage,
+    SyncMode, find, read_all,
 };
+use crate::marker::Marker;
 use hyperslab_core::{
-    ArraySpec, Communicator, Container, Datatype, Durability, Error, ErrorKind, Reduce, Result, Selection, agree, dims,
+    ArraySpec, Communicator, Container, Datatype, Durability, Error, ErrorKind, OptionSpec, Reduce, Result, Selection,
+    StackElement, agree, dims,
 };
+use hyperslab_rollback::FileIdentity;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 /// The share of the free space of a directory that all ranks of a node take together, as a divisor.
 const SHARE: u64 = 2;
 const LEAST: u64 = 1 << 20;
 /// How long to wait for room before looking again whether something failed.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// How long writes go past a log that failed before it is tried again.
+const TRY_AGAIN: Duration = Duration::from_secs(3);
 
 /// Ranks that may be asked to read the journals of all.
 pub(crate) const READERS: usize = 2;
@@ -42,7 +48,35 @@ pub(crate) struct StagingOptions {
     pub per_node: bool,
     /// What becomes of arrays with filters.
     pub filtered: Filtered,
+    /// What becomes of writes where the log fails.
+    pub on_failure: OnLogFailure,
 }
+
+/// What becomes of writes that the log cannot take because its storage fails or is full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum OnLogFailure {
+    /// They fail.
+    Error,
+    /// They are written through to the container, and the log is tried again from time to time.
+    #[default]
+    Through,
+}
+
+impl OnLogFailure {
+    /// The option of this name.
+    pub fn parse(element: &StackElement) -> Result<Self> {
+        let choices = [("error", Self::Error), ("through", Self::Through)];
+        Ok(element.choice("on-log-failure", &choices)?.unwrap_or_default())
+    }
+}
+
+/// The option that [`OnLogFailure`] is.
+pub(crate) const ON_LOG_FAILURE: OptionSpec = OptionSpec {
+    name: "on-log-failure",
+    value: "error|through",
+    default: "through",
+    about: "what becomes of writes while the storage of the log fails or is full: they fail, or go straight to the file",
+};
 
 /// Whether writes of arrays with filters can be staged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +91,10 @@ pub(crate) enum Filtered {
 /// The staged writes of one container on one rank.
 #[derive(Debug)]
 pub(crate) struct Staging {
-    journal: Arc<Journal>,
+    /// There is none while its storage cannot have one.
+    journal: RwLock<Option<Arc<Journal>>>,
+    /// What another one is made of.
+    making: Making,
     directory: PathBuf,
     container: Arc<dyn Container>,
     pool: Arc<Pool>,
@@ -69,11 +106,57 @@ pub(crate) struct Staging {
     safe_at: Option<PathBuf>,
     /// Written to the container, which may still have them in memory of the process.
     moved: Mutex<Vec<Arc<Logged>>>,
-    /// Why nothing more is staged.
-    stopped: OnceLock<String>,
+    /// Why nothing is staged at present, and since when.
+    stopped: Mutex<Option<Stopped>>,
+    /// Why nothing was staged for the first time.
+    first_stopped: OnceLock<String>,
+    /// A sync of the container failed. What the kernel could not write it forgets, so that a later sync says nothing: from
+    /// then on nothing is taken for safe, and nothing is taken out of the log.
+    unsafe_since: OnceLock<Error>,
+    /// Tells others of the log.
+    marker: Marker,
+    /// Looks after the container for the ranks of a node.
+    pulse: Mutex<Option<Pulse>>,
     filtered: Filtered,
     /// For chunks of arrays with filters, where these are staged so.
     pub images: Option<Images>,
+}
+
+#[derive(Debug)]
+struct Stopped {
+    why: Error,
+    at: Instant,
+}
+
+/// What journals of a container are made of.
+#[derive(Debug)]
+struct Making {
+    options: StagingOptions,
+    job: Id,
+    rank: usize,
+    ranks: usize,
+    /// Of the node.
+    sharers: usize,
+    /// The container.
+    path: PathBuf,
+}
+
+impl Making {
+    fn header(&self) -> Result<Header> {
+        Header::new(self.job, self.rank, self.ranks, &self.options.below, self.path.clone())
+    }
+
+    fn limit(&self) -> Result<u64> {
+        match self.options.limit {
+            Some(bytes) => Ok(bytes),
+            None => Ok((free_space(&self.options.directory)? / SHARE / self.sharers.max(1) as u64).max(LEAST)),
+        }
+    }
+
+    fn journal(&self, files: Arc<dyn Files>, header: Header) -> Result<Arc<Journal>> {
+        let limits = Limits { sync: self.options.sync, direct: self.options.direct, ..Limits::new(self.limit()?) };
+        Journal::create(files, header, limits)
+    }
 }
 
 /// Where journals are, and what the names of their files begin with, by rank.
@@ -96,17 +179,28 @@ pub(crate) enum Appended {
     },
     /// It has to be written through.
     Never,
+    /// It must not be written, since it cannot be logged.
+    Refused(Error),
 }
 
 /// Refuses a container that has writes in the directory which an earlier job left: newer ones must not be overwritten by a
 /// later recovery. Collective.
 pub(crate) fn refuse_left_over(options: &StagingOptions, path: &Path, comm: &dyn Communicator) -> Result<()> {
     let look = || {
-        let (files, path) = (Directory::open(&options.directory)?, absolute(path)?);
+        let files = match Directory::open(&options.directory) {
+            Err(error) if options.on_failure == OnLogFailure::Through && is_of_storage(&error) => return Ok(()),
+            files => files?,
+        };
+        let path = absolute(path)?;
+        let now = std::fs::File::open(&path).and_then(|file| FileIdentity::of(&file)).ok();
+        let is_same = |header: &Header| {
+            header.container == path
+                || header.identity.is_some_and(|was| now.is_some_and(|now| was.matches(&now)))
+        };
         for found in find(&files)?.iter().filter(|found| found.stage == Stage::Written) {
             // Whatever cannot be read is not ours.
             let Ok((head, _)) = found.open(&files) else { continue };
-            if found.header(&files, &*head).is_ok_and(|header| header.container == path) {
+            if found.header(&files, &*head).is_ok_and(|header| is_same(&header)) {
                 let folder = options.directory.display();
                 return Err(Error::new(ErrorKind::AlreadyExists, "open", "writes to it are staged by another job")
                     .backend(options.layer)
@@ -144,24 +238,41 @@ impl Staging {
             // Of one machine, each with files of its own.
             !comm.one_process() && !options.per_node && sharers == comm.size() && sharers > 1
         });
+        let making = Making {
+            options: options.clone(),
+            job,
+            rank: comm.rank(),
+            ranks: comm.size(),
+            sharers,
+            path: absolute(path)?,
+        };
         let create = || {
-            let files: Arc<dyn Files> = files?;
-            let limit = match options.limit {
-                Some(bytes) => bytes,
-                None => (free_space(&options.directory)? / SHARE / sharers.max(1) as u64).max(LEAST),
-            };
-            let header = Header::new(job, comm.rank(), comm.size(), &options.below, absolute(path)?)?;
+            let (files, header): (Arc<dyn Files>, _) = (files?, making.header()?);
             let images = match options.filtered == Filtered::WithImages && comm.size() == 1 {
-                true => Some(Images::new(files.clone(), &header, limit, options.sync.covers_power())?),
+                true => Some(Images::new(files.clone(), &header, making.limit()?, options.sync.covers_power())?),
                 false => None,
             };
-            let limits = Limits { sync: options.sync, direct: options.direct, ..Limits::new(limit) };
-            Journal::create(files, header, limits).map(|journal| (journal, images))
+            making.journal(files, header).map(|journal| (journal, images))
         };
-        let (journal, images) = agree(comm, create())?;
-        let readable = readable(here, &journal, comm)?;
-        Ok(Self {
-            journal,
+        let (journal, images, stopped) = match agree(comm, create()) {
+            Ok((journal, images)) => (Some(journal), images, None),
+            Err(error) if options.on_failure == OnLogFailure::Through && is_of_storage(&error) => {
+                if comm.rank() == 0 {
+                    eprintln!("hyperslab: warning: {error}; writes go straight to {} until there is a log", path.display());
+                }
+                (None, None, Some(error))
+            }
+            Err(error) => return Err(error),
+        };
+        let readable = match &journal {
+            Some(journal) => readable(here, journal, comm)?,
+            None => None,
+        };
+        let identity = journal.as_ref().and_then(|journal| journal.header().identity);
+        let staging = Self {
+            marker: Marker::new(job, &options.directory, identity)?,
+            journal: RwLock::new(None),
+            making,
             directory: options.directory.clone(),
             container: container.clone(),
             pool,
@@ -169,10 +280,74 @@ impl Staging {
             readable,
             safe_at: options.sync.covers_power().then(|| path.to_path_buf()),
             moved: Mutex::default(),
-            stopped: OnceLock::new(),
+            stopped: Mutex::default(),
+            first_stopped: OnceLock::new(),
+            unsafe_since: OnceLock::new(),
+            pulse: Mutex::default(),
             filtered: options.filtered,
             images,
-        })
+        };
+        match (journal, stopped) {
+            (Some(journal), _) => staging.begin(journal, node.rank() == 0),
+            (None, Some(error)) => staging.stop(error),
+            (None, None) => {}
+        }
+        Ok(staging)
+    }
+
+    /// Uses a new journal from now on.
+    fn begin(&self, journal: Arc<Journal>, looks_after: bool) {
+        if let Some(heartbeat) = journal.heartbeat().filter(|_| looks_after) {
+            *lock(&self.pulse) = Some(Pulse::new(heartbeat.clone()));
+        }
+        if self.making.rank == 0 {
+            self.marker.put(&self.making.path);
+        }
+        *self.journal.write().unwrap_or_else(PoisonError::into_inner) = Some(journal);
+    }
+
+    fn journal(&self) -> Option<Arc<Journal>> {
+        self.journal.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn beat(&self) {
+        if let Some(heartbeat) = self.journal().as_ref().and_then(|journal| journal.heartbeat()) {
+            heartbeat.beat();
+        }
+    }
+
+    /// Nothing is staged for a while.
+    fn stop(&self, why: Error) {
+        let _ = self.first_stopped.set(why.to_string());
+        *lock(&self.stopped) = Some(Stopped { why, at: Instant::now() });
+    }
+
+    /// Whether writes can be staged. After a failure, tries from time to time to have a log again.
+    fn is_running(&self) -> Result<(), Error> {
+        let mut stopped = lock(&self.stopped);
+        let Some(since) = &mut *stopped else { return Ok(()) };
+        // Others know the journals of processes by name, so that there cannot be another one.
+        let may = self.readable.is_none() && !self.making.options.per_node && since.at.elapsed() >= TRY_AGAIN;
+        if may && let Some(error) = self.resume().err() {
+            *since = Stopped { why: error, at: Instant::now() };
+        } else if may {
+            *stopped = None;
+            return Ok(());
+        }
+        Err(since.why.copied())
+    }
+
+    fn resume(&self) -> Result<()> {
+        if let Some(journal) = self.journal() {
+            let is_empty = self.lock().is_empty() && journal.pending() == 0;
+            if !is_empty || !journal.close_and_remove()? {
+                return Err(Error::unsupported("begin log", "the one before is not empty"));
+            }
+        }
+        let files: Arc<dyn Files> = Arc::new(Directory::open(&self.making.options.directory)?);
+        let journal = self.making.journal(files, self.making.header()?)?;
+        self.begin(journal, self.making.rank == 0);
+        Ok(())
     }
 
     /// Whether ranks are processes of which the first [`READERS`] can read everyone's journal. The same on all.
@@ -182,7 +357,7 @@ impl Staging {
 
     /// How many files this rank's journal may have.
     pub fn files(&self) -> u64 {
-        self.journal.files()
+        self.journal().map_or(0, |journal| journal.files())
     }
 
     /// The journal of another rank.
@@ -212,47 +387,56 @@ impl Staging {
 
     /// Has the container hand everything to the kernel, or to the device where that matters.
     pub fn settle_container(&self) -> Result<()> {
+        self.beat();
         self.container.settle().and_then(|()| self.make_safe())
     }
 
     /// Appends a write of packed elements.
     pub fn append(self: &Arc<Self>, array: &str, dtype: &Datatype, selection: &Selection, packed: &[u8]) -> Appended {
-        if self.stopped.get().is_some() {
-            return Appended::Never;
+        let never = |error| match self.making.options.on_failure {
+            OnLogFailure::Through => Appended::Never,
+            OnLogFailure::Error => Appended::Refused(error),
+        };
+        if let Err(error) = self.is_running() {
+            return never(error);
         }
-        match self.journal.append(array, dtype, selection, &[packed]) {
+        let Some(journal) = self.journal() else { return Appended::Never };
+        match journal.append(array, dtype, selection, &[packed]) {
             Ok(Append::Logged(logged)) => Appended::Staged(Record { logged: Arc::new(logged), staging: self.clone() }),
             Ok(Append::TooLarge) => Appended::Never,
             Ok(Append::Full { needed }) => Appended::Full { needed },
             Err(error) => {
-                let _ = self.stopped.set(error.to_string());
-                Appended::Never
+                self.stop(error.copied());
+                never(error)
             }
         }
     }
 
     /// Waits a little for room.
     pub fn wait_for_room(&self, needed: u64) {
-        self.journal.wait_for_room(needed, LOOK_AGAIN);
+        if let Some(journal) = self.journal() {
+            journal.wait_for_room(needed, LOOK_AGAIN);
+        }
     }
 
     /// Bytes that the journal may have.
     pub fn limit(&self) -> u64 {
-        self.journal.limit()
+        self.journal().map_or(LEAST, |journal| journal.limit())
     }
 
     /// Whether the storage does not allow what was wanted.
     pub fn direct_was_refused(&self) -> bool {
-        self.journal.direct_was_refused()
+        self.journal().is_some_and(|journal| journal.direct_was_refused())
     }
 
-    /// Why writes go straight to the storage, if they do.
+    /// Why writes went straight to the storage, if some did.
     pub fn stopped(&self) -> Option<&str> {
-        self.stopped.get().map(String::as_str)
+        self.first_stopped.get().map(String::as_str)
     }
 
     /// Gives the room of writes back that the container has.
     pub fn settle(&self) -> Result<()> {
+        self.check_safe()?;
         let any = !self.lock().is_empty();
         if any { self.after(|| self.settle_container()) } else { Ok(()) }
     }
@@ -261,15 +445,38 @@ impl Staging {
     fn make_safe(&self) -> Result<()> {
         let Some(path) = &self.safe_at else { return Ok(()) };
         let synced = std::fs::File::open(path).and_then(|file| Ok(rustix::fs::syncfs(&file)?));
-        synced.map_err(|cause| Error::io("sync", cause).target(path.display()))
+        self.syncing(synced.map_err(|cause| Error::io("sync", cause).target(path.display())))
+    }
+
+    /// The result of a sync of the container. A failure is final.
+    fn syncing(&self, synced: Result<()>) -> Result<()> {
+        if let Err(error) = &synced {
+            let _ = self.unsafe_since.set(error.copied());
+        }
+        self.check_safe().and(synced)
+    }
+
+    /// Fails for good once a sync of the container has failed.
+    fn check_safe(&self) -> Result<()> {
+        match self.unsafe_since.get() {
+            None => Ok(()),
+            Some(error) => {
+                let message = format!("an earlier sync of the file failed, and nobody knows what it has: {error}");
+                let folder = self.directory.display();
+                let hint = format!("end the program, remove the cause, then run hyperslab recover {folder}");
+                Err(Error::new(error.kind(), "sync", message).backend(self.making.options.layer).hint(hint))
+            }
+        }
     }
 
     /// To be called before staged writes go to the container: none may be there that a recovery lacks. Where this fails, those
     /// of which [`Record::is_handed_over`] is true may go, and then it has to be called again.
     pub fn before_moving(&self) -> Result<()> {
+        self.beat();
+        let Some(journal) = self.journal() else { return Ok(()) };
         match self.safe_at.is_some() {
-            true => self.journal.sync().or_else(|_| self.journal.hand_over()),
-            false => self.journal.hand_over(),
+            true => journal.sync().or_else(|_| journal.hand_over()),
+            false => journal.hand_over(),
         }
     }
 
@@ -287,11 +494,12 @@ impl Staging {
     /// After this, recovery changes nothing that was written before. Nothing may be waiting.
     pub fn clear(&self) -> Result<()> {
         self.settle()?;
-        let Err(error) = self.journal.checkpoint() else { return Ok(()) };
+        let Some(journal) = self.journal() else { return Ok(()) };
+        let Err(error) = journal.checkpoint() else { return Ok(()) };
         // One that failed can still go.
-        match self.journal.close_and_remove() {
+        match journal.close_and_remove() {
             Ok(true) => {
-                let _ = self.stopped.set(error.to_string());
+                self.stop(error);
                 Ok(())
             }
             _ => Err(error),
@@ -301,24 +509,46 @@ impl Staging {
     /// Flushes the container, after which nothing is staged: durably, if that is asked for. Nothing may be waiting. Collective.
     pub fn flush(&self, how: Durability) -> Result<()> {
         let how = if self.safe_at.is_some() { Durability::Durable } else { how };
-        self.after(|| self.container.flush(how))?;
+        self.beat();
+        let flush = || match how {
+            Durability::Durable => self.syncing(self.container.flush(how)),
+            _ => self.container.flush(how),
+        };
+        // Every rank takes part in the flush, whatever went wrong before.
+        self.after(|| flush().and_then(|()| self.check_safe()))?;
         self.clear()?;
         // Otherwise files that are gone could be there again after a loss of power, with what has been overwritten since.
-        if how == Durability::Durable { self.journal.sync() } else { Ok(()) }
+        match self.journal().filter(|_| how == Durability::Durable && lock(&self.stopped).is_none()) {
+            Some(journal) => journal.sync(),
+            None => Ok(()),
+        }
     }
 
     /// Makes arrays known to a later recovery. Collective.
     pub fn make_known(&self) -> Result<()> {
+        self.beat();
         self.container.flush(Durability::Visible)
     }
 
     /// Everything is in the container, which is closed. Otherwise the files stay.
     pub fn finish(&self) -> Result<()> {
+        self.check_safe()?;
         self.make_safe()?;
         // Before the writes, which are newer.
         self.images.as_ref().map_or(Ok(()), Images::finish)?;
         self.lock().drain(..).for_each(|logged| logged.done());
-        self.journal.close_and_remove().map(drop)
+        self.end()
+    }
+
+    /// Removes the log and its marker if nothing is in it.
+    fn end(&self) -> Result<()> {
+        let pulse = lock(&self.pulse).take();
+        drop(pulse);
+        let gone = self.journal().map_or(Ok(true), |journal| journal.close_and_remove())?;
+        if gone {
+            self.marker.release(&self.making.path);
+        }
+        Ok(())
     }
 
     /// Says where the data are that could not be written.
@@ -331,7 +561,7 @@ impl Staging {
 
     /// Where the data are that could not be written, if there are any.
     pub fn left_over(&self) -> Option<String> {
-        (self.journal.pending() > 0).then(|| {
+        self.journal().filter(|journal| journal.pending() > 0).map(|_| {
             let folder = self.directory.display();
             format!("what was staged is kept: remove the cause, end the program, then run hyperslab recover {folder}")
         })
@@ -345,9 +575,9 @@ impl Staging {
 impl Drop for Staging {
     /// A container that was not closed: whatever is in it needs no recovery.
     fn drop(&mut self) {
-        if self.journal.header().process.pid == std::process::id() {
+        if self.journal().is_some_and(|journal| journal.header().process.pid == std::process::id()) {
             // Where this fails, the files stay.
-            let _ = self.settle();
+            let _ = self.settle().and_then(|()| self.end());
         }
     }
 }
@@ -454,8 +684,20 @@ fn join_node(directory: &Path, job: Id, node: &dyn Communicator) -> Result<Resul
     })
 }
 
-/// Without links in its folder, whether or not it exists.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether an error is one of the storage: it is full, read-only or broken. Others are the user's.
+fn is_of_storage(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::NoSpace | ErrorKind::Io | ErrorKind::Peer)
+}
+
+/// Without links; in its folder at least, where it does not exist.
 fn absolute(path: &Path) -> Result<PathBuf> {
+    if let Ok(real) = path.canonicalize() {
+        return Ok(real);
+    }
     let failed = |cause| Error::io("open", cause).target(path.display());
     let path = std::path::absolute(path).map_err(failed)?;
     match (path.parent().map(Path::canonicalize), path.file_name()) {

@@ -1,5 +1,6 @@
 //! The options of the layer.
 
+use crate::background::{ON_LOG_FAILURE, OnLogFailure};
 use hyperslab_core::{Dims, Error, OptionSpec, Result, StackElement};
 use std::path::PathBuf;
 
@@ -34,6 +35,7 @@ pub(super) const SPECS: &[OptionSpec] = &[
         default: "1",
         about: "background threads of each rank, which move staged writes to the storage and read ahead",
     },
+    ON_LOG_FAILURE,
 ];
 
 const LEAST_MEMORY: u64 = 4096;
@@ -57,6 +59,7 @@ pub(super) struct Options {
     pub directory: Option<PathBuf>,
     pub stage: Option<u64>,
     pub threads: usize,
+    pub on_failure: OnLogFailure,
 }
 
 impl Options {
@@ -83,7 +86,7 @@ impl Options {
             return refuse(format!("stage={bytes} is less than {}KiB", least >> 10));
         }
         let threads = element.number("threads", 1..=MOST_THREADS)?.unwrap_or(1) as usize;
-        Ok(Self { memory, block, directory, stage, threads })
+        Ok(Self { memory, block, directory, stage, threads, on_failure: OnLogFailure::parse(element)? })
     }
 }
 

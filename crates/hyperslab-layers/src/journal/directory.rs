@@ -12,6 +12,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::SystemTime;
 
 /// Bytes of a path, and parts of a transfer that the kernel takes at once.
 const MOST_PARTS: usize = 1024;
@@ -125,6 +126,12 @@ impl Files for Directory {
         Ok(rustix::fs::fsync(&self.folder)?)
     }
 
+    fn whole(&self) -> io::Result<Arc<dyn LogFile>> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder = rustix::fs::openat(&self.folder, ".", flags, Mode::empty())?;
+        Ok(Arc::new(Stored::new(folder.into())))
+    }
+
     fn place(&self) -> String {
         self.path.display().to_string()
     }
@@ -230,6 +237,14 @@ impl LogFile for Stored {
 
     fn sync(&self) -> io::Result<()> {
         self.0.sync_data()
+    }
+
+    fn modified(&self) -> io::Result<Option<SystemTime>> {
+        self.0.metadata()?.modified().map(Some)
+    }
+
+    fn inode(&self) -> io::Result<Option<(u64, u64)>> {
+        self.0.metadata().map(|about| Some((about.dev(), about.ino())))
     }
 
     fn lock(&self) -> io::Result<Lock> {

@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 use std::io::{IoSlice, IoSliceMut, Result};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 /// A directory of files.
 pub trait Files: Send + Sync + Debug {
@@ -23,6 +24,10 @@ pub trait Files: Send + Sync + Debug {
     fn list(&self) -> Result<Vec<String>>;
     /// Returns when creating, renaming and removing survive the loss of power.
     fn sync_names(&self) -> Result<()>;
+    /// The directory itself, to be locked by whoever recovers.
+    fn whole(&self) -> Result<Arc<dyn LogFile>> {
+        Err(std::io::ErrorKind::Unsupported.into())
+    }
     /// Where it is, for people.
     fn place(&self) -> String;
 }
@@ -71,6 +76,14 @@ pub trait LogFile: Send + Sync + Debug {
     }
     /// Returns when its bytes survive the loss of power.
     fn sync(&self) -> Result<()>;
+    /// When its bytes were changed last; `None` where nobody knows.
+    fn modified(&self) -> Result<Option<SystemTime>> {
+        Ok(None)
+    }
+    /// Its device and inode; `None` where there are none.
+    fn inode(&self) -> Result<Option<(u64, u64)>> {
+        Ok(None)
+    }
     /// Locks it for this process, without waiting.
     fn lock(&self) -> Result<Lock>;
 }

@@ -1,7 +1,9 @@
 //! Journals that lie in a directory.
 
 use super::files::{Files, Lock, LogFile};
+use super::head_slots::{self, Live, SLOT, Sighting};
 use super::header::{self, Header};
+use super::heartbeat::Heartbeat;
 use super::names::{self, DAMAGED, FINISHED, HEAD, UNFINISHED};
 use super::reader::Reader;
 use super::{corrupt, failed};
@@ -9,6 +11,7 @@ use hyperslab_core::Result;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 /// How far a journal has come, by the name of its head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,6 +51,8 @@ pub struct Found {
     segments: Vec<u64>,
     /// Segments with data.
     data: Vec<u64>,
+    /// Which segments should be there, where the head says so and was read.
+    live: Option<Live>,
 }
 
 /// All journals of a directory, by name. Other files are not looked at.
@@ -63,7 +68,7 @@ pub fn find(files: &dyn Files) -> Result<Vec<Found>> {
         };
         let new = |stem: &str| {
             let (segments, data) = Default::default();
-            Found { stem: stem.into(), stage: Stage::Headless, segments, data }
+            Found { stem: stem.into(), stage: Stage::Headless, segments, data, live: None }
         };
         if let Some((stem, stage)) = head {
             let journal = found.entry(stem).or_insert_with(|| new(stem));
@@ -110,9 +115,36 @@ impl Found {
         }
     }
 
+    /// Reads what its writer saw of the container last, and has missing segments noticed from now on. `trusted`: the
+    /// machine has not been started since, so that the head is as it was written.
+    pub fn slots(&mut self, header: &Header, head: &dyn LogFile, trusted: bool) -> Option<Sighting> {
+        header.identity?;
+        let mut bytes = [0; 2 * SLOT];
+        let read = head.read_at(&mut bytes, head_slots::begin(header.encode().len())).ok()?;
+        let (seen, live) = bytes[..read].split_at_checked(SLOT)?;
+        self.live = Live::decode(live).filter(|live| trusted || live.durable);
+        Sighting::decode(seen)
+    }
+
+    /// The sign of life in its head, given by whoever recovers it. `None` where there is none.
+    pub fn heartbeat(&self, files: &dyn Files, header: &Header) -> Option<Heartbeat> {
+        header.identity?;
+        let head = files.open(&self.head()).ok()?;
+        Heartbeat::new(head, head_slots::begin(header.encode().len()), &header.container).ok()
+    }
+
+    /// When any of its files was changed last.
+    pub fn modified(&self, files: &dyn Files) -> Option<SystemTime> {
+        let segments = self.segments.iter().map(|number| names::meta(&self.stem, *number));
+        let data = self.data.iter().map(|number| names::data(&self.stem, *number));
+        let head = (self.stage != Stage::Headless).then(|| self.head());
+        let each = segments.chain(data).chain(head).filter_map(|name| files.open(&name).ok()?.modified().ok()?);
+        each.max()
+    }
+
     /// Reads its writes from the first one.
     pub fn reader(&self, files: &Arc<dyn Files>, header: &Header) -> Reader {
-        Reader::new(files.clone(), header.journal, &self.stem, self.segments.clone())
+        Reader::new(files.clone(), header.journal, &self.stem, self.segments.clone(), self.live)
     }
 
     /// Gives the head the name of another stage, for good.

@@ -2,12 +2,13 @@
 
 use super::bytes::{Decoder, Encoder};
 use super::process::Process;
-use super::{VERSION, corrupt};
+use super::{VERSION, VERSION_OF_HEADS, corrupt};
 use hyperslab_core::{Error, Result};
+use hyperslab_rollback::FileIdentity;
 use std::ffi::OsString;
 use std::fmt;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const MAGIC: &[u8; 8] = b"HSLBJRNL";
@@ -72,6 +73,17 @@ pub struct Header {
     pub process: Process,
     /// When it was created.
     pub created: SystemTime,
+    /// Which file or directory the container was; unknown where there was none to ask, and in heads of version 1.
+    pub identity: Option<FileIdentity>,
+}
+
+/// The identity of a file or directory, which is stamped if it can be. `None` where there is none or it cannot be opened.
+pub fn identify(path: &Path) -> Option<FileIdentity> {
+    let about = std::fs::metadata(path).ok()?;
+    if !about.is_file() && !about.is_dir() {
+        return None;
+    }
+    std::fs::File::open(path).and_then(|file| FileIdentity::stamp(&file)).ok()
 }
 
 impl Header {
@@ -89,6 +101,7 @@ impl Header {
             rank: number(rank)?,
             ranks: number(ranks)?,
             stack: stack.into(),
+            identity: identify(&container),
             container,
             process: Process::this()?,
             created: SystemTime::now(),
@@ -105,7 +118,7 @@ impl Header {
         let since = self.created.duration_since(UNIX_EPOCH).unwrap_or_default();
         let mut out = Encoder::default();
         out.raw(MAGIC);
-        out.u32(VERSION);
+        out.u32(if self.identity.is_some() { VERSION_OF_HEADS } else { VERSION });
         out.u32(0); // length, below
         out.raw(&self.journal.0);
         out.raw(&self.job.0);
@@ -115,6 +128,9 @@ impl Header {
         self.process.encode(&mut out);
         out.counted(self.stack.as_bytes());
         out.counted(self.container.as_os_str().as_bytes());
+        if let Some(identity) = &self.identity {
+            out.raw(&identity.encode());
+        }
         let len = out.0.len() as u32 + 4;
         out.0[12..16].copy_from_slice(&len.to_le_bytes());
         let crc = crc32c::crc32c(&out.0);
@@ -129,16 +145,19 @@ impl Header {
             return Err(corrupt("it is no journal"));
         }
         let version = from.u32()?;
-        if version != VERSION {
-            return Err(Error::unsupported("read journal", format!("it has format version {version}, not {VERSION}"))
+        if !(VERSION..=VERSION_OF_HEADS).contains(&version) {
+            let message = format!("it has format version {version}, and this reads up to {VERSION_OF_HEADS}");
+            return Err(Error::unsupported("read journal", message)
                 .backend("journal")
                 .hint("use the version of Hyperslab that wrote it"));
         }
         let len = from.u32()? as usize;
-        if len != bytes.len() || !(20..=LONGEST).contains(&len) {
+        // Slots may follow a head of version 2.
+        let fits = if version == VERSION { len == bytes.len() } else { len <= bytes.len() };
+        if !fits || !(20..=LONGEST).contains(&len) {
             return Err(corrupt(format!("its head says {len} bytes, and there are {}", bytes.len())));
         }
-        let (content, crc) = bytes.split_at(len - 4);
+        let (content, crc) = bytes[..len].split_at(len - 4);
         if crc32c::crc32c(content).to_le_bytes() != crc {
             return Err(corrupt("the checksum of its head is wrong"));
         }
@@ -150,11 +169,19 @@ impl Header {
         let process = Process::decode(&mut from)?;
         let stack = from.text(LONGEST_TEXT)?.to_owned();
         let container = PathBuf::from(OsString::from_vec(from.counted(LONGEST_TEXT)?.to_vec()));
+        let identity = match version {
+            VERSION => None,
+            _ => {
+                let bytes = from.raw(FileIdentity::ENCODED)?;
+                let decoded = bytes.try_into().ok().and_then(FileIdentity::decode);
+                Some(decoded.ok_or_else(|| corrupt("the identity of its container makes no sense"))?)
+            }
+        };
         from.end()?;
         if !container.is_absolute() || rank >= ranks {
             return Err(corrupt("its head contradicts itself"));
         }
         let created = created.ok_or_else(|| corrupt("its time is no time"))?;
-        Ok(Self { journal, job, rank, ranks, stack, container, process, created })
+        Ok(Self { journal, job, rank, ranks, stack, container, process, created, identity })
     }
 }

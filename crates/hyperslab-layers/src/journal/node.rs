@@ -150,6 +150,10 @@ impl Files for NodeDirectory {
         self.directory.sync_names()
     }
 
+    fn whole(&self) -> io::Result<Arc<dyn LogFile>> {
+        self.directory.whole()
+    }
+
     fn place(&self) -> String {
         self.directory.place()
     }

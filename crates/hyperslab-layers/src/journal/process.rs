@@ -36,6 +36,11 @@ impl Process {
         self.host == rustix::system::uname().nodename().to_string_lossy()
     }
 
+    /// Whether the machine has not been started since, as far as is known.
+    pub fn same_boot(&self) -> bool {
+        self.was_here() && boot().is_some_and(|now| now == self.boot)
+    }
+
     /// Whether it runs now, on this machine. In doubt, yes.
     pub fn runs(&self) -> bool {
         let now = boot();

@@ -1,6 +1,7 @@
 //! Reading a journal that a process left: its writes in order, up to the first record that cannot be trusted.
 
 use super::files::{Files, LogFile};
+use super::head_slots::Live;
 use super::header::Id;
 use super::record::{self, Payload, Place, Record};
 use super::segment_head::{self, SegmentHead};
@@ -106,6 +107,8 @@ pub struct Reader {
     stem: String,
     /// Segments still to read, last first.
     segments: Vec<u64>,
+    /// Segments that should be there, where that is known.
+    live: Option<Live>,
     current: Option<Open>,
     /// The sequence number that comes next, once known.
     next: Option<u64>,
@@ -136,12 +139,19 @@ enum Stop {
 }
 
 impl Reader {
-    /// A reader of the journal `stem`, whose segments have these numbers.
-    pub(crate) fn new(files: Arc<dyn Files>, journal: Id, stem: &str, mut segments: Vec<u64>) -> Self {
+    /// A reader of the journal `stem`, whose segments have these numbers. Those before the live ones are done.
+    pub(crate) fn new(
+        files: Arc<dyn Files>,
+        journal: Id,
+        stem: &str,
+        mut segments: Vec<u64>,
+        live: Option<Live>,
+    ) -> Self {
+        segments.retain(|number| live.is_none_or(|live| *number >= live.first));
         segments.sort_unstable_by(|a, b| b.cmp(a));
         segments.dedup();
         let (current, next, damage, piece) = Default::default();
-        Self { files, journal, stem: stem.into(), segments, current, next, done_before: 0, damage, piece }
+        Self { files, journal, stem: stem.into(), segments, live, current, next, done_before: 0, damage, piece }
     }
 
     /// Where reading stopped, if it was not the end.
@@ -200,13 +210,35 @@ impl Reader {
         Ok(true)
     }
 
+    /// The first live segment that is not there, if it is the first of all or behind the last that is.
+    fn missing(&self, before: Option<u64>) -> Option<u64> {
+        let live = self.live?;
+        let wanted = before.map_or(live.first, |before| before + 1);
+        let is_there = self.segments.last() == Some(&wanted);
+        // One between two others is noticed when the second is opened.
+        let at_the_edge = before.is_none() || self.segments.is_empty();
+        (at_the_edge && !is_there && wanted <= live.last).then_some(wanted)
+    }
+
+    fn miss(&mut self, segment: u64) {
+        let each = self.segments.iter().map(|number| names::meta(&self.stem, *number));
+        let skipped = each.map(|name| self.files.open(&name).and_then(|file| file.len()).unwrap_or(0)).sum();
+        let reason = format!("segment {segment} is missing");
+        self.damage = Some(Damage { segment, offset: 0, unfinished: false, reason, skipped });
+    }
+
     /// Opens the next segment if the present one is at its end. `false`: there is none, or it cannot be trusted.
     fn open_next(&mut self) -> Result<bool> {
         if self.current.as_ref().is_some_and(|current| current.offset < current.meta.len()) {
             return Ok(true);
         }
+        let before = self.current.as_ref().map(|current| current.number);
+        if let Some(number) = self.missing(before) {
+            self.miss(number);
+            return Ok(false);
+        }
         let Some(number) = self.segments.pop() else { return Ok(false) };
-        let before = self.current.take().map(|current| current.number);
+        self.current = None;
         let name = names::meta(&self.stem, number);
         let failed = |cause| failed("read journal", &name, cause);
         let meta = self.files.open(&name).and_then(Window::new).map_err(failed)?;

@@ -57,6 +57,7 @@ impl Shelf {
             Err(cause) if cause.kind() != ErrorKind::NotFound => return Err(failed(cause)),
             _ => {}
         }
+        self.all_leave();
         let mut state = lock(&self.state);
         let kept = std::mem::take(&mut state.segments).into_iter().map(|kept| kept.segment);
         let segments: Vec<_> = leaving.drain(..).map(|(segment, _)| segment).chain(kept).collect();
@@ -97,6 +98,7 @@ impl Shelf {
             Err(cause) if cause.kind() != ErrorKind::NotFound => Err(failed("remove journal segment", name, cause)),
             _ => Ok(()),
         };
+        self.leaves(segment.number).map_err(|cause| failed("remove journal segment", self.files.place(), cause))?;
         remove(names::meta(&self.stem, segment.number))?;
         self.names.changed();
         if self.durable {

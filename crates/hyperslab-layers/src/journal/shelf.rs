@@ -3,12 +3,14 @@
 use super::ahead::Ahead;
 use super::done_set::DoneSet;
 use super::files::{Files, LogFile};
+use super::head_slots::Live;
 use super::names;
 use super::new_names::NewNames;
 use super::segment::Segment;
 use super::sync::Syncing;
 use hyperslab_core::{Error, Result};
 use std::collections::VecDeque;
+use std::io::IoSlice;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -22,6 +24,8 @@ pub(super) struct Shelf {
     pub durable: bool,
     /// Held open for its lock.
     pub head: Arc<dyn LogFile>,
+    /// Where the head says which segments are live, and which those are.
+    pub live: Option<(u64, Mutex<Live>)>,
     /// Whose it is. A child that was forked has a copy, and must not touch the files.
     process: u32,
     pub state: Mutex<State>,
@@ -78,6 +82,7 @@ impl Shelf {
             stem,
             durable,
             head,
+            live: None,
             process,
             state,
             used,
@@ -92,6 +97,39 @@ impl Shelf {
             changed,
             leaving,
         }
+    }
+
+    /// A segment is there, in which nothing is acknowledged yet.
+    pub fn begins(&self, number: u64) -> std::io::Result<()> {
+        self.set_live(|live| live.last = live.last.max(number)).map(drop)
+    }
+
+    /// The files of a segment are about to be removed.
+    pub fn leaves(&self, number: u64) -> std::io::Result<()> {
+        match self.set_live(|live| live.first = live.first.max(number.saturating_add(1)))? && self.durable {
+            // Otherwise a loss of power could bring back that it should be there.
+            true => self.head.sync(),
+            false => Ok(()),
+        }
+    }
+
+    /// Nothing is live any more, which the name of the head says already.
+    pub fn all_leave(&self) {
+        let _ = self.set_live(|live| live.first = u64::MAX);
+    }
+
+    /// Returns whether it was changed.
+    fn set_live(&self, change: impl FnOnce(&mut Live)) -> std::io::Result<bool> {
+        let Some((at, live)) = &self.live else { return Ok(false) };
+        let mut live = lock(live);
+        let mut new = *live;
+        change(&mut new);
+        if new != *live {
+            self.head.write_at(&[IoSlice::new(&new.encode())], *at)?;
+            *live = new;
+            return Ok(true);
+        }
+        Ok(false)
     }
 
     /// A segment's file, for messages.

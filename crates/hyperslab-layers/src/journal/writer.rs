@@ -4,7 +4,9 @@ use super::batch::Batch;
 use super::commit::Committer;
 use super::current::Current;
 use super::files::{Files, Lock, LogFile};
+use super::head_slots::{self, Live, SLOT};
 use super::header::Header;
+use super::heartbeat::Heartbeat;
 use super::segment::{Logged, Segment};
 use super::segment_head::SegmentHead;
 use super::shelf::{Shelf, lock};
@@ -80,6 +82,8 @@ pub struct Journal {
     pub(super) writer: Mutex<Writer>,
     /// Where it syncs by itself.
     pub(super) committer: Option<Committer>,
+    /// Where the head says which file the container is.
+    heartbeat: Option<Arc<Heartbeat>>,
 }
 
 #[derive(Debug, Default)]
@@ -104,21 +108,33 @@ impl Journal {
         }
         let stem = names::stem(&header);
         let (unfinished, name) = (format!("{stem}{}", names::UNFINISHED), format!("{stem}{}", names::HEAD));
-        let head = write_head(&*files, &header, &unfinished, &name)
+        let live = Live { first: 1, last: 0, durable: limits.names_are_durable() };
+        let bytes = head_bytes(&header, &live);
+        let head = write_head(&*files, &bytes, &unfinished, &name)
             .inspect_err(|_| drop(files.remove(&unfinished)))
             .map_err(|cause| failed("create journal", format!("{}/{name}", files.place()), cause))?;
-        let shelf = Arc::new(Shelf::new(files, stem, limits.names_are_durable(), head));
+        let slots = header.identity.map(|_| head_slots::begin(header.encode().len()));
+        // A container that cannot be looked at is one that a recovery asks about.
+        let heartbeat = slots.and_then(|at| Heartbeat::new(head.clone(), at, &header.container).ok()).map(Arc::new);
+        let mut shelf = Shelf::new(files, stem, limits.names_are_durable(), head);
+        shelf.live = slots.map(|at| (at + SLOT as u64, Mutex::new(live)));
+        let shelf = Arc::new(shelf);
         let writer = Mutex::new(Writer { next: 1, ..Writer::default() });
         let committer = match limits.sync {
             SyncMode::Every(period) => Some(Committer::new(period)),
             _ => None,
         };
-        Ok(Arc::new(Self { shelf, header, limits, writer, committer }))
+        Ok(Arc::new(Self { shelf, header, limits, writer, committer, heartbeat }))
     }
 
     /// Whose it is.
     pub fn header(&self) -> &Header {
         &self.header
+    }
+
+    /// The sign of life in its head, to be given before the container is written.
+    pub fn heartbeat(&self) -> Option<&Arc<Heartbeat>> {
+        self.heartbeat.as_ref()
     }
 
     /// Bytes that its files may have.
@@ -153,7 +169,8 @@ impl Journal {
             };
             let created = safe.and_then(|()| self.shelf.files.create(&name)).map_err(|cause| (cause, true));
             let meta = created.and_then(|meta| {
-                let written = meta.write_at(&[IoSlice::new(&bytes)], 0);
+                // Told before anything in it is acknowledged: from now on a recovery misses it if it is not there.
+                let written = meta.write_at(&[IoSlice::new(&bytes)], 0).and_then(|()| self.shelf.begins(number));
                 // A segment without a head must not stay: later ones would stand behind it.
                 let undone = written.as_ref().is_ok() || self.shelf.files.remove(&name).is_ok();
                 written.map(|()| meta).map_err(|cause| (cause, undone))
@@ -280,14 +297,24 @@ pub(super) fn no_room() -> Error {
     Error::new(ErrorKind::NoSpace, "append to journal", message).backend("journal")
 }
 
+/// The head, with its slots where it has some.
+fn head_bytes(header: &Header, live: &Live) -> Vec<u8> {
+    let mut bytes = header.encode();
+    if header.identity.is_some() {
+        bytes.resize(head_slots::begin(bytes.len()) as usize + SLOT, 0);
+        bytes.extend(live.encode());
+    }
+    bytes
+}
+
 /// The head becomes visible under its name when it is complete and locked. A recovery that takes it for one that nobody will
 /// finish removes it before: then another one is made.
-fn write_head(files: &dyn Files, header: &Header, unfinished: &str, name: &str) -> std::io::Result<Arc<dyn LogFile>> {
-    let mut written = try_head(files, header, unfinished, name);
+fn write_head(files: &dyn Files, bytes: &[u8], unfinished: &str, name: &str) -> std::io::Result<Arc<dyn LogFile>> {
+    let mut written = try_head(files, bytes, unfinished, name);
     for _ in 0..REMOVALS {
         match &written {
             Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => {
-                written = try_head(files, header, unfinished, name);
+                written = try_head(files, bytes, unfinished, name);
             }
             _ => break,
         }
@@ -295,7 +322,7 @@ fn write_head(files: &dyn Files, header: &Header, unfinished: &str, name: &str) 
     written
 }
 
-fn try_head(files: &dyn Files, header: &Header, unfinished: &str, name: &str) -> std::io::Result<Arc<dyn LogFile>> {
+fn try_head(files: &dyn Files, bytes: &[u8], unfinished: &str, name: &str) -> std::io::Result<Arc<dyn LogFile>> {
     let head = files.create(unfinished)?;
     let mut tries = 0;
     while head.lock()? == Lock::Busy {
@@ -306,7 +333,7 @@ fn try_head(files: &dyn Files, header: &Header, unfinished: &str, name: &str) ->
         tries += 1;
         std::thread::sleep(Duration::from_millis(1));
     }
-    head.write_at(&[IoSlice::new(&header.encode())], 0)?;
+    head.write_at(&[IoSlice::new(bytes)], 0)?;
     files.rename(unfinished, name)?;
     Ok(head)
 }

@@ -1,5 +1,6 @@
 //! The options of the layer.
 
+use crate::background::{ON_LOG_FAILURE, OnLogFailure};
 use crate::journal::SyncMode;
 use hyperslab_core::{Error, OptionSpec, Result, StackElement, units};
 use std::path::PathBuf;
@@ -66,6 +67,7 @@ pub(super) const SPECS: &[OptionSpec] = &[
         default: "256MiB",
         about: "memory of a rank for the list of what is in the log, about 200 bytes for each write",
     },
+    ON_LOG_FAILURE,
 ];
 
 const LEAST_LIMIT: u64 = 64 << 10;
@@ -96,6 +98,7 @@ pub(super) struct Options {
     /// The same where ranks read from each other's logs: what is in the processor's cache is written twice as fast.
     pub shared_buffer: u64,
     pub memory: u64,
+    pub on_failure: OnLogFailure,
 }
 
 impl Options {
@@ -132,6 +135,7 @@ impl Options {
             buffer: size("buffer", LEAST_BUFFER)?.unwrap_or(8 << 20),
             shared_buffer: size("buffer", LEAST_BUFFER)?.unwrap_or(1 << 20),
             memory: size("memory", LEAST_MEMORY)?.unwrap_or(256 << 20),
+            on_failure: OnLogFailure::parse(element)?,
         })
     }
 }

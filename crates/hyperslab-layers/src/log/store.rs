@@ -189,6 +189,7 @@ impl Store {
             }
             match appended? {
                 Appended::Full { needed } => self.times.wait(|| self.make_room(needed))?,
+                Appended::Refused(error) => return Err(error),
                 _ => return Ok(false),
             }
         }

@@ -1,10 +1,10 @@
 //! What lies in a directory.
 
-use crate::journal::{Damage, Files, Found, Header, Lock, LogFile, Named, Stage, Write, find};
+use crate::journal::{Damage, Files, Found, Header, Lock, LogFile, Named, Sighting, Stage, Write, find};
 use hyperslab_core::{Datatype, Dims, Error, ErrorKind, Result};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// How it stands with a journal.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub(super) struct Touched {
     pub extents: Dims,
 }
 
-/// A journal in a directory. Unless it is in use, it is locked as long as this exists.
+/// A journal in a directory. The directory is locked against other recoveries as long as this exists.
 #[derive(Debug)]
 pub struct Left {
     pub(super) found: Found,
@@ -51,7 +51,14 @@ pub struct Left {
     pub(super) arrays: BTreeMap<String, Touched>,
     /// Two types were used for these names.
     pub(super) torn_types: Option<String>,
-    head: Option<Arc<dyn LogFile>>,
+    /// What its writer saw of the container last, where the head says so.
+    pub(super) sighting: Option<Sighting>,
+    /// When any of its files was changed last.
+    pub(super) modified: Option<SystemTime>,
+    /// Whether its head is a copy of the one that was written.
+    pub(super) is_copy: bool,
+    /// The lock of all of them.
+    _lock: Option<Arc<dyn LogFile>>,
 }
 
 impl Left {
@@ -80,7 +87,15 @@ impl Left {
 
 /// All journals of a directory, checked byte by byte, by name. `elsewhere_ended`: jobs of other machines have ended.
 pub fn survey(files: &Arc<dyn Files>, elsewhere_ended: bool) -> Result<Vec<Left>> {
-    let each = settled(&**files)?.into_iter().map(|found| look(files, found, elsewhere_ended));
+    // One lock for all, so that no number of journals needs more descriptors.
+    let lock = files.whole().ok();
+    let others = match lock.as_ref().map(|whole| whole.lock()) {
+        Some(Ok(Lock::Busy)) => true,
+        Some(Err(cause)) => return Err(crate::journal::failed("lock journal directory", files.place(), cause)),
+        _ => false,
+    };
+    let at = Place { files, elsewhere_ended, others, lock: lock.filter(|_| !others) };
+    let each = settled(&**files)?.into_iter().map(|found| look(&at, found));
     // What vanished meanwhile was removed by whoever used it.
     let is_there = |left: &Left| match &left.state {
         State::Refused(error) if error.kind() == ErrorKind::NotFound && left.found.stage != Stage::Headless => {
@@ -104,7 +119,16 @@ fn settled(files: &dyn Files) -> Result<Vec<Found>> {
     Ok(found)
 }
 
-fn look(files: &Arc<dyn Files>, found: Found, elsewhere_ended: bool) -> Left {
+/// Where journals are looked at.
+struct Place<'a> {
+    files: &'a Arc<dyn Files>,
+    elsewhere_ended: bool,
+    /// Another recovery is at work.
+    others: bool,
+    lock: Option<Arc<dyn LogFile>>,
+}
+
+fn look(at: &Place<'_>, found: Found) -> Left {
     let mut left = Left {
         found,
         header: None,
@@ -114,17 +138,18 @@ fn look(files: &Arc<dyn Files>, found: Found, elsewhere_ended: bool) -> Left {
         done_before: 0,
         arrays: BTreeMap::new(),
         torn_types: None,
-        head: None,
+        sighting: None,
+        modified: None,
+        is_copy: false,
+        _lock: at.lock.clone(),
     };
-    left.state = left.judge(files, elsewhere_ended).unwrap_or_else(State::Refused);
-    if matches!(left.state, State::InUse | State::Elsewhere) {
-        left.head = None;
-    }
+    left.state = left.judge(at).unwrap_or_else(State::Refused);
     left
 }
 
 impl Left {
-    fn judge(&mut self, files: &Arc<dyn Files>, elsewhere_ended: bool) -> Result<State> {
+    fn judge(&mut self, at: &Place<'_>) -> Result<State> {
+        let files = at.files;
         if self.found.stage == Stage::Headless {
             let error =
                 Error::new(ErrorKind::NotFound, "read journal", "its head is missing, so nobody knows whose it is");
@@ -134,18 +159,17 @@ impl Left {
         // Whose a journal in use is may be read; it is complete once it has its name.
         let header = self.found.header(&**files, &*head);
         self.header = header.as_ref().ok().cloned();
-        if lock == Lock::Busy {
+        if lock == Lock::Busy || at.others {
             return Ok(State::InUse);
         }
         if self.found.stage == Stage::Unfinished && header.is_err() {
             // Being written this moment, or never finished: nothing was acknowledged.
             return Ok(State::Empty);
         }
-        self.head = Some(head);
         let header = header?;
         match (header.process.was_here(), lock) {
             (true, Lock::Unsupported) if header.process.runs() => return Ok(State::InUse),
-            (false, _) if !elsewhere_ended => return Ok(State::Elsewhere),
+            (false, _) if !at.elsewhere_ended => return Ok(State::Elsewhere),
             _ => {}
         }
         match self.found.stage {
@@ -153,7 +177,14 @@ impl Left {
             Stage::Recovered => Ok(State::Recovered),
             // Complete and unlocked: its process ended before it had a journal.
             Stage::Unfinished | Stage::Headless => Ok(State::Empty),
-            Stage::Written => self.read(files, &header),
+            Stage::Written => {
+                self.sighting = self.found.slots(&header, &*head, header.process.same_boot());
+                let own = head.inode().ok().flatten();
+                self.is_copy = self.sighting.is_some_and(|seen| own.is_some_and(|own| own != seen.head));
+                self.modified = self.found.modified(&**files);
+                drop(head);
+                self.read(files, &header)
+            }
         }
     }
 

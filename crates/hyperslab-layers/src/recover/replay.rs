@@ -1,10 +1,12 @@
 //! Replaying the journals of a job.
 
+use super::identity::check_kind;
 use super::left::{Left, State};
 use super::target::Target;
 use crate::images::Images;
-use crate::journal::{Damage, Files, Header, Id, Stage};
+use crate::journal::{Damage, Files, Header, Heartbeat, Id, Pulse, Stage};
 use hyperslab_core::{Communicator, Error, ErrorKind, Format, Open, Result, Stack};
+use hyperslab_rollback::FileIdentity;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -100,11 +102,13 @@ impl Recovery<'_> {
     pub fn replay(&self, job: &mut Job) -> Result<Replayed> {
         let header = job.header()?;
         let container = header.container.clone();
+        check_kind(&container)?;
         let replayed = match job.journals.iter().any(Left::can_be_replayed) {
             false => {
                 // A file that was open when its program died may say so, and be refused by others. Nothing is lost if it stays so.
                 let format = job.journals.iter().any(|journal| matches!(journal.state, State::Empty));
-                let format = format.then(|| self.format_of(header).ok()).flatten();
+                let is_same = || header.identity.is_none_or(|was| now(&container).is_some_and(|now| was.matches(&now)));
+                let format = (format && is_same()).then(|| self.format_of(header).ok()).flatten();
                 let _ =
                     format.map(|format| self.open(&*format, &container, Open::Update, None).and_then(Target::leave));
                 Replayed::default()
@@ -115,6 +119,8 @@ impl Recovery<'_> {
                     true => Some(Images::new(self.files.clone(), &self.header_of_images(header)?, LARGEST_LOG, true)?),
                     false => None,
                 };
+                // A recovery that is interrupted must not look like somebody else's changes.
+                let _pulse = self.pulse(job).map(Pulse::new);
                 let mut target = self.open(&*format, &container, Open::Update, images)?;
                 check(job, &mut target)?;
                 self.apply(job, target)?
@@ -135,7 +141,15 @@ impl Recovery<'_> {
                 journal.found.remove(&**self.files)?;
             }
         }
+        crate::marker::remove_of(&container, job.id);
         Ok(replayed)
+    }
+
+    /// The sign of life of one of the journals, which is this recovery's from now on.
+    fn pulse(&self, job: &Job) -> Option<Arc<Heartbeat>> {
+        let journal = job.journals.iter().find(|journal| journal.can_be_replayed())?;
+        let header = journal.header.as_ref()?;
+        journal.found.heartbeat(&**self.files, header).map(Arc::new)
     }
 
     /// Whether a replay would go through, as far as can be said without writing.
@@ -144,6 +158,7 @@ impl Recovery<'_> {
         if !job.journals.iter().any(Left::can_be_replayed) {
             return Ok(());
         }
+        check_kind(&header.container)?;
         let format = self.format_of(header)?;
         let mut target = self.open(&*format, &header.container, Open::Read, None)?;
         let checked = check(job, &mut target);
@@ -155,6 +170,7 @@ impl Recovery<'_> {
     pub fn replay_to(&self, job: &Job, path: &Path) -> Result<Replayed> {
         let header = job.header()?;
         let format = self.format_of(header)?;
+        check_kind(path)?;
         let exists = format.exists(path)?;
         let mut target = self.open(&*format, path, if exists { Open::Update } else { Open::Create }, None)?;
         match exists {
@@ -224,6 +240,11 @@ impl Recovery<'_> {
         target.finish()?;
         Ok(replayed)
     }
+}
+
+/// The identity of what is at a path now.
+fn now(path: &Path) -> Option<FileIdentity> {
+    std::fs::File::open(path).and_then(|file| FileIdentity::of(&file)).ok()
 }
 
 /// Refuses before anything is written.

@@ -7,6 +7,7 @@ use std::io::{self, IoSlice};
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 /// Its room is given back when it was removed and nobody has it open any more.
 #[derive(Debug)]
@@ -135,6 +136,10 @@ impl LogFile for Blocks {
 
     fn sync(&self) -> io::Result<()> {
         self.shared.sync()
+    }
+
+    fn modified(&self) -> io::Result<Option<SystemTime>> {
+        self.shared.file.metadata()?.modified().map(Some)
     }
 
     fn lock(&self) -> io::Result<Lock> {
