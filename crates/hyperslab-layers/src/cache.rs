@@ -29,8 +29,8 @@
 //!   only: then blocks stay until it is closed. A flush of several ranks returns when all have flushed. Collective writes
 //!   drop the blocks of the array.
 //! * **Collective reads** of several ranks are left to the format below, so that every rank takes part.
-//! * An array known by two names, as HDF5's hard links allow, counts as two arrays: flush between accesses by different
-//!   names.
+//! * Of formats that do not tell objects apart ([`Array::object`](hyperslab_core::Array::object)), an array known by two names
+//!   counts as two: flush between accesses by different names.
 //! * Nothing is kept of a read that failed.
 //! * Hints ([`Array::prefetch`](hyperslab_core::Array::prefetch)) are handed on for what is not in memory.
 

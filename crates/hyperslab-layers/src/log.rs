@@ -10,10 +10,10 @@
 //!   `hyperslab recover DIR` moves it to the file.
 //! * **Order.** The last of overlapping writes of a rank counts, always. A read sees every earlier write of the same rank, from
 //!   the log if it is still there, merged with the file: nothing has to be moved for it. Other ranks and programs see
-//!   writes after a flush, as with the format alone. (An array known by two names, as HDF5's hard links allow, counts as
-//!   two arrays: flush between accesses by different names.)
+//!   writes after a flush, as with the format alone. (Of formats that do not tell objects apart, an array known by two names
+//!   counts as two: flush between accesses by different names.)
 //! * **Moved** are writes when `drain` bytes have gathered or one is older than `age`, at a flush, at close, before a write
-//!   that cannot be logged, before a change of the shape, and before a read that touches more than 65,536 of them. The
+//!   that cannot be logged, before a change of the shape other than more rows by one rank alone, and before a read that touches more than 65,536 of them. The
 //!   program waits for it in these cases, and when the log is full; else never.
 //! * **All together.** At a flush and at close ranks move their writes in rounds of `buffer` bytes, as many as the rank with
 //!   most of them needs. Pieces of different ranks that interleave are exchanged first, as in `twophase`, so that few
@@ -24,7 +24,8 @@
 //! * **A log that is full or fails** is emptied as far as possible; then writes go straight to the file, with a remark. If the
 //!   file fails, what is in the log stays there for recovery, the container refuses everything but close, and the error
 //!   is reported once, at the next flush or at close.
-//! * What is written through and never logged: some fields of elements; arrays with filters where ranks are processes.
+//! * What is written through and never logged: some fields of elements; arrays with filters where ranks are processes. What cannot
+//!   be logged is as safe in the container, where it is found, when the call returns.
 //! * **Arrays with filters** whose chunks the format may move ([`Caps::moves_chunks`]) are logged by one rank alone, with some fields
 //!   too. They are moved chunk by chunk, each kept whole meanwhile ([`images`](crate::images)); several ranks write them through.
 //! * Of arrays that only threads of the program may transfer ([`Array::any_thread`](hyperslab_core::Array::any_thread)) the

@@ -14,8 +14,20 @@ const MEMORY: u64 = 256 << 20;
 const LEAST_MEMORY: u64 = 1 << 20;
 const MOST_THREADS: usize = 16;
 /// Each is also a variable: `HYPERSLAB_MODE` and so on.
-const KEYS: [&str; 11] =
-    ["mode", "memory", "threads", "lag", "log_dir", "log_limit", "durability", "state", "explain", "trace", "stats"];
+const KEYS: [&str; 12] = [
+    "mode",
+    "memory",
+    "threads",
+    "lag",
+    "log_dir",
+    "log_limit",
+    "durability",
+    "on_log_failure",
+    "state",
+    "explain",
+    "trace",
+    "stats",
+];
 const LAG: Duration = Duration::from_secs(1);
 const LONGEST_LAG: Duration = Duration::from_secs(3600);
 
@@ -118,6 +130,8 @@ pub(crate) struct Settings {
     pub(crate) log_limit: Option<u64>,
     /// How safe a logged write is, in the words of the layer `log`.
     pub(crate) durability: Option<String>,
+    /// What becomes of writes that the log cannot take, in the words of that layer.
+    pub(crate) on_log_failure: Option<&'static str>,
     /// Where the history of `auto` is kept, in the words of that layer.
     pub(crate) state: Option<String>,
     /// Where `auto` says what it chose.
@@ -139,6 +153,7 @@ impl Default for Settings {
             log_dir: None,
             log_limit: None,
             durability: None,
+            on_log_failure: None,
             state: None,
             explain: None,
             trace: "hyperslab-trace-%p-%n.jsonl".into(),
@@ -216,6 +231,11 @@ impl Settings {
                 self.log_limit = Some(bytes);
             }
             "durability" => self.durability = Some(value.into()),
+            "on_log_failure" => {
+                let known = ["error", "through"].into_iter().find(|known| *known == value);
+                let unknown = || format!("on_log_failure={value} should be error or through");
+                self.on_log_failure = Some(known.ok_or_else(unknown)?);
+            }
             "state" => self.state = Some(value.into()),
             "explain" => self.explain = Some(value.into()),
             "trace" => self.trace = value.into(),
@@ -244,6 +264,9 @@ impl Settings {
         }
         if let Some(durability) = &self.durability {
             text += &format!(";durability={durability}");
+        }
+        if let Some(how) = self.on_log_failure {
+            text += &format!(";on_log_failure={how}");
         }
         if let Some(state) = &self.state {
             text += &format!(";state={state}");

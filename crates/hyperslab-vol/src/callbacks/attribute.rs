@@ -1,9 +1,13 @@
 //! Attributes: passed on. They never hold elements that wait.
 #![expect(unsafe_op_in_unsafe_fn, reason = "the contract of callbacks is stated in `object`")]
 
+use crate::callbacks::operation;
 use crate::data::{ATTRIBUTE, acknowledged, changed};
 use crate::host::api::{Const, Herr, Hid, Ptr, Req, Text};
 use crate::object::{object, shielded};
+use std::ffi::c_int;
+
+const RENAME: c_int = 4;
 
 pub(crate) unsafe extern "C" fn create(
     pointer: Ptr,
@@ -48,9 +52,27 @@ pub(crate) unsafe extern "C" fn write(pointer: Ptr, kind: Hid, data: Const, tran
 }
 
 on_object!(get => H5VLattr_get);
-on_place!(specific => H5VLattr_specific, |object, _| {
-    changed(object);
-    0
-});
+
+/// A program that replaces an attribute may write it under another name first.
+pub(crate) unsafe extern "C" fn specific(
+    pointer: Ptr,
+    place: Const,
+    arguments: Ptr,
+    transfer: Hid,
+    request: Req,
+) -> Herr {
+    shielded(|| {
+        let object = object(pointer);
+        changed(object);
+        let (host, below, under) = (object.host, object.connector, object.under);
+        let status = host.H5VLattr_specific(under, place, below, arguments, transfer, request);
+        object.wrap_request(request);
+        match operation(arguments) {
+            RENAME => acknowledged(object, *place.cast::<c_int>(), status),
+            _ => status,
+        }
+    })
+}
+
 on_object!(optional => H5VLattr_optional);
 closing!(close => H5VLattr_close);

@@ -1,7 +1,7 @@
 //! What mode `log` promises of writes that no log has: they are in the file, and found there, before their calls return.
 
 use super::control::Handle;
-use super::dataset::Dataset;
+use super::dataset::{Dataset, is_unlinked};
 use super::file::FileState;
 use crate::driver;
 use crate::host::api::{Herr, Hid};
@@ -32,7 +32,17 @@ impl FileState {
         self.make_durable()
     }
 
-    /// The same after a write to a dataset. `in_place`: nothing of libhdf5's has changed.
+    /// The same after libhdf5's own write to a dataset that has no other way.
+    pub(crate) fn acknowledge_library(&self, through: Handle) -> Result<()> {
+        if self.promises() && is_unlinked(self.host, through) {
+            // Nobody finds it before it is linked.
+            self.nameless.store(true, Ordering::Relaxed);
+            return Ok(());
+        }
+        self.acknowledge(through, DATASET)
+    }
+
+    /// The same after a write to a dataset that has one. `in_place`: nothing of libhdf5's has changed.
     pub(crate) fn acknowledge_write(&self, dataset: &Dataset, through: Handle, in_place: bool) -> Result<()> {
         if !self.promises() {
             return Ok(());

@@ -283,6 +283,12 @@ unsafe fn token_of(host: &Host, dataset: Handle, name: &str) -> Option<Token> {
     unsafe { info_of(host, dataset, &place) }.map(|info| info.token)
 }
 
+/// Whether nothing in the file leads to an open dataset. Inside a call of the library.
+pub(super) fn is_unlinked(host: &Host, dataset: Handle) -> bool {
+    // SAFETY: the dataset is open.
+    host.keeping_errors(|| unsafe { info_of(host, dataset, &itself()) }).is_some_and(|info| info.links == 0)
+}
+
 /// A place that is the dataset itself, as `H5VL_loc_params_t` says it.
 fn itself() -> [u64; 16] {
     let mut place = [0; 16];
@@ -374,10 +380,7 @@ impl Dataset {
         if !self.passing.load(Ordering::Relaxed) {
             return false;
         }
-        let host = self.elements.host;
-        // SAFETY: inside a call of the library; the handle is open.
-        let links = |handle| host.keeping_errors(|| unsafe { info_of(host, handle, &itself()) }).map(|info| info.links);
-        self.handle().and_then(links) == Some(0)
+        self.handle().is_some_and(|handle| is_unlinked(self.elements.host, handle))
     }
 
     /// Whether it can still be found by the name that layers know.

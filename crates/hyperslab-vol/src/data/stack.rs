@@ -72,6 +72,7 @@ fn elements(settings: &Settings, writable: bool) -> Vec<StackElement> {
         options.extend(settings.log_dir.iter().map(|folder| option("dir", folder.display().to_string())));
         options.extend(settings.log_limit.iter().map(|bytes| option("limit", bytes.to_string())));
         options.extend(settings.durability.iter().map(|text| option("durability", text.clone())));
+        options.extend(settings.on_log_failure.iter().map(|how| option("on-log-failure", (*how).to_owned())));
         layers.push(StackElement { name: "log".into(), options });
     }
     if modes.cache {

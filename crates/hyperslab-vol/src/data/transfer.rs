@@ -7,7 +7,7 @@ use super::kind::{Kind, layout};
 use super::space::{refused, selection_of};
 use crate::host::Host;
 use crate::host::api::{Const, H5S_ALL, H5S_BLOCK, Herr, Hid, Ptr};
-use crate::object::{DATASET, Object};
+use crate::object::Object;
 use hyperslab_core::{
     Datatype, Dims, Gather, MemoryLayout, MemoryView, MemoryViewMut, Result, Selection, Transfer as Together, Within,
 };
@@ -239,7 +239,7 @@ fn acknowledge(object: &Object, left: Left) -> Result<()> {
     };
     match object.dataset() {
         Some(dataset) => file.acknowledge_write(&dataset, object.handle(), left == Left::InPlace),
-        None => file.acknowledge(object.handle(), DATASET),
+        None => file.acknowledge_library(object.handle()),
     }
 }
 

@@ -11,10 +11,10 @@ import h5py
 import numpy as np
 
 ROWS, COLUMNS = 40, 2000
-# Chunks with filters are not logged: libhdf5 writes them over others before the file says so.
 LAYOUTS = {
     "contiguous": {},
     "chunked": {"chunks": (7, 300)},
+    "packed": {"chunks": (7, 300), "compression": "gzip", "shuffle": True},
 }
 
 

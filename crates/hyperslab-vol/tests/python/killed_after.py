@@ -115,6 +115,16 @@ def scalars(file):
     file.create_dataset("a", (), "<f8")[()] = 42.5
 
 
+@way({"a": 42})
+def assigned_scalar(file):
+    file["a"] = 42
+
+
+@way({"g/a": b"some text"})
+def assigned_text(file):
+    file["g/a"] = "some text"
+
+
 @way({"a": pairs(ramp(), 0)})
 def one_field(file):
     file.create_dataset("a", (N,), PAIR)["x"] = ramp()

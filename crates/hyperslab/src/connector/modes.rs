@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use hyperslab_core::nearest;
 use std::fmt;
 
-const NAMES: [&str; 7] = ["codec", "async", "log", "cache", "trace", "auto", "off"];
+const NAMES: [&str; 8] = ["codec", "async", "log", "cache", "trace", "auto", "safe", "off"];
 
 /// Modes that go together, checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
