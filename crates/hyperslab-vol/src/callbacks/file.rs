@@ -59,6 +59,11 @@ unsafe fn opened(
         let Some(below) = Below::new(host, access) else { return null_mut() };
         let opening = Opening::new(host, &below.info, below.list, &text(name), flags);
         let writable = opening.is_writable();
+        // Before libhdf5 may cut the file off.
+        if let Err(error) = opening.notice() {
+            host.report(&error);
+            return null_mut();
+        }
         let under = body(host, below.list);
         if under.is_null() {
             return null_mut();
