@@ -35,7 +35,8 @@ pub fn directory(path: &Path) -> Result<Arc<dyn Files>> {
 /// Refuses a directory in which members of a group could put files, unless it is the user's own group, as many systems make
 /// one for each user.
 fn check_group(path: &Path) -> Result<()> {
-    let about = std::fs::metadata(path).map_err(|cause| Error::io("open journal directory", cause).target(path.display()))?;
+    let about =
+        std::fs::metadata(path).map_err(|cause| Error::io("open journal directory", cause).target(path.display()))?;
     let (open, sticky) = (about.mode() & 0o020 != 0, about.mode() & 0o1000 != 0);
     match open && !sticky && about.gid() != about.uid() {
         false => Ok(()),

@@ -242,7 +242,8 @@ fn logs_are_thrown_away_when_asked_and_with_their_file() {
 fn a_missing_first_or_last_segment_is_a_loss_that_is_told() {
     for last in [false, true] {
         let scene = crashed();
-        let mut segments: Vec<PathBuf> = fs::read_dir(&scene.logs).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let mut segments: Vec<PathBuf> =
+            fs::read_dir(&scene.logs).unwrap().map(|entry| entry.unwrap().path()).collect();
         segments.retain(|name| name.extension().is_some_and(|ending| ending == "meta"));
         segments.sort();
         fs::remove_file(if last { segments.last() } else { segments.first() }.unwrap()).unwrap();

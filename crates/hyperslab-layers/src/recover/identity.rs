@@ -21,7 +21,9 @@ pub(crate) fn check_kind(path: &Path) -> Result<Option<Metadata>> {
     };
     match about.is_file() || about.is_dir() {
         true => Ok(Some(about)),
-        false => Err(Error::unsupported("recover", "it is neither a plain file nor a directory").target(path.display())),
+        false => {
+            Err(Error::unsupported("recover", "it is neither a plain file nor a directory").target(path.display()))
+        }
     }
 }
 
@@ -32,9 +34,9 @@ impl Job {
         let header = self.header()?;
         let path = &header.container;
         let refuse = |why: String| {
-            Err(Error::new(ErrorKind::Mismatch, "recover", why)
-                .target(path.display())
-                .hint("nothing was changed; look at the file, then --discard the logs, or --force to apply them all the same"))
+            Err(Error::new(ErrorKind::Mismatch, "recover", why).target(path.display()).hint(
+                "nothing was changed; look at the file, then --discard the logs, or --force to apply them all the same",
+            ))
         };
         if !self.journals.iter().any(|journal| journal.can_be_replayed()) {
             return Ok(());

@@ -4,9 +4,7 @@ use super::left::Left;
 use super::replay::{Job, Recovery};
 use crate::journal::Write;
 use crate::pairing::pair;
-use hyperslab_core::{
-    Array, ArraySpec, Container, Error, ErrorKind, MemoryViewMut, Open, Result, Selection, Transfer,
-};
+use hyperslab_core::{Array, ArraySpec, Container, Error, ErrorKind, MemoryViewMut, Open, Result, Selection, Transfer};
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -17,8 +17,17 @@ fn write_sample(files: &Arc<dyn Files>) {
     let process = Process { pid: 4711, started: 123_456, boot: [3; 16], uid: 1000, host: "node17".into() };
     let created = UNIX_EPOCH + Duration::from_secs(1_700_000_000);
     let (stack, container) = ("slow(1GB/s,1us)/posix".into(), "/data/run.posix".into());
-    let header =
-        Header { journal: Id([1; 16]), job: Id([2; 16]), rank: 1, ranks: 4, stack, container, process, created, identity: None };
+    let header = Header {
+        journal: Id([1; 16]),
+        job: Id([2; 16]),
+        rank: 1,
+        ranks: 4,
+        stack,
+        container,
+        process,
+        created,
+        identity: None,
+    };
     let journal = Journal::create(files.clone(), header, Limits { segment: 17_000, ..Limits::new(1 << 20) }).unwrap();
     let particle =
         Datatype::packed_compound([("id", ">i8".parse().unwrap()), ("mass", "<f4".parse().unwrap())]).unwrap();

@@ -10,7 +10,18 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("posix", &["files"]),
     (
         "zarr",
-        &["version", "chunk", "shard", "codec", "level", "blosc_codec", "shuffle", "crc32c", "separator", "write_empty"],
+        &[
+            "version",
+            "chunk",
+            "shard",
+            "codec",
+            "level",
+            "blosc_codec",
+            "shuffle",
+            "crc32c",
+            "separator",
+            "write_empty",
+        ],
     ),
 ];
 
