@@ -12,18 +12,41 @@ mod identity;
 mod left;
 mod replay;
 mod target;
+mod verify;
 mod whole_chunks;
 
 pub use crate::journal::{Damage, Files};
 pub use left::{Left, State, survey};
 pub use replay::{Job, Recovery, Replayed, jobs};
+pub use verify::Compared;
 
 use crate::journal::NodeDirectory;
-use hyperslab_core::Result;
+use hyperslab_core::{Error, Result};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
 /// Opens a directory with journals. Refuses one in which other users could exchange files.
 pub fn directory(path: &Path) -> Result<Arc<dyn Files>> {
+    check_group(path)?;
     Ok(Arc::new(NodeDirectory::open(path)?))
+}
+
+/// Refuses a directory in which members of a group could put files, unless it is the user's own group, as many systems make
+/// one for each user.
+fn check_group(path: &Path) -> Result<()> {
+    let about =
+        std::fs::metadata(path).map_err(|cause| Error::io("open journal directory", cause).target(path.display()))?;
+    let (open, sticky) = (about.mode() & 0o020 != 0, about.mode() & 0o1000 != 0);
+    match open && !sticky && about.gid() != about.uid() {
+        false => Ok(()),
+        true => Err(Error::invalid("open journal directory", format!("group {} may exchange its files", about.gid()))
+            .target(path.display())
+            .hint("chmod g-w, if nobody else has put files there")),
+    }
+}
+
+/// Removes the markers of a job whose journals are gone.
+pub fn forget(container: &Path, job: &Job) {
+    crate::marker::remove_of(container, job.id);
 }

@@ -1,14 +1,22 @@
 //! `hyperslab recover`: what a crashed job left in logs is brought into its files.
 
+mod discard;
+mod escape;
+mod formats;
+mod inspect;
+mod places;
 mod words;
 
 use crate::arguments::{EXIT_FAILED, EXIT_SKIPPED};
 use anyhow::{Result, bail};
 use clap::Args;
-use hyperslab_core::{ErrorKind, Format, Stack};
-use hyperslab_layers::recover::{self, Files, Job, Left, Recovery, Replayed, State};
+use escape::{escaped, lines};
+use formats::abandoned;
+use hyperslab_core::{Error, ErrorKind, Stack};
+use hyperslab_layers::recover::{self, Compared, Files, Job, Left, Recovery, Replayed, State};
+use places::Place;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -17,12 +25,16 @@ Examples:
   hyperslab recover /local/logs --list           what is there
   hyperslab recover /local/logs --dry-run        whether it can be brought into the files
   hyperslab recover /local/logs                  do it, and remove the logs
+  hyperslab recover result.h5                    the logs of this file, wherever they are
+  hyperslab recover result.h5 --check            and read every chunk of it afterwards
   hyperslab recover /local/logs --to copy.h5     into another file; the logs stay
+  hyperslab recover result.h5 --discard          throw its logs away
 
 Layers that hold writes back keep them in logs until they are in the file. When a job ends before
 that, its logs stay. Recovering applies them in the order of the writes, makes the file
 durable, and then removes them; doing it twice, or again after a crash, changes nothing more.
-Logs of jobs that run are left alone. Of a damaged log, everything before the damage is recovered;
+Logs of jobs that run are left alone. Logs of another file than the one that is there now, or of one
+that somebody else has changed since, are refused with the reason. Of a damaged log, everything before the damage is recovered;
 its files are kept with another name.
 
 Exit codes: 0 everything is recovered, or there was nothing to do; 1 something is lost or could
@@ -31,8 +43,9 @@ not be recovered; 2 bad input, nothing was done; 3 all but logs that may be in u
 /// Options of `recover`.
 #[derive(Debug, Args)]
 pub struct RecoverOptions {
-    /// The directory with the logs
-    directory: PathBuf,
+    /// Directories with logs, or files whose logs are wanted
+    #[arg(required = true, value_name = "DIRECTORY|FILE")]
+    paths: Vec<PathBuf>,
     /// Only say what is there
     #[arg(long, conflicts_with_all = ["dry_run", "to"])]
     list: bool,
@@ -45,6 +58,15 @@ pub struct RecoverOptions {
     /// Apply logs although the file is not the one they were written for, or was changed by others since
     #[arg(long, conflicts_with_all = ["list", "to"])]
     force: bool,
+    /// Throw the logs away instead; what is only in them is lost
+    #[arg(long, conflicts_with_all = ["list", "dry_run", "to", "force"])]
+    discard: bool,
+    /// Read every chunk of every array of the files afterwards
+    #[arg(long, conflicts_with_all = ["list", "dry_run", "to", "discard"])]
+    check: bool,
+    /// Look whether a file of this stack can be read
+    #[arg(long, hide = true, value_name = "STACK")]
+    inspect: Option<String>,
     /// Also take logs that were written on other machines; only if their jobs have ended
     #[arg(long)]
     other_hosts: bool,
@@ -58,19 +80,46 @@ enum End {
     Failed,
 }
 
-/// Recovers what lies in a directory.
+/// Recovers what lies in directories, or what waits for files.
 pub fn run(options: &RecoverOptions) -> Result<ExitCode> {
-    let files = recover::directory(&options.directory)?;
-    let left = recover::survey(&files, options.other_hosts)?;
+    if let Some(stack) = &options.inspect {
+        let path = options.paths.first().map_or(Path::new(""), PathBuf::as_path);
+        return match inspect::inspect(stack, path, options.check) {
+            Ok(()) => Ok(ExitCode::SUCCESS),
+            Err(error) => {
+                eprintln!("hyperslab: {error:#}");
+                Ok(ExitCode::from(EXIT_FAILED))
+            }
+        };
+    }
+    let places = places::places(&options.paths)?;
+    let mut ends = Vec::new();
+    for place in &places {
+        ends.extend(one_directory(options, place)?);
+    }
+    Ok(match () {
+        () if ends.contains(&End::Failed) => ExitCode::from(EXIT_FAILED),
+        () if ends.contains(&End::LeftAlone) => ExitCode::from(EXIT_SKIPPED),
+        () => ExitCode::SUCCESS,
+    })
+}
+
+fn one_directory(options: &RecoverOptions, place: &Place) -> Result<Vec<End>> {
+    let files = recover::directory(&place.directory)?;
+    let left: Vec<Left> =
+        recover::survey(&files, options.other_hosts)?.into_iter().filter(|left| place.takes(left)).collect();
     if left.is_empty() {
-        println!("There are no logs in {}.", options.directory.display());
-        return Ok(ExitCode::SUCCESS);
+        println!("There are no logs in {}{}.", escaped(place.directory.display()), place.of_files());
+        return Ok(Vec::new());
     }
     println!("{}", words::table(&left));
     if options.list {
-        return Ok(ExitCode::SUCCESS);
+        return Ok(Vec::new());
     }
     let (jobs, others) = recover::jobs(left);
+    if options.discard {
+        return Ok(discard::discard(&files, jobs, &others));
+    }
     if options.to.is_some() {
         check_one_container(&jobs)?;
     }
@@ -79,11 +128,7 @@ pub fn run(options: &RecoverOptions) -> Result<ExitCode> {
         others.iter().try_for_each(|journal| journal.remove_unfinished(&files))?;
     }
     ends.extend(each_job(options, &files, jobs));
-    Ok(match () {
-        () if ends.contains(&End::Failed) => ExitCode::from(EXIT_FAILED),
-        () if ends.contains(&End::LeftAlone) => ExitCode::from(EXIT_SKIPPED),
-        () => ExitCode::SUCCESS,
-    })
+    Ok(ends)
 }
 
 /// A log without a head that could be read.
@@ -91,7 +136,7 @@ fn judge(journal: &Left) -> End {
     match &journal.state {
         State::InUse => End::LeftAlone,
         State::Refused(error) => {
-            eprintln!("hyperslab: {error}");
+            eprintln!("hyperslab: {}", lines(&error));
             End::Failed
         }
         _ => End::Done,
@@ -107,23 +152,6 @@ fn check_one_container(jobs: &[Job]) -> Result<()> {
     }
 }
 
-/// The format of a stack, for containers whose writers are dead.
-fn abandoned(stack: &Stack) -> hyperslab_core::Result<Arc<dyn Format>> {
-    let mut stack = stack.clone();
-    let entry = hyperslab_formats::formats().iter().find(|entry| entry.name == stack.format.name);
-    let options = entry.map_or(&[][..], |entry| entry.options);
-    let mut set = |name: &str, value: &str| {
-        if options.iter().any(|option| option.name == name) {
-            stack.format.options.retain(|(set, _)| set != name);
-            stack.format.options.push((name.into(), value.into()));
-        }
-    };
-    set("abandoned", "yes");
-    // It stores whole chunks without reading what was there, which may be damaged, also at the end of an array.
-    set("plane", "on");
-    hyperslab_run::resolve(&stack)
-}
-
 fn each_job(options: &RecoverOptions, files: &Arc<dyn Files>, jobs: Vec<Job>) -> Vec<End> {
     let recovery = Recovery { files, format: &abandoned, alone: hyperslab_run::alone() };
     // Files of which an older or present job has something to write: nothing may be written out of turn.
@@ -136,7 +164,7 @@ fn each_job(options: &RecoverOptions, files: &Arc<dyn Files>, jobs: Vec<Job>) ->
         let container = match job.header() {
             Ok(header) => header.container.clone(),
             Err(error) => {
-                eprintln!("hyperslab: {error}");
+                eprintln!("hyperslab: {}", lines(&error));
                 ends.push(End::Failed);
                 continue;
             }
@@ -159,12 +187,12 @@ fn identified(options: &RecoverOptions, job: &Job) -> bool {
     match job.check_identity(&files) {
         Ok(()) => true,
         Err(error) if options.force && error.kind() == ErrorKind::Mismatch => {
-            eprintln!("hyperslab: {error}");
+            eprintln!("hyperslab: {}", lines(&error));
             eprintln!("  applied all the same (--force)");
             true
         }
         Err(error) => {
-            eprintln!("hyperslab: {error}");
+            eprintln!("hyperslab: {}", lines(&error));
             false
         }
     }
@@ -172,13 +200,13 @@ fn identified(options: &RecoverOptions, job: &Job) -> bool {
 
 fn one_job(options: &RecoverOptions, recovery: &Recovery<'_>, job: &mut Job, blocked: &BTreeSet<PathBuf>) -> End {
     let Ok(header) = job.header() else { return End::Failed };
-    let container = header.container.display().to_string();
+    let container = escaped(header.container.display());
     if job.is_in_use() {
         println!("{container}: a process still uses its logs; left alone");
         return End::LeftAlone;
     }
     if job.is_elsewhere() {
-        let host = &header.process.host;
+        let host = escaped(&header.process.host);
         println!("{container}: written on {host}, where the job may still run; left alone");
         println!("  try: run this on {host}, or add --other-hosts if the job has ended");
         return End::LeftAlone;
@@ -188,7 +216,7 @@ fn one_job(options: &RecoverOptions, recovery: &Recovery<'_>, job: &mut Job, blo
         _ => None,
     });
     if let Some(error) = refused.next() {
-        eprintln!("hyperslab: {error}");
+        eprintln!("hyperslab: {}", lines(&error));
         return End::Failed;
     }
     if blocked.contains(&header.container) && options.to.is_none() && job.size().0 > 0 {
@@ -207,12 +235,9 @@ fn one_job(options: &RecoverOptions, recovery: &Recovery<'_>, job: &mut Job, blo
         (Some(_), _) if writes == 0 => return End::Done,
         (Some(path), _) => recovery.replay_to(job, path).inspect(|replayed| {
             let amount = words::amount(replayed.writes, replayed.bytes);
-            println!("{container}: {amount} written to {}; the logs are kept", path.display());
+            println!("{container}: {amount} written to {}; the logs are kept", escaped(path.display()));
         }),
-        (None, _) => recovery.replay(job).inspect(|replayed| match replayed.writes {
-            0 => println!("{container}: nothing was missing; the logs are removed"),
-            _ => println!("{container}: {} recovered", words::amount(replayed.writes, replayed.bytes)),
-        }),
+        (None, _) => replay(options, recovery, job, &container),
     };
     match done {
         Ok(replayed) => match words::losses(&replayed, options) {
@@ -220,9 +245,48 @@ fn one_job(options: &RecoverOptions, recovery: &Recovery<'_>, job: &mut Job, blo
             false => End::Done,
         },
         Err(error) => {
-            eprintln!("hyperslab: {error}");
+            eprintln!("hyperslab: {}", lines(&error));
             eprintln!("  the logs of {container} are kept as they are");
             End::Failed
         }
     }
+}
+
+/// Brings the logs of a job into its file, looks whether the file has them and can be opened, and only then says so and removes
+/// the logs.
+fn replay(
+    options: &RecoverOptions,
+    recovery: &Recovery<'_>,
+    job: &mut Job,
+    container: &str,
+) -> hyperslab_core::Result<Replayed> {
+    let replayed = recovery.bring(job)?;
+    let header = job.header()?;
+    let (path, stack) = (header.container.clone(), header.stack.clone());
+    let compared = if replayed.writes > 0 { recovery.compare(job)? } else { Compared::default() };
+    let seen = if path.exists() { inspect::ask(&stack, &path, options.check) } else { Err("it is gone".into()) };
+    let seen = match seen {
+        Ok(seen) => seen,
+        Err(why) if replayed.writes > 0 => {
+            let message = format!("the writes were applied, but the file cannot be read: {why}");
+            return Err(Error::new(ErrorKind::Corrupt, "verify", message).target(path.display()));
+        }
+        Err(why) => {
+            recovery.finish(job)?;
+            println!("{container}: the logs held nothing, and are removed; the file cannot be read: {}", lines(why));
+            return Err(Error::new(ErrorKind::Corrupt, "verify", "it cannot be read").target(path.display()));
+        }
+    };
+    recovery.finish(job)?;
+    match replayed.writes {
+        0 => println!("{container}: the logs held nothing that the file lacks, and are removed; {seen}"),
+        _ => {
+            let compared = match compared.skipped {
+                0 => "read back the same".into(),
+                skipped => format!("{} of them read back the same", compared.writes - skipped),
+            };
+            println!("{container}: {} recovered, {compared}; {seen}", words::amount(replayed.writes, replayed.bytes));
+        }
+    }
+    Ok(replayed)
 }

@@ -79,6 +79,16 @@ impl Left {
         if unfinished { self.found.remove(&**files) } else { Ok(()) }
     }
 
+    /// Removes all its files, whatever is in them. Refuses a journal that may be in use.
+    pub fn discard(&self, files: &Arc<dyn Files>) -> Result<()> {
+        match self.state {
+            State::InUse | State::Elsewhere => {
+                Err(Error::unsupported("discard", "it may be in use").target(&self.found.stem))
+            }
+            _ => self.found.remove(&**files),
+        }
+    }
+
     /// Whether only its files have to go.
     pub fn is_finished(&self) -> bool {
         matches!(self.state, State::Empty | State::Recovered)

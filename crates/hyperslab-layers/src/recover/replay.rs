@@ -100,6 +100,13 @@ impl Recovery<'_> {
     /// Replays all journals of a job into their container, makes it durable, and removes the journals. Nothing of a job in
     /// use may be replayed. On an error the journals stay as they are.
     pub fn replay(&self, job: &mut Job) -> Result<Replayed> {
+        let replayed = self.bring(job)?;
+        self.finish(job)?;
+        Ok(replayed)
+    }
+
+    /// Replays all journals of a job into their container and makes it durable. The journals stay until [`Recovery::finish`].
+    pub fn bring(&self, job: &Job) -> Result<Replayed> {
         let header = job.header()?;
         let container = header.container.clone();
         check_kind(&container)?;
@@ -126,6 +133,12 @@ impl Recovery<'_> {
                 self.apply(job, target)?
             }
         };
+        Ok(replayed)
+    }
+
+    /// Removes the journals of a job, whose writes are in the container.
+    pub fn finish(&self, job: &mut Job) -> Result<()> {
+        let container = job.header()?.container.clone();
         for journal in &mut job.journals {
             let stage = match journal.state {
                 State::Whole(_) => Stage::Recovered,
@@ -142,7 +155,7 @@ impl Recovery<'_> {
             }
         }
         crate::marker::remove_of(&container, job.id);
-        Ok(replayed)
+        Ok(())
     }
 
     /// The sign of life of one of the journals, which is this recovery's from now on.
@@ -192,7 +205,7 @@ impl Recovery<'_> {
         self.apply(job, target)
     }
 
-    fn format_of(&self, header: &Header) -> Result<Arc<dyn Format>> {
+    pub(super) fn format_of(&self, header: &Header) -> Result<Arc<dyn Format>> {
         let stack: Stack = header.stack.parse()?;
         let format = (self.format)(&stack)?;
         match format.caps().stores {

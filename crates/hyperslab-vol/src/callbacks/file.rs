@@ -61,6 +61,11 @@ unsafe fn opened(
         let Some(below) = Below::new(host, access) else { return null_mut() };
         let mut opening = Opening::new(host, &below.info, below.list, &text(name), flags);
         let writable = opening.is_writable();
+        // Before libhdf5 may cut the file off.
+        if let Err(error) = opening.notice() {
+            host.report(&error);
+            return null_mut();
+        }
         let under = match opening.open(|| body(host, below.list)) {
             Ok(under) => under,
             Err(error) => {

@@ -1,6 +1,7 @@
 //! What `recover` says.
 
 use super::RecoverOptions;
+use super::escape::escaped;
 use crate::table::{Align, Table};
 use hyperslab_core::units::display_size;
 use hyperslab_layers::recover::{Damage, Job, Left, Replayed, State};
@@ -24,7 +25,7 @@ pub fn table(left: &[Left]) -> String {
         };
         let head = journal.header.as_ref().map(|header| {
             let rank = format!("{} of {}", header.rank, header.ranks);
-            (header.container.display().to_string(), header.stack.clone(), rank, age(header.created))
+            (escaped(header.container.display()), escaped(&header.stack), rank, age(header.created))
         });
         let (file, stack, rank, begun) =
             head.unwrap_or_else(|| (journal.name().to_owned(), "?".into(), "?".into(), "?".into()));
@@ -86,7 +87,7 @@ pub fn losses(replayed: &Replayed, options: &RecoverOptions) -> bool {
         match damage.unfinished {
             true => println!("  the last record of {name} is unfinished; its write was never acknowledged"),
             false => {
-                println!("  LOST: {name} is damaged in segment {segment} at byte {offset}: {reason}");
+                println!("  LOST: {name} is damaged in segment {segment} at byte {offset}: {}", escaped(reason));
                 println!(
                     "  everything before is recovered; {} of records from there on are not",
                     display_size(*skipped)

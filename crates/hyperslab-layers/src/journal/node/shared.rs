@@ -11,9 +11,6 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Blocks that are looked at: four tebibytes.
-const MOST_BLOCKS: u64 = 1 << 22;
-
 /// An open file of a node. Whoever writes holds a lock with the others who write; the last one removes it, if nothing is left
 /// in it.
 #[derive(Debug)]
@@ -91,8 +88,8 @@ impl Shared {
     pub fn scan(&self) -> io::Result<BTreeMap<String, Vec<u64>>> {
         let mut found: HashMap<String, BTreeMap<u64, u64>> = HashMap::new();
         let len = self.file.metadata()?.len();
-        let mut number = 0;
-        while number < MOST_BLOCKS && number * BLOCK < len {
+        let mut number: u64 = 0;
+        while number.saturating_mul(BLOCK) < len {
             // Over holes; where the file system does not know them, block by block.
             match rustix::fs::seek(&self.file, SeekFrom::Data(number * BLOCK)) {
                 Ok(data) => number = number.max(data / BLOCK),

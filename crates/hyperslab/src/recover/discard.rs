@@ -1,0 +1,48 @@
+//! `recover --discard`: logs that nobody wants are thrown away, and said so.
+
+use super::escape::{escaped, lines};
+use super::{End, words};
+use hyperslab_layers::recover::{self, Files, Job, Left, State};
+use std::sync::Arc;
+
+/// Removes logs that are not in use, whatever is in them: those of jobs, and those that nobody knows the file of.
+pub fn discard(files: &Arc<dyn Files>, jobs: Vec<Job>, others: &[Left]) -> Vec<End> {
+    let mut ends: Vec<End> = jobs.iter().map(|job| one_job(files, job)).collect();
+    for journal in others {
+        ends.push(match &journal.state {
+            State::InUse | State::Elsewhere => End::LeftAlone,
+            _ => match journal.discard(files) {
+                Ok(()) => {
+                    println!("{}: files without a readable head thrown away", escaped(journal.name()));
+                    End::Done
+                }
+                Err(error) => failed(&error),
+            },
+        });
+    }
+    ends
+}
+
+fn one_job(files: &Arc<dyn Files>, job: &Job) -> End {
+    let header = job.journals.iter().find_map(|journal| journal.header.as_ref());
+    let container = header.map(|header| header.container.clone()).unwrap_or_default();
+    let name = escaped(container.display());
+    if job.is_in_use() || job.is_elsewhere() {
+        println!("{name}: its logs may be in use; left alone");
+        return End::LeftAlone;
+    }
+    let (writes, bytes) = job.size();
+    for journal in &job.journals {
+        if let Err(error) = journal.discard(files) {
+            return failed(&error);
+        }
+    }
+    recover::forget(&container, job);
+    println!("{name}: {} thrown away with the logs", words::amount(writes, bytes));
+    End::Done
+}
+
+fn failed(error: &hyperslab_core::Error) -> End {
+    eprintln!("hyperslab: {}", lines(error));
+    End::Failed
+}

@@ -1,0 +1,57 @@
+//! Where the logs are that a user asks for by directories and files.
+
+use super::escape::escaped;
+use anyhow::{Result, bail};
+use hyperslab_layers::marker;
+use hyperslab_layers::recover::Left;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// A directory with logs, and the files whose logs are wanted: all, if none is named.
+#[derive(Debug)]
+pub struct Place {
+    pub directory: PathBuf,
+    files: Vec<PathBuf>,
+}
+
+impl Place {
+    /// Whether a log is wanted. Those whose file is unknown are where a whole directory is asked for.
+    pub fn takes(&self, left: &Left) -> bool {
+        let is_named = |container: &Path| self.files.iter().any(|file| file == container);
+        self.files.is_empty() || left.header.as_ref().is_some_and(|header| is_named(&header.container))
+    }
+
+    /// Of what, for people.
+    pub fn of_files(&self) -> String {
+        let names: Vec<String> = self.files.iter().map(|file| escaped(file.display())).collect();
+        if names.is_empty() { String::new() } else { format!(" of {}", names.join(", ")) }
+    }
+}
+
+/// The directories of what a user names. A directory that has a marker beside it is a container (Zarr, POSIX), any other holds
+/// logs. Of a file, its own folder is looked at too, where logs lie unless the user says otherwise.
+pub fn places(paths: &[PathBuf]) -> Result<Vec<Place>> {
+    let mut wanted: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
+    let mut whole = Vec::new();
+    for path in paths {
+        let real = path.canonicalize().unwrap_or_else(|_| std::path::absolute(path).unwrap_or_else(|_| path.clone()));
+        let markers = marker::markers(&real);
+        let folders: Vec<PathBuf> = markers.into_iter().map(|marker| marker.directory).collect();
+        if real.is_dir() && folders.is_empty() {
+            whole.push(path.clone());
+            continue;
+        }
+        let beside = real.parent().map(Path::to_path_buf);
+        if folders.is_empty() && !real.exists() {
+            bail!("{}: no such file or directory, and no logs of it are known", escaped(path.display()));
+        }
+        for folder in folders.into_iter().chain(beside).filter(|folder| folder.is_dir()) {
+            let files = wanted.entry(folder).or_default();
+            if !files.contains(&real) {
+                files.push(real.clone());
+            }
+        }
+    }
+    let each = wanted.into_iter().map(|(directory, files)| Place { directory, files });
+    Ok(whole.into_iter().map(|directory| Place { directory, files: Vec::new() }).chain(each).collect())
+}
