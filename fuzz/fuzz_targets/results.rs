@@ -12,6 +12,8 @@ mod compare;
 #[path = "../../crates/hyperslab/src/table.rs"]
 #[allow(dead_code)]
 mod table;
+#[path = "../../crates/hyperslab/src/terminal.rs"]
+mod terminal;
 
 /// The part of the command line that comparisons see.
 #[allow(dead_code)]

@@ -16,6 +16,7 @@ mod recover;
 mod run;
 mod show;
 mod table;
+mod terminal;
 mod trace;
 
 use arguments::{Arguments, Command};

@@ -3,6 +3,7 @@
 mod select;
 
 use crate::convert::what_is;
+use crate::terminal::plain;
 use anyhow::{Result, bail};
 use clap::Args;
 use hyperslab_comm::Solo;
@@ -60,7 +61,7 @@ pub fn run(options: &ShowOptions) -> Result<ExitCode> {
         Some(name) => {
             let array = file.array(name)?;
             let spec = array.spec()?;
-            println!("{name}: {}", words(&spec));
+            println!("{}", plain(&format!("{name}: {}", words(&spec))));
             match options.explain {
                 true => explain(options, &*array, &spec)?,
                 false => attributes(&*file, name)?,
@@ -76,8 +77,8 @@ fn list(file: &dyn Container, stack: &Stack) -> Result<()> {
     println!("opened as {stack}: {} arrays, {} groups", arrays.len(), file.groups()?.len());
     for name in arrays {
         match file.array(&name).and_then(|array| array.spec()) {
-            Ok(spec) => println!("  {name}: {}", words(&spec)),
-            Err(error) => println!("  {name}: {error}"),
+            Ok(spec) => println!("  {}", plain(&format!("{name}: {}", words(&spec)))),
+            Err(error) => println!("  {}", plain(&format!("{name}: {error}"))),
         }
     }
     attributes(file, "")
@@ -85,13 +86,14 @@ fn list(file: &dyn Container, stack: &Stack) -> Result<()> {
 
 fn attributes(file: &dyn Container, object: &str) -> Result<()> {
     for name in file.attributes(object)? {
-        match file.attribute(object, &name) {
+        let line = match file.attribute(object, &name) {
             Ok(value) => match value.as_text() {
-                Some(text) => println!("  @{name} = {text:?}"),
-                None => println!("  @{name}: {} {}", value.dtype, dims::display(&value.shape)),
+                Some(text) => format!("@{name} = {text:?}"),
+                None => format!("@{name}: {} {}", value.dtype, dims::display(&value.shape)),
             },
-            Err(error) => println!("  @{name}: {error}"),
-        }
+            Err(error) => format!("@{name}: {error}"),
+        };
+        println!("  {}", plain(&line));
     }
     Ok(())
 }

@@ -64,3 +64,17 @@ fn arrays_are_listed_transfers_explained_and_bad_input_is_told() {
     }
     assert!(!show(&folder.path().join("nothing.h5"), &[]).1);
 }
+
+#[test]
+fn names_of_a_file_do_not_reach_the_terminal_as_commands() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("hostile.h5");
+    let format = hyperslab_formats::build(&"hdf5".parse::<Stack>().unwrap().format).unwrap();
+    let file = format.open(&path, Open::Create, &Solo::shared()).unwrap();
+    file.create("red\u{1b}[31m", &ArraySpec::new(Datatype::F32, &[4])).unwrap();
+    file.set_attribute("", "title\u{1b}]0;owned\u{7}", &Attribute::integer(1)).unwrap();
+    file.close().unwrap();
+    let (text, success) = show(&path, &[]);
+    assert!(success && text.contains("red [31m") && text.contains("@title ]0;owned"), "{text:?}");
+    assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
+}

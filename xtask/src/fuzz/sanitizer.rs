@@ -22,7 +22,8 @@ pub fn apply(command: &mut Command, flags: &[&str]) -> Result<()> {
     command.env("RUSTFLAGS", flags).env_remove("CARGO_ENCODED_RUSTFLAGS");
     // The flag is not a stable one; the compiler is.
     command.env("RUSTC_BOOTSTRAP", "1");
-    command.env("CFLAGS", C_FLAGS).env("CXXFLAGS", C_FLAGS);
+    // C only: the one library in C++ is libFuzzer, which must not watch itself.
+    command.env("CFLAGS", C_FLAGS);
     Ok(())
 }
 

@@ -3,14 +3,10 @@
 use super::{Comparison, Verdict};
 use crate::arguments::{CompareOptions, Metric};
 use crate::table::{Align, Table};
+use crate::terminal::plain;
 use hyperslab_core::units::display_size;
 use hyperslab_run::CaseResult;
 use std::fmt::Write;
-
-/// Text from a file as one harmless line: it may come from anywhere and goes to a terminal.
-fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
-}
 
 /// Table, verdicts in words, and everything that was not compared.
 pub fn text(comparison: &Comparison<'_>, options: &CompareOptions) -> String {
