@@ -144,7 +144,7 @@ fn the_summary_says_what_was_accelerated() {
     let (code, out, err) = run(folder.path(), &["run", "--mode", "codec", "--", python_text, "-c", WRITE, "out.h5"]);
     assert_eq!((code, out.as_str()), (0, ""), "{err}");
     assert!(err.contains(", mode codec, 1 file, "), "{err}");
-    assert!(err.contains("written") && err.contains("accelerated"), "{err}");
+    assert!(err.contains("written") && err.contains("around libhdf5"), "{err}");
     assert!(err.contains("left to libhdf5") && err.contains("1 write,"), "{err}");
     check(&python, &path);
 }

@@ -7,7 +7,9 @@
 
 mod c_programs;
 mod cycles;
+mod ends;
 mod fields;
+mod forks;
 mod full_disk;
 mod h5py_suite;
 mod kills;
@@ -64,6 +66,8 @@ fn main() {
         tools::trials,
         c_programs::trials,
         kills::trials,
+        forks::trials,
+        ends::trials,
         full_disk::trials,
         cycles::trials,
         memcheck::trials,
