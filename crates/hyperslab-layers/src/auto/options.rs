@@ -35,12 +35,7 @@ pub(super) const SPECS: &[OptionSpec] = &[
         default: "a summary in the results",
         about: "a file to which a line for each decision is appended: what was chosen, why, and what it took",
     },
-    OptionSpec {
-        name: "lag",
-        value: "TIME",
-        default: "no limit",
-        about: "as of the layer async",
-    },
+    OptionSpec { name: "lag", value: "TIME", default: "no limit", about: "as of the layer async" },
 ];
 
 #[derive(Debug, Clone)]

@@ -277,7 +277,9 @@ impl<T: Task> Queue<T> {
 
     /// Waits until no task is left whose number is at most this one.
     pub fn wait_for_earlier(&self, last: u64) {
-        self.wait(self.lock(), |state| state.tasks.first_key_value().is_none_or(|(first, _)| *first > last).then_some(()));
+        self.wait(self.lock(), |state| {
+            state.tasks.first_key_value().is_none_or(|(first, _)| *first > last).then_some(())
+        });
     }
 
     fn wait_gone<'a>(&'a self, mut state: MutexGuard<'a, State<T>>, awaited: &[u64]) -> MutexGuard<'a, State<T>> {

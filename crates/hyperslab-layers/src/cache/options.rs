@@ -35,12 +35,7 @@ pub(super) const SPECS: &[OptionSpec] = &[
         default: "1",
         about: "background threads of each rank, which move staged writes to the storage and read ahead",
     },
-    OptionSpec {
-        name: "lag",
-        value: "TIME",
-        default: "no limit",
-        about: "as of the layer async",
-    },
+    OptionSpec { name: "lag", value: "TIME", default: "no limit", about: "as of the layer async" },
 ];
 
 const LEAST_MEMORY: u64 = 4096;

@@ -36,9 +36,7 @@ impl EarlyFlush {
             return false;
         }
         let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let due = |(end, took): (Instant, Duration)| {
-            end.elapsed() >= (took * COST).min(lag.unwrap_or(Duration::MAX))
-        };
+        let due = |(end, took): (Instant, Duration)| end.elapsed() >= (took * COST).min(lag.unwrap_or(Duration::MAX));
         last.is_none_or(due) && self.take()
     }
 

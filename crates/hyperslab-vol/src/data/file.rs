@@ -306,7 +306,11 @@ impl FileState {
         let last = self.handles.load(Ordering::Relaxed) == 0;
         let planes = waiting.map(|dataset| {
             // Chunks that wait in memory are tried again, but after the last handle.
-            dataset.elements.flush().inspect_err(|error| if last { dataset.elements.note_unwritten(error) })
+            dataset.elements.flush().inspect_err(|error| {
+                if last {
+                    dataset.elements.note_unwritten(error)
+                }
+            })
         });
         let planes = planes.fold(Ok(()), Result::and);
         if let Err(error) = &layered {

@@ -72,7 +72,14 @@ impl Record {
     }
 
     /// Adds a line at the end by one write, so that lines of several processes do not mix. An earlier one is made blank.
-    fn append(&mut self, to: &str, path: PathBuf, mut line: Vec<u8>, ended: bool, rewritten: bool) -> std::io::Result<()> {
+    fn append(
+        &mut self,
+        to: &str,
+        path: PathBuf,
+        mut line: Vec<u8>,
+        ended: bool,
+        rewritten: bool,
+    ) -> std::io::Result<()> {
         if !ended {
             let room = (line.len() + ROOM / 2).next_multiple_of(ROOM);
             fill(&mut line, room);

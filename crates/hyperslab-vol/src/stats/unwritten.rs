@@ -18,7 +18,8 @@ pub(crate) struct Unwritten {
 
 /// Adds one, unless the dataset is named already.
 pub(super) fn note(all: &mut Vec<Unwritten>, mut lost: Unwritten) {
-    let same = |known: &Unwritten| known.file == lost.file && (known.dataset == lost.dataset || lost.dataset.is_empty());
+    let same =
+        |known: &Unwritten| known.file == lost.file && (known.dataset == lost.dataset || lost.dataset.is_empty());
     if all.len() < MOST && !all.iter().any(same) {
         // One line.
         lost.why = lost.why.lines().next().unwrap_or_default().to_owned();

@@ -145,7 +145,7 @@ pub fn nothing_seen(ended: Ended) -> String {
     }
     "no process of the command used HDF5 through the connector\n  \
      either none used HDF5 at all, or\n  \
-     - its HDF5 is older than 1.14, which looks for no such connector\n  \
+     - its HDF5 is older than 1.14, which knows no such connectors\n  \
      - HDF5 is linked into the program statically, without its symbols exported (-rdynamic)\n  \
      - it sets HDF5_VOL_CONNECTOR or HDF5_PLUGIN_PATH itself, or was started without this environment (remote ranks, sudo)\n  \
      try: hyperslab doctor PROGRAM, with the program or the Python that uses HDF5\n"
@@ -185,7 +185,13 @@ mod tests {
 
     #[test]
     fn shares_say_no_more_than_is_true() {
-        let side = |bytes, accelerated_bytes| Side { calls: 2, accelerated_calls: 1, bytes, accelerated_bytes, ..Side::default() };
+        let side = |bytes, accelerated_bytes| Side {
+            calls: 2,
+            accelerated_calls: 1,
+            bytes,
+            accelerated_bytes,
+            ..Side::default()
+        };
         for (bytes, fast, said) in [
             (0, 0, "1 call around libhdf5"),
             (1_000_000, 999_999, "(99 % of the bytes)"),
