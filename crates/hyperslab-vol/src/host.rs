@@ -1,6 +1,7 @@
 //! The libhdf5 that loaded the connector. A process may have several; each is a host of its own.
 
 pub(crate) mod api;
+mod old;
 
 use crate::class::{self, Class};
 use crate::settings::Settings;
@@ -118,6 +119,13 @@ pub(crate) fn add(base: usize, find: &dyn Fn(&str) -> Ptr) -> Option<&'static Cl
     let slot = bases.len();
     if slot >= MOST {
         say("more libhdf5 in one process than can be served");
+        return None;
+    }
+    if let Some((major, minor, release)) = old::version(find) {
+        say(&format!(
+            "HDF5 {major}.{minor}.{release} is too old for the connector, which needs 1.14 or newer: the program runs without it"
+        ));
+        old::print_no_stack(find);
         return None;
     }
     let api = Api::find(find)

@@ -194,7 +194,7 @@ impl Stats {
         };
         let begin = Instant::now();
         let written = record.write(to, whose.ended, &|started| self.report(settings, whose, started));
-        let pause = (begin.elapsed() * record::COST).as_nanos() as u64;
+        let pause = (begin.elapsed() * record::COST).min(record::LONGEST).as_nanos() as u64;
         let next = self.since.0.elapsed().as_nanos() as u64 + pause;
         self.due.store(if written || whose.ended { next } else { u64::MAX }, Relaxed);
         written

@@ -3,6 +3,7 @@
 
 mod arguments;
 mod bench;
+mod closed_pipe;
 mod compare;
 mod connector;
 mod convert;
@@ -24,6 +25,10 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    closed_pipe::quietly(run_command)
+}
+
+fn run_command() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match arguments.command {
         Command::Advise(options) => model::advise(&options),

@@ -144,7 +144,7 @@ fn the_summary_says_what_was_accelerated() {
     let (code, out, err) = run(folder.path(), &["run", "--mode", "codec", "--", python_text, "-c", WRITE, "out.h5"]);
     assert_eq!((code, out.as_str()), (0, ""), "{err}");
     assert!(err.contains(", mode codec, 1 file, "), "{err}");
-    assert!(err.contains("written") && err.contains("accelerated"), "{err}");
+    assert!(err.contains("written") && err.contains("around libhdf5"), "{err}");
     assert!(err.contains("left to libhdf5") && err.contains("1 write,"), "{err}");
     check(&python, &path);
 }
@@ -201,4 +201,64 @@ os.kill(os.getpid(), signal.SIGKILL)
     let (code, out, err) = run(folder.path(), &["recover", "logs"]);
     assert_eq!(code, 0, "{out}{err}");
     check(&python, &folder.path().join("out.h5"));
+}
+
+/// Writes more than its file may have, and ends without asking.
+const TOO_MUCH: &str = "
+import h5py, numpy, os, resource, sys, time
+file = h5py.File(sys.argv[1], 'w')
+data = file.create_dataset('deep/x', (64, 1 << 16), 'f4')
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+data[...] = 1
+if sys.argv[2] == '_exit':
+    time.sleep(0.5)
+    os._exit(0)
+sys.exit(int(sys.argv[2]))
+";
+
+#[test]
+fn data_that_is_not_written_is_told_and_ends_with_74() {
+    let Some(python) = plugin::python() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.h5");
+    let (python, path) = (python.to_str().unwrap(), path.to_str().unwrap());
+    for (how, wanted) in [("0", 74), ("_exit", 74), ("3", 3)] {
+        let words = ["run", "--quiet", "--mode", "async", "--", python, "-c", TOO_MUCH, path, how];
+        let (code, _, err) = run(folder.path(), &words);
+        assert_eq!(code, wanted, "{how}: {err}");
+        let line = format!("hyperslab: DATA NOT WRITTEN: {path}, deep/x, ");
+        assert_eq!(err.matches(&line).count(), 1, "{how}: {err}");
+    }
+}
+
+#[test]
+fn children_that_end_by_themselves_are_counted() {
+    let Some(python) = plugin::python() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let script = format!(
+        "import os, sys, h5py\nfor at in range(2):\n    if os.fork() == 0:\n        sys.argv[1] += str(at)\n        exec({WRITE:?})\n        os._exit(0)\nos.wait(); os.wait()\n"
+    );
+    let path = folder.path().join("a.h5");
+    let words = ["run", "--", python.to_str().unwrap(), "-c", &script, path.to_str().unwrap()];
+    let (code, _, err) = run(folder.path(), &words);
+    assert_eq!(code, 0, "{err}");
+    // The parent has loaded h5py and opened nothing.
+    assert!(err.contains("processes (python") && err.contains("2 files, 2 datasets"), "{err}");
+    for at in 0..2 {
+        check(&python, &folder.path().join(format!("a.h5{at}")));
+    }
+}
+
+#[test]
+fn a_closed_pipe_ends_commands_quietly() {
+    let folder = tempfile::tempdir().unwrap();
+    for words in [&["formats"][..], &["doctor"], &["show", "nothing-there.json"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = hyperslab(folder.path());
+        let output = command.args(words).stdout(writer).stderr(Stdio::piped()).output().unwrap();
+        let (code, _, err) = said(output);
+        assert!(code == 141 || code == 2, "{words:?}: {code} {err}");
+        assert!(!err.contains("panicked"), "{words:?}: {err}");
+    }
 }

@@ -58,7 +58,7 @@ pub(super) const SPECS: &[OptionSpec] = &[
     OptionSpec {
         name: "buffer",
         value: "SIZE",
-        default: "8MiB; 2MiB where ranks are threads and the array has no chunks",
+        default: "8MiB; 1MiB where ranks are of one machine and the array has no chunks",
         about: "bytes that a rank writes to the file at a time; it needs up to three times as much memory for it",
     },
     OptionSpec {

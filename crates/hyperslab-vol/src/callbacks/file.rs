@@ -212,6 +212,10 @@ pub(crate) unsafe extern "C" fn specific<const SLOT: usize>(
             None => flushed(host, call),
         };
         file.wrap_request(request);
+        if doing == FLUSH {
+            // What is safe should be on record too.
+            host.refresh_stats(false);
+        }
         if doing == REOPEN && status >= 0 {
             let again = (*arguments.cast::<Reopen>()).file;
             if !again.is_null() && !(*again).is_null() {

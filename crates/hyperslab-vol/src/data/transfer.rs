@@ -12,7 +12,7 @@ use hyperslab_core::{
     Datatype, Dims, Gather, MemoryLayout, MemoryView, MemoryViewMut, Result, Selection, Transfer as Together, Within,
 };
 use hyperslab_plane::{Conversion, Touched};
-use std::ffi::CStr;
+use std::ffi::{CStr, c_int};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -37,6 +37,8 @@ pub(crate) struct Plan {
 }
 
 /// Properties of a transfer list that libhdf5 writes its answers to.
+/// Asks a dataset for its space.
+const GET_SPACE: c_int = 2;
 const ANSWERS: [&CStr; 6] = [
     c"actual_selection_io_mode",
     c"no_selection_io_cause",
@@ -442,12 +444,30 @@ unsafe fn bytes_of(object: &Object, one: &Transfer) -> u64 {
         return 0;
     }
     let space = if one.file != H5S_ALL { one.file } else { one.memory };
-    if space == H5S_ALL || space == H5S_BLOCK {
+    if space == H5S_BLOCK {
         return 0;
+    }
+    if space == H5S_ALL {
+        // SAFETY: the dataset and the type are open; the space is closed here.
+        return unsafe { bytes_of_all(object, one) };
     }
     // SAFETY: space and type are open.
     let (elements, size) =
         unsafe { (object.host.H5Sget_select_npoints(space), object.host.H5Tget_size(one.kind) as u64) };
+    u64::try_from(elements).unwrap_or(0).saturating_mul(size)
+}
+
+/// Bytes of all elements of a dataset.
+unsafe fn bytes_of_all(object: &Object, one: &Transfer) -> u64 {
+    let host = object.host;
+    let space = host.keeping_errors(|| object.handle().identifier(host, GET_SPACE));
+    let Some(space) = space else { return 0 };
+    // SAFETY: space and type are open, and the space is ours.
+    let (elements, size) = unsafe {
+        let elements = host.H5Sget_select_npoints(space);
+        host.H5Sclose(space);
+        (elements, host.H5Tget_size(one.kind) as u64)
+    };
     u64::try_from(elements).unwrap_or(0).saturating_mul(size)
 }
 

@@ -8,10 +8,12 @@ use std::fs::{File, Metadata, OpenOptions};
 use std::io::{Seek, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A record is refreshed only after so many times the time that a refresh takes.
 pub(super) const COST: u32 = 100;
+/// But at the latest after this long.
+pub(super) const LONGEST: Duration = Duration::from_millis(100);
 /// Lines that are to be rewritten have a multiple of this, filled up by blanks.
 const ROOM: usize = 2048;
 

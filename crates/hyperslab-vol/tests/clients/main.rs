@@ -7,7 +7,9 @@
 
 mod c_programs;
 mod cycles;
+mod ends;
 mod fields;
+mod forks;
 mod full_disk;
 mod h5py_suite;
 mod killed_after;
@@ -68,6 +70,8 @@ fn main() {
         c_programs::trials,
         kills::trials,
         killed_after::trials,
+        forks::trials,
+        ends::trials,
         full_disk::trials,
         cycles::trials,
         memcheck::trials,

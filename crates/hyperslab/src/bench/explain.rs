@@ -9,6 +9,9 @@ use hyperslab_run::{Cache, CaseResult, Results, Spread, Status, Verified};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+/// Seconds in the background that are worth a word.
+const NOTICEABLE: f64 = 0.001;
+
 /// Cases that can be compared: the same benchmark in the same state of the cache.
 fn peers<'a>(results: &'a Results, case: &'a CaseResult) -> impl Iterator<Item = &'a CaseResult> {
     results.cases.iter().filter(move |other| {
@@ -97,11 +100,17 @@ fn hidden(case: &CaseResult) -> Option<String> {
     // The rank that had most to do in the background stands for all.
     let slowest = middle.ranks.iter().filter_map(|rank| Some((rank, rank.background?)));
     let (rank, background) = slowest.max_by(|a, b| a.1.busy.total_cmp(&b.1.busy))?;
+    if background.busy < NOTICEABLE {
+        return None;
+    }
+    // Nothing is hidden but behind computing.
+    let hidden = (background.hidden * background.busy).min(rank.compute);
     Some(format!(
-        "{} of I/O in the background, {:.0} % of it hidden; the program was blocked for {} and computed for {}; at most {} \
-         of memory held per rank.",
+        "{} of I/O in the background, {} of it ({:.0} %) hidden behind computing; the program was blocked for {} and computed \
+         for {}; at most {} of memory held per rank.",
         seconds(background.busy),
-        background.hidden * 100.0,
+        seconds(hidden),
+        (100.0 * hidden / background.busy).floor(),
         seconds(rank.blocked),
         seconds(rank.compute),
         display_size(background.memory)

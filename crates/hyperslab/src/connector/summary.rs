@@ -36,6 +36,11 @@ pub fn summary(statistics: &Statistics) -> Option<String> {
             "  in the background {background:.2} s of I/O, of which the program did not wait for {saved:.2} s"
         );
     }
+    let cut_off = processes.iter().filter(|p| !p.ended && p.open_files > 0).count() as u64;
+    if cut_off > 0 {
+        let processes = if cut_off == 1 { "process" } else { "processes" };
+        let _ = writeln!(text, "  {cut_off} {processes} ended without closing files: the last moments are not counted");
+    }
     if let Some(peak) = processes.iter().map(|p| p.peak_memory).max().filter(|peak| *peak > 0) {
         let each = if processes.len() > 1 { " in any process" } else { "" };
         let _ = writeln!(text, "  memory held at most {}{each}", display_size(peak));
@@ -86,12 +91,21 @@ fn add<'a>(sides: impl Iterator<Item = &'a Side>) -> Side {
 fn amounts(side: &Side) -> String {
     let total = format!("{} in {}, {:.2} s", display_size(side.bytes), many(side.calls, "call"), side.seconds);
     match side.accelerated_calls {
-        0 => format!("{total}: none accelerated"),
-        calls if calls == side.calls => format!("{total}: all accelerated"),
-        calls => {
-            let share = 100.0 * side.accelerated_bytes as f64 / side.bytes.max(1) as f64;
-            format!("{total}: {} accelerated ({share:.0} % of the bytes)", many(calls, "call"))
-        }
+        0 => format!("{total}: none around libhdf5"),
+        calls if calls == side.calls => format!("{total}: all around libhdf5"),
+        calls => format!("{total}: {} around libhdf5{}", many(calls, "call"), share(side)),
+    }
+}
+
+/// The share of the bytes, of which there may be none. Never all where something is missing, nor none where something is there.
+fn share(side: &Side) -> String {
+    match (side.accelerated_bytes, side.bytes) {
+        (_, 0) => String::new(),
+        (some, all) => match 100.0 * some as f64 / all as f64 {
+            _ if some >= all => " (all bytes)".into(),
+            percent if some > 0 && percent < 1.0 => " (less than 1 % of the bytes)".into(),
+            percent => format!(" ({:.0} % of the bytes)", percent.floor()),
+        },
     }
 }
 
@@ -131,7 +145,7 @@ pub fn nothing_seen(ended: Ended) -> String {
     }
     "no process of the command used HDF5 through the connector\n  \
      either none used HDF5 at all, or\n  \
-     - its HDF5 is older than 1.14, which looks for no such connector\n  \
+     - its HDF5 is older than 1.14, which knows no such connectors\n  \
      - HDF5 is linked into the program statically, without its symbols exported (-rdynamic)\n  \
      - it sets HDF5_VOL_CONNECTOR or HDF5_PLUGIN_PATH itself, or was started without this environment (remote ranks, sudo)\n  \
      try: hyperslab doctor PROGRAM, with the program or the Python that uses HDF5\n"
@@ -164,9 +178,30 @@ mod tests {
         assert_eq!(
             text,
             "2 processes (python3): HDF5 2.0.0, mode codec, 2 files, 4 datasets\n  \
-             written  8.00 KiB in 8 calls, 1.00 s: 6 calls accelerated (25 % of the bytes)\n  \
+             written  8.00 KiB in 8 calls, 1.00 s: 6 calls around libhdf5 (25 % of the bytes)\n  \
              left to libhdf5\n    2 writes, 6.00 KiB: text\n"
         );
+    }
+
+    #[test]
+    fn shares_say_no_more_than_is_true() {
+        let side = |bytes, accelerated_bytes| Side {
+            calls: 2,
+            accelerated_calls: 1,
+            bytes,
+            accelerated_bytes,
+            ..Side::default()
+        };
+        for (bytes, fast, said) in [
+            (0, 0, "1 call around libhdf5"),
+            (1_000_000, 999_999, "(99 % of the bytes)"),
+            (1_000_000, 1, "(less than 1 % of the bytes)"),
+            (8, 8, "(all bytes)"),
+        ] {
+            let text = amounts(&side(bytes, fast));
+            assert!(text.ends_with(said), "{text}");
+        }
+        assert!(amounts(&Side { calls: 1, ..Side::default() }).ends_with("none around libhdf5"));
     }
 
     #[test]
