@@ -12,7 +12,7 @@ use crate::{Outcome, long_trial, modes, trial};
 
 const LIMIT: Duration = Duration::from_secs(300);
 /// Of the ordinary run.
-const USUAL: [&str; 2] = ["codec", "async"];
+const USUAL: [&str; 3] = ["codec", "async", "safe"];
 /// Tests whose result may differ, and why.
 const MAY_DIFFER: [(&str, &str); 0] = [];
 

@@ -17,6 +17,7 @@ mod netcdf;
 mod plugin;
 mod program;
 mod random_programs;
+mod safe;
 mod situations;
 mod statistics;
 mod tools;
@@ -64,6 +65,7 @@ fn main() {
         tools::trials,
         c_programs::trials,
         kills::trials,
+        safe::trials,
         full_disk::trials,
         cycles::trials,
         memcheck::trials,
