@@ -110,16 +110,38 @@ impl Rollback {
     }
 
     /// Runs a write of bytes that are meant to stay after a rollback, since another log has them too: their addresses
-    /// belong to the same object in the committed state.
+    /// belong to the same object in the committed state. What of them was saved already is saved anew.
     ///
     /// # Errors
-    /// Fails if the write fails.
-    pub fn overwrite_for_good<T>(&self, write: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    /// Fails if the write fails, or what it wrote cannot be saved.
+    pub fn overwrite_for_good<T>(
+        &self,
+        offset: u64,
+        length: u64,
+        write: impl FnOnce() -> io::Result<T>,
+    ) -> io::Result<T> {
         let _shared = self.writes.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(journal) = &mut lock(&self.state).journal {
             journal.touch();
         }
-        self.note(write())
+        self.note(write().and_then(|result| self.save_anew(offset..offset.saturating_add(length)).map(|()| result)))
+    }
+
+    /// Adds what a range holds now to the journal, where pages of it are saved: later records are restored after earlier ones.
+    fn save_anew(&self, range: Range<u64>) -> io::Result<()> {
+        let mut state = lock(&self.state);
+        let end = range.end.min(state.committed);
+        let pages = range.start / PAGE..end.div_ceil(PAGE);
+        let mut from = pages.start;
+        while range.start < end
+            && let Some(saved) = state.pages.first_saved(from..pages.end)
+        {
+            let saved = saved.start..saved.end.min(saved.start + PIECE / PAGE);
+            let bytes = range.start.max(saved.start * PAGE)..end.min(saved.end * PAGE);
+            self.add_record(&mut state, bytes)?;
+            from = saved.end;
+        }
+        self.sync_records(&mut state)
     }
 
     /// Failures are sticky until the next commit.
@@ -164,6 +186,11 @@ impl Rollback {
             self.save_pages(state, missing.clone())?;
             from = missing.end;
         }
+        self.sync_records(state)
+    }
+
+    /// With `durable`, records are on the device before what they save is overwritten.
+    fn sync_records(&self, state: &mut State) -> io::Result<()> {
         match &mut state.journal {
             Some(journal) if self.durable && journal.unsynced => {
                 journal.file.sync_data()?;
@@ -175,9 +202,16 @@ impl Rollback {
     }
 
     fn save_pages(&self, state: &mut State, pages: Range<u64>) -> io::Result<()> {
-        let (from, to) = (pages.start * PAGE, (pages.end * PAGE).min(state.committed));
-        let State { journal: Some(journal), buffer, pages: saved, .. } = state else { return Ok(()) };
-        let length = (to - from) as usize;
+        let bytes = pages.start * PAGE..(pages.end * PAGE).min(state.committed);
+        self.add_record(state, bytes)?;
+        state.pages.add(pages);
+        Ok(())
+    }
+
+    /// Adds what the file holds in a range to the journal.
+    fn add_record(&self, state: &mut State, bytes: Range<u64>) -> io::Result<()> {
+        let State { journal: Some(journal), buffer, .. } = state else { return Ok(()) };
+        let (from, length) = (bytes.start, (bytes.end - bytes.start) as usize);
         buffer.resize(RECORD + length, 0);
         let data = &mut buffer[RECORD..];
         // Space that was never written reads as zeros; the file is at least as long as at its last commit.
@@ -188,7 +222,6 @@ impl Rollback {
         write_all(&journal.file, buffer, journal.end)?;
         journal.end += buffer.len() as u64;
         journal.unsynced = true;
-        saved.add(pages);
         self.saved_bytes.fetch_add(length as u64, Ordering::Relaxed);
         Ok(())
     }

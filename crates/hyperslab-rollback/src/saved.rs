@@ -32,8 +32,17 @@ impl SavedPages {
 
     /// The first run of pages of `pages` that are not in the set.
     pub(crate) fn first_missing(&self, pages: Range<u64>) -> Option<Range<u64>> {
-        let first = pages.clone().find(|page| !self.has(*page))?;
-        let end = (first + 1..pages.end).find(|page| self.has(*page)).unwrap_or(pages.end);
+        self.first_run(pages, false)
+    }
+
+    /// The first run of pages of `pages` that are in the set.
+    pub(crate) fn first_saved(&self, pages: Range<u64>) -> Option<Range<u64>> {
+        if self.leaves.is_empty() { None } else { self.first_run(pages, true) }
+    }
+
+    fn first_run(&self, pages: Range<u64>, saved: bool) -> Option<Range<u64>> {
+        let first = pages.clone().find(|page| self.has(*page) == saved)?;
+        let end = (first + 1..pages.end).find(|page| self.has(*page) != saved).unwrap_or(pages.end);
         Some(first..end)
     }
 
@@ -56,6 +65,7 @@ mod tests {
         assert_eq!(saved.first_missing(3..9), Some(3..4));
         assert_eq!(saved.first_missing(4..9), Some(6..9));
         assert_eq!(saved.first_missing(4..6), None);
+        assert_eq!((saved.first_saved(0..9), saved.first_saved(6..9)), (Some(4..6), None));
         assert_eq!(saved.first_missing(LEAF_PAGES - 1..LEAF_PAGES + 1), None);
         saved.clear();
         assert_eq!(saved.first_missing(4..6), Some(4..6));

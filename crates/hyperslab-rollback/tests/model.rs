@@ -235,6 +235,28 @@ fn a_folder_that_cannot_be_written_means_no_journal() {
 }
 
 #[test]
+fn what_is_meant_to_stay_stays() {
+    let folder = tempfile::tempdir().expect("folder");
+    let path = folder.path().join("file");
+    std::fs::write(&path, vec![0; 100_000]).expect("before");
+    let file = open(&path);
+    let rollback = Rollback::begin(file.clone(), &path, false).expect("begin");
+    write(&rollback, &file, 0, &[1; 10]);
+    // In a page that is saved, in one that is not, and across both.
+    for at in [100u64, 50_000, 4_090] {
+        rollback.overwrite_for_good(at, 20, || file.write_all_at(&[2; 20], at)).expect("for good");
+    }
+    write(&rollback, &file, 49_000, &[3; 500]);
+    drop((rollback, file));
+    assert!(matches!(roll_back(&path, false).expect("roll back"), Outcome::RolledBack { .. }));
+    let mut expected = vec![0; 100_000];
+    for at in [100, 50_000, 4_090] {
+        expected[at..at + 20].fill(2);
+    }
+    assert!(std::fs::read(&path).expect("read") == expected);
+}
+
+#[test]
 fn a_commit_empties_the_journal_and_bulk_overwrites_give_room_back() {
     let folder = tempfile::tempdir().expect("folder");
     let path = folder.path().join("file");

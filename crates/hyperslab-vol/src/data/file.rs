@@ -406,8 +406,8 @@ impl FileState {
             self.early.note();
         }
         let modes = self.settings.modes;
-        // What these modes write later is in a log: it may stay in the file after a rollback, if it is found there.
-        let guard = dataset.elements.guard.as_ref().filter(|_| modes.log || modes.cache);
+        // What is moved later is in the log now: it may stay in the file after a rollback, if it is found there.
+        let guard = dataset.elements.guard.as_ref().filter(|_| modes.log);
         let guard = guard.filter(|_| dataset.elements.plane.is_independent());
         let unsure = guard.is_some_and(|guard| !guard.is_for_good());
         if (modes.log && self.changed.load(Ordering::Relaxed)) || unsure {

@@ -35,7 +35,7 @@ impl WriteGuard for Guard {
     fn guarded(&self, at: u64, bytes: u64, write: &mut dyn FnMut() -> io::Result<()>) -> io::Result<()> {
         // The journal is the process's that opened the file.
         match self.rollback.upgrade().filter(|_| std::process::id() == self.process) {
-            Some(rollback) if self.is_for_good() => rollback.overwrite_for_good(write),
+            Some(rollback) if self.is_for_good() => rollback.overwrite_for_good(at, bytes, write),
             Some(rollback) => rollback.overwrite(at, bytes, write),
             None => write(),
         }

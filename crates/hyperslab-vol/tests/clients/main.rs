@@ -21,6 +21,7 @@ mod objects;
 mod plugin;
 mod program;
 mod random_programs;
+mod safe;
 mod situations;
 mod statistics;
 mod tools;
@@ -72,6 +73,7 @@ fn main() {
         killed_after::trials,
         forks::trials,
         ends::trials,
+        safe::trials,
         full_disk::trials,
         cycles::trials,
         memcheck::trials,

@@ -8,8 +8,20 @@ use crate::plugin;
 /// Without the connector.
 pub const PLAIN: &str = "plain";
 /// Each mode alone, and the combinations that people use.
-pub const ALL: [&str; 10] =
-    ["off", "trace", "codec", "async", "log", "cache", "codec+async", "codec+log", "codec+cache+trace", "codec+auto"];
+pub const ALL: [&str; 12] = [
+    "off",
+    "trace",
+    "codec",
+    "async",
+    "log",
+    "cache",
+    "safe",
+    "codec+async",
+    "codec+log",
+    "codec+safe",
+    "codec+cache+trace",
+    "codec+auto",
+];
 
 /// Modes of the ordinary run, for programs that take long.
 pub const USUAL: [&str; 4] = ["codec", "async", "log", "codec+async"];
