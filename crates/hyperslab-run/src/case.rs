@@ -5,6 +5,7 @@ use crate::calls::{CallTimes, Latency};
 use crate::execute::{RankRun, RunContext, container_paths};
 use crate::launch::{Ranks, ThreadRanks};
 use crate::noise;
+use crate::notes::Notes;
 use crate::page_cache;
 use crate::progress::Progress;
 use crate::results::{Repetition, Verified};
@@ -158,6 +159,19 @@ fn set_aside(case: &Case<'_>) -> Result<Aside> {
 
 /// The warm-up and the repetitions, up to the first error.
 fn run_all(case: &Case<'_>, aside: &mut Aside, calls: &mut CallTimes, outcome: &mut Outcome) -> Result<()> {
+    let mut notes = Notes::default();
+    let done = run_each(case, aside, calls, outcome, &mut notes);
+    outcome.warnings.extend(notes.into_words());
+    done
+}
+
+fn run_each(
+    case: &Case<'_>,
+    aside: &mut Aside,
+    calls: &mut CallTimes,
+    outcome: &mut Outcome,
+    notes: &mut Notes,
+) -> Result<()> {
     for run in 0..case.repeat.saturating_add(case.warm_up) {
         if run > 0 {
             aside.put_back()?;
@@ -184,7 +198,7 @@ fn run_all(case: &Case<'_>, aside: &mut Aside, calls: &mut CallTimes, outcome: &
                     .into(),
             );
         }
-        outcome.warnings.extend(ranks.iter().flat_map(|rank| rank.remarks.iter().cloned()));
+        notes.add(ranks.iter().map(|rank| rank.remarks.as_slice()));
         let ranks = ranks.into_iter().map(|rank| rank.measured).collect();
         outcome.repetitions.push(Repetition { resident_before, ranks });
     }

@@ -12,6 +12,7 @@ mod launch;
 mod machine;
 mod measure;
 mod noise;
+mod notes;
 mod origin;
 mod page_cache;
 mod progress;

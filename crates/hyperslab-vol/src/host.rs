@@ -123,7 +123,7 @@ pub(crate) fn add(base: usize, find: &dyn Fn(&str) -> Ptr) -> Option<&'static Cl
     }
     if let Some((major, minor, release)) = old::version(find) {
         say(&format!(
-            "HDF5 {major}.{minor}.{release} is too old for the connector, which needs 1.14 or newer: the program runs without it"
+            "HDF5 {major}.{minor}.{release} is too old for the connector, which needs 1.14 or newer: run the program without it"
         ));
         old::print_no_stack(find);
         return None;

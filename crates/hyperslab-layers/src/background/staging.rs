@@ -565,7 +565,12 @@ impl Staging {
     pub fn left_over(&self) -> Option<String> {
         self.journal().filter(|journal| journal.pending() > 0).map(|_| {
             let folder = self.directory.display();
-            format!("what was staged is kept: remove the cause, end the program, then run hyperslab recover {folder}")
+            // Some may be in memory alone.
+            let kept = match self.before_moving() {
+                Ok(()) => "what was staged is kept".to_owned(),
+                Err(error) => format!("only a part of what was staged is kept ({})", first_line(&error)),
+            };
+            format!("{kept}: remove the cause, end the program, then run hyperslab recover {folder}")
         })
     }
 
@@ -582,6 +587,10 @@ impl Drop for Staging {
             let _ = self.settle().and_then(|()| self.end());
         }
     }
+}
+
+fn first_line(error: &Error) -> String {
+    error.to_string().lines().next().unwrap_or_default().to_owned()
 }
 
 /// The journal of another rank, which is another process.
