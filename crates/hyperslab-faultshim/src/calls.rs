@@ -2,26 +2,11 @@
 
 use crate::config::Family;
 use crate::fault::{Fate, fail, on_descriptor, on_path};
-use crate::real::Real;
+use crate::real::{Real, real};
+use crate::record::{self, Details, Kind};
 use crate::slow;
 use libc::{AT_FDCWD, iovec, mode_t, off_t, off64_t, size_t, ssize_t};
-use std::ffi::{c_char, c_int, c_uint, c_void};
-
-/// Calls the real function behind a stand-in, or fails as the kernel does for calls it does not know.
-macro_rules! real {
-    ($name:literal as fn($($type:ty),*) -> $result:ty, $($argument:expr),*) => {{
-        static REAL: Real = Real::new($name);
-        let address = REAL.address();
-        if address.is_null() {
-            return fail(libc::ENOSYS) as $result;
-        }
-        // SAFETY: the C library declares the function of this name with this type; the arguments are the caller's.
-        unsafe {
-            let function: unsafe extern "C" fn($($type),*) -> $result = std::mem::transmute(address);
-            function($($argument),*)
-        }
-    }};
-}
+use std::ffi::{c_char, c_int, c_void};
 
 /// Transfers of one buffer: the middle arguments are the same, an offset may follow.
 macro_rules! transfer {
@@ -38,7 +23,12 @@ macro_rules! transfer {
                 _ => len,
             };
             let due = slow::request(file, len);
+            let recording = if $family == Family::Write { record::on_descriptor(file) } else { None };
             let done = real!($text as fn(c_int, $pointer, size_t $(, $type)?) -> ssize_t, file, data, len $(, $offset)?);
+            if let Some(recording) = recording {
+                // SAFETY: the buffer has the length given, and no more than that was written.
+                unsafe { recording.wrote(file, [$($offset)?].first().copied(), &[record::part(data, len)], done) };
+            }
             slow::wait(due);
             done
         }
@@ -78,7 +68,14 @@ macro_rules! vectored {
             };
             // SAFETY: the caller hands over `count` parts.
             let due = slow::request(file, unsafe { slow::lengths(parts, count) });
+            let recording = if $family == Family::Write { record::on_descriptor(file) } else { None };
             let done = real!($text as fn(c_int, *const iovec, c_int $(, $type)*) -> ssize_t, file, parts, count $(, $more)*);
+            if let (Some(recording), Ok(count)) = (recording, usize::try_from(count)) {
+                // SAFETY: the call succeeded or wrote nothing, so there are as many parts as said.
+                let parts = if done > 0 { unsafe { std::slice::from_raw_parts(parts, count) } } else { &[] };
+                // SAFETY: the parts hold what was written.
+                unsafe { recording.wrote(file, [$(i64::from($more)),*].first().copied(), parts, done) };
+            }
             slow::wait(due);
             done
         }
@@ -102,7 +99,7 @@ vectored!(Family::Read,
 
 /// Calls on a descriptor that transfer nothing.
 macro_rules! plain {
-    ($family:expr, $($name:ident $text:literal ($($more:ident: $type:ty),*)),+ $(,)?) => {$(
+    ($family:expr, $kind:expr, $($name:ident $text:literal ($($more:ident: $type:ty),*) [$($number:expr),*]),+ $(,)?) => {$(
         /// Stands in for the function of the same name.
         ///
         /// # Safety
@@ -113,19 +110,29 @@ macro_rules! plain {
                 return fail(error);
             }
             let due = slow::request(file, 0);
+            let recording = record::on_descriptor(file);
             let done = real!($text as fn(c_int $(, $type)*) -> c_int, file $(, $more)*);
+            if let (Some(recording), 0) = (recording, done) {
+                recording.done($kind, &Details { numbers: [$($number),*], ..Details::default() });
+            }
             slow::wait(due);
             done
         }
     )+};
 }
 
-plain!(Family::Sync, fsync c"fsync" (), fdatasync c"fdatasync" (), syncfs c"syncfs" ());
-plain!(Family::Truncate,
-    ftruncate c"ftruncate" (len: off_t),
-    ftruncate64 c"ftruncate64" (len: off64_t),
-    fallocate c"fallocate" (mode: c_int, offset: off_t, len: off_t),
-    fallocate64 c"fallocate64" (mode: c_int, offset: off64_t, len: off64_t),
+plain!(Family::Sync, Kind::Sync,
+    fsync c"fsync" () [0, 0, 0],
+    fdatasync c"fdatasync" () [1, 0, 0],
+    syncfs c"syncfs" () [2, 0, 0],
+);
+plain!(Family::Truncate, Kind::Truncate,
+    ftruncate c"ftruncate" (len: off_t) [len, 0, 0],
+    ftruncate64 c"ftruncate64" (len: off64_t) [len, 0, 0],
+);
+plain!(Family::Truncate, Kind::Allocate,
+    fallocate c"fallocate" (mode: c_int, offset: off_t, len: off_t) [offset, len, i64::from(mode)],
+    fallocate64 c"fallocate64" (mode: c_int, offset: off64_t, len: off64_t) [offset, len, i64::from(mode)],
 );
 
 /// Stands in for `close`. The descriptor is closed even if the call reports a failure, as Linux does.
@@ -156,7 +163,16 @@ macro_rules! open {
             if let Fate::Fail(error) = unsafe { on_path(Family::Open, $text, AT_FDCWD, path) } {
                 return fail(error);
             }
-            real!($text as fn(*const c_char, c_int, mode_t) -> c_int, path, flags, mode)
+            // SAFETY: the caller passes a C string.
+            let recording = match flags & (libc::O_CREAT | libc::O_TRUNC) {
+                0 => None,
+                _ => unsafe { record::on_path(AT_FDCWD, path) },
+            };
+            let file = real!($text as fn(*const c_char, c_int, mode_t) -> c_int, path, flags, mode);
+            if let (Some(recording), 0..) = (recording, file) {
+                recording.done(Kind::Open, &Details { numbers: [i64::from(flags), 0, 0], ..Details::default() });
+            }
+            file
         }
     )+};
 }
@@ -175,7 +191,16 @@ macro_rules! open_at {
             if let Fate::Fail(error) = unsafe { on_path(Family::Open, $text, directory, path) } {
                 return fail(error);
             }
-            real!($text as fn(c_int, *const c_char, c_int, mode_t) -> c_int, directory, path, flags, mode)
+            // SAFETY: the caller passes a C string.
+            let recording = match flags & (libc::O_CREAT | libc::O_TRUNC) {
+                0 => None,
+                _ => unsafe { record::on_path(directory, path) },
+            };
+            let file = real!($text as fn(c_int, *const c_char, c_int, mode_t) -> c_int, directory, path, flags, mode);
+            if let (Some(recording), 0..) = (recording, file) {
+                recording.done(Kind::Open, &Details { numbers: [i64::from(flags), 0, 0], ..Details::default() });
+            }
+            file
         }
     )+};
 }
@@ -183,7 +208,7 @@ open_at!(openat c"openat", openat64 c"openat64");
 
 /// Calls that name one path.
 macro_rules! named {
-    ($family:expr, $($name:ident $text:literal ($($more:ident: $type:ty),*)),+ $(,)?) => {$(
+    ($family:expr, $($name:ident $text:literal ($($more:ident: $type:ty),*) $kind:ident [$number:expr]),+ $(,)?) => {$(
         /// Stands in for the function of the same name.
         ///
         /// # Safety
@@ -194,17 +219,26 @@ macro_rules! named {
             if let Fate::Fail(error) = unsafe { on_path($family, $text, AT_FDCWD, path) } {
                 return fail(error);
             }
-            real!($text as fn(*const c_char $(, $type)*) -> c_int, path $(, $more)*)
+            // SAFETY: the caller passes a C string.
+            let recording = unsafe { record::on_path(AT_FDCWD, path) };
+            let done = real!($text as fn(*const c_char $(, $type)*) -> c_int, path $(, $more)*);
+            if let (Some(recording), 0) = (recording, done) {
+                recording.done(Kind::$kind, &Details { numbers: [$number, 0, 0], ..Details::default() });
+            }
+            done
         }
     )+};
 }
-named!(Family::Unlink, unlink c"unlink" (), rmdir c"rmdir" ());
-named!(Family::Mkdir, mkdir c"mkdir" (mode: mode_t));
-named!(Family::Truncate, truncate c"truncate" (len: off_t), truncate64 c"truncate64" (len: off64_t));
+named!(Family::Unlink, unlink c"unlink" () Unlink [0], rmdir c"rmdir" () Rmdir [0]);
+named!(Family::Mkdir, mkdir c"mkdir" (mode: mode_t) Mkdir [0]);
+named!(Family::Truncate,
+    truncate c"truncate" (len: off_t) Truncate [len],
+    truncate64 c"truncate64" (len: off64_t) Truncate [len],
+);
 
 /// Calls that name one path relative to a directory.
 macro_rules! named_at {
-    ($family:expr, $($name:ident $text:literal ($($more:ident: $type:ty),*)),+ $(,)?) => {$(
+    ($family:expr, $($name:ident $text:literal ($($more:ident: $type:ty),*) [$kind:expr]),+ $(,)?) => {$(
         /// Stands in for the function of the same name.
         ///
         /// # Safety
@@ -215,54 +249,17 @@ macro_rules! named_at {
             if let Fate::Fail(error) = unsafe { on_path($family, $text, directory, path) } {
                 return fail(error);
             }
-            real!($text as fn(c_int, *const c_char $(, $type)*) -> c_int, directory, path $(, $more)*)
+            // SAFETY: the caller passes a C string.
+            let recording = unsafe { record::on_path(directory, path) };
+            let done = real!($text as fn(c_int, *const c_char $(, $type)*) -> c_int, directory, path $(, $more)*);
+            if let (Some(recording), 0) = (recording, done) {
+                recording.done($kind, &Details::default());
+            }
+            done
         }
     )+};
 }
-named_at!(Family::Unlink, unlinkat c"unlinkat" (flags: c_int));
-named_at!(Family::Mkdir, mkdirat c"mkdirat" (mode: mode_t));
-
-/// Stands in for `rename`; the new path counts.
-///
-/// # Safety
-/// As the C library's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rename(old: *const c_char, new: *const c_char) -> c_int {
-    // SAFETY: the caller passes C strings.
-    if let Fate::Fail(error) = unsafe { on_path(Family::Rename, c"rename", AT_FDCWD, new) } {
-        return fail(error);
-    }
-    real!(c"rename" as fn(*const c_char, *const c_char) -> c_int, old, new)
-}
-
-/// Stands in for `renameat`; the new path counts.
-///
-/// # Safety
-/// As the C library's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn renameat(from: c_int, old: *const c_char, to: c_int, new: *const c_char) -> c_int {
-    // SAFETY: the caller passes C strings.
-    if let Fate::Fail(error) = unsafe { on_path(Family::Rename, c"renameat", to, new) } {
-        return fail(error);
-    }
-    real!(c"renameat" as fn(c_int, *const c_char, c_int, *const c_char) -> c_int, from, old, to, new)
-}
-
-/// Stands in for `renameat2`; the new path counts.
-///
-/// # Safety
-/// As the C library's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn renameat2(
-    from: c_int,
-    old: *const c_char,
-    to: c_int,
-    new: *const c_char,
-    flags: c_uint,
-) -> c_int {
-    // SAFETY: the caller passes C strings.
-    if let Fate::Fail(error) = unsafe { on_path(Family::Rename, c"renameat2", to, new) } {
-        return fail(error);
-    }
-    real!(c"renameat2" as fn(c_int, *const c_char, c_int, *const c_char, c_uint) -> c_int, from, old, to, new, flags)
-}
+named_at!(Family::Unlink,
+    unlinkat c"unlinkat" (flags: c_int) [if flags & libc::AT_REMOVEDIR == 0 { Kind::Unlink } else { Kind::Rmdir }],
+);
+named_at!(Family::Mkdir, mkdirat c"mkdirat" (mode: mode_t) [Kind::Mkdir]);

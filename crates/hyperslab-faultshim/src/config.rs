@@ -16,10 +16,16 @@ pub(crate) enum Family {
     Close,
     Unlink,
     Mkdir,
+    Link,
+    Attribute,
 }
 
-const NAMES: [(&[u8], usize); 10] = [
+/// All families of calls that change a file without opening it.
+const CHANGE: usize = usize::MAX;
+
+const NAMES: [(&[u8], usize); 13] = [
     (b"any", 0),
+    (b"change", CHANGE),
     (b"open", Family::Open as usize),
     (b"read", Family::Read as usize),
     (b"write", Family::Write as usize),
@@ -29,10 +35,15 @@ const NAMES: [(&[u8], usize); 10] = [
     (b"close", Family::Close as usize),
     (b"unlink", Family::Unlink as usize),
     (b"mkdir", Family::Mkdir as usize),
+    (b"link", Family::Link as usize),
+    (b"attribute", Family::Attribute as usize),
 ];
 
 /// The fault that is half the bytes instead of an error.
 pub(crate) const SHORT: i32 = -1;
+
+/// The fault that ends the process by SIGKILL before the call.
+pub(crate) const KILL: i32 = -2;
 
 /// Longest path kept.
 pub(crate) const LONGEST: usize = 4096;
@@ -60,6 +71,15 @@ impl Text {
         true
     }
 
+    /// Copies it to `out`, whose rest stays as it is, and returns its length.
+    pub(crate) fn copy_to(&self, out: &mut [u8; LONGEST]) -> usize {
+        let len = self.len.load(Relaxed);
+        for (byte, cell) in out.iter_mut().zip(&self.bytes[..len]) {
+            *byte = cell.load(Relaxed);
+        }
+        len
+    }
+
     /// Whether `path` begins with it; nothing begins with a text that was never set.
     pub(crate) fn begins(&self, path: &[u8]) -> bool {
         let len = self.len.load(Relaxed);
@@ -85,7 +105,11 @@ pub(crate) fn active() -> bool {
 /// Whether calls of this family are counted.
 pub(crate) fn concerns(family: Family) -> bool {
     let wanted = FAMILY.load(Relaxed);
-    wanted == 0 || wanted == family as usize
+    match wanted {
+        0 => true,
+        CHANGE => !matches!(family, Family::Open | Family::Read | Family::Sync | Family::Close),
+        wanted => wanted == family as usize,
+    }
 }
 
 /// Whether `path` begins with the configured prefix.
@@ -104,11 +128,7 @@ pub(crate) fn fault_at(number: u64) -> i32 {
 
 /// The file to create when a fault is injected, as a C string in `out`; `false` if none is wanted.
 pub(crate) fn mark(out: &mut [u8; LONGEST]) -> bool {
-    let len = MARK.len.load(Relaxed);
-    for (byte, cell) in out.iter_mut().zip(&MARK.bytes) {
-        *byte = cell.load(Relaxed);
-    }
-    len > 0
+    MARK.copy_to(out) > 0
 }
 
 extern "C" fn start() {
@@ -116,6 +136,7 @@ extern "C" fn start() {
         ACTIVE.store(true, std::sync::atomic::Ordering::Release);
     }
     crate::slow::start();
+    crate::record::start();
 }
 
 /// A variable of the environment. Only for constructors, during which the environment is not changed.
@@ -183,6 +204,7 @@ fn fault(text: &[u8]) -> Option<i32> {
         b"EACCES" => Some(libc::EACCES),
         b"EINTR" => Some(libc::EINTR),
         b"short" => Some(SHORT),
+        b"KILL" => Some(KILL),
         other => number(other).and_then(|n| i32::try_from(n).ok()).filter(|n| *n > 0),
     }
 }

@@ -1,6 +1,6 @@
 //! Whether this call fails.
 
-use crate::config::{self, Family, LONGEST, SHORT};
+use crate::config::{self, Family, KILL, LONGEST, SHORT};
 use crate::path::Buffer;
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -51,9 +51,20 @@ fn decide(name: &'static CStr, path: &[u8]) -> Fate {
         0 => Fate::Pass,
         fault => {
             mark(name);
-            if fault == SHORT { Fate::Half } else { Fate::Fail(fault) }
+            match fault {
+                SHORT => Fate::Half,
+                KILL => die(),
+                fault => Fate::Fail(fault),
+            }
         }
     }
+}
+
+/// Ends this process as `kill -9` does.
+fn die() -> Fate {
+    // SAFETY: the process signals itself; the signal cannot be caught.
+    unsafe { libc::syscall(libc::SYS_kill, libc::getpid(), libc::SIGKILL) };
+    Fate::Pass
 }
 
 /// Leaves word that a fault was injected, by system calls alone.

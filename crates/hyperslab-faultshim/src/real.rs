@@ -26,3 +26,20 @@ impl Real {
         found
     }
 }
+
+/// Calls the real function behind a stand-in, or fails as the kernel does for calls it does not know.
+macro_rules! real {
+    ($name:literal as fn($($type:ty),*) -> $result:ty, $($argument:expr),*) => {{
+        static REAL: Real = Real::new($name);
+        let address = REAL.address();
+        if address.is_null() {
+            return crate::fault::fail(libc::ENOSYS) as $result;
+        }
+        // SAFETY: the C library declares the function of this name with this type; the arguments are the caller's.
+        unsafe {
+            let function: unsafe extern "C" fn($($type),*) -> $result = std::mem::transmute(address);
+            function($($argument),*)
+        }
+    }};
+}
+pub(crate) use real;
