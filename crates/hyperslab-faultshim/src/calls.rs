@@ -163,9 +163,9 @@ macro_rules! open {
             if let Fate::Fail(error) = unsafe { on_path(Family::Open, $text, AT_FDCWD, path) } {
                 return fail(error);
             }
-            // SAFETY: the caller passes a C string.
             let recording = match flags & (libc::O_CREAT | libc::O_TRUNC) {
                 0 => None,
+                // SAFETY: the caller passes a C string.
                 _ => unsafe { record::on_path(AT_FDCWD, path) },
             };
             let file = real!($text as fn(*const c_char, c_int, mode_t) -> c_int, path, flags, mode);
@@ -191,9 +191,9 @@ macro_rules! open_at {
             if let Fate::Fail(error) = unsafe { on_path(Family::Open, $text, directory, path) } {
                 return fail(error);
             }
-            // SAFETY: the caller passes a C string.
             let recording = match flags & (libc::O_CREAT | libc::O_TRUNC) {
                 0 => None,
+                // SAFETY: the caller passes a C string.
                 _ => unsafe { record::on_path(directory, path) },
             };
             let file = real!($text as fn(c_int, *const c_char, c_int, mode_t) -> c_int, directory, path, flags, mode);

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering};
 #[derive(Clone, Copy)]
 #[repr(u32)]
 pub(crate) enum Kind {
-    /// `a`: flags. Only opens that may create or truncate.
+    /// `a`: flags, `b`: permissions of the file. Only opens that may create or truncate.
     Open = 1,
     /// `a`: offset.
     Write,
@@ -176,8 +176,13 @@ impl Recording {
         let bytes: usize = details.data.iter().map(|part| part.len()).sum();
         head[..4].copy_from_slice(MAGIC);
         head[4..8].copy_from_slice(&(kind as u32).to_le_bytes());
-        head[8..16].copy_from_slice(&self.modified().to_le_bytes());
-        for (i, number) in details.numbers.iter().enumerate() {
+        let (modified, permissions) = self.state();
+        head[8..16].copy_from_slice(&modified.to_le_bytes());
+        let mut numbers = details.numbers;
+        if matches!(kind, Kind::Open) {
+            numbers[1] = permissions;
+        }
+        for (i, number) in numbers.iter().enumerate() {
             head[16 + 8 * i..24 + 8 * i].copy_from_slice(&number.to_le_bytes());
         }
         head[40..44].copy_from_slice(&(self.path.bytes().len() as u32).to_le_bytes());
@@ -191,8 +196,8 @@ impl Recording {
         unsafe { *libc::__errno_location() = error };
     }
 
-    /// When the file was modified last, as the kernel says.
-    fn modified(&self) -> i64 {
+    /// When the file was modified last, and its permissions, as the kernel says.
+    fn state(&self) -> (i64, i64) {
         let mut state = std::mem::MaybeUninit::<libc::stat>::zeroed();
         // SAFETY: the state has the kernel's layout. A path is followed by a zero, since its buffer began with zeros.
         let (done, state) = unsafe {
@@ -205,7 +210,10 @@ impl Recording {
             };
             (done, state.assume_init())
         };
-        if done == 0 { state.st_mtime * 1_000_000_000 + state.st_mtime_nsec } else { 0 }
+        match done {
+            0 => (state.st_mtime * 1_000_000_000 + state.st_mtime_nsec, i64::from(state.st_mode & 0o777)),
+            _ => (0, 0),
+        }
     }
 
     /// Appends a record of bytes that were written at an offset, or at the present place when none is given.

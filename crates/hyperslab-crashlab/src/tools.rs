@@ -1,0 +1,47 @@
+//! Programs and libraries that take part.
+
+use anyhow::{Context as _, Result, ensure};
+use std::path::{Path, PathBuf};
+
+/// Where they are.
+#[derive(Debug, Clone)]
+pub struct Tools {
+    pub python: PathBuf,
+    /// The folder with the Python modules of the laboratory.
+    pub modules: PathBuf,
+    pub hyperslab: PathBuf,
+    /// The connector, alone in a folder below `scratch`.
+    pub plugin: PathBuf,
+    /// The preloaded recorder.
+    pub recorder: PathBuf,
+}
+
+impl Tools {
+    /// Finds them in the folder of built things, and puts a copy of the connector below `scratch`.
+    pub fn find(built: &Path, scratch: &Path) -> Result<Self> {
+        let there = |name: &str| {
+            let path = built.join(name);
+            ensure!(path.is_file(), "{} is not there\n  try: cargo xtask crashlab, which builds it", path.display());
+            Ok(path)
+        };
+        let connector = there("libhyperslab_vol.so")?;
+        let plugin = scratch.join("plugin");
+        std::fs::create_dir_all(&plugin)?;
+        std::fs::copy(&connector, plugin.join("libhyperslab_vol.so")).context("cannot copy the connector")?;
+        Ok(Self {
+            python: python(built)?,
+            modules: Path::new(env!("CARGO_MANIFEST_DIR")).join("python"),
+            hyperslab: there("hyperslab")?,
+            plugin,
+            recorder: there("libhyperslab_faultshim.so")?,
+        })
+    }
+}
+
+/// The Python of the tests, which has h5py.
+fn python(built: &Path) -> Result<PathBuf> {
+    let named = std::env::var_os("HYPERSLAB_PYTHON").map(PathBuf::from);
+    let usual = built.parent().map(|target| target.join("python/bin/python"));
+    let found = named.into_iter().chain(usual).find(|path| path.is_file());
+    found.context("there is no Python with h5py\n  try: cargo xtask setup --tests")
+}
