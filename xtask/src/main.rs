@@ -5,6 +5,7 @@
 mod arguments;
 mod bench;
 mod build;
+mod crashlab;
 mod fuzz;
 mod install;
 mod quickstart;
@@ -28,7 +29,7 @@ struct Task {
     run: fn(&Workspace, &[String]) -> Result<()>,
 }
 
-const TASKS: [Task; 9] = [
+const TASKS: [Task; 10] = [
     Task {
         name: "quickstart",
         flags: "[--mpi] [--no-apt]",
@@ -64,6 +65,12 @@ const TASKS: [Task; 9] = [
         flags: "[TARGET...] [--seconds N] [--build] [--no-apt] [-- ARGS]",
         purpose: "run the fuzz targets, 30 s each unless told otherwise; --build: only build them; ARGS go to libFuzzer",
         run: fuzz::run,
+    },
+    Task {
+        name: "crashlab",
+        flags: "[--long] [--mode MODES] [--images N] [--kills N] [--seed S [--prefix N [--keep DIR]]] [--no-apt]",
+        purpose: "the crash laboratory: what is left of random HDF5 programs that are killed at any moment; docs/crash-laboratory.md",
+        run: crashlab::run,
     },
     Task {
         name: "tidy",

@@ -9,7 +9,7 @@ use crate::subject::{self, Promise, Subject};
 use crate::tools::Tools;
 use crate::trace::{self, Action, Event};
 use crate::workshop::{Preload, Workshop};
-use crate::{jobs, kills, power};
+use crate::{faults, jobs, kills, power};
 use anyhow::{Context as _, Result, bail};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,7 +24,6 @@ pub struct Laboratory<'a> {
 
 /// A program that was recorded.
 pub struct Recorded {
-    pub program: Program,
     pub events: Vec<Event>,
     /// The file of acknowledgements.
     pub acks: PathBuf,
@@ -69,7 +68,10 @@ impl Laboratory<'_> {
         row("kills", kills, kills::every_call)?;
         if promises {
             row("killed recoveries", kills, kills::recoveries)?;
+            row("faults", images / 2, faults::faults)?;
             row("16 jobs", kills / 10, jobs::together)?;
+        }
+        if subject.is_durable() {
             row("loss of power", power, power::losses)?;
         }
         Ok(())
@@ -113,24 +115,39 @@ impl Laboratory<'_> {
 /// What a campaign does with one program; at most so many cases.
 type Work = fn(&mut Workshop<'_>, Subject, Program, u64, &mut Tally) -> Result<()>;
 
-/// Records a program.
+/// Records a program, which must not fail.
 pub fn record(workshop: &Workshop<'_>, subject: Subject, program: Program) -> Result<Recorded> {
-    let (status, said) = workshop.execute(subject, program, &Preload::Record)?;
+    record_with(workshop, subject, program, None)
+}
+
+/// Records a program that may meet a fault, and may fail then.
+pub fn record_with(
+    workshop: &Workshop<'_>,
+    subject: Subject,
+    program: Program,
+    fault: Option<&str>,
+) -> Result<Recorded> {
+    let (status, said) = workshop.execute(subject, program, &Preload::Record(fault))?;
     let events = trace::read(&workshop.trace())?;
-    let acks = workshop.acks(0, &Preload::Record);
-    let mut heard = String::new();
-    for event in events.iter().filter(|event| event.path == acks) {
-        if let Action::Write { data, .. } = &event.action {
-            heard += &String::from_utf8_lossy(data);
+    let acks = workshop.acks(0);
+    if fault.is_none() {
+        if let Some(failure) = workshop.progress(0).1 {
+            bail!("the program failed: {failure}\n{said}");
+        }
+        if let Some(code) = status.code().filter(|code| *code != 0) {
+            bail!("the program ended with {code}: {said}");
         }
     }
-    if let Some(failure) = crate::acks::failure(&heard) {
-        bail!("the program failed: {failure}\n{said}");
-    }
-    if let Some(code) = status.code().filter(|code| *code != 0) {
-        bail!("the program ended with {code}: {said}");
-    }
-    Ok(Recorded { program, events, acks })
+    Ok(Recorded { events, acks })
+}
+
+/// How to see an image again.
+pub fn images_of(subject: Subject, program: Program, number: usize, progress: Progress) -> String {
+    let next = if progress.begun > progress.acked { ", the next had begun" } else { "" };
+    format!(
+        "--mode {} --seed {} --length {} --prefix {number} (operation {} had returned{next})",
+        subject.name, program.seed, program.length, progress.acked
+    )
 }
 
 /// Goes through a recorded program: calls `at` for each image with the number of changes in it, before the change that follows.
@@ -170,14 +187,7 @@ fn prefixes(workshop: &mut Workshop<'_>, subject: Subject, program: Program, _: 
             return Ok(true);
         }
         disk.place(&workshop.data())?;
-        let replay = format!(
-            "--mode {} --seed {} --length {} --prefix {number} (operation {} of the program had returned{})",
-            subject.name,
-            program.seed,
-            program.length,
-            progress.acked,
-            if progress.begun > progress.acked { ", the next had begun" } else { "" },
-        );
+        let replay = images_of(subject, program, number, progress);
         let case = workshop.case(subject, program, progress, replay)?;
         tally.count(&case);
         Ok(true)
@@ -189,7 +199,9 @@ fn one_prefix(laboratory: &Laboratory<'_>, subject: Subject) -> Result<bool> {
     let Options { seed, length, prefix, keep, .. } = laboratory.options;
     let program = Program { seed: *seed, length: *length };
     let mut workshop = Workshop::new(laboratory.tools, laboratory.scratch, "worker0")?;
-    let recorded = record(&workshop, subject, program)?;
+    let fault =
+        laboratory.options.fault.as_ref().map(|fault| fault.replace("DATA", &workshop.data().to_string_lossy()));
+    let recorded = record_with(&workshop, subject, program, fault.as_deref())?;
     let logs = workshop.logs();
     let mut kept = true;
     each_image(&recorded, &logs, |disk, number, progress| {

@@ -9,6 +9,7 @@ mod acks;
 mod campaign;
 mod checker;
 mod disk;
+mod faults;
 mod jobs;
 mod kills;
 mod options;

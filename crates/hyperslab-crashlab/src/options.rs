@@ -7,8 +7,12 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, Parser)]
 #[command(name = "crashlab")]
 pub struct Options {
-    /// Modes, joined by commas: plain, codec, async, safe, log, log-dir, log-small
-    #[arg(long, value_delimiter = ',', default_value = "plain,safe,log,log-dir,log-small")]
+    /// Modes, joined by commas: plain, codec, async, safe, log, log-dir, log-small, safe-sync, log-sync
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "plain,codec,async,safe,log,log-dir,log-small,safe-sync,log-sync"
+    )]
     pub mode: Vec<String>,
     /// Images of each mode
     #[arg(long, default_value_t = 300)]
@@ -16,8 +20,8 @@ pub struct Options {
     /// Real kills of each mode that promises something; also killed recoveries
     #[arg(long, default_value_t = 25)]
     pub kills: u64,
-    /// Images after a loss of power, of each mode that promises something
-    #[arg(long, default_value_t = 0)]
+    /// Images after a loss of power, of safe-sync and log-sync
+    #[arg(long, default_value_t = 100)]
     pub power: u64,
     /// 10,000 images and 1,000 kills in all
     #[arg(long)]
@@ -34,6 +38,9 @@ pub struct Options {
     /// With --prefix: put the image there, as it was and as it was recovered
     #[arg(long, requires = "prefix", value_name = "DIR")]
     pub keep: Option<PathBuf>,
+    /// With --prefix: a fault as the table tells it, DATA for the directory
+    #[arg(long, requires = "prefix")]
+    pub fault: Option<String>,
     /// How many failures are told for each mode
     #[arg(long, default_value_t = 5)]
     pub failures: usize,

@@ -38,6 +38,9 @@ pub struct Subject {
     settings: &'static [(&'static str, &'static str)],
 }
 
+/// The setting under which a loss of power costs nothing that had been promised.
+const DURABLE: (&str, &str) = ("HYPERSLAB_DURABILITY", "every-write");
+
 /// All of them.
 pub const SUBJECTS: &[Subject] = &[
     Subject { name: "plain", mode: None, promise: Promise::None, log_directory: false, settings: &[] },
@@ -53,6 +56,14 @@ pub const SUBJECTS: &[Subject] = &[
         log_directory: false,
         settings: &[("HYPERSLAB_LOG_LIMIT", "4KiB")],
     },
+    Subject {
+        name: "safe-sync",
+        mode: Some("safe"),
+        promise: Promise::Safe,
+        log_directory: false,
+        settings: &[DURABLE],
+    },
+    Subject { name: "log-sync", mode: Some("log"), promise: Promise::Log, log_directory: false, settings: &[DURABLE] },
 ];
 
 /// The subject of this name.
@@ -74,6 +85,11 @@ impl Subject {
         if self.log_directory {
             command.env("HYPERSLAB_LOG_DIR", logs);
         }
+    }
+
+    /// Whether its promise holds after a loss of power, too.
+    pub fn is_durable(&self) -> bool {
+        self.settings.contains(&DURABLE)
     }
 
     /// Whether `hyperslab recover` belongs to it.

@@ -1,6 +1,6 @@
 //! Programs and libraries that take part.
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use std::path::{Path, PathBuf};
 
 /// Where they are.
@@ -19,11 +19,7 @@ pub struct Tools {
 impl Tools {
     /// Finds them in the folder of built things, and puts a copy of the connector below `scratch`.
     pub fn find(built: &Path, scratch: &Path) -> Result<Self> {
-        let there = |name: &str| {
-            let path = built.join(name);
-            ensure!(path.is_file(), "{} is not there\n  try: cargo xtask crashlab, which builds it", path.display());
-            Ok(path)
-        };
+        let there = |name: &str| newest(built, name);
         let connector = there("libhyperslab_vol.so")?;
         let plugin = scratch.join("plugin");
         std::fs::create_dir_all(&plugin)?;
@@ -36,6 +32,15 @@ impl Tools {
             recorder: there("libhyperslab_faultshim.so")?,
         })
     }
+}
+
+/// The file of this name that was built last: `cargo build` leaves it in the folder, `cargo test` may leave it below.
+fn newest(built: &Path, name: &str) -> Result<PathBuf> {
+    let modified = |path: &PathBuf| path.metadata().and_then(|data| data.modified()).ok();
+    let found = [built.join(name), built.join("deps").join(name)].into_iter().filter(|path| modified(path).is_some());
+    found
+        .max_by_key(modified)
+        .with_context(|| format!("{name} is not in {}\n  try: cargo xtask crashlab, which builds it", built.display()))
 }
 
 /// The Python of the tests, which has h5py.

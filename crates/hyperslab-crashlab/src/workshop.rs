@@ -21,10 +21,10 @@ pub struct Workshop<'a> {
 }
 
 /// What the preloaded library does.
-pub enum Preload {
+pub enum Preload<'a> {
     Nothing,
-    /// Records every change.
-    Record,
+    /// Records every change; perhaps with a fault.
+    Record(Option<&'a str>),
     /// Ends the process before its n-th change.
     Kill(u64),
 }
@@ -62,12 +62,9 @@ impl<'a> Workshop<'a> {
         self.root.join("trace")
     }
 
-    /// Acknowledgements are a part of the trace where there is one, and out of the way otherwise.
-    pub fn acks(&self, job: usize, preload: &Preload) -> PathBuf {
-        match preload {
-            Preload::Record => self.data().join(".acks"),
-            _ => self.root.join(format!("acks{job}")),
-        }
+    /// Acknowledgements, out of the way of faults; a trace has them too.
+    pub fn acks(&self, job: usize) -> PathBuf {
+        self.root.join(format!("acks{job}"))
     }
 
     /// Removes everything.
@@ -78,9 +75,9 @@ impl<'a> Workshop<'a> {
     }
 
     /// The command that runs a program.
-    pub fn command(&self, job: usize, subject: Subject, program: Program, preload: &Preload) -> Command {
+    pub fn command(&self, job: usize, subject: Subject, program: Program, preload: &Preload<'_>) -> Command {
         let mut command = Command::new(&self.tools.python);
-        command.args(["-m", "crashlab.execute"]).arg(self.container(job)).arg(self.acks(job, preload));
+        command.args(["-m", "crashlab.execute"]).arg(self.container(job)).arg(self.acks(job));
         command.args([program.seed.to_string(), program.length.to_string()]);
         subject.apply(&mut command, &self.tools.plugin, &self.logs());
         command.env("PYTHONPATH", &self.tools.modules).env("PYTHONDONTWRITEBYTECODE", "1");
@@ -89,13 +86,14 @@ impl<'a> Workshop<'a> {
         command
     }
 
-    fn preload(&self, command: &mut Command, preload: &Preload) {
+    fn preload(&self, command: &mut Command, preload: &Preload<'_>) {
         let data = self.data();
         match preload {
             Preload::Nothing => return,
-            Preload::Record => {
-                let record = format!("path={},to={}", data.display(), self.trace().display());
+            Preload::Record(fault) => {
+                let record = format!("path={}/,to={}", self.root.display(), self.trace().display());
                 command.env("HYPERSLAB_RECORD", record);
+                command.envs(fault.map(|fault| ("HYPERSLAB_FAULT", fault)));
             }
             Preload::Kill(nth) => {
                 let fault = format!("path={},call=change,nth={nth},fault=KILL", data.display());
@@ -106,21 +104,21 @@ impl<'a> Workshop<'a> {
     }
 
     /// Runs a program in an empty directory, and says how it ended and what it said.
-    pub fn execute(&self, subject: Subject, program: Program, preload: &Preload) -> Result<(ExitStatus, String)> {
+    pub fn execute(&self, subject: Subject, program: Program, preload: &Preload<'_>) -> Result<(ExitStatus, String)> {
         self.clear()?;
         finish(&mut self.command(0, subject, program, preload))
     }
 
     /// How far a program came that ran outside a trace, and what failed in it.
     pub fn progress(&self, job: usize) -> (Progress, Option<String>) {
-        let text = std::fs::read_to_string(self.acks(job, &Preload::Nothing)).unwrap_or_default();
+        let text = std::fs::read_to_string(self.acks(job)).unwrap_or_default();
         let mut progress = Progress::default();
         progress.see(&text);
         (progress, acks::failure(&text).map(str::to_owned))
     }
 
     /// Runs `hyperslab recover` on each directory that may have logs.
-    pub fn recover(&self, subject: Subject, preload: &Preload) -> Result<Recovered> {
+    pub fn recover(&self, subject: Subject, preload: &Preload<'_>) -> Result<Recovered> {
         let mut recovered = Recovered { killed: false, refused: None };
         let directories = if subject.log_directory { vec![self.logs(), self.data()] } else { vec![self.data()] };
         for directory in directories {

@@ -107,9 +107,9 @@ def main():
         os.write(out, b"B %d\n" % number)
         try:
             runner.run(op)
-        except Exception as error:  # what fails is not promised; the program goes no further
+        except Exception as error:  # what fails is not promised; the program goes no further, and closes nothing
             os.write(out, b"X %d %s: %s\n" % (number, op["op"].encode(), repr(str(error))[:300].encode()))
-            sys.exit(3)
+            os.kill(os.getpid(), signal.SIGKILL)
         os.write(out, b"E %d\n" % number)
     if number and op["op"] != "close":
         # The program ends without having closed its file, as one that is killed.

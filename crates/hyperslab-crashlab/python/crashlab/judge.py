@@ -92,8 +92,11 @@ def elements(expected, identity, data, first, torn):
     candidates = versions(expected, identity, first)
     if any(same_value(data, candidate) for candidate in candidates):
         return True
-    if not torn or not isinstance(data, np.ndarray):
+    if not torn:
         return False
+    if isinstance(data, tuple):
+        alike = [one for one in candidates if isinstance(one, tuple) and len(one) == len(data)]
+        return all(any(text == one[place] for one in alike) for place, text in enumerate(data))
     alike = [one for one in candidates if isinstance(one, np.ndarray) and one.shape == data.shape and one.dtype == data.dtype]
     if not alike:
         return False
@@ -111,33 +114,29 @@ def exactly(view, expected):
     return None if None in differences else differences[-1]
 
 
-def at_least(view, expected, writes):
-    """One structure since the last commit; elements as new as the last commit and, with `writes`, every write that had
-    returned."""
+def at_least(view, expected):
+    """Mode log: one structure since the last commit, and elements as new as every write that had returned."""
     first = max(expected.committed, 0)
     reasons = []
     for snapshot in reversed(expected.since(first)):
         reason = same_structure(view, snapshot)
         if reason is None:
-            reason = newest(view, snapshot, expected, first, writes)
+            reason = newest(view, snapshot, expected, first)
         if reason is None:
             return None
         reasons.append(reason)
     return reasons[0] if len(reasons) == 1 else f"{reasons[0]}; nor as before: {reasons[-1]}"
 
 
-def newest(view, snapshot, expected, first, writes):
+def newest(view, snapshot, expected, first):
     for path, (_, kind, _, data) in view.items():
         if kind not in ("dataset", "strings"):
             continue
         identity = snapshot[path][0]
-        oldest = max(first, expected.last_write(identity)) if writes else first
-        torn = expected.in_flight or not writes
-        if not elements(expected, identity, data, oldest, torn):
+        oldest = max(first, expected.last_write(identity))
+        if not elements(expected, identity, data, oldest, expected.in_flight):
             now = versions(expected, identity, oldest)
             return f"{path} holds {shortened(data)} instead of {shortened(now[-1]) if now else 'nothing'}"
-    if not writes:
-        return None
     there = {entry[0] for entry in snapshot.values()}
     for identity in {entry[0] for entry in expected.after(expected.acked).values() if entry[1] in ("dataset", "strings")}:
         number = expected.last_write(identity)
@@ -152,8 +151,24 @@ def deleted(expected, identity):
     return any(identity not in {entry[0] for entry in snapshot.values()} for snapshot, _ in steps)
 
 
+def flushed(view, expected):
+    """No promise: only what had been flushed and not been touched since must be there; what was, may be of any moment."""
+    first = max(expected.committed, 0)
+    snapshots = expected.since(first)
+    for path, (identity, kind, attributes, _) in snapshots[0].items():
+        if any(path not in snapshot or snapshot[path][0] != identity for snapshot in snapshots):
+            continue
+        if path not in view or view[path][1] != kind:
+            return f"{path} is missing"
+        for name, value in attributes.items():
+            untouched = all(snapshot[path][2].get(name) == value for snapshot in snapshots)
+            if untouched and view[path][2].get(name) != value:
+                return f"attribute {name} of {path} is missing"
+        if kind in ("dataset", "strings") and not elements(expected, identity, view[path][3], first, torn=True):
+            return f"{path} holds {shortened(view[path][3])} instead of {shortened(snapshots[0][path][3])}"
+    return None
+
+
 def judge(view, expected, promise):
     """None if the promise is kept, or what is missing."""
-    if promise == "safe":
-        return exactly(view, expected)
-    return at_least(view, expected, writes=promise == "log")
+    return {"safe": exactly, "log": at_least, "flush": flushed}[promise](view, expected)

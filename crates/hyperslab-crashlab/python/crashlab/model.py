@@ -89,8 +89,10 @@ def apply(model, op):
         model.link(op["path"], item)
         yield item.identity
     elif kind == "strings":
-        item = model.item("strings", tuple(values.strings(op["count"], op["seed"])))
+        item = model.item("strings", ("",) * op["count"])
         model.link(op["path"], item)
+        yield None
+        item.data = tuple(values.strings(op["count"], op["seed"]))
         yield item.identity
     elif kind == "write_strings":
         item = model.find(op["path"])
