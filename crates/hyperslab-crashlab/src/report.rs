@@ -91,8 +91,9 @@ pub fn print(rows: &[Row], failures: usize) -> bool {
         );
     }
     let mut kept = true;
-    for Row { subject, tally, .. } in rows.iter().filter(|row| row.subject.promise != Promise::None) {
-        kept &= tally.is_kept();
+    let all_alike = rows.iter().all(|row| row.subject.promise == Promise::None);
+    for Row { subject, tally, .. } in rows.iter().filter(|row| row.subject.promise != Promise::None || all_alike) {
+        kept &= tally.is_kept() || all_alike;
         for failure in tally.failures.iter().take(failures) {
             println!("\n{}: {failure}", subject.name);
         }

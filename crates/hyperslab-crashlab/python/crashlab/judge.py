@@ -88,7 +88,8 @@ def versions(expected, identity, first):
 
 
 def elements(expected, identity, data, first, torn):
-    """Whether these are elements that the dataset may have: those of one version, or where writes may be torn each of any."""
+    """Whether these are elements that the dataset may have: those of one version, or where writes may be `torn` each of any
+    version of the same shape or of any shape."""
     candidates = versions(expected, identity, first)
     if any(same_value(data, candidate) for candidate in candidates):
         return True
@@ -97,12 +98,22 @@ def elements(expected, identity, data, first, torn):
     if isinstance(data, tuple):
         alike = [one for one in candidates if isinstance(one, tuple) and len(one) == len(data)]
         return all(any(text == one[place] for one in alike) for place, text in enumerate(data))
-    alike = [one for one in candidates if isinstance(one, np.ndarray) and one.shape == data.shape and one.dtype == data.dtype]
-    if not alike:
+    alike = [one for one in candidates if isinstance(one, np.ndarray) and one.dtype == data.dtype and one.ndim == data.ndim]
+    if not any(one.shape == data.shape for one in alike):
         return False
-    if data.dtype.names:
-        return all(np.logical_or.reduce([data[name] == one[name] for one in alike]).all() for name in data.dtype.names)
-    return bool(np.logical_or.reduce([data == one for one in alike]).all())
+    if torn == "same shape":
+        alike = [one for one in alike if one.shape == data.shape]
+    names = data.dtype.names or [Ellipsis]
+    return all(known(data, alike, name) for name in names)
+
+
+def known(data, alike, name):
+    """Whether each element, or its field, is that of some version."""
+    found = np.zeros(data.shape, bool)
+    for one in alike:
+        common = tuple(slice(0, min(a, b)) for a, b in zip(data.shape, one.shape))
+        found[common] |= data[name][common] == one[name][common]
+    return bool(found.all())
 
 
 def exactly(view, expected):
@@ -134,7 +145,7 @@ def newest(view, snapshot, expected, first):
             continue
         identity = snapshot[path][0]
         oldest = max(first, expected.last_write(identity))
-        if not elements(expected, identity, data, oldest, expected.in_flight):
+        if not elements(expected, identity, data, oldest, "same shape" if expected.in_flight else None):
             now = versions(expected, identity, oldest)
             return f"{path} holds {shortened(data)} instead of {shortened(now[-1]) if now else 'nothing'}"
     there = {entry[0] for entry in snapshot.values()}
@@ -164,7 +175,7 @@ def flushed(view, expected):
             untouched = all(snapshot[path][2].get(name) == value for snapshot in snapshots)
             if untouched and view[path][2].get(name) != value:
                 return f"attribute {name} of {path} is missing"
-        if kind in ("dataset", "strings") and not elements(expected, identity, view[path][3], first, torn=True):
+        if kind in ("dataset", "strings") and not elements(expected, identity, view[path][3], first, "any shape"):
             return f"{path} holds {shortened(view[path][3])} instead of {shortened(snapshots[0][path][3])}"
     return None
 
