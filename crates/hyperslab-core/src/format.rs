@@ -368,6 +368,12 @@ pub trait Array: Send + Sync + Debug {
     fn any_thread(&self) -> bool {
         true
     }
+    /// Which array it is, where a name does not tell: names may be moved, and a new array may have the name of one that was
+    /// deleted. Equal for all handles of an array as long as it stays the same, and never given to another one of the
+    /// container. `None`: the name tells. Layers keep what they know of an array by this. Not collective.
+    fn object(&self) -> Option<u64> {
+        None
+    }
     /// Hands what this rank has written to the array, and a layer holds back, to the format below. Not collective.
     fn settle(&self) -> Result<()> {
         Ok(())

@@ -8,6 +8,7 @@ mod cache;
 mod images;
 #[doc(hidden)]
 pub mod journal;
+mod known;
 #[doc(hidden)]
 pub mod log;
 mod loglayout;

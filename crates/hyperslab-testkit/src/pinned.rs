@@ -181,6 +181,10 @@ impl Array for PinnedArray {
         false
     }
 
+    fn object(&self) -> Option<u64> {
+        self.enter().ok()?.object()
+    }
+
     fn settle(&self) -> Result<()> {
         self.enter()?.settle()
     }

@@ -4,6 +4,7 @@
 //! plane. With modes that hold writes back, a stack of layers lies above the planes of a file (`stack`); its threads move
 //! bytes only, since `Array::any_thread` says for which arrays that is enough.
 
+mod acknowledge;
 mod control;
 mod dataset;
 mod elements;
@@ -11,12 +12,14 @@ mod file;
 mod held;
 mod inside;
 mod kind;
+mod objects;
 mod opening;
 mod space;
 mod stack;
 mod suitability;
 pub(crate) mod transfer;
 
+pub(crate) use acknowledge::{ATTRIBUTE, acknowledged, acknowledged_link};
 pub(crate) use control::Handle;
 pub(crate) use dataset::{Dataset, Taken, name, taken};
 pub(crate) use file::{FileState, changed, renaming, settle_all};

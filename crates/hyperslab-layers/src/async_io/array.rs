@@ -370,6 +370,10 @@ impl Array for AsyncArray {
         self.inner().any_thread()
     }
 
+    fn object(&self) -> Option<u64> {
+        self.inner().object()
+    }
+
     fn settle(&self) -> Result<()> {
         self.check_open()?;
         if !self.shared.is_closed() {

@@ -3,6 +3,7 @@
 use super::array::{AsyncArray, Named};
 use super::options::Options;
 use crate::background::{Engine, Job, Place, Staging};
+use crate::known::Known;
 use hyperslab_core::{
     Array, ArraySpec, Attribute, Background, Communicator, Container, Durability, Open, Result, agree,
 };
@@ -37,8 +38,8 @@ pub(super) struct Shared {
     /// The format below reads ahead by itself.
     pub hands_hints_on: bool,
     closing: Mutex<VecDeque<Arc<Place>>>,
-    /// By name, while an array is open.
-    names: Mutex<HashMap<String, Weak<Named>>>,
+    /// While an array is open.
+    names: Mutex<HashMap<Known, Weak<Named>>>,
     closed: AtomicBool,
 }
 
@@ -130,9 +131,9 @@ impl Shared {
     }
 
     /// What is known of an array, the same for all its handles.
-    fn named(&self, name: &str, spec: ArraySpec) -> Arc<Named> {
+    fn named(&self, known: &Known, spec: ArraySpec) -> Arc<Named> {
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(named) = names.get(name).and_then(Weak::upgrade) {
+        if let Some(named) = names.get(known).and_then(Weak::upgrade) {
             named.set_spec(spec);
             return named;
         }
@@ -140,7 +141,7 @@ impl Shared {
         if names.len() == names.capacity() {
             names.retain(|_, named| named.strong_count() > 0);
         }
-        names.insert(name.into(), Arc::downgrade(&named));
+        names.insert(known.clone(), Arc::downgrade(&named));
         named
     }
 }
@@ -176,8 +177,9 @@ impl AsyncContainer {
     }
 
     fn wrap(&self, name: &str, inner: Arc<dyn Array>) -> Result<Arc<dyn Array>> {
-        let named = self.shared.named(name, inner.spec()?);
-        Ok(Arc::new(AsyncArray::new(Place::new(inner, name), named, self.shared.clone())))
+        let place = Place::new(inner, name);
+        let named = self.shared.named(&place.known, place.array.spec()?);
+        Ok(Arc::new(AsyncArray::new(place, named, self.shared.clone())))
     }
 }
 

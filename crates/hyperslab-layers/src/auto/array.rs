@@ -83,6 +83,10 @@ impl Array for AutoArray {
         self.by[Choice::Sync.index()].as_ref().is_none_or(|array| array.any_thread())
     }
 
+    fn object(&self) -> Option<u64> {
+        self.by[Choice::Sync.index()].as_ref().and_then(|array| array.object())
+    }
+
     fn settle(&self) -> Result<()> {
         let trip = self.pilot.call();
         self.way(trip.way())?.settle()

@@ -247,6 +247,10 @@ impl Array for ShareOfArray {
         self.one.array.any_thread()
     }
 
+    fn object(&self) -> Option<u64> {
+        self.one.array.object()
+    }
+
     fn settle(&self) -> Result<()> {
         self.one.array.settle()
     }

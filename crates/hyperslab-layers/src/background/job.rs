@@ -3,10 +3,10 @@
 use super::data::Data;
 use super::prefetched::Slot;
 use super::queue::Task;
+use crate::known::Known;
 use hyperslab_core::{
     Array, Bytes, Communicator, Error, ErrorKind, MemoryLayout, MemoryView, Result, Selection, Transfer,
 };
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -15,20 +15,19 @@ use std::sync::Arc;
 pub(crate) struct Place {
     pub array: Arc<dyn Array>,
     pub name: String,
-    /// Equal for all handles of an array.
-    key: u64,
+    /// Equal for all handles of an array, and for those only.
+    pub known: Known,
 }
 
 impl Place {
     pub fn new(array: Arc<dyn Array>, name: &str) -> Arc<Self> {
-        let mut hasher = DefaultHasher::new();
-        name.hash(&mut hasher);
-        Arc::new(Self { array, name: name.into(), key: hasher.finish() })
+        let known = Known::of(&*array, name);
+        Arc::new(Self { array, name: name.into(), known })
     }
 
-    /// Whether both may be the same array. A false yes only costs time.
+    /// Whether both are the same array.
     pub fn is_same(&self, other: &Self) -> bool {
-        self.key == other.key
+        self.known == other.known
     }
 }
 

@@ -137,6 +137,10 @@ impl Array for CachedArray {
         self.inner.any_thread()
     }
 
+    fn object(&self) -> Option<u64> {
+        self.inner.object()
+    }
+
     fn settle(&self) -> Result<()> {
         self.inner.settle()
     }

@@ -5,6 +5,7 @@ use super::counts::Counts;
 use super::geometry::Geometry;
 use super::options::Options;
 use super::store::Store;
+use crate::known::Known;
 use hyperslab_core::{Array, ArraySpec, Attribute, Background, Communicator, Container, Durability, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,7 +46,7 @@ impl CachedContainer {
     fn wrap(&self, name: &str, inner: Arc<dyn Array>) -> Result<Arc<dyn Array>> {
         let spec = inner.spec()?;
         let make = |number| self.shared.geometry(number, spec.clone());
-        let named = self.shared.store.named(name, &spec, make)?;
+        let named = self.shared.store.named(&Known::of(&*inner, name), &spec, make)?;
         Ok(Arc::new(CachedArray::new(inner, named, self.shared.clone())))
     }
 }

@@ -1,14 +1,15 @@
 //! What all handles of an array share.
 
 use super::geometry::Geometry;
+use crate::known::Known;
 use hyperslab_core::{ArraySpec, Result};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-/// Names that are known however many arrays are opened; beyond, those of closed arrays are forgotten.
+/// Arrays that are known however many arrays are opened; beyond, those of closed arrays are forgotten.
 const MOST_CLOSED: usize = 4096;
 
-/// An array by name.
+/// An array.
 #[derive(Debug)]
 pub(super) struct Named {
     /// `None`: its elements are not kept.
@@ -33,24 +34,24 @@ impl Named {
 
 /// The arrays of a container that were opened. An array that is opened again finds its blocks again.
 #[derive(Debug, Default)]
-pub(super) struct Names(Mutex<HashMap<String, Arc<Named>>>);
+pub(super) struct Names(Mutex<HashMap<Known, Arc<Named>>>);
 
 impl Names {
-    /// The array of this name, as it was known if `spec` still says the same.
+    /// The array, as it was known if `spec` still says the same.
     pub fn get(
         &self,
-        name: &str,
+        known: &Known,
         spec: &ArraySpec,
         make: impl FnOnce() -> Result<Option<Geometry>>,
     ) -> Result<Arc<Named>> {
         let mut names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(named) = names.get(name)
+        if let Some(named) = names.get(known)
             && named.geometry().is_some_and(|geometry| geometry.spec == *spec)
         {
             return Ok(named.clone());
         }
         let geometry = make()?;
-        if let Some(named) = names.get(name) {
+        if let Some(named) = names.get(known) {
             named.set(geometry);
             return Ok(named.clone());
         }
@@ -58,7 +59,7 @@ impl Names {
             names.retain(|_, named| Arc::strong_count(named) > 1);
         }
         let named = Named::new(geometry);
-        names.insert(name.into(), named.clone());
+        names.insert(known.clone(), named.clone());
         Ok(named)
     }
 }

@@ -4,6 +4,7 @@ use super::block::{Block, Budget, Charge};
 use super::geometry::Geometry;
 use super::named::{Named, Names};
 use super::replacement::Replacement;
+use crate::known::Known;
 use hyperslab_core::{ArraySpec, Result, Selection};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -87,14 +88,14 @@ impl Store {
         &self.beside
     }
 
-    /// What is known of an array of this name. `make` tells how it is cut into blocks, given a new number.
+    /// What is known of an array. `make` tells how it is cut into blocks, given a new number.
     pub fn named(
         &self,
-        name: &str,
+        known: &Known,
         spec: &ArraySpec,
         make: impl FnOnce(u64) -> Result<Option<Geometry>>,
     ) -> Result<Arc<Named>> {
-        self.names.get(name, spec, || make(self.number()))
+        self.names.get(known, spec, || make(self.number()))
     }
 
     /// A number that was not used before.

@@ -106,10 +106,12 @@ impl LogArray {
         })
     }
 
-    /// Writes on this thread what cannot be in the log, after all that is there: a recovery must not put it over this.
+    /// Writes on this thread what cannot be in the log, after all that is there: a recovery must not put it over this. Returns
+    /// when the container has it as safely as the log would.
     fn write_through(&self, selection: &Selection, memory: MemoryView<'_>) -> Result<()> {
+        let store = &self.session.store;
         let write = || self.inner().write(selection, memory, Transfer::Independent);
-        self.session.store.past_the_log(write)
+        store.past_the_log(|| write().and_then(|()| store.staging.settle_container()))
     }
 
     /// What the log has of a selection. `None`: nothing, or the format below will say what is wrong with it.
@@ -203,6 +205,10 @@ impl Array for LogArray {
 
     fn any_thread(&self) -> bool {
         self.inner().any_thread()
+    }
+
+    fn object(&self) -> Option<u64> {
+        self.inner().object()
     }
 
     fn settle(&self) -> Result<()> {

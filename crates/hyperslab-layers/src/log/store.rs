@@ -8,6 +8,7 @@ use super::options::Options;
 use super::pace::Pace;
 use super::together::Group;
 use crate::background::{Appended, Place, Pool, Staging, Times, caught};
+use crate::known::Known;
 use hyperslab_core::{
     Background, Communicator, Error, ErrorKind, MemoryView, Reduce, Result, Selection, Transfer, agree,
 };
@@ -27,8 +28,8 @@ pub(super) struct Store {
     pub comm: Arc<dyn Communicator>,
     /// What ranks that are threads show each other.
     group: Option<Arc<Group>>,
-    /// By name, as long as a handle is open below.
-    arrays: Mutex<BTreeMap<String, Arc<Named>>>,
+    /// As long as a handle is open below.
+    arrays: Mutex<BTreeMap<Known, Arc<Named>>>,
     /// Held by whoever moves writes to the format below.
     draining: Mutex<()>,
     /// Held by whoever changes some fields of elements, and keeps the others.
@@ -137,7 +138,7 @@ impl Store {
     pub fn named(&self, place: &Arc<Place>) -> Result<Arc<Named>> {
         let spec = place.array.spec()?;
         let mut arrays = lock(&self.arrays);
-        let named = arrays.entry(place.name.clone()).or_insert_with(|| Arc::new(Named::new(&place.name, spec.clone())));
+        let named = arrays.entry(place.known.clone()).or_insert_with(|| Arc::new(Named::new(&place.name, spec.clone())));
         if !named.is_logged() {
             named.set_spec(spec);
         }
@@ -148,7 +149,7 @@ impl Store {
     /// A handle was closed below; nothing of the array is in the log.
     pub fn forget(&self, named: &Named, place: &Arc<Place>) {
         if named.remove_handle(place) {
-            lock(&self.arrays).remove(&named.name);
+            lock(&self.arrays).remove(&place.known);
         }
     }
 

@@ -117,6 +117,10 @@ impl Array for LogArray {
         self.inner.any_thread()
     }
 
+    fn object(&self) -> Option<u64> {
+        self.inner.object()
+    }
+
     fn settle(&self) -> Result<()> {
         let open: Vec<_> = self.named.lock().log.volumes.iter().filter_map(|volume| volume.open.clone()).collect();
         open.iter().try_for_each(|open| open.bytes.settle())?;

@@ -116,6 +116,10 @@ impl Array for TraceArray {
         self.inner.any_thread()
     }
 
+    fn object(&self) -> Option<u64> {
+        self.inner.object()
+    }
+
     fn settle(&self) -> Result<()> {
         self.inner.settle()
     }

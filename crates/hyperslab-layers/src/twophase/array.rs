@@ -156,6 +156,10 @@ impl Array for TwoPhaseArray {
         self.inner.any_thread()
     }
 
+    fn object(&self) -> Option<u64> {
+        self.inner.object()
+    }
+
     fn settle(&self) -> Result<()> {
         self.inner.settle()
     }

@@ -119,6 +119,10 @@ impl Array for FaultyArray {
         self.inner.any_thread()
     }
 
+    fn object(&self) -> Option<u64> {
+        self.inner.object()
+    }
+
     fn settle(&self) -> Result<()> {
         self.inner.settle()
     }

@@ -1,7 +1,7 @@
 //! Attributes: passed on. They never hold elements that wait.
 #![expect(unsafe_op_in_unsafe_fn, reason = "the contract of callbacks is stated in `object`")]
 
-use crate::data::changed;
+use crate::data::{ATTRIBUTE, acknowledged, changed};
 use crate::host::api::{Const, Herr, Hid, Ptr, Req, Text};
 use crate::object::{object, shielded};
 
@@ -43,7 +43,7 @@ pub(crate) unsafe extern "C" fn write(pointer: Ptr, kind: Hid, data: Const, tran
         changed(object);
         let status = object.host.H5VLattr_write(object.under, object.connector, kind, data, transfer, request);
         object.wrap_request(request);
-        status
+        acknowledged(object, ATTRIBUTE, status)
     })
 }
 

@@ -19,6 +19,7 @@ const GET_SPACE_STATUS: c_int = 3;
 const GET_STORAGE_SIZE: c_int = 4;
 const SET_EXTENT: c_int = 0;
 const REFRESH: c_int = 2;
+const CHUNK_WRITE: c_int = 7;
 
 /// A dataset access list with a chunk cache that is said, where the list of the program leaves that to the file's.
 struct AccessList {
@@ -287,7 +288,7 @@ unsafe fn many(
     let mut under: Vec<Ptr> = objects.iter().map(|object| object.under).collect();
     let status = transfer::beside_planes(&objects, writes, || body(under.as_mut_ptr()));
     first.wrap_request(request);
-    status
+    if writes { transfer::acknowledge_all(&objects, status) } else { status }
 }
 
 /// Arguments that ask for a list.
@@ -358,7 +359,7 @@ pub(crate) unsafe extern "C" fn optional(pointer: Ptr, arguments: Ptr, list: Hid
             host.H5VLdataset_optional(under, below, arguments, list, request)
         });
         dataset.wrap_request(request);
-        status
+        if operation(arguments) == CHUNK_WRITE { transfer::acknowledge_all(&[dataset], status) } else { status }
     })
 }
 

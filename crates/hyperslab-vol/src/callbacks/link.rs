@@ -2,7 +2,7 @@
 #![expect(unsafe_op_in_unsafe_fn, reason = "the contract of callbacks is stated in `object`")]
 
 use crate::callbacks::operation;
-use crate::data::{changed, renaming};
+use crate::data::{acknowledged_link, changed, renaming};
 use crate::host::api::{Const, Herr, Hid, Ptr, Req};
 use crate::object::{Object, object, shielded};
 use std::ffi::c_int;
@@ -44,7 +44,10 @@ pub(crate) unsafe extern "C" fn create(
             given.target = before;
         }
         known.wrap_request(request);
-        status
+        match (own, given.operation) {
+            (Some(own), HARD) => acknowledged_link(own, *place.cast::<c_int>(), status),
+            _ => status,
+        }
     })
 }
 

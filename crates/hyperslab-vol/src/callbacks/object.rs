@@ -2,7 +2,7 @@
 #![expect(unsafe_op_in_unsafe_fn, reason = "the contract of callbacks is stated in `object`")]
 
 use crate::callbacks::{dataset, operation};
-use crate::data::{changed, settle_all};
+use crate::data::{acknowledged, changed, renaming, settle_all};
 use crate::host::api::{Const, Herr, Hid, Ptr, Req, Text};
 use crate::object::{DATASET, Object, object, shielded};
 use std::ffi::c_int;
@@ -47,7 +47,7 @@ pub(crate) unsafe extern "C" fn copy(
             from.under, from_place, from_name, to.under, to_place, to_name, below, copy, link, transfer, request,
         );
         from.wrap_request(request);
-        status
+        acknowledged(to, *to_place.cast::<c_int>(), status)
     })
 }
 
@@ -62,7 +62,10 @@ pub(crate) unsafe extern "C" fn specific(
 ) -> Herr {
     shielded(|| {
         let own: &Object = object(pointer);
-        if matches!(operation(arguments), CHANGE_REFERENCES | FLUSH | REFRESH) {
+        if operation(arguments) == CHANGE_REFERENCES && renaming(own) < 0 {
+            return -1;
+        }
+        if matches!(operation(arguments), FLUSH | REFRESH) {
             changed(own);
             if settle_all(own.host) < 0 {
                 return -1;

@@ -25,6 +25,7 @@ const GET_TYPE: c_int = 5;
 const GET_NAME: c_int = 1;
 const GET_INFO: c_int = 3;
 const BASIC: c_uint = 1;
+const BY_NAME: u64 = 1;
 const MOST_NAME: usize = 4096;
 /// Decoded chunks that are kept of one dataset at most.
 const MOST_CACHE: u64 = 32 << 20;
@@ -40,6 +41,8 @@ pub(crate) struct Dataset {
     kept: Mutex<Option<Handle>>,
     /// Whether its name is no longer sure.
     renamed: AtomicBool,
+    /// Whether the object may be gone with its last handle: it has no name, or links were changed since it was opened.
+    passing: AtomicBool,
     /// Whether elements of it may be waiting in layers, or for others.
     waits: AtomicBool,
     /// Taken from the host's memory for the plane.
@@ -95,6 +98,7 @@ pub(crate) unsafe fn taken(object: &Object) -> Taken {
         // What it reads may be in a file that is not left.
         (_, why) => return Taken::Left { why: why.unwrap_or_default(), elsewhere: is_elsewhere(object) },
     };
+    file.look_again();
     let mut datasets = lock(&file.datasets);
     if let Some(known) = datasets.get(&token) {
         known.add(handle);
@@ -187,7 +191,8 @@ pub(crate) unsafe fn taken(object: &Object) -> Taken {
     host.stats.datasets.fetch_add(1, Ordering::Relaxed);
     let (layered, kept) = (Mutex::default(), Mutex::default());
     let (renamed, waits) = (AtomicBool::new(false), AtomicBool::new(false));
-    let dataset = Arc::new(Dataset { elements, kind, token, layered, kept, renamed, waits, memory });
+    let passing = AtomicBool::new(elements.name.is_empty());
+    let dataset = Arc::new(Dataset { elements, kind, token, layered, kept, renamed, passing, waits, memory });
     datasets.insert(token, dataset.clone());
     Taken::Over(dataset)
 }
@@ -207,6 +212,21 @@ fn is_elsewhere(object: &Object) -> bool {
 
 /// The file's number and the name within it that the library has for an object.
 unsafe fn identity(object: &Object) -> Option<(u64, Token)> {
+    // SAFETY: the object is open.
+    unsafe { info_of(object.host, object.handle(), &itself()) }.map(|info| (info.file, info.token))
+}
+
+/// What the library tells of an object.
+struct About {
+    /// The number of its file.
+    file: u64,
+    token: Token,
+    /// How many links lead to it.
+    links: u64,
+}
+
+/// What is at a place seen from a dataset.
+unsafe fn info_of(host: &Host, dataset: Handle, place: &[u64; 16]) -> Option<About> {
     // As many bytes as `H5O_info2_t` may have, and more.
     let mut info = [0u64; 64];
     #[repr(C)]
@@ -222,15 +242,14 @@ unsafe fn identity(object: &Object) -> Option<(u64, Token)> {
     }
     let mut get =
         Whole { operation: GET_INFO, arguments: Inner { fields: BASIC, info: info.as_mut_ptr(), _more: [0; 4] } };
-    let place = itself();
     // SAFETY: the object is open, and the arguments are those of the operation.
     let status = unsafe {
-        object.host.H5VLobject_get(
-            object.under,
+        host.H5VLobject_get(
+            dataset.under,
             place.as_ptr().cast(),
-            object.connector,
+            dataset.connector,
             (&raw mut get).cast(),
-            object.host.default_transfer(),
+            host.default_transfer(),
             null_mut(),
         )
     };
@@ -240,7 +259,22 @@ unsafe fn identity(object: &Object) -> Option<(u64, Token)> {
     let mut token = [0; 16];
     token[..8].copy_from_slice(&info[1].to_ne_bytes());
     token[8..].copy_from_slice(&info[2].to_ne_bytes());
-    Some((info[0], token))
+    // Behind the token: the kind of object, and the number of links.
+    Some(About { file: info[0], token, links: info[3] >> 32 })
+}
+
+/// The token of what has this path in the file of a dataset.
+///
+/// # Safety
+/// Inside a call of the library; the dataset is open.
+unsafe fn token_of(host: &Host, dataset: Handle, name: &str) -> Option<Token> {
+    let path = std::ffi::CString::new(format!("/{name}")).ok()?;
+    let mut place = itself();
+    // By its name, which the path and an access list follow.
+    place[0] |= BY_NAME << 32;
+    place[1] = path.as_ptr() as u64;
+    // SAFETY: the object is open, and the path outlives the call.
+    unsafe { info_of(host, dataset, &place) }.map(|info| info.token)
 }
 
 /// A place that is the dataset itself, as `H5VL_loc_params_t` says it.
@@ -317,7 +351,7 @@ impl Dataset {
         }
         let mut layered = lock(&self.layered);
         if layered.is_none() {
-            *layered = Some(layers.array(&self.elements)?);
+            *layered = Some(layers.array(&self.elements, file.objects.number(self.token))?);
         }
         self.waits.store(true, Ordering::Relaxed);
         Ok(layered.clone())
@@ -329,19 +363,36 @@ impl Dataset {
         self.elements.spec.filters.is_empty()
     }
 
+    /// Whether nothing in the file leads to it.
+    pub(crate) fn is_unlinked(&self) -> bool {
+        if !self.passing.load(Ordering::Relaxed) {
+            return false;
+        }
+        let host = self.elements.host;
+        // SAFETY: inside a call of the library; the handle is open.
+        let links = |handle| host.keeping_errors(|| unsafe { info_of(host, handle, &itself()) }).map(|info| info.links);
+        self.handle().and_then(links) == Some(0)
+    }
+
     /// Whether it can still be found by the name that layers know.
     fn has_its_name(&self) -> bool {
         let host = self.elements.host;
         // SAFETY: inside a call of the library; the handle is open.
-        self.handle().is_some_and(|handle| host.keeping_errors(|| unsafe { name(host, handle) } == self.elements.name))
+        let found = |handle| host.keeping_errors(|| unsafe { token_of(host, handle, &self.elements.name) });
+        self.handle().and_then(found) == Some(self.token)
     }
 
-    /// What layers know of it by its name is no longer so. Nothing may be waiting.
+    /// Its name may be another's, or it may be gone with its last handle. Nothing may be waiting.
+    pub(crate) fn forget_name(&self) {
+        self.renamed.store(true, Ordering::Relaxed);
+        self.passing.store(true, Ordering::Relaxed);
+    }
+
+    /// What layers keep of it is no longer so. Nothing may be waiting.
     pub(crate) fn forget_layers(&self) {
         if let Some(array) = lock(&self.layered).take() {
             let _ = array.close();
         }
-        self.renamed.store(true, Ordering::Relaxed);
     }
 
     /// A handle is about to be closed below. With the last one goes what needs libhdf5; `true`: it is closed when that is
@@ -349,7 +400,13 @@ impl Dataset {
     pub(crate) fn close_handle(&self, file: &FileState, handle: Handle) -> Result<bool> {
         let mut result = Ok(());
         let last = lock(&self.elements.handles).len() == 1;
-        if last && !file.is_left() && !self.elements.plane.is_independent() {
+        if last && self.passing.load(Ordering::Relaxed) {
+            // Nothing may be written to what another object may have next.
+            let array = lock(&self.layered).clone();
+            result = array.map_or(Ok(()), |array| array.settle()).and(self.elements.flush());
+            self.waits.store(false, Ordering::Relaxed);
+        }
+        if last && !self.passing.load(Ordering::Relaxed) && !file.is_left() && !self.elements.plane.is_independent() {
             if lock(&self.layered).is_some() && file.settings.modes.copies() && !fork::is_child() {
                 *lock(&self.kept) = Some(handle);
                 // SAFETY: inside a call of the library; the connector is that of an open dataset.

@@ -73,6 +73,11 @@ impl Elements {
         }
     }
 
+    /// Whether the file says where all elements are, so that a write in place changes nothing else.
+    pub(crate) fn is_saved(&self) -> bool {
+        self.plane.is_independent() && !self.unsaved.load(Ordering::Relaxed)
+    }
+
     /// Gives libhdf5 the chunks that were coded.
     pub(crate) fn store_finished(&self) -> Result<()> {
         if lock(&self.finished).is_empty() { Ok(()) } else { self.with_control(|_| Ok(())) }
@@ -131,7 +136,9 @@ impl Elements {
         memory: MemoryView<'_>,
         dtype: &Datatype,
     ) -> Result<Option<hyperslab_plane::Refusal>> {
-        self.unsaved.store(true, Ordering::Relaxed);
+        if !self.plane.is_independent() {
+            self.unsaved.store(true, Ordering::Relaxed);
+        }
         self.control_or_later(|control| self.plane.write_as(control, selection, memory, dtype))
     }
 
@@ -177,6 +184,17 @@ impl Elements {
         })
     }
 
+    /// Changes the shape by the call of the program that is under way.
+    pub(crate) fn resize(&self, shape: &[u64]) -> Result<()> {
+        let new: Dims = shape.into();
+        let resize = || make_call().map(|()| new);
+        self.unsaved.store(true, Ordering::Relaxed);
+        self.with_control(|library| match library {
+            Some(library) => self.plane.resize(library, resize),
+            None => Err(refused("resize", "no handle of the dataset is open")),
+        })
+    }
+
     fn buffer(&self, selection: &Selection) -> Result<Vec<u8>> {
         let bytes = selection.len().checked_mul(self.spec.dtype.size()).and_then(|bytes| usize::try_from(bytes).ok());
         Ok(vec![0; bytes.ok_or_else(|| Error::invalid("transfer", "it exceeds the address space"))?])
@@ -185,45 +203,53 @@ impl Elements {
 
 /// The elements as an array that layers may lie on.
 #[derive(Debug)]
-pub(crate) struct ElementsArray(pub(crate) Arc<Elements>);
+pub(crate) struct ElementsArray {
+    pub(crate) elements: Arc<Elements>,
+    /// Which object of the file they are.
+    pub(crate) object: u64,
+}
 
 #[deny(clippy::missing_trait_methods)]
 impl Array for ElementsArray {
     fn spec(&self) -> Result<ArraySpec> {
-        Ok(ArraySpec { shape: self.0.plane.shape(), ..self.0.spec.clone() })
+        Ok(ArraySpec { shape: self.elements.plane.shape(), ..self.elements.spec.clone() })
     }
 
     fn any_thread(&self) -> bool {
-        self.0.only_stores.load(Ordering::Relaxed) || self.0.plane.is_independent()
+        self.elements.only_stores.load(Ordering::Relaxed) || self.elements.plane.is_independent()
+    }
+
+    fn object(&self) -> Option<u64> {
+        Some(self.object)
     }
 
     fn write(&self, selection: &Selection, memory: MemoryView<'_>, _: Transfer) -> Result<()> {
-        let dtype = &self.0.spec.dtype;
-        if self.0.write_as(selection, memory, dtype)?.is_none() {
+        let dtype = &self.elements.spec.dtype;
+        if self.elements.write_as(selection, memory, dtype)?.is_none() {
             return Ok(());
         }
         if memory.layout.is_packed() {
-            return self.0.write_by_library(selection, memory.data);
+            return self.elements.write_by_library(selection, memory.data);
         }
-        let mut packed = self.0.buffer(selection)?;
+        let mut packed = self.elements.buffer(selection)?;
         if !memory.layout.plan(dtype)?.covers_element() {
             // The other fields.
-            self.0.read_by_library(selection, &mut packed)?;
+            self.elements.read_by_library(selection, &mut packed)?;
         }
         Gather::new(memory, dtype, selection.len())?.next_into(&mut packed);
-        self.0.write_by_library(selection, &packed)
+        self.elements.write_by_library(selection, &packed)
     }
 
     fn read(&self, selection: &Selection, mut memory: MemoryViewMut<'_>, _: Transfer) -> Result<()> {
-        let dtype = &self.0.spec.dtype;
-        if self.0.read_as(selection, &mut memory, dtype)?.is_none() {
+        let dtype = &self.elements.spec.dtype;
+        if self.elements.read_as(selection, &mut memory, dtype)?.is_none() {
             return Ok(());
         }
         if memory.layout.is_packed() {
-            return self.0.read_by_library(selection, memory.data);
+            return self.elements.read_by_library(selection, memory.data);
         }
-        let mut packed = self.0.buffer(selection)?;
-        self.0.read_by_library(selection, &mut packed)?;
+        let mut packed = self.elements.buffer(selection)?;
+        self.elements.read_by_library(selection, &mut packed)?;
         Scatter::new(memory, dtype, selection.len())?.next_from(&packed);
         Ok(())
     }
@@ -249,18 +275,11 @@ impl Array for ElementsArray {
     }
 
     fn settle(&self) -> Result<()> {
-        if is_inside() { self.0.flush() } else { Ok(()) }
+        if is_inside() { self.elements.flush() } else { Ok(()) }
     }
 
-    /// By the call of the program that is under way.
     fn resize(&self, shape: &[u64]) -> Result<()> {
-        let new: Dims = shape.into();
-        let resize = || make_call().map(|()| new);
-        self.0.unsaved.store(true, Ordering::Relaxed);
-        self.0.with_control(|library| match library {
-            Some(library) => self.0.plane.resize(library, resize),
-            None => Err(refused("resize", "no handle of the dataset is open")),
-        })
+        self.elements.resize(shape)
     }
 
     fn close(&self) -> Result<()> {

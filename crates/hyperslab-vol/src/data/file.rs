@@ -2,6 +2,7 @@
 
 use super::dataset::Dataset;
 use super::inside::Inside;
+use super::objects::{Objects, Seen};
 use super::stack::{Layers, Saving};
 use crate::fork;
 use crate::host::Host;
@@ -11,7 +12,6 @@ use crate::settings::Settings;
 use crate::trace::TracedFile;
 use hyperslab_core::{Durability, Error, Result};
 use std::collections::HashMap;
-use std::ffi::c_int;
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -20,8 +20,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 /// The library's name for an object within a file.
 pub(crate) type Token = [u8; 16];
 
-const FLUSH: c_int = 0;
-const LOCAL: c_int = 0;
 /// Datasets that the program has closed and whose writes wait.
 const MOST_CLOSED: usize = 64;
 
@@ -49,9 +47,15 @@ pub(crate) struct FileState {
     left: Mutex<Option<String>>,
     handles: AtomicUsize,
     pub(crate) datasets: Mutex<HashMap<Token, Arc<Dataset>>>,
+    /// By what layers know its objects.
+    pub(crate) objects: Objects,
+    /// What the file was when something of it was kept, if it is only read.
+    seen: Mutex<Option<Seen>>,
     layers: Mutex<Option<Arc<Layers>>>,
     /// Whether a dataset may not be in the file yet.
-    changed: AtomicBool,
+    pub(super) changed: AtomicBool,
+    /// Whether a dataset was written that has no name.
+    pub(super) nameless: AtomicBool,
     /// Whether nothing waited at the last fork.
     settled_for_child: AtomicBool,
     /// What went wrong when the program could not be told.
@@ -59,7 +63,7 @@ pub(crate) struct FileState {
     pub(crate) trace: Option<Arc<TracedFile>>,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -90,8 +94,11 @@ impl FileState {
             left: Mutex::new(left),
             handles: AtomicUsize::new(1),
             datasets: Mutex::default(),
+            objects: Objects::default(),
+            seen: Mutex::default(),
             layers: Mutex::default(),
             changed: AtomicBool::new(true),
+            nameless: AtomicBool::new(false),
             unheard: Mutex::default(),
             settled_for_child: AtomicBool::new(true),
             trace,
@@ -222,6 +229,7 @@ impl FileState {
         let planes = planes.fold(Ok(()), Result::and);
         let closed = datasets.iter().map(|dataset| dataset.close_kept()).fold(Ok(()), Result::and);
         lock(&self.datasets).retain(|_, dataset| dataset.is_open());
+        self.objects.bound();
         let before = lock(&self.unheard).take().map_or(Ok(()), Err);
         before.and(layered).and(planes).and(closed)
     }
@@ -232,10 +240,52 @@ impl FileState {
         if closed > MOST_CLOSED { self.settle() } else { Ok(()) }
     }
 
-    /// Arrays may have other names from now on. Nothing may be waiting.
-    fn forget_names(&self) {
+    /// Names and objects may be others from now on. Nothing may be waiting.
+    fn forget_names(&self) -> Result<()> {
+        let datasets: Vec<Arc<Dataset>> = lock(&self.datasets).values().cloned().collect();
+        let closed = datasets.iter().map(|dataset| dataset.close_kept()).fold(Ok(()), Result::and);
+        for dataset in &datasets {
+            dataset.forget_layers();
+            dataset.forget_name();
+            dataset.settled();
+        }
+        // What the program has closed may be another object when it is opened again.
+        lock(&self.datasets).retain(|_, dataset| dataset.is_open());
+        self.objects.renew();
+        closed
+    }
+
+    /// Something of the file is opened: what is kept of one that is only read must be what it still has.
+    pub(crate) fn look_again(&self) {
+        let Some(file) = self.file.as_ref().filter(|_| !self.writable) else { return };
+        let now = Seen::of(file);
+        let before = std::mem::replace(&mut *lock(&self.seen), now);
+        let same = match (before, now) {
+            (Some(before), Some(now)) => before.is_still(now),
+            _ => false,
+        };
+        if !same {
+            self.forget_kept();
+        }
+    }
+
+    /// Drops what layers and planes keep of elements. Nothing may be waiting.
+    fn forget_kept(&self) {
         let datasets: Vec<Arc<Dataset>> = lock(&self.datasets).values().cloned().collect();
         datasets.iter().for_each(|dataset| dataset.forget_layers());
+        self.objects.renew();
+        self.forget_places();
+    }
+
+    /// The file is opened once more, and may be another than what is kept of it.
+    pub(crate) fn opened_again(&self) -> Result<()> {
+        if self.writable {
+            self.settle()?;
+            self.forget_kept();
+        }
+        self.look_again();
+        self.opened();
+        Ok(())
     }
 
     /// Before elements of a dataset go through layers: threads of ours should be able to move them, and a recovery must find
@@ -244,7 +294,7 @@ impl FileState {
         if !dataset.elements.plane.is_independent() && dataset.elements.make_independent()? {
             self.changed.store(true, Ordering::Relaxed);
         }
-        if self.settings.modes.log && self.changed.swap(false, Ordering::Relaxed) {
+        if self.settings.modes.log && self.changed.load(Ordering::Relaxed) {
             return self.save_now();
         }
         Ok(())
@@ -263,24 +313,8 @@ impl FileState {
 
     /// Has libhdf5 write its metadata, through any dataset that is open.
     fn save_now(&self) -> Result<()> {
-        #[repr(C)]
-        struct Flush {
-            operation: c_int,
-            /// The rest may hold pointers, and begins where these may.
-            _until: c_int,
-            kind: c_int,
-            scope: c_int,
-        }
         let handle = lock(&self.datasets).values().find_map(|dataset| dataset.handle());
-        let Some(handle) = handle else { return Ok(()) };
-        let mut arguments = Flush { operation: FLUSH, _until: 0, kind: DATASET, scope: LOCAL };
-        let (host, list): (_, Hid) = (self.host, self.host.default_transfer());
-        // SAFETY: the dataset is open, and the arguments are those of the operation.
-        let status: Herr = unsafe {
-            let arguments = (&raw mut arguments).cast();
-            host.H5VLfile_specific(handle.under, handle.connector, arguments, list, std::ptr::null_mut())
-        };
-        if status < 0 { Err(host.failed("flush")) } else { Ok(()) }
+        handle.map_or(Ok(()), |handle| self.save_through(handle, DATASET))
     }
 
     /// Before the program forks: what waits goes to the file. Only the thread that uses HDF5 can do all of it.
@@ -323,10 +357,14 @@ impl Saving for FileState {
         let mut unsaved = false;
         for dataset in datasets.iter().filter(|dataset| dataset.is_open()) {
             dataset.elements.flush()?;
-            unsaved |=
-                dataset.elements.unsaved.swap(false, Ordering::Relaxed) && !dataset.elements.plane.is_independent();
+            unsaved |= dataset.elements.unsaved.load(Ordering::Relaxed);
         }
-        if unsaved { self.save_now() } else { Ok(()) }
+        if !unsaved {
+            return Ok(());
+        }
+        self.save_now()?;
+        datasets.iter().for_each(|dataset| dataset.elements.unsaved.store(false, Ordering::Relaxed));
+        Ok(())
     }
 }
 
@@ -373,8 +411,14 @@ pub(crate) fn renaming(object: &Object) -> Herr {
     if settle_all(object.host) < 0 {
         return -1;
     }
-    if let Some(file) = &object.file {
-        file.forget_names();
+    // Links may lead to other files.
+    let files: Vec<Arc<FileState>> = lock(&object.host.files).values().filter_map(Weak::upgrade).collect();
+    let forgotten = files.iter().map(|file| file.forget_names()).fold(Ok(()), Result::and);
+    match forgotten {
+        Ok(()) => 0,
+        Err(error) => {
+            object.host.report(&error);
+            -1
+        }
     }
-    0
 }

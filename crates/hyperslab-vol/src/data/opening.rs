@@ -113,7 +113,7 @@ impl Opening {
         let Some(number) = (unsafe { self.number(under) }) else { return Ok(None) };
         let known = self.host.files.lock().unwrap_or_else(PoisonError::into_inner).get(&number).and_then(Weak::upgrade);
         if let Some(state) = known {
-            state.opened();
+            state.opened_again()?;
             return Ok(Some(state));
         }
         let mut file = None;

@@ -48,9 +48,10 @@ impl Layers {
         Ok(Some(Self { container, bottom }))
     }
 
-    /// The elements of a dataset, seen through the layers.
-    pub(crate) fn array(&self, elements: &Arc<Elements>) -> Result<Arc<dyn Array>> {
-        *self.bottom.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(elements.clone());
+    /// The elements of a dataset, which is the object of this number, seen through the layers.
+    pub(crate) fn array(&self, elements: &Arc<Elements>, object: u64) -> Result<Arc<dyn Array>> {
+        let next = ElementsArray { elements: elements.clone(), object };
+        *self.bottom.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(next);
         let array = self.container.array(&elements.name);
         self.bottom.next.lock().unwrap_or_else(PoisonError::into_inner).take();
         array
@@ -90,7 +91,7 @@ fn elements(settings: &Settings, writable: bool) -> Vec<StackElement> {
 #[derive(Debug)]
 struct Bottom {
     /// The dataset that is being opened.
-    next: Mutex<Option<Arc<Elements>>>,
+    next: Mutex<Option<ElementsArray>>,
     file: Arc<File>,
     saving: Weak<dyn Saving>,
 }
@@ -172,8 +173,8 @@ impl Container for BottomContainer {
 
     fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
         let next = self.0.next.lock().unwrap_or_else(PoisonError::into_inner).take();
-        match next.filter(|elements| elements.name == name) {
-            Some(elements) => Ok(Arc::new(ElementsArray(elements))),
+        match next.filter(|next| next.elements.name == name) {
+            Some(next) => Ok(Arc::new(next)),
             None => by_program(),
         }
     }

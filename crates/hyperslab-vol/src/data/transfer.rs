@@ -7,11 +7,11 @@ use super::kind::{Kind, layout};
 use super::space::{refused, selection_of};
 use crate::host::Host;
 use crate::host::api::{Const, H5S_ALL, H5S_BLOCK, Herr, Hid, Ptr};
-use crate::object::Object;
+use crate::object::{DATASET, Object};
 use hyperslab_core::{
-    Datatype, Dims, MemoryLayout, MemoryView, MemoryViewMut, Result, Selection, Transfer as Together, Within,
+    Datatype, Dims, Gather, MemoryLayout, MemoryView, MemoryViewMut, Result, Selection, Transfer as Together, Within,
 };
-use hyperslab_plane::Touched;
+use hyperslab_plane::{Conversion, Touched};
 use std::ffi::CStr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -161,11 +161,27 @@ struct Ended {
     status: Herr,
     bytes: u64,
     why: Option<String>,
+    left: Left,
+}
+
+/// What is left to be done before a call that wrote may return.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Left {
+    /// A log has it, or layers that promise nothing; or nothing was written.
+    Nothing,
+    /// It is in the file where the file says so already.
+    InPlace,
+    /// libhdf5 or the plane may have it, or what says where it is, in memory.
+    Unsaved,
 }
 
 impl Ended {
-    fn well(bytes: u64) -> Self {
-        Self { status: 0, bytes, why: None }
+    fn well(bytes: u64, left: Left) -> Self {
+        Self { status: 0, bytes, why: None, left }
+    }
+
+    fn failed(bytes: u64) -> Self {
+        Self { status: -1, bytes, why: None, left: Left::Nothing }
     }
 }
 
@@ -174,7 +190,7 @@ impl Ended {
 /// # Safety
 /// Inside a call of the library, with the arguments it gives.
 pub(crate) unsafe fn write(object: &Object, one: &Transfer, data: Const) -> Herr {
-    if object.is_passed_on() {
+    if object.is_passed_on() && object.file.as_ref().is_none_or(|file| !file.promises()) {
         // SAFETY: as above.
         return unsafe { object.handle().write(object.host, one, data) };
     }
@@ -182,7 +198,13 @@ pub(crate) unsafe fn write(object: &Object, one: &Transfer, data: Const) -> Herr
     // SAFETY: as above, here and below.
     let work = || unsafe { write_somehow(object, one, data) };
     // SAFETY: as above.
-    let ended = unsafe { traced(object, one, true, work) };
+    let mut ended = unsafe { traced(object, one, true, work) };
+    if ended.status >= 0
+        && let Err(error) = acknowledge(object, ended.left)
+    {
+        object.host.report(&error);
+        ended.status = -1;
+    }
     object.host.stats.write.note(ended.bytes, begin.elapsed(), ended.why.as_deref());
     ended.status
 }
@@ -205,6 +227,17 @@ pub(crate) unsafe fn read(object: &Object, one: &Transfer, data: Ptr) -> Herr {
     ended.status
 }
 
+/// Before a call that wrote returns: what was written is where `log` promises it to be.
+fn acknowledge(object: &Object, left: Left) -> Result<()> {
+    let Some(file) = object.file.as_ref().filter(|file| left != Left::Nothing && file.promises()) else {
+        return Ok(());
+    };
+    match object.dataset() {
+        Some(dataset) => file.acknowledge_write(&dataset, object.handle(), left == Left::InPlace),
+        None => file.acknowledge(object.handle(), DATASET),
+    }
+}
+
 /// Makes a transfer, and records it if that is asked for and can be.
 unsafe fn traced(object: &Object, one: &Transfer, writes: bool, work: impl FnOnce() -> Ended) -> Ended {
     let Some(traced) = &object.traced else { return work() };
@@ -221,7 +254,7 @@ unsafe fn traced(object: &Object, one: &Transfer, writes: bool, work: impl FnOnc
         || traced.record(&plan, writes),
     );
     // Recording never fails before the call; if it did, the transfer would be missing.
-    ended.unwrap_or(Ended { status: -1, bytes: 0, why: None })
+    ended.unwrap_or_else(|| Ended::failed(0))
 }
 
 unsafe fn write_somehow(object: &Object, one: &Transfer, data: Const) -> Ended {
@@ -250,10 +283,22 @@ unsafe fn write_somehow(object: &Object, one: &Transfer, data: Const) -> Ended {
     let view = MemoryView { data: memory, layout: &plan.layout };
     let written = (|| {
         if let Some(array) = dataset.layered(file)? {
-            let whole = plan.layout.plan(&dataset.kind.dtype)?.covers_element();
+            let whole = plan.dtype.is_some() || plan.layout.plan(&dataset.kind.dtype)?.covers_element();
             file.prepare(&dataset)?;
             // Where libhdf5 may have to help, it should have the program's own call.
-            if plan.dtype.is_none() && (whole || dataset.elements.plane.is_independent()) {
+            let converted;
+            let (kind, view) = match &plan.dtype {
+                None => (None, view),
+                // As the file has it, a log can have it too.
+                Some(dtype) => match converted_to(&dataset.kind.dtype, dtype, view, plan.selection.len(), file)? {
+                    Some(packed) => {
+                        converted = packed;
+                        (None, MemoryView::packed(&converted))
+                    }
+                    None => (Some(dtype), view),
+                },
+            };
+            if kind.is_none() && (whole || dataset.elements.plane.is_independent()) {
                 if file.settings.modes.copies() && !dataset.elements.plane.is_independent() {
                     file.store_finished()?;
                     dataset.elements.note_write(&plan.selection, whole)?;
@@ -261,7 +306,7 @@ unsafe fn write_somehow(object: &Object, one: &Transfer, data: Const) -> Ended {
                 object.host.pending.store(true, Ordering::Relaxed);
                 let written = array.write(&plan.selection, view, Together::Independent);
                 dataset.elements.only_stores.store(false, Ordering::Relaxed);
-                return written.map(|()| None);
+                return written.map(|()| (None, Left::Nothing));
             }
             file.settle()?;
         }
@@ -270,24 +315,25 @@ unsafe fn write_somehow(object: &Object, one: &Transfer, data: Const) -> Ended {
             && dataset.elements.hold(&plan.selection, view, file.settings.memory)?
         {
             object.host.pending.store(true, Ordering::Relaxed);
-            return Ok(None);
+            return Ok((None, Left::Nothing));
         }
         let dtype = plan.dtype.as_ref().unwrap_or(&dataset.kind.dtype);
+        let left = if dataset.elements.is_saved() { Left::InPlace } else { Left::Unsaved };
         let refusal = dataset.elements.write_as(&plan.selection, view, dtype)?;
         if !dataset.elements.plane.is_independent() {
             object.host.pending.store(true, Ordering::Relaxed);
         }
-        Ok(refusal)
+        Ok((refusal, left))
     })();
     match written {
-        Ok(None) => Ended::well(bytes),
-        Ok(Some(refusal)) => {
+        Ok((None, left)) => Ended::well(bytes, left),
+        Ok((Some(refusal), _)) => {
             let touched = Touched::Elements(&plan.selection);
             by_library(object, one, file, &dataset, touched, refusal.to_string(), native)
         }
         Err(error) => {
             object.host.report(&error);
-            Ended { status: -1, bytes, why: None }
+            Ended::failed(bytes)
         }
     }
 }
@@ -323,11 +369,36 @@ unsafe fn read_somehow(object: &Object, one: &Transfer, data: Ptr) -> Ended {
         dataset.elements.read_as(&plan.selection, &mut view, dtype)
     })();
     match read {
-        Ok(None) => Ended::well(bytes),
+        Ok(None) => Ended::well(bytes, Left::Nothing),
         Ok(Some(refusal)) => by_library(object, one, file, &dataset, Touched::Nothing, refusal.to_string(), native),
         // libhdf5 knows better how to say what is wrong, if something is.
         Err(error) => by_library(object, one, file, &dataset, Touched::Nothing, error.to_string(), native),
     }
+}
+
+/// Packed elements of the file's type, if they may take so much memory and the conversion is not libhdf5's alone.
+fn converted_to(
+    to: &Datatype,
+    from: &Datatype,
+    memory: MemoryView<'_>,
+    elements: u64,
+    file: &FileState,
+) -> Result<Option<Vec<u8>>> {
+    let bytes = elements.saturating_mul(from.size() + to.size());
+    let conversion = match Conversion::new(from, to)? {
+        Some(conversion) if bytes <= file.settings.memory / 4 && !conversion.depends_on_library() => conversion,
+        _ => return Ok(None),
+    };
+    let mut converted = vec![0; (elements * to.size()) as usize];
+    match memory.layout.is_packed() {
+        true => conversion.convert(memory.data, &mut converted)?,
+        false => {
+            let mut packed = vec![0; (elements * from.size()) as usize];
+            Gather::new(memory, from, elements)?.next_into(&mut packed);
+            conversion.convert(&packed, &mut converted)?;
+        }
+    }
+    Ok(Some(converted))
 }
 
 unsafe fn plan_of(
@@ -348,7 +419,7 @@ unsafe fn plan_of(
 /// A transfer of libhdf5, of a dataset that has no other way.
 unsafe fn alone(object: &Object, one: &Transfer, writes: bool, native: impl FnOnce() -> Herr) -> Ended {
     if object.elsewhere && settle_all(object.host) < 0 {
-        return Ended { status: -1, bytes: 0, why: None };
+        return Ended::failed(0);
     }
     // SAFETY: the caller's. Afterwards the error stack is the program's.
     let bytes = unsafe { bytes_of(object, one) };
@@ -356,7 +427,8 @@ unsafe fn alone(object: &Object, one: &Transfer, writes: bool, native: impl FnOn
     if object.elsewhere && writes {
         forget_all(object.host);
     }
-    Ended { status, bytes, why: Some(object.left.clone().unwrap_or_else(|| "the mode asks for nothing more".into())) }
+    let why = Some(object.left.clone().unwrap_or_else(|| "the mode asks for nothing more".into()));
+    Ended { status, bytes, why, left: if writes { Left::Unsaved } else { Left::Nothing } }
 }
 
 /// Bytes of the elements in memory, as far as spaces say, if anybody will see the number.
@@ -387,6 +459,7 @@ fn by_library(
     // SAFETY: inside a call of the library; all identifiers are open. Afterwards the error stack is the program's.
     let bytes = unsafe { bytes_of(object, one) };
     let (mut status, mut called) = (-1, false);
+    let left = if matches!(touched, Touched::Nothing) { Left::Nothing } else { Left::Unsaved };
     let settled = match file.layers() {
         Ok(Some(_)) => file.settle(),
         Ok(None) => Ok(()),
@@ -403,7 +476,7 @@ fn by_library(
         object.host.report(error);
         status = -1;
     }
-    Ended { status, bytes, why: Some(why) }
+    Ended { status, bytes, why: Some(why), left }
 }
 
 /// Runs a call of libhdf5 that may read or change elements of these datasets, after everything that waits.
@@ -430,6 +503,17 @@ pub(crate) fn beside_planes(objects: &[&Object], writes: bool, body: impl FnOnce
     status
 }
 
+/// Before a call of libhdf5 that wrote elements of these datasets returns, with the status that it returns.
+pub(crate) fn acknowledge_all(objects: &[&Object], status: Herr) -> Herr {
+    for object in objects.iter().filter(|_| status >= 0) {
+        if let Err(error) = acknowledge(object, Left::Unsaved) {
+            object.host.report(&error);
+            return -1;
+        }
+    }
+    status
+}
+
 /// Changes the shape of a dataset by `call`. Nothing waits in layers.
 pub(crate) fn resizing(object: &Object, shape: Option<&[u64]>, mut call: impl FnMut() -> Herr) -> Herr {
     let (Some(dataset), Some(file), Some(shape)) = (object.dataset(), &object.file, shape) else { return call() };
@@ -444,7 +528,7 @@ pub(crate) fn resizing(object: &Object, shape: Option<&[u64]>, mut call: impl Fn
         let array = if file.is_left() { None } else { dataset.layered(file)? };
         match array {
             Some(array) => array.resize(shape),
-            None => hyperslab_core::Array::resize(&super::elements::ElementsArray(dataset.elements.clone()), shape),
+            None => dataset.elements.resize(shape),
         }
     });
     if let (Err(error), false) = (&resized, called && status < 0) {

@@ -14,6 +14,7 @@ mod kills;
 mod memcheck;
 mod modes;
 mod netcdf;
+mod objects;
 mod plugin;
 mod program;
 mod random_programs;
@@ -59,6 +60,7 @@ fn main() {
         h5py_suite::trials,
         random_programs::trials,
         situations::trials,
+        objects::trials,
         fields::trials,
         netcdf::trials,
         tools::trials,

@@ -200,6 +200,10 @@ impl Array for Probe<dyn Array> {
         self.inner.any_thread()
     }
 
+    fn object(&self) -> Option<u64> {
+        self.inner.object()
+    }
+
     fn settle(&self) -> Result<()> {
         self.inner.settle()
     }
