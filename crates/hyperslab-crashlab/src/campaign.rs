@@ -10,7 +10,7 @@ use crate::tools::Tools;
 use crate::trace::{self, Action, Event};
 use crate::workshop::{Preload, Workshop};
 use crate::{faults, jobs, kills, power};
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -90,7 +90,7 @@ impl Laboratory<'_> {
                         let mut tally = Tally::default();
                         while done.load(Ordering::Relaxed) < wanted {
                             let seed = seed.fetch_add(1, Ordering::Relaxed);
-                            let program = Program { seed, length: self.options.length };
+                            let program = self.options.program(seed);
                             let mut mine = Tally::default();
                             let rest = wanted.saturating_sub(done.load(Ordering::Relaxed));
                             work(&mut workshop, subject, program, rest, &mut mine)
@@ -130,6 +130,7 @@ pub fn record_with(
     let (status, said) = workshop.execute(subject, program, &Preload::Record(fault))?;
     let events = trace::read(&workshop.trace())?;
     let acks = workshop.acks(0);
+    ensure!(!said.contains("nothing is accelerated"), "the connector is not at work: {said}");
     if fault.is_none() {
         if let Some(failure) = workshop.progress(0).1 {
             bail!("the program failed: {failure}\n{said}");
@@ -145,8 +146,12 @@ pub fn record_with(
 pub fn images_of(subject: Subject, program: Program, number: usize, progress: Progress) -> String {
     let next = if progress.begun > progress.acked { ", the next had begun" } else { "" };
     format!(
-        "--mode {} --seed {} --length {} --prefix {number} (operation {} had returned{next})",
-        subject.name, program.seed, program.length, progress.acked
+        "--mode {}{} --seed {} --length {} --prefix {number} (operation {} had returned{next})",
+        subject.name,
+        if program.flavour == "netcdf" { " --netcdf" } else { "" },
+        program.seed,
+        program.length,
+        progress.acked
     )
 }
 
@@ -196,8 +201,8 @@ fn prefixes(workshop: &mut Workshop<'_>, subject: Subject, program: Program, _: 
 
 /// One image of one program, told in detail.
 fn one_prefix(laboratory: &Laboratory<'_>, subject: Subject) -> Result<bool> {
-    let Options { seed, length, prefix, keep, .. } = laboratory.options;
-    let program = Program { seed: *seed, length: *length };
+    let Options { seed, prefix, keep, .. } = laboratory.options;
+    let program = laboratory.options.program(*seed);
     let mut workshop = Workshop::new(laboratory.tools, laboratory.scratch, "worker0")?;
     let fault =
         laboratory.options.fault.as_ref().map(|fault| fault.replace("DATA", &workshop.data().to_string_lossy()));

@@ -20,6 +20,8 @@ pub enum Verdict {
 /// The program whose file is judged.
 #[derive(Debug, Clone, Copy)]
 pub struct Program {
+    /// `h5py` or `netcdf`.
+    pub flavour: &'static str,
     pub seed: u64,
     pub length: u32,
 }
@@ -49,7 +51,7 @@ impl Checker {
     /// Judges a file.
     pub fn judge(&mut self, file: &Path, program: Program, progress: Progress, promise: Promise) -> Result<Verdict> {
         let request = json!({
-            "file": file, "seed": program.seed, "length": program.length,
+            "file": file, "flavour": program.flavour, "seed": program.seed, "length": program.length,
             "begun": progress.begun, "acked": progress.acked, "promise": promise.name(),
         });
         writeln!(self.requests, "{request}")?;

@@ -1,5 +1,6 @@
 //! What the command line asks for.
 
+use crate::checker::Program;
 use clap::Parser;
 use std::path::PathBuf;
 
@@ -29,6 +30,9 @@ pub struct Options {
     /// The first seed; programs have it and those after it
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// Programs of netCDF4-python instead of h5py
+    #[arg(long)]
+    pub netcdf: bool,
     /// Operations of a program
     #[arg(long, default_value_t = 16)]
     pub length: u32,
@@ -50,4 +54,11 @@ pub struct Options {
     /// The folder of the connector, `hyperslab` and the recorder, unless they lie beside this program
     #[arg(long, value_name = "DIR")]
     pub built: Option<PathBuf>,
+}
+
+impl Options {
+    /// The program of this seed.
+    pub fn program(&self, seed: u64) -> Program {
+        Program { flavour: if self.netcdf { "netcdf" } else { "h5py" }, seed, length: self.length }
+    }
 }

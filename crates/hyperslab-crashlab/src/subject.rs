@@ -54,7 +54,7 @@ pub const SUBJECTS: &[Subject] = &[
         mode: Some("log"),
         promise: Promise::Log,
         log_directory: false,
-        settings: &[("HYPERSLAB_LOG_LIMIT", "4KiB")],
+        settings: &[("HYPERSLAB_LOG_LIMIT", "1MiB")],
     },
     Subject {
         name: "safe-sync",

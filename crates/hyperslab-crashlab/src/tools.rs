@@ -29,9 +29,14 @@ impl Tools {
             modules: Path::new(env!("CARGO_MANIFEST_DIR")).join("python"),
             hyperslab: there("hyperslab")?,
             plugin,
-            recorder: there("libhyperslab_faultshim.so")?,
+            recorder: there("libhyperslab_faultshim.so").or_else(|_| beside("libhyperslab_faultshim.so"))?,
         })
     }
+}
+
+/// The file of this name beside this program: it was built with it, whatever is looked at.
+fn beside(name: &str) -> Result<PathBuf> {
+    newest(std::env::current_exe()?.parent().context("where is this program?")?, name)
 }
 
 /// The file of this name that was built last: `cargo build` leaves it in the folder, `cargo test` may leave it below.

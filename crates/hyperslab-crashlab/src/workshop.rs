@@ -78,7 +78,7 @@ impl<'a> Workshop<'a> {
     pub fn command(&self, job: usize, subject: Subject, program: Program, preload: &Preload<'_>) -> Command {
         let mut command = Command::new(&self.tools.python);
         command.args(["-m", "crashlab.execute"]).arg(self.container(job)).arg(self.acks(job));
-        command.args([program.seed.to_string(), program.length.to_string()]);
+        command.args([program.seed.to_string(), program.length.to_string()]).arg(program.flavour);
         subject.apply(&mut command, &self.tools.plugin, &self.logs());
         command.env("PYTHONPATH", &self.tools.modules).env("PYTHONDONTWRITEBYTECODE", "1");
         command.current_dir(&self.root).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());

@@ -1,6 +1,6 @@
 """Judges files: reads requests as lines of JSON, answers each with one line. `python -m crashlab.check`
 
-A request: `file`, `seed`, `length`, `begun`, `acked`, `promise` (`safe`, `log` or `flush`). The answer: `verdict` (`kept`,
+A request: `file`, `flavour` (`h5py`, `netcdf`), `seed`, `length`, `begun`, `acked`, `promise` (`safe`, `log` or `flush`). The answer: `verdict` (`kept`,
 `lost`, `unreadable`) and `why`. Each file is opened in a child, since HDF5 may crash, hang or keep what it has seen.
 """
 
@@ -11,32 +11,38 @@ import select
 import signal
 import sys
 
-from . import grammar, judge, model, view
+from . import grammar, judge, model, netcdf, view
 
 LIMIT = 20
 
 
 @functools.lru_cache(maxsize=8)
-def known(seed, length):
+def known(flavour, seed, length):
+    if flavour == "netcdf":
+        program = netcdf.generate(seed, length)
+        return program, netcdf.states(program)
     program = grammar.generate(seed, length)
     return program, model.states(program)
 
 
 def check(request):
-    program, states = known(request["seed"], request["length"])
+    program, states = known(request["flavour"], request["seed"], request["length"])
     if request["acked"] < 0:
         return {"verdict": "kept", "why": "nothing had been promised"}
     try:
-        found = view.read(request["file"])
+        found = (netcdf if request["flavour"] == "netcdf" else view).read(request["file"])
     except Exception as error:
         return {"verdict": "unreadable", "why": str(error)[:300]}
     expected = judge.Expected(states, program, request["begun"], request["acked"])
-    why = judge.judge(found, expected, request["promise"])
+    promise = request["promise"]
+    if promise == "safe" and request["flavour"] == "netcdf":
+        promise = "moment"  # netCDF flushes by itself whenever a definition ends
+    why = judge.judge(found, expected, promise)
     return {"verdict": "lost", "why": why} if why else {"verdict": "kept", "why": ""}
 
 
 def in_child(request):
-    known(request["seed"], request["length"])
+    known(request["flavour"], request["seed"], request["length"])
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:

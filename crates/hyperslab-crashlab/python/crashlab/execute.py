@@ -1,4 +1,4 @@
-"""Runs a program with h5py: `python -m crashlab.execute FILE ACKS SEED LENGTH`.
+"""Runs a program with h5py: `python -m crashlab.execute FILE ACKS SEED LENGTH h5py|netcdf`.
 
 Before and after each operation a line goes to ACKS by one system call, so that a trace of the run says what had returned
 when: `B 7` and `E 7`, or `X 7 why` when it failed.
@@ -11,7 +11,7 @@ import sys
 import h5py
 import numpy as np
 
-from . import grammar, values
+from . import grammar, netcdf, values
 
 
 class Runner:
@@ -102,8 +102,8 @@ class Runner:
 def main():
     path, acks, seed, length = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
     out = os.open(acks, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o644)
-    runner = Runner(path)
-    for number, op in enumerate(grammar.generate(seed, length)):
+    module, runner = (netcdf, netcdf.Runner(path)) if sys.argv[5:] == ["netcdf"] else (grammar, Runner(path))
+    for number, op in enumerate(module.generate(seed, length)):
         os.write(out, b"B %d\n" % number)
         try:
             runner.run(op)

@@ -23,6 +23,8 @@ class Writer:
             (self.copy, 1), (self.delete, 2), (self.strings, 1), (self.flush, 3), (self.flush_dataset, 1),
             (self.reopen, 1))]
         self.create()
+        if seed % 8 == 7:
+            self.large()
         while len(self.program) < length:
             method = self.random.choices([one for one, _ in choices], [weight for _, weight in choices])[0]
             method()
@@ -77,6 +79,13 @@ class Writer:
             op["fill"] = 5
         if pick([True, True, False]):
             op["seed"] = self.seed()
+        self.add(op)
+
+    def large(self):
+        """More than small logs take."""
+        op = {"op": "create", "path": self.free(), "dtype": "f8", "shape": [170000], "seed": self.seed()}
+        if self.random.random() < 0.5:
+            op.update(chunks=[60000], compression=self.random.choice(["lzf", None]))
         self.add(op)
 
     def assign(self):
