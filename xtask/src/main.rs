@@ -5,6 +5,7 @@
 mod arguments;
 mod bench;
 mod build;
+mod crashlab;
 mod fuzz;
 mod install;
 mod memory_checks;
@@ -29,7 +30,7 @@ struct Task {
     run: fn(&Workspace, &[String]) -> Result<()>,
 }
 
-const TASKS: [Task; 11] = [
+const TASKS: [Task; 12] = [
     Task {
         name: "quickstart",
         flags: "[--mpi] [--no-apt]",
@@ -77,6 +78,12 @@ const TASKS: [Task; 11] = [
         flags: "[-- ARGS]",
         purpose: "the tests of selections, copies and conversions under Miri, if a toolchain of rustup has it",
         run: memory_checks::miri,
+    },
+    Task {
+        name: "crashlab",
+        flags: "[--long] [--mode MODES] [--images N] [--kills N] [--seed S [--prefix N [--keep DIR]]] [--no-apt]",
+        purpose: "the crash laboratory: what is left of random HDF5 programs that are killed at any moment; docs/crash-laboratory.md",
+        run: crashlab::run,
     },
     Task {
         name: "tidy",

@@ -31,6 +31,7 @@ const ALLOWED: [(&str, &[&str]); 18] = [
     ),
     ("hyperslab-testkit", &["hyperslab-core", "hyperslab-comm"]),
     ("hyperslab-faultshim", &[]),
+    ("hyperslab-crashlab", &[]),
     ("hyperslab-interleavings", &[]),
     ("xtask", &[]),
     (
@@ -118,7 +119,7 @@ mod tests {
     #[test]
     fn no_product_may_use_what_is_only_for_tests() {
         for (name, allowed) in ALLOWED {
-            for test_only in ["hyperslab-testkit", "hyperslab-faultshim", "xtask"] {
+            for test_only in ["hyperslab-testkit", "hyperslab-faultshim", "hyperslab-crashlab", "xtask"] {
                 assert!(!allowed.contains(&test_only), "{name} may use {test_only}");
             }
         }
