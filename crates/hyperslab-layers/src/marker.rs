@@ -105,9 +105,7 @@ impl Marker {
     /// Puts it beside a container. Where that is not possible, the logs are found in their directory only.
     pub(crate) fn put(&self, container: &Path) {
         let bytes = self.encode();
-        if let Ok(file) = File::open(container) {
-            let _ = rustix::fs::fsetxattr(&file, ATTRIBUTE, &bytes, XattrFlags::empty());
-        }
+        let _ = rustix::fs::setxattr(container, ATTRIBUTE, &bytes, XattrFlags::empty());
         let Some(path) = path_of(container) else { return };
         let mut unfinished = path.clone().into_os_string();
         unfinished.push(format!(".{}", self.job));
@@ -120,10 +118,8 @@ impl Marker {
 
     /// Removes it, if it is still this one.
     pub(crate) fn take_away(&self, container: &Path) {
-        if let Ok(file) = File::open(container)
-            && attribute(&file).is_some_and(|found| found.job == self.job)
-        {
-            let _ = rustix::fs::fremovexattr(&file, ATTRIBUTE);
+        if attribute(container).is_some_and(|found| found.job == self.job) {
+            let _ = rustix::fs::removexattr(container, ATTRIBUTE);
         }
         if let Some(path) = path_of(container)
             && beside(&path).is_some_and(|found| found.job == self.job)
@@ -199,17 +195,17 @@ fn beside(path: &Path) -> Option<Marker> {
     Marker::decode(&bytes)
 }
 
-fn attribute(file: &File) -> Option<Marker> {
+/// Without opening it: closing would release locks that the program may have on the file.
+fn attribute(container: &Path) -> Option<Marker> {
     let mut bytes = vec![0; LONGEST * 2];
-    let len = rustix::fs::fgetxattr(file, ATTRIBUTE, &mut bytes[..]).ok()?;
+    let len = rustix::fs::getxattr(container, ATTRIBUTE, &mut bytes[..]).ok()?;
     Marker::decode(bytes.get(..len)?)
 }
 
 /// The markers of a container, by its name and by itself.
 pub fn markers(container: &Path) -> Vec<Marker> {
     let real = container.canonicalize().unwrap_or_else(|_| container.to_path_buf());
-    let is_plain = std::fs::metadata(&real).is_ok_and(|about| about.is_file() || about.is_dir());
-    let inside = is_plain.then(|| File::open(&real).ok()).flatten().and_then(|file| attribute(&file));
+    let inside = attribute(&real);
     let mut found: Vec<Marker> = path_of(&real).and_then(|path| beside(&path)).into_iter().collect();
     found.extend(inside.filter(|inside| found.first().is_none_or(|found| found.job != inside.job)));
     found
@@ -256,6 +252,22 @@ pub fn notice(container: &Path, writing: bool) -> Result<Vec<String>> {
 /// Removes markers of a job, which is recovered.
 pub(crate) fn remove_of(container: &Path, job: Id) {
     markers(container).iter().filter(|marker| marker.job == job).for_each(|marker| marker.take_away(container));
+}
+
+/// Removes the markers of a container whose logs nobody uses, wherever these are. For users who know that they are not wanted.
+/// Returns where the logs were that could not be looked at.
+pub fn unmark(container: &Path) -> Vec<PathBuf> {
+    let real = container.canonicalize().unwrap_or_else(|_| container.to_path_buf());
+    let mut unknown = Vec::new();
+    for marker in markers(&real) {
+        match marker.log() {
+            Log::InUse | Log::Waits => continue,
+            Log::Unknown => unknown.push(marker.directory.clone()),
+            Log::Gone => {}
+        }
+        marker.take_away(&real);
+    }
+    unknown
 }
 
 /// Throws away the logs of a container that wait, and its markers. For whoever removes or replaces the container.

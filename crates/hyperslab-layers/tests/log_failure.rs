@@ -36,7 +36,7 @@ fn a_sync_that_failed_stays_failed_and_the_log_stays() {
             let below = Faulty::new(Arc::new(Memory));
             let (container, array) = open(layer, logs.path(), &below, &format!("sync {nth}"));
             write(&*array, 1).unwrap();
-            below.fail_at(below.calls() + nth, Fault::Io);
+            below.fail_at(nth, Fault::Io);
             if container.flush(Durability::Durable).is_ok() {
                 continue;
             }

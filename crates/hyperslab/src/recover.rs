@@ -97,6 +97,12 @@ pub fn run(options: &RecoverOptions) -> Result<ExitCode> {
     for place in &places {
         ends.extend(one_directory(options, place)?);
     }
+    for path in options.paths.iter().filter(|_| options.discard) {
+        for folder in hyperslab_layers::marker::unmark(path) {
+            let (path, folder) = (escaped(path.display()), escaped(folder.display()));
+            println!("{path}: forgotten that logs may wait in {folder}, which cannot be looked at from here");
+        }
+    }
     Ok(match () {
         () if ends.contains(&End::Failed) => ExitCode::from(EXIT_FAILED),
         () if ends.contains(&End::LeftAlone) => ExitCode::from(EXIT_SKIPPED),
@@ -136,7 +142,7 @@ fn judge(journal: &Left) -> End {
     match &journal.state {
         State::InUse => End::LeftAlone,
         State::Refused(error) => {
-            eprintln!("hyperslab: {}", lines(&error));
+            eprintln!("hyperslab: {}", lines(error));
             End::Failed
         }
         _ => End::Done,
@@ -164,7 +170,7 @@ fn each_job(options: &RecoverOptions, files: &Arc<dyn Files>, jobs: Vec<Job>) ->
         let container = match job.header() {
             Ok(header) => header.container.clone(),
             Err(error) => {
-                eprintln!("hyperslab: {}", lines(&error));
+                eprintln!("hyperslab: {}", lines(error));
                 ends.push(End::Failed);
                 continue;
             }
@@ -187,12 +193,12 @@ fn identified(options: &RecoverOptions, job: &Job) -> bool {
     match job.check_identity(&files) {
         Ok(()) => true,
         Err(error) if options.force && error.kind() == ErrorKind::Mismatch => {
-            eprintln!("hyperslab: {}", lines(&error));
+            eprintln!("hyperslab: {}", lines(error));
             eprintln!("  applied all the same (--force)");
             true
         }
         Err(error) => {
-            eprintln!("hyperslab: {}", lines(&error));
+            eprintln!("hyperslab: {}", lines(error));
             false
         }
     }
@@ -216,7 +222,7 @@ fn one_job(options: &RecoverOptions, recovery: &Recovery<'_>, job: &mut Job, blo
         _ => None,
     });
     if let Some(error) = refused.next() {
-        eprintln!("hyperslab: {}", lines(&error));
+        eprintln!("hyperslab: {}", lines(error));
         return End::Failed;
     }
     if blocked.contains(&header.container) && options.to.is_none() && job.size().0 > 0 {
@@ -245,7 +251,7 @@ fn one_job(options: &RecoverOptions, recovery: &Recovery<'_>, job: &mut Job, blo
             false => End::Done,
         },
         Err(error) => {
-            eprintln!("hyperslab: {}", lines(&error));
+            eprintln!("hyperslab: {}", lines(error));
             eprintln!("  the logs of {container} are kept as they are");
             End::Failed
         }

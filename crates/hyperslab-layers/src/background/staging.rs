@@ -15,6 +15,7 @@ use hyperslab_core::{
 };
 use hyperslab_rollback::FileIdentity;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -113,6 +114,8 @@ pub(crate) struct Staging {
     /// A sync of the container failed. What the kernel could not write it forgets, so that a later sync says nothing: from
     /// then on nothing is taken for safe, and nothing is taken out of the log.
     unsafe_since: OnceLock<Error>,
+    /// A durable flush is under way: nothing is done before its sync.
+    until_synced: AtomicBool,
     /// Tells others of the log.
     marker: Marker,
     /// Looks after the container for the ranks of a node.
@@ -285,6 +288,7 @@ impl Staging {
             stopped: Mutex::default(),
             first_stopped: OnceLock::new(),
             unsafe_since: OnceLock::new(),
+            until_synced: AtomicBool::new(false),
             pulse: Mutex::default(),
             filtered: options.filtered,
             images,
@@ -436,10 +440,16 @@ impl Staging {
         self.first_stopped.get().map(String::as_str)
     }
 
+    /// Whether what is written to the container from now on stays in the log until [`Staging::flush`] has synced it: if the sync
+    /// fails, a recovery can bring it there again.
+    pub fn keep_until_synced(&self, keep: bool) {
+        self.until_synced.store(keep, Ordering::Release);
+    }
+
     /// Gives the room of writes back that the container has.
     pub fn settle(&self) -> Result<()> {
         self.check_safe()?;
-        let any = !self.lock().is_empty();
+        let any = !self.lock().is_empty() && !self.until_synced.load(Ordering::Acquire);
         if any { self.after(|| self.settle_container()) } else { Ok(()) }
     }
 

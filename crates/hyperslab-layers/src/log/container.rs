@@ -101,7 +101,9 @@ impl Container for LogContainer {
         }
         let store = &self.session.store;
         agree(&*store.comm, store.take_error().and_then(|()| store.check()))?;
+        store.staging.keep_until_synced(how == Durability::Durable);
         let drained = store.drain_together();
+        store.staging.keep_until_synced(false);
         if drained.is_err() {
             // Told now.
             let _ = store.take_error();
