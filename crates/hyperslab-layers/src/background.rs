@@ -20,6 +20,7 @@ pub(crate) use job::{Job, Place, caught};
 pub(crate) use overlay::{copy_elements, read as read_waiting};
 pub(crate) use pool::{Buffer, Pool};
 pub(crate) use staging::{
-    Appended, Filtered, ON_LOG_FAILURE, OnLogFailure, Others, READERS, Record, STEP, Staging, StagingOptions, refuse_left_over,
+    Appended, Filtered, ON_LOG_FAILURE, OnLogFailure, Others, READERS, Record, STEP, Staging, StagingOptions,
+    refuse_left_over,
 };
 pub(crate) use times::Times;

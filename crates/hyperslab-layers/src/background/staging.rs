@@ -194,8 +194,7 @@ pub(crate) fn refuse_left_over(options: &StagingOptions, path: &Path, comm: &dyn
         let path = absolute(path)?;
         let now = std::fs::File::open(&path).and_then(|file| FileIdentity::of(&file)).ok();
         let is_same = |header: &Header| {
-            header.container == path
-                || header.identity.is_some_and(|was| now.is_some_and(|now| was.matches(&now)))
+            header.container == path || header.identity.is_some_and(|was| now.is_some_and(|now| was.matches(&now)))
         };
         for found in find(&files)?.iter().filter(|found| found.stage == Stage::Written) {
             // Whatever cannot be read is not ours.
@@ -258,7 +257,10 @@ impl Staging {
             Ok((journal, images)) => (Some(journal), images, None),
             Err(error) if options.on_failure == OnLogFailure::Through && is_of_storage(&error) => {
                 if comm.rank() == 0 {
-                    eprintln!("hyperslab: warning: {error}; writes go straight to {} until there is a log", path.display());
+                    eprintln!(
+                        "hyperslab: warning: {error}; writes go straight to {} until there is a log",
+                        path.display()
+                    );
                 }
                 (None, None, Some(error))
             }

@@ -138,7 +138,8 @@ impl Store {
     pub fn named(&self, place: &Arc<Place>) -> Result<Arc<Named>> {
         let spec = place.array.spec()?;
         let mut arrays = lock(&self.arrays);
-        let named = arrays.entry(place.known.clone()).or_insert_with(|| Arc::new(Named::new(&place.name, spec.clone())));
+        let named =
+            arrays.entry(place.known.clone()).or_insert_with(|| Arc::new(Named::new(&place.name, spec.clone())));
         if !named.is_logged() {
             named.set_spec(spec);
         }
