@@ -6,14 +6,14 @@ use hyperslab_run::Results;
 use std::path::PathBuf;
 
 // The program is no library: its modules are built into this target, with what they need of its command line.
-#[path = "../../crates/hyperslab/src/compare.rs"]
+#[path = "../../crates/hyperslab/src"]
 #[allow(dead_code)]
-mod compare;
-#[path = "../../crates/hyperslab/src/table.rs"]
-#[allow(dead_code)]
-mod table;
-#[path = "../../crates/hyperslab/src/terminal.rs"]
-mod terminal;
+mod program {
+    pub mod compare;
+    pub mod table;
+    pub mod terminal;
+}
+use program::{compare, table, terminal};
 
 /// The part of the command line that comparisons see.
 #[allow(dead_code)]
