@@ -10,7 +10,7 @@ use crate::workshop::{Preload, Workshop};
 use anyhow::Result;
 
 /// Programs of which every change is a moment to be killed have so many operations.
-const SHORT: u32 = 5;
+const SHORT: u32 = 8;
 
 /// Kills a short program before its first change after it has opened its file, its second, and so on until it ends by itself.
 pub fn every_call(

@@ -19,6 +19,8 @@ LIMIT = 20
 @functools.lru_cache(maxsize=8)
 def known(flavour, seed, length):
     if flavour == "netcdf":
+        import netCDF4  # noqa: F401: children would load it each time
+
         program = netcdf.generate(seed, length)
         return program, netcdf.states(program)
     program = grammar.generate(seed, length)
