@@ -119,7 +119,7 @@ impl Index {
     pub(crate) fn grow(&mut self, len: u64) {
         let Some(chunks) = &mut self.chunks else { return };
         match chunks {
-            Chunks::List(_) if len > LISTED => return self.forget(),
+            Chunks::List(_) if len > LISTED => self.forget(),
             Chunks::List(list) => {
                 self.complete &= list.len() as u64 == len;
                 list.resize(len as usize, Known::Absent);
