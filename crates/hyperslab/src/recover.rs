@@ -5,6 +5,7 @@ mod escape;
 mod formats;
 mod inspect;
 mod places;
+mod rollback;
 mod words;
 
 use crate::arguments::{EXIT_FAILED, EXIT_SKIPPED};
@@ -25,11 +26,12 @@ Examples:
   hyperslab recover /local/logs --list           what is there
   hyperslab recover /local/logs --dry-run        whether it can be brought into the files
   hyperslab recover /local/logs                  do it, and remove the logs
-  hyperslab recover result.h5                    the logs of this file, wherever they are
+  hyperslab recover result.h5                    this file: back to its last flush, and its logs
   hyperslab recover result.h5 --check            and read every chunk of it afterwards
   hyperslab recover /local/logs --to copy.h5     into another file; the logs stay
   hyperslab recover result.h5 --discard          throw its logs away
 
+A file whose writer was killed in mode safe or log goes back to its last flush first.
 Layers that hold writes back keep them in logs until they are in the file. When a job ends before
 that, its logs stay. Recovering applies them in the order of the writes, makes the file
 durable, and then removes them; doing it twice, or again after a crash, changes nothing more.
@@ -43,7 +45,7 @@ not be recovered; 2 bad input, nothing was done; 3 all but logs that may be in u
 /// Options of `recover`.
 #[derive(Debug, Args)]
 pub struct RecoverOptions {
-    /// Directories with logs, or files whose logs are wanted
+    /// Directories with logs or with files whose writers were killed, or such files
     #[arg(required = true, value_name = "DIRECTORY|FILE")]
     paths: Vec<PathBuf>,
     /// Only say what is there
@@ -55,7 +57,7 @@ pub struct RecoverOptions {
     /// Write to this file instead, which is created if it is not there, and keep the logs
     #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
     to: Option<PathBuf>,
-    /// Apply logs although the file is not the one they were written for, or was changed by others since
+    /// Roll back and apply logs although the file is not the one they were written for, or was changed by others since
     #[arg(long, conflicts_with_all = ["list", "to"])]
     force: bool,
     /// Throw the logs away instead; what is only in them is lost
@@ -94,8 +96,15 @@ pub fn run(options: &RecoverOptions) -> Result<ExitCode> {
     }
     let places = places::places(&options.paths)?;
     let mut ends = Vec::new();
+    let mut unrecovered = BTreeSet::new();
     for place in &places {
-        ends.extend(one_directory(options, place)?);
+        ends.extend(one_directory(options, place, &mut unrecovered)?);
+    }
+    // Files that have no logs, or whose logs held nothing.
+    if options.to.is_none() && !options.discard {
+        let files = rollback::files(&options.paths)?.into_iter().filter(|file| !unrecovered.contains(file));
+        let look = options.list || options.dry_run;
+        ends.extend(files.map(|file| if look { rollback::say_pending(&file) } else { rollback::one(&file, options) }));
     }
     for path in options.paths.iter().filter(|_| options.discard) {
         for folder in hyperslab_layers::marker::unmark(path) {
@@ -110,11 +119,15 @@ pub fn run(options: &RecoverOptions) -> Result<ExitCode> {
     })
 }
 
-fn one_directory(options: &RecoverOptions, place: &Place) -> Result<Vec<End>> {
+/// Recovers what the logs of a directory hold. Files whose logs stay are added to `unrecovered`.
+fn one_directory(options: &RecoverOptions, place: &Place, unrecovered: &mut BTreeSet<PathBuf>) -> Result<Vec<End>> {
     let files = recover::directory(&place.directory)?;
     let left: Vec<Left> =
         recover::survey(&files, options.other_hosts)?.into_iter().filter(|left| place.takes(left)).collect();
     if left.is_empty() {
+        if place.has_rollbacks() {
+            return Ok(Vec::new());
+        }
         println!("There are no logs in {}{}.", escaped(place.directory.display()), place.of_files());
         return Ok(Vec::new());
     }
@@ -133,7 +146,7 @@ fn one_directory(options: &RecoverOptions, place: &Place) -> Result<Vec<End>> {
     if options.to.is_none() && !options.dry_run {
         others.iter().try_for_each(|journal| journal.remove_unfinished(&files))?;
     }
-    ends.extend(each_job(options, &files, jobs));
+    ends.extend(each_job(options, &files, jobs, unrecovered));
     Ok(ends)
 }
 
@@ -158,8 +171,14 @@ fn check_one_container(jobs: &[Job]) -> Result<()> {
     }
 }
 
-fn each_job(options: &RecoverOptions, files: &Arc<dyn Files>, jobs: Vec<Job>) -> Vec<End> {
-    let recovery = Recovery { files, format: &abandoned, alone: hyperslab_run::alone() };
+fn each_job(
+    options: &RecoverOptions,
+    files: &Arc<dyn Files>,
+    jobs: Vec<Job>,
+    unrecovered: &mut BTreeSet<PathBuf>,
+) -> Vec<End> {
+    let mend = |path: &Path| rollback::mend(path, options.force);
+    let recovery = Recovery { files, format: &abandoned, alone: hyperslab_run::alone(), mend: &mend };
     // Files of which an older or present job has something to write: nothing may be written out of turn.
     let mut blocked: BTreeSet<PathBuf> = BTreeSet::new();
     for job in jobs.iter().filter(|job| job.is_in_use()) {
@@ -181,6 +200,7 @@ fn each_job(options: &RecoverOptions, files: &Arc<dyn Files>, jobs: Vec<Job>) ->
         }
         ends.push(end);
     }
+    unrecovered.extend(blocked);
     ends
 }
 
@@ -236,17 +256,21 @@ fn one_job(options: &RecoverOptions, recovery: &Recovery<'_>, job: &mut Job, blo
     let done = match (&options.to, options.dry_run) {
         (_, true) => recovery.check(job).map(|()| {
             println!("{container}: {} would be written", words::amount(writes, bytes));
-            Replayed { damages: words::damages(job), ..Replayed::default() }
+            Some(Replayed { damages: words::damages(job), ..Replayed::default() })
         }),
         (Some(_), _) if writes == 0 => return End::Done,
-        (Some(path), _) => recovery.replay_to(job, path).inspect(|replayed| {
-            let amount = words::amount(replayed.writes, replayed.bytes);
-            println!("{container}: {amount} written to {}; the logs are kept", escaped(path.display()));
-        }),
+        (Some(path), _) => recovery
+            .replay_to(job, path)
+            .inspect(|replayed| {
+                let amount = words::amount(replayed.writes, replayed.bytes);
+                println!("{container}: {amount} written to {}; the logs are kept", escaped(path.display()));
+            })
+            .map(Some),
         (None, _) => replay(options, recovery, job, &container),
     };
     match done {
-        Ok(replayed) => match words::losses(&replayed, options) {
+        Ok(None) => End::Failed,
+        Ok(Some(replayed)) => match words::losses(&replayed, options) {
             true => End::Failed,
             false => End::Done,
         },
@@ -259,13 +283,13 @@ fn one_job(options: &RecoverOptions, recovery: &Recovery<'_>, job: &mut Job, blo
 }
 
 /// Brings the logs of a job into its file, looks whether the file has them and can be opened, and only then says so and removes
-/// the logs.
+/// the logs. `None`: there was nothing to bring, and the file cannot be read.
 fn replay(
     options: &RecoverOptions,
     recovery: &Recovery<'_>,
     job: &mut Job,
     container: &str,
-) -> hyperslab_core::Result<Replayed> {
+) -> hyperslab_core::Result<Option<Replayed>> {
     let replayed = recovery.bring(job)?;
     let header = job.header()?;
     let (path, stack) = (header.container.clone(), header.stack.clone());
@@ -279,8 +303,9 @@ fn replay(
         }
         Err(why) => {
             recovery.finish(job)?;
-            println!("{container}: the logs held nothing, and are removed; the file cannot be read: {}", lines(why));
-            return Err(Error::new(ErrorKind::Corrupt, "verify", "it cannot be read").target(path.display()));
+            println!("{container}: the logs held nothing, and are removed");
+            eprintln!("hyperslab: {container}: the file cannot be read: {}", lines(why));
+            return Ok(None);
         }
     };
     recovery.finish(job)?;
@@ -294,5 +319,5 @@ fn replay(
             println!("{container}: {} recovered, {compared}; {seen}", words::amount(replayed.writes, replayed.bytes));
         }
     }
-    Ok(replayed)
+    Ok(Some(replayed))
 }

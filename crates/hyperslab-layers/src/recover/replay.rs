@@ -94,6 +94,8 @@ pub struct Recovery<'a> {
     pub format: &'a dyn Fn(&Stack) -> Result<Arc<dyn Format>>,
     /// A group of one rank.
     pub alone: Arc<dyn Communicator>,
+    /// Puts a container into a state in which it can be opened, before it is.
+    pub mend: &'a dyn Fn(&Path) -> Result<()>,
 }
 
 impl Recovery<'_> {
@@ -110,6 +112,9 @@ impl Recovery<'_> {
         let header = job.header()?;
         let container = header.container.clone();
         check_kind(&container)?;
+        // A recovery that is interrupted must not look like somebody else's changes.
+        let _pulse = self.pulse(job).map(Pulse::new);
+        (self.mend)(&container)?;
         let replayed = match job.journals.iter().any(Left::can_be_replayed) {
             false => {
                 // A file that was open when its program died may say so, and be refused by others. Nothing is lost if it stays so.
@@ -126,8 +131,6 @@ impl Recovery<'_> {
                     true => Some(Images::new(self.files.clone(), &self.header_of_images(header)?, LARGEST_LOG, true)?),
                     false => None,
                 };
-                // A recovery that is interrupted must not look like somebody else's changes.
-                let _pulse = self.pulse(job).map(Pulse::new);
                 let mut target = self.open(&*format, &container, Open::Update, images)?;
                 check(job, &mut target)?;
                 self.apply(job, target)?
@@ -160,7 +163,8 @@ impl Recovery<'_> {
 
     /// The sign of life of one of the journals, which is this recovery's from now on.
     fn pulse(&self, job: &Job) -> Option<Arc<Heartbeat>> {
-        let journal = job.journals.iter().find(|journal| journal.can_be_replayed())?;
+        let journal =
+            job.journals.iter().find(|journal| journal.can_be_replayed() || matches!(journal.state, State::Empty))?;
         let header = journal.header.as_ref()?;
         journal.found.heartbeat(&**self.files, header).map(Arc::new)
     }

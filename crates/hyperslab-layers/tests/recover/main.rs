@@ -61,7 +61,7 @@ fn log(journal: &Journal, selection: &Selection, bytes: &[u8]) -> Logged {
 fn recover_with(files: &Arc<dyn Files>, format: &Arc<dyn Format>) -> hyperslab_core::Result<Vec<Replayed>> {
     let (mut jobs, _) = jobs(survey(files, false)?);
     let build = |_: &_| Ok(format.clone());
-    let recovery = Recovery { files, format: &build, alone: Solo::shared() };
+    let recovery = Recovery { files, format: &build, alone: Solo::shared(), mend: &|_| Ok(()) };
     jobs.iter_mut().map(|job| recovery.replay(job)).collect()
 }
 

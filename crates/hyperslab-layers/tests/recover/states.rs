@@ -90,7 +90,7 @@ fn a_container_that_changed_its_shape_or_is_gone_is_not_written() {
     assert!(error.kind() == ErrorKind::NotFound && error.what_to_try().unwrap().contains("--to"), "{error}");
 
     let (other, build) = (fresh(), |_: &_| Ok(memory.clone()));
-    let recovery = Recovery { files: &files, format: &build, alone: Solo::shared() };
+    let recovery = Recovery { files: &files, format: &build, alone: Solo::shared(), mend: &|_| Ok(()) };
     for _ in 0..2 {
         let job = &found_jobs(&files)[0];
         assert_eq!(recovery.replay_to(job, &other).unwrap().writes, 2);

@@ -2,7 +2,7 @@
 
 use super::formats;
 use anyhow::{Context, Result, bail};
-use hyperslab_core::{Array, MemoryViewMut, Open, Selection, Stack, Transfer};
+use hyperslab_core::{Array, ErrorKind, MemoryViewMut, Open, Selection, Stack, Transfer};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Command;
@@ -34,9 +34,16 @@ pub fn inspect(stack: &str, path: &Path, check: bool) -> Result<()> {
     let format = formats::plain(&stack)?;
     let container = format.open(path, Open::Read, &hyperslab_run::alone())?;
     let names = container.arrays()?;
-    let mut bytes = 0;
+    let (mut bytes, mut unread) = (0, 0);
     for name in &names {
-        let array = container.array(name).with_context(|| format!("array {name:?}"))?;
+        let array = match container.array(name) {
+            // The file may be as good as ever: its elements are of a kind that this program does not read.
+            Err(error) if error.kind() == ErrorKind::Unsupported => {
+                unread += 1;
+                continue;
+            }
+            opened => opened.with_context(|| format!("array {name:?}"))?,
+        };
         array.spec().with_context(|| format!("array {name:?}"))?;
         if check {
             bytes += read_all(&*array).with_context(|| format!("array {name:?}"))?;
@@ -45,7 +52,9 @@ pub fn inspect(stack: &str, path: &Path, check: bool) -> Result<()> {
     }
     container.close()?;
     let arrays = if names.len() == 1 { "1 array".into() } else { format!("{} arrays", names.len()) };
+    let arrays = if unread == 0 { arrays } else { format!("{arrays}, {unread} of kinds that are not read here") };
     match check {
+        true if unread > 0 => println!("{} can be read of {arrays}", hyperslab_core::units::display_size(bytes)),
         true => println!("all {} of {arrays} can be read", hyperslab_core::units::display_size(bytes)),
         false => println!("it opens, with {arrays}"),
     }

@@ -21,6 +21,12 @@ impl Place {
         self.files.is_empty() || left.header.as_ref().is_some_and(|header| is_named(&header.container))
     }
 
+    /// Whether a file that is asked for has a rollback journal, of which more is said.
+    pub fn has_rollbacks(&self) -> bool {
+        let found = hyperslab_rollback::find_in(&self.directory).unwrap_or_default();
+        found.iter().any(|file| self.files.is_empty() || self.files.contains(file))
+    }
+
     /// Of what, for people.
     pub fn of_files(&self) -> String {
         let names: Vec<String> = self.files.iter().map(|file| escaped(file.display())).collect();

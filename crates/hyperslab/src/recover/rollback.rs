@@ -1,0 +1,82 @@
+//! Files whose writers were killed in mode `safe` or `log`: back to their last flush.
+
+use super::escape::{escaped, lines};
+use super::{End, RecoverOptions};
+use anyhow::{Context, Result};
+use hyperslab_core::units::display_size;
+use hyperslab_core::{Error, ErrorKind};
+use hyperslab_rollback::{Outcome, Pending};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// The files that a user names, and those beside which rollback journals lie in the directories that he names.
+pub fn files(paths: &[PathBuf]) -> Result<BTreeSet<PathBuf>> {
+    let mut files = BTreeSet::new();
+    for path in paths {
+        let real = path.canonicalize().unwrap_or_else(|_| path.clone());
+        if real.is_dir() {
+            let found = hyperslab_rollback::find_in(&real);
+            files.extend(found.with_context(|| format!("look into {}", escaped(path.display())))?);
+        } else if real.is_file() {
+            files.insert(real);
+        }
+    }
+    Ok(files)
+}
+
+/// Says whether a file is to be rolled back. Changes nothing.
+pub fn say_pending(file: &Path) -> End {
+    let name = escaped(file.display());
+    match hyperslab_rollback::pending(file) {
+        Ok(Pending::Nothing) => End::Done,
+        Ok(Pending::Live) => {
+            println!("{name}: is being written, its rollback journal is in use");
+            End::LeftAlone
+        }
+        Ok(Pending::Orphaned) => {
+            println!("{name}: its writer was killed; to be rolled back to its last flush");
+            End::Done
+        }
+        Err(error) => {
+            eprintln!("hyperslab: {name}: {}", lines(error));
+            End::Failed
+        }
+    }
+}
+
+/// Brings a file back to its last flush, and says what became of it.
+pub fn one(file: &Path, options: &RecoverOptions) -> End {
+    if let Ok(Pending::Live) = hyperslab_rollback::pending(file) {
+        return say_pending(file);
+    }
+    match mend(file, options.force) {
+        Ok(()) => End::Done,
+        Err(error) => {
+            eprintln!("hyperslab: {}", lines(error));
+            End::Failed
+        }
+    }
+}
+
+/// The same before logs are replayed. A file without a journal is extended to the end that its superblock names, which libhdf5
+/// may have cut off.
+pub fn mend(file: &Path, force: bool) -> hyperslab_core::Result<()> {
+    let name = escaped(file.display());
+    let failed = |cause| Error::io("roll back", cause).target(&name);
+    match hyperslab_rollback::roll_back(file, force).map_err(failed)? {
+        Outcome::Nothing if file.is_file() => match hyperslab_rollback::mend_end(file).map_err(failed)? {
+            0 => {}
+            bytes => println!("{name}: extended by {} to the end that its superblock names", display_size(bytes)),
+        },
+        Outcome::Nothing => {}
+        Outcome::Clean => println!("{name}: its writer was killed with nothing written since the last flush"),
+        Outcome::RolledBack { bytes, from, to } => {
+            let (bytes, from, to) = (display_size(bytes), display_size(from), display_size(to));
+            println!("{name}: rolled back to its last flush: {bytes} put back, {from} long before, {to} now");
+        }
+        Outcome::Refused(why) => {
+            return Err(Error::new(ErrorKind::Mismatch, "roll back", why.to_string()).target(&name));
+        }
+    }
+    Ok(())
+}
