@@ -1,5 +1,6 @@
 //! `hyperslab recover`: what a crashed job left in logs is brought into its files.
 
+mod rollback;
 mod words;
 
 use crate::arguments::{EXIT_FAILED, EXIT_SKIPPED};
@@ -18,6 +19,7 @@ Examples:
   hyperslab recover /local/logs --dry-run        whether it can be brought into the files
   hyperslab recover /local/logs                  do it, and remove the logs
   hyperslab recover /local/logs --to copy.h5     into another file; the logs stay
+  hyperslab recover data/run.h5                  a file whose writer was killed: back to its last flush
 
 Layers that hold writes back keep them in logs until they are in the file. When a job ends before
 that, its logs stay. Recovering applies them in the order of the writes, makes the file
@@ -31,7 +33,7 @@ not be recovered; 2 bad input, nothing was done; 3 all but logs that may be in u
 /// Options of `recover`.
 #[derive(Debug, Args)]
 pub struct RecoverOptions {
-    /// The directory with the logs
+    /// The directory with the logs or with files whose writers were killed, or one such file
     directory: PathBuf,
     /// Only say what is there
     #[arg(long, conflicts_with_all = ["dry_run", "to"])]
@@ -42,6 +44,9 @@ pub struct RecoverOptions {
     /// Write to this file instead, which is created if it is not there, and keep the logs
     #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
     to: Option<PathBuf>,
+    /// Roll back files that were changed since, and use what is whole of damaged rollback journals
+    #[arg(long)]
+    force: bool,
     /// Also take logs that were written on other machines; only if their jobs have ended
     #[arg(long)]
     other_hosts: bool,
@@ -57,11 +62,19 @@ enum End {
 
 /// Recovers what lies in a directory.
 pub fn run(options: &RecoverOptions) -> Result<ExitCode> {
+    let look = options.list || options.dry_run;
+    let rolled = rollback::files(&options.directory)?;
+    let mut ends = rollback::each(&rolled, look, options.force);
+    if !options.directory.is_dir() {
+        return Ok(exit_code(&ends));
+    }
     let files = recover::directory(&options.directory)?;
     let left = recover::survey(&files, options.other_hosts)?;
     if left.is_empty() {
-        println!("There are no logs in {}.", options.directory.display());
-        return Ok(ExitCode::SUCCESS);
+        if rolled.is_empty() {
+            println!("There are no logs in {}.", options.directory.display());
+        }
+        return Ok(exit_code(&ends));
     }
     println!("{}", words::table(&left));
     if options.list {
@@ -71,16 +84,32 @@ pub fn run(options: &RecoverOptions) -> Result<ExitCode> {
     if options.to.is_some() {
         check_one_container(&jobs)?;
     }
-    let mut ends: Vec<End> = others.iter().map(judge).collect();
+    // Files in other directories than their logs.
+    let containers: BTreeSet<PathBuf> = jobs
+        .iter()
+        .filter(|job| !job.is_in_use())
+        .filter_map(|job| Some(job.header().ok()?.container.clone()))
+        .collect();
+    let elsewhere: Vec<PathBuf> = containers.into_iter().filter(|file| !rolled.contains(file)).collect();
+    ends.extend(rollback::each(&elsewhere, look, options.force));
+    if ends.contains(&End::Failed) {
+        eprintln!("hyperslab: no log is replayed before files are rolled back");
+        return Ok(exit_code(&ends));
+    }
+    ends.extend(others.iter().map(judge));
     if options.to.is_none() && !options.dry_run {
         others.iter().try_for_each(|journal| journal.remove_unfinished(&files))?;
     }
     ends.extend(each_job(options, &files, jobs));
-    Ok(match () {
+    Ok(exit_code(&ends))
+}
+
+fn exit_code(ends: &[End]) -> ExitCode {
+    match () {
         () if ends.contains(&End::Failed) => ExitCode::from(EXIT_FAILED),
         () if ends.contains(&End::LeftAlone) => ExitCode::from(EXIT_SKIPPED),
         () => ExitCode::SUCCESS,
-    })
+    }
 }
 
 /// A log without a head that could be read.
