@@ -202,7 +202,7 @@ def campaign(shim, step):
                     total["needed"] += needed
                     total[found.split(":")[0]] += 1
                     if found != "good" and mode != "plain":
-                        print(f"{mode} {program} {libver} killed at change {nth}: {found}")
+                        print(f"{mode} {program} {libver} killed at change {nth}: {found}", flush=True)
                         worst = 1
                     nth += step
         print(mode, total, flush=True)
