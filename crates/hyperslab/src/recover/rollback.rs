@@ -69,7 +69,9 @@ pub fn mend(file: &Path, force: bool) -> hyperslab_core::Result<()> {
             bytes => println!("{name}: extended by {} to the end that its superblock names", display_size(bytes)),
         },
         Outcome::Nothing => {}
-        Outcome::Clean => println!("{name}: its writer was killed with nothing written since the last flush"),
+        Outcome::Clean => {
+            println!("{name}: its writer was killed; it is as of its last flush, nothing had to be rolled back")
+        }
         Outcome::RolledBack { bytes, from, to } => {
             let (bytes, from, to) = (display_size(bytes), display_size(from), display_size(to));
             println!("{name}: rolled back to its last flush: {bytes} put back, {from} long before, {to} now");
