@@ -226,19 +226,31 @@ impl Rollback {
         Ok(())
     }
 
-    /// A journal that cannot be made is done without, as [`Rollback::take_missing`] tells.
+    /// A journal that cannot be made is done without, one that cannot be synced is not synced, as [`Rollback::take_missing`] tells.
     fn make_journal(&self, state: &mut State) {
         if state.journal.is_some() || state.without {
             return;
         }
-        match Journal::create(&self.path, &self.file, state.committed, self.durable) {
-            Ok(journal) => state.journal = Some(journal),
-            Err(error) => {
-                state.without = true;
-                state.missing = Some(format!("{}: {error}", self.path.display()));
-                self.has_missing.store(true, Ordering::Relaxed);
+        let create = |durable| Journal::create(&self.path, &self.file, state.committed, durable);
+        let missing = match create(self.durable) {
+            Ok(journal) => {
+                state.journal = Some(journal);
+                return;
             }
-        }
+            // What cannot be synced outlives a kill all the same.
+            Err(error) => match self.durable.then(|| create(false)) {
+                Some(Ok(journal)) => {
+                    state.journal = Some(journal);
+                    format!("the file is safe from kills, and not from a loss of power: {error}")
+                }
+                _ => {
+                    state.without = true;
+                    format!("the file is not safe from kills, it has no rollback journal: {error}")
+                }
+            },
+        };
+        state.missing = Some(format!("{missing} ({})", self.path.display()));
+        self.has_missing.store(true, Ordering::Relaxed);
     }
 
     /// Sets the length of the file: at once if it grows, at the next commit if it shrinks.
@@ -361,7 +373,7 @@ impl Rollback {
         self.failed.load(Ordering::Relaxed)
     }
 
-    /// Why the file has no journal, if it should have one and cannot. Told once.
+    /// What the file is not safe from, and why, if its journal cannot be made as wished. Told once.
     pub fn take_missing(&self) -> Option<String> {
         if self.has_missing.swap(false, Ordering::Relaxed) { lock(&self.state).missing.clone() } else { None }
     }
@@ -383,23 +395,30 @@ impl Rollback {
 }
 
 impl Journal {
-    /// Creates the journal, or takes over one that was left empty-handed.
+    /// Creates the journal, or takes over one that was left empty-handed. One that fails on the way is removed: a rollback
+    /// would take a file that goes on without it back to this moment.
     fn create(path: &Path, guarded: &File, committed: u64, durable: bool) -> io::Result<Self> {
         let file = open_new(path)?;
+        let begun = Self::write_head(&file, path, guarded, committed, durable);
+        let head = begun.inspect_err(|_| {
+            let _ = file.set_len(0);
+            let _ = std::fs::remove_file(path);
+        })?;
+        lock(&OPEN).push(file.as_raw_fd());
+        Ok(Self { file, head, end: HEAD as u64, unsynced: false, touched: Instant::now() })
+    }
+
+    fn write_head(file: &File, path: &Path, guarded: &File, committed: u64, durable: bool) -> io::Result<Head> {
         let identity = FileIdentity::stamp(guarded)?;
         let mut sequence = [0; 8];
         sequence.copy_from_slice(&crate::identity::random()?[..8]);
         let head = Head { identity, committed, sequence: u64::from_le_bytes(sequence) };
-        if let Err(error) = write_all(&file, &head.encode(), 0) {
-            let _ = std::fs::remove_file(path);
-            return Err(error);
-        }
+        write_all(file, &head.encode(), 0)?;
         if durable {
             file.sync_all()?;
             File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()?;
         }
-        lock(&OPEN).push(file.as_raw_fd());
-        Ok(Self { file, head, end: HEAD as u64, unsynced: false, touched: Instant::now() })
+        Ok(head)
     }
 
     /// Empties the journal by one write, the point of commit.

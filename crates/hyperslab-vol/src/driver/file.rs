@@ -85,10 +85,7 @@ impl DriverFile {
     fn note_saved(&self, rollback: &Rollback) {
         self.host.stats.rollback.fetch_add(rollback.take_saved_bytes(), Ordering::Relaxed);
         if let Some(why) = rollback.take_missing() {
-            self.host.say_once(&format!(
-                "{}: the file is not safe from kills, it has no rollback journal: {why}",
-                self.name
-            ));
+            self.host.say_once(&format!("{}: {why}", self.name));
         }
     }
 }
