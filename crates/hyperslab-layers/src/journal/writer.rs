@@ -110,7 +110,7 @@ impl Journal {
         let (unfinished, name) = (format!("{stem}{}", names::UNFINISHED), format!("{stem}{}", names::HEAD));
         let live = Live { first: 1, last: 0, durable: limits.names_are_durable() };
         let bytes = head_bytes(&header, &live);
-        let head = write_head(&*files, &bytes, &unfinished, &name)
+        let head = write_head(&*files, &bytes, &unfinished, &name, limits.names_are_durable())
             .inspect_err(|_| drop(files.remove(&unfinished)))
             .map_err(|cause| failed("create journal", format!("{}/{name}", files.place()), cause))?;
         let slots = header.identity.map(|_| head_slots::begin(header.encode().len()));
@@ -309,12 +309,18 @@ fn head_bytes(header: &Header, live: &Live) -> Vec<u8> {
 
 /// The head becomes visible under its name when it is complete and locked. A recovery that takes it for one that nobody will
 /// finish removes it before: then another one is made.
-fn write_head(files: &dyn Files, bytes: &[u8], unfinished: &str, name: &str) -> std::io::Result<Arc<dyn LogFile>> {
-    let mut written = try_head(files, bytes, unfinished, name);
+fn write_head(
+    files: &dyn Files,
+    bytes: &[u8],
+    unfinished: &str,
+    name: &str,
+    durable: bool,
+) -> std::io::Result<Arc<dyn LogFile>> {
+    let mut written = try_head(files, bytes, unfinished, name, durable);
     for _ in 0..REMOVALS {
         match &written {
             Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => {
-                written = try_head(files, bytes, unfinished, name);
+                written = try_head(files, bytes, unfinished, name, durable);
             }
             _ => break,
         }
@@ -322,7 +328,13 @@ fn write_head(files: &dyn Files, bytes: &[u8], unfinished: &str, name: &str) -> 
     written
 }
 
-fn try_head(files: &dyn Files, bytes: &[u8], unfinished: &str, name: &str) -> std::io::Result<Arc<dyn LogFile>> {
+fn try_head(
+    files: &dyn Files,
+    bytes: &[u8],
+    unfinished: &str,
+    name: &str,
+    durable: bool,
+) -> std::io::Result<Arc<dyn LogFile>> {
     let head = files.create(unfinished)?;
     let mut tries = 0;
     while head.lock()? == Lock::Busy {
@@ -334,6 +346,10 @@ fn try_head(files: &dyn Files, bytes: &[u8], unfinished: &str, name: &str) -> st
         std::thread::sleep(Duration::from_millis(1));
     }
     head.write_at(&[IoSlice::new(bytes)], 0)?;
+    if durable {
+        // After a loss of power the name may be there without what the file had.
+        head.sync()?;
+    }
     files.rename(unfinished, name)?;
     Ok(head)
 }
