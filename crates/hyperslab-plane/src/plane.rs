@@ -474,10 +474,11 @@ impl Plane {
             Some(grid) => Some(ChunkGrid::new(&shape, grid.chunk())?),
             None => None,
         };
-        // Chunks without filters stay where they are, and keep their numbers, if there are only more rows of them.
+        // Chunks without filters stay where they are, and keep their numbers, if there are only more rows of them and nobody else
+        // has them moved or allocated.
         let rows = extent.shape.get(1..) == shape.get(1..) && extent.shape.first() <= shape.first();
         match &grid {
-            Some(grid) if rows && self.pipeline.is_plain() => self.state().index.grow(grid.len()),
+            Some(grid) if rows && self.alone && self.pipeline.is_plain() => self.state().index.grow(grid.len()),
             _ => {
                 self.note_moved();
                 self.state().index.forget();

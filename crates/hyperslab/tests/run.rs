@@ -209,7 +209,7 @@ import h5py, numpy, os, resource, sys, time
 file = h5py.File(sys.argv[1], 'w')
 data = file.create_dataset('deep/x', (64, 1 << 16), 'f4')
 resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
-data[...] = 1
+data[...] = numpy.ones(data.shape, 'f4')
 if sys.argv[2] == '_exit':
     time.sleep(0.5)
     os._exit(0)

@@ -23,6 +23,9 @@ fn file(path: &Path) {
     file.close().unwrap();
 }
 
+/// A command that another test starts may inherit a file that is being made, and its lock with it.
+static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
 /// What the program prints, and whether it succeeded.
 fn show(path: &Path, words: &[&str]) -> (String, bool) {
     let mut command = Command::cargo_bin("hyperslab").unwrap();
@@ -33,6 +36,7 @@ fn show(path: &Path, words: &[&str]) -> (String, bool) {
 
 #[test]
 fn arrays_are_listed_transfers_explained_and_bad_input_is_told() {
+    let _alone = ALONE.lock();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("data.h5");
     file(&path);
@@ -67,6 +71,7 @@ fn arrays_are_listed_transfers_explained_and_bad_input_is_told() {
 
 #[test]
 fn names_of_a_file_do_not_reach_the_terminal_as_commands() {
+    let _alone = ALONE.lock();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("hostile.h5");
     let format = hyperslab_formats::build(&"hdf5".parse::<Stack>().unwrap().format).unwrap();
