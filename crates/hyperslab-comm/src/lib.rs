@@ -4,13 +4,13 @@
 //! [`Peer`](hyperslab_core::ErrorKind::Peer) from the collective call they are in, and from every later one. In an MPI job
 //! the whole job ends instead, with the message of the rank that failed: MPI knows no other way.
 
-mod family;
+mod contribution;
+mod failure_domain;
 #[cfg(feature = "mpi")]
 mod mpi;
-mod offer;
+mod rendezvous;
 mod solo;
 mod threads;
-mod world;
 
 #[cfg(feature = "mpi")]
 pub use mpi::{Mpi, MpiJob};

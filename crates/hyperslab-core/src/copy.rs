@@ -1,13 +1,13 @@
 //! Gather and scatter between a [`MemoryView`] and packed elements, in pieces of any size.
 
 pub(crate) mod cursor;
-mod map;
-pub(crate) mod rows;
-mod streaming;
+mod element_map;
+mod nontemporal;
+pub(crate) mod strided_copy;
 mod transfer;
 
-use crate::{Datatype, MemoryView, MemoryViewMut, Result, Row, SharedBytes};
-pub use map::MemoryMap;
+use crate::{Datatype, DisjointWriteBuffer, MemoryView, MemoryViewMut, Result, Row};
+pub use element_map::ElementMap;
 use transfer::{Elements, IntoPacked, OutOfPacked};
 
 /// Reads the elements of a view in order, a buffer-full at a time.
@@ -47,12 +47,12 @@ impl<'a> Scatter<'a> {
     /// Stores the next packed elements. Returns their number.
     pub fn next_from(&mut self, packed: &[u8]) -> usize {
         // SAFETY: the memory is borrowed uniquely.
-        let mut direction = unsafe { OutOfPacked::new(SharedBytes::new(self.data), packed) };
+        let mut direction = unsafe { OutOfPacked::new(DisjointWriteBuffer::new(self.data), packed) };
         self.elements.transfer(packed.len(), &mut direction)
     }
 }
 
 /// Copies rows of equal length and count from one buffer to another; panics if one lies outside its buffer.
 pub fn copy_rows(source: &[u8], from: Row, target: &mut [u8], to: Row) {
-    rows::copy_rows(source, from, target, to, rows::Through::Cache);
+    strided_copy::copy_rows(source, from, target, to, strided_copy::Through::Cache);
 }

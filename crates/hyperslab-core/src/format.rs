@@ -1,6 +1,9 @@
 //! Where arrays rest: the traits that formats fulfil and layers forward.
 
-use crate::{Communicator, Datatype, Dims, Error, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection};
+use crate::{
+    Communicator, Datatype, Dims, Error, Filter, FilterSet, MemoryLayout, MemoryView, MemoryViewMut, Request, Result,
+    Selection,
+};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -13,7 +16,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Caps {
     /// Keeps data: what was written can be read. (`null` does not.)
-    pub stores: bool,
+    pub readable: bool,
     /// Survives the process.
     pub persistent: bool,
     /// Arrays can change shape, up to `max_shape`.
@@ -42,58 +45,17 @@ pub struct Caps {
     pub prefetch: bool,
     /// A chunk with filters that changes may get another place, of which the file tells only after a flush, and its old place
     /// may be another chunk's by then: the end of the process before the flush can cost whole chunks.
-    pub moves_chunks: bool,
+    pub relocates_chunks: bool,
     /// Filters that arrays may ask for.
-    pub deflate: bool,
-    /// Byte shuffle.
-    pub shuffle: bool,
-    /// Fletcher-32 checksum.
-    pub fletcher32: bool,
-    /// Zstandard.
-    pub zstd: bool,
-    /// Blosc.
-    pub blosc: bool,
-    /// LZ4, LZF, bitshuffle and Blosc2, as HDF5's registered filters have them.
-    pub registered: bool,
+    pub filters: FilterSet,
     /// Most dimensions of an array.
     pub max_rank: usize,
-}
-
-/// A transformation of chunks, in the order applied at writing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Filter {
-    /// zlib/gzip at level 0 to 9.
-    Deflate(u8),
-    /// Bytes of equal significance together.
-    Shuffle,
-    /// Checksum.
-    Fletcher32,
-    /// Zstandard at level 1 to 22.
-    Zstd(u8),
-    /// Blosc (LZ4 inside, byte shuffle) at level 0 to 9.
-    Blosc(u8),
-    /// Blosc2 (Zstandard inside, byte shuffle) at level 0 to 9.
-    Blosc2(u8),
-    /// LZ4.
-    Lz4,
-    /// LZF.
-    Lzf,
-    /// Bits of equal significance together, then LZ4.
-    Bitshuffle,
 }
 
 impl Caps {
     /// Whether arrays may ask for the filter.
     pub fn has(&self, filter: &Filter) -> bool {
-        match filter {
-            Filter::Deflate(_) => self.deflate,
-            Filter::Shuffle => self.shuffle,
-            Filter::Fletcher32 => self.fletcher32,
-            Filter::Zstd(_) => self.zstd,
-            Filter::Blosc(_) => self.blosc,
-            Filter::Blosc2(_) | Filter::Lz4 | Filter::Lzf | Filter::Bitshuffle => self.registered,
-        }
+        self.filters.contains(filter)
     }
 }
 
@@ -206,7 +168,7 @@ impl Attribute {
 /// How to open a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Open {
+pub enum OpenMode {
     /// Must exist; nothing may be changed.
     Read,
     /// Must exist.
@@ -220,7 +182,7 @@ pub enum Open {
 /// Whether ranks act together in a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Transfer {
+pub enum TransferMode {
     /// Each rank for itself.
     #[default]
     Independent,
@@ -241,7 +203,7 @@ pub enum Durability {
 
 /// What a container did in the background, on one rank.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Background {
+pub struct BackgroundStats {
     /// How long the format below was at work in the background.
     pub busy: Duration,
     /// How long callers waited for it.
@@ -252,7 +214,7 @@ pub struct Background {
     pub memory: u64,
 }
 
-impl Background {
+impl BackgroundStats {
     /// The share of the background work that no caller waited for, from 0 to 1; `None` if there was no such work.
     pub fn hidden(&self) -> Option<f64> {
         let share = self.waited.as_secs_f64() / self.busy.as_secs_f64();
@@ -260,7 +222,7 @@ impl Background {
     }
 }
 
-impl std::ops::AddAssign for Background {
+impl std::ops::AddAssign for BackgroundStats {
     fn add_assign(&mut self, other: Self) {
         self.busy += other.busy;
         self.waited += other.waited;
@@ -278,7 +240,7 @@ pub trait Format: Send + Sync + Debug {
     /// The usual file name extension without dot; empty if none.
     fn extension(&self) -> &'static str;
     /// Opens or creates the container at `path`. Collective over `comm`; every rank gets its own container.
-    fn open(&self, path: &Path, how: Open, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>>;
+    fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>>;
     /// Whether anything is at `path` that `Create` would refuse.
     fn exists(&self, path: &Path) -> Result<bool>;
     /// Removes the container at `path` and nothing else; refuses what is no container of this format. Not collective.
@@ -313,17 +275,17 @@ pub trait Container: Send + Sync + Debug {
     fn attributes(&self, object: &str) -> Result<Vec<String>>;
     /// What people should know about the transfers of this rank so far, such as collective ones that were none. Not
     /// collective.
-    fn remarks(&self) -> Vec<String> {
+    fn diagnostics(&self) -> Vec<String> {
         Vec::new()
     }
     /// What was done in the background so far. Not collective.
-    fn background(&self) -> Background {
-        Background::default()
+    fn background(&self) -> BackgroundStats {
+        BackgroundStats::default()
     }
     /// Hands what this rank has written to the operating system: when this returns, it survives the end of the process.
     /// Says nothing about who can see it. Not collective. (Where ranks are processes that share a library, the description
     /// of the container may be handed over by `flush` only.)
-    fn settle(&self) -> Result<()>;
+    fn write_back(&self) -> Result<()>;
     /// Makes all writes before it visible or durable, and reports deferred errors.
     fn flush(&self, how: Durability) -> Result<()>;
     /// Flushes to `Visible`, releases everything and reports deferred errors. Later calls on the container or its
@@ -331,16 +293,16 @@ pub trait Container: Send + Sync + Debug {
     fn close(&self) -> Result<()>;
 }
 
-/// An open array. Transfers are per rank unless [`Transfer::Collective`].
+/// An open array. Transfers are per rank unless [`TransferMode::Collective`].
 pub trait Array: Send + Sync + Debug {
     /// What the array is now.
     fn spec(&self) -> Result<ArraySpec>;
     /// Writes the selected elements from memory.
-    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: Transfer) -> Result<()>;
+    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()>;
     /// Reads the selected elements into memory.
-    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: Transfer) -> Result<()>;
+    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: TransferMode) -> Result<()>;
     /// Several writes as one; with overlaps the later one wins.
-    fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: Transfer) -> Result<()> {
+    fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: TransferMode) -> Result<()> {
         parts.iter().try_for_each(|(selection, memory)| self.write(selection, *memory, transfer))
     }
     /// Writes from a buffer that the callee keeps until done; no copy of it is needed. `Bytes` is made from any owned
@@ -350,7 +312,7 @@ pub trait Array: Send + Sync + Debug {
         selection: &Selection,
         data: Bytes,
         layout: &MemoryLayout,
-        transfer: Transfer,
+        transfer: TransferMode,
     ) -> Result<Request> {
         self.write(selection, MemoryView { data: &data, layout }, transfer).map(|()| Request::done())
     }
@@ -365,7 +327,7 @@ pub trait Array: Send + Sync + Debug {
     /// Whether other threads than the program's may transfer its elements. If not, layers do so only within calls of the
     /// program: the array may belong to a library that nobody else may enter. May be asked by any thread, and may change
     /// only while no layer holds anything of the array back. Not collective.
-    fn any_thread(&self) -> bool {
+    fn allows_background_io(&self) -> bool {
         true
     }
     /// Which array it is, where a name does not tell: names may be moved, and a new array may have the name of one that was
@@ -375,7 +337,7 @@ pub trait Array: Send + Sync + Debug {
         None
     }
     /// Hands what this rank has written to the array, and a layer holds back, to the format below. Not collective.
-    fn settle(&self) -> Result<()> {
+    fn write_back(&self) -> Result<()> {
         Ok(())
     }
     /// Changes the shape. Collective.

@@ -10,16 +10,16 @@ use smallvec::SmallVec;
 pub struct MemoryLayout {
     /// The part of a larger row-major buffer that is meant; `None` means elements follow each other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub within: Option<Within>,
+    pub within: Option<BufferRegion>,
     /// Where an element's bytes are in a structure; `None` means the buffer holds whole elements of the array's type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub structure: Option<Structure>,
+    pub structure: Option<StructLayout>,
 }
 
 /// A selection of a larger row-major buffer. Its elements, row-major, pair with those of the file selection.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Within {
+pub struct BufferRegion {
     /// Extents of the buffer in elements.
     pub shape: Dims,
     /// The elements meant.
@@ -29,17 +29,17 @@ pub struct Within {
 /// Memory as an array of structures of `size` bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Structure {
+pub struct StructLayout {
     /// Bytes from one structure to the next.
     pub size: u64,
     /// The members that are transferred.
-    pub members: SmallVec<[Member; 1]>,
+    pub members: SmallVec<[StructField; 1]>,
 }
 
 /// One member of an in-memory structure.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Member {
+pub struct StructField {
     /// The field of the array's compound type that it pairs with; `None` pairs with the whole element.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
@@ -55,19 +55,19 @@ impl MemoryLayout {
 
     /// A selection of a larger row-major buffer of `shape` elements.
     pub fn strided(shape: &[u64], selection: Selection) -> Self {
-        Self { within: Some(Within { shape: shape.into(), selection }), structure: None }
+        Self { within: Some(BufferRegion { shape: shape.into(), selection }), structure: None }
     }
 
     /// Whole elements at `offset` in structures of `size` bytes.
     pub fn member(size: u64, offset: u64) -> Self {
-        let members = smallvec::smallvec![Member { field: None, offset }];
-        Self { within: None, structure: Some(Structure { size, members }) }
+        let members = smallvec::smallvec![StructField { field: None, offset }];
+        Self { within: None, structure: Some(StructLayout { size, members }) }
     }
 
     /// Some fields of the array's compound type, at offsets in structures of `size` bytes.
     pub fn fields<N: Into<String>>(size: u64, fields: impl IntoIterator<Item = (N, u64)>) -> Self {
-        let members = fields.into_iter().map(|(n, offset)| Member { field: Some(n.into()), offset }).collect();
-        Self { within: None, structure: Some(Structure { size, members }) }
+        let members = fields.into_iter().map(|(n, offset)| StructField { field: Some(n.into()), offset }).collect();
+        Self { within: None, structure: Some(StructLayout { size, members }) }
     }
 
     /// Whether the buffer is exactly the packed elements.
@@ -123,7 +123,7 @@ pub struct ElementPiece {
 }
 
 impl ElementPlan {
-    fn new(structure: Option<&Structure>, dtype: &Datatype) -> Result<Self> {
+    fn new(structure: Option<&StructLayout>, dtype: &Datatype) -> Result<Self> {
         let element = dtype.size();
         if element == 0 {
             return Err(Error::invalid("check memory", format!("an element of {dtype} has 0 bytes")));

@@ -64,7 +64,7 @@ impl SlabRuns {
         let mut len = element;
         let mut pitch = element;
         let mut levels: SmallVec<[Level; 3]> = SmallVec::new(); // fastest first
-        for (span, &extent) in slab.spans.iter().zip(shape).rev() {
+        for (span, &extent) in slab.ranges.iter().zip(shape).rev() {
             offset += span.start * pitch;
             for (count, step) in [(span.block, pitch), (span.count, span.stride * pitch)] {
                 if count == 1 {
@@ -230,7 +230,7 @@ impl<'a> Runs<'a> {
 }
 
 fn first_offset(slab: &Slab, shape: &[u64], element: u64) -> u64 {
-    let linear = slab.spans.iter().zip(shape).fold(0, |at, (span, extent)| at * extent + span.start);
+    let linear = slab.ranges.iter().zip(shape).fold(0, |at, (span, extent)| at * extent + span.start);
     linear * element
 }
 

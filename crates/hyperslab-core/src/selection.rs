@@ -1,16 +1,16 @@
 //! Which elements of an array: a union of disjoint regular hyperslabs.
 
-mod near;
-mod normal;
-mod written;
+mod canonical;
+mod overlap_join;
+mod serde_repr;
 
 use crate::slab::{Slab, same_rank};
 use crate::{Dims, Error, Result, Run, Runs};
-use near::visit_near;
-use normal::PieceLimit;
+use canonical::PieceLimit;
+use overlap_join::visit_candidates;
 use serde::{Deserialize, Serialize};
+use serde_repr::SelectionRepr;
 use smallvec::SmallVec;
-use written::Written;
 
 /// A set of elements of an array of some rank.
 ///
@@ -20,7 +20,7 @@ use written::Written;
 /// given in thousands of interleaved pieces; other unions may have several forms, so compare those with
 /// [`Selection::same_elements`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(try_from = "Written", into = "Written")]
+#[serde(try_from = "SelectionRepr", into = "SelectionRepr")]
 pub struct Selection {
     rank: usize,
     slabs: SmallVec<[Slab; 1]>,
@@ -55,16 +55,16 @@ impl Selection {
     /// those that fall into far more pieces than were given.
     pub fn union(rank: usize, slabs: impl IntoIterator<Item = Slab>) -> Result<Self> {
         let incoming: Vec<Slab> = slabs.into_iter().collect();
-        if let Some(odd) = incoming.iter().find(|s| s.spans.len() != rank) {
-            return same_rank(&[rank, odd.spans.len()]).map(|()| Self::empty(rank));
+        if let Some(odd) = incoming.iter().find(|s| s.ranges.len() != rank) {
+            return same_rank(&[rank, odd.ranges.len()]).map(|()| Self::empty(rank));
         }
-        Ok(Self { rank, slabs: normal::normalise(rank, incoming)?.into() })
+        Ok(Self { rank, slabs: canonical::canonicalise(rank, incoming)?.into() })
     }
 
     /// The union of slabs of `rank` dimensions that have no element in common and need not be joined.
     pub(crate) fn of_disjoint(rank: usize, mut slabs: Vec<Slab>) -> Self {
         if slabs.len() > 1 {
-            let starts = |slab: &Slab| slab.spans.iter().map(|span| span.start).collect::<Dims>();
+            let starts = |slab: &Slab| slab.ranges.iter().map(|span| span.start).collect::<Dims>();
             if !slabs.is_sorted_by_key(starts) {
                 slabs.sort_by_cached_key(starts);
             }
@@ -106,8 +106,8 @@ impl Selection {
         let (mut low, mut high) = (first.start(), first.end());
         for slab in rest {
             for d in 0..self.rank {
-                low[d] = low[d].min(slab.spans[d].start);
-                high[d] = high[d].max(slab.spans[d].end());
+                low[d] = low[d].min(slab.ranges[d].start);
+                high[d] = high[d].max(slab.ranges[d].end());
             }
         }
         Some((low, high))
@@ -117,7 +117,7 @@ impl Selection {
     pub fn check_inside(&self, shape: &[u64]) -> Result<()> {
         same_rank(&[shape.len(), self.rank])?;
         for slab in &self.slabs {
-            for (d, span) in slab.spans.iter().enumerate() {
+            for (d, span) in slab.ranges.iter().enumerate() {
                 if span.end() > shape[d] {
                     return Err(Error::invalid(
                         "check selection",
@@ -138,7 +138,7 @@ impl Selection {
         same_rank(&[self.rank, other.rank])?;
         let mut pieces = Vec::new();
         let limit = PieceLimit::new(self.slabs.len() + other.slabs.len());
-        visit_near(&self.slabs, &other.slabs, |slab, near| {
+        visit_candidates(&self.slabs, &other.slabs, |slab, near| {
             for b in near.iter().filter(|b| slab.overlaps(b)) {
                 pieces.extend(slab.intersect(b)?);
                 limit.check(pieces.len())?;
@@ -153,11 +153,11 @@ impl Selection {
         same_rank(&[self.rank, other.rank])?;
         let mut pieces = Vec::new();
         let limit = PieceLimit::new(self.slabs.len() + other.slabs.len());
-        visit_near(&self.slabs, &other.slabs, |slab, near| {
+        visit_candidates(&self.slabs, &other.slabs, |slab, near| {
             let first = pieces.len();
             pieces.push(slab.clone());
             for b in near {
-                normal::subtract_from(&mut pieces, first, b, &limit)?;
+                canonical::subtract_from(&mut pieces, first, b, &limit)?;
             }
             Ok(true)
         })?;
@@ -174,7 +174,7 @@ impl Selection {
     pub fn overlaps(&self, other: &Self) -> bool {
         let mut found = false;
         let visited = self.rank == other.rank
-            && visit_near(&self.slabs, &other.slabs, |slab, near| {
+            && visit_candidates(&self.slabs, &other.slabs, |slab, near| {
                 found = near.iter().any(|b| slab.overlaps(b));
                 Ok(!found)
             })
@@ -211,7 +211,7 @@ impl Selection {
     pub fn single_run(&self, shape: &[u64], element: u64) -> Option<Run> {
         let slab = self.as_slab()?;
         let (mut offset, mut len, mut pitch) = (0, element, element);
-        for (span, &extent) in slab.spans().iter().zip(shape).rev() {
+        for (span, &extent) in slab.ranges().iter().zip(shape).rev() {
             // What is inside must be whole for more than one index of this dimension to follow each other.
             if span.len() > 1 && (len != pitch || !span.is_dense()) {
                 return None;
@@ -228,13 +228,13 @@ impl Selection {
     pub fn first_byte(&self, shape: &[u64], element: u64) -> Option<u64> {
         // Slabs are sorted by first element.
         let first = self.slabs.first()?;
-        Some(linear(shape, first.spans.iter().map(|span| span.start)).saturating_mul(element))
+        Some(linear(shape, first.ranges.iter().map(|span| span.start)).saturating_mul(element))
     }
 
     /// Offset of the last byte touched in a row-major array of `shape`; `None` when empty.
     /// The selection must lie inside the shape; where it does not, the offset means nothing.
     pub fn last_byte(&self, shape: &[u64], element: u64) -> Option<u64> {
-        let last = self.slabs.iter().map(|s| linear(shape, s.spans.iter().map(|span| span.end() - 1))).max()?;
+        let last = self.slabs.iter().map(|s| linear(shape, s.ranges.iter().map(|span| span.end() - 1))).max()?;
         Some(last.saturating_add(1).saturating_mul(element).saturating_sub(1))
     }
 }

@@ -1,6 +1,6 @@
 //! A stack of layers over a format, as text: `auto/log(dir=/nvme)/hdf5(align=1MiB)`, outermost first.
 
-use crate::{Dims, Error, Result, nearest, units};
+use crate::{Dims, Error, Result, suggest, units};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -208,7 +208,7 @@ impl StackElement {
                 return Err(if known.is_empty() {
                     error.hint("it takes no options")
                 } else {
-                    error.hint(nearest::hint(key, names))
+                    error.hint(suggest::hint(key, names))
                 });
             }
         }
@@ -294,7 +294,7 @@ impl StackElement {
             .map(|v| {
                 choices.iter().find(|(word, _)| *word == v).map(|(_, t)| *t).ok_or_else(|| {
                     Error::invalid("parse stack", format!("{}: {key}={v} is not understood", self.name))
-                        .hint(nearest::hint(v, choices.iter().map(|(word, _)| *word)))
+                        .hint(suggest::hint(v, choices.iter().map(|(word, _)| *word)))
                 })
             })
             .transpose()

@@ -2,18 +2,18 @@
 //! The same workload can be run, predicted and simulated.
 
 mod json_lines;
-mod recorded;
 mod source;
 mod step;
-mod survey;
+mod trace_info;
+mod validate;
 
 pub use json_lines::{JsonLines, read_header, write_header, write_json_lines, write_step};
-pub use recorded::Recorded;
 pub use source::{StepSource, Steps, TimedSteps, WrittenSteps};
 pub use step::Step;
-pub use survey::{Input, Survey};
+pub use trace_info::TraceInfo;
+pub use validate::{Input, WorkloadSummary};
 
-use crate::{ArraySpec, Error, Fill, Result, Transfer};
+use crate::{ArraySpec, Error, Fill, Result, TransferMode};
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ pub struct Header {
     pub seed: u64,
     /// Says that it was recorded from a run, and how much of it. Since version 2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub recorded: Option<Recorded>,
+    pub recorded: Option<TraceInfo>,
     /// Containers used, by number.
     pub files: Vec<FileDeclaration>,
     /// Kinds of arrays used, by number; each may be created under several names.
@@ -213,8 +213,8 @@ impl Workload {
     }
 
     /// The same with all reads and writes alone, or all together. Ranks that make different ones would wait for each other for
-    /// ever: [`Workload::survey`] refuses that.
-    pub fn with_transfers(&self, transfer: Transfer) -> Self {
+    /// ever: [`Workload::validate`] refuses that.
+    pub fn with_transfers(&self, transfer: TransferMode) -> Self {
         Self { header: self.header.clone(), source: source::with_transfers(self.source.clone(), transfer) }
     }
 
@@ -224,8 +224,8 @@ impl Workload {
     }
 
     /// Walks all steps of all ranks: refuses what cannot be run, and says what running it takes.
-    pub fn survey(&self) -> Result<Survey> {
-        Survey::of(self)
+    pub fn validate(&self) -> Result<WorkloadSummary> {
+        WorkloadSummary::of(self)
     }
 
     fn check_rank(&self, rank: usize) -> Result<()> {

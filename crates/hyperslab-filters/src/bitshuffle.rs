@@ -1,9 +1,9 @@
 //! Bitshuffle: blocks of elements with their bits sorted by place, perhaps compressed.
 
-use crate::coders::Coders;
+use crate::codec_contexts::CodecContexts;
 use crate::errors::{corrupt, failed, unsupported};
 use crate::scratch::Scratch;
-use crate::{bits, lz4, zstandard};
+use crate::{bit_transpose, lz4, zstandard};
 use hyperslab_core::Result;
 
 const NAME: &str = "bitshuffle";
@@ -16,7 +16,7 @@ const FEWEST: usize = 128;
 
 /// What is done with blocks of sorted bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Codec {
+enum Compressor {
     None,
     Lz4,
     Zstandard(i32),
@@ -28,7 +28,7 @@ pub(crate) struct Bitshuffle {
     element: usize,
     /// Elements of a block.
     block: usize,
-    codec: Codec,
+    compressor: Compressor,
 }
 
 impl Bitshuffle {
@@ -43,18 +43,18 @@ impl Bitshuffle {
         let block = block_size(parameter(3) as usize, element)
             .filter(|block| block.checked_mul(element).is_some_and(|bytes| u32::try_from(bytes).is_ok()))
             .ok_or_else(|| unsupported(NAME, format!("blocks of {} elements: no multiple of 8", parameter(3))))?;
-        let codec = match parameter(4) {
-            0 => Codec::None,
-            2 => Codec::Lz4,
-            3 => Codec::Zstandard(zstandard::nearest_level(parameter(5) as i32)),
+        let compressor = match parameter(4) {
+            0 => Compressor::None,
+            2 => Compressor::Lz4,
+            3 => Compressor::Zstandard(zstandard::nearest_level(parameter(5) as i32)),
             other => return Err(unsupported(NAME, format!("the compression {other} is unknown here"))),
         };
-        Ok(Self { element, block, codec })
+        Ok(Self { element, block, compressor })
     }
 
     /// Whether bits are sorted but not compressed.
     pub(crate) fn keeps_size(&self) -> bool {
-        self.codec == Codec::None
+        self.compressor == Compressor::None
     }
 
     /// What the stored form of `plain` bytes may take at most.
@@ -67,14 +67,19 @@ impl Bitshuffle {
     }
 
     /// The stored form of `plain`, or none if that is no whole number of elements, which the format cannot express.
-    pub(crate) fn encode(&self, plain: &[u8], out: &mut Scratch, coders: &mut Coders) -> Result<Option<usize>> {
+    pub(crate) fn encode(
+        &self,
+        plain: &[u8],
+        out: &mut Scratch,
+        contexts: &mut CodecContexts,
+    ) -> Result<Option<usize>> {
         if !plain.len().is_multiple_of(self.element) {
             return Ok(None);
         }
-        let mut sorted = std::mem::take(&mut coders.block);
-        let mut between = std::mem::take(&mut coders.between);
-        let size = self.encode_blocks(plain, out, &mut sorted, &mut between, coders);
-        (coders.block, coders.between) = (sorted, between);
+        let mut sorted = std::mem::take(&mut contexts.block);
+        let mut between = std::mem::take(&mut contexts.between);
+        let size = self.encode_blocks(plain, out, &mut sorted, &mut between, contexts);
+        (contexts.block, contexts.between) = (sorted, between);
         size.map(Some)
     }
 
@@ -84,7 +89,7 @@ impl Bitshuffle {
         out: &mut Scratch,
         sorted: &mut Scratch,
         between: &mut Scratch,
-        coders: &mut Coders,
+        contexts: &mut CodecContexts,
     ) -> Result<usize> {
         let (blocks, rest) = plain.split_at(whole_groups(plain.len(), self.element));
         let block = self.block * self.element;
@@ -92,7 +97,7 @@ impl Bitshuffle {
             let (sorted, copied) = out.room(plain.len()).split_at_mut(blocks.len());
             copied.copy_from_slice(rest);
             for (block, sorted) in blocks.chunks(block).zip(sorted.chunks_mut(block)) {
-                bits::encode(self.element, block, sorted, between.room(block.len()));
+                bit_transpose::encode(self.element, block, sorted, between.room(block.len()));
             }
             return Ok(plain.len());
         }
@@ -103,10 +108,10 @@ impl Bitshuffle {
         let mut end = HEADER;
         for block in blocks.chunks(block) {
             let sorted = sorted.room(block.len());
-            bits::encode(self.element, block, sorted, between.room(block.len()));
+            bit_transpose::encode(self.element, block, sorted, between.room(block.len()));
             let (prefix, room) = out[end..].split_at_mut(PREFIX);
-            let size = match self.codec {
-                Codec::Zstandard(level) => zstandard::encode_into(level, sorted, room, coders),
+            let size = match self.compressor {
+                Compressor::Zstandard(level) => zstandard::encode_into(level, sorted, room, contexts),
                 _ => lz4::compress(sorted, room, 1),
             };
             let size = size.ok_or_else(|| failed(NAME, "a block cannot be compressed"))?;
@@ -123,7 +128,12 @@ impl Bitshuffle {
     }
 
     /// The plain form, into the front of `plain`; how many bytes it has, or none if there is too little room.
-    pub(crate) fn decode(&self, stored: &[u8], plain: &mut [u8], coders: &mut Coders) -> Result<Option<usize>> {
+    pub(crate) fn decode(
+        &self,
+        stored: &[u8],
+        plain: &mut [u8],
+        contexts: &mut CodecContexts,
+    ) -> Result<Option<usize>> {
         let total = self.stated_size(stored).ok_or_else(|| corrupt(NAME, "the header is cut off"))?;
         let Some(plain) = usize::try_from(total).ok().and_then(|total| plain.get_mut(..total)) else {
             return Ok(None);
@@ -131,10 +141,10 @@ impl Bitshuffle {
         if !plain.len().is_multiple_of(self.element) {
             return Err(corrupt(NAME, format!("{total} bytes are no whole number of elements")));
         }
-        let mut sorted = std::mem::take(&mut coders.block);
-        let mut between = std::mem::take(&mut coders.between);
-        let result = self.decode_blocks(stored, plain, &mut sorted, &mut between, coders);
-        (coders.block, coders.between) = (sorted, between);
+        let mut sorted = std::mem::take(&mut contexts.block);
+        let mut between = std::mem::take(&mut contexts.between);
+        let result = self.decode_blocks(stored, plain, &mut sorted, &mut between, contexts);
+        (contexts.block, contexts.between) = (sorted, between);
         result.map(|()| Some(plain.len()))
     }
 
@@ -144,14 +154,14 @@ impl Bitshuffle {
         plain: &mut [u8],
         sorted: &mut Scratch,
         between: &mut Scratch,
-        coders: &mut Coders,
+        contexts: &mut CodecContexts,
     ) -> Result<()> {
         let whole = whole_groups(plain.len(), self.element);
         let (blocks, rest) = plain.split_at_mut(whole);
         if self.keeps_size() {
             let block = self.block * self.element;
             for (sorted, block) in stored[..whole].chunks(block).zip(blocks.chunks_mut(block)) {
-                bits::decode(self.element, sorted, block, between.room(block.len()));
+                bit_transpose::decode(self.element, sorted, block, between.room(block.len()));
             }
             rest.copy_from_slice(&stored[whole..]);
             return Ok(());
@@ -165,14 +175,14 @@ impl Bitshuffle {
         for block in blocks.chunks_mut(block) {
             let compressed = lz4::next_block(&mut behind, NAME)?;
             let sorted = sorted.room(block.len());
-            let read = match self.codec {
-                Codec::Zstandard(_) => zstandard::decode(compressed, sorted, coders)? == sorted.len(),
+            let read = match self.compressor {
+                Compressor::Zstandard(_) => zstandard::decode(compressed, sorted, contexts)? == sorted.len(),
                 _ => lz4::decompress(compressed, sorted).is_some(),
             };
             if !read {
                 return Err(corrupt(NAME, "a block cannot be read"));
             }
-            bits::decode(self.element, sorted, block, between.room(block.len()));
+            bit_transpose::decode(self.element, sorted, block, between.room(block.len()));
         }
         let copied = behind.get(..rest.len()).ok_or_else(|| corrupt(NAME, "the last elements are cut off"))?;
         rest.copy_from_slice(copied);
@@ -182,13 +192,13 @@ impl Bitshuffle {
 
 /// How many bytes of `len` are groups of elements whose bits can be sorted.
 fn whole_groups(len: usize, element: usize) -> usize {
-    len / element / bits::GROUP * bits::GROUP * element
+    len / element / bit_transpose::GROUP * bit_transpose::GROUP * element
 }
 
 /// Elements of a block if the file states so many, where zero leaves it open; none if that cannot be.
 fn block_size(stated: usize, element: usize) -> Option<usize> {
     match stated {
-        0 => Some((DEFAULT_BLOCK / element / bits::GROUP * bits::GROUP).max(FEWEST)),
-        stated => stated.is_multiple_of(bits::GROUP).then_some(stated),
+        0 => Some((DEFAULT_BLOCK / element / bit_transpose::GROUP * bit_transpose::GROUP).max(FEWEST)),
+        stated => stated.is_multiple_of(bit_transpose::GROUP).then_some(stated),
     }
 }

@@ -3,22 +3,22 @@
 //! The layout of chunks is coded here, the streams within by the coders of the other filters: the two C libraries
 //! share names of functions that differ, so that no program can have both, and neither bounds what it allocates.
 
+mod b2nd;
 mod blosclz;
-mod codec;
+mod compressor;
+mod decode;
+mod encode;
 mod frame;
-mod grid;
-mod read;
+mod prefilter;
 mod snappy;
-mod sorting;
-mod write;
 
-use crate::coders::Coders;
+use crate::codec_contexts::CodecContexts;
 use crate::errors::{corrupt, unsupported};
 use crate::scratch::Scratch;
-use codec::Codec;
+use compressor::Compressor;
+use decode::Chunk;
 use hyperslab_core::Result;
-use read::Chunk;
-use sorting::Sorting;
+use prefilter::Prefilter;
 
 /// Which of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,10 +42,10 @@ impl Generation {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Blosc {
     generation: Generation,
-    codec: Codec,
+    compressor: Compressor,
     /// 0 copies, 9 takes the most time.
     level: u32,
-    sorting: Sorting,
+    prefilter: Prefilter,
     element: usize,
     /// Bytes of a block, or zero where that is left to the writer.
     block: usize,
@@ -60,10 +60,10 @@ impl Blosc {
         let parameter = |place: usize, default| parameters.get(place).copied().unwrap_or(default);
         let who = generation.name();
         let refuse = |what: String| Err(unsupported(who, what));
-        let Some(codec) = Codec::numbered(parameter(6, 0), generation) else {
+        let Some(compressor) = Compressor::numbered(parameter(6, 0), generation) else {
             return refuse(format!("the codec {} is unknown here", parameter(6, 0)));
         };
-        let Some(sorting) = Sorting::numbered(parameter(5, 1), generation) else {
+        let Some(prefilter) = Prefilter::numbered(parameter(5, 1), generation) else {
             return refuse(format!("the sorting {} is unknown here", parameter(5, 1)));
         };
         let level = match parameter(4, 5) {
@@ -76,7 +76,7 @@ impl Blosc {
             _ => Vec::new(),
         };
         let element = parameter(2, 1).max(1) as usize;
-        Ok(Self { generation, codec, level, sorting, element, block: block as usize, dimensions })
+        Ok(Self { generation, compressor, level, prefilter, element, block: block as usize, dimensions })
     }
 
     /// For messages.
@@ -96,10 +96,10 @@ impl Blosc {
     }
 
     /// The stored form of `plain`, or none if it is too large for the format.
-    pub(crate) fn encode(&self, plain: &[u8], out: &mut Scratch, coders: &mut Coders) -> Option<usize> {
+    pub(crate) fn encode(&self, plain: &[u8], out: &mut Scratch, contexts: &mut CodecContexts) -> Option<usize> {
         match self.generation {
-            Generation::First => write::chunk(self, plain, out.room(write::room(plain.len())), coders),
-            Generation::Second => frame::write(self, plain, out, coders),
+            Generation::First => encode::chunk(self, plain, out.room(encode::room(plain.len())), contexts),
+            Generation::Second => frame::encode(self, plain, out, contexts),
         }
     }
 
@@ -112,15 +112,20 @@ impl Blosc {
     }
 
     /// The plain form, into the front of `plain`; how many bytes it has, or none if there is too little room.
-    pub(crate) fn decode(&self, stored: &[u8], plain: &mut [u8], coders: &mut Coders) -> Result<Option<usize>> {
+    pub(crate) fn decode(
+        &self,
+        stored: &[u8],
+        plain: &mut [u8],
+        contexts: &mut CodecContexts,
+    ) -> Result<Option<usize>> {
         match self.generation {
             Generation::First => {
                 let chunk = Chunk::parse(stored, self.name())?;
                 let Some(plain) = plain.get_mut(..chunk.plain_size()) else { return Ok(None) };
-                chunk.decode(plain, coders)?;
+                chunk.decode(plain, contexts)?;
                 Ok(Some(plain.len()))
             }
-            Generation::Second => frame::read(stored, plain, coders),
+            Generation::Second => frame::decode(stored, plain, contexts),
         }
     }
 }

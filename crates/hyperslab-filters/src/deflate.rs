@@ -1,6 +1,6 @@
 //! Deflate: zlib streams, coded by libdeflate.
 
-use crate::coders::Coders;
+use crate::codec_contexts::CodecContexts;
 use crate::errors::{corrupt, failed};
 use crate::scratch::Scratch;
 use hyperslab_core::Result;
@@ -18,23 +18,23 @@ pub(crate) fn limit(plain: usize) -> usize {
 }
 
 /// The stored form of `plain`, at a level of zlib.
-pub(crate) fn encode(level: u32, plain: &[u8], out: &mut Scratch, coders: &mut Coders) -> Result<usize> {
-    let bound = coder(level, coders).zlib_compress_bound(plain.len());
-    encode_into(level, plain, out.room(bound), coders).ok_or_else(|| failed(NAME, "the library refused to compress"))
+pub(crate) fn encode(level: u32, plain: &[u8], out: &mut Scratch, contexts: &mut CodecContexts) -> Result<usize> {
+    let bound = coder(level, contexts).zlib_compress_bound(plain.len());
+    encode_into(level, plain, out.room(bound), contexts).ok_or_else(|| failed(NAME, "the library refused to compress"))
 }
 
 /// The stored form of `plain` at the front of `out`, or none if it does not fit.
-pub(crate) fn encode_into(level: u32, plain: &[u8], out: &mut [u8], coders: &mut Coders) -> Option<usize> {
-    coder(level, coders).zlib_compress(plain, out).ok()
+pub(crate) fn encode_into(level: u32, plain: &[u8], out: &mut [u8], contexts: &mut CodecContexts) -> Option<usize> {
+    coder(level, contexts).zlib_compress(plain, out).ok()
 }
 
-fn coder(level: u32, coders: &mut Coders) -> &mut Compressor {
-    coders.deflate(LEVELS[(level as usize).min(LEVELS.len() - 1)])
+fn coder(level: u32, contexts: &mut CodecContexts) -> &mut Compressor {
+    contexts.deflate(LEVELS[(level as usize).min(LEVELS.len() - 1)])
 }
 
 /// The plain form, into the front of `plain`; how many bytes it has, or none if there is too little room.
-pub(crate) fn decode(stored: &[u8], plain: &mut [u8], coders: &mut Coders) -> Result<Option<usize>> {
-    match coders.inflate().zlib_decompress(stored, plain) {
+pub(crate) fn decode(stored: &[u8], plain: &mut [u8], contexts: &mut CodecContexts) -> Result<Option<usize>> {
+    match contexts.inflate().zlib_decompress(stored, plain) {
         Ok(len) => Ok(Some(len)),
         Err(DecompressionError::InsufficientSpace) => Ok(None),
         Err(DecompressionError::BadData) => Err(corrupt(NAME, "this is no valid zlib stream")),

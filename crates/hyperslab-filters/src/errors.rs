@@ -1,6 +1,6 @@
 //! The errors of this crate, in one wording.
 
-use crate::stage::Stage;
+use crate::codec::Codec;
 use hyperslab_core::{Error, ErrorKind};
 
 /// The stored form of a chunk contradicts itself, seen by the filter `who`.
@@ -16,9 +16,9 @@ pub(crate) fn unsupported(who: &'static str, what: impl Into<String>) -> Error {
 }
 
 /// A filter that must not be left out cannot express `len` bytes.
-pub(crate) fn inexpressible(stage: &Stage, len: usize) -> Error {
+pub(crate) fn inexpressible(codec: &Codec, len: usize) -> Error {
     let what = format!("{len} bytes are too many for the format, or no whole number of elements");
-    Error::invalid("encode chunk", what).backend(stage.name()).hint("declare the filter optional, or leave it out")
+    Error::invalid("encode chunk", what).backend(codec.name()).hint("declare the filter optional, or leave it out")
 }
 
 /// The library behind the filter `who` failed on good input.

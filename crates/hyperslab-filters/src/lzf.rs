@@ -1,8 +1,8 @@
 //! LZF, as h5py writes it: a byte below 32 begins literals, any other a reference back.
 
-use crate::coders::Coders;
+use crate::codec_contexts::CodecContexts;
 use crate::errors::corrupt;
-use crate::matches::{self, Sink};
+use crate::lz_matcher::{self, Sink};
 use crate::scratch::Scratch;
 use hyperslab_core::Result;
 
@@ -18,10 +18,10 @@ pub(crate) fn limit(plain: usize) -> usize {
 }
 
 /// The stored form of `plain`.
-pub(crate) fn encode(plain: &[u8], out: &mut Scratch, coders: &mut Coders) -> usize {
+pub(crate) fn encode(plain: &[u8], out: &mut Scratch, contexts: &mut CodecContexts) -> usize {
     let mut writer = Writer { out: out.room(limit(plain.len())), end: 0 };
     // All literals would be the longest, and for these there is room.
-    matches::find(plain, &mut coders.places, FARTHEST, 0, &mut writer);
+    lz_matcher::find(plain, &mut contexts.places, FARTHEST, 0, &mut writer);
     writer.end
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn decode(stored: &[u8], plain: &mut [u8]) -> Result<Option<usize>> {
         if distance + 1 > end {
             return Err(corrupt(NAME, "a reference points before the beginning"));
         }
-        if matches::copy_back(plain, end, distance + 1, len).is_none() {
+        if lz_matcher::copy_back(plain, end, distance + 1, len).is_none() {
             return Ok(None);
         }
         (rest, end) = (behind, end + len);

@@ -1,12 +1,12 @@
 //! All filters of an array, one after the other.
 
-use crate::Stated;
-use crate::coders::Coders;
+use crate::FilterSpec;
+use crate::codec::{Codec, Outcome};
+use crate::codec_contexts::CodecContexts;
 use crate::errors::{corrupt, inexpressible};
 use crate::filter::Filter;
 use crate::fletcher32;
 use crate::scratch::Scratch;
-use crate::stage::{Outcome, Stage};
 use hyperslab_core::{Error, Result};
 
 /// Masks have a bit for each.
@@ -24,7 +24,7 @@ pub struct Pipeline {
 #[derive(Debug, Default)]
 pub struct Workspace {
     buffers: [Scratch; 2],
-    pub(crate) coders: Coders,
+    pub(crate) contexts: CodecContexts,
 }
 
 /// The stored form of a chunk.
@@ -48,7 +48,7 @@ enum Place {
 impl Pipeline {
     /// For chunks of `chunk_bytes` bytes. Refuses, with kind `Unsupported`, filters and parameters unknown here, naming
     /// the filter; whoever asks then leaves the array to libhdf5.
-    pub fn new(filters: &[Stated], chunk_bytes: usize) -> Result<Self> {
+    pub fn new(filters: &[FilterSpec], chunk_bytes: usize) -> Result<Self> {
         if filters.len() > MOST_FILTERS {
             let what = format!("{} filters are more than the {MOST_FILTERS} that HDF5 has", filters.len());
             return Err(Error::unsupported("set up filters", what));
@@ -56,7 +56,7 @@ impl Pipeline {
         let filters = filters.iter().map(Filter::new).collect::<Result<Vec<_>>>()?;
         // A filter that is left out for a chunk leaves it as large as it was.
         let stored_limit =
-            filters.iter().fold(chunk_bytes, |limit, filter| limit.max(filter.stage.stored_limit(limit)));
+            filters.iter().fold(chunk_bytes, |limit, filter| limit.max(filter.codec.stored_limit(limit)));
         Ok(Self { chunk_bytes, filters, stored_limit })
     }
 
@@ -82,25 +82,25 @@ impl Pipeline {
 
     fn code<'a>(&self, chunk: &'a [u8], left_out: Option<u32>, workspace: &'a mut Workspace) -> Result<Encoded<'a>> {
         self.check_size(chunk.len(), "encode chunk")?;
-        let Workspace { buffers, coders } = workspace;
+        let Workspace { buffers, contexts } = workspace;
         let (mut place, mut len, mut mask) = (Place::Given, chunk.len(), 0);
         for (bit, filter) in self.filters.iter().enumerate() {
             if left_out.is_some_and(|mask| mask >> bit & 1 == 1) {
                 mask |= 1 << bit;
                 continue;
             }
-            if let (Stage::Fletcher32, Place::Buffer(which)) = (&filter.stage, place) {
+            if let (Codec::Fletcher32, Place::Buffer(which)) = (&filter.codec, place) {
                 let sum = fletcher32::stored_sum(buffers[which].filled(len));
                 buffers[which].append(len, &sum);
                 len += sum.len();
                 continue;
             }
             let (from, out, next) = ends(place, chunk, buffers);
-            match filter.stage.encode(&from[..len], out, coders)? {
+            match filter.codec.encode(&from[..len], out, contexts)? {
                 Outcome::Larger(_) | Outcome::Inexpressible if filter.optional && left_out.is_none() => {
                     mask |= 1 << bit
                 }
-                Outcome::Inexpressible => return Err(inexpressible(&filter.stage, len)),
+                Outcome::Inexpressible => return Err(inexpressible(&filter.codec, len)),
                 Outcome::Coded(size) | Outcome::Larger(size) => (place, len) = (Place::Buffer(next), size),
             }
         }
@@ -119,28 +119,28 @@ impl Pipeline {
             let what = format!("{} bytes are stored where {} is the most", stored.len(), self.stored_limit);
             return Err(corrupt("filters", what));
         }
-        let mut used = [(&Stage::Fletcher32, Size::Exactly(0)); MOST_FILTERS];
+        let mut used = [(&Codec::Fletcher32, Size::Exactly(0)); MOST_FILTERS];
         let used = self.used(mask, &mut used);
-        let Workspace { buffers, coders } = workspace;
+        let Workspace { buffers, contexts } = workspace;
         let (mut place, mut len) = (Place::Given, stored.len());
-        for (index, (stage, size)) in used.iter().enumerate().rev() {
+        for (index, (codec, size)) in used.iter().enumerate().rev() {
             let (from, out, next) = ends(place, stored, buffers);
             let from = &from[..len];
-            if **stage == Stage::Fletcher32 {
+            if **codec == Codec::Fletcher32 {
                 len = fletcher32::verified(from)?.len(); // what is before the checksum stays where it is
                 continue;
             }
             if index == 0 {
-                return stage.decode_exactly(from, chunk, coders);
+                return codec.decode_exactly(from, chunk, contexts);
             }
             len = match *size {
                 Size::Exactly(size) => {
-                    stage.decode_exactly(from, out.room(size), coders)?;
+                    codec.decode_exactly(from, out.room(size), contexts)?;
                     size
                 }
                 Size::AtMost(size) => {
-                    let what = || corrupt(stage.name(), format!("more than {size} bytes came out"));
-                    stage.decode(from, out.room(size), coders)?.ok_or_else(what)?
+                    let what = || corrupt(codec.name(), format!("more than {size} bytes came out"));
+                    codec.decode(from, out.room(size), contexts)?.ok_or_else(what)?
                 }
             };
             place = Place::Buffer(next);
@@ -154,14 +154,14 @@ impl Pipeline {
     }
 
     /// The filters that `mask` does not leave out, with the sizes of what they were given when writing.
-    fn used<'a, 'b>(&'a self, mask: u32, used: &'b mut [(&'a Stage, Size); MOST_FILTERS]) -> &'b [(&'a Stage, Size)] {
+    fn used<'a, 'b>(&'a self, mask: u32, used: &'b mut [(&'a Codec, Size); MOST_FILTERS]) -> &'b [(&'a Codec, Size)] {
         let mut count = 0;
         let mut size = Size::Exactly(self.chunk_bytes);
         for (bit, filter) in self.filters.iter().enumerate() {
             if mask & (1 << bit) == 0 {
-                used[count] = (&filter.stage, size);
+                used[count] = (&filter.codec, size);
                 count += 1;
-                size = size.after(&filter.stage);
+                size = size.after(&filter.codec);
             }
         }
         &used[..count]
@@ -183,11 +183,11 @@ enum Size {
 }
 
 impl Size {
-    fn after(self, stage: &Stage) -> Self {
+    fn after(self, codec: &Codec) -> Self {
         let (Self::Exactly(before) | Self::AtMost(before)) = self;
-        match (self, stage.fixed_size(before)) {
+        match (self, codec.fixed_size(before)) {
             (Self::Exactly(_), Some(size)) => Self::Exactly(size),
-            _ => Self::AtMost(stage.stored_limit(before)),
+            _ => Self::AtMost(codec.stored_limit(before)),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Zstandard: one frame per chunk.
 
-use crate::coders::Coders;
+use crate::codec_contexts::CodecContexts;
 use crate::errors::{corrupt, failed};
 use crate::scratch::Scratch;
 use hyperslab_core::Result;
@@ -25,14 +25,14 @@ pub(crate) fn limit(plain: usize) -> usize {
 }
 
 /// The stored form of `plain`.
-pub(crate) fn encode(level: i32, plain: &[u8], out: &mut Scratch, coders: &mut Coders) -> Result<usize> {
-    encode_into(level, plain, out.room(zstd_safe::compress_bound(plain.len())), coders)
+pub(crate) fn encode(level: i32, plain: &[u8], out: &mut Scratch, contexts: &mut CodecContexts) -> Result<usize> {
+    encode_into(level, plain, out.room(zstd_safe::compress_bound(plain.len())), contexts)
         .ok_or_else(|| failed(NAME, "the library refused to compress"))
 }
 
 /// The stored form of `plain` at the front of `out`, or none if it does not fit.
-pub(crate) fn encode_into(level: i32, plain: &[u8], out: &mut [u8], coders: &mut Coders) -> Option<usize> {
-    coders.zstd_writer().compress(out, plain, level).ok()
+pub(crate) fn encode_into(level: i32, plain: &[u8], out: &mut [u8], contexts: &mut CodecContexts) -> Option<usize> {
+    contexts.zstd_writer().compress(out, plain, level).ok()
 }
 
 /// The size of the plain form, if the frame states it.
@@ -41,8 +41,8 @@ pub(crate) fn stated_size(stored: &[u8]) -> Option<u64> {
 }
 
 /// The plain form, into the front of `plain`; how many bytes it has.
-pub(crate) fn decode(stored: &[u8], plain: &mut [u8], coders: &mut Coders) -> Result<usize> {
-    let reader = coders.zstd_reader();
+pub(crate) fn decode(stored: &[u8], plain: &mut [u8], contexts: &mut CodecContexts) -> Result<usize> {
+    let reader = contexts.zstd_reader();
     let (mut rest, mut end) = (stored, 0);
     while !rest.is_empty() {
         // The library also reads forms from before the format was settled, by code that nobody looks after.

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use hyperslab_filters::{Filter, Pipeline, Stated, Workspace};
+use hyperslab_filters::{Filter, FilterSpec, Pipeline, Workspace};
 use proptest::prelude::*;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -41,8 +41,8 @@ unsafe impl GlobalAlloc for Watched {
 #[global_allocator]
 static WATCHED: Watched = Watched;
 
-fn filters() -> Vec<Stated> {
-    let stated = |id, parameters: &[u32]| Stated { id, optional: true, parameters: parameters.to_vec() };
+fn filters() -> Vec<FilterSpec> {
+    let stated = |id, parameters: &[u32]| FilterSpec { id, optional: true, parameters: parameters.to_vec() };
     vec![
         stated(1, &[6]),
         stated(3, &[]),

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use hyperslab_core::ErrorKind;
-use hyperslab_filters::{Filter, Pipeline, Stated, Workspace};
+use hyperslab_filters::{Filter, FilterSpec, Pipeline, Workspace};
 use proptest::prelude::*;
 
 #[path = "support/damage.rs"]
@@ -11,11 +11,11 @@ mod damage;
 #[path = "support/data.rs"]
 mod data;
 
-fn stated(id: u32, optional: bool, parameters: &[u32]) -> Stated {
-    Stated { id, optional, parameters: parameters.to_vec() }
+fn stated(id: u32, optional: bool, parameters: &[u32]) -> FilterSpec {
+    FilterSpec { id, optional, parameters: parameters.to_vec() }
 }
 
-fn some_filter() -> impl Strategy<Value = Stated> {
+fn some_filter() -> impl Strategy<Value = FilterSpec> {
     let parameters = prop_oneof![
         (0u32..10).prop_map(|level| (1, vec![level])),
         prop_oneof![1u32..20, Just(4), Just(8)].prop_map(|element| (2, vec![element])),
@@ -33,7 +33,7 @@ fn some_filter() -> impl Strategy<Value = Stated> {
             .prop_map(|(block, parameters)| (32026, [&[1, block], &parameters[..]].concat())),
         (1u32..12).prop_map(|level| (32015, vec![level])),
     ];
-    (parameters, any::<bool>()).prop_map(|((id, parameters), optional)| Stated { id, optional, parameters })
+    (parameters, any::<bool>()).prop_map(|((id, parameters), optional)| FilterSpec { id, optional, parameters })
 }
 
 fn some_blosc() -> impl Strategy<Value = Vec<u32>> {
@@ -194,7 +194,8 @@ fn masks_are_honoured() {
     let mut workspace = Workspace::default();
     let whole = Pipeline::new(&filters, 4000).unwrap();
     for mask in 0u32..8 {
-        let kept: Vec<Stated> = (0..3).filter(|bit| mask & (1 << bit) == 0).map(|bit| filters[bit].clone()).collect();
+        let kept: Vec<FilterSpec> =
+            (0..3).filter(|bit| mask & (1 << bit) == 0).map(|bit| filters[bit].clone()).collect();
         let part = Pipeline::new(&kept, 4000).unwrap();
         let encoded = part.encode(&chunk, &mut workspace).unwrap();
         assert_eq!(encoded.mask, 0);

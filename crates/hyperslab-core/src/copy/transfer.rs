@@ -1,9 +1,9 @@
 //! The elements of a layout, moved to or from packed memory.
 
 use super::cursor::RowCursor;
-use super::rows::{Through, copy_rows, copy_rows_shared};
-use super::streaming::STREAM_FROM;
-use crate::{Datatype, ElementPlan, MemoryLayout, Result, Row, Runs, SharedBytes};
+use super::nontemporal::STREAM_FROM;
+use super::strided_copy::{Through, copy_rows, copy_rows_shared};
+use crate::{Datatype, DisjointWriteBuffer, ElementPlan, MemoryLayout, Result, Row, Runs};
 
 /// Bytes of structures handled before the next member's turn, so that they are still in the nearest cache.
 const TILE: u64 = 16 << 10;
@@ -30,14 +30,14 @@ pub(super) struct IntoPacked<'a> {
 
 /// From packed elements to the caller's memory.
 pub(super) struct OutOfPacked<'a> {
-    data: SharedBytes<'a>,
+    data: DisjointWriteBuffer<'a>,
     packed: &'a [u8],
 }
 
 impl<'a> OutOfPacked<'a> {
     /// # Safety
     /// Nobody else may access the elements that are copied, as long as this is in use.
-    pub(super) unsafe fn new(data: SharedBytes<'a>, packed: &'a [u8]) -> Self {
+    pub(super) unsafe fn new(data: DisjointWriteBuffer<'a>, packed: &'a [u8]) -> Self {
         Self { data, packed }
     }
 }

@@ -1,6 +1,6 @@
 //! What one rank does next.
 
-use crate::{Attribute, Dims, Durability, MemoryLayout, Open, Selection, Transfer};
+use crate::{Attribute, Dims, Durability, MemoryLayout, OpenMode, Selection, TransferMode};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub enum Step {
         /// Number of the file.
         file: u32,
         /// How.
-        how: Open,
+        how: OpenMode,
     },
     /// Creates a group. Collective.
     Group {
@@ -59,7 +59,7 @@ pub enum Step {
         memory: Arc<MemoryLayout>,
         /// Alone or together.
         #[serde(default, skip_serializing_if = "is_independent")]
-        transfer: Transfer,
+        transfer: TransferMode,
     },
     /// Reads, and checks if asked. Collective if `transfer` says so.
     Read {
@@ -72,7 +72,7 @@ pub enum Step {
         memory: Arc<MemoryLayout>,
         /// Alone or together.
         #[serde(default, skip_serializing_if = "is_independent")]
-        transfer: Transfer,
+        transfer: TransferMode,
     },
     /// Changes an array's shape. Collective.
     Resize {
@@ -127,7 +127,7 @@ impl Step {
     /// Whether all ranks take it together (unless it is about a file per rank).
     pub fn is_collective(&self) -> bool {
         match self {
-            Self::Write { transfer, .. } | Self::Read { transfer, .. } => *transfer == Transfer::Collective,
+            Self::Write { transfer, .. } | Self::Read { transfer, .. } => *transfer == TransferMode::Collective,
             Self::Compute { .. } | Self::Epoch { .. } => false,
             _ => true,
         }
@@ -155,6 +155,6 @@ fn is_packed(memory: &Arc<MemoryLayout>) -> bool {
     memory.is_packed()
 }
 
-fn is_independent(transfer: &Transfer) -> bool {
-    *transfer == Transfer::Independent
+fn is_independent(transfer: &TransferMode) -> bool {
+    *transfer == TransferMode::Independent
 }

@@ -9,7 +9,7 @@ pub type Set = BTreeSet<Vec<u64>>;
 /// The coordinates of a slab.
 pub fn slab_elements(slab: &Slab) -> Vec<Vec<u64>> {
     let mut out = vec![Vec::new()];
-    for span in slab.spans() {
+    for span in slab.ranges() {
         let indices: Vec<u64> = (0..span.count())
             .flat_map(|k| (0..span.block()).map(move |b| (k, b)))
             .map(|(k, b)| span.start() + k * span.stride() + b)
@@ -24,9 +24,9 @@ pub fn elements(selection: &Selection) -> Set {
     let mut set = Set::new();
     let mut last: Option<Dims> = None;
     for slab in selection.slabs() {
-        assert_eq!(slab.spans().len(), selection.rank());
+        assert_eq!(slab.ranges().len(), selection.rank());
         assert!(slab.len() > 0);
-        for span in slab.spans() {
+        for span in slab.ranges() {
             assert!(span.count() == 1 && span.stride() == span.block() || span.stride() > span.block());
         }
         assert!(last.is_none_or(|last| last < slab.start()), "slabs are not sorted");

@@ -1,6 +1,6 @@
 //! BloscLZ, the codec of Blosc's own: like LZF, with longer references that reach farther.
 
-use crate::matches::{self, Room, Sink, Table};
+use crate::lz_matcher::{self, Room, Sink, Table};
 
 const MOST_LITERALS: usize = 32;
 /// What references of two bytes reach, less one; that itself says that two more bytes follow.
@@ -12,7 +12,7 @@ const TAIL: usize = 8;
 /// The stream of `plain` at the front of `out`, or none if it does not fit.
 pub(super) fn encode(plain: &[u8], out: &mut [u8], places: &mut Table) -> Option<usize> {
     let mut writer = Writer(Room::new(out));
-    matches::find(plain, places, FARTHEST, TAIL, &mut writer).then_some(writer.0.filled())
+    lz_matcher::find(plain, places, FARTHEST, TAIL, &mut writer).then_some(writer.0.filled())
 }
 
 struct Writer<'a>(Room<'a>);
@@ -73,7 +73,7 @@ pub(super) fn decode(stream: &[u8], plain: &mut [u8]) -> Option<()> {
             back = NEAR + u16::from_be_bytes(*far) as usize;
             behind = after;
         }
-        matches::copy_back(plain, end, back + 1, len)?;
+        lz_matcher::copy_back(plain, end, back + 1, len)?;
         (rest, end) = (behind, end + len);
     }
     (end == plain.len()).then_some(())

@@ -1,7 +1,7 @@
 //! Snappy, which the first generation can have for its streams: a size, then literals and references back, the two
 //! lowest bits of a byte saying which.
 
-use crate::matches::{self, Room, Sink, Table};
+use crate::lz_matcher::{self, Room, Sink, Table};
 
 /// References of three bytes reach that far and are that long at most.
 const FARTHEST: usize = 65535;
@@ -16,7 +16,7 @@ pub(super) fn encode(plain: &[u8], out: &mut [u8], places: &mut Table) -> Option
         size >>= 7;
     }
     writer.0.put(&[size as u8]).then_some(())?;
-    matches::find(plain, places, FARTHEST, 0, &mut writer).then_some(writer.0.filled())
+    lz_matcher::find(plain, places, FARTHEST, 0, &mut writer).then_some(writer.0.filled())
 }
 
 struct Writer<'a>(Room<'a>);
@@ -76,7 +76,7 @@ pub(super) fn decode(stream: &[u8], plain: &mut [u8]) -> Option<()> {
             2 => (little_endian(&mut rest, 2)?, upper + 1),
             _ => (little_endian(&mut rest, 4)?, upper + 1),
         };
-        matches::copy_back(plain, end, distance, len)?;
+        lz_matcher::copy_back(plain, end, distance, len)?;
         end += len;
     }
     (end == plain.len()).then_some(())

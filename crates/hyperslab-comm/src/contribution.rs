@@ -35,7 +35,7 @@ impl Operation {
 
 /// What one rank brings.
 #[derive(Debug, Default)]
-pub(crate) enum Offer {
+pub(crate) enum Contribution {
     /// Its presence.
     #[default]
     Nothing,
@@ -64,44 +64,50 @@ pub(crate) enum Outcome {
     Parts(Vec<Vec<Vec<u8>>>),
     Integers(Arc<[u64]>),
     Floats(Arc<[f64]>),
-    World(Arc<crate::world::World>),
+    Rendezvous(Arc<crate::rendezvous::Rendezvous>),
     /// The arguments of one rank were bad, or (`None`) those of the ranks contradict each other.
     Refused(Option<usize>, Arc<str>),
 }
 
 /// Combines the offers of all ranks, in rank order, leaving `Nothing` in their places.
 /// Splitting is the world's own business.
-pub(crate) fn combine(operation: Operation, offers: &mut [Offer]) -> Outcome {
-    for (rank, offer) in offers.iter().enumerate() {
-        if let Offer::Refused(message) = offer {
+pub(crate) fn combine(operation: Operation, contributions: &mut [Contribution]) -> Outcome {
+    for (rank, contribution) in contributions.iter().enumerate() {
+        if let Contribution::Refused(message) = contribution {
             return Outcome::Refused(Some(rank), message.as_str().into());
         }
     }
-    let offers = offers.iter_mut().map(std::mem::take);
+    let contributions = contributions.iter_mut().map(std::mem::take);
     match operation {
         Operation::Barrier | Operation::SplitByNode => Outcome::Nothing,
-        Operation::Broadcast => broadcast(offers),
+        Operation::Broadcast => broadcast(contributions),
         Operation::AllGather => Outcome::Everyones(
-            offers.map(|offer| if let Offer::Bytes(bytes) = offer { bytes } else { Arc::default() }).collect(),
+            contributions
+                .map(|contribution| if let Contribution::Bytes(bytes) = contribution { bytes } else { Arc::default() })
+                .collect(),
         ),
         Operation::AllToAll => Outcome::Parts(
-            offers.map(|offer| if let Offer::Parts(parts) = offer { parts } else { Vec::new() }).collect(),
+            contributions
+                .map(|contribution| if let Contribution::Parts(parts) = contribution { parts } else { Vec::new() })
+                .collect(),
         ),
         Operation::AllReduce(how) => {
-            let integers = offers.filter_map(|o| if let Offer::Integers(values) = o { Some(values) } else { None });
+            let integers =
+                contributions.filter_map(|o| if let Contribution::Integers(values) = o { Some(values) } else { None });
             reduce(integers, how, u64::wrapping_add, u64::min, u64::max, Outcome::Integers)
         }
         Operation::AllReduceFloat(how) => {
-            let floats = offers.filter_map(|o| if let Offer::Floats(values) = o { Some(values) } else { None });
+            let floats =
+                contributions.filter_map(|o| if let Contribution::Floats(values) = o { Some(values) } else { None });
             reduce(floats, how, |a, b| a + b, f64::min, f64::max, Outcome::Floats)
         }
     }
 }
 
-fn broadcast(offers: impl Iterator<Item = Offer>) -> Outcome {
+fn broadcast(contributions: impl Iterator<Item = Contribution>) -> Outcome {
     let (mut agreed, mut found) = (None, None);
-    for offer in offers {
-        let Offer::Root(root, data) = offer else { continue };
+    for contribution in contributions {
+        let Contribution::Root(root, data) = contribution else { continue };
         let first = *agreed.get_or_insert(root);
         if first != root {
             let message = format!("some ranks name rank {first} as root, others rank {root}");

@@ -1,8 +1,8 @@
 //! The normal form: disjoint slabs, joined where one says the same, sorted by first element.
 
-use super::near::{Effort, Groups, best_dimension};
+use super::overlap_join::{Effort, Groups, best_dimension};
 use crate::slab::Slab;
-use crate::span::{MAX_PIECES, Span, check_pieces};
+use crate::strided_range::{MAX_PIECES, StridedRange, check_pieces};
 use crate::{Dims, Error, Result};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -24,7 +24,7 @@ impl PieceLimit {
 }
 
 /// The normal form of the union of `slabs`, which all have `rank` dimensions.
-pub(super) fn normalise(rank: usize, mut slabs: Vec<Slab>) -> Result<Vec<Slab>> {
+pub(super) fn canonicalise(rank: usize, mut slabs: Vec<Slab>) -> Result<Vec<Slab>> {
     if slabs.len() < 2 {
         return Ok(slabs);
     }
@@ -63,10 +63,10 @@ fn make_disjoint(rank: usize, slabs: Vec<Slab>) -> Result<Vec<Slab>> {
         }
         let mut group: Vec<&Slab> = group.iter().map(|&i| all[i as usize]).collect();
         let dim = best_dimension(group.iter().copied(), rank);
-        group.sort_unstable_by_key(|slab| slab.spans[dim].start);
+        group.sort_unstable_by_key(|slab| slab.ranges[dim].start);
         let mut active: Vec<usize> = Vec::new(); // those of this group that may overlap what comes
         for slab in group {
-            active.retain(|&i| out[i].spans[dim].end() > slab.spans[dim].start);
+            active.retain(|&i| out[i].ranges[dim].end() > slab.ranges[dim].start);
             let mut pieces = vec![slab.clone()];
             for &i in &active {
                 effort.spend(pieces.len())?;
@@ -101,9 +101,9 @@ pub(super) fn subtract_from(pieces: &mut Vec<Slab>, first: usize, slab: &Slab, l
 fn join_neighbours(rank: usize, mut slabs: Vec<Slab>) -> Vec<Slab> {
     for dim in (0..rank).rev() {
         slabs.sort_unstable_by(|a, b| {
-            let before = || a.spans[..dim].cmp(&b.spans[..dim]);
-            let after = || a.spans[dim + 1..].cmp(&b.spans[dim + 1..]);
-            before().then_with(after).then_with(|| a.spans[dim].start.cmp(&b.spans[dim].start))
+            let before = || a.ranges[..dim].cmp(&b.ranges[..dim]);
+            let after = || a.ranges[dim + 1..].cmp(&b.ranges[dim + 1..]);
+            before().then_with(after).then_with(|| a.ranges[dim].start.cmp(&b.ranges[dim].start))
         });
         let mut joined: Vec<Slab> = Vec::with_capacity(slabs.len());
         for slab in slabs {
@@ -118,49 +118,49 @@ fn join_neighbours(rank: usize, mut slabs: Vec<Slab>) -> Vec<Slab> {
     slabs
 }
 
-type Spans = smallvec::SmallVec<[Span; 3]>;
+type StridedRanges = smallvec::SmallVec<[StridedRange; 3]>;
 
 /// The one regular slab with the elements of these disjoint ones, `total` in number, if there is one.
 fn as_one(slabs: &[Slab], rank: usize, total: u64) -> Option<Slab> {
     if slabs.len() < 2 {
         return None;
     }
-    let mut spans = Spans::new();
+    let mut ranges = StridedRanges::new();
     for dim in 0..rank {
         let span = regular_projection(slabs, dim)?;
-        if !slabs.iter().all(|slab| slab.spans[dim].is_inside(&span)) {
+        if !slabs.iter().all(|slab| slab.ranges[dim].is_inside(&span)) {
             return None;
         }
-        spans.push(span);
+        ranges.push(span);
     }
-    let lens: Dims = spans.iter().map(Span::len).collect();
+    let lens: Dims = ranges.iter().map(StridedRange::len).collect();
     // All slabs lie inside and none overlaps another, so equal numbers mean equal sets.
-    (crate::dims::element_count(&lens).ok()? == total).then_some(Slab { spans })
+    (crate::dims::element_count(&lens).ok()? == total).then_some(Slab { ranges })
 }
 
 /// The only span that the indices along `dim` can be, judged by their first block, the gap after it and the last index.
-fn regular_projection(slabs: &[Slab], dim: usize) -> Option<Span> {
-    let mut spans: Vec<Span> = slabs.iter().map(|slab| slab.spans[dim]).collect();
-    spans.sort_unstable();
-    spans.dedup();
-    let start = spans.first()?.start;
-    let end = spans.iter().map(Span::end).max()?;
+fn regular_projection(slabs: &[Slab], dim: usize) -> Option<StridedRange> {
+    let mut ranges: Vec<StridedRange> = slabs.iter().map(|slab| slab.ranges[dim]).collect();
+    ranges.sort_unstable();
+    ranges.dedup();
+    let start = ranges.first()?.start;
+    let end = ranges.iter().map(StridedRange::end).max()?;
     // Blocks in order of their begin: (begin, span, number of the block).
     let mut blocks: BinaryHeap<Reverse<(u64, usize, u64)>> =
-        spans.iter().enumerate().map(|(i, span)| Reverse((span.start, i, 0))).collect();
+        ranges.iter().enumerate().map(|(i, span)| Reverse((span.start, i, 0))).collect();
     let mut reached = start;
-    let mut patience = 1024 + 4 * spans.len();
+    let mut patience = 1024 + 4 * ranges.len();
     while let Some(Reverse((begin, i, k))) = blocks.pop() {
         if begin > reached {
             let (block, stride) = (reached - start, begin - start);
             let count = (end - start - block) / stride + 1;
-            return Span::new(start, stride, count, block).ok().flatten().filter(|span| span.end() == end);
+            return StridedRange::new(start, stride, count, block).ok().flatten().filter(|span| span.end() == end);
         }
-        reached = reached.max(begin + spans[i].block);
-        if k + 1 < spans[i].count {
-            blocks.push(Reverse((begin + spans[i].stride, i, k + 1)));
+        reached = reached.max(begin + ranges[i].block);
+        if k + 1 < ranges[i].count {
+            blocks.push(Reverse((begin + ranges[i].stride, i, k + 1)));
         }
         patience = patience.checked_sub(1)?;
     }
-    Some(Span::dense(start, end - start))
+    Some(StridedRange::dense(start, end - start))
 }

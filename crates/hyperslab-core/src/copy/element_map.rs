@@ -1,16 +1,16 @@
 //! The elements of a layout in any order, by several threads at once.
 
 use super::transfer::{Elements, IntoPacked, OutOfPacked};
-use crate::{Datatype, MemoryLayout, Result, SharedBytes};
+use crate::{Datatype, DisjointWriteBuffer, MemoryLayout, Result};
 
 /// Where the elements of a layout lie: like [`Gather`](crate::Gather) and [`Scatter`](crate::Scatter), but from any
 /// element on. Each thread has a clone of its own.
 #[derive(Debug, Clone)]
-pub struct MemoryMap<'a> {
+pub struct ElementMap<'a> {
     elements: Elements<'a>,
 }
 
-impl<'a> MemoryMap<'a> {
+impl<'a> ElementMap<'a> {
     /// For `elements` elements of `dtype`; `None` for memory that is a union of slabs, whose elements can only be walked
     /// in order. The layout must fit the buffers used later, see [`MemoryLayout::buffer_len`].
     pub fn new(layout: &'a MemoryLayout, dtype: &Datatype, elements: u64) -> Result<Option<Self>> {
@@ -30,7 +30,7 @@ impl<'a> MemoryMap<'a> {
     ///
     /// # Safety
     /// Nobody else may access these elements in `data` meanwhile.
-    pub unsafe fn scatter(&mut self, data: SharedBytes<'_>, first: u64, packed: &[u8]) {
+    pub unsafe fn scatter(&mut self, data: DisjointWriteBuffer<'_>, first: u64, packed: &[u8]) {
         self.elements.seek(first);
         // SAFETY: as the caller promises.
         let mut direction = unsafe { OutOfPacked::new(data, packed) };
@@ -71,13 +71,13 @@ mod tests {
             let first = (from * *elements as f64) as u64;
             let count = count.min(elements - first);
             let expected = &all[first as usize * 4..(first + count) as usize * 4];
-            let mut map = MemoryMap::new(layout, &dtype, *elements).unwrap().unwrap();
+            let mut map = ElementMap::new(layout, &dtype, *elements).unwrap().unwrap();
             let mut found = vec![0; expected.len()];
             map.gather(&data, first, &mut found);
             prop_assert!(found == expected);
             let mut back = vec![0; bytes];
             // SAFETY: the only user.
-            unsafe { map.scatter(SharedBytes::new(&mut back), first, expected) };
+            unsafe { map.scatter(DisjointWriteBuffer::new(&mut back), first, expected) };
             map.gather(&back, first, &mut found);
             prop_assert!(found == expected);
             let touched = back.iter().filter(|b| **b != 0).count();
@@ -89,6 +89,6 @@ mod tests {
     fn unions_have_no_map() {
         let union = Selection::dense(&[0], &[3]).unwrap().union_with(&Selection::dense(&[7], &[2]).unwrap()).unwrap();
         let layout = MemoryLayout::strided(&[10], union);
-        assert!(MemoryMap::new(&layout, &Datatype::U8, 5).unwrap().is_none());
+        assert!(ElementMap::new(&layout, &Datatype::U8, 5).unwrap().is_none());
     }
 }

@@ -6,7 +6,7 @@ use crate::{Selection, dims::Dims};
 const MOST_SLABS: usize = 64;
 
 /// The elements that are there for certain.
-pub(super) enum Written {
+pub(super) enum WriteCoverage {
     /// All that the array had when it was opened.
     All,
     /// These.
@@ -15,7 +15,7 @@ pub(super) enum Written {
     Unknown,
 }
 
-impl Written {
+impl WriteCoverage {
     pub fn nothing(rank: usize) -> Self {
         Self::These(Selection::empty(rank))
     }

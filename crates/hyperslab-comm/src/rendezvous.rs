@@ -1,15 +1,15 @@
 //! Where the ranks of one communicator meet.
 
-use crate::family::{Failure, Family};
-use crate::offer::{Offer, Operation, Outcome, combine};
+use crate::contribution::{Contribution, Operation, Outcome, combine};
+use crate::failure_domain::{Failure, FailureDomain};
 use hyperslab_core::{Error, ErrorKind, Result};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// One meeting place, used once per collective call.
 #[derive(Debug)]
-pub(crate) struct World {
+pub(crate) struct Rendezvous {
     pub size: usize,
-    pub family: Arc<Family>,
+    pub domain: Arc<FailureDomain>,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -24,7 +24,7 @@ struct State {
     arrived: usize,
     /// What the first to come is doing, and who that is.
     operation: Option<(Operation, usize)>,
-    offers: Vec<Offer>,
+    contributions: Vec<Contribution>,
     outcome: Outcome,
     taken: usize,
     failure: Option<Failure>,
@@ -32,24 +32,25 @@ struct State {
     left: Option<usize>,
 }
 
-impl World {
-    /// A meeting place of its own for `size` ranks, which fails with the rest of `family`.
-    pub fn new(size: usize, family: &Arc<Family>) -> Arc<Self> {
+impl Rendezvous {
+    /// A meeting place of its own for `size` ranks, which fails with the rest of `domain`.
+    pub fn new(size: usize, domain: &Arc<FailureDomain>) -> Arc<Self> {
         let state = State {
             generation: 0,
             arrived: 0,
             operation: None,
-            offers: (0..size).map(|_| Offer::Nothing).collect(),
+            contributions: (0..size).map(|_| Contribution::Nothing).collect(),
             outcome: Outcome::Nothing,
             taken: 0,
             failure: None,
             left: None,
         };
-        let world = Arc::new(Self { size, family: family.clone(), state: Mutex::new(state), changed: Condvar::new() });
-        if let Some(failure) = family.adopt(&world) {
-            world.fail(&failure);
+        let rendezvous =
+            Arc::new(Self { size, domain: domain.clone(), state: Mutex::new(state), changed: Condvar::new() });
+        if let Some(failure) = domain.register(&rendezvous) {
+            rendezvous.fail(&failure);
         }
-        world
+        rendezvous
     }
 
     /// Nothing in here panics while holding the lock, and a failure of one rank is told by `failure`.
@@ -69,15 +70,15 @@ impl World {
         self.changed.notify_all();
     }
 
-    /// Brings `offer`, waits for all ranks, and takes from the outcome.
-    pub fn meet<T>(
+    /// Brings `contribution`, waits for all ranks, and takes from the outcome.
+    pub fn exchange<T>(
         &self,
         rank: usize,
         operation: Operation,
-        offer: Offer,
+        contribution: Contribution,
         take: impl FnOnce(&mut Outcome) -> T,
     ) -> Result<T> {
-        self.family.goes_on(rank);
+        self.domain.confirm_alive(rank);
         let mut state = self.lock();
         state.check(operation)?;
         let (first, first_rank) = *state.operation.get_or_insert((operation, rank));
@@ -85,12 +86,12 @@ impl World {
             drop(state);
             return Err(self.mismatch(rank, operation, first, first_rank));
         }
-        state.offers[rank] = offer;
+        state.contributions[rank] = contribution;
         state.arrived += 1;
         if state.arrived == self.size {
             state.outcome = match operation {
-                Operation::SplitByNode => Outcome::World(Self::new(self.size, &self.family)),
-                _ => combine(operation, &mut state.offers),
+                Operation::SplitByNode => Outcome::Rendezvous(Self::new(self.size, &self.domain)),
+                _ => combine(operation, &mut state.contributions),
             };
             state.generation += 1;
             state.arrived = 0;
@@ -129,7 +130,7 @@ impl World {
             first.words(),
             mine.words()
         );
-        self.family.fail(Failure { rank, reason: message.as_str().into() });
+        self.domain.fail(Failure { rank, reason: message.as_str().into() });
         Error::invalid(mine.words(), message).rank(rank).hint("every rank must make the same calls in the same order")
     }
 }

@@ -2,13 +2,13 @@
 
 use super::ChunkGrid;
 use crate::copy::cursor::{RowCursor, zip_rows};
-use crate::copy::rows::{Through, copy_rows, copy_rows_shared};
-use crate::{Dims, Error, Result, Row, Selection, SharedBytes, dims, zip_runs};
+use crate::copy::strided_copy::{Through, copy_rows, copy_rows_shared};
+use crate::{Dims, DisjointWriteBuffer, Error, Result, Row, Selection, dims, zip_runs};
 use std::sync::{Arc, OnceLock};
 
 /// The part of a selection that lies in one chunk.
 #[derive(Debug, Clone)]
-pub struct ChunkPart {
+pub struct ChunkSubset {
     /// Coordinates of the chunk in the grid.
     pub chunk: Dims,
     /// The elements, relative to the first of the chunk.
@@ -59,7 +59,7 @@ impl RunTable {
     }
 }
 
-impl ChunkPart {
+impl ChunkSubset {
     pub(super) fn new(grid: &ChunkGrid, chunk: Dims, within: Selection, packed: Packed) -> Result<Self> {
         let covers_chunk = within.len() == dims::element_count(&grid.extent_of(&chunk))?;
         let origin = grid.origin_of(&chunk);
@@ -79,14 +79,19 @@ impl ChunkPart {
     /// of the whole selection. Refuses buffers of other lengths.
     pub fn copy_from_chunk(&self, chunk: &[u8], packed: &mut [u8], element: u64) -> Result<()> {
         // SAFETY: the packed elements are borrowed uniquely.
-        unsafe { self.copy_from_chunk_shared(chunk, SharedBytes::new(packed), element) }
+        unsafe { self.copy_from_chunk_shared(chunk, DisjointWriteBuffer::new(packed), element) }
     }
 
     /// As [`Self::copy_from_chunk`], to memory that other threads write other elements of at the same time.
     ///
     /// # Safety
     /// Nobody else may access the part's elements in `packed` meanwhile.
-    pub unsafe fn copy_from_chunk_shared(&self, chunk: &[u8], packed: SharedBytes<'_>, element: u64) -> Result<()> {
+    pub unsafe fn copy_from_chunk_shared(
+        &self,
+        chunk: &[u8],
+        packed: DisjointWriteBuffer<'_>,
+        element: u64,
+    ) -> Result<()> {
         self.check(packed.len(), chunk.len(), element)?;
         self.for_each_row(element, |in_chunk, in_packed| {
             // SAFETY: the rows are the part's elements, nobody else's as the caller promises.

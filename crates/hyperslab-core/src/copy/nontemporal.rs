@@ -24,12 +24,12 @@ pub(super) struct Grid {
 /// Every run of the grid must be readable in the source and writable in the target, without overlap between the two
 /// or between the runs of the target.
 #[cfg(not(target_arch = "x86_64"))]
-pub(super) unsafe fn copy_streaming(_grid: Grid) -> bool {
+pub(super) unsafe fn copy_nontemporal(_grid: Grid) -> bool {
     false
 }
 
 #[cfg(target_arch = "x86_64")]
-pub(super) use x86_64::copy_streaming;
+pub(super) use x86_64::copy_nontemporal;
 
 #[cfg(target_arch = "x86_64")]
 mod x86_64 {
@@ -52,7 +52,7 @@ mod x86_64 {
     /// # Safety
     /// Every run of the grid must be readable in the source and writable in the target, without overlap between the
     /// two or between the runs of the target.
-    pub(in crate::copy) unsafe fn copy_streaming(grid: Grid) -> bool {
+    pub(in crate::copy) unsafe fn copy_nontemporal(grid: Grid) -> bool {
         if grid.len < SHORTEST {
             return false;
         }
@@ -73,7 +73,7 @@ mod x86_64 {
     }
 
     /// # Safety
-    /// As for [`copy_streaming`]; with `WHOLE_LINES`, every run covers whole lines of the target.
+    /// As for [`copy_nontemporal`]; with `WHOLE_LINES`, every run covers whole lines of the target.
     unsafe fn copy_runs<const WHOLE_LINES: bool>(grid: Grid) {
         let (runs_ahead, bytes_ahead) = (AHEAD / grid.len, AHEAD % grid.len);
         let source_of = |run: usize| grid.source.wrapping_add(run.wrapping_mul(grid.source_step));

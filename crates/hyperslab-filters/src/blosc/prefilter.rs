@@ -1,11 +1,11 @@
 //! What happens to blocks before they are compressed.
 
 use super::Generation;
-use crate::{bits, shuffle};
+use crate::{bit_transpose, shuffle};
 
 /// One step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sorting {
+pub(super) enum Prefilter {
     /// Nothing.
     None,
     /// Bytes by their place in elements.
@@ -16,7 +16,7 @@ pub(super) enum Sorting {
     Differences,
 }
 
-impl Sorting {
+impl Prefilter {
     /// By the number that parameters and chunks use.
     pub(super) fn numbered(number: u32, generation: Generation) -> Option<Self> {
         Some(match number {
@@ -43,8 +43,8 @@ impl Sorting {
 fn sortable(generation: Generation, element: usize, len: usize) -> usize {
     let count = len / element;
     match generation {
-        Generation::First if !count.is_multiple_of(bits::GROUP) => 0,
-        _ => count / bits::GROUP * bits::GROUP * element,
+        Generation::First if !count.is_multiple_of(bit_transpose::GROUP) => 0,
+        _ => count / bit_transpose::GROUP * bit_transpose::GROUP * element,
     }
 }
 
@@ -52,7 +52,7 @@ fn sortable(generation: Generation, element: usize, len: usize) -> usize {
 pub(super) fn sort_bits(generation: Generation, element: usize, plain: &[u8], to: &mut [u8], between: &mut [u8]) {
     let (sorted, rest) = plain.split_at(sortable(generation, element, plain.len()));
     let (to, to_rest) = to.split_at_mut(sorted.len());
-    bits::encode(element, sorted, to, &mut between[..sorted.len()]);
+    bit_transpose::encode(element, sorted, to, &mut between[..sorted.len()]);
     to_rest.copy_from_slice(rest);
 }
 
@@ -60,7 +60,7 @@ pub(super) fn sort_bits(generation: Generation, element: usize, plain: &[u8], to
 pub(super) fn unsort_bits(generation: Generation, element: usize, sorted: &[u8], to: &mut [u8], between: &mut [u8]) {
     let (sorted, rest) = sorted.split_at(sortable(generation, element, sorted.len()));
     let (to, to_rest) = to.split_at_mut(sorted.len());
-    bits::decode(element, sorted, to, &mut between[..sorted.len()]);
+    bit_transpose::decode(element, sorted, to, &mut between[..sorted.len()]);
     to_rest.copy_from_slice(rest);
 }
 

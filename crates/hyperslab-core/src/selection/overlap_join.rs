@@ -46,7 +46,7 @@ impl Groups {
                 groups.push(members);
                 continue;
             }
-            let span = |&i: &u32| &slabs[i as usize].spans[dim];
+            let span = |&i: &u32| &slabs[i as usize].ranges[dim];
             order[members.clone()].sort_unstable_by_key(|i| span(i).start);
             let next_dim = (dim + 1) % rank;
             let (mut first, mut end) = (members.start, 0);
@@ -75,7 +75,7 @@ pub(super) fn best_dimension<'a>(slabs: impl Iterator<Item = &'a Slab> + Clone, 
     let crowding = |dim: usize| {
         let (mut low, mut high, mut covered) = (u64::MAX, 0, 0.0);
         for slab in slabs.clone() {
-            let span = &slab.spans[dim];
+            let span = &slab.ranges[dim];
             (low, high) = (low.min(span.start), high.max(span.end()));
             covered += (span.end() - span.start) as f64;
         }
@@ -86,9 +86,13 @@ pub(super) fn best_dimension<'a>(slabs: impl Iterator<Item = &'a Slab> + Clone, 
 
 /// Calls `visit` for each slab of `a` with the slabs of `b` that may overlap it, until it returns false.
 /// The lists have the same rank; neither needs an order.
-pub(super) fn visit_near(a: &[Slab], b: &[Slab], mut visit: impl FnMut(&Slab, &[&Slab]) -> Result<bool>) -> Result<()> {
+pub(super) fn visit_candidates(
+    a: &[Slab],
+    b: &[Slab],
+    mut visit: impl FnMut(&Slab, &[&Slab]) -> Result<bool>,
+) -> Result<()> {
     let all: Vec<&Slab> = a.iter().chain(b).collect();
-    let rank = all.first().map_or(0, |slab| slab.spans.len());
+    let rank = all.first().map_or(0, |slab| slab.ranges.len());
     let mut effort = Effort::new();
     let (mut ours, mut theirs, mut near): (Vec<&Slab>, Vec<&Slab>, Vec<&Slab>) = Default::default();
     for group in Groups::new(&all, rank).iter() {
@@ -100,7 +104,7 @@ pub(super) fn visit_near(a: &[Slab], b: &[Slab], mut visit: impl FnMut(&Slab, &[
             side.push(all[i as usize]);
         }
         let dim = best_dimension(ours.iter().chain(&theirs).copied(), rank);
-        let range = |slab: &Slab| slab.spans.get(dim).map_or((0, 1), |span| (span.start, span.end()));
+        let range = |slab: &Slab| slab.ranges.get(dim).map_or((0, 1), |span| (span.start, span.end()));
         ours.sort_unstable_by_key(|slab| range(slab).0);
         theirs.sort_unstable_by_key(|slab| range(slab).0);
         let mut coming = theirs.iter().peekable();

@@ -1,6 +1,6 @@
 //! Coder states that are worth keeping: making one costs more than coding a small chunk.
 
-use crate::matches::Table;
+use crate::lz_matcher::Table;
 use crate::scratch::Scratch;
 use libdeflater::{CompressionLvl, Compressor, Decompressor};
 use std::fmt;
@@ -8,7 +8,7 @@ use zstd_safe::{CCtx, DCtx};
 
 /// The states of one thread, each made when first needed.
 #[derive(Default)]
-pub(crate) struct Coders {
+pub(crate) struct CodecContexts {
     deflate: Option<(i32, Compressor)>,
     inflate: Option<Decompressor>,
     zstd_writer: Option<CCtx<'static>>,
@@ -23,7 +23,7 @@ pub(crate) struct Coders {
     pub(crate) reference: Scratch,
 }
 
-impl Coders {
+impl CodecContexts {
     /// A compressor of libdeflate at its own `level`, 0 to 12.
     pub(crate) fn deflate(&mut self, level: i32) -> &mut Compressor {
         let kept = self.deflate.take().filter(|(of, _)| *of == level);
@@ -47,7 +47,7 @@ impl Coders {
     }
 }
 
-impl fmt::Debug for Coders {
+impl fmt::Debug for CodecContexts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Coders").finish_non_exhaustive()
     }

@@ -1,7 +1,7 @@
 //! "Did you mean": the nearest valid name to a wrong one.
 
 /// The candidate most like `wrong`, if any is like it at all.
-pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn closest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = wrong.to_lowercase();
     candidates
         .into_iter()
@@ -13,7 +13,7 @@ pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -
 
 /// A hint that names the nearest candidate, or lists all.
 pub fn hint<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> String {
-    match nearest(wrong, candidates.clone()) {
+    match closest(wrong, candidates.clone()) {
         Some(best) => format!("did you mean {best:?}?"),
         None => format!("use one of: {}", candidates.into_iter().collect::<Vec<_>>().join(", ")),
     }

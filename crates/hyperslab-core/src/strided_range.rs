@@ -8,14 +8,14 @@ pub(crate) const MAX_PIECES: usize = 1 << 18;
 /// A non-empty regular set of indices along one dimension, in normal form: one block has `stride == block`,
 /// and blocks that touch are one block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Span {
+pub struct StridedRange {
     pub(crate) start: u64,
     pub(crate) stride: u64,
     pub(crate) count: u64,
     pub(crate) block: u64,
 }
 
-impl Span {
+impl StridedRange {
     /// A checked span in normal form, or `None` when it selects nothing.
     /// Overlapping blocks and indices beyond 2^63 are refused.
     pub fn new(start: u64, stride: u64, count: u64, block: u64) -> Result<Option<Self>> {
@@ -88,7 +88,7 @@ impl Span {
     }
 
     /// The indices in `lo..hi`: at most a cut first block, a regular middle and a cut last block, in order.
-    pub(crate) fn clip(&self, lo: u64, hi: u64, out: &mut Vec<Span>) {
+    pub(crate) fn clip(&self, lo: u64, hi: u64, out: &mut Vec<StridedRange>) {
         let (lo, hi) = (lo.max(self.start), hi.min(self.end()));
         if lo >= hi {
             return;
@@ -120,7 +120,7 @@ impl Span {
     }
 
     /// The common indices, as disjoint spans.
-    pub(crate) fn intersect(&self, other: &Span) -> Result<Vec<Span>> {
+    pub(crate) fn intersect(&self, other: &StridedRange) -> Result<Vec<StridedRange>> {
         let mut out = Vec::new();
         if self.start >= other.end() || other.start >= self.end() {
             return Ok(out);
@@ -153,7 +153,7 @@ impl Span {
     }
 
     /// The first block of `self`, from number `from` on, that shares an index with `other`.
-    fn first_block_touching(&self, other: &Span, from: u64) -> Option<u64> {
+    fn first_block_touching(&self, other: &StridedRange, from: u64) -> Option<u64> {
         let range = self.blocks_touching(other.start, other.end());
         let touches = |k: u64| {
             let begin = self.start + k * self.stride;
@@ -200,7 +200,7 @@ impl Span {
     }
 
     /// Pairs of blocks at the same distance overlap in the same way and recur regularly: one span per distance.
-    fn intersect_by_distance(&self, other: &Span, out: &mut Vec<Span>) -> Result<()> {
+    fn intersect_by_distance(&self, other: &StridedRange, out: &mut Vec<StridedRange>) -> Result<()> {
         let (stride, other_stride) = (i128::from(self.stride), i128::from(other.stride));
         let divisor = i128::from(gcd(self.stride, other.stride));
         let apart = i128::from(other.start) - i128::from(self.start);
@@ -230,7 +230,7 @@ impl Span {
     }
 
     /// The indices of `self` that are not in `other`, as disjoint spans.
-    pub(crate) fn subtract(&self, other: &Span) -> Result<Vec<Span>> {
+    pub(crate) fn subtract(&self, other: &StridedRange) -> Result<Vec<StridedRange>> {
         let mut out = Vec::new();
         self.clip(0, other.start, &mut out);
         if let Some(gaps) = other.gaps() {
@@ -241,7 +241,7 @@ impl Span {
     }
 
     /// Whether the two sets share an index.
-    pub(crate) fn overlaps(&self, other: &Span) -> bool {
+    pub(crate) fn overlaps(&self, other: &StridedRange) -> bool {
         if self.start >= other.end() || other.start >= self.end() {
             return false;
         }
@@ -255,13 +255,13 @@ impl Span {
     }
 
     /// The indices between the blocks; `None` where there is one block only.
-    fn gaps(&self) -> Option<Span> {
+    fn gaps(&self) -> Option<StridedRange> {
         (!self.is_dense())
             .then(|| Self::normal(self.start + self.block, self.stride, self.count - 1, self.stride - self.block))
     }
 
     /// Whether every index of `self` is in `other`.
-    pub(crate) fn is_inside(&self, other: &Span) -> bool {
+    pub(crate) fn is_inside(&self, other: &StridedRange) -> bool {
         self.start >= other.start && self.end() <= other.end() && other.gaps().is_none_or(|gaps| !self.overlaps(&gaps))
     }
 
@@ -290,7 +290,7 @@ impl Span {
     }
 
     /// Joins `self` and a later `next` into one span when that is exact.
-    pub(crate) fn join(&self, next: &Span) -> Option<Span> {
+    pub(crate) fn join(&self, next: &StridedRange) -> Option<StridedRange> {
         if self.is_dense() && next.is_dense() && self.end() == next.start {
             return Some(Self::dense(self.start, self.block + next.block));
         }
@@ -306,7 +306,7 @@ impl Span {
         }
         let last = self.start + (self.count - 1) * self.stride;
         let gap = next.start.checked_sub(last)?;
-        let fits = |s: &Span| s.count == 1 || s.stride == gap;
+        let fits = |s: &StridedRange| s.count == 1 || s.stride == gap;
         (gap > self.block && fits(self) && fits(next)).then(|| Self {
             start: self.start,
             stride: gap,
@@ -324,7 +324,7 @@ fn gcd(mut a: u64, mut b: u64) -> u64 {
 }
 
 /// How many distances between block starts make blocks of the two overlap.
-fn distances(a: &Span, b: &Span) -> u64 {
+fn distances(a: &StridedRange, b: &StridedRange) -> u64 {
     (a.block + b.block - 1) / gcd(a.stride, b.stride) + 1
 }
 
@@ -374,9 +374,9 @@ pub(crate) fn check_pieces(n: usize) -> Result<()> {
 }
 
 /// Joins neighbours of a sorted list of disjoint spans, greedily.
-fn join_regular(spans: Vec<Span>) -> Vec<Span> {
-    let mut out: Vec<Span> = Vec::with_capacity(spans.len().min(16));
-    for span in spans {
+fn join_regular(ranges: Vec<StridedRange>) -> Vec<StridedRange> {
+    let mut out: Vec<StridedRange> = Vec::with_capacity(ranges.len().min(16));
+    for span in ranges {
         match out.last_mut().and_then(|last| last.join(&span).map(|joined| (last, joined))) {
             Some((last, joined)) => *last = joined,
             None => out.push(span),
@@ -392,9 +392,9 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    fn indices(spans: &[Span]) -> BTreeSet<u64> {
+    fn indices(ranges: &[StridedRange]) -> BTreeSet<u64> {
         let mut set = BTreeSet::new();
-        for s in spans {
+        for s in ranges {
             for k in 0..s.count {
                 for b in 0..s.block {
                     assert!(set.insert(s.start + k * s.stride + b), "pieces overlap");
@@ -404,15 +404,17 @@ mod tests {
         set
     }
 
-    fn span() -> impl Strategy<Value = Span> {
-        (0u64..20, 1u64..6, 1u64..6, 0u64..5)
-            .prop_map(|(start, block, count, gap)| Span::new(start, block + gap, count, block).unwrap().unwrap())
+    fn span() -> impl Strategy<Value = StridedRange> {
+        (0u64..20, 1u64..6, 1u64..6, 0u64..5).prop_map(|(start, block, count, gap)| {
+            StridedRange::new(start, block + gap, count, block).unwrap().unwrap()
+        })
     }
 
     /// Long spans with many blocks, which no set of indices can hold.
-    fn huge() -> impl Strategy<Value = Span> {
-        (0u64..1 << 40, 1u64..1 << 20, 1u64..1 << 40, 0u64..1 << 20)
-            .prop_map(|(start, block, count, gap)| Span::new(start, block + gap, count, block).unwrap().unwrap())
+    fn huge() -> impl Strategy<Value = StridedRange> {
+        (0u64..1 << 40, 1u64..1 << 20, 1u64..1 << 40, 0u64..1 << 20).prop_map(|(start, block, count, gap)| {
+            StridedRange::new(start, block + gap, count, block).unwrap().unwrap()
+        })
     }
 
     proptest! {
@@ -426,7 +428,7 @@ mod tests {
                     prop_assert!(piece.is_inside(&a) && piece.is_inside(&b));
                 }
                 if let Ok(rest) = a.subtract(&b) {
-                    let len = |spans: &[Span]| spans.iter().map(Span::len).sum::<u64>();
+                    let len = |ranges: &[StridedRange]| ranges.iter().map(StridedRange::len).sum::<u64>();
                     prop_assert_eq!(len(&common) + len(&rest), a.len());
                 }
             }
@@ -454,9 +456,9 @@ mod tests {
 
     #[test]
     fn bad_spans_are_refused() {
-        assert!(Span::new(0, 1, 2, 3).is_err());
-        assert!(Span::new(u64::MAX, 1, 1, 1).is_err());
-        assert!(Span::new(0, u64::MAX / 2, 5, 1).is_err());
-        assert_eq!(Span::new(3, 1, 0, 1).unwrap(), None);
+        assert!(StridedRange::new(0, 1, 2, 3).is_err());
+        assert!(StridedRange::new(u64::MAX, 1, 1, 1).is_err());
+        assert!(StridedRange::new(0, u64::MAX / 2, 5, 1).is_err());
+        assert_eq!(StridedRange::new(3, 1, 0, 1).unwrap(), None);
     }
 }

@@ -1,12 +1,12 @@
 //! What compresses the streams.
 
 use super::{Generation, blosclz, snappy};
-use crate::coders::Coders;
+use crate::codec_contexts::CodecContexts;
 use crate::{deflate, lz4, zstandard};
 
 /// The codecs that a file can ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Codec {
+pub(super) enum Compressor {
     BloscLz,
     Lz4,
     Lz4Well,
@@ -17,7 +17,7 @@ pub(super) enum Codec {
 
 /// What streams look like; two codecs share one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Streams {
+pub(super) enum StreamFormat {
     BloscLz,
     Lz4,
     Snappy,
@@ -25,7 +25,7 @@ pub(super) enum Streams {
     Zstandard,
 }
 
-impl Codec {
+impl Compressor {
     /// By the number that parameters and frames use. The second generation has no Snappy.
     pub(super) fn numbered(number: u32, generation: Generation) -> Option<Self> {
         Some(match number {
@@ -68,23 +68,29 @@ impl Codec {
     }
 
     /// The stream of `plain` at the front of `out`, or none if it does not fit. `level` is 1 to 9.
-    pub(super) fn encode(self, level: u32, plain: &[u8], out: &mut [u8], coders: &mut Coders) -> Option<usize> {
+    pub(super) fn encode(
+        self,
+        level: u32,
+        plain: &[u8],
+        out: &mut [u8],
+        contexts: &mut CodecContexts,
+    ) -> Option<usize> {
         let level = level.clamp(1, 9) as i32;
         match self {
-            Self::BloscLz => blosclz::encode(plain, out, &mut coders.places),
+            Self::BloscLz => blosclz::encode(plain, out, &mut contexts.places),
             Self::Lz4 => lz4::compress(plain, out, 10 - level),
             Self::Lz4Well => lz4::compress_well(plain, out, level),
-            Self::Snappy => snappy::encode(plain, out, &mut coders.places),
-            Self::Zlib => deflate::encode_into(level as u32, plain, out, coders),
+            Self::Snappy => snappy::encode(plain, out, &mut contexts.places),
+            Self::Zlib => deflate::encode_into(level as u32, plain, out, contexts),
             Self::Zstandard => {
                 let level = if level < 9 { 2 * level - 1 } else { zstandard::nearest_level(i32::MAX) };
-                zstandard::encode_into(level, plain, out, coders)
+                zstandard::encode_into(level, plain, out, contexts)
             }
         }
     }
 }
 
-impl Streams {
+impl StreamFormat {
     /// By the number in chunks.
     pub(super) fn numbered(number: u8) -> Option<Self> {
         Some(match number {
@@ -98,17 +104,17 @@ impl Streams {
     }
 
     /// The plain form of a stream, which must fill `plain` exactly.
-    pub(super) fn decode(self, stream: &[u8], plain: &mut [u8], coders: &mut Coders) -> Option<()> {
+    pub(super) fn decode(self, stream: &[u8], plain: &mut [u8], contexts: &mut CodecContexts) -> Option<()> {
         match self {
             Self::BloscLz => blosclz::decode(stream, plain),
             Self::Lz4 => lz4::decompress(stream, plain),
             Self::Snappy => snappy::decode(stream, plain),
             Self::Zlib => {
-                let len = deflate::decode(stream, plain, coders).ok().flatten()?;
+                let len = deflate::decode(stream, plain, contexts).ok().flatten()?;
                 (len == plain.len()).then_some(())
             }
             Self::Zstandard => {
-                let len = zstandard::decode(stream, plain, coders).ok()?;
+                let len = zstandard::decode(stream, plain, contexts).ok()?;
                 (len == plain.len()).then_some(())
             }
         }

@@ -1,7 +1,7 @@
 //! The innermost loop: equal runs at regular distances, from one buffer to another.
 
-use super::streaming::{Grid, copy_streaming};
-use crate::{Row, SharedBytes};
+use super::nontemporal::{Grid, copy_nontemporal};
+use crate::{DisjointWriteBuffer, Row};
 
 /// Whether the result of a copy should go to the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub(crate) enum Through {
 #[inline]
 pub(crate) fn copy_rows(source: &[u8], from: Row, target: &mut [u8], to: Row, through: Through) {
     // SAFETY: the target is borrowed uniquely.
-    unsafe { copy_rows_shared(source, from, SharedBytes::new(target), to, through) }
+    unsafe { copy_rows_shared(source, from, DisjointWriteBuffer::new(target), to, through) }
 }
 
 /// As [`copy_rows`], to memory that other threads write to at the same time.
@@ -25,7 +25,13 @@ pub(crate) fn copy_rows(source: &[u8], from: Row, target: &mut [u8], to: Row, th
 /// # Safety
 /// Nobody else may access the bytes of the target's row meanwhile.
 #[inline]
-pub(crate) unsafe fn copy_rows_shared(source: &[u8], from: Row, target: SharedBytes<'_>, to: Row, through: Through) {
+pub(crate) unsafe fn copy_rows_shared(
+    source: &[u8],
+    from: Row,
+    target: DisjointWriteBuffer<'_>,
+    to: Row,
+    through: Through,
+) {
     assert!(from.count == to.count && from.len == to.len, "rows differ");
     if from.count == 0 || from.len == 0 {
         return;
@@ -60,7 +66,7 @@ unsafe fn copy_grid(grid: Grid, through: Through) {
             4 => copy_fixed::<4>(grid),
             8 => copy_fixed::<8>(grid),
             16 => copy_fixed::<16>(grid),
-            _ if through == Through::Memory && target_step >= len && copy_streaming(grid) => {}
+            _ if through == Through::Memory && target_step >= len && copy_nontemporal(grid) => {}
             _ => copy_any(grid),
         }
     }

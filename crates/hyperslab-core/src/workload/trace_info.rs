@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// Marks a workload that was recorded from a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Recorded {
+pub struct TraceInfo {
     /// The program and version that wrote it.
     pub by: String,
     /// The run came to its end. Otherwise the steps end where it did, and files are closed after them.

@@ -4,7 +4,7 @@ use hyperslab_core::Filter;
 
 /// One filter of an array, in the words of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stated {
+pub struct FilterSpec {
     /// The registered number.
     pub id: u32,
     /// Whether a chunk that the filter cannot handle is stored without it (and says so in its mask).
@@ -57,7 +57,7 @@ const LARGEST_BLOSC_ELEMENT: u32 = 255;
 /// More dimensions are not stated to Blosc2.
 const MOST_BLOSC2_DIMENSIONS: usize = 8;
 
-impl Stated {
+impl FilterSpec {
     /// The filter as the rest of the project knows it, as nearly as that has words for it; `None` of one that is not known.
     pub fn named(&self) -> Option<Filter> {
         let level = |place: usize, usual: u8, most: u8| {
@@ -79,7 +79,7 @@ impl Stated {
 }
 
 /// What new arrays state, being what libhdf5, h5py and hdf5plugin store for the same wishes.
-impl Stated {
+impl FilterSpec {
     /// Deflate at a level of 0 to 9.
     pub fn deflate(level: u32) -> Self {
         Self::optional(1, vec![level])

@@ -1,9 +1,9 @@
 //! Chunks of the second generation whose blocks have a shape (B2ND): each is a small array, those at the edges filled
 //! up.
 
+use super::decode::Chunk;
 use super::frame::number;
-use super::read::Chunk;
-use crate::coders::Coders;
+use crate::codec_contexts::CodecContexts;
 use crate::errors::corrupt;
 use hyperslab_core::Result;
 
@@ -11,14 +11,14 @@ const NAME: &str = "blosc2";
 const MOST_DIMENSIONS: usize = 16;
 
 /// The shapes of a chunk and of its blocks.
-pub(super) struct Grid {
+pub(super) struct B2nd {
     element: usize,
     shape: Vec<usize>,
     block: Vec<usize>,
     plain: usize,
 }
 
-impl Grid {
+impl B2nd {
     /// From what the frame says: a version, the number of dimensions, and the shapes of the array, its chunks and their
     /// blocks. None if that makes no sense or the array has more than one chunk.
     pub(super) fn parse(bytes: &[u8], element: usize) -> Option<Self> {
@@ -51,10 +51,10 @@ impl Grid {
     }
 
     /// The array, into exactly as many bytes as it has.
-    pub(super) fn decode(&self, chunk: &Chunk, plain: &mut [u8], coders: &mut Coders) -> Result<()> {
+    pub(super) fn decode(&self, chunk: &Chunk, plain: &mut [u8], contexts: &mut CodecContexts) -> Result<()> {
         let wrong = || corrupt(NAME, "the chunk does not have the shape that its frame states");
         if self.block == self.shape {
-            return if chunk.plain_size() == plain.len() { chunk.decode(plain, coders) } else { Err(wrong()) };
+            return if chunk.plain_size() == plain.len() { chunk.decode(plain, contexts) } else { Err(wrong()) };
         }
         let counts: Vec<usize> =
             self.shape.iter().zip(&self.block).map(|(size, block)| size.div_ceil(*block)).collect();
@@ -63,14 +63,14 @@ impl Grid {
         if padded != Some(chunk.plain_size()) || chunk.block_size() != block_bytes {
             return Err(wrong());
         }
-        let mut reference = std::mem::take(&mut coders.reference);
+        let mut reference = std::mem::take(&mut contexts.reference);
         // The block lies behind the one that others refer to.
         let (first, block) = reference.room(2 * block_bytes).split_at_mut(block_bytes);
         let mut result = Ok(());
         let mut at = vec![0; counts.len()];
         for index in 0..counts.iter().product() {
             let known = (index > 0).then_some(&*first);
-            result = chunk.decode_block(index, block, known, coders);
+            result = chunk.decode_block(index, block, known, contexts);
             if result.is_err() {
                 break;
             }
@@ -80,7 +80,7 @@ impl Grid {
             self.place(block, &at, plain);
             advance(&mut at, &counts);
         }
-        coders.reference = reference;
+        contexts.reference = reference;
         result
     }
 

@@ -1,24 +1,24 @@
 //! Memory that several threads fill at once.
 
 use crate::Row;
-use crate::copy::rows::{Through, copy_rows_shared};
+use crate::copy::strided_copy::{Through, copy_rows_shared};
 use std::marker::PhantomData;
 use std::ops::Range;
 
 /// A uniquely borrowed buffer that several threads write to, each to bytes of its own.
 #[derive(Debug, Clone, Copy)]
-pub struct SharedBytes<'a> {
+pub struct DisjointWriteBuffer<'a> {
     start: *mut u8,
     len: usize,
     borrowed: PhantomData<&'a mut [u8]>,
 }
 
 // SAFETY: writing through it is unsafe, and whoever does so promises that nobody else accesses the same bytes.
-unsafe impl Send for SharedBytes<'_> {}
+unsafe impl Send for DisjointWriteBuffer<'_> {}
 // SAFETY: as above.
-unsafe impl Sync for SharedBytes<'_> {}
+unsafe impl Sync for DisjointWriteBuffer<'_> {}
 
-impl<'a> SharedBytes<'a> {
+impl<'a> DisjointWriteBuffer<'a> {
     /// Shares out a buffer.
     pub fn new(bytes: &'a mut [u8]) -> Self {
         Self { start: bytes.as_mut_ptr(), len: bytes.len(), borrowed: PhantomData }

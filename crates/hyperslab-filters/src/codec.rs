@@ -2,15 +2,15 @@
 
 use crate::bitshuffle::Bitshuffle;
 use crate::blosc::{Blosc, Generation};
-use crate::coders::Coders;
+use crate::codec_contexts::CodecContexts;
 use crate::errors::{corrupt, unsupported};
 use crate::scratch::Scratch;
-use crate::{Stated, deflate, fletcher32, lz4, lzf, shuffle, zstandard};
+use crate::{FilterSpec, deflate, fletcher32, lz4, lzf, shuffle, zstandard};
 use hyperslab_core::{Error, Result};
 
 /// What a filter does.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum Codec {
     /// zlib streams, at a level of zlib.
     Deflate(u32),
     /// Bytes of elements of this size, sorted by their place.
@@ -40,9 +40,9 @@ pub(crate) enum Outcome {
     Inexpressible,
 }
 
-impl Stage {
+impl Codec {
     /// Understands a filter, or says which one is unknown.
-    pub(crate) fn new(filter: &Stated) -> Result<Self> {
+    pub(crate) fn new(filter: &FilterSpec) -> Result<Self> {
         let parameter = |place: usize| filter.parameters.get(place).copied();
         match filter.id {
             1 => match parameter(0) {
@@ -106,7 +106,7 @@ impl Stage {
     }
 
     /// The stored form of `plain`, at the front of `out`.
-    pub(crate) fn encode(&self, plain: &[u8], out: &mut Scratch, coders: &mut Coders) -> Result<Outcome> {
+    pub(crate) fn encode(&self, plain: &[u8], out: &mut Scratch, contexts: &mut CodecContexts) -> Result<Outcome> {
         let len = match self {
             Self::Shuffle(element) => {
                 shuffle::encode(*element, plain, out.room(plain.len()));
@@ -117,12 +117,12 @@ impl Stage {
                 out.append(plain.len(), &fletcher32::stored_sum(plain));
                 return Ok(Outcome::Coded(plain.len() + fletcher32::SIZE));
             }
-            Self::Deflate(level) => Some(deflate::encode(*level, plain, out, coders)?),
-            Self::Zstandard(level) => Some(zstandard::encode(*level, plain, out, coders)?),
-            Self::Lzf => Some(lzf::encode(plain, out, coders)),
+            Self::Deflate(level) => Some(deflate::encode(*level, plain, out, contexts)?),
+            Self::Zstandard(level) => Some(zstandard::encode(*level, plain, out, contexts)?),
+            Self::Lzf => Some(lzf::encode(plain, out, contexts)),
             Self::Lz4(block) => Some(lz4::encode(*block, plain, out)),
-            Self::Bitshuffle(bitshuffle) => bitshuffle.encode(plain, out, coders)?,
-            Self::Blosc(blosc) => blosc.encode(plain, out, coders),
+            Self::Bitshuffle(bitshuffle) => bitshuffle.encode(plain, out, contexts)?,
+            Self::Blosc(blosc) => blosc.encode(plain, out, contexts),
         };
         let Some(len) = len else { return Ok(Outcome::Inexpressible) };
         if self.fixed_size(plain.len()) == Some(len) {
@@ -132,7 +132,12 @@ impl Stage {
     }
 
     /// The plain form of `stored`, at the front of `plain`; how many bytes it has, or none if there is too little room.
-    pub(crate) fn decode(&self, stored: &[u8], plain: &mut [u8], coders: &mut Coders) -> Result<Option<usize>> {
+    pub(crate) fn decode(
+        &self,
+        stored: &[u8],
+        plain: &mut [u8],
+        contexts: &mut CodecContexts,
+    ) -> Result<Option<usize>> {
         match self {
             Self::Shuffle(element) => {
                 let Some(plain) = plain.get_mut(..stored.len()) else { return Ok(None) };
@@ -145,15 +150,15 @@ impl Stage {
                 plain.copy_from_slice(verified);
                 Ok(Some(verified.len()))
             }
-            Self::Deflate(_) => deflate::decode(stored, plain, coders),
+            Self::Deflate(_) => deflate::decode(stored, plain, contexts),
             Self::Zstandard(_) => match zstandard::stated_size(stored) {
                 Some(size) if size > plain.len() as u64 => Ok(None),
-                _ => zstandard::decode(stored, plain, coders).map(Some),
+                _ => zstandard::decode(stored, plain, contexts).map(Some),
             },
             Self::Lzf => lzf::decode(stored, plain),
             Self::Lz4(_) => lz4::decode(stored, plain),
-            Self::Bitshuffle(bitshuffle) => bitshuffle.decode(stored, plain, coders),
-            Self::Blosc(blosc) => blosc.decode(stored, plain, coders),
+            Self::Bitshuffle(bitshuffle) => bitshuffle.decode(stored, plain, contexts),
+            Self::Blosc(blosc) => blosc.decode(stored, plain, contexts),
         }
     }
 
@@ -171,8 +176,8 @@ impl Stage {
     }
 
     /// The plain form of `stored`, which must have exactly the size of `plain`.
-    pub(crate) fn decode_exactly(&self, stored: &[u8], plain: &mut [u8], coders: &mut Coders) -> Result<()> {
-        match self.decode(stored, plain, coders)? {
+    pub(crate) fn decode_exactly(&self, stored: &[u8], plain: &mut [u8], contexts: &mut CodecContexts) -> Result<()> {
+        match self.decode(stored, plain, contexts)? {
             Some(len) if len == plain.len() => Ok(()),
             Some(len) => Err(corrupt(self.name(), format!("{len} bytes came out where {} belong", plain.len()))),
             None => Err(corrupt(self.name(), format!("more than {} bytes came out", plain.len()))),

@@ -1,9 +1,9 @@
 //! Chunks of Blosc, taken apart.
 
-use super::codec::Streams;
-use super::sorting::{self, Sorting};
+use super::compressor::StreamFormat;
+use super::prefilter::{self, Prefilter};
 use super::{Generation, number, size};
-use crate::coders::Coders;
+use crate::codec_contexts::CodecContexts;
 use crate::errors::{corrupt, unsupported};
 use hyperslab_core::Result;
 
@@ -38,10 +38,10 @@ enum Content<'a> {
 
 struct Blocks<'a> {
     generation: Generation,
-    streams: Streams,
+    streams: StreamFormat,
     split: bool,
     /// In the order of writing, with the size of elements that each goes by.
-    sorting: Vec<(Sorting, usize)>,
+    prefilter: Vec<(Prefilter, usize)>,
     /// Where each block starts, four bytes each.
     starts: &'a [u8],
 }
@@ -75,13 +75,16 @@ impl<'a> Chunk<'a> {
             if extended && bytes[31] & 0x89 != 0 {
                 return Err(unsupported(who, "the chunk uses a dictionary, measures its codec, or lies elsewhere"));
             }
-            let streams = Streams::numbered(flags >> 5)
+            let streams = StreamFormat::numbered(flags >> 5)
                 .ok_or_else(|| unsupported(who, format!("streams of kind {} are unknown here", flags >> 5)))?;
-            let sorting =
-                if extended { pipeline(bytes, element, who)? } else { flagged(flags, element, generation, who)? };
+            let prefilter = if extended {
+                pipeline(bytes, element, who)?
+            } else {
+                prefilters_of_flags(flags, element, generation, who)?
+            };
             let count = plain.div_ceil(block);
             let starts = behind.get(..4 * count).ok_or_else(|| wrong("it is cut off"))?;
-            Content::Blocks(Blocks { generation, streams, split: flags & 0x10 == 0, sorting, starts })
+            Content::Blocks(Blocks { generation, streams, split: flags & 0x10 == 0, prefilter, starts })
         };
         Ok(Self { who, bytes, content, plain, block, element })
     }
@@ -99,19 +102,19 @@ impl<'a> Chunk<'a> {
     /// Whether blocks are differences to the first one.
     pub(super) fn needs_reference(&self) -> bool {
         let Content::Blocks(blocks) = &self.content else { return false };
-        blocks.sorting.iter().any(|(sorting, _)| *sorting == Sorting::Differences)
+        blocks.prefilter.iter().any(|(prefilter, _)| *prefilter == Prefilter::Differences)
     }
 
     /// Everything, into exactly as many bytes as that has.
-    pub(super) fn decode(&self, plain: &mut [u8], coders: &mut Coders) -> Result<()> {
+    pub(super) fn decode(&self, plain: &mut [u8], contexts: &mut CodecContexts) -> Result<()> {
         match &self.content {
             Content::Copied(bytes) => plain.copy_from_slice(bytes),
             Content::Repeated(value) => repeat(value, plain),
             Content::Blocks(_) => {
                 let (first, others) = plain.split_at_mut(self.block);
-                self.decode_block(0, first, None, coders)?;
+                self.decode_block(0, first, None, contexts)?;
                 for (index, block) in others.chunks_mut(self.block).enumerate() {
-                    self.decode_block(index + 1, block, Some(first), coders)?;
+                    self.decode_block(index + 1, block, Some(first), contexts)?;
                 }
             }
         }
@@ -124,7 +127,7 @@ impl<'a> Chunk<'a> {
         index: usize,
         plain: &mut [u8],
         reference: Option<&[u8]>,
-        coders: &mut Coders,
+        contexts: &mut CodecContexts,
     ) -> Result<()> {
         match &self.content {
             Content::Copied(bytes) => {
@@ -138,30 +141,36 @@ impl<'a> Chunk<'a> {
                 Ok(())
             }
             Content::Blocks(blocks) => {
-                let mut sorted = std::mem::take(&mut coders.block);
-                let mut between = std::mem::take(&mut coders.between);
-                let result = match blocks.sorting.as_slice() {
-                    [] => self.decode_streams(blocks, index, plain, coders),
-                    [(Sorting::Differences, element)] => {
-                        let read = self.decode_streams(blocks, index, plain, coders);
-                        sorting::add_up(*element, plain, reference);
+                let mut sorted = std::mem::take(&mut contexts.block);
+                let mut between = std::mem::take(&mut contexts.between);
+                let result = match blocks.prefilter.as_slice() {
+                    [] => self.decode_streams(blocks, index, plain, contexts),
+                    [(Prefilter::Differences, element)] => {
+                        let read = self.decode_streams(blocks, index, plain, contexts);
+                        prefilter::add_up(*element, plain, reference);
                         read
                     }
-                    sorting => {
+                    prefilter => {
                         let (sorted, between) = (sorted.room(plain.len()), between.room(plain.len()));
-                        let read = self.decode_streams(blocks, index, sorted, coders);
-                        unsort(blocks.generation, sorting, sorted, plain, between, reference);
+                        let read = self.decode_streams(blocks, index, sorted, contexts);
+                        undo_prefilters(blocks.generation, prefilter, sorted, plain, between, reference);
                         read
                     }
                 };
-                (coders.block, coders.between) = (sorted, between);
+                (contexts.block, contexts.between) = (sorted, between);
                 result
             }
         }
     }
 
     /// The streams of a block, into exactly as many bytes as they have.
-    fn decode_streams(&self, blocks: &Blocks, index: usize, out: &mut [u8], coders: &mut Coders) -> Result<()> {
+    fn decode_streams(
+        &self,
+        blocks: &Blocks,
+        index: usize,
+        out: &mut [u8],
+        contexts: &mut CodecContexts,
+    ) -> Result<()> {
         let wrong = |what: &str| corrupt(self.who, what);
         let mut place = size(blocks.starts, 4 * index, self.who)?;
         let whole = out.len() == self.block;
@@ -190,7 +199,7 @@ impl<'a> Chunk<'a> {
                     if stream.len() == out.len() {
                         out.copy_from_slice(stream);
                     } else {
-                        blocks.streams.decode(stream, out, coders).ok_or_else(|| wrong("a stream cannot be read"))?;
+                        blocks.streams.decode(stream, out, contexts).ok_or_else(|| wrong("a stream cannot be read"))?;
                     }
                 }
                 _ => return Err(wrong("the size of a stream makes no sense")),
@@ -222,44 +231,49 @@ fn repeat(value: &[u8], plain: &mut [u8]) {
 }
 
 /// The steps that the flags of a short header name.
-fn flagged(flags: u8, element: usize, generation: Generation, who: &'static str) -> Result<Vec<(Sorting, usize)>> {
+fn prefilters_of_flags(
+    flags: u8,
+    element: usize,
+    generation: Generation,
+    who: &'static str,
+) -> Result<Vec<(Prefilter, usize)>> {
     if flags & 8 != 0 {
         return Err(unsupported(who, "differences are unknown in chunks of this version"));
     }
     Ok(match generation {
-        _ if flags & 1 != 0 && element > 1 => vec![(Sorting::Bytes, element)],
-        _ if flags & 4 != 0 => vec![(Sorting::Bits, element)],
+        _ if flags & 1 != 0 && element > 1 => vec![(Prefilter::Bytes, element)],
+        _ if flags & 4 != 0 => vec![(Prefilter::Bits, element)],
         _ => Vec::new(),
     })
 }
 
 /// The steps of a long header that change something.
-fn pipeline(bytes: &[u8], element: usize, who: &'static str) -> Result<Vec<(Sorting, usize)>> {
+fn pipeline(bytes: &[u8], element: usize, who: &'static str) -> Result<Vec<(Prefilter, usize)>> {
     const SLOTS: usize = 6;
     /// Cuts the precision of numbers, which nobody undoes.
     const ROUNDING: u8 = 4;
     let (steps, details) = (&bytes[SHORT..SHORT + SLOTS], &bytes[SHORT + 8..SHORT + 8 + SLOTS]);
-    let mut sorting = Vec::new();
+    let mut prefilter = Vec::new();
     for (&step, &detail) in steps.iter().zip(details) {
-        let known = Sorting::numbered(u32::from(step), Generation::Second);
+        let known = Prefilter::numbered(u32::from(step), Generation::Second);
         match (known, detail) {
-            (Some(Sorting::None), _) => {}
+            (Some(Prefilter::None), _) => {}
             (None, _) if step == ROUNDING => {}
-            (Some(step), 0) => sorting.push((step, element)),
-            (Some(Sorting::Bytes), detail) => sorting.push((Sorting::Bytes, usize::from(detail))),
+            (Some(step), 0) => prefilter.push((step, element)),
+            (Some(Prefilter::Bytes), detail) => prefilter.push((Prefilter::Bytes, usize::from(detail))),
             _ => return Err(unsupported(who, format!("the step {step} is unknown here"))),
         }
     }
-    if sorting.iter().skip(1).any(|(step, _)| *step == Sorting::Differences) {
+    if prefilter.iter().skip(1).any(|(step, _)| *step == Prefilter::Differences) {
         return Err(unsupported(who, "differences are known here only as the first step"));
     }
-    Ok(sorting)
+    Ok(prefilter)
 }
 
 /// Undoes the steps on `sorted`, ending in `plain`.
-fn unsort(
+fn undo_prefilters(
     generation: Generation,
-    steps: &[(Sorting, usize)],
+    steps: &[(Prefilter, usize)],
     sorted: &mut [u8],
     plain: &mut [u8],
     between: &mut [u8],
@@ -267,15 +281,15 @@ fn unsort(
 ) {
     for (left, (step, element)) in steps.iter().enumerate().rev() {
         match step {
-            Sorting::Bytes => sorting::unsort_bytes(*element, sorted, plain),
-            Sorting::Bits => sorting::unsort_bits(generation, *element, sorted, plain, between),
-            Sorting::Differences => {
-                sorting::add_up(*element, plain, reference);
+            Prefilter::Bytes => prefilter::unsort_bytes(*element, sorted, plain),
+            Prefilter::Bits => prefilter::unsort_bits(generation, *element, sorted, plain, between),
+            Prefilter::Differences => {
+                prefilter::add_up(*element, plain, reference);
                 continue; // always the last to be undone
             }
-            Sorting::None => plain.copy_from_slice(sorted),
+            Prefilter::None => plain.copy_from_slice(sorted),
         }
-        if left > 0 && steps[left - 1].0 != Sorting::Differences {
+        if left > 0 && steps[left - 1].0 != Prefilter::Differences {
             sorted.copy_from_slice(plain);
         }
     }
