@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 /// One of several ranks that are threads of this process. Made by [`Threads::run`].
 ///
-/// Dropping the last handle of a rank says that the rank is done with this communicator: other ranks that still wait
-/// for it in a collective call get an error of kind `Peer` once that rank makes another collective call or returns.
+/// Dropping a rank's last handle detaches it from this communicator: ranks blocked on it in a collective call get an error of
+/// kind `Peer` as soon as it makes a collective call elsewhere or returns.
 #[derive(Debug)]
 pub struct Threads {
     rendezvous: Arc<Rendezvous>,
@@ -21,9 +21,9 @@ pub struct Threads {
 impl Threads {
     /// Runs `body` once per rank, each on a thread of its own named `rank N`, and returns the results by rank.
     ///
-    /// If ranks fail, returns the error of the lowest rank whose error is its own, not an echo (kind `Peer`) of
-    /// another's. A panic counts as an error with the panic's message. A rank that fails, or returns while others
-    /// wait for it, makes their collective calls fail instead of leaving them waiting.
+    /// If ranks fail, returns the root cause: the error of the lowest rank whose kind is not `Peer`. A panic becomes an error
+    /// with the panic's message. A rank that fails, or returns while others block on it, fails their collective calls:
+    /// no rank blocks for ever.
     pub fn run<T, F>(size: usize, body: F) -> Result<Vec<T>>
     where
         T: Send,
@@ -158,7 +158,7 @@ impl Communicator for Threads {
             Outcome::Everyones(all) => all.clone(),
             _ => Vec::new(),
         })?;
-        // Copied outside the lock; whoever comes last needs no copy.
+        // Copied outside the lock; the last rank to get here moves instead of copying.
         Ok(all.into_iter().map(Arc::unwrap_or_clone).collect())
     }
 
@@ -172,7 +172,7 @@ impl Communicator for Threads {
             Outcome::Parts(parts) => parts.iter_mut().map(|from| std::mem::take(&mut from[self.rank])).collect(),
             _ => Vec::new(),
         });
-        // Messages are handed on as they are; what was received before is memory for the next ones.
+        // Messages are moved, not copied; the buffers received before are reused for the next ones.
         *parts = std::mem::take(received);
         parts.resize_with(self.size(), Vec::new);
         *received = came?;
@@ -214,7 +214,7 @@ impl Communicator for Threads {
             Outcome::Rendezvous(rendezvous) => Some(rendezvous.clone()),
             _ => None,
         })?;
-        // The outcome of a split that succeeds always is a world.
+        // The outcome of a successful split always is a rendezvous.
         let rendezvous = rendezvous.ok_or_else(|| Error::new(ErrorKind::Peer, "split by node", "no group was made"))?;
         Ok(Arc::new(Self { rendezvous, rank: self.rank }))
     }

@@ -1,4 +1,4 @@
-//! An array cut into chunks, and selections cut along them.
+//! Chunk grids, and selections split by chunk.
 
 mod chunk_subset;
 mod grid;

@@ -1,4 +1,4 @@
-//! Gather and scatter between a [`MemoryView`] and packed elements, in pieces of any size.
+//! Gather and scatter between a [`MemoryView`] and packed elements, incrementally.
 
 pub(crate) mod cursor;
 mod element_map;
@@ -10,13 +10,13 @@ use crate::{Datatype, DisjointWriteBuffer, MemoryView, MemoryViewMut, Result, Ro
 pub use element_map::ElementMap;
 use transfer::{Elements, IntoPacked, OutOfPacked};
 
-/// Reads the elements of a view in order, a buffer-full at a time.
+/// Gathers the elements of a view into packed buffers, in order, one buffer at a time.
 pub struct Gather<'a> {
     data: &'a [u8],
     elements: Elements<'a>,
 }
 
-/// Writes packed elements into a view in order, a buffer-full at a time.
+/// Scatters packed elements into a view, in order, one buffer at a time.
 pub struct Scatter<'a> {
     data: &'a mut [u8],
     elements: Elements<'a>,
@@ -30,7 +30,7 @@ impl<'a> Gather<'a> {
     }
 
     /// Fills `packed`, whose length is a multiple of the element size, with the next elements.
-    /// Bytes of elements that no member covers stay as they are. Returns the number of elements.
+    /// Bytes of elements that no field covers are not changed. Returns the number of elements.
     pub fn next_into(&mut self, packed: &mut [u8]) -> usize {
         let limit = packed.len();
         self.elements.transfer(limit, &mut IntoPacked { data: self.data, packed })

@@ -1,5 +1,5 @@
-//! The words of Hyperslab: shapes, datatypes, selections, memory views, workloads, and the traits that formats,
-//! layers and communicators fulfil. No I/O, no threads, no C.
+//! Core types of Hyperslab: shapes, datatypes, selections, memory views, workloads, and the traits that formats, layers and
+//! communicators implement. No I/O, no threads, no C.
 
 pub mod default_chunk;
 pub mod dims;

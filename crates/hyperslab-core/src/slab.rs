@@ -5,7 +5,7 @@ use crate::{Dims, Error, MAX_RANK, Result};
 use smallvec::SmallVec;
 use std::cmp::Ordering;
 
-/// The product of one span per dimension; never empty. A scalar has no spans and one element.
+/// The product of one strided range per dimension; never empty. A scalar has no range and one element.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Slab {
     pub(crate) ranges: SmallVec<[StridedRange; 3]>,
@@ -41,7 +41,7 @@ impl Slab {
         Ok(Some(slab))
     }
 
-    /// One span per dimension.
+    /// One strided range per dimension.
     pub fn ranges(&self) -> &[StridedRange] {
         &self.ranges
     }
@@ -67,12 +67,12 @@ impl Slab {
         self.ranges.iter().map(StridedRange::end).collect()
     }
 
-    /// Whether this is a box without gaps.
+    /// Whether it is a dense box.
     pub fn is_dense(&self) -> bool {
         self.ranges.iter().all(StridedRange::is_dense)
     }
 
-    /// Moves every index by `by`; refuses to leave 0..2^63.
+    /// Translates by `by`; refuses to leave 0..2^63.
     pub fn shifted(&self, by: &[i64]) -> Result<Self> {
         same_rank(&[self.ranges.len(), by.len()])?;
         let ranges = self.ranges.iter().zip(by).map(|(s, &d)| {
@@ -85,12 +85,12 @@ impl Slab {
         Ok(Self { ranges: ranges.collect::<Result<_>>()? })
     }
 
-    /// Whether the two share an element. Ranks must agree.
+    /// Whether the two intersect. Both must have the same rank.
     pub fn overlaps(&self, other: &Slab) -> bool {
         self.ranges.iter().zip(&other.ranges).all(|(a, b)| a.overlaps(b))
     }
 
-    /// The common elements, as disjoint slabs.
+    /// The intersection, as disjoint slabs.
     pub fn intersect(&self, other: &Slab) -> Result<Vec<Slab>> {
         let mut per_dim = Vec::with_capacity(self.ranges.len());
         for (a, b) in self.ranges.iter().zip(&other.ranges) {
@@ -103,7 +103,7 @@ impl Slab {
         product(&per_dim)
     }
 
-    /// The elements of `self` that are not in `other`, as disjoint slabs.
+    /// The difference `self` minus `other`, as disjoint slabs.
     pub fn subtract(&self, other: &Slab) -> Result<Vec<Slab>> {
         if !self.overlaps(other) {
             return Ok(vec![self.clone()]);
@@ -122,7 +122,7 @@ impl Slab {
         Ok(out)
     }
 
-    /// Joins two slabs that differ in one dimension only, when the result is exactly their union.
+    /// Merges two slabs that differ in one dimension only, if the result is exactly their union.
     pub(crate) fn join(&self, next: &Slab, dim: usize) -> Option<Slab> {
         let same = |d: usize| d == dim || self.ranges[d] == next.ranges[d];
         if !(0..self.ranges.len()).all(same) {
@@ -134,7 +134,7 @@ impl Slab {
         Some(slab)
     }
 
-    /// Order of the first elements, row-major.
+    /// Row-major order of the first elements.
     pub(crate) fn cmp_start(&self, other: &Slab) -> Ordering {
         self.ranges.iter().map(|s| s.start).cmp(other.ranges.iter().map(|s| s.start))
     }

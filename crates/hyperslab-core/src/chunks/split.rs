@@ -1,4 +1,4 @@
-//! A selection cut along chunks, one chunk at a time.
+//! Splitting a selection by chunk, lazily.
 
 use super::ChunkGrid;
 use super::chunk_subset::{ChunkSubset, Packed, RunTable};
@@ -11,8 +11,8 @@ use std::collections::binary_heap::PeekMut;
 use std::sync::Arc;
 
 impl Selection {
-    /// The selection cut along the chunks of `grid`: each chunk it touches exactly once, row-major. Lazy: memory does
-    /// not grow with the number of chunks, only with the slabs of a union. Refuses a selection outside the array.
+    /// Splits the selection by the chunks of `grid`: yields each chunk it touches exactly once, in row-major order. Lazy: memory
+    /// is independent of the number of chunks, and proportional to the slabs of a union. Refuses a selection outside the array.
     pub fn split_by_chunk<'a>(&'a self, grid: &'a ChunkGrid) -> Result<ChunkSubsets<'a>> {
         self.check_inside(grid.shape())?;
         let source = match self.slabs() {
@@ -28,7 +28,7 @@ impl Selection {
     }
 }
 
-/// The parts of a selection, chunk by chunk; from [`Selection::split_by_chunk`].
+/// The subsets of a selection, chunk by chunk; from [`Selection::split_by_chunk`].
 #[derive(Debug, Clone)]
 pub struct ChunkSubsets<'a> {
     grid: &'a ChunkGrid,
@@ -41,7 +41,7 @@ enum Source<'a> {
     One(Option<(&'a Slab, Dims)>),
     Many {
         slabs: &'a [Slab],
-        /// For each slab that is not done, the number of the next chunk it touches; the earliest on top.
+        /// Min-heap over unfinished slabs: (next chunk touched, slab number).
         waiting: BinaryHeap<Reverse<(u64, usize)>>,
         table: Arc<RunTable>,
     },
@@ -80,7 +80,7 @@ impl Iterator for ChunkSubsets<'_> {
                     }
                 }
                 Some(pieces.and_then(|pieces| {
-                    // What was disjoint stays so.
+                    // Clipping disjoint slabs keeps them disjoint.
                     let within = Selection::of_disjoint(grid.rank(), pieces);
                     ChunkSubset::new(grid, chunk, within, Packed::Table(Arc::clone(table)))
                 }))
@@ -91,7 +91,7 @@ impl Iterator for ChunkSubsets<'_> {
 
 fn part_of_slab(slab: &Slab, grid: &ChunkGrid, chunk: &[u64]) -> Result<ChunkSubset> {
     let within = Selection::of_disjoint(grid.rank(), cut(slab, grid, chunk)?);
-    // Along each dimension a chunk holds consecutive ones of the selected indices: a box of the packed elements.
+    // Along each dimension a chunk holds consecutive selected indices: together, a box of the packed elements.
     let each = |d: usize| {
         let low = chunk[d] * grid.chunk()[d];
         let high = low.saturating_add(grid.chunk()[d]);
@@ -104,7 +104,7 @@ fn part_of_slab(slab: &Slab, grid: &ChunkGrid, chunk: &[u64]) -> Result<ChunkSub
     ChunkSubset::new(grid, chunk.into(), within, packed)
 }
 
-/// What a slab selects of a chunk that it touches, relative to the chunk, as disjoint slabs.
+/// The intersection of a slab with a chunk that it touches, relative to the chunk, as disjoint slabs.
 fn cut(slab: &Slab, grid: &ChunkGrid, chunk: &[u64]) -> Result<Vec<Slab>> {
     if slab.is_dense() {
         let ranges = (0..grid.rank()).map(|d| {
@@ -131,7 +131,7 @@ fn first_chunk(slab: &Slab, grid: &ChunkGrid) -> Dims {
     slab.ranges.iter().zip(grid.chunk()).map(|(span, c)| span.start / c).collect()
 }
 
-/// The next chunk that the slab touches, row-major.
+/// The next chunk that the slab touches, in row-major order.
 fn chunk_after(slab: &Slab, grid: &ChunkGrid, mut chunk: Dims) -> Option<Dims> {
     for d in (0..chunk.len()).rev() {
         let extent = grid.chunk()[d];

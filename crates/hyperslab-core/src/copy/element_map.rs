@@ -1,35 +1,35 @@
-//! The elements of a layout in any order, by several threads at once.
+//! Random access to the elements of a memory layout, from several threads.
 
 use super::transfer::{Elements, IntoPacked, OutOfPacked};
 use crate::{Datatype, DisjointWriteBuffer, MemoryLayout, Result};
 
-/// Where the elements of a layout lie: like [`Gather`](crate::Gather) and [`Scatter`](crate::Scatter), but from any
-/// element on. Each thread has a clone of its own.
+/// Maps element numbers to their bytes in memory: like [`Gather`](crate::Gather) and [`Scatter`](crate::Scatter), but starting
+/// at any element. Clone it for each thread.
 #[derive(Debug, Clone)]
 pub struct ElementMap<'a> {
     elements: Elements<'a>,
 }
 
 impl<'a> ElementMap<'a> {
-    /// For `elements` elements of `dtype`; `None` for memory that is a union of slabs, whose elements can only be walked
-    /// in order. The layout must fit the buffers used later, see [`MemoryLayout::buffer_len`].
+    /// A map of `elements` elements of `dtype`; `None` if the memory selection is a union of slabs, which has no random access.
+    /// The layout must fit the buffers used later, see [`MemoryLayout::buffer_len`].
     pub fn new(layout: &'a MemoryLayout, dtype: &Datatype, elements: u64) -> Result<Option<Self>> {
         let mut elements = Elements::new(layout, dtype, elements)?;
         Ok(elements.seek(0).then_some(Self { elements }))
     }
 
-    /// Copies the elements from number `first` on, in the order of the selection, to `packed`, as many as it holds. Bytes
-    /// of elements that no member covers stay as they are.
+    /// Copies elements, starting with number `first` in selection order, to `packed`, as many as fit. Bytes of elements that no
+    /// field covers are not changed.
     pub fn gather(&mut self, data: &[u8], first: u64, packed: &mut [u8]) {
         self.elements.seek(first);
         let bytes = packed.len();
         self.elements.transfer(bytes, &mut IntoPacked { data, packed });
     }
 
-    /// Copies packed elements to the places from number `first` on.
+    /// Copies packed elements to memory, starting with element number `first`.
     ///
     /// # Safety
-    /// Nobody else may access these elements in `data` meanwhile.
+    /// No other thread may access these elements in `data` during the call.
     pub unsafe fn scatter(&mut self, data: DisjointWriteBuffer<'_>, first: u64, packed: &[u8]) {
         self.elements.seek(first);
         // SAFETY: as the caller promises.

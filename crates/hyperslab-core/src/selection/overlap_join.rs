@@ -1,16 +1,16 @@
-//! Which slabs of two lists can overlap at all, without comparing all with all.
+//! Overlap join: finds the slabs of two lists that may overlap, without comparing every pair.
 
 use crate::slab::Slab;
 use crate::{Error, Result};
 use std::ops::Range;
 
-/// How often a group is cut before its members are compared with each other.
+/// Most splits of a group before its members are compared pairwise.
 const MAX_CUTS: usize = 64;
 
-/// How many comparisons one operation may take before it is refused: some seconds.
+/// Most comparisons of one operation before it is refused: a few seconds.
 const MAX_COMPARISONS: u64 = 1 << 30;
 
-/// Counts comparisons.
+/// Budget of comparisons.
 pub(super) struct Effort(u64);
 
 impl Effort {
@@ -27,19 +27,19 @@ impl Effort {
     }
 }
 
-/// Slabs in groups whose bounding boxes do not touch.
+/// Slabs partitioned into groups whose bounding boxes are disjoint.
 pub(super) struct Groups {
-    /// Numbers of the slabs, group by group.
+    /// Slab numbers, group by group.
     order: Vec<u32>,
     groups: Vec<Range<usize>>,
 }
 
 impl Groups {
-    /// Groups slabs of `rank` dimensions.
+    /// Partitions slabs of `rank` dimensions.
     pub(super) fn new(slabs: &[&Slab], rank: usize) -> Self {
         let mut order: Vec<u32> = (0..slabs.len() as u32).collect();
         let mut groups = Vec::new();
-        // What may still be cut: members, dimension to try, dimensions tried in vain, cuts so far.
+        // Work list: members, dimension to try, dimensions tried in vain, splits so far.
         let mut open = vec![(0..order.len(), 0, 0, 0)];
         while let Some((members, dim, vain, cuts)) = open.pop() {
             if members.len() < 2 || vain >= rank || cuts >= MAX_CUTS {
@@ -70,7 +70,7 @@ impl Groups {
     }
 }
 
-/// The dimension along which the fewest of these slabs lie beside each other.
+/// The dimension along which the slabs overlap least, for the sweep.
 pub(super) fn best_dimension<'a>(slabs: impl Iterator<Item = &'a Slab> + Clone, rank: usize) -> usize {
     let crowding = |dim: usize| {
         let (mut low, mut high, mut covered) = (u64::MAX, 0, 0.0);
@@ -84,8 +84,8 @@ pub(super) fn best_dimension<'a>(slabs: impl Iterator<Item = &'a Slab> + Clone, 
     (0..rank).min_by(|&a, &b| crowding(a).total_cmp(&crowding(b))).unwrap_or(0)
 }
 
-/// Calls `visit` for each slab of `a` with the slabs of `b` that may overlap it, until it returns false.
-/// The lists have the same rank; neither needs an order.
+/// Calls `visit` for each slab of `a` with its candidates in `b`, which may overlap it, until it returns false.
+/// The lists have the same rank; they need not be sorted.
 pub(super) fn visit_candidates(
     a: &[Slab],
     b: &[Slab],

@@ -1,4 +1,4 @@
-//! Selections in JSON: `{"start": [0, 8], "count": [4, 4]}`, with `stride` and `block` where they are not 1, or
+//! JSON representation of selections: `{"start": [0, 8], "count": [4, 4]}`, with `stride` and `block` where they are not 1, or
 //! `{"rank": 2, "union": [...]}`.
 
 use super::Selection;
@@ -6,7 +6,7 @@ use crate::slab::{Slab, same_rank};
 use crate::{Dims, Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// How a selection is written in JSON: a slab, or a list of slabs.
+/// The JSON representation of a selection: a slab, or a list of slabs.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 pub(super) enum SelectionRepr {
