@@ -1,14 +1,14 @@
-//! Deterministic data: the value of every element follows from the workload's seed, the array's name and the element's
-//! place, so that anything read can be checked without keeping what was written.
+//! Deterministic data generation: every element is a function of the workload's seed, the array's name and the element's index,
+//! so that any read can be verified without keeping the written data.
 
 use crate::{ByteOrder, Datatype, ElementPlan, Error, Result, Run, Runs, Selection};
 use serde::{Deserialize, Serialize};
 
-/// Which values an array gets. Version 1 of the rules; a change of any value needs a new seed or version.
+/// The kind of values an array gets. Version 1 of the rules; changing any value requires a new version.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fill {
-    /// Evenly spread pseudo-random values: floats in [0, 1), any bits otherwise. Hard to compress.
+    /// Uniform pseudo-random values: floats in [0, 1), any bits otherwise. Incompressible.
     #[default]
     Random,
     /// The row-major index plus a constant: identifiers. Easy to compress.
@@ -19,16 +19,16 @@ pub enum Fill {
     Fields(Vec<Fill>),
 }
 
-/// The values of one named array, worked out once and used for many selections.
+/// The generator of one named array, built once and used for many selections.
 #[derive(Debug, Clone)]
 pub struct DataRules {
     leaves: Vec<Leaf>,
     element: usize,
-    /// Whether padding bytes exist that no leaf covers.
+    /// Whether an element has padding bytes, which no leaf covers.
     padded: bool,
 }
 
-/// Produces the expected elements of a selection in packed order, a buffer-full at a time.
+/// Generates the elements of a selection in packed order, one buffer at a time.
 pub struct DataStream<'a> {
     rules: &'a DataRules,
     runs: Runs<'a>,
@@ -59,7 +59,7 @@ enum Rule {
 }
 
 impl DataRules {
-    /// The rules for the array `name` of `dtype` in a workload with `seed`.
+    /// The generator for the array `name` of `dtype` in a workload with `seed`.
     pub fn new(dtype: &Datatype, fill: &Fill, name: &str, seed: u64) -> Result<Self> {
         let mut leaves = Vec::new();
         collect_leaves(dtype, fill, 0, mix(seed ^ hash_name(name)), &mut leaves)?;
@@ -68,7 +68,7 @@ impl DataRules {
         Ok(Self { leaves, element, padded })
     }
 
-    /// The same rules for the bytes that `plan` transfers; other bytes become zero.
+    /// The same generator restricted to the bytes that `plan` transfers; other bytes are zero.
     pub fn only(&self, plan: &ElementPlan) -> Self {
         let wanted = |leaf: &&Leaf| {
             let (from, to) = (leaf.offset as u64, (leaf.offset + leaf.size) as u64);
@@ -87,7 +87,7 @@ impl DataRules {
 
 impl DataStream<'_> {
     /// Fills `packed`, whose length is a multiple of the element size, with the next elements; padding becomes zero.
-    /// Returns the number of elements, less than asked only at the end.
+    /// Returns the number of elements, fewer than fit only at the end.
     pub fn next_into(&mut self, packed: &mut [u8]) -> usize {
         let DataRules { leaves, element, padded } = self.rules;
         if *padded {

@@ -1,4 +1,4 @@
-//! What one element is: numbers, booleans, fixed strings, opaque bytes, compounds.
+//! Element types: numbers, booleans, fixed-length strings, opaque bytes, compounds.
 
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -44,7 +44,7 @@ pub enum Datatype {
     Bool,
     /// Text of exactly this many bytes, padded with NUL.
     FixedString(u32),
-    /// Bytes without meaning.
+    /// Uninterpreted bytes.
     Opaque(u32),
     /// Named fields at offsets.
     Compound(Arc<Compound>),
@@ -228,7 +228,7 @@ impl FromStr for Datatype {
     }
 }
 
-/// How a datatype is written in JSON.
+/// The JSON representation of a datatype.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum DatatypeRepr {

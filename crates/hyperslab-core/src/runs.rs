@@ -64,9 +64,9 @@ impl SlabRuns {
         let mut len = element;
         let mut pitch = element;
         let mut levels: SmallVec<[Level; 3]> = SmallVec::new(); // fastest first
-        for (span, &extent) in slab.ranges.iter().zip(shape).rev() {
-            offset += span.start * pitch;
-            for (count, step) in [(span.block, pitch), (span.count, span.stride * pitch)] {
+        for (range, &extent) in slab.ranges.iter().zip(shape).rev() {
+            offset += range.start * pitch;
+            for (count, step) in [(range.block, pitch), (range.count, range.stride * pitch)] {
                 if count == 1 {
                     continue;
                 }
@@ -230,7 +230,7 @@ impl<'a> Runs<'a> {
 }
 
 fn first_offset(slab: &Slab, shape: &[u64], element: u64) -> u64 {
-    let linear = slab.ranges.iter().zip(shape).fold(0, |at, (span, extent)| at * extent + span.start);
+    let linear = slab.ranges.iter().zip(shape).fold(0, |at, (range, extent)| at * extent + range.start);
     linear * element
 }
 

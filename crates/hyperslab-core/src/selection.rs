@@ -63,7 +63,7 @@ impl Selection {
     /// The union of disjoint slabs of `rank` dimensions, taken as canonical without merging.
     pub(crate) fn of_disjoint(rank: usize, mut slabs: Vec<Slab>) -> Self {
         if slabs.len() > 1 {
-            let starts = |slab: &Slab| slab.ranges.iter().map(|span| span.start).collect::<Dims>();
+            let starts = |slab: &Slab| slab.ranges.iter().map(|range| range.start).collect::<Dims>();
             if !slabs.is_sorted_by_key(starts) {
                 slabs.sort_by_cached_key(starts);
             }
@@ -116,13 +116,13 @@ impl Selection {
     pub fn check_inside(&self, shape: &[u64]) -> Result<()> {
         same_rank(&[shape.len(), self.rank])?;
         for slab in &self.slabs {
-            for (d, span) in slab.ranges.iter().enumerate() {
-                if span.end() > shape[d] {
+            for (d, range) in slab.ranges.iter().enumerate() {
+                if range.end() > shape[d] {
                     return Err(Error::invalid(
                         "check selection",
                         format!(
                             "index {} of dimension {d} is outside an array of {}",
-                            span.end() - 1,
+                            range.end() - 1,
                             crate::dims::display(shape)
                         ),
                     ));
@@ -210,13 +210,13 @@ impl Selection {
     pub fn single_run(&self, shape: &[u64], element: u64) -> Option<Run> {
         let slab = self.as_slab()?;
         let (mut offset, mut len, mut pitch) = (0, element, element);
-        for (span, &extent) in slab.ranges().iter().zip(shape).rev() {
+        for (range, &extent) in slab.ranges().iter().zip(shape).rev() {
             // Indices of this dimension are contiguous only if all faster dimensions are selected completely.
-            if span.len() > 1 && (len != pitch || !span.is_dense()) {
+            if range.len() > 1 && (len != pitch || !range.is_dense()) {
                 return None;
             }
-            offset += span.start() * pitch;
-            len *= span.len();
+            offset += range.start() * pitch;
+            len *= range.len();
             pitch *= extent;
         }
         Some(Run { offset, len })
@@ -227,13 +227,13 @@ impl Selection {
     pub fn first_byte(&self, shape: &[u64], element: u64) -> Option<u64> {
         // Slabs are sorted by first element.
         let first = self.slabs.first()?;
-        Some(linear(shape, first.ranges.iter().map(|span| span.start)).saturating_mul(element))
+        Some(linear(shape, first.ranges.iter().map(|range| range.start)).saturating_mul(element))
     }
 
     /// Offset of the last byte touched in a row-major array of `shape`; `None` when empty.
     /// The selection must lie inside the shape; otherwise the offset is meaningless.
     pub fn last_byte(&self, shape: &[u64], element: u64) -> Option<u64> {
-        let last = self.slabs.iter().map(|s| linear(shape, s.ranges.iter().map(|span| span.end() - 1))).max()?;
+        let last = self.slabs.iter().map(|s| linear(shape, s.ranges.iter().map(|range| range.end() - 1))).max()?;
         Some(last.saturating_add(1).saturating_mul(element).saturating_sub(1))
     }
 }

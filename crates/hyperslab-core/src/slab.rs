@@ -27,9 +27,9 @@ impl Slab {
     fn collect(ranges: impl Iterator<Item = Result<Option<StridedRange>>>) -> Result<Option<Self>> {
         let mut empty = false;
         let mut out = SmallVec::new();
-        for span in ranges {
-            match span? {
-                Some(span) => out.push(span),
+        for range in ranges {
+            match range? {
+                Some(range) => out.push(range),
                 None => empty = true,
             }
         }
@@ -158,9 +158,9 @@ pub(crate) fn product(per_dim: &[Vec<StridedRange>]) -> Result<Vec<Slab>> {
         out = out
             .into_iter()
             .flat_map(|slab| {
-                ranges.iter().map(move |span| {
+                ranges.iter().map(move |range| {
                     let mut slab = slab.clone();
-                    slab.ranges.push(*span);
+                    slab.ranges.push(*range);
                     slab
                 })
             })

@@ -27,13 +27,13 @@ pub struct Stack {
 /// An option that a layer or format understands.
 #[derive(Debug, Clone, Copy)]
 pub struct OptionSpec {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
-    /// What values look like: `SIZE`, `yes|no`, `64x64`.
+    /// Value syntax: `SIZE`, `yes|no`, `64x64`.
     pub value: &'static str,
-    /// What it is without being given.
+    /// Default.
     pub default: &'static str,
-    /// One line for people.
+    /// One-line description.
     pub about: &'static str,
 }
 
@@ -67,7 +67,7 @@ fn bad(text: &str, message: impl Into<String>) -> Error {
 }
 
 impl Stack {
-    /// Whether a layer of this name is in it.
+    /// Whether it contains a layer of this name.
     pub fn has_layer(&self, name: &str) -> bool {
         self.layers.iter().any(|layer| layer.name == name)
     }
@@ -199,7 +199,7 @@ impl StackElement {
         Self { name: name.into(), options: Vec::new() }
     }
 
-    /// Refuses options that are not among `known`, naming the nearest.
+    /// Refuses options that are not among `known`, suggesting the closest.
     pub fn check_options(&self, known: &[OptionSpec]) -> Result<()> {
         for (key, _) in &self.options {
             if !known.iter().any(|spec| spec.name == key) {

@@ -1,4 +1,4 @@
-//! Bitshuffle: blocks of elements with their bits sorted by place, perhaps compressed.
+//! Bitshuffle: blocks of elements with transposed bits, optionally compressed.
 
 use crate::codec_contexts::CodecContexts;
 use crate::errors::{corrupt, failed, unsupported};
@@ -7,14 +7,14 @@ use crate::{bit_transpose, lz4, zstandard};
 use hyperslab_core::Result;
 
 const NAME: &str = "bitshuffle";
-/// Where there is compression: the size of everything as u64 and that of blocks as u32, both big-endian.
+/// Header, if compressed: total plain size as u64 and block size as u32, both big-endian.
 const HEADER: usize = 12;
 const PREFIX: usize = 4;
-/// Bytes of a block where the file states no size, and the fewest elements of one.
+/// Default block size in bytes, and the minimum number of elements of a block.
 const DEFAULT_BLOCK: usize = 8192;
 const FEWEST: usize = 128;
 
-/// What is done with blocks of sorted bits.
+/// Compressor of transposed blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Compressor {
     None,
@@ -32,8 +32,7 @@ pub(crate) struct Bitshuffle {
 }
 
 impl Bitshuffle {
-    /// From the parameters of a file: two of the version, the size of elements, elements of a block, what compresses,
-    /// and its level.
+    /// Parses the filter parameters: two of the version, element size, elements per block, compressor, level.
     pub(crate) fn new(parameters: &[u32]) -> Result<Self> {
         let parameter = |place: usize| parameters.get(place).copied().unwrap_or(0);
         let element = match parameter(2) {
@@ -52,12 +51,12 @@ impl Bitshuffle {
         Ok(Self { element, block, compressor })
     }
 
-    /// Whether bits are sorted but not compressed.
+    /// Whether it does not compress.
     pub(crate) fn keeps_size(&self) -> bool {
         self.compressor == Compressor::None
     }
 
-    /// What the stored form of `plain` bytes may take at most.
+    /// Upper bound of the encoded size of `plain` bytes.
     pub(crate) fn limit(&self, plain: usize) -> usize {
         if self.keeps_size() {
             return plain;
@@ -66,7 +65,7 @@ impl Bitshuffle {
         plain.saturating_add(plain / 64).saturating_add(blocks.saturating_mul(128)).saturating_add(4096)
     }
 
-    /// The stored form of `plain`, or none if that is no whole number of elements, which the format cannot express.
+    /// Encodes `plain`. Returns `None` if it is no whole number of elements, which the format cannot represent.
     pub(crate) fn encode(
         &self,
         plain: &[u8],
@@ -122,12 +121,12 @@ impl Bitshuffle {
         Ok(end + rest.len())
     }
 
-    /// The size of the plain form, as stated.
+    /// The decoded size according to the header.
     pub(crate) fn stated_size(&self, stored: &[u8]) -> Option<u64> {
         if self.keeps_size() { Some(stored.len() as u64) } else { lz4::stated_size(stored) }
     }
 
-    /// The plain form, into the front of `plain`; how many bytes it has, or none if there is too little room.
+    /// Decodes into the front of `plain`. Returns the decoded size, or `None` if `plain` is too small.
     pub(crate) fn decode(
         &self,
         stored: &[u8],
@@ -190,12 +189,12 @@ impl Bitshuffle {
     }
 }
 
-/// How many bytes of `len` are groups of elements whose bits can be sorted.
+/// Bytes of `len` that are whole groups of elements; the rest is stored untransposed.
 fn whole_groups(len: usize, element: usize) -> usize {
     len / element / bit_transpose::GROUP * bit_transpose::GROUP * element
 }
 
-/// Elements of a block if the file states so many, where zero leaves it open; none if that cannot be.
+/// Elements per block for a stated number, 0 meaning the default; `None` if it is invalid.
 fn block_size(stated: usize, element: usize) -> Option<usize> {
     match stated {
         0 => Some((DEFAULT_BLOCK / element / bit_transpose::GROUP * bit_transpose::GROUP).max(FEWEST)),

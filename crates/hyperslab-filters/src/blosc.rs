@@ -1,7 +1,7 @@
-//! Blosc, of both generations: a chunk in blocks that are sorted, perhaps split, and compressed.
+//! Blosc and Blosc2: a chunk in blocks that are prefiltered, optionally split into streams, and compressed.
 //!
-//! The layout of chunks is coded here, the streams within by the coders of the other filters: the two C libraries
-//! share names of functions that differ, so that no program can have both, and neither bounds what it allocates.
+//! The chunk layout is implemented here; the streams within use the codecs of the other filters. The C libraries are not used:
+//! the two export conflicting symbols, so that no program can link both, and neither bounds its allocations.
 
 mod b2nd;
 mod blosclz;
@@ -20,10 +20,10 @@ use decode::Chunk;
 use hyperslab_core::Result;
 use prefilter::Prefilter;
 
-/// Which of the two.
+/// Version of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Generation {
-    /// C-Blosc: chunks as they are.
+    /// C-Blosc: bare chunks.
     First,
     /// C-Blosc2: chunks in a frame.
     Second,
@@ -38,24 +38,24 @@ impl Generation {
     }
 }
 
-/// A filter with its parameters.
+/// The filter with its parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Blosc {
     generation: Generation,
     compressor: Compressor,
-    /// 0 copies, 9 takes the most time.
+    /// Compression level: 0 copies, 9 is the slowest.
     level: u32,
     prefilter: Prefilter,
     element: usize,
-    /// Bytes of a block, or zero where that is left to the writer.
+    /// Block size in bytes; 0 lets the writer choose.
     block: usize,
-    /// How much larger a chunk may become that is cut into blocks of its own shape, as numbers that multiply up.
+    /// Chunk extents of Blosc2, to bound the padding of N-dimensional blocks.
     dimensions: Vec<u32>,
 }
 
 impl Blosc {
-    /// From the parameters of a file: versions, for the second generation the size of blocks, the size of elements and
-    /// of chunks, level, sorting, codec, and for the second generation the shape of chunks.
+    /// Parses the filter parameters: version, block size (Blosc2), element size, chunk size, level, prefilter, compressor, and
+    /// the chunk shape (Blosc2).
     pub(crate) fn new(generation: Generation, parameters: &[u32]) -> Result<Self> {
         let parameter = |place: usize, default| parameters.get(place).copied().unwrap_or(default);
         let who = generation.name();
@@ -79,13 +79,13 @@ impl Blosc {
         Ok(Self { generation, compressor, level, prefilter, element, block: block as usize, dimensions })
     }
 
-    /// For messages.
+    /// Name in error messages.
     pub(crate) fn name(&self) -> &'static str {
         self.generation.name()
     }
 
-    /// What the stored form of `plain` bytes may take at most. Blocks with a shape of their own may stand out beyond
-    /// the edges of a chunk, by less than as much again in each direction.
+    /// Upper bound of the encoded size of `plain` bytes. N-dimensional blocks are padded beyond
+    /// the edges of a chunk, by less than its extent in each dimension.
     pub(crate) fn limit(&self, plain: usize) -> usize {
         let mut padded = plain;
         for &size in &self.dimensions {
@@ -95,7 +95,7 @@ impl Blosc {
         padded.max(plain).saturating_add(padded / 8).saturating_add(8192)
     }
 
-    /// The stored form of `plain`, or none if it is too large for the format.
+    /// Encodes `plain`. Returns `None` if it is too large for the format.
     pub(crate) fn encode(&self, plain: &[u8], out: &mut Scratch, contexts: &mut CodecContexts) -> Option<usize> {
         match self.generation {
             Generation::First => encode::chunk(self, plain, out.room(encode::room(plain.len())), contexts),
@@ -103,7 +103,7 @@ impl Blosc {
         }
     }
 
-    /// The size of the plain form, as stated.
+    /// The decoded size according to the header.
     pub(crate) fn stated_size(&self, stored: &[u8]) -> Option<u64> {
         match self.generation {
             Generation::First => Chunk::parse(stored, self.name()).ok().map(|chunk| chunk.plain_size() as u64),
@@ -111,7 +111,7 @@ impl Blosc {
         }
     }
 
-    /// The plain form, into the front of `plain`; how many bytes it has, or none if there is too little room.
+    /// Decodes into the front of `plain`. Returns the decoded size, or `None` if `plain` is too small.
     pub(crate) fn decode(
         &self,
         stored: &[u8],
@@ -130,12 +130,12 @@ impl Blosc {
     }
 }
 
-/// Four bytes at `place`, little-endian.
+/// The little-endian i32 at `place`.
 fn number(bytes: &[u8], place: usize) -> Option<i32> {
     bytes.get(place..).and_then(|rest| rest.first_chunk()).map(|number| i32::from_le_bytes(*number))
 }
 
-/// The same as a size, for what must not be negative.
+/// The same as a size; negative is corrupt.
 fn size(bytes: &[u8], place: usize, who: &'static str) -> Result<usize> {
     number(bytes, place)
         .and_then(|size| usize::try_from(size).ok())

@@ -1,4 +1,4 @@
-//! One filter, understood.
+//! The codec of one filter: encodes and decodes chunks.
 
 use crate::bitshuffle::Bitshuffle;
 use crate::blosc::{Blosc, Generation};
@@ -8,40 +8,40 @@ use crate::scratch::Scratch;
 use crate::{FilterSpec, deflate, fletcher32, lz4, lzf, shuffle, zstandard};
 use hyperslab_core::{Error, Result};
 
-/// What a filter does.
+/// A filter with its parsed parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Codec {
     /// zlib streams, at a level of zlib.
     Deflate(u32),
-    /// Bytes of elements of this size, sorted by their place.
+    /// Byte shuffle of elements of this size.
     Shuffle(usize),
-    /// A checksum at the end.
+    /// A trailing checksum.
     Fletcher32,
     /// Frames of Zstandard, at this level.
     Zstandard(i32),
     /// LZF.
     Lzf,
-    /// Blocks of LZ4, of so many bytes; zero leaves it open.
+    /// LZ4 blocks of this many bytes; 0 is the default.
     Lz4(u32),
-    /// Bits of elements, sorted by their place, perhaps compressed.
+    /// Bit shuffle, optionally compressed.
     Bitshuffle(Bitshuffle),
     /// Blosc, of either generation.
     Blosc(Blosc),
 }
 
-/// What became of bytes that a filter was to encode.
+/// The result of encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// So many bytes are in the buffer, fewer than before or exactly as many as must be.
+    /// Encoded to this many bytes: fewer than before, or of the fixed size of the filter.
     Coded(usize),
-    /// So many bytes are in the buffer, and a filter that may be left out is better left out.
+    /// Encoded to this many bytes, not fewer than before: an optional filter should be skipped.
     Larger(usize),
-    /// The format cannot express it.
+    /// The format cannot represent the input.
     Inexpressible,
 }
 
 impl Codec {
-    /// Understands a filter, or says which one is unknown.
+    /// Parses a filter; the error names the one that is not supported.
     pub(crate) fn new(filter: &FilterSpec) -> Result<Self> {
         let parameter = |place: usize| filter.parameters.get(place).copied();
         match filter.id {
@@ -67,7 +67,7 @@ impl Codec {
         }
     }
 
-    /// For messages.
+    /// Name in error messages.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Deflate(_) => "deflate",
@@ -81,7 +81,7 @@ impl Codec {
         }
     }
 
-    /// The size of the stored form of `plain` bytes, if that is always the same.
+    /// The encoded size of `plain` bytes, if it does not depend on their values.
     pub(crate) fn fixed_size(&self, plain: usize) -> Option<usize> {
         match self {
             Self::Shuffle(_) => Some(plain),
@@ -91,7 +91,7 @@ impl Codec {
         }
     }
 
-    /// The most bytes that the stored form of at most `plain` bytes takes, whoever wrote it.
+    /// Upper bound of the encoded size of at most `plain` bytes, by any writer.
     pub(crate) fn stored_limit(&self, plain: usize) -> usize {
         match self {
             Self::Shuffle(_) => plain,
@@ -105,7 +105,7 @@ impl Codec {
         }
     }
 
-    /// The stored form of `plain`, at the front of `out`.
+    /// Encodes `plain` into the front of `out`.
     pub(crate) fn encode(&self, plain: &[u8], out: &mut Scratch, contexts: &mut CodecContexts) -> Result<Outcome> {
         let len = match self {
             Self::Shuffle(element) => {
@@ -131,7 +131,7 @@ impl Codec {
         Ok(if len < plain.len() { Outcome::Coded(len) } else { Outcome::Larger(len) })
     }
 
-    /// The plain form of `stored`, at the front of `plain`; how many bytes it has, or none if there is too little room.
+    /// Decodes `stored` into the front of `plain`. Returns the decoded size, or `None` if `plain` is too small.
     pub(crate) fn decode(
         &self,
         stored: &[u8],
@@ -162,7 +162,7 @@ impl Codec {
         }
     }
 
-    /// The size of the plain form, where the stored one tells.
+    /// The decoded size, where the encoded form contains it.
     pub(crate) fn stated_size(&self, stored: &[u8]) -> Option<u64> {
         match self {
             Self::Deflate(_) | Self::Lzf => None,
@@ -175,7 +175,7 @@ impl Codec {
         }
     }
 
-    /// The plain form of `stored`, which must have exactly the size of `plain`.
+    /// Decodes `stored`, whose decoded size must be exactly that of `plain`.
     pub(crate) fn decode_exactly(&self, stored: &[u8], plain: &mut [u8], contexts: &mut CodecContexts) -> Result<()> {
         match self.decode(stored, plain, contexts)? {
             Some(len) if len == plain.len() => Ok(()),

@@ -1,4 +1,4 @@
-//! One filter alone, for those who run a pipeline of their own.
+//! A single filter, for callers that run their own pipeline.
 
 use crate::codec::{Codec, Outcome};
 use crate::errors::{corrupt, inexpressible};
@@ -6,7 +6,7 @@ use crate::scratch::Scratch;
 use crate::{FilterSpec, Workspace};
 use hyperslab_core::Result;
 
-/// A filter that can be used by itself, as libhdf5 does.
+/// A filter used by itself, as libhdf5 does.
 #[derive(Debug, Clone)]
 pub struct Filter {
     pub(crate) codec: Codec,
@@ -14,13 +14,13 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Refuses, with kind `Unsupported`, filters and parameters unknown here.
+    /// Refuses unsupported filters and parameters with kind `Unsupported`.
     pub fn new(filter: &FilterSpec) -> Result<Self> {
         Ok(Self { codec: Codec::new(filter)?, optional: filter.optional })
     }
 
-    /// Puts the stored form of `plain` into `stored`. Answers false if the filter is optional and better left out;
-    /// `stored` is then empty.
+    /// Encodes `plain` into `stored`. Returns false, and leaves `stored` empty, if the filter is optional and does not shrink the
+    /// data.
     pub fn encode(&self, plain: &[u8], stored: &mut Vec<u8>, workspace: &mut Workspace) -> Result<bool> {
         let mut out = Scratch::from(std::mem::take(stored));
         let (len, used) = match self.codec.encode(plain, &mut out, &mut workspace.contexts)? {
@@ -32,8 +32,8 @@ impl Filter {
         Ok(used)
     }
 
-    /// Puts the plain form of `stored` into `plain`. Where the stored form does not tell its size, `expected` is tried
-    /// first. More than `limit` bytes are an error of kind `Corrupt`, as is what is damaged.
+    /// Decodes `stored` into `plain`. If the encoded form does not contain the decoded size, a buffer of `expected` bytes is tried
+    /// first. Corrupt data, and a decoded size above `limit`, are errors of kind `Corrupt`.
     pub fn decode(
         &self,
         stored: &[u8],

@@ -1,7 +1,7 @@
-//! HDF5 filters: chunks to their stored form and back, in the formats that other programs read.
+//! HDF5 chunk filters: encoding and decoding, compatible with the filters of other programs.
 //!
-//! A [`Pipeline`] is made once for an array from the filters that its file states, and then codes chunks on any number
-//! of threads, each with its own [`Workspace`]. No I/O, no threads, and nothing of libhdf5 here.
+//! A [`Pipeline`] is built once per array from the [`FilterSpec`]s in its file, and then encodes and decodes chunks on any number
+//! of threads, each with its own [`Workspace`]. No I/O, no threads, no libhdf5.
 
 mod bit_transpose;
 mod bitshuffle;

@@ -1,4 +1,4 @@
-//! All filters of an array, one after the other.
+//! The filter pipeline of an array.
 
 use crate::FilterSpec;
 use crate::codec::{Codec, Outcome};
@@ -9,7 +9,7 @@ use crate::fletcher32;
 use crate::scratch::Scratch;
 use hyperslab_core::{Error, Result};
 
-/// Masks have a bit for each.
+/// Filter masks have 32 bits.
 const MOST_FILTERS: usize = 32;
 
 /// The filters of an array, in the order of writing.
@@ -20,7 +20,7 @@ pub struct Pipeline {
     stored_limit: usize,
 }
 
-/// Memory and coder states of one thread, kept from chunk to chunk.
+/// Buffers and codec contexts of one thread, reused from chunk to chunk.
 #[derive(Debug, Default)]
 pub struct Workspace {
     buffers: [Scratch; 2],
@@ -30,52 +30,52 @@ pub struct Workspace {
 /// The stored form of a chunk.
 #[derive(Debug, Clone, Copy)]
 pub struct Encoded<'a> {
-    /// What goes to the file.
+    /// The encoded bytes.
     pub bytes: &'a [u8],
-    /// A bit for every filter that was left out, the first filter being the lowest.
+    /// Filter mask: bit i is set if filter i was skipped.
     pub mask: u32,
 }
 
-/// Where the bytes between two filters are.
+/// Location of the intermediate data between two filters.
 #[derive(Clone, Copy)]
 enum Place {
-    /// Where the caller put them.
+    /// The caller's input.
     Given,
     /// In a buffer of the workspace.
     Buffer(usize),
 }
 
 impl Pipeline {
-    /// For chunks of `chunk_bytes` bytes. Refuses, with kind `Unsupported`, filters and parameters unknown here, naming
-    /// the filter; whoever asks then leaves the array to libhdf5.
+    /// A pipeline for chunks of `chunk_bytes` bytes. Refuses unsupported filters and parameters with kind `Unsupported`, naming the
+    /// filter; callers then fall back to libhdf5.
     pub fn new(filters: &[FilterSpec], chunk_bytes: usize) -> Result<Self> {
         if filters.len() > MOST_FILTERS {
             let what = format!("{} filters are more than the {MOST_FILTERS} that HDF5 has", filters.len());
             return Err(Error::unsupported("set up filters", what));
         }
         let filters = filters.iter().map(Filter::new).collect::<Result<Vec<_>>>()?;
-        // A filter that is left out for a chunk leaves it as large as it was.
+        // A skipped filter does not change the size.
         let stored_limit =
             filters.iter().fold(chunk_bytes, |limit, filter| limit.max(filter.codec.stored_limit(limit)));
         Ok(Self { chunk_bytes, filters, stored_limit })
     }
 
-    /// Whether chunks are stored as they are.
+    /// Whether there is no filter.
     pub fn is_plain(&self) -> bool {
         self.filters.is_empty()
     }
 
-    /// The most bytes that a stored chunk may have; larger ones are damaged.
+    /// Upper bound of the size of a stored chunk; larger ones are corrupt.
     pub fn stored_limit(&self) -> usize {
         self.stored_limit
     }
 
-    /// The stored form of a chunk. A filter that would make it larger is left out if it is optional.
+    /// Encodes a chunk. An optional filter that does not shrink it is skipped.
     pub fn encode<'a>(&self, chunk: &'a [u8], workspace: &'a mut Workspace) -> Result<Encoded<'a>> {
         self.code(chunk, None, workspace)
     }
 
-    /// The stored form of a chunk by exactly the filters that `mask` does not leave out, even if they make it larger.
+    /// Encodes a chunk with exactly the filters whose bit in `mask` is clear, even if they make it larger.
     pub fn encode_with<'a>(&self, chunk: &'a [u8], mask: u32, workspace: &'a mut Workspace) -> Result<&'a [u8]> {
         self.code(chunk, Some(mask), workspace).map(|encoded| encoded.bytes)
     }
@@ -111,8 +111,8 @@ impl Pipeline {
         Ok(Encoded { bytes, mask })
     }
 
-    /// The chunk of a stored form, into exactly as many bytes as a chunk has. `mask` names the filters that were left
-    /// out. What is damaged is an error of kind `Corrupt`; `chunk` then holds anything.
+    /// Decodes a stored chunk into `chunk`, which has exactly the chunk size. `mask` has the bits of skipped filters set. Corrupt
+    /// data is an error of kind `Corrupt`; the contents of `chunk` are then unspecified.
     pub fn decode(&self, stored: &[u8], mask: u32, chunk: &mut [u8], workspace: &mut Workspace) -> Result<()> {
         self.check_size(chunk.len(), "decode chunk")?;
         if stored.len() > self.stored_limit {
@@ -127,7 +127,7 @@ impl Pipeline {
             let (from, out, next) = ends(place, stored, buffers);
             let from = &from[..len];
             if **codec == Codec::Fletcher32 {
-                len = fletcher32::verified(from)?.len(); // what is before the checksum stays where it is
+                len = fletcher32::verified(from)?.len(); // the data before the checksum is not copied
                 continue;
             }
             if index == 0 {
@@ -153,7 +153,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// The filters that `mask` does not leave out, with the sizes of what they were given when writing.
+    /// The filters that `mask` does not skip, with the sizes of their inputs at encoding.
     fn used<'a, 'b>(&'a self, mask: u32, used: &'b mut [(&'a Codec, Size); MOST_FILTERS]) -> &'b [(&'a Codec, Size)] {
         let mut count = 0;
         let mut size = Size::Exactly(self.chunk_bytes);
@@ -175,7 +175,7 @@ impl Pipeline {
     }
 }
 
-/// What is known of a size before the bytes are seen.
+/// What is known of a size before decoding.
 #[derive(Debug, Clone, Copy)]
 enum Size {
     Exactly(usize),
@@ -192,7 +192,7 @@ impl Size {
     }
 }
 
-/// What to read, the buffer to write, and its number.
+/// The input, the output buffer, and the number of that buffer.
 fn ends<'a>(place: Place, given: &'a [u8], buffers: &'a mut [Scratch; 2]) -> (&'a [u8], &'a mut Scratch, usize) {
     let [first, second] = buffers;
     match place {

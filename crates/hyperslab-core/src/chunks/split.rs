@@ -120,7 +120,7 @@ fn cut(slab: &Slab, grid: &ChunkGrid, chunk: &[u64]) -> Result<Vec<Slab>> {
             let low = chunk[d] * grid.chunk()[d];
             let mut ranges = Vec::new();
             slab.ranges[d].clip(low, low.saturating_add(grid.chunk()[d]), &mut ranges);
-            ranges.iter_mut().for_each(|span| span.start -= low);
+            ranges.iter_mut().for_each(|range| range.start -= low);
             ranges
         })
         .collect();
@@ -128,21 +128,21 @@ fn cut(slab: &Slab, grid: &ChunkGrid, chunk: &[u64]) -> Result<Vec<Slab>> {
 }
 
 fn first_chunk(slab: &Slab, grid: &ChunkGrid) -> Dims {
-    slab.ranges.iter().zip(grid.chunk()).map(|(span, c)| span.start / c).collect()
+    slab.ranges.iter().zip(grid.chunk()).map(|(range, c)| range.start / c).collect()
 }
 
 /// The next chunk that the slab touches, in row-major order.
 fn chunk_after(slab: &Slab, grid: &ChunkGrid, mut chunk: Dims) -> Option<Dims> {
     for d in (0..chunk.len()).rev() {
         let extent = grid.chunk()[d];
-        let span = &slab.ranges[d];
+        let range = &slab.ranges[d];
         // No overflow: there is an index beyond this one only if the next chunk begins inside the array.
-        match (chunk[d] + 1).checked_mul(extent).and_then(|index| span.first_from(index)) {
+        match (chunk[d] + 1).checked_mul(extent).and_then(|index| range.first_from(index)) {
             Some(index) => {
                 chunk[d] = index / extent;
                 return Some(chunk);
             }
-            None => chunk[d] = span.start / extent,
+            None => chunk[d] = range.start / extent,
         }
     }
     None

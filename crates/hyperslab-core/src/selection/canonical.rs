@@ -127,11 +127,11 @@ fn as_one(slabs: &[Slab], rank: usize, total: u64) -> Option<Slab> {
     }
     let mut ranges = StridedRanges::new();
     for dim in 0..rank {
-        let span = regular_projection(slabs, dim)?;
-        if !slabs.iter().all(|slab| slab.ranges[dim].is_inside(&span)) {
+        let range = regular_projection(slabs, dim)?;
+        if !slabs.iter().all(|slab| slab.ranges[dim].is_inside(&range)) {
             return None;
         }
-        ranges.push(span);
+        ranges.push(range);
     }
     let lens: Dims = ranges.iter().map(StridedRange::len).collect();
     // All slabs lie inside it and are disjoint, so equal counts mean equal sets.
@@ -148,14 +148,14 @@ fn regular_projection(slabs: &[Slab], dim: usize) -> Option<StridedRange> {
     let end = ranges.iter().map(StridedRange::end).max()?;
     // Blocks in order of their start: (start, range, number of the block).
     let mut blocks: BinaryHeap<Reverse<(u64, usize, u64)>> =
-        ranges.iter().enumerate().map(|(i, span)| Reverse((span.start, i, 0))).collect();
+        ranges.iter().enumerate().map(|(i, range)| Reverse((range.start, i, 0))).collect();
     let mut reached = start;
     let mut patience = 1024 + 4 * ranges.len();
     while let Some(Reverse((begin, i, k))) = blocks.pop() {
         if begin > reached {
             let (block, stride) = (reached - start, begin - start);
             let count = (end - start - block) / stride + 1;
-            return StridedRange::new(start, stride, count, block).ok().flatten().filter(|span| span.end() == end);
+            return StridedRange::new(start, stride, count, block).ok().flatten().filter(|range| range.end() == end);
         }
         reached = reached.max(begin + ranges[i].block);
         if k + 1 < ranges[i].count {

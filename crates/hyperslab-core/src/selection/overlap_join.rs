@@ -46,17 +46,17 @@ impl Groups {
                 groups.push(members);
                 continue;
             }
-            let span = |&i: &u32| &slabs[i as usize].ranges[dim];
-            order[members.clone()].sort_unstable_by_key(|i| span(i).start);
+            let range = |&i: &u32| &slabs[i as usize].ranges[dim];
+            order[members.clone()].sort_unstable_by_key(|i| range(i).start);
             let next_dim = (dim + 1) % rank;
             let (mut first, mut end) = (members.start, 0);
             for at in members.clone() {
-                let span = span(&order[at]);
-                if at > first && span.start >= end {
+                let range = range(&order[at]);
+                if at > first && range.start >= end {
                     open.push((first..at, next_dim, 1, cuts + 1));
                     first = at;
                 }
-                end = end.max(span.end());
+                end = end.max(range.end());
             }
             let vain = if first == members.start { vain + 1 } else { 1 };
             open.push((first..members.end, next_dim, vain, cuts + usize::from(first > members.start)));
@@ -75,9 +75,9 @@ pub(super) fn best_dimension<'a>(slabs: impl Iterator<Item = &'a Slab> + Clone, 
     let crowding = |dim: usize| {
         let (mut low, mut high, mut covered) = (u64::MAX, 0, 0.0);
         for slab in slabs.clone() {
-            let span = &slab.ranges[dim];
-            (low, high) = (low.min(span.start), high.max(span.end()));
-            covered += (span.end() - span.start) as f64;
+            let range = &slab.ranges[dim];
+            (low, high) = (low.min(range.start), high.max(range.end()));
+            covered += (range.end() - range.start) as f64;
         }
         covered / high.saturating_sub(low).max(1) as f64
     };
@@ -104,7 +104,7 @@ pub(super) fn visit_candidates(
             side.push(all[i as usize]);
         }
         let dim = best_dimension(ours.iter().chain(&theirs).copied(), rank);
-        let range = |slab: &Slab| slab.ranges.get(dim).map_or((0, 1), |span| (span.start, span.end()));
+        let range = |slab: &Slab| slab.ranges.get(dim).map_or((0, 1), |range| (range.start, range.end()));
         ours.sort_unstable_by_key(|slab| range(slab).0);
         theirs.sort_unstable_by_key(|slab| range(slab).0);
         let mut coming = theirs.iter().peekable();

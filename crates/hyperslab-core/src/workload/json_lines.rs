@@ -1,4 +1,4 @@
-//! The written form: a header line, then one line per step. Documented in docs/workload-format.md.
+//! Serialised form (JSON lines): a header line, then one line per step. Documented in docs/workload-format.md.
 
 use super::{Header, Step, StepSource, Steps, TimedSteps, Workload, WrittenSteps};
 use crate::{Error, ErrorKind, Result};
@@ -71,7 +71,7 @@ pub fn write_step(rank: Option<usize>, took: Option<u64>, step: &Step, to: &mut 
     let inside = to.len();
     serde_json::to_writer(&mut *to, step).map_err(unwritable)?;
     if inside > begin {
-        // The step goes on where these keys began the object.
+        // Splices the step's keys into the object that these keys opened.
         to[inside] = b',';
     }
     to.push(b'\n');
@@ -93,7 +93,7 @@ pub fn read_header(from: &mut dyn BufRead) -> Result<Header> {
 /// Opens the text anew from its beginning.
 pub type Reopen = dyn Fn() -> std::io::Result<Box<dyn BufRead + Send>> + Send + Sync;
 
-/// Steps read lazily from the written form; each rank's stream opens the text anew.
+/// Steps parsed lazily; each rank's stream opens the text again.
 pub struct JsonLines {
     open: Box<Reopen>,
 }

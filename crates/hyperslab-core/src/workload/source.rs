@@ -1,4 +1,4 @@
-//! Where the steps of a workload come from.
+//! Sources of workload steps.
 
 use super::Step;
 use crate::{Result, TransferMode};
@@ -24,13 +24,13 @@ pub trait StepSource: Send + Sync + Debug {
         Ok(Box::new(self.steps(rank)?.map(|step| step.map(|step| (step, None)))))
     }
 
-    /// All steps as they are written down, if they are: reading a file once is better than once for every rank.
+    /// All steps in file order, if the source is a file: one pass instead of one per rank.
     fn written_steps(&self) -> Option<Result<WrittenSteps<'_>>> {
         None
     }
 }
 
-/// What becomes of a step; `None` if it is left out.
+/// A mapping of steps; `None` drops the step.
 type Change = fn(Step) -> Option<Step>;
 
 /// `source` without its compute steps.
@@ -38,7 +38,7 @@ pub(super) fn without_compute(source: Arc<dyn StepSource>) -> Arc<dyn StepSource
     Arc::new(Changed { source, change: |step| (!matches!(step, Step::Compute { .. })).then_some(step) })
 }
 
-/// `source` with all transfers alone, or all together.
+/// `source` with all transfers independent, or all collective.
 pub(super) fn with_transfers(source: Arc<dyn StepSource>, transfer: TransferMode) -> Arc<dyn StepSource> {
     let change: Change = match transfer {
         TransferMode::Independent => |step| Some(transferred(step, TransferMode::Independent)),

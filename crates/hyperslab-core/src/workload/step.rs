@@ -1,4 +1,4 @@
-//! What one rank does next.
+//! Steps of a workload.
 
 use crate::{Attribute, Dims, Durability, MemoryLayout, OpenMode, Selection, TransferMode};
 use serde::{Deserialize, Serialize};
@@ -52,12 +52,12 @@ pub enum Step {
     Write {
         /// The array.
         slot: u32,
-        /// Which elements.
+        /// The selected elements.
         selection: Selection,
-        /// How they lie in memory.
+        /// Their layout in memory.
         #[serde(default, skip_serializing_if = "is_packed")]
         memory: Arc<MemoryLayout>,
-        /// Alone or together.
+        /// Independent or collective.
         #[serde(default, skip_serializing_if = "is_independent")]
         transfer: TransferMode,
     },
@@ -65,12 +65,12 @@ pub enum Step {
     Read {
         /// The array.
         slot: u32,
-        /// Which elements.
+        /// The selected elements.
         selection: Selection,
-        /// How they lie in memory.
+        /// Their layout in memory.
         #[serde(default, skip_serializing_if = "is_packed")]
         memory: Arc<MemoryLayout>,
-        /// Alone or together.
+        /// Independent or collective.
         #[serde(default, skip_serializing_if = "is_independent")]
         transfer: TransferMode,
     },
@@ -94,7 +94,7 @@ pub enum Step {
     },
     /// Waits for all ranks. Collective.
     Barrier,
-    /// Computes (that is, sleeps) for so long.
+    /// Computes (sleeps).
     Compute {
         /// How long.
         nanoseconds: u64,
@@ -108,7 +108,7 @@ pub enum Step {
     Flush {
         /// Number of the file.
         file: u32,
-        /// What is promised.
+        /// The guarantee.
         how: Durability,
     },
     /// Closes an array. Collective.
@@ -133,8 +133,7 @@ impl Step {
         }
     }
 
-    /// What of a collective step must be the same on all ranks: the step itself, or of a transfer that it is one, and of
-    /// which array.
+    /// What must be equal on all ranks for a collective step: the whole step, or for a transfer its kind and array.
     pub fn in_common(&self) -> Cow<'_, Self> {
         let nothing = || (Selection::empty(0), Arc::default());
         match self {

@@ -1,4 +1,5 @@
-//! A walk over all steps before any is taken: what cannot be run is refused, and what running takes is added up.
+//! Validation of a workload before it runs: rejects invalid step sequences and collectives that would deadlock, and sums up the
+//! resources that a run needs.
 
 mod write_coverage;
 
@@ -12,7 +13,7 @@ use write_coverage::WriteCoverage;
 /// The most arrays that a workload may have open on a rank, or expect to be there.
 const MAX_ARRAYS: usize = 1 << 20;
 
-/// What a workload does, as far as it matters beforehand.
+/// Totals of a workload.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WorkloadSummary {
     /// Steps of all ranks.
@@ -29,13 +30,13 @@ pub struct WorkloadSummary {
     pub compute: Duration,
     /// The longest time that a rank's calls took when they were recorded; `None` if no step says.
     pub took: Option<Duration>,
-    /// Arrays that must be there before, in containers that are not created.
+    /// Arrays that must exist before the run, in containers that the workload does not create.
     pub inputs: Vec<Input>,
-    /// By file: what of it no rule tells.
+    /// By file: data that cannot be verified.
     pub unchecked: Vec<Option<Unchecked>>,
 }
 
-/// An array that a workload expects to be there.
+/// An array that must exist before the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Input {
     /// Number of the file.
@@ -74,7 +75,7 @@ impl WorkloadSummary {
     }
 }
 
-/// The collective steps of a rank, as a number that differs where they do.
+/// Number and hash of a rank's collective steps. Equal on all ranks, or collective calls would deadlock.
 #[derive(Debug, PartialEq, Eq)]
 struct CollectiveSteps {
     steps: u64,
@@ -320,12 +321,12 @@ impl<'a> Walk<'a> {
             let more = bytes.saturating_sub(self.byte_count(array, &before)?);
             self.summary.created_bytes = self.summary.created_bytes.saturating_add(more);
         }
-        // Row-major places stay what they are only when the slowest dimension grows.
+        // Row-major indices are preserved only if the slowest dimension grows.
         let grows = shape.first() >= before.first() && shape.get(1..) == before.get(1..);
         if !grows {
             self.leave_unchecked(file, Unchecked::All);
         }
-        // What was all of it is no longer.
+        // "All" meant the old extents.
         if let Some(open) = self.slots.get(&slot)
             && let Some(written) = self.written.get_mut(&(file, open.name.clone()))
         {

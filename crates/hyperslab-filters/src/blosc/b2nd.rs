@@ -1,5 +1,4 @@
-//! Chunks of the second generation whose blocks have a shape (B2ND): each is a small array, those at the edges filled
-//! up.
+//! B2ND: Blosc2 chunks of N-dimensional blocks; blocks at the edges are padded.
 
 use super::decode::Chunk;
 use super::frame::number;
@@ -19,8 +18,8 @@ pub(super) struct B2nd {
 }
 
 impl B2nd {
-    /// From what the frame says: a version, the number of dimensions, and the shapes of the array, its chunks and their
-    /// blocks. None if that makes no sense or the array has more than one chunk.
+    /// Parses the metalayer: version, number of dimensions, and the shapes of array, chunks and blocks. `None` if it is invalid or
+    /// the array has more than one chunk.
     pub(super) fn parse(bytes: &[u8], element: usize) -> Option<Self> {
         let dimensions = usize::from(*bytes.get(2)?);
         if dimensions == 0 || dimensions > MOST_DIMENSIONS || element == 0 {
@@ -28,7 +27,7 @@ impl B2nd {
         }
         let mut place = 3;
         let mut list = |width: usize| {
-            place += 1; // says that a list follows
+            place += 1; // the tag of a list
             let mut shape = Vec::with_capacity(dimensions);
             for _ in 0..dimensions {
                 shape.push(number(bytes, place + 1, width)?);
@@ -45,12 +44,12 @@ impl B2nd {
         Some(Self { element, shape, block, plain })
     }
 
-    /// Bytes of the array.
+    /// Size of the array in bytes.
     pub(super) fn plain_size(&self) -> usize {
         self.plain
     }
 
-    /// The array, into exactly as many bytes as it has.
+    /// Decodes the array into `plain`, which has exactly its size.
     pub(super) fn decode(&self, chunk: &Chunk, plain: &mut [u8], contexts: &mut CodecContexts) -> Result<()> {
         let wrong = || corrupt(NAME, "the chunk does not have the shape that its frame states");
         if self.block == self.shape {
@@ -64,7 +63,7 @@ impl B2nd {
             return Err(wrong());
         }
         let mut reference = std::mem::take(&mut contexts.reference);
-        // The block lies behind the one that others refer to.
+        // First half: the reference block. Second half: the current block.
         let (first, block) = reference.room(2 * block_bytes).split_at_mut(block_bytes);
         let mut result = Ok(());
         let mut at = vec![0; counts.len()];
@@ -84,7 +83,7 @@ impl B2nd {
         result
     }
 
-    /// Copies the part of a block that lies within the array. `at` counts blocks.
+    /// Copies the part of the block at block coordinates `at` that lies within the array.
     fn place(&self, block: &[u8], at: &[usize], plain: &mut [u8]) {
         let last = self.shape.len() - 1;
         let inside: Vec<usize> =
@@ -106,7 +105,7 @@ impl B2nd {
     }
 }
 
-/// Counts up, the last place first.
+/// Increments coordinates in row-major order.
 fn advance(at: &mut [usize], counts: &[usize]) {
     for (place, count) in at.iter_mut().zip(counts).rev() {
         *place += 1;

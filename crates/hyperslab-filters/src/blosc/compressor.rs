@@ -1,10 +1,10 @@
-//! What compresses the streams.
+//! Compressors of Blosc streams.
 
 use super::{Generation, blosclz, snappy};
 use crate::codec_contexts::CodecContexts;
 use crate::{deflate, lz4, zstandard};
 
-/// The codecs that a file can ask for.
+/// The compressors that a file can name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Compressor {
     BloscLz,
@@ -15,7 +15,7 @@ pub(super) enum Compressor {
     Zstandard,
 }
 
-/// What streams look like; two codecs share one.
+/// Formats of compressed streams; LZ4 and LZ4 HC share one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StreamFormat {
     BloscLz,
@@ -26,7 +26,7 @@ pub(super) enum StreamFormat {
 }
 
 impl Compressor {
-    /// By the number that parameters and frames use. The second generation has no Snappy.
+    /// From its code in parameters and frames. Blosc2 has no Snappy.
     pub(super) fn numbered(number: u32, generation: Generation) -> Option<Self> {
         Some(match number {
             0 => Self::BloscLz,
@@ -39,7 +39,7 @@ impl Compressor {
         })
     }
 
-    /// The number that parameters and frames use.
+    /// Its code in parameters and frames.
     pub(super) fn number(self) -> u8 {
         match self {
             Self::BloscLz => 0,
@@ -51,12 +51,12 @@ impl Compressor {
         }
     }
 
-    /// Whether it is for small results rather than for speed, and wants larger blocks.
+    /// Whether it favours ratio over speed, and so uses larger blocks.
     pub(super) fn is_thorough(self) -> bool {
         matches!(self, Self::Lz4Well | Self::Zlib | Self::Zstandard)
     }
 
-    /// The number of its streams in chunks.
+    /// The code of its stream format in chunk headers.
     pub(super) fn streams_number(self) -> u8 {
         match self {
             Self::BloscLz => 0,
@@ -67,7 +67,7 @@ impl Compressor {
         }
     }
 
-    /// The stream of `plain` at the front of `out`, or none if it does not fit. `level` is 1 to 9.
+    /// Compresses `plain` into the front of `out`. Returns `None` if it does not fit. `level` is 1 to 9.
     pub(super) fn encode(
         self,
         level: u32,
@@ -91,7 +91,7 @@ impl Compressor {
 }
 
 impl StreamFormat {
-    /// By the number in chunks.
+    /// From its code in chunk headers.
     pub(super) fn numbered(number: u8) -> Option<Self> {
         Some(match number {
             0 => Self::BloscLz,
@@ -103,7 +103,7 @@ impl StreamFormat {
         })
     }
 
-    /// The plain form of a stream, which must fill `plain` exactly.
+    /// Decompresses a stream, which must fill `plain` exactly.
     pub(super) fn decode(self, stream: &[u8], plain: &mut [u8], contexts: &mut CodecContexts) -> Option<()> {
         match self {
             Self::BloscLz => blosclz::decode(stream, plain),

@@ -1,4 +1,4 @@
-//! Chunks of Blosc, taken apart.
+//! Decoding of Blosc chunks.
 
 use super::compressor::StreamFormat;
 use super::prefilter::{self, Prefilter};
@@ -7,16 +7,16 @@ use crate::codec_contexts::CodecContexts;
 use crate::errors::{corrupt, unsupported};
 use hyperslab_core::Result;
 
-/// Header of the first generation, and of both together.
+/// Header sizes: Blosc, and the extended header of Blosc2.
 const SHORT: usize = 16;
 const LONG: usize = 32;
-/// The second generation writes this version and lower ones down to 3.
+/// Newest chunk version; Blosc2 uses 3 and above.
 const NEWEST: u8 = 5;
-/// Chunks of the first generation say for each whether blocks are split, but old ones only by these rules.
+/// Old Blosc chunks do not record whether blocks are split; these limits decide it.
 const MOST_SPLITS: usize = 16;
 const SMALLEST_SPLIT: usize = 128;
 
-/// A chunk whose header makes sense.
+/// A chunk with a valid header.
 pub(super) struct Chunk<'a> {
     who: &'static str,
     bytes: &'a [u8],
@@ -26,13 +26,13 @@ pub(super) struct Chunk<'a> {
     element: usize,
 }
 
-/// What a chunk consists of.
+/// Contents of a chunk.
 enum Content<'a> {
-    /// Bytes as they are.
+    /// Uncompressed bytes.
     Copied(&'a [u8]),
-    /// This again and again.
+    /// One repeated value.
     Repeated(Vec<u8>),
-    /// Blocks of streams.
+    /// Compressed blocks.
     Blocks(Blocks<'a>),
 }
 
@@ -40,14 +40,14 @@ struct Blocks<'a> {
     generation: Generation,
     streams: StreamFormat,
     split: bool,
-    /// In the order of writing, with the size of elements that each goes by.
+    /// Prefilters in the order of encoding, each with its element size.
     prefilter: Vec<(Prefilter, usize)>,
-    /// Where each block starts, four bytes each.
+    /// Start offsets of blocks, four bytes each.
     starts: &'a [u8],
 }
 
 impl<'a> Chunk<'a> {
-    /// Understands the header of a chunk at the front of `stored`.
+    /// Parses the header of the chunk at the front of `stored`.
     pub(super) fn parse(stored: &'a [u8], who: &'static str) -> Result<Self> {
         let wrong = |what: &str| corrupt(who, what);
         let &[version, _, flags, element, ..] = stored else { return Err(wrong("the header is cut off")) };
@@ -89,23 +89,23 @@ impl<'a> Chunk<'a> {
         Ok(Self { who, bytes, content, plain, block, element })
     }
 
-    /// Bytes of the plain form.
+    /// The decoded size.
     pub(super) fn plain_size(&self) -> usize {
         self.plain
     }
 
-    /// Bytes of all blocks but the last, which may be smaller.
+    /// Block size in bytes; the last block may be smaller.
     pub(super) fn block_size(&self) -> usize {
         self.block
     }
 
-    /// Whether blocks are differences to the first one.
+    /// Whether blocks are delta-encoded against the first one.
     pub(super) fn needs_reference(&self) -> bool {
         let Content::Blocks(blocks) = &self.content else { return false };
-        blocks.prefilter.iter().any(|(prefilter, _)| *prefilter == Prefilter::Differences)
+        blocks.prefilter.iter().any(|(prefilter, _)| *prefilter == Prefilter::Delta)
     }
 
-    /// Everything, into exactly as many bytes as that has.
+    /// Decodes the chunk into `plain`, which has exactly its size.
     pub(super) fn decode(&self, plain: &mut [u8], contexts: &mut CodecContexts) -> Result<()> {
         match &self.content {
             Content::Copied(bytes) => plain.copy_from_slice(bytes),
@@ -121,7 +121,7 @@ impl<'a> Chunk<'a> {
         Ok(())
     }
 
-    /// One block, into exactly as many bytes as it has. `reference` is the first block, for those after it.
+    /// Decodes one block into `plain`, which has exactly its size. `reference` is the first block, for all later ones.
     pub(super) fn decode_block(
         &self,
         index: usize,
@@ -145,9 +145,9 @@ impl<'a> Chunk<'a> {
                 let mut between = std::mem::take(&mut contexts.between);
                 let result = match blocks.prefilter.as_slice() {
                     [] => self.decode_streams(blocks, index, plain, contexts),
-                    [(Prefilter::Differences, element)] => {
+                    [(Prefilter::Delta, element)] => {
                         let read = self.decode_streams(blocks, index, plain, contexts);
-                        prefilter::add_up(*element, plain, reference);
+                        prefilter::delta_decode(*element, plain, reference);
                         read
                     }
                     prefilter => {
@@ -163,7 +163,7 @@ impl<'a> Chunk<'a> {
         }
     }
 
-    /// The streams of a block, into exactly as many bytes as they have.
+    /// Decompresses the streams of a block into `out`, which has exactly their size.
     fn decode_streams(
         &self,
         blocks: &Blocks,
@@ -213,10 +213,10 @@ impl<'a> Chunk<'a> {
     }
 }
 
-/// What a chunk of nothing else repeats.
+/// The value of a chunk of one repeated value.
 fn repeated(special: u8, element: usize, behind: &[u8]) -> Option<Vec<u8>> {
     match (special, element) {
-        (1 | 4, _) => Some(vec![0]), // four: never written, so that anything is right
+        (1 | 4, _) => Some(vec![0]), // 4: uninitialised, any value is right
         (2, 4) => Some(f32::NAN.to_le_bytes().to_vec()),
         (2, 8) => Some(f64::NAN.to_le_bytes().to_vec()),
         (3, _) => behind.get(..element).map(<[u8]>::to_vec),
@@ -230,7 +230,7 @@ fn repeat(value: &[u8], plain: &mut [u8]) {
     }
 }
 
-/// The steps that the flags of a short header name.
+/// Prefilters according to the flags of a short header.
 fn prefilters_of_flags(
     flags: u8,
     element: usize,
@@ -241,16 +241,16 @@ fn prefilters_of_flags(
         return Err(unsupported(who, "differences are unknown in chunks of this version"));
     }
     Ok(match generation {
-        _ if flags & 1 != 0 && element > 1 => vec![(Prefilter::Bytes, element)],
-        _ if flags & 4 != 0 => vec![(Prefilter::Bits, element)],
+        _ if flags & 1 != 0 && element > 1 => vec![(Prefilter::Shuffle, element)],
+        _ if flags & 4 != 0 => vec![(Prefilter::Bitshuffle, element)],
         _ => Vec::new(),
     })
 }
 
-/// The steps of a long header that change something.
+/// Prefilters of an extended header, without those that need no undoing.
 fn pipeline(bytes: &[u8], element: usize, who: &'static str) -> Result<Vec<(Prefilter, usize)>> {
     const SLOTS: usize = 6;
-    /// Cuts the precision of numbers, which nobody undoes.
+    /// Truncates precision; irreversible, so nothing to undo.
     const ROUNDING: u8 = 4;
     let (steps, details) = (&bytes[SHORT..SHORT + SLOTS], &bytes[SHORT + 8..SHORT + 8 + SLOTS]);
     let mut prefilter = Vec::new();
@@ -260,17 +260,17 @@ fn pipeline(bytes: &[u8], element: usize, who: &'static str) -> Result<Vec<(Pref
             (Some(Prefilter::None), _) => {}
             (None, _) if step == ROUNDING => {}
             (Some(step), 0) => prefilter.push((step, element)),
-            (Some(Prefilter::Bytes), detail) => prefilter.push((Prefilter::Bytes, usize::from(detail))),
+            (Some(Prefilter::Shuffle), detail) => prefilter.push((Prefilter::Shuffle, usize::from(detail))),
             _ => return Err(unsupported(who, format!("the step {step} is unknown here"))),
         }
     }
-    if prefilter.iter().skip(1).any(|(step, _)| *step == Prefilter::Differences) {
+    if prefilter.iter().skip(1).any(|(step, _)| *step == Prefilter::Delta) {
         return Err(unsupported(who, "differences are known here only as the first step"));
     }
     Ok(prefilter)
 }
 
-/// Undoes the steps on `sorted`, ending in `plain`.
+/// Undoes the prefilters on `sorted`, with the result in `plain`.
 fn undo_prefilters(
     generation: Generation,
     steps: &[(Prefilter, usize)],
@@ -281,15 +281,15 @@ fn undo_prefilters(
 ) {
     for (left, (step, element)) in steps.iter().enumerate().rev() {
         match step {
-            Prefilter::Bytes => prefilter::unsort_bytes(*element, sorted, plain),
-            Prefilter::Bits => prefilter::unsort_bits(generation, *element, sorted, plain, between),
-            Prefilter::Differences => {
-                prefilter::add_up(*element, plain, reference);
+            Prefilter::Shuffle => prefilter::unshuffle(*element, sorted, plain),
+            Prefilter::Bitshuffle => prefilter::bit_unshuffle(generation, *element, sorted, plain, between),
+            Prefilter::Delta => {
+                prefilter::delta_decode(*element, plain, reference);
                 continue; // always the last to be undone
             }
             Prefilter::None => plain.copy_from_slice(sorted),
         }
-        if left > 0 && steps[left - 1].0 != Prefilter::Differences {
+        if left > 0 && steps[left - 1].0 != Prefilter::Delta {
             sorted.copy_from_slice(plain);
         }
     }

@@ -1,4 +1,4 @@
-//! Chunks of Blosc, put together.
+//! Encoding of Blosc chunks.
 
 use super::compressor::Compressor;
 use super::prefilter::{self, Prefilter};
@@ -7,16 +7,16 @@ use crate::codec_contexts::CodecContexts;
 use crate::scratch::Scratch;
 
 const KIB: usize = 1 << 10;
-/// Formats of chunks.
+/// Chunk versions written.
 const FIRST: u8 = 2;
 const SECOND: u8 = 5;
-/// Streams of a block are for elements of so many bytes at most.
+/// Largest element size, in bytes, for which blocks are split into streams.
 const MOST_SPLITS: usize = 16;
-/// Chunks smaller than this are copied.
+/// Chunks smaller than this are stored uncompressed.
 const SMALLEST: usize = 128;
 const LARGEST_ELEMENT: usize = 255;
 
-/// Bytes before the blocks.
+/// Header size.
 pub(super) fn header_size(generation: Generation) -> usize {
     match generation {
         Generation::First => 16,
@@ -24,13 +24,13 @@ pub(super) fn header_size(generation: Generation) -> usize {
     }
 }
 
-/// The most bytes of a chunk of `plain` bytes.
+/// Upper bound of the encoded size of `plain` bytes.
 pub(super) fn room(plain: usize) -> usize {
     plain + header_size(Generation::Second)
 }
 
-/// The chunk of `plain` at the front of `out`, which has at least [`room`]; how many bytes it has. What does not shrink
-/// is copied. None if it is too large for the format.
+/// Encodes `plain` as a chunk at the front of `out`, which has at least [`room`] bytes. Returns its size, or `None` if it is too
+/// large for the format. Incompressible chunks are stored uncompressed.
 pub(super) fn chunk(blosc: &Blosc, plain: &[u8], out: &mut [u8], contexts: &mut CodecContexts) -> Option<usize> {
     i32::try_from(room(plain.len())).ok()?;
     let element = if blosc.element > LARGEST_ELEMENT { 1 } else { blosc.element };
@@ -53,9 +53,9 @@ pub(super) fn chunk(blosc: &Blosc, plain: &[u8], out: &mut [u8], contexts: &mut 
     let copied = if end.is_none() { 2 } else { 0 };
     let unsplit = if split { 0 } else { 0x10 };
     let prefilter = match (blosc.generation, blosc.prefilter) {
-        (Generation::Second, _) => 5, // says that the header is long
-        (_, Prefilter::Bytes) => 1,
-        (_, Prefilter::Bits) => 4,
+        (Generation::Second, _) => 5, // marks an extended header
+        (_, Prefilter::Shuffle) => 1,
+        (_, Prefilter::Bitshuffle) => 4,
         _ => 0,
     };
     let version = if blosc.generation == Generation::First { FIRST } else { SECOND };
@@ -86,7 +86,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// All blocks behind a list of where they start, or none if there is too little room. Answers where they end.
+    /// Encodes all blocks after the table of their start offsets. Returns their end, or `None` if there is too little room.
     fn blocks(&mut self, plain: &[u8], block: usize, sorted: &mut Scratch, between: &mut Scratch) -> Option<usize> {
         let mut start = self.end;
         self.end += 4 * plain.len().div_ceil(block);
@@ -97,16 +97,16 @@ impl Writer<'_> {
             start += 4;
             let (sorted, between) = (sorted.room(part.len()), between.room(part.len()));
             let ready = match self.blosc.prefilter {
-                Prefilter::Bytes if self.element > 1 => {
-                    prefilter::sort_bytes(self.element, part, sorted);
+                Prefilter::Shuffle if self.element > 1 => {
+                    prefilter::shuffle(self.element, part, sorted);
                     sorted
                 }
-                Prefilter::Bits => {
-                    prefilter::sort_bits(self.blosc.generation, self.element, part, sorted, between);
+                Prefilter::Bitshuffle => {
+                    prefilter::bit_shuffle(self.blosc.generation, self.element, part, sorted, between);
                     sorted
                 }
-                Prefilter::Differences => {
-                    prefilter::differ(self.element, part, reference, sorted);
+                Prefilter::Delta => {
+                    prefilter::delta_encode(self.element, part, reference, sorted);
                     sorted
                 }
                 _ => part,
@@ -136,21 +136,23 @@ impl Writer<'_> {
     }
 }
 
-/// Whether each block becomes a stream for each byte of its elements. As the libraries decide it, since the second one
-/// reads chunks of the first by the same rule.
+/// Whether each block is split into one stream per byte of its elements. Decided as the C libraries do, since C-Blosc2 decodes
+/// C-Blosc chunks by the same rule.
 fn splits(blosc: &Blosc, element: usize, block: usize) -> bool {
     let fits = |smallest: usize| element <= MOST_SPLITS && block / element >= smallest && block.is_multiple_of(element);
     match (blosc.generation, blosc.compressor) {
         (Generation::First, compressor) => compressor != Compressor::Zstandard && fits(128),
-        (Generation::Second, Compressor::BloscLz | Compressor::Lz4) => blosc.prefilter == Prefilter::Bytes && fits(32),
+        (Generation::Second, Compressor::BloscLz | Compressor::Lz4) => {
+            blosc.prefilter == Prefilter::Shuffle && fits(32)
+        }
         (Generation::Second, Compressor::Zstandard) => {
-            blosc.prefilter == Prefilter::Bytes && blosc.level <= 5 && fits(32)
+            blosc.prefilter == Prefilter::Shuffle && blosc.level <= 5 && fits(32)
         }
         _ => false,
     }
 }
 
-/// Bytes of a block, near what the libraries take: larger for higher levels and thorough codecs.
+/// Block size in bytes, close to that of the C libraries: larger for higher levels and slower compressors.
 fn block_size(blosc: &Blosc, element: usize, plain: usize) -> usize {
     if plain < element {
         return 1;

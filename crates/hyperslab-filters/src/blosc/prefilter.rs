@@ -1,19 +1,19 @@
-//! What happens to blocks before they are compressed.
+//! Prefilters: reversible transformations of blocks before compression.
 
 use super::Generation;
-use crate::{bit_transpose, shuffle};
+use crate::bit_transpose;
 
-/// One step.
+/// One prefilter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Prefilter {
-    /// Nothing.
+    /// None.
     None,
-    /// Bytes by their place in elements.
-    Bytes,
-    /// Bits by their place in elements.
-    Bits,
-    /// Only what differs from the element before, or from the first block.
-    Differences,
+    /// Byte shuffle.
+    Shuffle,
+    /// Bit shuffle.
+    Bitshuffle,
+    /// XOR with the previous element, or with the first block.
+    Delta,
 }
 
 impl Prefilter {
@@ -21,9 +21,9 @@ impl Prefilter {
     pub(super) fn numbered(number: u32, generation: Generation) -> Option<Self> {
         Some(match number {
             0 => Self::None,
-            1 => Self::Bytes,
-            2 => Self::Bits,
-            3 if generation == Generation::Second => Self::Differences,
+            1 => Self::Shuffle,
+            2 => Self::Bitshuffle,
+            3 if generation == Generation::Second => Self::Delta,
             _ => return None,
         })
     }
@@ -32,15 +32,15 @@ impl Prefilter {
     pub(super) fn number(self) -> u8 {
         match self {
             Self::None => 0,
-            Self::Bytes => 1,
-            Self::Bits => 2,
-            Self::Differences => 3,
+            Self::Shuffle => 1,
+            Self::Bitshuffle => 2,
+            Self::Delta => 3,
         }
     }
 }
 
-/// How many bytes of a block have their bits sorted: whole groups of elements, in the first generation all or none.
-fn sortable(generation: Generation, element: usize, len: usize) -> usize {
+/// Bytes of a block that are bit-shuffled: whole groups of elements; in the first generation the whole block or nothing.
+fn transposable(generation: Generation, element: usize, len: usize) -> usize {
     let count = len / element;
     match generation {
         Generation::First if !count.is_multiple_of(bit_transpose::GROUP) => 0,
@@ -48,33 +48,33 @@ fn sortable(generation: Generation, element: usize, len: usize) -> usize {
     }
 }
 
-/// Sorts the bits of a block, as far as it can be done.
-pub(super) fn sort_bits(generation: Generation, element: usize, plain: &[u8], to: &mut [u8], between: &mut [u8]) {
-    let (sorted, rest) = plain.split_at(sortable(generation, element, plain.len()));
+/// Bit-shuffles the whole groups of a block; copies the rest.
+pub(super) fn bit_shuffle(generation: Generation, element: usize, plain: &[u8], to: &mut [u8], between: &mut [u8]) {
+    let (sorted, rest) = plain.split_at(transposable(generation, element, plain.len()));
     let (to, to_rest) = to.split_at_mut(sorted.len());
     bit_transpose::encode(element, sorted, to, &mut between[..sorted.len()]);
     to_rest.copy_from_slice(rest);
 }
 
-/// Undoes [`sort_bits`].
-pub(super) fn unsort_bits(generation: Generation, element: usize, sorted: &[u8], to: &mut [u8], between: &mut [u8]) {
-    let (sorted, rest) = sorted.split_at(sortable(generation, element, sorted.len()));
+/// Undoes [`bit_shuffle`].
+pub(super) fn bit_unshuffle(generation: Generation, element: usize, sorted: &[u8], to: &mut [u8], between: &mut [u8]) {
+    let (sorted, rest) = sorted.split_at(transposable(generation, element, sorted.len()));
     let (to, to_rest) = to.split_at_mut(sorted.len());
     bit_transpose::decode(element, sorted, to, &mut between[..sorted.len()]);
     to_rest.copy_from_slice(rest);
 }
 
-/// Sorts the bytes of a block.
-pub(super) fn sort_bytes(element: usize, plain: &[u8], to: &mut [u8]) {
-    shuffle::encode(element, plain, to);
+/// Byte-shuffles a block.
+pub(super) fn shuffle(element: usize, plain: &[u8], to: &mut [u8]) {
+    crate::shuffle::encode(element, plain, to);
 }
 
-/// Undoes [`sort_bytes`].
-pub(super) fn unsort_bytes(element: usize, sorted: &[u8], to: &mut [u8]) {
-    shuffle::decode(element, sorted, to);
+/// Undoes [`shuffle`].
+pub(super) fn unshuffle(element: usize, sorted: &[u8], to: &mut [u8]) {
+    crate::shuffle::decode(element, sorted, to);
 }
 
-/// Bytes that are compared together for differences.
+/// Distance in bytes between values that are XORed.
 fn stride(element: usize) -> usize {
     match element {
         1 | 2 | 4 | 8 => element,
@@ -83,8 +83,8 @@ fn stride(element: usize) -> usize {
     }
 }
 
-/// The differences of a block: to `reference`, the first block, or of that itself.
-pub(super) fn differ(element: usize, plain: &[u8], reference: Option<&[u8]>, to: &mut [u8]) {
+/// Delta-encodes a block: against `reference`, the first block, or for that block itself against the previous elements.
+pub(super) fn delta_encode(element: usize, plain: &[u8], reference: Option<&[u8]>, to: &mut [u8]) {
     let stride = stride(element);
     to.copy_from_slice(plain);
     let whole = plain.len() / stride * stride;
@@ -95,8 +95,8 @@ pub(super) fn differ(element: usize, plain: &[u8], reference: Option<&[u8]>, to:
     }
 }
 
-/// Undoes [`differ`] in place.
-pub(super) fn add_up(element: usize, block: &mut [u8], reference: Option<&[u8]>) {
+/// Undoes [`delta_encode`] in place.
+pub(super) fn delta_decode(element: usize, block: &mut [u8], reference: Option<&[u8]>) {
     let stride = stride(element);
     let whole = block.len() / stride * stride;
     match reference {

@@ -1,13 +1,12 @@
-//! Snappy, which the first generation can have for its streams: a size, then literals and references back, the two
-//! lowest bits of a byte saying which.
+//! Snappy streams of C-Blosc: the decoded size, then literals and matches, told apart by the two lowest bits of a tag byte.
 
 use crate::lz_matcher::{self, Room, Sink, Table};
 
-/// References of three bytes reach that far and are that long at most.
+/// Largest distance and length of a 3-byte match.
 const FARTHEST: usize = 65535;
 const LONGEST: usize = 64;
 
-/// The stream of `plain` at the front of `out`, or none if it does not fit.
+/// Compresses `plain` into the front of `out`. Returns `None` if it does not fit.
 pub(super) fn encode(plain: &[u8], out: &mut [u8], places: &mut Table) -> Option<usize> {
     let mut writer = Writer(Room::new(out));
     let mut size = plain.len();
@@ -46,7 +45,7 @@ impl Sink for Writer<'_> {
     }
 }
 
-/// The plain form of a stream, which must fill `plain` exactly.
+/// Decompresses a stream, which must fill `plain` exactly.
 pub(super) fn decode(stream: &[u8], plain: &mut [u8]) -> Option<()> {
     let (mut rest, mut size) = (stream, 0u64);
     for shift in (0..35).step_by(7) {
@@ -82,7 +81,7 @@ pub(super) fn decode(stream: &[u8], plain: &mut [u8]) -> Option<()> {
     (end == plain.len()).then_some(())
 }
 
-/// Takes a number of `width` bytes off `rest`.
+/// Reads a little-endian number of `width` bytes from `rest`.
 fn little_endian(rest: &mut &[u8], width: usize) -> Option<usize> {
     let (bytes, behind) = rest.split_at_checked(width)?;
     *rest = behind;
