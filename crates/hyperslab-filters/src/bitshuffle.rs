@@ -122,8 +122,8 @@ impl Bitshuffle {
     }
 
     /// The decoded size according to the header.
-    pub(crate) fn stated_size(&self, stored: &[u8]) -> Option<u64> {
-        if self.keeps_size() { Some(stored.len() as u64) } else { lz4::stated_size(stored) }
+    pub(crate) fn declared_size(&self, stored: &[u8]) -> Option<u64> {
+        if self.keeps_size() { Some(stored.len() as u64) } else { lz4::declared_size(stored) }
     }
 
     /// Decodes into the front of `plain`. Returns the decoded size, or `None` if `plain` is too small.
@@ -133,7 +133,7 @@ impl Bitshuffle {
         plain: &mut [u8],
         contexts: &mut CodecContexts,
     ) -> Result<Option<usize>> {
-        let total = self.stated_size(stored).ok_or_else(|| corrupt(NAME, "the header is cut off"))?;
+        let total = self.declared_size(stored).ok_or_else(|| corrupt(NAME, "the header is cut off"))?;
         let Some(plain) = usize::try_from(total).ok().and_then(|total| plain.get_mut(..total)) else {
             return Ok(None);
         };
@@ -167,10 +167,10 @@ impl Bitshuffle {
         }
         let (header, mut behind) =
             stored.split_first_chunk::<HEADER>().ok_or_else(|| corrupt(NAME, "the header is cut off"))?;
-        let stated = u32::from_be_bytes([header[8], header[9], header[10], header[11]]) as usize;
-        let block = block_size(stated / self.element, self.element)
+        let declared = u32::from_be_bytes([header[8], header[9], header[10], header[11]]) as usize;
+        let block = block_size(declared / self.element, self.element)
             .and_then(|block| block.checked_mul(self.element))
-            .ok_or_else(|| corrupt(NAME, format!("blocks of {stated} bytes are no multiple of 8 elements")))?;
+            .ok_or_else(|| corrupt(NAME, format!("blocks of {declared} bytes are no multiple of 8 elements")))?;
         for block in blocks.chunks_mut(block) {
             let compressed = lz4::next_block(&mut behind, NAME)?;
             let sorted = sorted.room(block.len());
@@ -195,9 +195,9 @@ fn whole_groups(len: usize, element: usize) -> usize {
 }
 
 /// Elements per block for a stated number, 0 meaning the default; `None` if it is invalid.
-fn block_size(stated: usize, element: usize) -> Option<usize> {
-    match stated {
+fn block_size(declared: usize, element: usize) -> Option<usize> {
+    match declared {
         0 => Some((DEFAULT_BLOCK / element / bit_transpose::GROUP * bit_transpose::GROUP).max(FEWEST)),
-        stated => stated.is_multiple_of(bit_transpose::GROUP).then_some(stated),
+        declared => declared.is_multiple_of(bit_transpose::GROUP).then_some(declared),
     }
 }

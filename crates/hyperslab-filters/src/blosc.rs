@@ -104,10 +104,10 @@ impl Blosc {
     }
 
     /// The decoded size according to the header.
-    pub(crate) fn stated_size(&self, stored: &[u8]) -> Option<u64> {
+    pub(crate) fn declared_size(&self, stored: &[u8]) -> Option<u64> {
         match self.generation {
             Generation::First => Chunk::parse(stored, self.name()).ok().map(|chunk| chunk.plain_size() as u64),
-            Generation::Second => frame::stated_size(stored),
+            Generation::Second => frame::declared_size(stored),
         }
     }
 

@@ -151,7 +151,7 @@ impl Codec {
                 Ok(Some(verified.len()))
             }
             Self::Deflate(_) => deflate::decode(stored, plain, contexts),
-            Self::Zstandard(_) => match zstandard::stated_size(stored) {
+            Self::Zstandard(_) => match zstandard::declared_size(stored) {
                 Some(size) if size > plain.len() as u64 => Ok(None),
                 _ => zstandard::decode(stored, plain, contexts).map(Some),
             },
@@ -163,15 +163,15 @@ impl Codec {
     }
 
     /// The decoded size, where the encoded form contains it.
-    pub(crate) fn stated_size(&self, stored: &[u8]) -> Option<u64> {
+    pub(crate) fn declared_size(&self, stored: &[u8]) -> Option<u64> {
         match self {
             Self::Deflate(_) | Self::Lzf => None,
             Self::Shuffle(_) => Some(stored.len() as u64),
             Self::Fletcher32 => Some(stored.len().saturating_sub(fletcher32::SIZE) as u64),
-            Self::Zstandard(_) => zstandard::stated_size(stored),
-            Self::Lz4(_) => lz4::stated_size(stored),
-            Self::Bitshuffle(bitshuffle) => bitshuffle.stated_size(stored),
-            Self::Blosc(blosc) => blosc.stated_size(stored),
+            Self::Zstandard(_) => zstandard::declared_size(stored),
+            Self::Lz4(_) => lz4::declared_size(stored),
+            Self::Bitshuffle(bitshuffle) => bitshuffle.declared_size(stored),
+            Self::Blosc(blosc) => blosc.declared_size(stored),
         }
     }
 

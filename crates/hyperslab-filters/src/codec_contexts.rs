@@ -49,6 +49,6 @@ impl CodecContexts {
 
 impl fmt::Debug for CodecContexts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Coders").finish_non_exhaustive()
+        f.debug_struct("CodecContexts").finish_non_exhaustive()
     }
 }

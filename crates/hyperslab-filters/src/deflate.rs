@@ -19,16 +19,16 @@ pub(crate) fn limit(plain: usize) -> usize {
 
 /// Encodes `plain`, at a zlib level.
 pub(crate) fn encode(level: u32, plain: &[u8], out: &mut Scratch, contexts: &mut CodecContexts) -> Result<usize> {
-    let bound = coder(level, contexts).zlib_compress_bound(plain.len());
+    let bound = compressor(level, contexts).zlib_compress_bound(plain.len());
     encode_into(level, plain, out.room(bound), contexts).ok_or_else(|| failed(NAME, "the library refused to compress"))
 }
 
 /// Encodes `plain` into the front of `out`. Returns `None` if it does not fit.
 pub(crate) fn encode_into(level: u32, plain: &[u8], out: &mut [u8], contexts: &mut CodecContexts) -> Option<usize> {
-    coder(level, contexts).zlib_compress(plain, out).ok()
+    compressor(level, contexts).zlib_compress(plain, out).ok()
 }
 
-fn coder(level: u32, contexts: &mut CodecContexts) -> &mut Compressor {
+fn compressor(level: u32, contexts: &mut CodecContexts) -> &mut Compressor {
     contexts.deflate(LEVELS[(level as usize).min(LEVELS.len() - 1)])
 }
 

@@ -43,7 +43,7 @@ impl Filter {
         workspace: &mut Workspace,
     ) -> Result<()> {
         let too_large = || corrupt(self.codec.name(), format!("more than {limit} bytes came out"));
-        let mut size = match self.codec.stated_size(stored) {
+        let mut size = match self.codec.declared_size(stored) {
             Some(size) => usize::try_from(size).ok().filter(|size| *size <= limit).ok_or_else(too_large)?,
             None => expected.clamp(1, limit.max(1)),
         };

@@ -59,7 +59,7 @@ const MOST_BLOSC2_DIMENSIONS: usize = 8;
 
 impl FilterSpec {
     /// The closest [`Filter`] of the core crate, with its level; `None` for an unknown filter.
-    pub fn named(&self) -> Option<Filter> {
+    pub fn to_filter(&self) -> Option<Filter> {
         let level = |place: usize, usual: u8, most: u8| {
             self.parameters.get(place).map_or(usual, |&level| level.min(most.into()) as u8)
         };

@@ -50,9 +50,9 @@ pub(crate) fn limit(block: u32, plain: usize) -> usize {
     plain.saturating_add(plain / 64).saturating_add(blocks.saturating_mul(PREFIX)).saturating_add(4096)
 }
 
-fn block_size(stated: u32, plain: usize) -> usize {
-    let stated = if stated == 0 { DEFAULT_BLOCK } else { stated as usize };
-    stated.min(DEFAULT_BLOCK).clamp(1, plain.max(1))
+fn block_size(declared: u32, plain: usize) -> usize {
+    let declared = if declared == 0 { DEFAULT_BLOCK } else { declared as usize };
+    declared.min(DEFAULT_BLOCK).clamp(1, plain.max(1))
 }
 
 /// Encodes `plain`. Incompressible blocks are stored uncompressed.
@@ -78,13 +78,13 @@ pub(crate) fn encode(block: u32, plain: &[u8], out: &mut Scratch) -> usize {
 }
 
 /// The decoded size according to the header.
-pub(crate) fn stated_size(stored: &[u8]) -> Option<u64> {
+pub(crate) fn declared_size(stored: &[u8]) -> Option<u64> {
     stored.first_chunk().map(|size| u64::from_be_bytes(*size))
 }
 
 /// Decodes into the front of `plain`. Returns the decoded size, or `None` if `plain` is too small.
 pub(crate) fn decode(stored: &[u8], plain: &mut [u8]) -> Result<Option<usize>> {
-    let (Some(total), Some((header, mut rest))) = (stated_size(stored), stored.split_first_chunk::<HEADER>()) else {
+    let (Some(total), Some((header, mut rest))) = (declared_size(stored), stored.split_first_chunk::<HEADER>()) else {
         return Err(corrupt(NAME, "the header is cut off"));
     };
     let Some(plain) = usize::try_from(total).ok().and_then(|total| plain.get_mut(..total)) else { return Ok(None) };

@@ -36,7 +36,7 @@ pub(crate) fn encode_into(level: i32, plain: &[u8], out: &mut [u8], contexts: &m
 }
 
 /// The decoded size, if the frame contains it.
-pub(crate) fn stated_size(stored: &[u8]) -> Option<u64> {
+pub(crate) fn declared_size(stored: &[u8]) -> Option<u64> {
     zstd_safe::get_frame_content_size(stored).ok().flatten()
 }
 

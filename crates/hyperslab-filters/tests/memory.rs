@@ -42,19 +42,19 @@ unsafe impl GlobalAlloc for Watched {
 static WATCHED: Watched = Watched;
 
 fn filters() -> Vec<FilterSpec> {
-    let stated = |id, parameters: &[u32]| FilterSpec { id, optional: true, parameters: parameters.to_vec() };
+    let spec = |id, parameters: &[u32]| FilterSpec { id, optional: true, parameters: parameters.to_vec() };
     vec![
-        stated(1, &[6]),
-        stated(3, &[]),
-        stated(32000, &[]),
-        stated(32001, &[2, 2, 4, 0, 5, 1, 0]),
-        stated(32001, &[2, 2, 4, 0, 5, 2, 5]),
-        stated(32004, &[0]),
-        stated(32008, &[0, 4, 4, 0, 2]),
-        stated(32008, &[0, 4, 4, 0, 3]),
-        stated(32015, &[]),
-        stated(32026, &[1, 0, 4, 0, 5, 1, 5, 2, 50, 60]),
-        stated(32026, &[1, 512, 4, 0, 5, 1, 1]),
+        spec(1, &[6]),
+        spec(3, &[]),
+        spec(32000, &[]),
+        spec(32001, &[2, 2, 4, 0, 5, 1, 0]),
+        spec(32001, &[2, 2, 4, 0, 5, 2, 5]),
+        spec(32004, &[0]),
+        spec(32008, &[0, 4, 4, 0, 2]),
+        spec(32008, &[0, 4, 4, 0, 3]),
+        spec(32015, &[]),
+        spec(32026, &[1, 0, 4, 0, 5, 1, 5, 2, 50, 60]),
+        spec(32026, &[1, 512, 4, 0, 5, 1, 1]),
     ]
 }
 

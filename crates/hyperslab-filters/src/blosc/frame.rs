@@ -79,7 +79,7 @@ pub(super) fn encode(blosc: &Blosc, plain: &[u8], out: &mut Scratch, contexts: &
 }
 
 /// The decoded size according to the header.
-pub(super) fn stated_size(stored: &[u8]) -> Option<u64> {
+pub(super) fn declared_size(stored: &[u8]) -> Option<u64> {
     let frame = Frame::parse(stored).ok()?;
     match &frame.b2nd {
         Some(b2nd) => Some(b2nd.plain_size() as u64),

@@ -149,7 +149,7 @@ unsafe fn filters(host: &Host, list: Hid) -> Option<Vec<FilterSpec>> {
 
 /// The filters in the words of the rest of the project, as far as it has words for them.
 pub(crate) fn named_filters(stated: &[FilterSpec]) -> Vec<Filter> {
-    stated.iter().filter_map(FilterSpec::named).collect()
+    stated.iter().filter_map(FilterSpec::to_filter).collect()
 }
 
 /// The extents of a dataspace, and those it may grow to; `None` for one without dimensions.
