@@ -66,7 +66,7 @@ pub(super) fn of(filter: Filter, dtype: &Datatype, chunk: &[u64]) -> Result<Filt
 }
 
 /// The filter as the rest of the project knows it.
-pub(super) fn to_filter(stated: &FilterSpec) -> Result<Filter> {
+pub(super) fn named(stated: &FilterSpec) -> Result<Filter> {
     stated.to_filter().ok_or_else(|| {
         let what = format!("the array has HDF5 filter {}, unknown here", stated.id);
         Error::unsupported("describe array", what)
