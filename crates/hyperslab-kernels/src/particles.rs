@@ -3,11 +3,11 @@
 
 mod distribution;
 mod modify;
-mod part;
+mod subset;
 mod read;
 mod write;
 
-pub use part::Part;
+pub use subset::Part;
 
 use hyperslab_core::workload::{
     ArrayDeclaration, FileDeclaration, Header, Step, StepSource, WORKLOAD_VERSION, Workload,

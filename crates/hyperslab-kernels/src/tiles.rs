@@ -30,7 +30,7 @@ pub enum DatasetRank {
 
 /// Which of the two outer dimensions comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Slowest {
+pub enum SlowestDim {
     /// Steps, then arrays.
     Step,
     /// Arrays, then steps.
@@ -62,7 +62,7 @@ pub struct Tiles {
     /// Dimensions of the datasets.
     pub dataset_rank: DatasetRank,
     /// The first of the outer dimensions.
-    pub slowest: Slowest,
+    pub slowest: SlowestDim,
     /// A chunk is one tile, and with four dimensions one tile of every array; otherwise there are no chunks.
     pub chunked: bool,
     /// Whether ranks transfer together.
@@ -159,20 +159,20 @@ impl Tiles {
     fn outer<T: Copy>(&self, step: T, array: T) -> Vec<T> {
         match (self.dataset_rank, self.slowest) {
             (DatasetRank::Two, _) => Vec::new(),
-            (DatasetRank::Three, Slowest::Step) => vec![array],
-            (DatasetRank::Three, Slowest::Array) => vec![step],
-            (DatasetRank::Four, Slowest::Step) => vec![step, array],
-            (DatasetRank::Four, Slowest::Array) => vec![array, step],
+            (DatasetRank::Three, SlowestDim::Step) => vec![array],
+            (DatasetRank::Three, SlowestDim::Array) => vec![step],
+            (DatasetRank::Four, SlowestDim::Step) => vec![step, array],
+            (DatasetRank::Four, SlowestDim::Array) => vec![array, step],
         }
     }
 
     /// The name of the dataset that holds a tile.
     fn dataset(&self, step: u64, array: u64) -> Arc<str> {
         match (self.dataset_rank, self.slowest) {
-            (DatasetRank::Two, Slowest::Step) => format!("step={step}/array={array}").into(),
-            (DatasetRank::Two, Slowest::Array) => format!("array={array}/step={step}").into(),
-            (DatasetRank::Three, Slowest::Step) => format!("step={step}").into(),
-            (DatasetRank::Three, Slowest::Array) => format!("array={array}").into(),
+            (DatasetRank::Two, SlowestDim::Step) => format!("step={step}/array={array}").into(),
+            (DatasetRank::Two, SlowestDim::Array) => format!("array={array}/step={step}").into(),
+            (DatasetRank::Three, SlowestDim::Step) => format!("step={step}").into(),
+            (DatasetRank::Three, SlowestDim::Array) => format!("array={array}").into(),
             (DatasetRank::Four, _) => "dataset".into(),
         }
     }
@@ -228,8 +228,8 @@ impl Tiles {
         let verb = if direction == Direction::Write { "write" } else { "read" };
         let datasets = match (self.dataset_rank, self.slowest) {
             (DatasetRank::Four, _) => "one dataset",
-            (DatasetRank::Three, Slowest::Step) => "a dataset per step",
-            (DatasetRank::Three, Slowest::Array) => "a dataset per array",
+            (DatasetRank::Three, SlowestDim::Step) => "a dataset per step",
+            (DatasetRank::Three, SlowestDim::Array) => "a dataset per array",
             (DatasetRank::Two, _) => "a dataset per step and array",
         };
         format!(

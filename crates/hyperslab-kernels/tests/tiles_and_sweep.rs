@@ -3,7 +3,7 @@
 
 use hyperslab_core::workload::{Step, Workload};
 use hyperslab_core::{Dims, Result, Selection, TransferMode};
-use hyperslab_kernels::{DatasetRank, MAX_SIZES, Scaling, Slowest, Sweep, Tiles};
+use hyperslab_kernels::{DatasetRank, MAX_SIZES, Scaling, SlowestDim, Sweep, Tiles};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ fn tiles() -> impl Strategy<Value = Tiles> {
             columns: if strong { columns * process_columns } else { columns },
             scaling: if strong { Scaling::Strong } else { Scaling::Weak },
             dataset_rank,
-            slowest: if array { Slowest::Array } else { Slowest::Step },
+            slowest: if array { SlowestDim::Array } else { SlowestDim::Step },
             chunked,
             transfer: TransferMode::Collective,
             seed: 3,
@@ -108,8 +108,8 @@ proptest! {
         let (write, read) = (t.write().unwrap(), t.read().unwrap());
         let datasets = match (t.dataset_rank, t.slowest) {
             (DatasetRank::Two, _) => t.steps * t.arrays,
-            (DatasetRank::Three, Slowest::Step) => t.steps,
-            (DatasetRank::Three, Slowest::Array) => t.arrays,
+            (DatasetRank::Three, SlowestDim::Step) => t.steps,
+            (DatasetRank::Three, SlowestDim::Array) => t.arrays,
             (DatasetRank::Four, _) => 1,
         };
         for workload in [&write, &read] {
@@ -174,7 +174,7 @@ fn some_tiles() -> Tiles {
         columns: 8,
         scaling: Scaling::Weak,
         dataset_rank: DatasetRank::Four,
-        slowest: Slowest::Step,
+        slowest: SlowestDim::Step,
         chunked: true,
         transfer: TransferMode::Independent,
         seed: 0,
@@ -183,7 +183,7 @@ fn some_tiles() -> Tiles {
 
 #[test]
 fn tiles_have_iotest_shapes_chunks_and_names() {
-    use {DatasetRank as R, Slowest as S};
+    use {DatasetRank as R, SlowestDim as S};
     let cases = [
         (R::Four, S::Step, "dataset", &[4, 5, 18, 16][..], &[1, 5, 6, 8][..], Some(0)),
         (R::Four, S::Array, "dataset", &[5, 4, 18, 16], &[5, 1, 6, 8], Some(1)),

@@ -54,12 +54,12 @@ fn read(array: &dyn Array, selection: &Selection, transfer: TransferMode) -> Res
 }
 
 /// An array and what has to be in it.
-struct Twin {
+struct OraclePair {
     array: Arc<dyn Array>,
     model: Vec<u8>,
 }
 
-impl Twin {
+impl OraclePair {
     fn new(container: &dyn Container, name: &str) -> Result<Self> {
         let shape = [ROWS, ROW];
         let spec = ArraySpec { max_shape: Some(vec![None, Some(ROW)]), ..ArraySpec::new(Datatype::U8, &shape) };
@@ -105,8 +105,8 @@ fn only_the_program_enters_them() {
             let folder = tempfile::tempdir().unwrap();
             let (format, path) = (build(stack, folder.path()), folder.path().join("container"));
             let container = format.open(&path, OpenMode::Create, &Solo::shared()).unwrap();
-            let mut pinned = Twin::new(&*container, "pinned").unwrap();
-            let mut free = Twin::new(&*container, "free").unwrap();
+            let mut pinned = OraclePair::new(&*container, "pinned").unwrap();
+            let mut free = OraclePair::new(&*container, "free").unwrap();
             assert!(!pinned.array.allows_background_io() && free.array.allows_background_io(), "{stack}");
             for step in 0..200 {
                 pinned.step(step).unwrap();
@@ -188,8 +188,8 @@ fn the_background_moves_the_others_meanwhile() {
     let format = build("log(dir=DIR,age=1ms,drain=1KiB)", folder.path());
     let comm: Arc<dyn Communicator> = Solo::shared();
     let container = format.open(&path, OpenMode::Create, &comm).unwrap();
-    let pinned = Twin::new(&*container, "pinned").unwrap();
-    let free = Twin::new(&*container, "free").unwrap();
+    let pinned = OraclePair::new(&*container, "pinned").unwrap();
+    let free = OraclePair::new(&*container, "free").unwrap();
     for twin in [&pinned, &free] {
         twin.array.write(&rows(0, 1), MemoryView::packed(&[7; ROW as usize]), TransferMode::Independent).unwrap();
     }

@@ -8,7 +8,7 @@ mod zarr;
 
 pub(crate) use codec::Codec;
 pub(crate) use hdf5::{Hdf5, Library};
-pub(crate) use layer::{Layer, Way};
+pub(crate) use layer::{Layer, LayerEffect};
 pub(crate) use posix::Posix;
 pub(crate) use zarr::Zarr;
 

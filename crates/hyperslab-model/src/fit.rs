@@ -1,12 +1,12 @@
 //! Coefficients from measured times: a sum of counts, each with the seconds that one of it takes, none below 0. What runs do
 //! not tell is what it is on ordinary machines.
 
-mod correction;
+mod bias;
 mod interval;
 mod least_squares;
 mod robust;
 
-pub use correction::Correction;
+pub use bias::Bias;
 pub use interval::{Interval, LeftOut};
 pub use least_squares::non_negative;
 
@@ -33,7 +33,7 @@ pub struct Fit {
     /// Places of those that are ordinary values only, since no run had any.
     pub guessed: Vec<usize>,
     /// What they miss.
-    pub correction: Correction,
+    pub correction: Bias,
     /// How far predictions of runs that were not fitted were off.
     pub interval: Interval,
     /// How good it is.
@@ -89,8 +89,8 @@ impl Fit {
             Method::Robust | Method::Corrected => robust::fit(samples, ordinary),
         };
         let correction = match method {
-            Method::Corrected => Correction::new(samples, &coefficients),
-            _ => Correction::default(),
+            Method::Corrected => Bias::new(samples, &coefficients),
+            _ => Bias::default(),
         };
         let measured = |place: usize| samples.iter().any(|sample| sample.row[place] > 0.0);
         let guessed = (0..coefficients.len()).filter(|&place| coefficients[place] > 0.0 && !measured(place)).collect();

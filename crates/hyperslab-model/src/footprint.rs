@@ -1,7 +1,7 @@
 //! What a workload leaves on storage, and what a stack holds in memory meanwhile.
 
-use crate::configuration::{Configuration, Format, Placement, Way};
-use crate::walk::Costs;
+use crate::configuration::{Configuration, Format, Placement, LayerEffect};
+use crate::counter::Costs;
 use hyperslab_core::workload::{Step, Workload};
 use hyperslab_core::{ArraySpec, Dims, Error, Result, dims};
 use std::collections::BTreeMap;
@@ -142,15 +142,15 @@ fn held_by_layers(configuration: &Configuration, costs: &Costs) -> u64 {
     layers.fold(0u64, |sum, (layer, work)| {
         let writes: u64 = work.by_rank.iter().map(|passed| passed.writes).sum();
         sum.saturating_add(match layer.way {
-            Way::Behind | Way::Chosen => staged,
-            Way::Kept { memory } => staged.saturating_add(memory.min(costs.bytes_read)),
-            Way::Logged { buffer, .. } => {
+            LayerEffect::Overlap | LayerEffect::Chosen => staged,
+            LayerEffect::ReadCache { memory } => staged.saturating_add(memory.min(costs.bytes_read)),
+            LayerEffect::Logged { buffer, .. } => {
                 writes.saturating_mul(LOG_RECORD).saturating_add(buffer.saturating_mul(3).saturating_mul(ranks))
             }
-            Way::Together { aggregators, buffer } => {
+            LayerEffect::Together { aggregators, buffer } => {
                 buffer.saturating_mul(2).saturating_mul(aggregators.unwrap_or(2).min(ranks))
             }
-            Way::Through | Way::Emulated { .. } => 0,
+            LayerEffect::Through | LayerEffect::Emulated { .. } => 0,
         })
     })
 }

@@ -1,6 +1,6 @@
 //! What layers do to the calls that pass through them, and what a call and a byte cost there.
 
-use crate::configuration::{Layer, Way};
+use crate::configuration::{Layer, LayerEffect};
 use crate::counts::{Count, Counts};
 use hyperslab_core::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
@@ -67,10 +67,10 @@ pub(crate) fn count(layers: &[Layer], passed: &mut [LayerUse], bytes: u64, write
         counts.add(Count::LayerCalls, 1);
         // Some copy what is written before the call returns, some what is read too; others hand it on.
         let copies = match layer.way {
-            Way::Behind | Way::Chosen | Way::Logged { .. } => writes,
-            Way::Kept { .. } | Way::Together { .. } => true,
-            Way::Through => writes && layer.name == "loglayout",
-            Way::Emulated { .. } => false,
+            LayerEffect::Overlap | LayerEffect::Chosen | LayerEffect::Logged { .. } => writes,
+            LayerEffect::ReadCache { .. } | LayerEffect::Together { .. } => true,
+            LayerEffect::Through => writes && layer.name == "loglayout",
+            LayerEffect::Emulated { .. } => false,
         };
         if copies {
             counts.add(Count::LayerBytes, bytes);

@@ -7,25 +7,25 @@ mod epochs;
 mod evaluate;
 mod fit;
 mod footprint;
-mod known_chunks;
+mod chunk_bitmap;
 mod layers;
-mod paths;
-mod pieces;
+mod cost_models;
+mod chunk_pieces;
 mod predict;
 mod profile;
-mod sharing;
-mod walk;
+mod contention;
+mod counter;
 
 pub use configuration::{Class, Configuration, Counting};
 pub use counts::{Count, Counts, Part};
 pub use epochs::{Epoch, Staging, saturating};
 pub use evaluate::{Choice, Judgement, Run, judge};
 pub use fit::{
-    Correction, Fit, Fold, Interval, LeftOut, Method, Quality, Sample, folds_by_group, leave_out, non_negative,
+    Bias, Fit, Fold, Interval, LeftOut, Method, Quality, Sample, folds_by_group, leave_out, non_negative,
 };
 pub use footprint::{Footprint, Stored, footprint};
 pub use layers::{LayerCost, LayerUse, LayerWork};
 pub use predict::{Prediction, predict};
 pub use profile::{Alignment, MachineFacts, PROFILE_VERSION, Profile, Warmth, ordinary};
-pub use sharing::{Conditions, Crowd, RankKind, Sharing};
-pub use walk::{Behind, Costs, Work, count};
+pub use contention::{Conditions, Contention, RankKind, ContentionCurve};
+pub use counter::{Overlap, Costs, Work, count};

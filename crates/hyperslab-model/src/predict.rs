@@ -5,8 +5,8 @@ use crate::counts::{Count, Part};
 use crate::epochs::{Epoch, Staging, saturating};
 use crate::fit::Fit;
 use crate::profile::{Profile, part, reads, variable};
-use crate::sharing::{Conditions, Crowd, RankKind, Sharing};
-use crate::walk::{Behind, Costs, Work};
+use crate::contention::{Conditions, Contention, RankKind, ContentionCurve};
+use crate::counter::{Overlap, Costs, Work};
 use hyperslab_core::Result;
 use std::collections::BTreeMap;
 
@@ -54,7 +54,7 @@ pub fn predict(costs: &Costs, class: Class, profile: &Profile, conditions: Condi
     let known = profile.sharing(class, ranks);
     let unknown_ranks = known.is_none();
     let sharing = known.or_else(|| profile.sharing(class, RankKind::Threads));
-    let crowd = sharing.unwrap_or_else(Sharing::turns).of(costs.ranks);
+    let crowd = sharing.unwrap_or_else(ContentionCurve::turns).of(costs.ranks);
     let shared = Shared::new(fit, &rows, crowd);
     let align = profile.aligned(costs.align);
     let (mut time, mut guessed) = (Times::default(), BTreeMap::new());
@@ -99,7 +99,7 @@ struct Shared {
 
 impl Shared {
     /// `rows`, each with what the correction changes its sum by, may be of some of the ranks, who stand for all.
-    fn new(fit: &Fit, rows: &[(Vec<f64>, f64)], crowd: Crowd) -> Self {
+    fn new(fit: &Fit, rows: &[(Vec<f64>, f64)], crowd: Contention) -> Self {
         let direction = |reading: bool| {
             let of =
                 |(row, corrected): &(Vec<f64>, f64)| corrected * counted(fit, row, |place| reads(place) == reading);
@@ -117,7 +117,7 @@ impl Shared {
 }
 
 /// What making and opening takes longer for the rank that does most of it.
-fn around(costs: &Costs, crowd: &Crowd) -> f64 {
+fn around(costs: &Costs, crowd: &Contention) -> f64 {
     let of = |work: &Work, counts: [Count; 2]| {
         let all = counts.map(|count| work.reading[count].saturating_add(work.writing[count]));
         all[0].saturating_add(all[1])
@@ -213,9 +213,9 @@ impl Times {
         let all = self.reading + self.writing;
         let direct = self.waiting + all + overhead;
         let put_off = match costs.behind {
-            Behind::Nothing => return (direct, 0.0),
-            Behind::Writes => self.writing,
-            Behind::All | Behind::Chosen => self.writing + self.reading * costs.read_ahead,
+            Overlap::Nothing => return (direct, 0.0),
+            Overlap::Writes => self.writing,
+            Overlap::All | Overlap::Chosen => self.writing + self.reading * costs.read_ahead,
         };
         let steps = if costs.epochs > 0 { costs.epochs } else { costs.pauses }.max(1);
         let each = |total: f64| total / steps as f64;
@@ -225,7 +225,7 @@ impl Times {
         let seen = (self.waiting + (all - put_off) + transfers).min(direct);
         match costs.behind {
             // The choice is to leave the layer's work out.
-            Behind::Chosen if self.waiting + all <= seen => (self.waiting + all, 0.0),
+            Overlap::Chosen if self.waiting + all <= seen => (self.waiting + all, 0.0),
             _ => (seen, (direct - seen).max(0.0)),
         }
     }

@@ -1,12 +1,12 @@
 //! What is known of a machine: the file that `train` writes and `predict` reads.
 
-mod written;
+mod profile_serde;
 
 use crate::configuration::Class;
 use crate::counts::{Count, Part};
 use crate::fit::Fit;
 use crate::layers::LayerCost;
-use crate::sharing::{RankKind, Sharing};
+use crate::contention::{RankKind, ContentionCurve};
 use hyperslab_core::{Error, ErrorKind, Result};
 use std::collections::BTreeMap;
 
@@ -69,7 +69,7 @@ pub struct Profile {
     /// What each way of storing costs.
     pub fits: BTreeMap<(Class, Warmth), Fit>,
     /// How ranks share each. Threads take turns where nothing is said.
-    pub sharing: BTreeMap<(Class, RankKind), Sharing>,
+    pub sharing: BTreeMap<(Class, RankKind), ContentionCurve>,
     /// What could not be measured, in words.
     pub missing: Vec<String>,
     /// What layers add, by name.
@@ -104,11 +104,11 @@ impl Profile {
 
     /// How ranks of a kind share a way of storing; `None` if that was not measured. A library that serialises threads lets
     /// them take turns, whatever was measured.
-    pub fn sharing(&self, class: Class, ranks: RankKind) -> Option<Sharing> {
+    pub fn sharing(&self, class: Class, ranks: RankKind) -> Option<ContentionCurve> {
         let known = || self.sharing.get(&(class, ranks)).cloned();
         match ranks {
-            RankKind::Threads if class.serialises_ranks() => Some(Sharing::turns()),
-            RankKind::Threads => Some(known().unwrap_or_else(Sharing::turns)),
+            RankKind::Threads if class.serialises_ranks() => Some(ContentionCurve::turns()),
+            RankKind::Threads => Some(known().unwrap_or_else(ContentionCurve::turns)),
             RankKind::Processes => known(),
         }
     }
@@ -120,12 +120,12 @@ impl Profile {
 
     /// The text of the file.
     pub fn to_json(&self) -> Result<String> {
-        written::to_json(self)
+        profile_serde::to_json(self)
     }
 
     /// Reads the text of a file. Refuses other versions and what makes no sense.
     pub fn from_json(text: &str) -> Result<Self> {
-        written::from_json(text)
+        profile_serde::from_json(text)
     }
 
     /// Refuses a profile of another machine.

@@ -4,8 +4,8 @@
 use hyperslab_core::workload::{ArrayDeclaration, FileDeclaration, Header, Step, StepSource, Steps, Workload};
 use hyperslab_core::{ArraySpec, Datatype, Fill, OpenMode, Result, Selection, TransferMode};
 use hyperslab_model::{
-    Alignment, Behind, Class, Conditions, Configuration, Costs, Count, Crowd, Fit, Interval, LayerCost, MachineFacts,
-    Part, Prediction, Profile, RankKind, Sharing, Warmth, count, footprint, predict,
+    Alignment, Overlap, Class, Conditions, Configuration, Costs, Count, Contention, Fit, Interval, LayerCost, MachineFacts,
+    Part, Prediction, Profile, RankKind, ContentionCurve, Warmth, count, footprint, predict,
 };
 use std::sync::Arc;
 
@@ -90,7 +90,7 @@ fn profile() -> Profile {
         fits: Class::ALL.map(|class| ((class, Warmth::Warm), fit.clone())).into(),
         sharing: [(
             (Class::Posix, RankKind::Threads),
-            Sharing::new(vec![Crowd { ranks: 1, create: 0.0, open: 0.0, read: 4.0, write: 4.0 }]).unwrap(),
+            ContentionCurve::new(vec![Contention { ranks: 1, create: 0.0, open: 0.0, read: 4.0, write: 4.0 }]).unwrap(),
         )]
         .into(),
         missing: Vec::new(),
@@ -153,10 +153,10 @@ fn transfers_hide_behind_computing() {
     assert!(predicted(long, "auto/posix").seconds <= behind.seconds);
     assert_eq!(predicted(USUAL, "auto/posix").hidden, 0.0);
     // A log waits for time to pass, or for much to come.
-    assert_eq!(costs(USUAL, "log/posix").behind, Behind::Nothing);
-    assert_eq!(costs(USUAL, "log(drain=64KiB)/posix").behind, Behind::Writes);
-    assert_eq!(costs(long, "log/posix").behind, Behind::Writes);
-    assert_eq!(costs(long, "log(drain=off)/posix").behind, Behind::Nothing);
+    assert_eq!(costs(USUAL, "log/posix").behind, Overlap::Nothing);
+    assert_eq!(costs(USUAL, "log(drain=64KiB)/posix").behind, Overlap::Writes);
+    assert_eq!(costs(long, "log/posix").behind, Overlap::Writes);
+    assert_eq!(costs(long, "log(drain=off)/posix").behind, Overlap::Nothing);
 }
 
 #[test]

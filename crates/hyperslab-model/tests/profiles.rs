@@ -6,8 +6,8 @@ mod transfers;
 
 use hyperslab_core::{Datatype, Selection};
 use hyperslab_model::{
-    Alignment, Class, Conditions, Configuration, Correction, Count, Crowd, Fit, Interval, LayerCost, MachineFacts,
-    Part, Prediction, Profile, RankKind, Sharing, Warmth, count, ordinary, predict,
+    Alignment, Class, Conditions, Configuration, Bias, Count, Contention, Fit, Interval, LayerCost, MachineFacts,
+    Part, Prediction, Profile, RankKind, ContentionCurve, Warmth, count, ordinary, predict,
 };
 use transfers::Transfers;
 
@@ -22,9 +22,9 @@ fn machine() -> MachineFacts {
 }
 
 /// Of numbers of ranks, how much longer each takes to make something, what they read and what they write.
-fn sharing(crowds: &[(usize, f64, f64, f64)]) -> Sharing {
-    let crowd = |&(ranks, create, read, write): &_| Crowd { ranks, create, open: 0.0, read, write };
-    Sharing::new(crowds.iter().map(crowd).collect()).unwrap()
+fn sharing(crowds: &[(usize, f64, f64, f64)]) -> ContentionCurve {
+    let crowd = |&(ranks, create, read, write): &_| Contention { ranks, create, open: 0.0, read, write };
+    ContentionCurve::new(crowds.iter().map(crowd).collect()).unwrap()
 }
 
 fn profile() -> Profile {
@@ -76,7 +76,7 @@ fn profiles_round_trip() {
     assert_eq!(Profile::from_json(&text).unwrap(), profile());
     assert!(profile().check_machine(&machine()).is_ok());
     let mut corrected = profile();
-    let correction = Correction { makes: vec![vec![0.25; 5], vec![0.5; 5]], weights: vec![1.5, -0.5] };
+    let correction = Bias { makes: vec![vec![0.25; 5], vec![0.5; 5]], weights: vec![1.5, -0.5] };
     corrected.fits.values_mut().for_each(|fit| fit.correction = correction.clone());
     let text = corrected.to_json().unwrap();
     assert_eq!(Profile::from_json(&text).unwrap(), corrected);
@@ -182,7 +182,7 @@ fn some_guessed() -> Profile {
         fit.guessed = reading.clone();
         // Two runs that write, made of three things.
         let make = |parts: [f64; 3]| [vec![0.0; reading.len()], parts.to_vec()].concat();
-        fit.correction = Correction { makes: vec![make([0.25; 3]), make([0.5; 3])], weights: vec![1.5, -0.5] };
+        fit.correction = Bias { makes: vec![make([0.25; 3]), make([0.5; 3])], weights: vec![1.5, -0.5] };
     }
     profile
 }
@@ -194,7 +194,7 @@ fn what_was_not_measured_is_told_and_less_sure() {
     let configuration = Configuration::of(&"posix".parse().unwrap()).unwrap();
     let costs = count(&transfers.workload(), &configuration).unwrap();
     let mut profile = some_guessed();
-    profile.fits.values_mut().for_each(|fit| fit.correction = Correction::default());
+    profile.fits.values_mut().for_each(|fit| fit.correction = Bias::default());
     let found = predict(&costs, configuration.class(), &profile, THREADS).unwrap();
     let guesses: f64 = found.guessed.values().sum();
     assert!(found.guessed[&Count::ReadBytes] > 4e-4 && !found.guessed.contains_key(&Count::WriteBytes), "{found:?}");

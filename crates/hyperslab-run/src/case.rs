@@ -1,7 +1,7 @@
 //! One workload on one stack, repeated.
 
-use crate::aside::Aside;
-use crate::calls::{CallTimes, Latency};
+use crate::snapshot::Snapshots;
+use crate::latency::{CallTimes, Latency};
 use crate::execute::{RankRun, RunContext, container_paths};
 use crate::launch::{Ranks, ThreadRanks};
 use crate::noise;
@@ -142,11 +142,11 @@ pub fn run_case(case: &Case<'_>) -> Outcome {
 }
 
 /// Copies what the workload changes, when it will run more than once.
-fn set_aside(case: &Case<'_>) -> Result<Aside> {
+fn set_aside(case: &Case<'_>) -> Result<Snapshots> {
     let updated = paths(case, |file| file.update.is_some());
     let caps = case.format.caps();
     if updated.is_empty() || case.repeat.saturating_add(case.warm_up) < 2 || !(caps.persistent || caps.readable) {
-        return Ok(Aside::default());
+        return Ok(Snapshots::default());
     }
     if !caps.persistent {
         return Err(Error::unsupported("repeat", "this format keeps no files that could be put back between runs")
@@ -154,11 +154,11 @@ fn set_aside(case: &Case<'_>) -> Result<Aside> {
             .hint("run it once"));
     }
     inputs(case)?;
-    Aside::copy(&updated, &|| case.progress.stop_requested())
+    Snapshots::copy(&updated, &|| case.progress.stop_requested())
 }
 
 /// The warm-up and the repetitions, up to the first error.
-fn run_all(case: &Case<'_>, aside: &mut Aside, calls: &mut CallTimes, outcome: &mut Outcome) -> Result<()> {
+fn run_all(case: &Case<'_>, aside: &mut Snapshots, calls: &mut CallTimes, outcome: &mut Outcome) -> Result<()> {
     let mut notes = Notes::default();
     let done = run_each(case, aside, calls, outcome, &mut notes);
     outcome.warnings.extend(notes.into_words());
@@ -167,7 +167,7 @@ fn run_all(case: &Case<'_>, aside: &mut Aside, calls: &mut CallTimes, outcome: &
 
 fn run_each(
     case: &Case<'_>,
-    aside: &mut Aside,
+    aside: &mut Snapshots,
     calls: &mut CallTimes,
     outcome: &mut Outcome,
     notes: &mut Notes,
@@ -183,7 +183,7 @@ fn run_each(
         for rank in &ranks {
             calls.add(&rank.calls)?;
         }
-        if ranks.iter().any(|rank| rank.same_before) {
+        if ranks.iter().any(|rank| rank.had_same_data) {
             outcome.warnings.push(
                 "the file held the same data before: a lost overwrite would not be noticed (give the write and the \
                  overwrite different seeds)"
@@ -288,7 +288,7 @@ fn set_cache(case: &Case<'_>, warnings: &mut Vec<String>) -> Result<Option<f64>>
 }
 
 /// Puts files back that a failed run was changing, or says that they are no longer what they were.
-fn clean_up(case: &Case<'_>, aside: &mut Aside, warnings: &mut Vec<String>) {
+fn clean_up(case: &Case<'_>, aside: &mut Snapshots, warnings: &mut Vec<String>) {
     if !aside.is_empty() {
         if let Err(error) = aside.put_back() {
             warnings.push(format!("a changed file could not be put back: {error}"));

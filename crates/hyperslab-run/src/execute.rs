@@ -1,12 +1,12 @@
 //! Plays one rank's steps on a format.
 
-use crate::ahead::Ahead;
-use crate::calls::{CallTimes, Operation};
+use crate::lookahead::Lookahead;
+use crate::latency::{CallTimes, Operation};
 use crate::clock::{Clock, Clocked};
-use crate::content::{Content, Extents, declaration};
-use crate::data::Buffers;
+use crate::expected_data::{ExpectedData, Extents, declaration};
+use crate::buffers::Buffers;
 use crate::measure::{RankMeasurement, Recorder};
-use crate::origin::Origin;
+use crate::data_seed::DataSeed;
 use crate::progress::Progress;
 use hyperslab_comm::Solo;
 use hyperslab_core::workload::{FileDeclaration, Step, Unchecked, Update, Workload};
@@ -98,7 +98,7 @@ pub struct RankRun {
     /// Something was read that no rule tells, so it was not compared although that was asked.
     pub read_unchecked: bool,
     /// A file that was overwritten held the same data before, so a lost write would not show.
-    pub same_before: bool,
+    pub had_same_data: bool,
     /// What the format said about the transfers.
     pub remarks: Vec<String>,
 }
@@ -133,7 +133,7 @@ pub fn run_rank(context: &RunContext<'_>, comm: &Arc<dyn Communicator>) -> Resul
         clock,
     };
     let (steps, _) = executor.clock.exclude(|| context.workload.steps(rank));
-    let mut steps = Ahead::new(steps?, context.format.caps().prefetch);
+    let mut steps = Lookahead::new(steps?, context.format.caps().prefetch);
     // Working out what to do is not part of doing it.
     while let (Some(step), took) = executor.clock.exclude(|| steps.next()) {
         executor.recorder.prepare += took;
@@ -159,7 +159,7 @@ struct Executor<'a> {
     rank: usize,
     files: Vec<Option<Arc<dyn Container>>>,
     /// By file, from its first opening on: the workload may change what a file says about itself.
-    origins: Vec<Option<Origin>>,
+    origins: Vec<Option<DataSeed>>,
     slots: Vec<Option<Slot>>,
     read_unchecked: bool,
     remarks: Vec<String>,
@@ -169,7 +169,7 @@ struct Executor<'a> {
 
 struct Slot {
     array: Arc<dyn Array>,
-    content: Content,
+    content: ExpectedData,
     /// Reads of it have to be compared, and can be.
     checked: bool,
 }
@@ -281,11 +281,11 @@ impl Executor<'_> {
         let comm = self.context.comm_for(file, &self.comm);
         let container = self.recorder.time(Operation::OpenFile, 0, || self.context.format.open(&path, how, &comm))?;
         if self.origins[file as usize].is_none() {
-            let (origin, took) = self.clock.exclude(|| Origin::of(self.context, declaration, &*container));
+            let (origin, took) = self.clock.exclude(|| DataSeed::of(self.context, declaration, &*container));
             self.recorder.prepare += took;
             let mut origin = origin.map_err(|error| error.target(path.display()))?;
             // The first rank changes what a shared file says about itself, perhaps before another has looked.
-            origin.same_before &= self.rank == 0 || declaration.per_rank;
+            origin.had_same_data &= self.rank == 0 || declaration.per_rank;
             self.origins[file as usize] = Some(origin);
         }
         self.files[file as usize] = Some(container);
@@ -309,7 +309,7 @@ impl Executor<'_> {
         let exactly = extends && self.context.format.caps().readable;
         let extents = if exactly { Extents::Exactly } else { Extents::AtLeast };
         // Looking at what was opened is for our own checks, not what the workload asks for.
-        let of = || Content::of(self.context.workload, array, name, &*open, origin.seed, extents);
+        let of = || ExpectedData::of(self.context.workload, array, name, &*open, origin.seed, extents);
         let (content, took) = self.clock.exclude(of);
         self.recorder.prepare += took;
         let content = content?;
@@ -337,9 +337,9 @@ impl Executor<'_> {
             return Err(Error::invalid("run workload", "the workload ends with files or arrays open").rank(self.rank));
         }
         let (measured, calls) = self.recorder.finish()?;
-        let same_before = self.origins.iter().flatten().any(|origin| origin.same_before);
+        let had_same_data = self.origins.iter().flatten().any(|origin| origin.had_same_data);
         let (read_unchecked, remarks) = (self.read_unchecked, self.remarks);
-        Ok(RankRun { measured, calls, read_unchecked, same_before, remarks })
+        Ok(RankRun { measured, calls, read_unchecked, had_same_data, remarks })
     }
 }
 

@@ -1,6 +1,6 @@
 //! What one rank spent its time on. Bounded memory however many steps there are.
 
-use crate::calls::{CallTimes, Latency, Operation};
+use crate::latency::{CallTimes, Latency, Operation};
 use crate::clock::Clock;
 use hyperslab_core::{BackgroundStats, Error, Result};
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
 //! What disturbs the figures of a case, and what to do about it.
 
-use crate::ranks::RankFigures;
+use crate::rank_balance::RankBalance;
 use crate::results::Repetition;
 use crate::statistics::Spread;
 
@@ -92,7 +92,7 @@ fn unsteady(times: &[f64]) -> Option<String> {
 }
 
 fn laggard(repetitions: &[Repetition]) -> Option<String> {
-    let ranks = RankFigures::ordered(repetitions);
+    let ranks = RankBalance::ordered(repetitions);
     let (slowest, others) = ranks.split_last()?;
     let middle = Spread::of(others.iter().map(|rank| rank.own)).median;
     (middle > 0.0 && slowest.own > LAGGARD * middle).then(|| {
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn ranks_are_ordered_by_their_median() {
-        let figures = RankFigures::ordered(&repetitions(&[&[3.0, 1.0], &[3.0, 9.0], &[3.0, 1.5]]));
+        let figures = RankBalance::ordered(&repetitions(&[&[3.0, 1.0], &[3.0, 9.0], &[3.0, 1.5]]));
         assert_eq!(figures.iter().map(|f| (f.rank, f.own)).collect::<Vec<_>>(), [(1, 1.5), (0, 3.0)]);
     }
 }

@@ -1,9 +1,9 @@
 //! Verifies a finished write: reads every written selection back and compares.
 
-use crate::content::{Content, Extents};
-use crate::data::Buffers;
+use crate::expected_data::{ExpectedData, Extents};
+use crate::buffers::Buffers;
 use crate::execute::{RunContext, container, no_array};
-use crate::origin::Origin;
+use crate::data_seed::DataSeed;
 use hyperslab_core::workload::{Step, Unchecked};
 use hyperslab_core::{Array, Communicator, Container, Error, ErrorKind, OpenMode, Result, TransferMode};
 use std::collections::{HashMap, HashSet};
@@ -15,7 +15,7 @@ pub(crate) fn read_back(context: &RunContext<'_>, comm: &Arc<dyn Communicator>) 
     let writer = (comm.rank() + 1) % comm.size();
     let mut files: Vec<Option<Arc<dyn Container>>> = context.workload.header.files.iter().map(|_| None).collect();
     let mut seeds = vec![context.workload.header.seed; files.len()];
-    let mut slots: HashMap<u32, (Arc<dyn Array>, Content)> = HashMap::new();
+    let mut slots: HashMap<u32, (Arc<dyn Array>, ExpectedData)> = HashMap::new();
     let mut buffers = Buffers::default();
     let mut bytes = 0;
     let untold = |file: u32| context.file(file).map(|declaration| declaration.unchecked == Some(Unchecked::All));
@@ -35,13 +35,13 @@ pub(crate) fn read_back(context: &RunContext<'_>, comm: &Arc<dyn Communicator>) 
                 let path = context.path(file, writer)?;
                 let comm = context.comm_for(file, comm);
                 let container = context.format.open(&path, OpenMode::Read, &comm)?;
-                seeds[file as usize] = Origin::of(context, context.file(file)?, &*container)?.seed;
+                seeds[file as usize] = DataSeed::of(context, context.file(file)?, &*container)?.seed;
                 files[file as usize] = Some(container);
             }
             Step::Create { slot, file, array, name } | Step::Open { slot, file, array, name } => {
                 let open = container(&files, file)?.array(&name)?;
                 let seed = seeds[file as usize];
-                let expected = Content::of(context.workload, array, &name, &*open, seed, Extents::AtLeast)?;
+                let expected = ExpectedData::of(context.workload, array, &name, &*open, seed, Extents::AtLeast)?;
                 slots.insert(slot, (open, expected));
             }
             Step::Write { slot, selection, memory, .. } => {

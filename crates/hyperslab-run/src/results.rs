@@ -1,10 +1,10 @@
 //! The results file: `results.json`, documented in docs/results-format.md.
 
-use crate::calls::Latency;
+use crate::latency::Latency;
 use crate::case::Cache;
 use crate::machine::Machine;
 use crate::measure::RankMeasurement;
-use crate::ranks::RankFigures;
+use crate::rank_balance::RankBalance;
 use crate::statistics::Spread;
 use hyperslab_core::{Error, ErrorKind, Result, Stack};
 use serde::{Deserialize, Serialize};
@@ -114,10 +114,10 @@ pub struct CaseResult {
     pub operations: BTreeMap<String, Latency>,
     /// The rank that spent least in its own calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fastest_rank: Option<RankFigures>,
+    pub fastest_rank: Option<RankBalance>,
     /// The rank that spent most in its own calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub slowest_rank: Option<RankFigures>,
+    pub slowest_rank: Option<RankBalance>,
     /// Bytes of the files after a case that writes: less than what was written when it compresses well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stored: Option<u64>,
@@ -173,7 +173,7 @@ impl CaseResult {
         self.observed = Spread::of(repetitions.iter().map(Repetition::observed));
         self.observed_rate = Spread::of(repetitions.iter().map(Repetition::observed_rate));
         self.raw_rate = Spread::of(repetitions.iter().map(Repetition::raw_rate));
-        let ranks = RankFigures::ordered(&repetitions);
+        let ranks = RankBalance::ordered(&repetitions);
         self.fastest_rank = ranks.first().copied();
         self.slowest_rank = ranks.last().copied();
         self.repetitions = repetitions;

@@ -11,13 +11,13 @@ mod datatypes;
 mod errors;
 mod fields;
 mod fill;
-mod foreign;
+mod untouched_files;
 mod layouts;
 mod modes;
 mod objects;
 mod ranks;
 mod ranks_failing;
-mod ranks_together;
+mod collective;
 mod resize;
 
 use crate::{Overrides, Processes, Ranks, Subject, watchdog};
@@ -125,7 +125,7 @@ fn alone(caps: &Caps) -> Vec<Check> {
         resize::checks(caps),
         objects::checks(caps),
         attributes::checks(caps),
-        foreign::checks(caps),
+        untouched_files::checks(caps),
     ];
     let always = [modes::checks(caps), errors::checks(caps), closing::checks(caps)];
     only_storing(caps, storing.into_iter().flatten()).chain(always.into_iter().flatten()).collect()
@@ -133,7 +133,7 @@ fn alone(caps: &Caps) -> Vec<Check> {
 
 /// The checks that several ranks make.
 fn together(caps: &Caps, ranks: &Ranks) -> Vec<Check> {
-    let storing = [ranks::checks(caps, ranks), ranks_together::checks(caps, ranks)];
+    let storing = [ranks::checks(caps, ranks), collective::checks(caps, ranks)];
     only_storing(caps, storing.into_iter().flatten()).chain(ranks_failing::checks(caps, ranks)).collect()
 }
 

@@ -2,7 +2,7 @@
 //! random operation sequences compared with the oracle, a format whose n-th call fails, and one whose arrays belong to a
 //! thread. A dev-dependency only.
 
-pub mod catalogue;
+pub mod cases;
 pub mod conformance;
 pub mod model;
 pub mod under_mpi;
@@ -11,19 +11,19 @@ pub mod watchdog;
 mod faulty;
 mod in_memory;
 mod memory;
-mod other_process;
-mod pinned;
+mod fake_processes;
+mod thread_bound;
 mod ranks;
-mod sample;
+mod test_data;
 mod subject;
-mod twin;
+mod oracle_pair;
 
 pub use faulty::{Fault, Faulty};
 pub use in_memory::temporary_files_in_memory;
 pub use memory::Memory;
-pub use other_process::{AsProcesses, OtherProcess};
-pub use pinned::Pinned;
+pub use fake_processes::{AsProcesses, OtherProcess};
+pub use thread_bound::Pinned;
 pub use ranks::{Processes, Ranks};
-pub use sample::element;
+pub use test_data::element;
 pub use subject::{Overrides, Pair, Subject};
-pub use twin::{Twin, buffer};
+pub use oracle_pair::{OraclePair, buffer};

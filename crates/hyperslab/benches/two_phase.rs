@@ -11,7 +11,7 @@ use hyperslab_core::{
     Array, ArraySpec, Communicator, Container, Datatype, MemoryLayout, MemoryView, MemoryViewMut, OpenMode, PageBuffer,
     Reduce, Selection, TransferMode,
 };
-use hyperslab_run::resolve;
+use hyperslab_run::open_stack;
 use hyperslab_testkit::under_mpi;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -82,7 +82,7 @@ struct Opened<'a> {
 
 impl<'a> Opened<'a> {
     fn new(way: &'a Way, path: &Path, comm: &Arc<dyn Communicator>) -> Self {
-        let format = resolve(&way.stack.parse().unwrap()).unwrap();
+        let format = open_stack(&way.stack.parse().unwrap()).unwrap();
         let container = format.open(path, OpenMode::Create, comm).unwrap();
         let array = container.create("a", &ArraySpec::new(Datatype::U8, &[BYTES])).unwrap();
         let (rank, ranks) = (comm.rank() as u64, comm.size() as u64);

@@ -1,19 +1,19 @@
 //! `hyperslab bench`: a workflow on one or more stacks.
 
-pub(crate) mod draft;
+pub(crate) mod case_template;
 mod explain;
 mod launch;
 mod plan;
 mod prepare;
 mod replay;
 mod run_directory;
-mod screen;
-mod wish;
+mod progress_bar;
+mod requirement;
 
-use crate::arguments::{BenchOptions, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_SKIPPED};
+use crate::cli::{BenchOptions, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_SKIPPED};
 use crate::mpi_job::InsideJob;
 use anyhow::{Context, Result, bail};
-use draft::{Effect, KeepFile, Report};
+use case_template::{Effect, KeepFile, Report};
 use hyperslab_core::ErrorKind;
 use hyperslab_run::{Case, CaseResult, Machine, Progress, RESULTS_VERSION, Results, Status, Verified, run_case};
 pub(crate) use launch::Launch;
@@ -99,7 +99,7 @@ fn exit_code(results: &Results, progress: &Progress) -> ExitCode {
     }
 }
 
-/// What became of the files of a run.
+/// BenchmarkKind became of the files of a run.
 #[derive(Default)]
 struct Files {
     /// Those that it made.
@@ -117,7 +117,7 @@ fn created(case: &PlannedCase) -> Vec<String> {
     case.work.as_ref().map(made).unwrap_or_default()
 }
 
-/// What all cases of a run have in common.
+/// BenchmarkKind all cases of a run have in common.
 struct Run<'a> {
     plan: &'a Plan,
     options: &'a BenchOptions,
@@ -163,7 +163,7 @@ impl Run<'_> {
     }
 
     fn measure(&self, case: &PlannedCase, work: &Work, files: &Files, result: &mut CaseResult) {
-        let screen = screen::Screen::start(case, self.plan.cases.len(), self.progress);
+        let screen = progress_bar::Screen::start(case, self.plan.cases.len(), self.progress);
         let ranks = self.plan.launch.ranks(&case.stack, self.out, case.number);
         let overwrite = self.options.overwrite || files.own.contains(&case.file);
         let usual = Case::new(&work.workload, work.format.clone(), &self.plan.directory, self.progress);

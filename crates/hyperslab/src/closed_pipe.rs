@@ -6,7 +6,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::ExitCode;
 
-/// What shells give a program that died of SIGPIPE.
+/// BenchmarkKind shells give a program that died of SIGPIPE.
 const CODE: u8 = 128 + libc::SIGPIPE as u8;
 
 /// Runs `body`; if its output is closed, the result is the exit code of that.

@@ -5,7 +5,7 @@ mod pairs;
 mod ratio;
 mod show;
 
-use crate::arguments::{CompareOptions, EXIT_FAILED, Metric};
+use crate::cli::{CompareOptions, EXIT_FAILED, Metric};
 use anyhow::{Context, Result, bail};
 use hyperslab_run::{CaseResult, Repetition, Results};
 use pairs::{Pair, Pairing};

@@ -1,19 +1,19 @@
 //! `hyperslab convert`: a container copied to another, array by array, in its canonical layout.
 
 mod copy;
-mod guess;
-mod place;
-mod watch;
+mod detect_format;
+mod atomic_output;
+mod progress;
 
-use crate::arguments::{EXIT_FAILED, EXIT_INTERRUPTED};
+use crate::cli::{EXIT_FAILED, EXIT_INTERRUPTED};
 use anyhow::{Result, bail};
 use clap::Args;
 use copy::Conversion;
-pub use guess::what_is;
+pub use detect_format::what_is;
 use hyperslab_core::units::{display_size, parse_size};
 use hyperslab_core::{ErrorKind, Stack};
 use hyperslab_run::Progress;
-use place::Place;
+use atomic_output::Place;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ Examples:
 
 Without --from, what IN is is found out, the log layout included; without --to, the name of OUT tells
 the format (.h5, .zarr, .posix). Arrays, groups and attributes are copied; chunks and filters that
-the other format does not have are left out, and said so. What else it cannot hold is an error.
+the other format does not have are left out, and said so. BenchmarkKind else it cannot hold is an error.
 HDF5's links and named datatypes are not copied.
 OUT is written under another name beside it and renamed when it is complete and on the device.
 
@@ -42,10 +42,10 @@ const MOST_THREADS: usize = 16;
 /// Options of `convert`.
 #[derive(Debug, Args)]
 pub struct ConvertOptions {
-    /// What to read
+    /// BenchmarkKind to read
     #[arg(value_name = "IN")]
     input: PathBuf,
-    /// What to write
+    /// BenchmarkKind to write
     #[arg(value_name = "OUT")]
     output: PathBuf,
     /// The stack to read IN with, such as loglayout/hdf5 [default: found out]
@@ -77,7 +77,7 @@ pub fn run(options: &ConvertOptions) -> Result<ExitCode> {
     };
     let to = match &options.to {
         Some(stack) => stack.clone(),
-        None => guess::by_name(&options.output)?,
+        None => detect_format::by_name(&options.output)?,
     };
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = options.threads.map_or(processors.min(MOST_THREADS), usize::from);
@@ -89,9 +89,9 @@ pub fn run(options: &ConvertOptions) -> Result<ExitCode> {
         );
     }
     let conversion = Conversion {
-        from: hyperslab_run::resolve(&from)?,
+        from: hyperslab_run::open_stack(&from)?,
         input: &options.input,
-        to: hyperslab_run::resolve(&to)?,
+        to: hyperslab_run::open_stack(&to)?,
         threads,
         memory,
     };

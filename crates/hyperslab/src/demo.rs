@@ -7,7 +7,7 @@ mod svg;
 mod terminal;
 mod timeline;
 
-use crate::arguments::{EXIT_FAILED, EXIT_INTERRUPTED};
+use crate::cli::{EXIT_FAILED, EXIT_INTERRUPTED};
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use hyperslab_core::units::{display_size, parse_duration, parse_size};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use steps::Shape;
 
-/// What to show.
+/// BenchmarkKind to show.
 #[derive(Debug, Subcommand)]
 pub enum Demo {
     /// The same time steps on slow storage, once waiting for each write and once with writes in the background
@@ -36,7 +36,7 @@ pub struct AsyncOptions {
     /// How long a time step computes
     #[arg(long, value_name = "TIME", default_value = "300ms", value_parser = parse_duration)]
     compute: Duration,
-    /// What a time step writes
+    /// BenchmarkKind a time step writes
     #[arg(long, value_name = "SIZE", default_value = "32MiB", value_parser = parse_size)]
     size: u64,
     /// The storage to emulate

@@ -2,11 +2,11 @@
 
 mod building;
 mod connector;
-mod place;
+mod filesystem;
 mod program;
 mod ranks;
 
-use crate::arguments::DoctorOptions;
+use crate::cli::DoctorOptions;
 use anyhow::Result;
 use std::process::ExitCode;
 
@@ -37,9 +37,9 @@ enum State {
 struct Finding {
     what: String,
     state: State,
-    /// What was seen.
+    /// BenchmarkKind was seen.
     seen: String,
-    /// What provides or mends it.
+    /// BenchmarkKind provides or mends it.
     remedy: Option<String>,
 }
 
@@ -70,15 +70,15 @@ pub fn run(options: &DoctorOptions) -> Result<ExitCode> {
             if usable {
                 "All of it loads the connector: hyperslab run -- COMMAND"
             } else {
-                "What is not marked ok does not load the connector."
+                "BenchmarkKind is not marked ok does not load the connector."
             }
         );
-        return Ok(if usable { ExitCode::SUCCESS } else { ExitCode::from(crate::arguments::EXIT_FAILED) });
+        return Ok(if usable { ExitCode::SUCCESS } else { ExitCode::from(crate::cli::EXIT_FAILED) });
     }
     let mut sections = vec![
         ("This program".to_owned(), program::look()),
         ("Ranks".to_owned(), ranks::look()),
-        ("Storage".to_owned(), place::look(&options.directory)),
+        ("Storage".to_owned(), filesystem::look(&options.directory)),
         ("To build it anew".to_owned(), building::look()),
     ];
     sections.extend(connector::look());
@@ -86,10 +86,10 @@ pub fn run(options: &DoctorOptions) -> Result<ExitCode> {
     match (count(&sections, State::Lacking), count(&sections, State::Bad)) {
         (0, 0) => println!("All that benchmarks need is there."),
         (_, 0) => println!("Benchmarks run; what is marked `lack` cannot be used or limits what can be measured."),
-        _ => println!("What is marked BAD must be mended first."),
+        _ => println!("BenchmarkKind is marked BAD must be mended first."),
     }
     let bad = count(&sections, State::Bad) > 0;
-    Ok(if bad { ExitCode::from(crate::arguments::EXIT_FAILED) } else { ExitCode::SUCCESS })
+    Ok(if bad { ExitCode::from(crate::cli::EXIT_FAILED) } else { ExitCode::SUCCESS })
 }
 
 fn count(sections: &[(String, Vec<Finding>)], state: State) -> usize {

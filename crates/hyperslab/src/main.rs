@@ -1,7 +1,7 @@
 //! The command line of Hyperslab.
 #![allow(clippy::print_stdout)]
 
-mod arguments;
+mod cli;
 mod bench;
 mod closed_pipe;
 mod compare;
@@ -11,7 +11,7 @@ mod demo;
 mod doctor;
 mod formats;
 mod h5bench;
-mod model;
+mod advisor;
 mod mpi_job;
 mod recover;
 mod run;
@@ -20,7 +20,7 @@ mod table;
 mod terminal;
 mod trace;
 
-use arguments::{Arguments, Command};
+use cli::{Arguments, Command};
 use clap::Parser;
 use std::process::ExitCode;
 
@@ -31,17 +31,17 @@ fn main() -> ExitCode {
 fn run_command() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match arguments.command {
-        Command::Advise(options) => model::advise(&options),
+        Command::Advise(options) => advisor::advise(&options),
         Command::Bench(options) => bench::run(&options),
         Command::Compare(options) => compare::run(&options),
         Command::Convert(options) => convert::run(&options),
         Command::Demo(demo) => demo::run(&demo),
-        Command::Predict(options) => model::predict(&options),
+        Command::Predict(options) => advisor::predict(&options),
         Command::Recover(options) => recover::run(&options),
         Command::Run(options) => run::run(&options),
         Command::Show(options) => show::run(&options),
         Command::Trace(options) => trace::run(&options),
-        Command::Train(options) => model::train(&options),
+        Command::Train(options) => advisor::train(&options),
         Command::Formats => formats::run(),
         Command::Doctor(options) => doctor::run(&options),
         Command::MpiHello => mpi_job::hello().map(|()| ExitCode::SUCCESS),
@@ -49,6 +49,6 @@ fn run_command() -> ExitCode {
     };
     done.unwrap_or_else(|error| {
         eprintln!("hyperslab: {error:#}");
-        ExitCode::from(arguments::EXIT_BAD_INPUT)
+        ExitCode::from(cli::EXIT_BAD_INPUT)
     })
 }

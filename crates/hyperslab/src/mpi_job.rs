@@ -10,7 +10,7 @@ pub const COMPILED_IN: bool = cfg!(feature = "mpi");
 /// How to get a build that can.
 pub const HOW_TO_BUILD: &str = "build one with cargo xtask build --mpi";
 
-/// What launchers tell the programs they start.
+/// BenchmarkKind launchers tell the programs they start.
 const SIGNS: [&str; 6] =
     ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK", "PMIX_RANK", "ALPS_APP_PE", "JSM_NAMESPACE_RANK"];
 

@@ -6,9 +6,9 @@ mod formats;
 mod inspect;
 mod places;
 mod rollback;
-mod words;
+mod messages;
 
-use crate::arguments::{EXIT_FAILED, EXIT_SKIPPED};
+use crate::cli::{EXIT_FAILED, EXIT_SKIPPED};
 use anyhow::{Result, bail};
 use clap::Args;
 use escape::{escaped, lines};
@@ -74,7 +74,7 @@ pub struct RecoverOptions {
     other_hosts: bool,
 }
 
-/// What became of the logs of a job.
+/// BenchmarkKind became of the logs of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     Done,
@@ -131,7 +131,7 @@ fn one_directory(options: &RecoverOptions, place: &Place, unrecovered: &mut BTre
         println!("There are no logs in {}{}.", escaped(place.directory.display()), place.of_files());
         return Ok(Vec::new());
     }
-    println!("{}", words::table(&left));
+    println!("{}", messages::table(&left));
     if options.list {
         return Ok(Vec::new());
     }
@@ -178,7 +178,7 @@ fn each_job(
     unrecovered: &mut BTreeSet<PathBuf>,
 ) -> Vec<End> {
     let mend = |path: &Path| rollback::mend(path, options.force);
-    let recovery = Recovery { files, format: &abandoned, alone: hyperslab_run::alone(), mend: &mend };
+    let recovery = Recovery { files, format: &abandoned, alone: hyperslab_run::single_rank(), mend: &mend };
     // Files of which an older or present job has something to write: nothing may be written out of turn.
     let mut blocked: BTreeSet<PathBuf> = BTreeSet::new();
     for job in jobs.iter().filter(|job| job.is_in_use()) {
@@ -255,14 +255,14 @@ fn one_job(options: &RecoverOptions, recovery: &Recovery<'_>, job: &mut Job, blo
     let (writes, bytes) = job.size();
     let done = match (&options.to, options.dry_run) {
         (_, true) => recovery.check(job).map(|()| {
-            println!("{container}: {} would be written", words::amount(writes, bytes));
-            Some(Replayed { damages: words::damages(job), ..Replayed::default() })
+            println!("{container}: {} would be written", messages::amount(writes, bytes));
+            Some(Replayed { damages: messages::damages(job), ..Replayed::default() })
         }),
         (Some(_), _) if writes == 0 => return End::Done,
         (Some(path), _) => recovery
             .replay_to(job, path)
             .inspect(|replayed| {
-                let amount = words::amount(replayed.writes, replayed.bytes);
+                let amount = messages::amount(replayed.writes, replayed.bytes);
                 println!("{container}: {amount} written to {}; the logs are kept", escaped(path.display()));
             })
             .map(Some),
@@ -270,7 +270,7 @@ fn one_job(options: &RecoverOptions, recovery: &Recovery<'_>, job: &mut Job, blo
     };
     match done {
         Ok(None) => End::Failed,
-        Ok(Some(replayed)) => match words::losses(&replayed, options) {
+        Ok(Some(replayed)) => match messages::losses(&replayed, options) {
             true => End::Failed,
             false => End::Done,
         },
@@ -316,7 +316,7 @@ fn replay(
                 0 => "read back the same".into(),
                 skipped => format!("{} of them read back the same", compared.writes - skipped),
             };
-            println!("{container}: {} recovered, {compared}; {seen}", words::amount(replayed.writes, replayed.bytes));
+            println!("{container}: {} recovered, {compared}; {seen}", messages::amount(replayed.writes, replayed.bytes));
         }
     }
     Ok(Some(replayed))

@@ -35,7 +35,7 @@ const LEAST_MEMORY: u64 = 1 << 20;
 /// Options of `run`.
 #[derive(Debug, Args)]
 pub struct RunOptions {
-    /// What the connector does, such as codec+async [default: HYPERSLAB_MODE, or codec]
+    /// BenchmarkKind the connector does, such as codec+async [default: HYPERSLAB_MODE, or codec]
     #[arg(long, value_name = "MODES")]
     mode: Option<String>,
     /// Memory that the connector may hold in each process [default: HYPERSLAB_MEMORY, or 256MiB]

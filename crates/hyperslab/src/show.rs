@@ -55,7 +55,7 @@ pub fn run(options: &ShowOptions) -> Result<ExitCode> {
             if options.explain && found.to_string() == "hdf5" { "hdf5(plane=on)".parse()? } else { found }
         }
     };
-    let file = hyperslab_run::resolve(&stack)?.open(&options.path, OpenMode::Read, &Solo::shared())?;
+    let file = hyperslab_run::open_stack(&stack)?.open(&options.path, OpenMode::Read, &Solo::shared())?;
     match &options.array {
         None => list(&*file, &stack)?,
         Some(name) => {

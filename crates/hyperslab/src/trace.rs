@@ -1,12 +1,12 @@
 //! `hyperslab trace`: what a program does to HDF5 files, as workloads.
 
-mod place;
+mod output_path;
 mod recording;
 
 use crate::connector::{self, Environment, Launched, say};
 use anyhow::Result;
 use clap::Args;
-use place::Place;
+use output_path::Place;
 use recording::Recording;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ Examples:
   hyperslab bench --workload run.jsonl --stack 'hdf5,hdf5(plane=on),zarr'     play it elsewhere
 
 Every file that the program opens becomes a workload (docs/workload-format.md): each call with its
-selection, its memory layout and its time, and the pauses between. What is in the files is not recorded.
+selection, its memory layout and its time, and the pauses between. BenchmarkKind is in the files is not recorded.
 Existing files are never replaced.
 
 Exit codes: that of the command; 128 + N when signal N ended it; 2 bad input, nothing was run;

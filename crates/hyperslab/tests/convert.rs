@@ -26,8 +26,8 @@ fn alone() -> MutexGuard<'static, ()> {
 }
 
 fn open(stack: &str, path: &Path, how: OpenMode) -> std::sync::Arc<dyn Container> {
-    let format = hyperslab_run::resolve(&stack.parse::<Stack>().unwrap()).unwrap();
-    format.open(path, how, &hyperslab_run::alone()).unwrap()
+    let format = hyperslab_run::open_stack(&stack.parse::<Stack>().unwrap()).unwrap();
+    format.open(path, how, &hyperslab_run::single_rank()).unwrap()
 }
 
 fn read(array: &dyn Array) -> Vec<u8> {
@@ -70,7 +70,7 @@ const SHAPE: [u64; 2] = [60, 40];
 
 /// Three ranks write interleaved rows of several arrays, in several flushes, some of them twice.
 fn write_together(stack: &str, path: &Path) {
-    let format = hyperslab_run::resolve(&stack.parse::<Stack>().unwrap()).unwrap();
+    let format = hyperslab_run::open_stack(&stack.parse::<Stack>().unwrap()).unwrap();
     let particle = Datatype::packed_compound([("x", Datatype::F64), ("id", Datatype::I32)]).unwrap();
     Threads::run(3, |comm| {
         let rank = comm.rank() as u64;
@@ -189,7 +189,7 @@ fn a_damaged_index_is_an_error_and_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.posix");
     write_together("loglayout/posix", &path);
-    let format = hyperslab_run::resolve(&"posix".parse::<Stack>().unwrap()).unwrap();
+    let format = hyperslab_run::open_stack(&"posix".parse::<Stack>().unwrap()).unwrap();
     let files = format.files(&path).unwrap();
     let index = files.iter().find(|file| file.ends_with("index/00000002.raw")).unwrap();
     let mut bytes = fs::read(index).unwrap();

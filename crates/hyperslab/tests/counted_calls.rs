@@ -109,7 +109,7 @@ fn the_kernel_counts_what_the_model_does() {
     let (progress, mut wrong) = (Progress::default(), Vec::new());
     for text in stacks {
         let stack: Stack = text.parse().unwrap();
-        let format = hyperslab_run::resolve(&stack).unwrap();
+        let format = hyperslab_run::open_stack(&stack).unwrap();
         for (name, steps) in accesses() {
             let directory = tempfile::tempdir().unwrap();
             let workload = workload(ArraySpec::new(Datatype::F32, &Dims::from_slice(&[512, 512])), steps);

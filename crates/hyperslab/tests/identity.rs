@@ -21,8 +21,8 @@ const NEW: u8 = 3;
 
 /// Writes one value everywhere. With `crash` the process ends before anything is closed.
 fn write(stack: &str, path: &Path, how: OpenMode, value: u8, crash: bool) -> Result<()> {
-    let format = hyperslab_run::resolve(&stack.parse::<Stack>()?)?;
-    let container = format.open(path, how, &hyperslab_run::alone())?;
+    let format = hyperslab_run::open_stack(&stack.parse::<Stack>()?)?;
+    let container = format.open(path, how, &hyperslab_run::single_rank())?;
     let array = match how {
         OpenMode::Update => container.array("x")?,
         _ => container.create("x", &ArraySpec::new(Datatype::U8, &[LEN]))?,
@@ -38,7 +38,7 @@ fn write(stack: &str, path: &Path, how: OpenMode, value: u8, crash: bool) -> Res
 
 fn content(path: &Path) -> Vec<u8> {
     let format = hyperslab_formats::build(&"hdf5".parse::<Stack>().unwrap().format).unwrap();
-    let container = format.open(path, OpenMode::Read, &hyperslab_run::alone()).unwrap();
+    let container = format.open(path, OpenMode::Read, &hyperslab_run::single_rank()).unwrap();
     let (all, mut data) = (Selection::all(&[LEN]).unwrap(), vec![0; LEN as usize]);
     let array = container.array("x").unwrap();
     array.read(&all, MemoryViewMut::packed(&mut data), TransferMode::Independent).unwrap();
@@ -129,7 +129,7 @@ fn way_1_a_symbolic_link() {
     assert!(waits(&write("hdf5", &link, OpenMode::Update, NEW, false).unwrap_err()));
     // Somebody else, who does not look.
     let plain = hyperslab_formats::build(&"hdf5".parse::<Stack>().unwrap().format).unwrap();
-    plain.open(&link, OpenMode::Update, &hyperslab_run::alone()).unwrap().close().unwrap();
+    plain.open(&link, OpenMode::Update, &hyperslab_run::single_rank()).unwrap().close().unwrap();
     later(&link);
     scene.refuses(&scene.path, "changed by something else", OLD);
 }
@@ -235,7 +235,7 @@ fn logs_are_thrown_away_when_asked_and_with_their_file() {
     assert!(code == 0 && out.contains("without a readable head") && !scene.logs.join(&name).exists(), "{out}{err}");
     // Whoever removes a file by its format removes its logs.
     crash(&scene.path, &format!("log(dir={},drain=off)/hdf5", scene.logs.display()));
-    hyperslab_run::resolve(&"hdf5".parse::<Stack>().unwrap()).unwrap().remove(&scene.path).unwrap();
+    hyperslab_run::open_stack(&"hdf5".parse::<Stack>().unwrap()).unwrap().remove(&scene.path).unwrap();
     assert_eq!(fs::read_dir(&scene.logs).unwrap().count(), 0);
     assert!(!scene.folder.path().join(".a.h5.hyperslab-log").exists());
 }

@@ -16,8 +16,8 @@ const SHAPE: [u64; 2] = [8, 1000];
 
 /// A container whose array `x` holds 1.0 everywhere.
 fn container(stack: &str, path: &Path) {
-    let format = hyperslab_run::resolve(&stack.parse::<Stack>().unwrap()).unwrap();
-    let container = format.open(path, OpenMode::Create, &hyperslab_run::alone()).unwrap();
+    let format = hyperslab_run::open_stack(&stack.parse::<Stack>().unwrap()).unwrap();
+    let container = format.open(path, OpenMode::Create, &hyperslab_run::single_rank()).unwrap();
     let array = container.create("group/x", &ArraySpec::new(Datatype::F32, &SHAPE)).unwrap();
     let (all, ones) = (Selection::all(&SHAPE).unwrap(), rows(&[1.0; 8]));
     array.write(&all, MemoryView::packed(&ones), TransferMode::Independent).unwrap();
@@ -30,8 +30,8 @@ fn rows(values: &[f32]) -> Vec<u8> {
 }
 
 fn content(stack: &str, path: &Path) -> Vec<u8> {
-    let format = hyperslab_run::resolve(&stack.parse::<Stack>().unwrap()).unwrap();
-    let container = format.open(path, OpenMode::Read, &hyperslab_run::alone()).unwrap();
+    let format = hyperslab_run::open_stack(&stack.parse::<Stack>().unwrap()).unwrap();
+    let container = format.open(path, OpenMode::Read, &hyperslab_run::single_rank()).unwrap();
     let mut bytes = vec![0; 32_000];
     let all = Selection::all(&SHAPE).unwrap();
     container

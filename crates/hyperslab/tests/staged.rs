@@ -51,8 +51,8 @@ fn values(number: u64) -> Vec<u8> {
 fn child() {
     let Ok(stack) = std::env::var(CHILD) else { return };
     let (stack, path) = stack.split_once(' ').unwrap();
-    let format = hyperslab_run::resolve(&stack.parse::<Stack>().unwrap()).unwrap();
-    let container = format.open(Path::new(path), OpenMode::Create, &hyperslab_run::alone()).unwrap();
+    let format = hyperslab_run::open_stack(&stack.parse::<Stack>().unwrap()).unwrap();
+    let container = format.open(Path::new(path), OpenMode::Create, &hyperslab_run::single_rank()).unwrap();
     let chunk = format.caps().chunks.then(|| [7, 300].as_slice().into());
     let array =
         container.create("rows", &ArraySpec { chunk, ..ArraySpec::new(Datatype::I64, &[ROWS, COLUMNS]) }).unwrap();
@@ -81,8 +81,8 @@ fn expected(writes: u64) -> Vec<u8> {
 }
 
 fn content(stack: &str, path: &Path) -> Vec<u8> {
-    let format = hyperslab_run::resolve(&stack.parse::<Stack>().unwrap()).unwrap();
-    let container = format.open(path, OpenMode::Read, &hyperslab_run::alone()).unwrap();
+    let format = hyperslab_run::open_stack(&stack.parse::<Stack>().unwrap()).unwrap();
+    let container = format.open(path, OpenMode::Read, &hyperslab_run::single_rank()).unwrap();
     let array = container.array("rows").unwrap();
     let mut bytes = vec![0xEE; (ROWS * COLUMNS * 8) as usize];
     array
@@ -190,22 +190,22 @@ fn a_file_with_staged_writes_is_not_opened_anew() {
     child.stderr.take().unwrap().read_exact(&mut [0; 3]).unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
-    let format = hyperslab_run::resolve(&stack.parse::<Stack>().unwrap()).unwrap();
+    let format = hyperslab_run::open_stack(&stack.parse::<Stack>().unwrap()).unwrap();
     for how in [OpenMode::Update, OpenMode::Create, OpenMode::Truncate] {
-        let error = format.open(&path, how, &hyperslab_run::alone()).unwrap_err();
+        let error = format.open(&path, how, &hyperslab_run::single_rank()).unwrap_err();
         assert!(error.what_to_try().is_some_and(|hint| hint.contains("hyperslab recover")), "{error:?}");
     }
-    assert!(format.open(&path, OpenMode::Read, &hyperslab_run::alone()).is_ok());
+    assert!(format.open(&path, OpenMode::Read, &hyperslab_run::single_rank()).is_ok());
     assert_eq!(run(folder.path(), &["recover", "staged"]).0, 0);
-    format.open(&path, OpenMode::Update, &hyperslab_run::alone()).unwrap().close().unwrap();
+    format.open(&path, OpenMode::Update, &hyperslab_run::single_rank()).unwrap().close().unwrap();
 }
 
 #[test]
 fn staged_writes_are_read_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let stack = format!("cache(dir={})/slow(100KB/s,1ms)/posix", folder.path().display());
-    let format = hyperslab_run::resolve(&stack.parse::<Stack>().unwrap()).unwrap();
-    let container = format.open(&folder.path().join("a"), OpenMode::Create, &hyperslab_run::alone()).unwrap();
+    let format = hyperslab_run::open_stack(&stack.parse::<Stack>().unwrap()).unwrap();
+    let container = format.open(&folder.path().join("a"), OpenMode::Create, &hyperslab_run::single_rank()).unwrap();
     let array = container.create("rows", &ArraySpec::new(Datatype::I64, &[ROWS, COLUMNS])).unwrap();
     let from = Instant::now();
     for number in [3, 4, 3 + ROWS] {
@@ -228,8 +228,8 @@ fn fields_of_elements_with_filters_are_logged_whole() {
     for options in ["", ",limit=64KiB"] {
         let (path, logs) = (folder.path().join(format!("file{}.h5", options.len())), folder.path().display());
         let stack = format!("log(dir={logs},drain=off{options})/hdf5(deflate=1,chunk=300)");
-        let format = hyperslab_run::resolve(&stack.parse::<Stack>().unwrap()).unwrap();
-        let container = format.open(&path, OpenMode::Create, &hyperslab_run::alone()).unwrap();
+        let format = hyperslab_run::open_stack(&stack.parse::<Stack>().unwrap()).unwrap();
+        let container = format.open(&path, OpenMode::Create, &hyperslab_run::single_rank()).unwrap();
         let field = |name: &str, offset| Field { name: name.into(), offset, dtype: Datatype::I64 };
         let pair = Datatype::compound(16, vec![field("a", 0), field("b", 8)]).unwrap();
         let array = container.create("pairs", &ArraySpec::new(pair, &[1000])).unwrap();
@@ -244,7 +244,7 @@ fn fields_of_elements_with_filters_are_logged_whole() {
         array.read(&all, MemoryViewMut::packed(&mut found), TransferMode::Independent).unwrap();
         assert!(found == expected, "from the log");
         container.close().unwrap();
-        let container = format.open(&path, OpenMode::Read, &hyperslab_run::alone()).unwrap();
+        let container = format.open(&path, OpenMode::Read, &hyperslab_run::single_rank()).unwrap();
         let array = container.array("pairs").unwrap();
         array.read(&all, MemoryViewMut::packed(&mut found), TransferMode::Independent).unwrap();
         assert!(found == expected, "from the file");

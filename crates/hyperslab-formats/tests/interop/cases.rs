@@ -4,7 +4,7 @@ use hyperslab_core::{
     ArraySpec, Attribute, ByteOrder, Container, Datatype, Dims, Error, ErrorKind, Filter, MemoryView, MemoryViewMut,
     Result, Selection, TransferMode, dims::element_count,
 };
-use hyperslab_testkit::catalogue;
+use hyperslab_testkit::cases;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -196,7 +196,7 @@ fn half_bytes(value: f64) -> Vec<u8> {
 /// Every datatype, and arrays that stand for what else can be said about arrays.
 pub fn common() -> Result<Vec<Case>> {
     let mut out = Vec::new();
-    for (name, dtype) in catalogue::datatypes()? {
+    for (name, dtype) in cases::datatypes()? {
         let name: String = name
             .chars()
             .map(|c| {
@@ -211,7 +211,7 @@ pub fn common() -> Result<Vec<Case>> {
             .collect();
         out.push(Case::new(format!("types/{name}"), ArraySpec::new(dtype.clone(), &[5, 7])));
     }
-    for shape in catalogue::shapes() {
+    for shape in cases::shapes() {
         out.push(Case::new(format!("ranks/{}", shape.len()), ArraySpec::new(Datatype::I32, &shape)));
     }
     let chunked =

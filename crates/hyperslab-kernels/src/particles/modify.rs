@@ -1,7 +1,7 @@
 //! Particles of a file that is there: replaced, or added to.
 
 use super::{Part, Particles, Phases, Plan, workload};
-use crate::one_file;
+use crate::shared_file;
 use hyperslab_core::workload::{FileDeclaration, MIXED_SEEDS, Step, Update, Workload};
 use hyperslab_core::{Dims, Error, OpenMode, Result, Selection};
 
@@ -42,7 +42,7 @@ impl Phases for Modifying {
         if self.grown.is_none() {
             let Particles { part, appended, seed, .. } = &self.plan.parameters;
             let all = *part == Part::Whole && *appended == 0;
-            steps.push(one_file::seed_tag(if all { *seed as i64 } else { MIXED_SEEDS }));
+            steps.push(shared_file::seed_tag(if all { *seed as i64 } else { MIXED_SEEDS }));
         }
         steps
     }
@@ -67,6 +67,6 @@ impl Phases for Modifying {
     }
 
     fn after(&self) -> Vec<Step> {
-        one_file::flush_and_close()
+        shared_file::flush_and_close()
     }
 }

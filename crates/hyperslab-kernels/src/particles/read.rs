@@ -1,7 +1,7 @@
 //! The particle read.
 
 use super::{Particles, Phases, Plan, workload};
-use crate::one_file;
+use crate::shared_file;
 use hyperslab_core::workload::{FileDeclaration, Step, Workload};
 use hyperslab_core::{Result, Selection};
 
@@ -22,7 +22,7 @@ impl Phases for Reading {
     }
 
     fn before(&self) -> Vec<Step> {
-        one_file::open()
+        shared_file::open()
     }
 
     fn selection(&self, rank: usize) -> Result<Selection> {
@@ -45,6 +45,6 @@ impl Phases for Reading {
     }
 
     fn after(&self) -> Vec<Step> {
-        one_file::close()
+        shared_file::close()
     }
 }

@@ -1,7 +1,7 @@
 //! The particle write.
 
 use super::{Particles, Phases, Plan, workload};
-use crate::one_file;
+use crate::shared_file;
 use hyperslab_core::workload::{FileDeclaration, PART_ATTRIBUTE, Step, Workload};
 use hyperslab_core::{Attribute, Result, Selection};
 
@@ -26,7 +26,7 @@ impl Phases for Writing {
 
     fn before(&self) -> Vec<Step> {
         let parameters = &self.0.parameters;
-        let mut steps = one_file::create(parameters.seed);
+        let mut steps = shared_file::create(parameters.seed);
         let part = parameters.part_words();
         if !part.is_empty() {
             let value = Attribute::text(&part);
@@ -55,6 +55,6 @@ impl Phases for Writing {
     }
 
     fn after(&self) -> Vec<Step> {
-        one_file::flush_and_close()
+        shared_file::flush_and_close()
     }
 }

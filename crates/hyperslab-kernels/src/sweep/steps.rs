@@ -1,7 +1,7 @@
 //! The steps of the exerciser kernel: a handful, with a barrier before each so that no call waits for another rank's.
 
 use super::Sweep;
-use crate::one_file;
+use crate::shared_file;
 use hyperslab_core::workload::{Step, StepSource};
 use hyperslab_core::{Attribute, ByteOrder, Datatype, MemoryLayout, Result};
 use std::sync::Arc;
@@ -33,7 +33,7 @@ const DOUBLES: u32 = 0;
 const COMPOUNDS: u32 = 1;
 
 pub fn writing(sweep: &Sweep, rank: usize) -> Result<Vec<Step>> {
-    let mut steps = one_file::create(sweep.seed);
+    let mut steps = shared_file::create(sweep.seed);
     steps.extend([Step::Barrier, Step::Group { file: 0, name: GROUP.into() }]);
     if sweep.attributes {
         steps.push(Step::Barrier);
@@ -50,17 +50,17 @@ pub fn writing(sweep: &Sweep, rank: usize) -> Result<Vec<Step>> {
         steps.extend([Step::Barrier, Step::Write { slot: SLOT, selection, memory, transfer }]);
         steps.extend([Step::Barrier, Step::CloseArray { slot: SLOT }]);
     }
-    steps.extend(one_file::flush_and_close());
+    steps.extend(shared_file::flush_and_close());
     Ok(steps)
 }
 
 pub fn reading(sweep: &Sweep, rank: usize) -> Result<Vec<Step>> {
-    let mut steps = one_file::open();
+    let mut steps = shared_file::open();
     steps.extend([Step::Barrier, Step::Open { slot: SLOT, file: 0, array: DOUBLES, name: name(sweep)? }]);
     let (selection, memory, transfer) = (sweep.doubles_of(rank, 2)?, Arc::new(sweep.memory()?), sweep.transfer);
     steps.extend([Step::Barrier, Step::Read { slot: SLOT, selection, memory, transfer }]);
     steps.extend([Step::Barrier, Step::CloseArray { slot: SLOT }]);
-    steps.extend(one_file::close());
+    steps.extend(shared_file::close());
     Ok(steps)
 }
 

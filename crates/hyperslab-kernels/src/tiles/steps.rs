@@ -1,7 +1,7 @@
 //! The steps of the tiles kernel, made as they are needed.
 
-use super::{DatasetRank, Slowest, Tiles};
-use crate::one_file;
+use super::{DatasetRank, SlowestDim, Tiles};
+use crate::shared_file;
 use hyperslab_core::workload::{Step, StepSource};
 use hyperslab_core::{MemoryLayout, Result};
 use std::sync::Arc;
@@ -31,8 +31,8 @@ impl Tiling {
         let (first_step, last_step) = (step == 0, step + 1 == tiles.steps);
         let (begins, ends, is_new) = match (tiles.dataset_rank, tiles.slowest) {
             (DatasetRank::Four, _) => (first_step && first_array, last_step && last_array, true),
-            (DatasetRank::Three, Slowest::Step) => (first_array, last_array, true),
-            (DatasetRank::Three, Slowest::Array) => (true, true, first_step),
+            (DatasetRank::Three, SlowestDim::Step) => (first_array, last_array, true),
+            (DatasetRank::Three, SlowestDim::Array) => (true, true, first_step),
             (DatasetRank::Two, _) => (true, true, true),
         };
         let mut steps = Vec::with_capacity(4);
@@ -68,8 +68,8 @@ impl StepSource for Tiling {
             Err(error) => vec![Err(error)],
         });
         let (before, after) = match self.direction {
-            Direction::Write => (one_file::create(self.tiles.seed), one_file::flush_and_close()),
-            Direction::Read => (one_file::open(), one_file::close()),
+            Direction::Write => (shared_file::create(self.tiles.seed), shared_file::flush_and_close()),
+            Direction::Read => (shared_file::open(), shared_file::close()),
         };
         Ok(Box::new(before.into_iter().map(Ok).chain(during).chain(after.into_iter().map(Ok))))
     }

@@ -7,20 +7,20 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Layer {
     pub(crate) name: String,
-    pub(crate) way: Way,
+    pub(crate) way: LayerEffect,
 }
 
 /// What becomes of transfers.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Way {
+pub(crate) enum LayerEffect {
     /// They are handed on.
     Through,
     /// They go on behind the program's back.
-    Behind,
+    Overlap,
     /// The same if that is faster.
     Chosen,
     /// The same, and what was read stays in memory, up to so many bytes.
-    Kept { memory: u64 },
+    ReadCache { memory: u64 },
     /// Writes are gathered and go to the format later, in pieces of `buffer` bytes: behind the program's back if there are
     /// `drain` bytes of a rank or some that are older than `age`, otherwise while it waits.
     Logged { buffer: u64, drain: u64, age: Duration },
@@ -33,23 +33,23 @@ pub(crate) enum Way {
 impl Layer {
     pub(crate) fn parse(element: &StackElement) -> Result<Self> {
         let way = match element.name.as_str() {
-            "async" => Way::Behind,
-            "auto" => Way::Chosen,
-            "cache" => Way::Kept { memory: element.size("memory")?.unwrap_or(u64::MAX) },
+            "async" => LayerEffect::Overlap,
+            "auto" => LayerEffect::Chosen,
+            "cache" => LayerEffect::ReadCache { memory: element.size("memory")?.unwrap_or(u64::MAX) },
             "log" => logged(element)?,
-            "twophase" => Way::Together {
+            "twophase" => LayerEffect::Together {
                 aggregators: element.number("aggregators", 1..=1 << 20)?,
                 buffer: element.size("buffer")?.unwrap_or(1 << 20),
             },
             "slow" => emulated(element)?,
-            _ => Way::Through,
+            _ => LayerEffect::Through,
         };
         Ok(Self { name: element.name.clone(), way })
     }
 }
 
 /// Mirrors the layer's own rules.
-fn logged(element: &StackElement) -> Result<Way> {
+fn logged(element: &StackElement) -> Result<LayerEffect> {
     const USUAL_DRAIN: u64 = 256 << 20;
     let drain = match element.get("drain") {
         Some("off") => u64::MAX,
@@ -58,11 +58,11 @@ fn logged(element: &StackElement) -> Result<Way> {
     };
     let age = element.get("age").map_or(Ok(Duration::from_secs(2)), units::parse_duration)?;
     let age = if drain == u64::MAX { Duration::MAX } else { age };
-    Ok(Way::Logged { buffer: element.size("buffer")?.unwrap_or(8 << 20), drain, age })
+    Ok(LayerEffect::Logged { buffer: element.size("buffer")?.unwrap_or(8 << 20), drain, age })
 }
 
 /// Its options may stand without names: `slow(200MB/s,2ms)`.
-fn emulated(element: &StackElement) -> Result<Way> {
+fn emulated(element: &StackElement) -> Result<LayerEffect> {
     let mut bare = element.options.iter().filter(|(_, value)| value == "yes").map(|(key, _)| key.as_str());
     let rate = element.get("rate").or_else(|| bare.next()).map_or(Ok(200 << 20), units::parse_rate)?;
     let latency = element.get("latency").or_else(|| bare.next());
@@ -70,7 +70,7 @@ fn emulated(element: &StackElement) -> Result<Way> {
     if rate == 0 {
         return Err(Error::invalid("model stack", "a device that transfers nothing"));
     }
-    Ok(Way::Emulated { rate: rate as f64, latency: latency.as_secs_f64() })
+    Ok(LayerEffect::Emulated { rate: rate as f64, latency: latency.as_secs_f64() })
 }
 
 #[cfg(test)]
@@ -79,17 +79,17 @@ mod tests {
     use super::*;
     use hyperslab_core::Stack;
 
-    fn way(text: &str) -> Way {
+    fn way(text: &str) -> LayerEffect {
         Layer::parse(&format!("{text}/posix").parse::<Stack>().unwrap().layers[0]).unwrap().way
     }
 
     #[test]
     fn options_of_layers_are_understood() {
-        assert_eq!(way("slow(1MB/s,3ms)"), Way::Emulated { rate: 1_048_576.0, latency: 0.003 });
-        assert_eq!(way("slow(latency=1ms)"), Way::Emulated { rate: f64::from(200 << 20), latency: 0.001 });
-        assert_eq!(way("twophase(aggregators=3)"), Way::Together { aggregators: Some(3), buffer: 1 << 20 });
-        let Way::Logged { drain, .. } = way("log(limit=8MiB)") else { panic!("no log") };
+        assert_eq!(way("slow(1MB/s,3ms)"), LayerEffect::Emulated { rate: 1_048_576.0, latency: 0.003 });
+        assert_eq!(way("slow(latency=1ms)"), LayerEffect::Emulated { rate: f64::from(200 << 20), latency: 0.001 });
+        assert_eq!(way("twophase(aggregators=3)"), LayerEffect::Together { aggregators: Some(3), buffer: 1 << 20 });
+        let LayerEffect::Logged { drain, .. } = way("log(limit=8MiB)") else { panic!("no log") };
         assert_eq!(drain, 1 << 20);
-        assert_eq!(way("trace"), Way::Through);
+        assert_eq!(way("trace"), LayerEffect::Through);
     }
 }

@@ -132,7 +132,7 @@ pub(super) fn play_job(folder: &Path, comm: &Arc<dyn Communicator>) -> Result<()
     let lines = folder.join("workload.jsonl");
     let workload =
         JsonLines::workload(Box::new(move || Ok(Box::new(BufReader::with_capacity(1 << 16, File::open(&lines)?)))))?;
-    let format = crate::resolve(&task.stack)?;
+    let format = crate::open_stack(&task.stack)?;
     let progress = Progress::default();
     let context = RunContext {
         workload: &workload,

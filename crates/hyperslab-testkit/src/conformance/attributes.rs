@@ -1,8 +1,8 @@
 //! Attributes of every kind, on the root, groups and arrays.
 
 use super::{Check, Verdict, ensure, refused, trying, unless_refused};
-use crate::sample::{element, meaningful};
-use crate::{Subject, catalogue};
+use crate::test_data::{element, meaningful};
+use crate::{Subject, cases};
 use hyperslab_core::{ArraySpec, Attribute, Caps, Datatype, ErrorKind, OpenMode, Result};
 use libtest_mimic::{Completion, Failed};
 
@@ -33,7 +33,7 @@ fn kinds() -> Result<Vec<(String, Attribute, bool)>> {
         ("infinity".into(), Attribute::float(f64::INFINITY), true),
         ("not a number".into(), Attribute::float(f64::NAN), true),
     ];
-    for (name, dtype) in catalogue::datatypes()? {
+    for (name, dtype) in cases::datatypes()? {
         for shape in [&[][..], &[3], &[2, 3]] {
             let count = shape.iter().product::<u64>();
             let mut data = Vec::new();

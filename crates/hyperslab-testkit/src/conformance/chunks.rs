@@ -1,7 +1,7 @@
 //! Chunks that do not divide the shape, and filters.
 
 use super::{Check, REFUSALS, Verdict, filters, refused, trying};
-use crate::{Subject, Twin, catalogue};
+use crate::{Subject, OraclePair, cases};
 use hyperslab_core::{ArraySpec, Caps, Datatype, Filter, MemoryLayout, OpenMode, Selection};
 use libtest_mimic::{Completion, Failed};
 
@@ -46,12 +46,12 @@ fn chunked(subject: &Subject, shape: &[u64], chunk: &[u64], filters: &[Filter]) 
         filters: filters.to_vec(),
         ..ArraySpec::new(Datatype::F32, shape)
     };
-    let twin = Twin::create(&pair.subject, &pair.oracle, "array", &spec)?;
+    let twin = OraclePair::create(&pair.subject, &pair.oracle, "array", &spec)?;
     subject.same_spec(&twin.subject.spec()?, &spec)?;
     twin.compare_all("never written")?;
     let mut seed = 0;
-    for (kind, selection) in catalogue::selections(shape)? {
-        for (layout_name, layout) in catalogue::layouts(&spec.dtype, &selection)? {
+    for (kind, selection) in cases::selections(shape)? {
+        for (layout_name, layout) in cases::layouts(&spec.dtype, &selection)? {
             let what = format!("{kind}, {layout_name}");
             seed += 1000;
             trying(twin.write(&selection, &layout, seed), || format!("write {what}"))?;
@@ -61,7 +61,7 @@ fn chunked(subject: &Subject, shape: &[u64], chunk: &[u64], filters: &[Filter]) 
     }
     pair.close()?;
     let pair = subject.pair("a", OpenMode::Update)?;
-    let twin = Twin::open(&pair.subject, &pair.oracle, "array")?;
+    let twin = OraclePair::open(&pair.subject, &pair.oracle, "array")?;
     subject.same_spec(&twin.subject.spec()?, &spec)?;
     twin.compare_all("after opening again")?;
     twin.write(&Selection::all(shape)?, &MemoryLayout::packed(), 5)?;

@@ -1,7 +1,7 @@
 //! Flushing, closing, and use after that.
 
 use super::{Check, ensure, refused};
-use crate::{Subject, Twin};
+use crate::{Subject, OraclePair};
 use hyperslab_core::{
     ArraySpec, Attribute, Caps, Datatype, Durability, MemoryLayout, MemoryView, MemoryViewMut, OpenMode, Selection,
     TransferMode,
@@ -111,8 +111,8 @@ fn dropped(subject: &Subject) -> Result<(), Failed> {
 
 fn opened_twice(subject: &Subject) -> Result<(), Failed> {
     let pair = subject.pair("a", OpenMode::Create)?;
-    let one = Twin::create(&pair.subject, &pair.oracle, "array", &ArraySpec::new(Datatype::F32, &[7, 3]))?;
-    let two = Twin::open(&pair.subject, &pair.oracle, "array")?;
+    let one = OraclePair::create(&pair.subject, &pair.oracle, "array", &ArraySpec::new(Datatype::F32, &[7, 3]))?;
+    let two = OraclePair::open(&pair.subject, &pair.oracle, "array")?;
     for row in 0..7 {
         let twin = if row % 2 == 0 { &one } else { &two };
         twin.write(&Selection::dense(&[row, 0], &[1, 3])?, &MemoryLayout::packed(), row)?;
@@ -128,7 +128,7 @@ fn flush(subject: &Subject) -> Result<(), Failed> {
     let pair = subject.pair("a", OpenMode::Create)?;
     pair.subject.flush(Durability::Visible)?;
     pair.subject.flush(Durability::Durable)?;
-    let twin = Twin::create(&pair.subject, &pair.oracle, "array", &ArraySpec::new(Datatype::F32, &[7, 3]))?;
+    let twin = OraclePair::create(&pair.subject, &pair.oracle, "array", &ArraySpec::new(Datatype::F32, &[7, 3]))?;
     for (i, how) in [Durability::Visible, Durability::Durable, Durability::Durable].into_iter().enumerate() {
         twin.write(&Selection::dense(&[2 * i as u64, 0], &[2, 3])?, &MemoryLayout::packed(), i as u64)?;
         pair.subject.flush(how)?;
@@ -141,11 +141,11 @@ fn flush(subject: &Subject) -> Result<(), Failed> {
 
 fn visible(subject: &Subject) -> Result<(), Failed> {
     let pair = subject.pair("a", OpenMode::Create)?;
-    let twin = Twin::create(&pair.subject, &pair.oracle, "array", &ArraySpec::new(Datatype::F32, &[7, 3]))?;
+    let twin = OraclePair::create(&pair.subject, &pair.oracle, "array", &ArraySpec::new(Datatype::F32, &[7, 3]))?;
     twin.write(&Selection::all(&[7, 3])?, &MemoryLayout::packed(), 6)?;
     pair.subject.flush(Durability::Visible)?;
     let other = subject.pair("a", OpenMode::Read)?;
-    Twin::open(&other.subject, &other.oracle, "array")?.compare_all("seen by another reader")?;
+    OraclePair::open(&other.subject, &other.oracle, "array")?.compare_all("seen by another reader")?;
     other.close()?;
     twin.compare_all("after the other reader closed")?;
     Ok(pair.close()?)

@@ -1,7 +1,7 @@
 //! Requests that make no sense are refused and change nothing.
 
 use super::{Check, REFUSALS, ensure, refused};
-use crate::{Subject, Twin, catalogue};
+use crate::{Subject, OraclePair, cases};
 use hyperslab_core::{
     Array, ArraySpec, Caps, Datatype, ErrorKind, MAX_RANK, MemoryLayout, MemoryView, MemoryViewMut, OpenMode, Result,
     Selection, TransferMode,
@@ -30,9 +30,9 @@ fn read(array: &dyn Array, selection: &Selection, layout: &MemoryLayout, bytes: 
     result
 }
 
-fn array(subject: &Subject) -> Result<(crate::Pair, Twin)> {
+fn array(subject: &Subject) -> Result<(crate::Pair, OraclePair)> {
     let pair = subject.pair("a", OpenMode::Create)?;
-    let twin = Twin::create(&pair.subject, &pair.oracle, "array", &ArraySpec::new(Datatype::I32, &[5, 4]))?;
+    let twin = OraclePair::create(&pair.subject, &pair.oracle, "array", &ArraySpec::new(Datatype::I32, &[5, 4]))?;
     if subject.caps.readable {
         twin.write(&Selection::all(&[5, 4])?, &MemoryLayout::packed(), 3)?;
     }
@@ -96,7 +96,7 @@ fn layouts(subject: &Subject) -> Result<(), Failed> {
         refused(read(&*twin.subject, &all, &layout, 400), &[ErrorKind::InvalidInput], &format!("read: {what}"))?;
     }
     if subject.caps.compound {
-        let array = pair.subject.create("compound", &ArraySpec::new(catalogue::particle()?, &[2]))?;
+        let array = pair.subject.create("compound", &ArraySpec::new(cases::particle()?, &[2]))?;
         let two = Selection::all(&[2])?;
         let wrong = MemoryLayout::fields(4, [("y", 0)]);
         refused(write(&*array, &two, &wrong, 8), &[ErrorKind::InvalidInput], "write a field that is not there")?;
@@ -127,7 +127,7 @@ fn specifications(subject: &Subject) -> Result<(), Failed> {
         refused(container.create("array", &spec), &REFUSALS, "chunks")?;
     }
     if !subject.caps.compound {
-        let spec = ArraySpec::new(catalogue::particle()?, &[2]);
+        let spec = ArraySpec::new(cases::particle()?, &[2]);
         refused(container.create("array", &spec), &[ErrorKind::Unsupported], "a compound datatype")?;
     }
     ensure!(container.arrays()?.is_empty(), "a refused array exists");

@@ -1,8 +1,8 @@
 //! Fields of compounds, one, some and all at a time.
 
 use super::{Check, refused, trying};
-use crate::sample::meaningful;
-use crate::{Subject, Twin, buffer, catalogue, element};
+use crate::test_data::meaningful;
+use crate::{Subject, OraclePair, buffer, cases, element};
 use hyperslab_core::{
     ArraySpec, Caps, Datatype, ErrorKind, MemoryLayout, MemoryView, OpenMode, Selection, TransferMode,
 };
@@ -10,11 +10,11 @@ use libtest_mimic::Failed;
 
 pub(super) fn checks(caps: &Caps) -> Vec<Check> {
     let mut out = Vec::new();
-    for (name, dtype) in [("particle", catalogue::particle()), ("nested", catalogue::nested())] {
+    for (name, dtype) in [("particle", cases::particle()), ("nested", cases::nested())] {
         let Ok(dtype) = dtype else { continue };
         out.push(Check::new(format!("fields/{name}"), move |subject| fields(subject, &dtype, None)));
     }
-    if let Ok(dtype) = catalogue::nested() {
+    if let Ok(dtype) = cases::nested() {
         let chunk = Some(&[2, 3][..]);
         out.push(
             Check::new("fields/in chunks", move |subject| fields(subject, &dtype, chunk))
@@ -29,10 +29,10 @@ pub(super) fn checks(caps: &Caps) -> Vec<Check> {
 /// bytes between members.
 fn never_written(subject: &Subject) -> Result<(), Failed> {
     let pair = subject.pair("a", OpenMode::Create)?;
-    for (name, dtype) in [("particle", catalogue::particle()?), ("nested", catalogue::nested()?)] {
+    for (name, dtype) in [("particle", cases::particle()?), ("nested", cases::nested()?)] {
         for shape in [&[][..], &[3], &[4, 5]] {
             let all = Selection::all(shape)?;
-            for (i, (layout_name, layout, whole)) in catalogue::field_layouts(&dtype, &all)?.into_iter().enumerate() {
+            for (i, (layout_name, layout, whole)) in cases::field_layouts(&dtype, &all)?.into_iter().enumerate() {
                 let zeros = vec![0; dtype.size() as usize];
                 let some = element(&dtype, 70).into_iter().zip(meaningful(&dtype));
                 let some = some.map(|(byte, counts)| byte * u8::from(counts)).collect();
@@ -40,7 +40,7 @@ fn never_written(subject: &Subject) -> Result<(), Failed> {
                     let what = format!("{name} of {shape:?}, {layout_name}, filled: {filled}");
                     let spec = ArraySpec { fill_value: filled.then_some(fill), ..ArraySpec::new(dtype.clone(), shape) };
                     let array = format!("{name} {} {i} {filled}", shape.len());
-                    let twin = match Twin::create(&pair.subject, &pair.oracle, &array, &spec) {
+                    let twin = match OraclePair::create(&pair.subject, &pair.oracle, &array, &spec) {
                         // The second of two runs without a fill value, or a fill value the format cannot keep.
                         Err(error) if filled && error.kind() == ErrorKind::Unsupported => continue,
                         Err(error) if !filled && error.kind() == ErrorKind::AlreadyExists => continue,
@@ -62,17 +62,17 @@ fn fields(subject: &Subject, dtype: &Datatype, chunk: Option<&[u64]>) -> Result<
     let pair = subject.pair("a", OpenMode::Create)?;
     let shape = [5, 7];
     let spec = ArraySpec { chunk: chunk.map(Into::into), ..ArraySpec::new(dtype.clone(), &shape) };
-    let twin = Twin::create(&pair.subject, &pair.oracle, "array", &spec)?;
+    let twin = OraclePair::create(&pair.subject, &pair.oracle, "array", &spec)?;
     twin.write(&Selection::all(&shape)?, &MemoryLayout::packed(), 7)?;
     let mut seed = 100;
-    for (kind, selection) in catalogue::selections(&shape)? {
-        for (layout_name, layout) in catalogue::layouts(dtype, &selection)? {
+    for (kind, selection) in cases::selections(&shape)? {
+        for (layout_name, layout) in cases::layouts(dtype, &selection)? {
             let what = format!("{kind}, {layout_name}");
             seed += 1000;
             trying(twin.write(&selection, &layout, seed), || format!("write {what}"))?;
             twin.compare(&selection, &layout, &what)?;
         }
-        for (layout_name, layout, whole) in catalogue::field_layouts(dtype, &selection)? {
+        for (layout_name, layout, whole) in cases::field_layouts(dtype, &selection)? {
             let what = format!("{kind}, {layout_name}");
             seed += 1000;
             if whole || subject.caps.partial_fields {
@@ -88,6 +88,6 @@ fn fields(subject: &Subject, dtype: &Datatype, chunk: Option<&[u64]>) -> Result<
     }
     pair.close()?;
     let pair = subject.pair("a", OpenMode::Read)?;
-    Twin::open(&pair.subject, &pair.oracle, "array")?.compare_all("after opening again")?;
+    OraclePair::open(&pair.subject, &pair.oracle, "array")?.compare_all("after opening again")?;
     Ok(pair.close()?)
 }

@@ -1,14 +1,14 @@
 //! Fill values of every type.
 
 use super::{Check, trying, unless_refused};
-use crate::sample::{element, meaningful};
-use crate::{Subject, Twin, catalogue};
+use crate::test_data::{element, meaningful};
+use crate::{Subject, OraclePair, cases};
 use hyperslab_core::{ArraySpec, Caps, Datatype, ErrorKind, MemoryLayout, OpenMode, Selection};
 use libtest_mimic::{Completion, Failed};
 
 pub(super) fn checks(caps: &Caps) -> Vec<Check> {
     let mut out = Vec::new();
-    for (name, dtype) in catalogue::datatypes().unwrap_or_default() {
+    for (name, dtype) in cases::datatypes().unwrap_or_default() {
         let required = dtype == Datatype::F64 || dtype == Datatype::I32;
         let compound = matches!(dtype, Datatype::Compound(_));
         out.push(
@@ -49,7 +49,7 @@ fn filled(subject: &Subject, dtype: &Datatype, fill: Option<Vec<u8>>, required: 
     let shape = [6, 7];
     let chunk = subject.caps.chunks.then(|| [4, 3].as_slice().into());
     let spec = ArraySpec { fill_value: Some(fill), chunk, ..ArraySpec::new(dtype.clone(), &shape) };
-    let twin = match unless_refused(Twin::create(&pair.subject, &pair.oracle, "array", &spec), required)? {
+    let twin = match unless_refused(OraclePair::create(&pair.subject, &pair.oracle, "array", &spec), required)? {
         Ok(twin) => twin,
         Err(refusal) => return Ok(refusal),
     };
@@ -60,7 +60,7 @@ fn filled(subject: &Subject, dtype: &Datatype, fill: Option<Vec<u8>>, required: 
     twin.compare_all("partly written")?;
     pair.close()?;
     let pair = subject.pair("a", OpenMode::Read)?;
-    let twin = Twin::open(&pair.subject, &pair.oracle, "array")?;
+    let twin = OraclePair::open(&pair.subject, &pair.oracle, "array")?;
     subject.same_spec(&twin.subject.spec()?, &spec)?;
     twin.compare_all("after opening again")?;
     pair.close()?;

@@ -1,7 +1,7 @@
 //! Every memory layout with every selection.
 
 use super::{Check, ensure, trying};
-use crate::{Subject, Twin, buffer, catalogue};
+use crate::{Subject, OraclePair, buffer, cases};
 use hyperslab_core::{ArraySpec, Caps, Datatype, MemoryLayout, MemoryView, OpenMode, Selection, TransferMode};
 use libtest_mimic::Failed;
 
@@ -19,10 +19,10 @@ pub(super) fn checks(_caps: &Caps) -> Vec<Check> {
 
 fn all(subject: &Subject, dtype: Datatype, shape: &[u64]) -> Result<(), Failed> {
     let pair = subject.pair("a", OpenMode::Create)?;
-    let twin = Twin::create(&pair.subject, &pair.oracle, "array", &ArraySpec::new(dtype.clone(), shape))?;
+    let twin = OraclePair::create(&pair.subject, &pair.oracle, "array", &ArraySpec::new(dtype.clone(), shape))?;
     let mut seed = 0;
-    for (kind, selection) in catalogue::selections(shape)? {
-        for (layout_name, layout) in catalogue::layouts(&dtype, &selection)? {
+    for (kind, selection) in cases::selections(shape)? {
+        for (layout_name, layout) in cases::layouts(&dtype, &selection)? {
             let what = format!("{kind}, {layout_name}");
             seed += 1000;
             trying(twin.write(&selection, &layout, seed), || format!("write {what}"))?;
@@ -35,7 +35,7 @@ fn all(subject: &Subject, dtype: Datatype, shape: &[u64]) -> Result<(), Failed> 
 
 fn write_many(subject: &Subject) -> Result<(), Failed> {
     let pair = subject.pair("a", OpenMode::Create)?;
-    let twin = Twin::create(&pair.subject, &pair.oracle, "array", &ArraySpec::new(Datatype::I32, &[8, 8]))?;
+    let twin = OraclePair::create(&pair.subject, &pair.oracle, "array", &ArraySpec::new(Datatype::I32, &[8, 8]))?;
     let boxes = [([0, 0], [6, 6]), ([2, 2], [6, 6]), ([3, 1], [2, 4])];
     let selections =
         boxes.iter().map(|(start, count)| Selection::dense(start, count)).collect::<Result<Vec<_>, _>>()?;
@@ -63,7 +63,7 @@ fn write_many(subject: &Subject) -> Result<(), Failed> {
 
 fn submit_write(subject: &Subject) -> Result<(), Failed> {
     let pair = subject.pair("a", OpenMode::Create)?;
-    let twin = Twin::create(&pair.subject, &pair.oracle, "array", &ArraySpec::new(Datatype::F64, &[9, 4]))?;
+    let twin = OraclePair::create(&pair.subject, &pair.oracle, "array", &ArraySpec::new(Datatype::F64, &[9, 4]))?;
     let mut requests = Vec::new();
     for row in 0..9 {
         let selection = Selection::dense(&[row, 0], &[1, 4])?;

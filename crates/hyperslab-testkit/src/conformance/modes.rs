@@ -1,7 +1,7 @@
 //! The four ways to open.
 
 use super::{Check, ensure, refused};
-use crate::{Subject, Twin};
+use crate::{Subject, OraclePair};
 use hyperslab_core::{
     ArraySpec, Attribute, Caps, Datatype, ErrorKind, MemoryLayout, MemoryView, OpenMode, Selection, TransferMode,
 };
@@ -49,13 +49,13 @@ fn missing(subject: &Subject) -> Result<(), Failed> {
 
 fn create(subject: &Subject) -> Result<(), Failed> {
     let pair = subject.pair("a", OpenMode::Create)?;
-    let twin = Twin::create(&pair.subject, &pair.oracle, "array", &ArraySpec::new(Datatype::I32, &[6]))?;
+    let twin = OraclePair::create(&pair.subject, &pair.oracle, "array", &ArraySpec::new(Datatype::I32, &[6]))?;
     twin.write(&Selection::all(&[6])?, &MemoryLayout::packed(), 1)?;
     pair.close()?;
     ensure!(subject.format.exists(&subject.path("a"))?, "the container does not exist");
     refused(subject.open("a", OpenMode::Create), &[ErrorKind::AlreadyExists], "Create over a container")?;
     let pair = subject.pair("a", OpenMode::Read)?;
-    Twin::open(&pair.subject, &pair.oracle, "array")?.compare_all("after a refused Create")?;
+    OraclePair::open(&pair.subject, &pair.oracle, "array")?.compare_all("after a refused Create")?;
     Ok(pair.close()?)
 }
 
@@ -63,30 +63,30 @@ fn truncate(subject: &Subject) -> Result<(), Failed> {
     let pair = subject.pair("a", OpenMode::Truncate)?; // where nothing is
     let spec = ArraySpec::new(Datatype::I32, &[64]);
     for name in ["old", "group/old", "both"] {
-        let twin = Twin::create(&pair.subject, &pair.oracle, name, &spec)?;
+        let twin = OraclePair::create(&pair.subject, &pair.oracle, name, &spec)?;
         twin.write(&Selection::all(&[64])?, &MemoryLayout::packed(), 1)?;
     }
     pair.close()?;
     let pair = subject.pair("a", OpenMode::Truncate)?;
     ensure!(pair.subject.arrays()?.is_empty(), "arrays survived truncation");
     refused(pair.subject.array("old"), &[ErrorKind::NotFound], "an array from before")?;
-    let twin = Twin::create(&pair.subject, &pair.oracle, "both", &spec)?;
+    let twin = OraclePair::create(&pair.subject, &pair.oracle, "both", &spec)?;
     twin.compare_all("created anew, nothing written")?;
     pair.close()?;
     let pair = subject.pair("a", OpenMode::Read)?;
     let names = pair.subject.arrays()?;
     ensure!(names == ["both"], "the arrays are {names:?}");
-    Twin::open(&pair.subject, &pair.oracle, "both")?.compare_all("after opening again")?;
+    OraclePair::open(&pair.subject, &pair.oracle, "both")?.compare_all("after opening again")?;
     Ok(pair.close()?)
 }
 
 fn read_only(subject: &Subject) -> Result<(), Failed> {
     let pair = subject.pair("a", OpenMode::Create)?;
-    let twin = Twin::create(&pair.subject, &pair.oracle, "array", &ArraySpec::new(Datatype::I32, &[6]))?;
+    let twin = OraclePair::create(&pair.subject, &pair.oracle, "array", &ArraySpec::new(Datatype::I32, &[6]))?;
     twin.write(&Selection::all(&[6])?, &MemoryLayout::packed(), 1)?;
     pair.close()?;
     let pair = subject.pair("a", OpenMode::Read)?;
-    let twin = Twin::open(&pair.subject, &pair.oracle, "array")?;
+    let twin = OraclePair::open(&pair.subject, &pair.oracle, "array")?;
     let all = Selection::all(&[6])?;
     let data = [0; 24];
     refused(twin.subject.write(&all, MemoryView::packed(&data), TransferMode::Independent), &[], "write")?;
@@ -105,7 +105,7 @@ fn read_only(subject: &Subject) -> Result<(), Failed> {
 fn update(subject: &Subject) -> Result<(), Failed> {
     let pair = subject.pair("a", OpenMode::Create)?;
     let spec = ArraySpec::new(Datatype::I32, &[6]);
-    Twin::create(&pair.subject, &pair.oracle, "one", &spec)?.write(
+    OraclePair::create(&pair.subject, &pair.oracle, "one", &spec)?.write(
         &Selection::all(&[6])?,
         &MemoryLayout::packed(),
         1,
@@ -113,15 +113,15 @@ fn update(subject: &Subject) -> Result<(), Failed> {
     pair.close()?;
     for (round, name) in ["two", "three", "deep/four"].iter().enumerate() {
         let pair = subject.pair("a", OpenMode::Update)?;
-        let twin = Twin::create(&pair.subject, &pair.oracle, name, &spec)?;
+        let twin = OraclePair::create(&pair.subject, &pair.oracle, name, &spec)?;
         twin.write(&Selection::all(&[6])?, &MemoryLayout::packed(), 10 + round as u64)?;
-        let one = Twin::open(&pair.subject, &pair.oracle, "one")?;
+        let one = OraclePair::open(&pair.subject, &pair.oracle, "one")?;
         one.write(&Selection::dense(&[round as u64], &[1])?, &MemoryLayout::packed(), 20 + round as u64)?;
         pair.close()?;
     }
     let pair = subject.pair("a", OpenMode::Read)?;
     for name in ["one", "two", "three", "deep/four"] {
-        Twin::open(&pair.subject, &pair.oracle, name)?.compare_all(name)?;
+        OraclePair::open(&pair.subject, &pair.oracle, name)?.compare_all(name)?;
     }
     Ok(pair.close()?)
 }

@@ -1,7 +1,7 @@
 //! Names, groups and the list of arrays.
 
 use super::{Check, ensure, refused, trying};
-use crate::{Subject, Twin};
+use crate::{Subject, OraclePair};
 use hyperslab_core::{ArraySpec, Attribute, Caps, Datatype, ErrorKind, MemoryLayout, OpenMode, Selection};
 use libtest_mimic::Failed;
 
@@ -41,7 +41,7 @@ fn names(subject: &Subject) -> Result<(), Failed> {
         &long,
     ];
     for (i, name) in names.iter().enumerate() {
-        let created = Twin::create(&pair.subject, &pair.oracle, name, &ArraySpec::new(Datatype::I32, &[3]));
+        let created = OraclePair::create(&pair.subject, &pair.oracle, name, &ArraySpec::new(Datatype::I32, &[3]));
         let twin = match created {
             // `c` is an array above, so nothing can be inside it.
             Err(_) if *name == "c/0" => continue,
@@ -57,7 +57,7 @@ fn names(subject: &Subject) -> Result<(), Failed> {
     let found = pair.subject.arrays()?;
     ensure!(found == names, "the arrays are {found:?}, expected {names:?}");
     for name in names {
-        let twin = trying(Twin::open(&pair.subject, &pair.oracle, name), || format!("open {name:?}"))?;
+        let twin = trying(OraclePair::open(&pair.subject, &pair.oracle, name), || format!("open {name:?}"))?;
         twin.compare_all(name)?;
     }
     Ok(pair.close()?)
@@ -93,7 +93,7 @@ fn bad_names(subject: &Subject) -> Result<(), Failed> {
 fn parents(subject: &Subject) -> Result<(), Failed> {
     let pair = subject.pair("a", OpenMode::Create)?;
     for name in ["a/b/c", "a/b/d", "a/e", "f"] {
-        let twin = Twin::create(&pair.subject, &pair.oracle, name, &ArraySpec::new(Datatype::F64, &[2, 2]))?;
+        let twin = OraclePair::create(&pair.subject, &pair.oracle, name, &ArraySpec::new(Datatype::F64, &[2, 2]))?;
         twin.write(&Selection::all(&[2, 2])?, &MemoryLayout::packed(), name.len() as u64)?;
     }
     pair.close()?;
@@ -105,7 +105,7 @@ fn parents(subject: &Subject) -> Result<(), Failed> {
         ensure!(groups == ["a", "a/b"], "the groups are {groups:?}");
     }
     for name in &names {
-        Twin::open(&pair.subject, &pair.oracle, name)?.compare_all(name)?;
+        OraclePair::open(&pair.subject, &pair.oracle, name)?.compare_all(name)?;
     }
     if subject.caps.attributes && subject.caps.groups {
         pair.subject.set_attribute("a/b", "made", &Attribute::integer(1))?;
@@ -141,7 +141,7 @@ fn groups(subject: &Subject) -> Result<(), Failed> {
 
 fn array_is_no_group(subject: &Subject) -> Result<(), Failed> {
     let pair = subject.pair("a", OpenMode::Create)?;
-    let twin = Twin::create(&pair.subject, &pair.oracle, "array", &ArraySpec::new(Datatype::I32, &[3]))?;
+    let twin = OraclePair::create(&pair.subject, &pair.oracle, "array", &ArraySpec::new(Datatype::I32, &[3]))?;
     twin.write(&Selection::all(&[3])?, &MemoryLayout::packed(), 5)?;
     refused(pair.subject.create("array/inner", &ArraySpec::new(Datatype::I32, &[3])), &[], "an array in an array")?;
     if subject.caps.groups {

@@ -1,7 +1,7 @@
 //! Several ranks in one container: nobody's elements are lost.
 
 use super::{Check, Verdict, ensure, unless_refused};
-use crate::sample::element;
+use crate::test_data::element;
 use crate::{Ranks, Subject};
 use hyperslab_comm::Solo;
 use hyperslab_core::{

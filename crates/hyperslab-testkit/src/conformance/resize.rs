@@ -1,7 +1,7 @@
 //! Arrays that grow and shrink.
 
 use super::{Check, REFUSALS, Verdict, ensure, refused, unless_refused};
-use crate::{Subject, Twin};
+use crate::{Subject, OraclePair};
 use hyperslab_core::{ArraySpec, Caps, Datatype, ErrorKind, MemoryLayout, OpenMode, Selection};
 use libtest_mimic::{Completion, Failed};
 
@@ -102,7 +102,7 @@ fn resized(subject: &Subject, grown: &Grown) -> Verdict {
         fill_value: grown.filled.then(|| 7i32.to_ne_bytes().to_vec()),
         ..ArraySpec::new(Datatype::I32, shape)
     };
-    let created = Twin::create(&pair.subject, &pair.oracle, "array", &spec);
+    let created = OraclePair::create(&pair.subject, &pair.oracle, "array", &spec);
     let mut twin = match unless_refused(created, grown.required)? {
         Ok(twin) => twin,
         Err(refusal) => return Ok(refusal),
@@ -120,7 +120,7 @@ fn resized(subject: &Subject, grown: &Grown) -> Verdict {
         if i % 4 == 1 {
             pair.close()?;
             pair = subject.pair("a", OpenMode::Update)?;
-            twin = Twin::open(&pair.subject, &pair.oracle, "array")?;
+            twin = OraclePair::open(&pair.subject, &pair.oracle, "array")?;
             twin.compare_all(&format!("{what} and opened again"))?;
         }
         if !shape.contains(&0) {
@@ -142,7 +142,7 @@ fn refusals(subject: &Subject) -> Result<(), Failed> {
     let pair = subject.pair("a", OpenMode::Create)?;
     let chunk = subject.caps.chunks.then(|| [4, 3].as_slice().into());
     let spec = ArraySpec { max_shape: Some(vec![None, Some(4)]), chunk, ..ArraySpec::new(Datatype::I32, &[5, 4]) };
-    let twin = Twin::create(&pair.subject, &pair.oracle, "array", &spec)?;
+    let twin = OraclePair::create(&pair.subject, &pair.oracle, "array", &spec)?;
     twin.write(&Selection::all(&[5, 4])?, &MemoryLayout::packed(), 3)?;
     refused(twin.subject.resize(&[5, 5]), &[ErrorKind::InvalidInput], "resize beyond the maximum")?;
     refused(twin.subject.resize(&[5]), &[ErrorKind::InvalidInput], "resize to another rank")?;

@@ -1,7 +1,7 @@
 //! What may happen to a container, and how a number becomes a selection, a layout or a specification.
 
-use crate::sample::{Noise, element};
-use crate::{Memory, catalogue};
+use crate::test_data::{Noise, element};
+use crate::{Memory, cases};
 use hyperslab_core::{
     ArraySpec, Attribute, Caps, Datatype, Filter, Format, MemoryLayout, Result, Selection, Slab, dims::Dims,
 };
@@ -62,7 +62,7 @@ pub(super) fn name(noise: &mut Noise) -> &'static str {
 
 /// A specification within what the format declares.
 pub(super) fn spec(noise: &mut Noise, caps: &Caps) -> Result<ArraySpec> {
-    let mut types = catalogue::datatypes()?;
+    let mut types = cases::datatypes()?;
     types.retain(|(_, dtype)| caps.compound || dtype.fields().is_empty());
     let dtype = types.swap_remove(below(noise, types.len() as u64) as usize).1;
     let rank = below(noise, 4).min(caps.max_rank as u64) as usize;
@@ -82,7 +82,7 @@ pub(super) fn spec(noise: &mut Noise, caps: &Caps) -> Result<ArraySpec> {
         spec.max_shape = Some(max.collect());
     }
     if caps.fill_value && below(noise, 3) == 0 {
-        let value = element(&spec.dtype, noise.next()).into_iter().zip(crate::sample::meaningful(&spec.dtype));
+        let value = element(&spec.dtype, noise.next()).into_iter().zip(crate::test_data::meaningful(&spec.dtype));
         spec.fill_value = Some(value.map(|(byte, counts)| byte * u8::from(counts)).collect());
     }
     if spec.chunk.is_some() && !shape.contains(&0) {
@@ -160,9 +160,9 @@ pub(super) fn layout(
     partial: bool,
 ) -> Result<MemoryLayout> {
     let mut all: Vec<MemoryLayout> =
-        catalogue::layouts(dtype, selection)?.into_iter().map(|(_, layout)| layout).collect();
+        cases::layouts(dtype, selection)?.into_iter().map(|(_, layout)| layout).collect();
     if !dtype.fields().is_empty() {
-        let fields = catalogue::field_layouts(dtype, selection)?;
+        let fields = cases::field_layouts(dtype, selection)?;
         all.extend(fields.into_iter().filter(|(_, _, whole)| *whole || partial).map(|(_, layout, _)| layout));
     }
     let chosen = below(noise, all.len() as u64) as usize;

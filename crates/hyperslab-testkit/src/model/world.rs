@@ -1,8 +1,8 @@
 //! A container and its twin, to which operations happen.
 
 use super::operation::{Kind, Operation, attribute, below, common, layout, name, new_shape, selection, spec};
-use crate::sample::Noise;
-use crate::{Memory, Pair, Subject, Twin, buffer};
+use crate::test_data::Noise;
+use crate::{Memory, Pair, Subject, OraclePair, buffer};
 use hyperslab_core::{ArraySpec, Caps, Durability, ErrorKind, Format, MemoryView, OpenMode, Result, TransferMode};
 use libtest_mimic::Failed;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ pub(super) struct World<'a> {
     subject: &'a Subject,
     caps: Caps,
     pair: Pair,
-    twins: BTreeMap<String, Twin>,
+    twins: BTreeMap<String, OraclePair>,
     /// What happened, in words.
     pub(super) story: Vec<String>,
 }
@@ -80,7 +80,7 @@ impl<'a> World<'a> {
         let theirs = self.pair.oracle.create(name, &ArraySpec { filters: Vec::new(), ..spec.clone() });
         alike(&ours, &theirs, &format!("create {name:?} {spec:?}"))?;
         if let (Ok(subject), Ok(oracle)) = (ours, theirs) {
-            let twin = Twin { subject, oracle, dtype: spec.dtype };
+            let twin = OraclePair { subject, oracle, dtype: spec.dtype };
             twin.compare_all(&format!("{name:?}, just created"))?;
             self.twins.insert(name.into(), twin);
         }
@@ -93,7 +93,7 @@ impl<'a> World<'a> {
         alike(&ours, &theirs, &format!("create group {name:?}"))
     }
 
-    fn pick(&self, noise: &mut Noise) -> Option<(&String, &Twin)> {
+    fn pick(&self, noise: &mut Noise) -> Option<(&String, &OraclePair)> {
         self.twins.iter().nth(below(noise, self.twins.len() as u64) as usize)
     }
 
@@ -186,7 +186,7 @@ impl<'a> World<'a> {
         self.pair.close()?;
         self.pair = self.subject.pair("a", OpenMode::Update)?;
         for (name, twin) in &mut self.twins {
-            *twin = Twin::open(&self.pair.subject, &self.pair.oracle, name)?;
+            *twin = OraclePair::open(&self.pair.subject, &self.pair.oracle, name)?;
         }
         Ok(())
     }

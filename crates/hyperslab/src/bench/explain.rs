@@ -81,7 +81,7 @@ fn ranges(numbers: &[usize]) -> String {
     shown.collect::<Vec<_>>().join(", ")
 }
 
-/// What MODE asked for and what ran.
+/// BenchmarkKind MODE asked for and what ran.
 pub fn modes(plan: &super::plan::Plan, results: &Results) -> String {
     let asked: Vec<(usize, &'static str)> =
         plan.cases.iter().filter_map(|case| Some((case.number, case.report.mode()?))).collect();
@@ -92,7 +92,7 @@ pub fn modes(plan: &super::plan::Plan, results: &Results) -> String {
     format!("Modes: {good} of {} cases ran in the mode they ask for. {}", asked.len(), not.join("; "))
 }
 
-/// What of a case's I/O went on behind the program's back, in the repetition in the middle.
+/// BenchmarkKind of a case's I/O went on behind the program's back, in the repetition in the middle.
 fn hidden(case: &CaseResult) -> Option<String> {
     let mut repetitions: Vec<_> = case.repetitions.iter().collect();
     repetitions.sort_by(|a, b| a.observed().total_cmp(&b.observed()));

@@ -1,6 +1,6 @@
-//! What the ranks of a `bench` run are, chosen from the command line, the workflow and where the program was started.
+//! BenchmarkKind the ranks of a `bench` run are, chosen from the command line, the workflow and where the program was started.
 
-use crate::arguments::{BenchOptions, Launcher};
+use crate::cli::{BenchOptions, Launcher};
 use crate::h5bench::Workflow;
 use crate::mpi_job::{self, InsideJob};
 use anyhow::{Result, bail};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// The most ranks that are threads of one process.
 const MAX_THREADS: usize = 4096;
-/// What starts MPI programs unless someone says otherwise.
+/// BenchmarkKind starts MPI programs unless someone says otherwise.
 const USUAL_COMMAND: &str = "mpirun";
 
 /// The ranks of a run.
@@ -127,7 +127,7 @@ impl Launch {
         }
     }
 
-    /// The ranks for case number `case` on `stack`. What is handed over or printed lies in `out`.
+    /// The ranks for case number `case` on `stack`. BenchmarkKind is handed over or printed lies in `out`.
     #[cfg(feature = "mpi")]
     pub fn ranks(&self, stack: &Stack, out: &Path, case: usize) -> Box<dyn Ranks> {
         use hyperslab_run::{Processes, World};

@@ -1,10 +1,10 @@
 //! From the command line and a workflow to the cases to run.
 
-use super::draft::{Draft, Effect, FileState, Report, drafts};
+use super::case_template::{CaseTemplate, Effect, FileState, Report, drafts};
 use super::launch::Launch;
 use super::replay::Replay;
 use super::run_directory;
-use crate::arguments::BenchOptions;
+use crate::cli::BenchOptions;
 use crate::h5bench::{Striping, Workflow};
 use crate::mpi_job::InsideJob;
 use crate::table::{Align, Table};
@@ -26,9 +26,9 @@ pub struct Plan {
     pub directory: PathBuf,
     /// How files are to be striped.
     pub striping: Option<Striping>,
-    /// What the user should know beforehand.
+    /// BenchmarkKind the user should know beforehand.
     pub notes: Vec<String>,
-    /// What the ranks are.
+    /// BenchmarkKind the ranks are.
     pub launch: Launch,
     /// The cases in order.
     pub cases: Vec<PlannedCase>,
@@ -54,23 +54,23 @@ pub struct PlannedCase {
     pub warm_up: u32,
     /// Whether data are compared.
     pub verify: bool,
-    /// What it does, in words.
+    /// BenchmarkKind it does, in words.
     pub about: String,
     /// Bytes of one repetition, all ranks.
     pub bytes: u64,
-    /// What it does to its file.
+    /// BenchmarkKind it does to its file.
     pub effect: Effect,
-    /// What differs from what the workflow asks for.
+    /// BenchmarkKind differs from what the workflow asks for.
     pub notes: Vec<String>,
-    /// What is written in h5bench's forms afterwards.
+    /// BenchmarkKind is written in h5bench's forms afterwards.
     pub report: Report,
-    /// What to run, or why it is skipped.
+    /// BenchmarkKind to run, or why it is skipped.
     pub work: Result<Work, String>,
 }
 
-/// What a case runs.
+/// BenchmarkKind a case runs.
 pub struct Work {
-    /// What to do.
+    /// BenchmarkKind to do.
     pub workload: Workload,
     /// On what.
     pub format: Arc<dyn Format>,
@@ -116,7 +116,7 @@ impl Plan {
         };
         let mut cases = Vec::new();
         for (stack_number, stack) in stacks.iter().enumerate() {
-            let extension = hyperslab_run::resolve(stack)?.extension();
+            let extension = hyperslab_run::open_stack(stack)?.extension();
             let twins = stacks[..stack_number].iter().filter(|s| s.format.name == stack.format.name).count();
             let name = |file: &str| file_name(file, extension, twins, stacks.len());
             let mut files: HashMap<String, FileState> = HashMap::new();
@@ -177,7 +177,7 @@ impl Plan {
         Ok(())
     }
 
-    /// What would be done, for `--dry-run`.
+    /// BenchmarkKind would be done, for `--dry-run`.
     pub fn describe(&self) -> Result<String> {
         let mut table = Table::new(&[
             ("case", Align::Right),
@@ -235,7 +235,7 @@ fn file_name(file: &str, extension: &str, twins: usize, stacks: usize) -> String
 
 fn plan_case(
     number: usize,
-    mut draft: Draft,
+    mut draft: CaseTemplate,
     stack: &Stack,
     cache: Cache,
     ranks: usize,
@@ -264,7 +264,7 @@ fn plan_case(
         Ok(work) => (work.workload.header.about.clone(), work.bytes),
         Err(_) => (String::new(), 0),
     };
-    let work = match (denied.map_or(draft.work, Err), hyperslab_run::resolve(&stack)) {
+    let work = match (denied.map_or(draft.work, Err), hyperslab_run::open_stack(&stack)) {
         (Err(reason), _) => Err(reason),
         // The user's own stack was resolved before, so what is missing is the layer that MODE asks for.
         (Ok(_), Err(error)) if draft.layer.is_some() && error.kind() == ErrorKind::Unsupported => {

@@ -1,4 +1,4 @@
-//! What a replayed workload expects to find is made before it runs, and removed afterwards.
+//! BenchmarkKind a replayed workload expects to find is made before it runs, and removed afterwards.
 
 use super::plan::Work;
 use hyperslab_core::workload::{Unchecked, Workload};
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 /// A workload whose inputs are there.
 #[derive(Debug)]
 pub struct Prepared {
-    /// What to run.
+    /// BenchmarkKind to run.
     pub workload: Workload,
     /// Containers that were made for it.
     made: Vec<PathBuf>,

@@ -1,7 +1,7 @@
 //! Workloads from files, recorded or written by hand, as benchmarks.
 
-use super::draft::{Draft, DraftWork, Effect};
-use crate::arguments::{BenchOptions, Compute, Transfers};
+use super::case_template::{CaseTemplate, TemplateWork, Effect};
+use crate::cli::{BenchOptions, Compute, Transfers};
 use crate::h5bench::Workflow;
 use crate::mpi_job::InsideJob;
 use anyhow::{Context, Result, bail, ensure};
@@ -101,7 +101,7 @@ impl Replay {
     }
 
     /// The case before it meets a stack; `name` gives files their names on it.
-    pub fn draft(&self, name: &dyn Fn(&str) -> String) -> Result<Draft> {
+    pub fn draft(&self, name: &dyn Fn(&str) -> String) -> Result<CaseTemplate> {
         let mut header = self.workload.header.clone();
         let mut names = HashSet::new();
         for file in &mut header.files {
@@ -128,14 +128,14 @@ impl Replay {
             let spec = &header.arrays[input.array as usize].spec;
             room = room.saturating_add(byte_count(&spec.shape, spec.dtype.size())?);
         }
-        let work = DraftWork {
+        let work = TemplateWork {
             workload: self.workload.with_header(header)?,
             bytes: self.summary.bytes_written.saturating_add(self.summary.bytes_read),
             memory: self.summary.buffers,
             room,
             inputs: self.summary.inputs.clone(),
         };
-        Ok(Draft::plain(format!("replay {}", self.label), file, effect, Ok(work)))
+        Ok(CaseTemplate::plain(format!("replay {}", self.label), file, effect, Ok(work)))
     }
 }
 

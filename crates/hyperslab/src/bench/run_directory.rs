@@ -1,7 +1,7 @@
 //! The directory that each benchmark gets beside the data, as h5bench lays it out: `<id>[-<job>]` with the settings,
 //! `stdout` and the CSV file.
 
-use super::draft::Report;
+use super::case_template::Report;
 use crate::h5bench::{Pattern, exerciser_output, metadata_output, output};
 use anyhow::{Context, Result};
 use hyperslab_run::CaseResult;

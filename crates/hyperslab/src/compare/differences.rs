@@ -1,4 +1,4 @@
-//! What else differs between two results files than the figures.
+//! BenchmarkKind else differs between two results files than the figures.
 
 use hyperslab_core::units::display_size;
 use hyperslab_run::{Machine, Results};

@@ -34,7 +34,7 @@ pub struct Pairing<'a> {
     pub broke: bool,
 }
 
-/// What makes two cases the same, apart from their place among equals.
+/// BenchmarkKind makes two cases the same, apart from their place among equals.
 fn key(case: &CaseResult) -> (&str, &str, String, usize, &str) {
     (&case.benchmark, &case.workload, case.stack.to_string(), case.ranks, case.cache.name())
 }

@@ -1,7 +1,7 @@
 //! A comparison for people.
 
 use super::{Comparison, Verdict};
-use crate::arguments::{CompareOptions, Metric};
+use crate::cli::{CompareOptions, Metric};
 use crate::table::{Align, Table};
 use crate::terminal::plain;
 use hyperslab_core::units::display_size;

@@ -15,7 +15,7 @@ const CONNECTOR: &str = "HDF5_VOL_CONNECTOR";
 /// Where libhdf5 looks for plugins if nobody says.
 const USUAL_PLUGINS: &str = "/usr/local/hdf5/lib/plugin";
 
-/// Variables for a program. What is not set here is as in this process, so that `HYPERSLAB_*` of the user stay.
+/// Variables for a program. BenchmarkKind is not set here is as in this process, so that `HYPERSLAB_*` of the user stay.
 #[derive(Debug)]
 pub struct Environment(Vec<(&'static str, OsString)>);
 

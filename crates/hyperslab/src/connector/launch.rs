@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode};
 const NOT_FOUND: u8 = 127;
 const NOT_STARTED: u8 = 126;
 
-/// What became of a command.
+/// BenchmarkKind became of a command.
 pub enum Launched {
     /// It ran to its end.
     Ended(Ended, Statistics),

@@ -1,4 +1,4 @@
-//! What the connector is to do, in the words of the command line.
+//! BenchmarkKind the connector is to do, in the words of the command line.
 
 use anyhow::{Result, bail};
 use hyperslab_core::suggest;

@@ -1,4 +1,4 @@
-//! What the connectors of all processes of a command have put on record: one JSON object per line.
+//! BenchmarkKind the connectors of all processes of a command have put on record: one JSON object per line.
 
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
@@ -69,7 +69,7 @@ pub struct Process {
     pub drain_seconds: f64,
     pub peak_memory: u64,
     pub errors: u64,
-    /// What layers say of files.
+    /// BenchmarkKind layers say of files.
     pub remarks: Vec<String>,
     pub unwritten: Vec<Unwritten>,
 }

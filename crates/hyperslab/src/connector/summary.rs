@@ -1,4 +1,4 @@
-//! What the connector did, in words.
+//! BenchmarkKind the connector did, in words.
 
 use super::Ended;
 use super::statistics::{Process, Reason, Side, Statistics};

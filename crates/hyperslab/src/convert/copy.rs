@@ -1,6 +1,6 @@
 //! All objects of one container, copied to another by ranks that are threads.
 
-use super::watch::{Copied, Watch};
+use super::progress::{Copied, Watch};
 use hyperslab_core::{
     Array, ArraySpec, Caps, Communicator, Container, Durability, Error, ErrorKind, Filter, Format, MemoryView,
     MemoryViewMut, OpenMode, Result, TransferMode, agree, dims,
@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// Buffers of the size of a piece that a rank may need: its own, and what the layer below puts together.
 const BUFFERS: u64 = 3;
 
-/// What is to be copied, and how.
+/// BenchmarkKind is to be copied, and how.
 pub struct Conversion<'a> {
     pub from: Arc<dyn Format>,
     pub input: &'a Path,
@@ -24,14 +24,14 @@ pub struct Conversion<'a> {
     pub memory: u64,
 }
 
-/// What was copied.
+/// BenchmarkKind was copied.
 #[derive(Debug, Default, Clone)]
 pub struct Summary {
     pub arrays: usize,
     pub groups: usize,
     pub attributes: usize,
     pub bytes: u64,
-    /// What people should know.
+    /// BenchmarkKind people should know.
     pub notes: BTreeSet<String>,
 }
 
@@ -120,7 +120,7 @@ impl Copying<'_> {
         Ok(())
     }
 
-    /// The array as the output can have it. What it leaves out is no data.
+    /// The array as the output can have it. BenchmarkKind it leaves out is no data.
     fn adapt(&mut self, mut spec: ArraySpec) -> ArraySpec {
         let (kept, left_out): (Vec<Filter>, Vec<Filter>) =
             spec.filters.into_iter().partition(|filter| self.caps.has(filter));

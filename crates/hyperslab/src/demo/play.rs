@@ -4,14 +4,14 @@ use super::probe::{Probe, Seen};
 use super::timeline::Timeline;
 use hyperslab_core::workload::{Step, Workload};
 use hyperslab_core::{Error, Format, Result, Stack};
-use hyperslab_run::{Case, Progress, resolve, run_case};
+use hyperslab_run::{Case, Progress, open_stack, run_case};
 use std::path::Path;
 use std::sync::Arc;
 
 /// A stack that the workload is played on.
 #[derive(Debug)]
 pub struct Side {
-    /// What people call it.
+    /// BenchmarkKind people call it.
     pub name: &'static str,
     /// As the user wrote it.
     pub stack: Stack,
@@ -20,13 +20,13 @@ pub struct Side {
 }
 
 impl Side {
-    /// Builds the stack. What is done below its first `above` layers by other threads than the program's is the
+    /// Builds the stack. BenchmarkKind is done below its first `above` layers by other threads than the program's is the
     /// background.
     pub fn new(name: &'static str, stack: Stack, above: usize) -> Result<Self> {
         hyperslab_layers::check_order(&stack)?;
         let (upper, lower) = stack.layers.split_at(above.min(stack.layers.len()));
         let seen = Arc::default();
-        let below = resolve(&Stack { layers: lower.to_vec(), format: stack.format.clone() })?;
+        let below = open_stack(&Stack { layers: lower.to_vec(), format: stack.format.clone() })?;
         let probe: Arc<dyn Format> = Arc::new(Probe::new(below, &seen));
         let upper = Stack { layers: upper.to_vec(), format: stack.format.clone() };
         let format = hyperslab_layers::build(&upper, probe).map_err(|error| error.target(&stack))?;

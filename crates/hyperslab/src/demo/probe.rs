@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::ThreadId;
 use std::time::Instant;
 
-/// What was seen from the first opening of a container to its closing.
+/// BenchmarkKind was seen from the first opening of a container to its closing.
 #[derive(Debug, Default)]
 pub struct Seen {
     opened: OnceLock<(Instant, ThreadId)>,
@@ -171,7 +171,7 @@ impl Array for Probe<dyn Array> {
         self.seen.watch(|| self.inner.write_many(parts, transfer))
     }
 
-    /// What was submitted is in the background, whoever did so.
+    /// BenchmarkKind was submitted is in the background, whoever did so.
     fn submit_write(
         &self,
         selection: &Selection,

@@ -10,7 +10,7 @@ const LABEL: usize = 14;
 /// Where no terminal says how wide it is.
 const USUAL: usize = 80;
 
-/// What a cell of the picture shows.
+/// BenchmarkKind a cell of the picture shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Computing,
@@ -84,7 +84,7 @@ fn draw(rows: &[(&str, String, &Timeline)], width: usize, colours: bool) -> Stri
     out
 }
 
-/// What filled most of the time from `from` on.
+/// BenchmarkKind filled most of the time from `from` on.
 fn program(line: &Timeline, from: f64, cell: f64) -> Kind {
     let to = (from + cell).min(line.total);
     if to - from < cell / 2.0 {
@@ -139,7 +139,7 @@ pub fn tick(longest: f64, most: usize) -> f64 {
     [1.0, 2.0, 5.0, 10.0].into_iter().map(|factor| factor * power).find(|step| *step >= least).unwrap_or(least)
 }
 
-/// What the pictures say, in figures.
+/// BenchmarkKind the pictures say, in figures.
 pub fn words(rows: &[(&Side, &Timeline)]) -> String {
     let lines: Vec<_> = rows.iter().map(|(side, line)| (side.name, *line)).collect();
     tell(&lines)

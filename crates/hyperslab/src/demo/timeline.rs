@@ -6,7 +6,7 @@ use hyperslab_run::RankMeasurement;
 /// A stretch of time: from, to, in seconds since the begin of the run.
 pub type Interval = (f64, f64);
 
-/// One run of one rank. What is no waiting is computing: making the data to write is part of it.
+/// One run of one rank. BenchmarkKind is no waiting is computing: making the data to write is part of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Timeline {
     /// How long the run took.

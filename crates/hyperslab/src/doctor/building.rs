@@ -1,4 +1,4 @@
-//! What builds of this program need.
+//! BenchmarkKind builds of this program need.
 
 use super::{Finding, State};
 use crate::mpi_job::find_program;

@@ -72,7 +72,7 @@ enum Kind {
     Other(&'static str),
 }
 
-/// What a program is, by its name and its first bytes.
+/// BenchmarkKind a program is, by its name and its first bytes.
 fn kind(path: &Path) -> Kind {
     let named_python = |path: &Path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -1,4 +1,4 @@
-//! What is compiled in.
+//! BenchmarkKind is compiled in.
 
 use super::{Finding, State};
 use crate::mpi_job::{COMPILED_IN, HOW_TO_BUILD};
@@ -26,7 +26,7 @@ pub fn look() -> Vec<Finding> {
     findings
 }
 
-/// What libhdf5 can do and what not.
+/// BenchmarkKind libhdf5 can do and what not.
 #[cfg(feature = "hdf5")]
 fn hdf5_features() -> Finding {
     let features = hyperslab_formats::hdf5::features();

@@ -1,4 +1,4 @@
-//! What can start ranks.
+//! BenchmarkKind can start ranks.
 
 use super::building::first_line;
 use super::{Finding, State};

@@ -19,7 +19,7 @@ pub struct Exerciser {
     pub max_check: Option<u64>,
     /// Whether the file stays after the last size.
     pub keep_file: bool,
-    /// What differs from h5bench, in words.
+    /// BenchmarkKind differs from h5bench, in words.
     pub notes: Vec<String>,
 }
 

@@ -5,7 +5,7 @@ mod memory;
 mod samples;
 
 use super::Workflow;
-use crate::bench::draft::{FileState, drafts};
+use crate::bench::case_template::{FileState, drafts};
 use hyperslab_core::Caps;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -77,7 +77,7 @@ fn tree() -> impl Strategy<Value = String> {
     })
 }
 
-/// What is done to an entry of a good workflow.
+/// BenchmarkKind is done to an entry of a good workflow.
 #[derive(Debug, Clone)]
 enum Change {
     Drop(Index),

@@ -3,7 +3,7 @@
 use super::values::Keys;
 use anyhow::{Context, Result, bail};
 use hyperslab_core::TransferMode;
-use hyperslab_kernels::{DatasetRank, Scaling, Slowest, Tiles};
+use hyperslab_kernels::{DatasetRank, Scaling, SlowestDim, Tiles};
 use serde_json::{Map, Value};
 
 /// A `metadata` benchmark: a write and a read of the same tiles.
@@ -13,7 +13,7 @@ pub struct Metadata {
     pub tiles: Tiles,
     /// Name of the file for iotest's row of results, if asked for.
     pub csv_file: Option<String>,
-    /// What differs from h5bench, in words.
+    /// BenchmarkKind differs from h5bench, in words.
     pub notes: Vec<String>,
 }
 
@@ -40,7 +40,7 @@ pub const SCALINGS: [(&str, Scaling); 2] = [("weak", Scaling::Weak), ("strong", 
 pub const DATASET_RANKS: [(&str, DatasetRank); 3] =
     [("2", DatasetRank::Two), ("3", DatasetRank::Three), ("4", DatasetRank::Four)];
 /// The words of `slowest-dimension`.
-pub const SLOWEST: [(&str, Slowest); 2] = [("step", Slowest::Step), ("array", Slowest::Array)];
+pub const SLOWEST: [(&str, SlowestDim); 2] = [("step", SlowestDim::Step), ("array", SlowestDim::Array)];
 /// The words of `layout`: whether there are chunks.
 pub const LAYOUTS: [(&str, bool); 2] = [("contiguous", false), ("chunked", true)];
 /// The words of `mpi-io`.
@@ -73,7 +73,7 @@ impl Metadata {
             columns: keys.positive("columns")?.unwrap_or(200),
             scaling: keys.word("scaling", &SCALINGS)?.unwrap_or(Scaling::Weak),
             dataset_rank: keys.word("dataset-rank", &DATASET_RANKS)?.unwrap_or(DatasetRank::Four),
-            slowest: keys.word("slowest-dimension", &SLOWEST)?.unwrap_or(Slowest::Step),
+            slowest: keys.word("slowest-dimension", &SLOWEST)?.unwrap_or(SlowestDim::Step),
             chunked: keys.word("layout", &LAYOUTS)?.unwrap_or(false),
             transfer: keys.word("mpi-io", &TRANSFERS)?.unwrap_or(TransferMode::Independent),
             seed: SEED,
@@ -126,7 +126,7 @@ pub mod tests {
         let tiles = sample();
         assert_eq!((tiles.steps, tiles.arrays, tiles.rows, tiles.columns), (20, 500, 100, 200));
         assert_eq!((tiles.process_rows, tiles.process_columns, tiles.ranks), (1, 1, 1));
-        assert_eq!((tiles.scaling, tiles.slowest), (Scaling::Weak, Slowest::Step));
+        assert_eq!((tiles.scaling, tiles.slowest), (Scaling::Weak, SlowestDim::Step));
         assert_eq!((tiles.dataset_rank, tiles.chunked), (DatasetRank::Four, false));
         assert_eq!((tiles.transfer, tiles.file.as_str()), (TransferMode::Independent, "m.h5"));
         let metadata = parse("{}").unwrap();
@@ -147,7 +147,7 @@ pub mod tests {
             (r#"{"scaling": "STRONG"}"#, Tiles { scaling: Scaling::Strong, ..sample() }),
             (r#"{"dataset-rank": 3}"#, Tiles { dataset_rank: DatasetRank::Three, ..sample() }),
             (r#"{"dataset-rank": "2"}"#, Tiles { dataset_rank: DatasetRank::Two, ..sample() }),
-            (r#"{"slowest-dimension": "array"}"#, Tiles { slowest: Slowest::Array, ..sample() }),
+            (r#"{"slowest-dimension": "array"}"#, Tiles { slowest: SlowestDim::Array, ..sample() }),
             (r#"{"layout": "chunked"}"#, Tiles { chunked: true, ..sample() }),
             (r#"{"mpi-io": "collective"}"#, Tiles { transfer: TransferMode::Collective, ..sample() }),
             (r#"{"csv-file": "x.csv"}"#, sample()),

@@ -174,7 +174,7 @@ pub mod tests {
         }
     }
 
-    /// What running the workload for real measures.
+    /// BenchmarkKind running the workload for real measures.
     pub fn really_run(workload: &hyperslab_core::workload::Workload, directory: &std::path::Path) -> CaseResult {
         let progress = hyperslab_run::Progress::default();
         let outcome = hyperslab_run::run_case(&hyperslab_run::Case {
@@ -182,7 +182,7 @@ pub mod tests {
             verify: true,
             ..hyperslab_run::Case::new(
                 workload,
-                hyperslab_run::resolve(&hyperslab_core::parse_stacks("posix").unwrap()[0]).unwrap(),
+                hyperslab_run::open_stack(&hyperslab_core::parse_stacks("posix").unwrap()[0]).unwrap(),
                 directory,
                 &progress,
             )

@@ -1,4 +1,4 @@
-//! What h5bench prints and writes, for those who parse it: the same names, units and order.
+//! BenchmarkKind h5bench prints and writes, for those who parse it: the same names, units and order.
 
 use super::pattern::{Mode, Pattern, PatternKind};
 use hyperslab_run::{CaseResult, RankMeasurement, Repetition};
@@ -92,7 +92,7 @@ impl Pattern {
     }
 }
 
-/// What was run, in the manner of h5bench's first block.
+/// BenchmarkKind was run, in the manner of h5bench's first block.
 fn configuration(pattern: &Pattern, result: &CaseResult) -> String {
     let particles = &pattern.particles;
     let yes_no = |flag: bool| if flag { "YES" } else { "NO" };

@@ -1,6 +1,6 @@
 //! The particle patterns and their keys.
 
-use super::part::parse_part;
+use super::subset::parse_part;
 use super::values::Keys;
 use anyhow::{Result, bail};
 use hyperslab_core::{Dims, Filter, TransferMode};
@@ -8,7 +8,7 @@ use hyperslab_kernels::{FilePattern, MemoryPattern, Particles};
 use serde_json::{Map, Value};
 use std::time::Duration;
 
-/// What happens to the particles.
+/// BenchmarkKind happens to the particles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PatternKind {
     /// Creates a file.
@@ -39,7 +39,7 @@ pub enum Mode {
 /// One particle benchmark of a workflow.
 #[derive(Debug, Clone)]
 pub struct Pattern {
-    /// What happens.
+    /// BenchmarkKind happens.
     pub kind: PatternKind,
     /// The parameters; `ranks` and the state of the file are set when the run is planned.
     pub particles: Particles,
@@ -51,7 +51,7 @@ pub struct Pattern {
     pub memory_limit: Option<u64>,
     /// Why it cannot run in this build, if so.
     pub unavailable: Option<String>,
-    /// What it asks for that is reported but changes nothing here.
+    /// BenchmarkKind it asks for that is reported but changes nothing here.
     pub asked: Asked,
 }
 
@@ -215,7 +215,7 @@ impl Pattern {
     }
 }
 
-/// What h5bench would measure instead, in cases where that is not what it says.
+/// BenchmarkKind h5bench would measure instead, in cases where that is not what it says.
 fn differences(kind: PatternKind, particles: &Particles) -> Vec<&'static str> {
     let mut notes = Vec::new();
     if matches!(kind, PatternKind::Overwrite | PatternKind::Append) && particles.extent.len() > 1 {

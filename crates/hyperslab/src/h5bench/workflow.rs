@@ -26,7 +26,7 @@ pub struct Workflow {
     pub launcher: Option<MpiLauncher>,
     /// How files are to be striped, if it says so.
     pub striping: Option<Striping>,
-    /// What the user should know.
+    /// BenchmarkKind the user should know.
     pub notes: Vec<String>,
     /// The benchmarks in order.
     pub benchmarks: Vec<Benchmark>,
@@ -48,13 +48,13 @@ pub struct Benchmark {
     pub name: String,
     /// Where in the file it stands, for messages.
     pub place: String,
-    /// What it does.
-    pub what: What,
+    /// BenchmarkKind it does.
+    pub what: BenchmarkKind,
 }
 
-/// What a benchmark does.
+/// BenchmarkKind a benchmark does.
 #[derive(Debug)]
-pub enum What {
+pub enum BenchmarkKind {
     /// Particles.
     Pattern(Box<Pattern>),
     /// Many small arrays.
@@ -204,20 +204,20 @@ fn parse_benchmark(entry: &Value, place: &str, notes: &mut Vec<String>) -> Resul
                 notes.push(format!("{name} is taken for {}; h5bench does not know this name", kind.name()));
             }
             let file = keys.need("file", file)?;
-            What::Pattern(Box::new(Pattern::parse(kind, file, configuration, &inside, notes)?))
+            BenchmarkKind::Pattern(Box::new(Pattern::parse(kind, file, configuration, &inside, notes)?))
         }
         (None, METADATA) => {
             let metadata = Metadata::parse(keys.need("file", file)?, configuration, &inside)?;
             notes.extend(metadata.notes.iter().cloned());
-            What::Metadata(Box::new(metadata))
+            BenchmarkKind::Metadata(Box::new(metadata))
         }
         (None, EXERCISER) => {
             let file = file.unwrap_or_else(|| EXERCISER_FILE.into());
             let exerciser = Exerciser::parse(file, configuration, &inside)?;
             notes.extend(exerciser.notes.iter().cloned());
-            What::Exerciser(Box::new(exerciser))
+            BenchmarkKind::Exerciser(Box::new(exerciser))
         }
-        (None, other) if UNAVAILABLE_KINDS.contains(&other) => What::Unavailable,
+        (None, other) if UNAVAILABLE_KINDS.contains(&other) => BenchmarkKind::Unavailable,
         (None, other) => bail!("{place}: unknown benchmark {other:?}; {}", suggest::hint(other, all_kinds())),
     };
     Ok(Benchmark { name, place: inside, what })

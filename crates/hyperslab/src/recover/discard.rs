@@ -1,7 +1,7 @@
 //! `recover --discard`: logs that nobody wants are thrown away, and said so.
 
 use super::escape::{escaped, lines};
-use super::{End, words};
+use super::{End, messages};
 use hyperslab_layers::recover::{self, Files, Job, Left, State};
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ fn one_job(files: &Arc<dyn Files>, job: &Job) -> End {
         }
     }
     recover::forget(&container, job);
-    println!("{name}: {} thrown away with the logs", words::amount(writes, bytes));
+    println!("{name}: {} thrown away with the logs", messages::amount(writes, bytes));
     End::Done
 }
 

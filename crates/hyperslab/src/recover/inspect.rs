@@ -28,11 +28,11 @@ pub fn ask(stack: &str, path: &Path, check: bool) -> Result<String, String> {
     }
 }
 
-/// What the other process does.
+/// BenchmarkKind the other process does.
 pub fn inspect(stack: &str, path: &Path, check: bool) -> Result<()> {
     let stack: Stack = stack.parse()?;
     let format = formats::plain(&stack)?;
-    let container = format.open(path, OpenMode::Read, &hyperslab_run::alone())?;
+    let container = format.open(path, OpenMode::Read, &hyperslab_run::single_rank())?;
     let names = container.arrays()?;
     let (mut bytes, mut unread) = (0, 0);
     for name in &names {

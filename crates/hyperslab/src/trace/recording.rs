@@ -14,7 +14,7 @@ pub struct Recording {
     pub path: PathBuf,
     /// The file that the program used, without its end; for the name of this one.
     pub subject: String,
-    /// What is in it, or why that cannot be said.
+    /// BenchmarkKind is in it, or why that cannot be said.
     pub about: String,
     /// Whether it can be run.
     pub playable: bool,

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use hyperslab_model::{
-    Alignment, Class, Count, Crowd, Fit, Interval, LayerCost, MachineFacts, Profile, RankKind, Sharing, Warmth,
+    Alignment, Class, Count, Contention, Fit, Interval, LayerCost, MachineFacts, Profile, RankKind, ContentionCurve, Warmth,
 };
 
 /// A profile of an invented machine, on which calls and bytes cost something and nothing else does.
@@ -36,7 +36,7 @@ pub fn invented() -> String {
         fits: Class::ALL.into_iter().flat_map(both).collect(),
         sharing: [(
             (Class::Posix, RankKind::Threads),
-            Sharing::new(vec![Crowd { ranks: 1, create: 0.0, open: 0.0, read: 2.0, write: 2.0 }]).unwrap(),
+            ContentionCurve::new(vec![Contention { ranks: 1, create: 0.0, open: 0.0, read: 2.0, write: 2.0 }]).unwrap(),
         )]
         .into(),
         missing: Vec::new(),

@@ -2,7 +2,7 @@
 
 use crate::common::Noise;
 use hyperslab_core::{ArraySpec, Datatype, Dims, Filter, MemoryLayout, Result, Selection, Slab};
-use hyperslab_testkit::{catalogue, element};
+use hyperslab_testkit::{cases, element};
 
 /// What is done in a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,7 @@ const EXTENTS: [u64; 7] = [1, 150, 24, 9, 6, 4, 3];
 impl Case {
     pub fn new(seed: u64, number: u64) -> Result<Self> {
         let noise = &mut Noise::new(seed.wrapping_mul(1 << 20).wrapping_add(number));
-        let mut types = catalogue::datatypes()?;
+        let mut types = cases::datatypes()?;
         let dtype = types.swap_remove(noise.below(types.len() as u64) as usize).1;
         let rank = noise.below(7) as usize;
         // Large enough for several threads now and then.
@@ -212,9 +212,9 @@ pub fn layout(noise: &mut Noise, dtype: &Datatype, selection: &Selection) -> Res
         return Ok(MemoryLayout::packed());
     }
     let mut all: Vec<MemoryLayout> =
-        catalogue::layouts(dtype, selection)?.into_iter().map(|(_, layout)| layout).collect();
+        cases::layouts(dtype, selection)?.into_iter().map(|(_, layout)| layout).collect();
     if !dtype.fields().is_empty() {
-        all.extend(catalogue::field_layouts(dtype, selection)?.into_iter().map(|(_, layout, _)| layout));
+        all.extend(cases::field_layouts(dtype, selection)?.into_iter().map(|(_, layout, _)| layout));
     }
     let chosen = noise.below(all.len() as u64) as usize;
     Ok(all.swap_remove(chosen))

@@ -5,7 +5,7 @@ use crate::common::{Noise, open, read};
 use crate::python::expectation;
 use hyperslab_comm::Solo;
 use hyperslab_core::{Array, ArraySpec, Container, Durability, Format, OpenMode, Result, Selection};
-use hyperslab_testkit::{Memory, Twin};
+use hyperslab_testkit::{Memory, OraclePair};
 use libtest_mimic::Failed;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -113,9 +113,9 @@ impl World<'_> {
         self.handles[usize::from(on)].as_ref().ok_or_else(|| "no handle".into())
     }
 
-    fn twin(&mut self, on: bool, noise: &mut Noise) -> Result<Twin, Failed> {
+    fn twin(&mut self, on: bool, noise: &mut Noise) -> Result<OraclePair, Failed> {
         let subject = self.handle(on, noise)?.array.clone();
-        Ok(Twin { subject, oracle: self.oracle.clone(), dtype: self.case.spec.dtype.clone() })
+        Ok(OraclePair { subject, oracle: self.oracle.clone(), dtype: self.case.spec.dtype.clone() })
     }
 
     fn step(&mut self, step: &Step) -> Result<(), Failed> {
@@ -176,7 +176,7 @@ impl World<'_> {
         for (on, handle) in [false, true].into_iter().zip(&self.handles) {
             if let Some(handle) = handle {
                 let (subject, oracle) = (handle.array.clone(), self.oracle.clone());
-                let twin = Twin { subject, oracle, dtype: self.case.spec.dtype.clone() };
+                let twin = OraclePair { subject, oracle, dtype: self.case.spec.dtype.clone() };
                 twin.compare_all(&format!("all (plane {on})"))?;
             }
         }

@@ -119,7 +119,7 @@ pub fn calls(results: &Results) -> Option<String> {
     ]);
     let mut any = false;
     for case in results.cases.iter().filter(|case| !case.repetitions.is_empty()) {
-        let rank = |figures: &Option<hyperslab_run::RankFigures>| {
+        let rank = |figures: &Option<hyperslab_run::RankBalance>| {
             figures.as_ref().map_or("-".into(), |f| format!("{}: {}", f.rank, seconds(f.own)))
         };
         for (name, latency) in case.operations.iter().filter(|(name, _)| ["write", "read"].contains(&name.as_str())) {

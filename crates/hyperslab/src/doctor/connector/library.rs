@@ -1,4 +1,4 @@
-//! What a file says about the libhdf5 in it.
+//! BenchmarkKind a file says about the libhdf5 in it.
 
 use super::elf::Elf;
 use super::{OLDEST, thread_safety};

@@ -23,7 +23,7 @@ struct Loaded {
     thread_safe: bool,
 }
 
-/// What a package did.
+/// BenchmarkKind a package did.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Did {

@@ -11,13 +11,13 @@ const SCRIPT: &str = include_str!("probe.py");
 /// How long a package may take to be loaded and used.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What is tried.
+/// BenchmarkKind is tried.
 pub struct Trial {
     python: PathBuf,
     words: Vec<String>,
 }
 
-/// What was said, and whether the connector took part.
+/// BenchmarkKind was said, and whether the connector took part.
 pub struct Outcome {
     output: Result<Output, String>,
     used: bool,

@@ -11,7 +11,7 @@ pub struct Entry {
     pub keys: Vec<(String, String)>,
 }
 
-/// What all patterns have.
+/// BenchmarkKind all patterns have.
 const PATTERN: &str = r#"MODE "SYNC" MEM_PATTERN "CONTIG" FILE_PATTERN "CONTIG" TIMESTEPS "3" NUM_DIMS 2 DIM_1 40 DIM_2 30
     NUM_PARTICLES 9 EMULATED_COMPUTE_TIME_PER_TIMESTEP 1 DELAYED_CLOSE_TIMESTEPS 2 IO_MEM_LIMIT 0 COLLECTIVE_DATA "YES"
     COLLECTIVE_METADATA "NO" CSV_FILE "o.csv" ENV_METADATA_FILE "e.txt" SUBFILING "NO""#;
@@ -190,7 +190,7 @@ pub fn file_name() -> impl Strategy<Value = String> {
     select(names)
 }
 
-/// What JSON and configurations are made of.
+/// BenchmarkKind JSON and configurations are made of.
 pub fn marks() -> Vec<char> {
     "{}[]\",:\\ 0123456789.-+eETKMG=_\n\u{feff}\u{2028}".chars().collect()
 }
