@@ -6,7 +6,7 @@ use hyperslab_run::Results;
 use std::path::PathBuf;
 
 // The program is no library: its modules are built into this target, with what they need of its command line.
-#[path = "../../crates/hyperslab/src"]
+#[path = "../../crates/hyperslab-cli/src"]
 #[allow(dead_code)]
 mod program {
     pub mod compare;
@@ -17,7 +17,7 @@ use program::{compare, table, terminal};
 
 /// The part of the command line that comparisons see.
 #[allow(dead_code)]
-mod arguments {
+mod cli {
     use std::path::PathBuf;
 
     pub const EXIT_FAILED: u8 = 1;
@@ -44,7 +44,7 @@ mod arguments {
     }
 }
 
-use arguments::{CompareOptions, Metric};
+use cli::{CompareOptions, Metric};
 
 fn read(text: &[u8]) -> Option<Results> {
     let results = Results::from_json(text).ok()?;

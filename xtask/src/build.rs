@@ -52,7 +52,8 @@ pub fn release(workspace: &Workspace, environment: &Environment, mpi: bool) -> R
         println!("  the first build compiles libraries too, which takes some minutes; later ones do not");
     }
     let begin = Instant::now();
-    let mut command = workspace.cargo(&["build", "--release", "--package", "hyperslab", "--package", "hyperslab-vol"]);
+    let mut command =
+        workspace.cargo(&["build", "--release", "--package", "hyperslab-cli", "--package", "hyperslab-vol"]);
     environment.apply(&mut command);
     if mpi {
         let Some(library) = environment.mpi.first() else {

@@ -10,7 +10,7 @@ use crate::shell;
 use crate::workspace::Workspace;
 
 /// Everything that the laboratory runs, in one command, so that shared crates are built once.
-const PACKAGES: [&str; 4] = ["hyperslab", "hyperslab-vol", "hyperslab-faultshim", "hyperslab-crashlab"];
+const PACKAGES: [&str; 4] = ["hyperslab-cli", "hyperslab-vol", "hyperslab-faultshim", "hyperslab-crashlab"];
 
 /// The command `crashlab`.
 pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {

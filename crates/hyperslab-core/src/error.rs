@@ -25,6 +25,8 @@ pub enum ErrorKind {
     NoSpace,
     /// The user asked to stop.
     Interrupted,
+    /// Another process uses it.
+    Busy,
     /// Another rank failed; its own error says why.
     Peer,
     /// The operating system or a library reported a failure.
@@ -42,6 +44,7 @@ impl ErrorKind {
             Self::Mismatch => "data mismatch",
             Self::NoSpace => "no space left",
             Self::Interrupted => "interrupted",
+            Self::Busy => "in use",
             Self::Peer => "another rank failed",
             Self::Io => "I/O error",
         }

@@ -7,6 +7,7 @@ pub mod suggest;
 pub mod units;
 pub mod workload;
 
+mod cache_state;
 mod chunks;
 mod communicator;
 mod copy;
@@ -26,6 +27,7 @@ mod stack;
 mod strided_range;
 
 pub use bytes::Bytes;
+pub use cache_state::CacheState;
 pub use chunks::{ChunkGrid, ChunkSubset, ChunkSubsets};
 pub use communicator::{Communicator, Reduce, agree};
 pub use copy::{ElementMap, Gather, Scatter, copy_rows};

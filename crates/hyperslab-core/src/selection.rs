@@ -3,6 +3,7 @@
 mod canonical;
 mod overlap_join;
 mod serde_repr;
+mod text;
 
 use crate::slab::{Slab, same_rank};
 use crate::{Dims, Error, Result, Run, Runs};

@@ -53,7 +53,7 @@ fn built() -> Result<PathBuf, Failed> {
         return Err("hyperslab-faultshim does not build".into());
     }
     // Tests of the whole workspace have it built already.
-    if !folder.join("hyperslab").is_file() && !cargo("hyperslab")?.success() {
+    if !folder.join("hyperslab").is_file() && !cargo("hyperslab-cli")?.success() {
         return Err("hyperslab does not build".into());
     }
     Ok(folder)

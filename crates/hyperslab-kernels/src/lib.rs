@@ -1,8 +1,8 @@
 //! Who asks for I/O: functions from parameters to a [`Workload`](hyperslab_core::workload::Workload), never to I/O.
 
 mod make_inputs;
-mod shared_file;
 mod particles;
+mod shared_file;
 mod sweep;
 mod tiles;
 

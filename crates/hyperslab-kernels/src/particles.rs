@@ -3,8 +3,8 @@
 
 mod distribution;
 mod modify;
-mod subset;
 mod read;
+mod subset;
 mod write;
 
 pub use subset::Part;

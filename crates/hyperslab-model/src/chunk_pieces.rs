@@ -1,12 +1,12 @@
 //! What a transfer takes of every chunk that it touches: sizes and shapes, without listing elements.
 
-mod span_in_chunk;
 mod rows;
+mod span_in_chunk;
 
 use crate::counts::Counts;
-use span_in_chunk::SpanInChunk;
 use hyperslab_core::{ChunkGrid, Datatype, Dims, MemoryLayout, Result, Selection, Slab};
 pub(crate) use rows::Rows;
+use span_in_chunk::SpanInChunk;
 
 /// What a transfer takes of one chunk.
 #[derive(Debug, Clone)]

@@ -1,8 +1,7 @@
 //! How ranks share what a machine gets done.
 
 use crate::epochs::saturating;
-use crate::profile::Warmth;
-use hyperslab_core::{Error, ErrorKind, Result};
+use hyperslab_core::{CacheState, Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 
 /// What ranks are.
@@ -32,7 +31,7 @@ impl RankKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Conditions {
     /// Whether files are in memory.
-    pub warmth: Warmth,
+    pub warmth: CacheState,
     /// What its ranks are.
     pub ranks: RankKind,
 }

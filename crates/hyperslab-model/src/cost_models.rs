@@ -1,16 +1,16 @@
 //! The way of elements between memory and files, format by format: what each transfer makes the format do.
 
 mod chunk_cache;
-mod device;
 mod coalescing;
-mod hdf5_chunks;
-mod hdf5_contiguous;
-mod lru;
+mod device;
 mod direct_filtered;
 mod direct_index;
 mod direct_raw;
-mod posix;
+mod hdf5_chunks;
+mod hdf5_contiguous;
 mod literature_model;
+mod lru;
+mod posix;
 mod sieve;
 mod zarr;
 

@@ -2,11 +2,11 @@
 
 mod costs;
 mod merged_requests;
-mod read_cache;
 mod open_arrays;
+mod read_cache;
 mod transfer;
 
-pub use costs::{Overlap, Costs, Work};
+pub use costs::{Costs, Overlap, Work};
 
 use crate::configuration::{Configuration, LayerEffect};
 use crate::counts::Count;
@@ -14,8 +14,8 @@ use crate::layers::{LayerCost, LayerUse, LayerWork};
 use hyperslab_core::workload::{ArrayDeclaration, Step, Steps, Workload};
 use hyperslab_core::{Durability, Error, OpenMode, Result};
 use merged_requests::MergedRequests;
-use read_cache::ReadCache;
 use open_arrays::OpenArrays;
+use read_cache::ReadCache;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
@@ -223,7 +223,9 @@ impl Counter<'_> {
         let found = ways.into_iter().map(|way| match way {
             LayerEffect::Overlap | LayerEffect::ReadCache { .. } => Overlap::All,
             LayerEffect::Chosen => Overlap::Chosen,
-            LayerEffect::Logged { drain, age, .. } if most(&|rank| rank.written) >= drain || compute >= age => Overlap::Writes,
+            LayerEffect::Logged { drain, age, .. } if most(&|rank| rank.written) >= drain || compute >= age => {
+                Overlap::Writes
+            }
             _ => Overlap::Nothing,
         });
         found.into_iter().find(|behind| *behind != Overlap::Nothing).unwrap_or_default()

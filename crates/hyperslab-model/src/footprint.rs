@@ -1,6 +1,6 @@
 //! What a workload leaves on storage, and what a stack holds in memory meanwhile.
 
-use crate::configuration::{Configuration, Format, Placement, LayerEffect};
+use crate::configuration::{Configuration, Format, LayerEffect, Placement};
 use crate::counter::Costs;
 use hyperslab_core::workload::{Step, Workload};
 use hyperslab_core::{ArraySpec, Dims, Error, Result, dims};

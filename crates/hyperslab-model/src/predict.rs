@@ -1,12 +1,12 @@
 //! From counts and a profile to seconds.
 
 use crate::configuration::Class;
+use crate::contention::{Conditions, Contention, ContentionCurve, RankKind};
+use crate::counter::{Costs, Overlap, Work};
 use crate::counts::{Count, Part};
 use crate::epochs::{Epoch, Staging, saturating};
 use crate::fit::Fit;
 use crate::profile::{Profile, part, reads, variable};
-use crate::contention::{Conditions, Contention, RankKind, ContentionCurve};
-use crate::counter::{Overlap, Costs, Work};
 use hyperslab_core::Result;
 use std::collections::BTreeMap;
 

@@ -3,11 +3,11 @@
 mod profile_serde;
 
 use crate::configuration::Class;
+use crate::contention::{ContentionCurve, RankKind};
 use crate::counts::{Count, Part};
 use crate::fit::Fit;
 use crate::layers::LayerCost;
-use crate::contention::{RankKind, ContentionCurve};
-use hyperslab_core::{Error, ErrorKind, Result};
+use hyperslab_core::{CacheState, Error, ErrorKind, Result};
 use std::collections::BTreeMap;
 
 /// The version of the form that this build writes. It reads the two before, too.
@@ -47,16 +47,6 @@ impl MachineFacts {
     }
 }
 
-/// Whether files are in memory before, and need not reach the device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Warmth {
-    /// They are.
-    Warm,
-    /// They are not.
-    Cold,
-}
-
 /// What is known of a machine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profile {
@@ -67,7 +57,7 @@ pub struct Profile {
     /// On what.
     pub machine: MachineFacts,
     /// What each way of storing costs.
-    pub fits: BTreeMap<(Class, Warmth), Fit>,
+    pub fits: BTreeMap<(Class, CacheState), Fit>,
     /// How ranks share each. Threads take turns where nothing is said.
     pub sharing: BTreeMap<(Class, RankKind), ContentionCurve>,
     /// What could not be measured, in words.
@@ -94,9 +84,9 @@ pub struct Alignment {
 
 impl Profile {
     /// The coefficients for a way of storing.
-    pub fn fit(&self, class: Class, warmth: Warmth) -> Result<&Fit> {
+    pub fn fit(&self, class: Class, warmth: CacheState) -> Result<&Fit> {
         self.fits.get(&(class, warmth)).ok_or_else(|| {
-            let word = if warmth == Warmth::Cold { "cold" } else { "warm" };
+            let word = if warmth == CacheState::Cold { "cold" } else { "warm" };
             Error::new(ErrorKind::NotFound, "predict", format!("the profile knows nothing of {word} {}", class.name()))
                 .hint("run hyperslab train again")
         })

@@ -2,15 +2,15 @@
 #![allow(clippy::unwrap_used)]
 
 use hyperslab_core::workload::{ArrayDeclaration, FileDeclaration, Header, Step, StepSource, Steps, Workload};
-use hyperslab_core::{ArraySpec, Datatype, Fill, OpenMode, Result, Selection, TransferMode};
+use hyperslab_core::{ArraySpec, CacheState, Datatype, Fill, OpenMode, Result, Selection, TransferMode};
 use hyperslab_model::{
-    Alignment, Overlap, Class, Conditions, Configuration, Costs, Count, Contention, Fit, Interval, LayerCost, MachineFacts,
-    Part, Prediction, Profile, RankKind, ContentionCurve, Warmth, count, footprint, predict,
+    Alignment, Class, Conditions, Configuration, Contention, ContentionCurve, Costs, Count, Fit, Interval, LayerCost,
+    MachineFacts, Overlap, Part, Prediction, Profile, RankKind, count, footprint, predict,
 };
 use std::sync::Arc;
 
 const ELEMENTS: u64 = 1 << 16;
-const WARM_THREADS: Conditions = Conditions { warmth: Warmth::Warm, ranks: RankKind::Threads };
+const WARM_THREADS: Conditions = Conditions { warmth: CacheState::Warm, ranks: RankKind::Threads };
 
 /// Ranks that write every n-th element of an array in each of several steps, and compute in between.
 #[derive(Debug, Clone, Copy)]
@@ -87,7 +87,7 @@ fn profile() -> Profile {
             file_system: String::new(),
             device: String::new(),
         },
-        fits: Class::ALL.map(|class| ((class, Warmth::Warm), fit.clone())).into(),
+        fits: Class::ALL.map(|class| ((class, CacheState::Warm), fit.clone())).into(),
         sharing: [(
             (Class::Posix, RankKind::Threads),
             ContentionCurve::new(vec![Contention { ranks: 1, create: 0.0, open: 0.0, read: 4.0, write: 4.0 }]).unwrap(),

@@ -4,10 +4,10 @@
 #[path = "common/transfers.rs"]
 mod transfers;
 
-use hyperslab_core::{Datatype, Selection};
+use hyperslab_core::{CacheState, Datatype, Selection};
 use hyperslab_model::{
-    Alignment, Class, Conditions, Configuration, Bias, Count, Contention, Fit, Interval, LayerCost, MachineFacts,
-    Part, Prediction, Profile, RankKind, ContentionCurve, Warmth, count, ordinary, predict,
+    Alignment, Bias, Class, Conditions, Configuration, Contention, ContentionCurve, Count, Fit, Interval, LayerCost,
+    MachineFacts, Part, Prediction, Profile, RankKind, count, ordinary, predict,
 };
 use transfers::Transfers;
 
@@ -43,7 +43,7 @@ fn profile() -> Profile {
         program: "0.1.0".into(),
         measured: 1.0,
         machine: machine(),
-        fits: [Class::Posix, Class::Hdf5].map(|class| ((class, Warmth::Warm), fit.clone())).into(),
+        fits: [Class::Posix, Class::Hdf5].map(|class| ((class, CacheState::Warm), fit.clone())).into(),
         sharing: [
             ((Class::Posix, RankKind::Threads), sharing(&[(1, 0.0, 1.0, 1.0), (4, 0.0, 3.0, 2.0)])),
             ((Class::Hdf5, RankKind::Processes), sharing(&[(1, 0.125, 0.75, 0.75), (4, 0.25, 4.0, 1.6)])),
@@ -57,8 +57,8 @@ fn profile() -> Profile {
     }
 }
 
-const THREADS: Conditions = Conditions { warmth: Warmth::Warm, ranks: RankKind::Threads };
-const PROCESSES: Conditions = Conditions { warmth: Warmth::Warm, ranks: RankKind::Processes };
+const THREADS: Conditions = Conditions { warmth: CacheState::Warm, ranks: RankKind::Threads };
+const PROCESSES: Conditions = Conditions { warmth: CacheState::Warm, ranks: RankKind::Processes };
 
 fn predicted(transfers: &Transfers, stack: &str) -> Prediction {
     predicted_under(transfers, stack, THREADS)

@@ -1,40 +1,19 @@
 //! One workload on one stack, repeated.
 
-use crate::snapshot::Snapshots;
-use crate::latency::{CallTimes, Latency};
 use crate::execute::{RankRun, RunContext, container_paths};
+use crate::latency::{CallTimes, Latency};
 use crate::launch::{Ranks, ThreadRanks};
 use crate::noise;
 use crate::notes::Notes;
 use crate::page_cache;
 use crate::progress::Progress;
 use crate::results::{Repetition, Verified};
+use crate::snapshot::Snapshots;
 use hyperslab_core::workload::{FileDeclaration, Workload};
-use hyperslab_core::{Error, ErrorKind, Format, Result};
-use serde::{Deserialize, Serialize};
+use hyperslab_core::{CacheState, Error, ErrorKind, Format, Result};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// What of the files is in memory before, and what must be on the device after.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Cache {
-    /// Files to read are brought into the page cache first; writes end in the page cache.
-    Warm,
-    /// Files to read are dropped from the page cache first; flushes wait for the device.
-    Cold,
-}
-
-impl Cache {
-    /// The word for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Warm => "warm",
-            Self::Cold => "cold",
-        }
-    }
-}
 
 /// What to run and how.
 #[derive(Debug)]
@@ -52,7 +31,7 @@ pub struct Case<'a> {
     /// How often before that, neither measured nor verified.
     pub warm_up: usize,
     /// Cold or warm.
-    pub cache: Cache,
+    pub cache: CacheState,
     /// Compare all data.
     pub verify: bool,
     /// Files that are there already and would be created may be replaced.
@@ -73,7 +52,7 @@ impl<'a> Case<'a> {
             directory,
             repeat: 1,
             warm_up: 0,
-            cache: Cache::Warm,
+            cache: CacheState::Warm,
             verify: false,
             overwrite: false,
             samples: None,
@@ -227,7 +206,7 @@ fn run_once(case: &Case<'_>, run: usize, warnings: &mut Vec<String>) -> Result<(
         format: &*case.format,
         directory: case.directory,
         verify,
-        durable: case.cache == Cache::Cold,
+        durable: case.cache == CacheState::Cold,
         samples: case.samples.as_ref().zip(number).map(|(prefix, number)| {
             let mut name = prefix.as_os_str().to_owned();
             name.push(format!("-repetition-{number}"));
@@ -269,19 +248,19 @@ fn set_cache(case: &Case<'_>, warnings: &mut Vec<String>) -> Result<Option<f64>>
         return Ok(None);
     }
     let resident = match case.cache {
-        Cache::Cold => page_cache::drop_pages(&files)?,
-        Cache::Warm => {
+        CacheState::Cold => page_cache::drop_pages(&files)?,
+        CacheState::Warm => {
             page_cache::warm_pages(&files)?;
             page_cache::resident(&files)?
         }
     };
-    if case.cache == Cache::Cold && resident > 0.01 {
+    if case.cache == CacheState::Cold && resident > 0.01 {
         warnings.push(format!(
             "not cold: {:.0} % of the files stayed in memory (a memory file system, or another program uses them)",
             resident * 100.0
         ));
     }
-    if case.cache == Cache::Warm && resident < 0.99 {
+    if case.cache == CacheState::Warm && resident < 0.99 {
         warnings.push(format!("only partly warm: {:.0} % of the files are in memory", resident * 100.0));
     }
     Ok(Some(resident))

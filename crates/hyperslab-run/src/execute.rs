@@ -1,12 +1,12 @@
 //! Plays one rank's steps on a format.
 
-use crate::lookahead::Lookahead;
-use crate::latency::{CallTimes, Operation};
-use crate::clock::{Clock, Clocked};
-use crate::expected_data::{ExpectedData, Extents, declaration};
 use crate::buffers::Buffers;
-use crate::measure::{RankMeasurement, Recorder};
+use crate::clock::{Clock, Clocked};
 use crate::data_seed::DataSeed;
+use crate::expected_data::{ExpectedData, Extents, declaration};
+use crate::latency::{CallTimes, Operation};
+use crate::lookahead::Lookahead;
+use crate::measure::{RankMeasurement, Recorder};
 use crate::progress::Progress;
 use hyperslab_comm::Solo;
 use hyperslab_core::workload::{FileDeclaration, Step, Unchecked, Update, Workload};

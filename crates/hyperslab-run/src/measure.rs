@@ -1,7 +1,7 @@
 //! What one rank spent its time on. Bounded memory however many steps there are.
 
-use crate::latency::{CallTimes, Latency, Operation};
 use crate::clock::Clock;
+use crate::latency::{CallTimes, Latency, Operation};
 use hyperslab_core::{BackgroundStats, Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

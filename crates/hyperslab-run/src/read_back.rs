@@ -1,9 +1,9 @@
 //! Verifies a finished write: reads every written selection back and compares.
 
-use crate::expected_data::{ExpectedData, Extents};
 use crate::buffers::Buffers;
-use crate::execute::{RunContext, container, no_array};
 use crate::data_seed::DataSeed;
+use crate::execute::{RunContext, container, no_array};
+use crate::expected_data::{ExpectedData, Extents};
 use hyperslab_core::workload::{Step, Unchecked};
 use hyperslab_core::{Array, Communicator, Container, Error, ErrorKind, OpenMode, Result, TransferMode};
 use std::collections::{HashMap, HashSet};

@@ -1,12 +1,11 @@
 //! The results file: `results.json`, documented in docs/results-format.md.
 
 use crate::latency::Latency;
-use crate::case::Cache;
 use crate::machine::Machine;
 use crate::measure::RankMeasurement;
 use crate::rank_balance::RankBalance;
 use crate::statistics::Spread;
-use hyperslab_core::{Error, ErrorKind, Result, Stack};
+use hyperslab_core::{CacheState, Error, ErrorKind, Result, Stack};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -90,7 +89,7 @@ pub struct CaseResult {
     /// Number of ranks.
     pub ranks: usize,
     /// Cold or warm.
-    pub cache: Cache,
+    pub cache: CacheState,
     /// How it ended.
     pub status: Status,
     /// Why it failed or was skipped.

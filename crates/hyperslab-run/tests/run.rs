@@ -7,10 +7,11 @@ use hyperslab_core::workload::{
     write_json_lines,
 };
 use hyperslab_core::{
-    ArraySpec, Datatype, Dims, ErrorKind, Fill, Format, MemoryLayout, OpenMode, Result, Selection, TransferMode,
+    ArraySpec, CacheState, Datatype, Dims, ErrorKind, Fill, Format, MemoryLayout, OpenMode, Result, Selection,
+    TransferMode,
 };
 use hyperslab_kernels::{FilePattern, MemoryPattern, Part, Particles};
-use hyperslab_run::{Cache, Case, Outcome, Progress, Verified, run_case};
+use hyperslab_run::{Case, Outcome, Progress, Verified, run_case};
 use hyperslab_testkit::Memory;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,7 +25,7 @@ fn posix() -> Arc<dyn Format> {
     hyperslab_formats::build(&hyperslab_core::StackElement::plain("posix")).unwrap()
 }
 
-fn run(workload: &Workload, format: &Arc<dyn Format>, directory: &Path, cache: Cache) -> Outcome {
+fn run(workload: &Workload, format: &Arc<dyn Format>, directory: &Path, cache: CacheState) -> Outcome {
     let progress = Progress::default();
     run_case(&Case { repeat: 2, cache, verify: true, ..Case::new(workload, format.clone(), directory, &progress) })
 }
@@ -55,8 +56,8 @@ fn every_pattern_on_any_number_of_ranks_is_written_read_and_verified() {
                         let extent = Dims::from_slice(extent);
                         let p = Particles { extent, memory, pattern, file_per_rank, delayed_close, ..particles(ranks) };
                         let bytes = p.total_bytes().unwrap();
-                        good(run(&p.write().unwrap(), &format, directory.path(), Cache::Warm), bytes);
-                        let cache = if ranks == 2 { Cache::Cold } else { Cache::Warm };
+                        good(run(&p.write().unwrap(), &format, directory.path(), CacheState::Warm), bytes);
+                        let cache = if ranks == 2 { CacheState::Cold } else { CacheState::Warm };
                         good(run(&p.read().unwrap(), &format, directory.path(), cache), bytes);
                         for rank in 0..ranks {
                             // The memory format outlives the directory.
@@ -74,9 +75,9 @@ fn every_pattern_on_any_number_of_ranks_is_written_read_and_verified() {
 fn a_partial_read_reads_so_much() {
     let directory = tempfile::tempdir().unwrap();
     let p = particles(3);
-    good(run(&p.write().unwrap(), &posix(), directory.path(), Cache::Warm), p.total_bytes().unwrap());
+    good(run(&p.write().unwrap(), &posix(), directory.path(), CacheState::Warm), p.total_bytes().unwrap());
     let partial = Particles { part: Part::First(5), ..p.clone() }.read().unwrap();
-    good(run(&partial, &posix(), directory.path(), Cache::Warm), 3 * 5 * 32 * 2);
+    good(run(&partial, &posix(), directory.path(), CacheState::Warm), 3 * 5 * 32 * 2);
 }
 
 #[test]
@@ -84,13 +85,13 @@ fn one_wrong_byte_is_found() {
     let directory = tempfile::tempdir().unwrap();
     let p = particles(2);
     let path = directory.path().join("p.raw");
-    good(run(&p.write().unwrap(), &posix(), directory.path(), Cache::Warm), p.total_bytes().unwrap());
+    good(run(&p.write().unwrap(), &posix(), directory.path(), CacheState::Warm), p.total_bytes().unwrap());
     let data = |f: &PathBuf| f.ends_with("Timestep_1/py.raw");
     let file = posix().files(&path).unwrap().into_iter().find(data).unwrap();
     let mut bytes = std::fs::read(&file).unwrap();
     bytes[100] ^= 4;
     std::fs::write(&file, bytes).unwrap();
-    let outcome = run(&p.read().unwrap(), &posix(), directory.path(), Cache::Warm);
+    let outcome = run(&p.read().unwrap(), &posix(), directory.path(), CacheState::Warm);
     let error = outcome.failure.unwrap();
     assert_eq!(error.kind(), ErrorKind::Mismatch);
     assert_eq!(outcome.verified, Verified::No);
@@ -103,7 +104,7 @@ fn an_existing_file_is_refused_and_kept() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("p.raw");
     std::fs::write(&path, "precious").unwrap();
-    let outcome = run(&particles(2).write().unwrap(), &posix(), directory.path(), Cache::Warm);
+    let outcome = run(&particles(2).write().unwrap(), &posix(), directory.path(), CacheState::Warm);
     assert_eq!(outcome.failure.unwrap().kind(), ErrorKind::AlreadyExists);
     assert_eq!(std::fs::read(&path).unwrap(), b"precious");
 }
@@ -112,12 +113,12 @@ fn an_existing_file_is_refused_and_kept() {
 fn reading_with_other_ranks_says_so() {
     let directory = tempfile::tempdir().unwrap();
     let p = particles(2);
-    good(run(&p.write().unwrap(), &posix(), directory.path(), Cache::Warm), p.total_bytes().unwrap());
+    good(run(&p.write().unwrap(), &posix(), directory.path(), CacheState::Warm), p.total_bytes().unwrap());
     let three = Particles { ranks: 3, ..p.clone() }.read().unwrap();
-    let error = run(&three, &posix(), directory.path(), Cache::Warm).failure.unwrap();
+    let error = run(&three, &posix(), directory.path(), CacheState::Warm).failure.unwrap();
     assert!(error.to_string().contains("as many ranks"), "{error}");
     let fewer = Particles { ranks: 1, ..p }.read().unwrap();
-    good(run(&fewer, &posix(), directory.path(), Cache::Warm), 24 * 32 * 2);
+    good(run(&fewer, &posix(), directory.path(), CacheState::Warm), 24 * 32 * 2);
 }
 
 #[test]
@@ -125,11 +126,11 @@ fn reading_what_is_not_there_or_not_ours_says_so() {
     let directory = tempfile::tempdir().unwrap();
     let p = particles(1);
     let read = p.read().unwrap();
-    let error = run(&read, &posix(), directory.path(), Cache::Warm).failure.unwrap();
+    let error = run(&read, &posix(), directory.path(), CacheState::Warm).failure.unwrap();
     assert_eq!(error.kind(), ErrorKind::NotFound);
     let container = posix().open(&directory.path().join("p.raw"), OpenMode::Create, &Solo::shared()).unwrap();
     container.close().unwrap();
-    let error = run(&read, &posix(), directory.path(), Cache::Warm).failure.unwrap();
+    let error = run(&read, &posix(), directory.path(), CacheState::Warm).failure.unwrap();
     assert!(error.to_string().contains("not written by hyperslab"), "{error}");
 }
 
@@ -139,8 +140,8 @@ fn a_file_is_checked_with_the_seed_it_was_written_with() {
     let p = particles(2);
     let other = Particles { seed: 10, ..p.clone() };
     let bytes = p.total_bytes().unwrap();
-    good(run(&other.write().unwrap(), &posix(), directory.path(), Cache::Warm), bytes);
-    good(run(&p.read().unwrap(), &posix(), directory.path(), Cache::Warm), bytes);
+    good(run(&other.write().unwrap(), &posix(), directory.path(), CacheState::Warm), bytes);
+    good(run(&p.read().unwrap(), &posix(), directory.path(), CacheState::Warm), bytes);
 }
 
 #[test]
@@ -199,8 +200,8 @@ fn a_written_workload_runs_like_the_kernel() {
     write_json_lines(&p.write().unwrap(), &mut text).unwrap();
     let text: Arc<[u8]> = text.into();
     let again = JsonLines::workload(Box::new(move || Ok(Box::new(std::io::Cursor::new(text.clone()))))).unwrap();
-    good(run(&again, &posix(), directory.path(), Cache::Warm), p.total_bytes().unwrap());
-    good(run(&p.read().unwrap(), &posix(), directory.path(), Cache::Warm), p.total_bytes().unwrap());
+    good(run(&again, &posix(), directory.path(), CacheState::Warm), p.total_bytes().unwrap());
+    good(run(&p.read().unwrap(), &posix(), directory.path(), CacheState::Warm), p.total_bytes().unwrap());
 }
 
 #[derive(Debug)]
@@ -254,7 +255,7 @@ fn steps_that_make_no_sense_are_errors() {
             arrays: vec![ArrayDeclaration { spec: ArraySpec::new(Datatype::F32, &[4]), fill: Fill::Random }],
         };
         let workload = Workload::new(header, Arc::new(Fixed(steps.clone()))).unwrap();
-        let outcome = run(&workload, &posix(), directory.path(), Cache::Warm);
+        let outcome = run(&workload, &posix(), directory.path(), CacheState::Warm);
         let error = outcome.failure.unwrap_or_else(|| panic!("no error for {steps:?}"));
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
     }

@@ -3,7 +3,7 @@
 
 use hyperslab_core::workload::Workload;
 use hyperslab_core::{ErrorKind, Format, StackElement, TransferMode};
-use hyperslab_kernels::{DatasetRank, Scaling, Slowest, Sweep, Tiles};
+use hyperslab_kernels::{DatasetRank, Scaling, SlowestDim, Sweep, Tiles};
 use hyperslab_run::{Case, Outcome, Progress, Verified, run_case};
 use std::path::Path;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ fn every_kind_of_tiles_is_written_read_and_verified() {
     for format in formats() {
         for (process_rows, process_columns) in [(1, 1), (2, 1), (2, 2)] {
             for dataset_rank in [DatasetRank::Two, DatasetRank::Three, DatasetRank::Four] {
-                for slowest in [Slowest::Step, Slowest::Array] {
+                for slowest in [SlowestDim::Step, SlowestDim::Array] {
                     for chunked in [false, true] {
                         for scaling in [Scaling::Weak, Scaling::Strong] {
                             let collective = scaling == Scaling::Strong;

@@ -7,9 +7,10 @@ use hyperslab_core::workload::{
     Workload,
 };
 use hyperslab_core::{
-    ArraySpec, Attribute, Datatype, ErrorKind, Fill, Format, OpenMode, Result, Selection, StackElement, TransferMode,
+    ArraySpec, Attribute, CacheState, Datatype, ErrorKind, Fill, Format, OpenMode, Result, Selection, StackElement,
+    TransferMode,
 };
-use hyperslab_run::{Cache, Case, Outcome, Progress, Verified, run_case};
+use hyperslab_run::{Case, Outcome, Progress, Verified, run_case};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -126,7 +127,7 @@ fn run_until(
     progress: &Progress,
 ) -> Outcome {
     // Updated files are dropped from the page cache like files to read.
-    let cache = if warm_up > 0 { Cache::Cold } else { Cache::Warm };
+    let cache = if warm_up > 0 { CacheState::Cold } else { CacheState::Warm };
     run_case(&Case {
         repeat,
         warm_up,

@@ -7,18 +7,18 @@
 mod attributes;
 mod chunks;
 mod closing;
+mod collective;
 mod datatypes;
 mod errors;
 mod fields;
 mod fill;
-mod untouched_files;
 mod layouts;
 mod modes;
 mod objects;
 mod ranks;
 mod ranks_failing;
-mod collective;
 mod resize;
+mod untouched_files;
 
 use crate::{Overrides, Processes, Ranks, Subject, watchdog};
 use hyperslab_core::{Caps, Error, ErrorKind, Format, Result};

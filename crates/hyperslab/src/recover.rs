@@ -1,323 +1,97 @@
-//! `hyperslab recover`: what a crashed job left in logs is brought into its files.
+//! Recovery of what a killed program had written.
 
-mod discard;
-mod escape;
-mod formats;
-mod inspect;
-mod places;
-mod rollback;
-mod messages;
-
-use crate::cli::{EXIT_FAILED, EXIT_SKIPPED};
-use anyhow::{Result, bail};
-use clap::Args;
-use escape::{escaped, lines};
-use formats::abandoned;
-use hyperslab_core::{Error, ErrorKind, Stack};
-use hyperslab_layers::recover::{self, Compared, Files, Job, Left, Recovery, Replayed, State};
-use places::Place;
-use std::collections::BTreeSet;
+use hyperslab_core::{Error, ErrorKind, Result};
+use hyperslab_layers::marker;
+use hyperslab_layers::recover::{Job, Recovery, directory, jobs, survey};
+use hyperslab_rollback::{Outcome, roll_back};
+use hyperslab_run::{orphan_format, single_rank};
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
-use std::sync::Arc;
 
-pub const EXAMPLES: &str = "\
-Examples:
-  hyperslab recover /local/logs --list           what is there
-  hyperslab recover /local/logs --dry-run        whether it can be brought into the files
-  hyperslab recover /local/logs                  do it, and remove the logs
-  hyperslab recover result.h5                    this file: back to its last flush, and its logs
-  hyperslab recover result.h5 --check            and read every chunk of it afterwards
-  hyperslab recover /local/logs --to copy.h5     into another file; the logs stay
-  hyperslab recover result.h5 --discard          throw its logs away
-
-A file whose writer was killed in mode safe or log goes back to its last flush first.
-Layers that hold writes back keep them in logs until they are in the file. When a job ends before
-that, its logs stay. Recovering applies them in the order of the writes, makes the file
-durable, and then removes them; doing it twice, or again after a crash, changes nothing more.
-Logs of jobs that run are left alone. Logs of another file than the one that is there now, or of one
-that somebody else has changed since, are refused with the reason. Of a damaged log, everything before the damage is recovered;
-its files are kept with another name.
-
-Exit codes: 0 everything is recovered, or there was nothing to do; 1 something is lost or could
-not be recovered; 2 bad input, nothing was done; 3 all but logs that may be in use.";
-
-/// Options of `recover`.
-#[derive(Debug, Args)]
-pub struct RecoverOptions {
-    /// Directories with logs or with files whose writers were killed, or such files
-    #[arg(required = true, value_name = "DIRECTORY|FILE")]
-    paths: Vec<PathBuf>,
-    /// Only say what is there
-    #[arg(long, conflicts_with_all = ["dry_run", "to"])]
-    list: bool,
-    /// Check everything and say what would be done, but change nothing
-    #[arg(long)]
-    dry_run: bool,
-    /// Write to this file instead, which is created if it is not there, and keep the logs
-    #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
-    to: Option<PathBuf>,
-    /// Roll back and apply logs although the file is not the one they were written for, or was changed by others since
-    #[arg(long, conflicts_with_all = ["list", "to"])]
-    force: bool,
-    /// Throw the logs away instead; what is only in them is lost
-    #[arg(long, conflicts_with_all = ["list", "dry_run", "to", "force"])]
-    discard: bool,
-    /// Read every chunk of every array of the files afterwards
-    #[arg(long, conflicts_with_all = ["list", "dry_run", "to", "discard"])]
-    check: bool,
-    /// Look whether a file of this stack can be read
-    #[arg(long, hide = true, value_name = "STACK")]
-    inspect: Option<String>,
-    /// Also take logs that were written on other machines; only if their jobs have ended
-    #[arg(long)]
-    other_hosts: bool,
+/// What a recovery brought into a file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Recovered {
+    /// Bytes that a rollback journal put back, so that the file is as of its last flush.
+    pub rolled_back: u64,
+    /// Writes that were brought from logs into the file.
+    pub writes: u64,
+    /// Their bytes.
+    pub bytes: u64,
 }
 
-/// BenchmarkKind became of the logs of a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
-    Done,
-    LeftAlone,
-    Failed,
-}
-
-/// Recovers what lies in directories, or what waits for files.
-pub fn run(options: &RecoverOptions) -> Result<ExitCode> {
-    if let Some(stack) = &options.inspect {
-        let path = options.paths.first().map_or(Path::new(""), PathBuf::as_path);
-        return match inspect::inspect(stack, path, options.check) {
-            Ok(()) => Ok(ExitCode::SUCCESS),
-            Err(error) => {
-                eprintln!("hyperslab: {error:#}");
-                Ok(ExitCode::from(EXIT_FAILED))
+/// Recovers a file whose program was killed: rolls it back to its last flush if it has a rollback journal, then replays its logs
+/// and removes them. Does nothing to a file that needs no recovery. Fails, and leaves file and logs as they are, while a
+/// process still writes, if the logs are of another file than the one that is there, or if something else changed it since.
+///
+/// `hyperslab recover` does the same for whole directories, and says what it did.
+///
+/// ```
+/// # fn main() -> hyperslab::Result<()> {
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let path = folder.path().join("run.posix");
+/// let file = hyperslab::File::create(&path, "log/posix")?;
+/// file.create_array::<f32>("x", &[4])?.write(.., &[1.0; 4])?;
+/// file.close()?;
+/// // The program closed its file, so there is nothing to recover.
+/// assert_eq!(hyperslab::recover(&path)?.writes, 0);
+/// # Ok(())
+/// # }
+/// ```
+pub fn recover(path: impl AsRef<Path>) -> Result<Recovered> {
+    let path = path.as_ref();
+    let path = path.canonicalize().map_err(|cause| Error::io("recover", cause).target(path.display()))?;
+    let mut recovered = Recovered::default();
+    let rolled_back = Cell::new(0);
+    let mend = |file: &Path| mend(file).map(|bytes| rolled_back.set(rolled_back.get() + bytes));
+    for folder in log_folders(&path) {
+        let files = directory(&folder)?;
+        let of_file = survey(&files, false)?
+            .into_iter()
+            .filter(|journal| journal.header.as_ref().is_some_and(|header| header.container == path));
+        let (found, _) = jobs(of_file.collect());
+        for mut job in found {
+            check(&job, &path)?;
+            let recovery = Recovery { files: &files, format: &orphan_format, alone: single_rank(), mend: &mend };
+            let replayed = recovery.bring(&job)?;
+            if replayed.writes > 0 {
+                recovery.compare(&job)?;
             }
-        };
-    }
-    let places = places::places(&options.paths)?;
-    let mut ends = Vec::new();
-    let mut unrecovered = BTreeSet::new();
-    for place in &places {
-        ends.extend(one_directory(options, place, &mut unrecovered)?);
-    }
-    // Files that have no logs, or whose logs held nothing.
-    if options.to.is_none() && !options.discard {
-        let files = rollback::files(&options.paths)?.into_iter().filter(|file| !unrecovered.contains(file));
-        let look = options.list || options.dry_run;
-        ends.extend(files.map(|file| if look { rollback::say_pending(&file) } else { rollback::one(&file, options) }));
-    }
-    for path in options.paths.iter().filter(|_| options.discard) {
-        for folder in hyperslab_layers::marker::unmark(path) {
-            let (path, folder) = (escaped(path.display()), escaped(folder.display()));
-            println!("{path}: forgotten that logs may wait in {folder}, which cannot be looked at from here");
+            recovery.finish(&mut job)?;
+            recovered.writes += replayed.writes;
+            recovered.bytes += replayed.bytes;
         }
     }
-    Ok(match () {
-        () if ends.contains(&End::Failed) => ExitCode::from(EXIT_FAILED),
-        () if ends.contains(&End::LeftAlone) => ExitCode::from(EXIT_SKIPPED),
-        () => ExitCode::SUCCESS,
-    })
+    mend(&path)?;
+    Ok(Recovered { rolled_back: rolled_back.get(), ..recovered })
 }
 
-/// Recovers what the logs of a directory hold. Files whose logs stay are added to `unrecovered`.
-fn one_directory(options: &RecoverOptions, place: &Place, unrecovered: &mut BTreeSet<PathBuf>) -> Result<Vec<End>> {
-    let files = recover::directory(&place.directory)?;
-    let left: Vec<Left> =
-        recover::survey(&files, options.other_hosts)?.into_iter().filter(|left| place.takes(left)).collect();
-    if left.is_empty() {
-        if place.has_rollbacks() {
-            return Ok(Vec::new());
-        }
-        println!("There are no logs in {}{}.", escaped(place.directory.display()), place.of_files());
-        return Ok(Vec::new());
-    }
-    println!("{}", messages::table(&left));
-    if options.list {
-        return Ok(Vec::new());
-    }
-    let (jobs, others) = recover::jobs(left);
-    if options.discard {
-        return Ok(discard::discard(&files, jobs, &others));
-    }
-    if options.to.is_some() {
-        check_one_container(&jobs)?;
-    }
-    let mut ends: Vec<End> = others.iter().map(judge).collect();
-    if options.to.is_none() && !options.dry_run {
-        others.iter().try_for_each(|journal| journal.remove_unfinished(&files))?;
-    }
-    ends.extend(each_job(options, &files, jobs, unrecovered));
-    Ok(ends)
+/// The directories that may hold logs of a file: those that its markers name, and its own.
+fn log_folders(path: &Path) -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> = marker::markers(path).into_iter().map(|marker| marker.directory).collect();
+    folders.extend(path.parent().map(Path::to_path_buf));
+    folders.sort();
+    folders.dedup();
+    folders.retain(|folder| folder.is_dir());
+    folders
 }
 
-/// A log without a head that could be read.
-fn judge(journal: &Left) -> End {
-    match &journal.state {
-        State::InUse => End::LeftAlone,
-        State::Refused(error) => {
-            eprintln!("hyperslab: {}", lines(error));
-            End::Failed
-        }
-        _ => End::Done,
+/// Refuses jobs that run, and logs that are not of this file as it is.
+fn check(job: &Job, path: &Path) -> Result<()> {
+    if job.is_in_use() || job.is_elsewhere() {
+        return Err(Error::new(ErrorKind::Busy, "recover", "a process still uses its logs").target(path.display()));
     }
-}
-
-fn check_one_container(jobs: &[Job]) -> Result<()> {
-    let usable = jobs.iter().filter(|job| job.size().0 > 0);
-    let containers: BTreeSet<_> = usable.filter_map(|job| job.header().ok()).map(|header| &header.container).collect();
-    match containers.len() > 1 {
-        true => bail!("there are logs of {} files, and --to takes one\n  try: move the others aside", containers.len()),
-        false => Ok(()),
-    }
-}
-
-fn each_job(
-    options: &RecoverOptions,
-    files: &Arc<dyn Files>,
-    jobs: Vec<Job>,
-    unrecovered: &mut BTreeSet<PathBuf>,
-) -> Vec<End> {
-    let mend = |path: &Path| rollback::mend(path, options.force);
-    let recovery = Recovery { files, format: &abandoned, alone: hyperslab_run::single_rank(), mend: &mend };
-    // Files of which an older or present job has something to write: nothing may be written out of turn.
-    let mut blocked: BTreeSet<PathBuf> = BTreeSet::new();
-    for job in jobs.iter().filter(|job| job.is_in_use()) {
-        blocked.extend(job.journals.iter().filter_map(|journal| Some(journal.header.as_ref()?.container.clone())));
-    }
-    let mut ends = Vec::new();
-    for mut job in jobs {
-        let container = match job.header() {
-            Ok(header) => header.container.clone(),
-            Err(error) => {
-                eprintln!("hyperslab: {}", lines(error));
-                ends.push(End::Failed);
-                continue;
-            }
-        };
-        let end = one_job(options, &recovery, &mut job, &blocked);
-        if end != End::Done {
-            blocked.insert(container);
-        }
-        ends.push(end);
-    }
-    unrecovered.extend(blocked);
-    ends
-}
-
-/// Whether the logs may be applied to the file that is at their path now. Says why not.
-fn identified(options: &RecoverOptions, job: &Job) -> bool {
-    let files = |path: &std::path::Path| {
-        let format = job.header().and_then(|header| header.stack.parse()).and_then(|stack: Stack| abandoned(&stack))?;
-        format.files(path)
-    };
-    match job.check_identity(&files) {
-        Ok(()) => true,
-        Err(error) if options.force && error.kind() == ErrorKind::Mismatch => {
-            eprintln!("hyperslab: {}", lines(error));
-            eprintln!("  applied all the same (--force)");
-            true
-        }
-        Err(error) => {
-            eprintln!("hyperslab: {}", lines(error));
-            false
-        }
-    }
-}
-
-fn one_job(options: &RecoverOptions, recovery: &Recovery<'_>, job: &mut Job, blocked: &BTreeSet<PathBuf>) -> End {
-    let Ok(header) = job.header() else { return End::Failed };
-    let container = escaped(header.container.display());
-    if job.is_in_use() {
-        println!("{container}: a process still uses its logs; left alone");
-        return End::LeftAlone;
-    }
-    if job.is_elsewhere() {
-        let host = escaped(&header.process.host);
-        println!("{container}: written on {host}, where the job may still run; left alone");
-        println!("  try: run this on {host}, or add --other-hosts if the job has ended");
-        return End::LeftAlone;
-    }
-    let mut refused = job.journals.iter().filter_map(|journal| match &journal.state {
-        State::Refused(error) => Some(error),
-        _ => None,
-    });
-    if let Some(error) = refused.next() {
-        eprintln!("hyperslab: {}", lines(error));
-        return End::Failed;
-    }
-    if blocked.contains(&header.container) && options.to.is_none() && job.size().0 > 0 {
-        println!("{container}: other logs of this file come first; left alone");
-        return End::LeftAlone;
-    }
-    if options.to.is_none() && !identified(options, job) {
-        return End::Failed;
-    }
-    let (writes, bytes) = job.size();
-    let done = match (&options.to, options.dry_run) {
-        (_, true) => recovery.check(job).map(|()| {
-            println!("{container}: {} would be written", messages::amount(writes, bytes));
-            Some(Replayed { damages: messages::damages(job), ..Replayed::default() })
-        }),
-        (Some(_), _) if writes == 0 => return End::Done,
-        (Some(path), _) => recovery
-            .replay_to(job, path)
-            .inspect(|replayed| {
-                let amount = messages::amount(replayed.writes, replayed.bytes);
-                println!("{container}: {amount} written to {}; the logs are kept", escaped(path.display()));
-            })
-            .map(Some),
-        (None, _) => replay(options, recovery, job, &container),
-    };
-    match done {
-        Ok(None) => End::Failed,
-        Ok(Some(replayed)) => match messages::losses(&replayed, options) {
-            true => End::Failed,
-            false => End::Done,
-        },
-        Err(error) => {
-            eprintln!("hyperslab: {}", lines(error));
-            eprintln!("  the logs of {container} are kept as they are");
-            End::Failed
-        }
-    }
-}
-
-/// Brings the logs of a job into its file, looks whether the file has them and can be opened, and only then says so and removes
-/// the logs. `None`: there was nothing to bring, and the file cannot be read.
-fn replay(
-    options: &RecoverOptions,
-    recovery: &Recovery<'_>,
-    job: &mut Job,
-    container: &str,
-) -> hyperslab_core::Result<Option<Replayed>> {
-    let replayed = recovery.bring(job)?;
     let header = job.header()?;
-    let (path, stack) = (header.container.clone(), header.stack.clone());
-    let compared = if replayed.writes > 0 { recovery.compare(job)? } else { Compared::default() };
-    let seen = if path.exists() { inspect::ask(&stack, &path, options.check) } else { Err("it is gone".into()) };
-    let seen = match seen {
-        Ok(seen) => seen,
-        Err(why) if replayed.writes > 0 => {
-            let message = format!("the writes were applied, but the file cannot be read: {why}");
-            return Err(Error::new(ErrorKind::Corrupt, "verify", message).target(path.display()));
-        }
-        Err(why) => {
-            recovery.finish(job)?;
-            println!("{container}: the logs held nothing, and are removed");
-            eprintln!("hyperslab: {container}: the file cannot be read: {}", lines(why));
-            return Ok(None);
-        }
-    };
-    recovery.finish(job)?;
-    match replayed.writes {
-        0 => println!("{container}: the logs held nothing that the file lacks, and are removed; {seen}"),
-        _ => {
-            let compared = match compared.skipped {
-                0 => "read back the same".into(),
-                skipped => format!("{} of them read back the same", compared.writes - skipped),
-            };
-            println!("{container}: {} recovered, {compared}; {seen}", messages::amount(replayed.writes, replayed.bytes));
+    let stack = header.stack.parse()?;
+    job.check_identity(&|path| orphan_format(&stack)?.files(path))
+}
+
+/// Brings a file back to its last flush. The bytes that were put back.
+fn mend(file: &Path) -> Result<u64> {
+    match roll_back(file, false).map_err(|cause| Error::io("roll back", cause).target(file.display()))? {
+        Outcome::RolledBack { bytes, .. } => Ok(bytes),
+        Outcome::Nothing | Outcome::Clean => Ok(0),
+        Outcome::Refused(why) => {
+            Err(Error::new(ErrorKind::Mismatch, "roll back", why.to_string()).target(file.display()))
         }
     }
-    Ok(Some(replayed))
 }

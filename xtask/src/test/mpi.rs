@@ -46,7 +46,8 @@ pub fn run(
     };
     if long {
         steps.push(step("mpi lint", || {
-            let packages = ["--package", "hyperslab-comm", "--package", "hyperslab-formats", "--package", "hyperslab"];
+            let packages =
+                ["--package", "hyperslab-comm", "--package", "hyperslab-formats", "--package", "hyperslab-cli"];
             let words = [&["clippy", "--all-targets"], &packages[..], &FEATURES, &["--", "-D", "warnings"]].concat();
             let mut command = workspace.cargo(&words);
             shell::run_visibly(usual.apply(environment.apply(&mut command)), "mend what clippy lists above")?;
@@ -56,7 +57,7 @@ pub fn run(
     steps.push(step("mpi", || {
         // The same packages each time: for others, cargo would build shared crates again with other features. The last one
         // has no tests here; through loom it decides features of crates below zarrs, which takes long to build.
-        let names = ["hyperslab-comm", "hyperslab-formats", "hyperslab", "hyperslab-interleavings"];
+        let names = ["hyperslab-comm", "hyperslab-formats", "hyperslab-cli", "hyperslab-interleavings"];
         let packages = [&names.map(|name| ["-p", name]).concat()[..], &FEATURES[..]].concat();
         let tests = ["--test", "mpi", "--test", "hdf5_mpi"];
         let more: &[&str] = if long { &["--", "--include-ignored"] } else { &[] };

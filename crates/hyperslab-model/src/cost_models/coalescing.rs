@@ -2,8 +2,8 @@
 
 use super::device::Device;
 use super::{ROWS_LOOKED_AT, system_calls};
-use crate::counts::{Count, Counts};
 use crate::chunk_pieces::Rows;
+use crate::counts::{Count, Counts};
 
 /// What is joined.
 #[derive(Debug, Clone, Copy)]

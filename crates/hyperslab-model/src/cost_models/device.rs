@@ -1,7 +1,7 @@
 //! What a device must be asked for: bytes of a file that nobody has read or written before.
 
-use crate::counts::{Count, Counts};
 use crate::chunk_bitmap::ChunkBitmap;
+use crate::counts::{Count, Counts};
 
 /// What the system reads at least.
 const BLOCK: u64 = 16 << 10;

@@ -1,13 +1,13 @@
 //! The data plane on chunks with filters: coded whole, kept decoded where only a part is wanted.
 
 use super::device::Device;
+use super::direct_index::{DirectIndex, chunks_around};
 use super::hdf5_chunks::renumbered;
 use super::lru::Lru;
-use super::direct_index::{DirectIndex, chunks_around};
 use super::{Path, Request, system_calls};
+use crate::chunk_pieces::{Piece, for_each_piece};
 use crate::configuration::{Codec, Hdf5};
 use crate::counts::{Count, Counts};
-use crate::chunk_pieces::{Piece, for_each_piece};
 use hyperslab_core::{ChunkGrid, Result, dims};
 
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! What the data plane knows of the places of chunks, and when it asks for all of them.
 
-use crate::counts::{Count, Counts};
 use crate::chunk_bitmap::ChunkBitmap;
+use crate::counts::{Count, Counts};
 
 /// Asking for one place is as much work as looking at this many chunks in a list of all.
 const ONE_BY_ONE: u64 = 16;

@@ -1,13 +1,13 @@
 //! The data plane on bytes that lie in the file as they are: arrays in one piece, and chunks without filters.
 
-use super::device::Device;
 use super::coalescing::{Call, Groups, Limits};
-use super::hdf5_chunks::renumbered;
+use super::device::Device;
 use super::direct_index::{DirectIndex, chunks_around};
+use super::hdf5_chunks::renumbered;
 use super::sieve::{Extent, Sieve};
 use super::{Path, Request, one_piece, system_calls};
-use crate::counts::{Count, Counts};
 use crate::chunk_pieces::{Piece, for_each_piece};
+use crate::counts::{Count, Counts};
 use hyperslab_core::{ChunkGrid, Result, dims};
 
 /// Gaps up to this are moved over.

@@ -4,10 +4,10 @@ use super::chunk_cache::{ChunkCache, Evicted};
 use super::device::Device;
 use super::sieve::{Extent, Sieve};
 use super::{Path, Request, system_calls};
-use crate::configuration::{Codec, Hdf5, Library};
-use crate::counts::{Count, Counts};
 use crate::chunk_bitmap::ChunkBitmap;
 use crate::chunk_pieces::{Piece, for_each_piece};
+use crate::configuration::{Codec, Hdf5, Library};
+use crate::counts::{Count, Counts};
 use hyperslab_core::{ChunkGrid, Result, dims};
 
 /// Chunks that a block of the index describes: a node of the tree has room for 64, and is left nine tenths full.

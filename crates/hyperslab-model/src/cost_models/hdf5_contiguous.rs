@@ -2,8 +2,8 @@
 
 use super::sieve::{Extent, Sieve};
 use super::{Path, Request, one_piece};
-use crate::counts::{Count, Counts};
 use crate::chunk_pieces::for_each_piece;
+use crate::counts::{Count, Counts};
 use hyperslab_core::{ChunkGrid, Result, dims};
 
 #[derive(Debug)]

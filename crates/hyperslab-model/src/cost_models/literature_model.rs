@@ -6,10 +6,10 @@
 
 use super::lru::Lru;
 use super::{Path, Request, one_piece};
-use crate::configuration::{Configuration, Counting, Format, Placement, Storage};
-use crate::counts::{Count, Counts};
 use crate::chunk_bitmap::ChunkBitmap;
 use crate::chunk_pieces::{Piece, for_each_piece};
+use crate::configuration::{Configuration, Counting, Format, Placement, Storage};
+use crate::counts::{Count, Counts};
 use hyperslab_core::{ArraySpec, ChunkGrid, Result, dims};
 
 /// Chunks that an index block describes.

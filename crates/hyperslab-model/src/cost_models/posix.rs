@@ -1,10 +1,10 @@
 //! Raw files: every run is written by itself, small runs near each other are read as one.
 
-use super::device::Device;
 use super::coalescing::{Call, Groups, Limits};
+use super::device::Device;
 use super::{Path, Request, one_piece};
-use crate::counts::{Count, Counts};
 use crate::chunk_pieces::for_each_piece;
+use crate::counts::{Count, Counts};
 use hyperslab_core::{ChunkGrid, Result, dims};
 
 /// Runs at least this long are read straight to where they belong.

@@ -3,10 +3,10 @@
 use super::device::Device;
 use super::hdf5_chunks::renumbered;
 use super::{Path, Request, beyond_caches, system_calls};
-use crate::configuration::{Codec, Zarr};
-use crate::counts::{Count, Counts};
 use crate::chunk_bitmap::ChunkBitmap;
 use crate::chunk_pieces::{Piece, for_each_piece};
+use crate::configuration::{Codec, Zarr};
+use crate::counts::{Count, Counts};
 use hyperslab_core::{ChunkGrid, Dims, Result, dims};
 use std::collections::HashMap;
 

@@ -2,7 +2,7 @@
 
 use crate::counts::{Count, Counts};
 use crate::layers::LayerWork;
-use crate::profile::Warmth;
+use hyperslab_core::CacheState;
 use std::time::Duration;
 
 /// What a workload makes a stack do.
@@ -70,9 +70,9 @@ pub struct Work {
 impl Work {
     /// As a row of a table of variables: those of reading, then those of writing. If files are in memory, no device is
     /// asked.
-    pub fn row(&self, warmth: Warmth) -> Vec<f64> {
+    pub fn row(&self, warmth: CacheState) -> Vec<f64> {
         let in_memory = |mut counts: Counts| {
-            if warmth == Warmth::Warm {
+            if warmth == CacheState::Warm {
                 (counts[Count::DeviceReads], counts[Count::DeviceBytes]) = (0, 0);
             }
             counts.row()

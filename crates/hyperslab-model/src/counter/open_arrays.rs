@@ -1,8 +1,8 @@
 //! The arrays that are open during a walk, shared by the ranks that opened them.
 
 use crate::configuration::Configuration;
-use crate::counts::{Count, Counts};
 use crate::cost_models::{Path, Request, path};
+use crate::counts::{Count, Counts};
 use hyperslab_core::{ArraySpec, Datatype, Error, Result};
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -2,11 +2,11 @@
 
 use super::Counter;
 use super::merged_requests::{Doers, MergedRequests};
+use crate::chunk_pieces::memory_run;
 use crate::configuration::{Layer, LayerEffect};
+use crate::cost_models::{Request, beyond_caches};
 use crate::counts::Count;
 use crate::layers;
-use crate::cost_models::{Request, beyond_caches};
-use crate::chunk_pieces::memory_run;
 use hyperslab_core::{Error, MemoryLayout, Result, Selection, TransferMode};
 
 /// The most writes of an array that are taken to be in a log at a time.
@@ -82,7 +82,14 @@ impl Counter<'_> {
     }
 
     /// Counts what few ranks do for all.
-    fn put_together(&mut self, number: usize, joint: MergedRequests, doers: usize, buffer: u64, writes: bool) -> Result<()> {
+    fn put_together(
+        &mut self,
+        number: usize,
+        joint: MergedRequests,
+        doers: usize,
+        buffer: u64,
+        writes: bool,
+    ) -> Result<()> {
         let element = self.arrays.by_number(number).dtype.size();
         let (walked, ranks) = (self.ranks.len(), self.workload.header.ranks);
         for (place, selection) in joint.requests(&Doers { number: doers, walked, ranks, element, buffer })? {

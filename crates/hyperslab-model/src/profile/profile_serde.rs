@@ -1,12 +1,12 @@
 //! The written form of a profile: JSON, documented in docs/machine-profile.md.
 
-use super::{Alignment, MachineFacts, PROFILE_VERSION, Profile, Warmth, ordinary, variable};
+use super::{Alignment, MachineFacts, PROFILE_VERSION, Profile, ordinary, variable};
 use crate::configuration::Class;
+use crate::contention::{Contention, ContentionCurve, RankKind};
 use crate::counts::Count;
 use crate::fit::{Bias, Fit, Interval, Quality};
 use crate::layers::LayerCost;
-use crate::contention::{Contention, RankKind, ContentionCurve};
-use hyperslab_core::{Error, ErrorKind, Result};
+use hyperslab_core::{CacheState, Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,7 +34,7 @@ struct Written {
 #[serde(deny_unknown_fields)]
 struct WrittenFit {
     format: Class,
-    cache: Warmth,
+    cache: CacheState,
     /// Seconds for one of each thing done in reads, and in writes. What is absent was not measured.
     read: BTreeMap<String, f64>,
     write: BTreeMap<String, f64>,

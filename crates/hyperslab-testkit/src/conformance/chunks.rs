@@ -1,7 +1,7 @@
 //! Chunks that do not divide the shape, and filters.
 
 use super::{Check, REFUSALS, Verdict, filters, refused, trying};
-use crate::{Subject, OraclePair, cases};
+use crate::{OraclePair, Subject, cases};
 use hyperslab_core::{ArraySpec, Caps, Datatype, Filter, MemoryLayout, OpenMode, Selection};
 use libtest_mimic::{Completion, Failed};
 

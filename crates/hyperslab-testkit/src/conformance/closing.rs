@@ -1,7 +1,7 @@
 //! Flushing, closing, and use after that.
 
 use super::{Check, ensure, refused};
-use crate::{Subject, OraclePair};
+use crate::{OraclePair, Subject};
 use hyperslab_core::{
     ArraySpec, Attribute, Caps, Datatype, Durability, MemoryLayout, MemoryView, MemoryViewMut, OpenMode, Selection,
     TransferMode,

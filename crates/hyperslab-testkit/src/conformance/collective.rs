@@ -116,7 +116,7 @@ fn layouts(subject: &Subject, size: usize) -> Verdict {
             cases.push((format!("{kind}, {name}"), selection.clone(), layout));
         }
     }
-    ensure!(cases.len() > 10, "the cases has {} cases only", cases.len());
+    ensure!(cases.len() > 10, "there are {} cases only", cases.len());
     let chunk = subject.caps.chunks.then(|| [1, 6, 9].as_slice().into());
     let spec = ArraySpec { chunk, ..ArraySpec::new(dtype.clone(), &shape) };
     let path = subject.path("a");

@@ -1,7 +1,7 @@
 //! Every datatype and every number of dimensions, through closing and opening again.
 
 use super::{Check, Verdict, ensure, trying, unless_refused};
-use crate::{Subject, OraclePair, cases};
+use crate::{OraclePair, Subject, cases};
 use hyperslab_core::{ArraySpec, Datatype, MemoryLayout, OpenMode};
 use libtest_mimic::{Completion, Failed};
 

@@ -1,7 +1,7 @@
 //! Requests that make no sense are refused and change nothing.
 
 use super::{Check, REFUSALS, ensure, refused};
-use crate::{Subject, OraclePair, cases};
+use crate::{OraclePair, Subject, cases};
 use hyperslab_core::{
     Array, ArraySpec, Caps, Datatype, ErrorKind, MAX_RANK, MemoryLayout, MemoryView, MemoryViewMut, OpenMode, Result,
     Selection, TransferMode,

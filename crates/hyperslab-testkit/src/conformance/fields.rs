@@ -2,7 +2,7 @@
 
 use super::{Check, refused, trying};
 use crate::test_data::meaningful;
-use crate::{Subject, OraclePair, buffer, cases, element};
+use crate::{OraclePair, Subject, buffer, cases, element};
 use hyperslab_core::{
     ArraySpec, Caps, Datatype, ErrorKind, MemoryLayout, MemoryView, OpenMode, Selection, TransferMode,
 };

@@ -2,7 +2,7 @@
 
 use super::{Check, trying, unless_refused};
 use crate::test_data::{element, meaningful};
-use crate::{Subject, OraclePair, cases};
+use crate::{OraclePair, Subject, cases};
 use hyperslab_core::{ArraySpec, Caps, Datatype, ErrorKind, MemoryLayout, OpenMode, Selection};
 use libtest_mimic::{Completion, Failed};
 

@@ -1,7 +1,7 @@
 //! Every memory layout with every selection.
 
 use super::{Check, ensure, trying};
-use crate::{Subject, OraclePair, buffer, cases};
+use crate::{OraclePair, Subject, buffer, cases};
 use hyperslab_core::{ArraySpec, Caps, Datatype, MemoryLayout, MemoryView, OpenMode, Selection, TransferMode};
 use libtest_mimic::Failed;
 

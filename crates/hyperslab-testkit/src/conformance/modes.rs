@@ -1,7 +1,7 @@
 //! The four ways to open.
 
 use super::{Check, ensure, refused};
-use crate::{Subject, OraclePair};
+use crate::{OraclePair, Subject};
 use hyperslab_core::{
     ArraySpec, Attribute, Caps, Datatype, ErrorKind, MemoryLayout, MemoryView, OpenMode, Selection, TransferMode,
 };

@@ -1,7 +1,7 @@
 //! Names, groups and the list of arrays.
 
 use super::{Check, ensure, refused, trying};
-use crate::{Subject, OraclePair};
+use crate::{OraclePair, Subject};
 use hyperslab_core::{ArraySpec, Attribute, Caps, Datatype, ErrorKind, MemoryLayout, OpenMode, Selection};
 use libtest_mimic::Failed;
 

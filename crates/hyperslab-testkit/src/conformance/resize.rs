@@ -1,7 +1,7 @@
 //! Arrays that grow and shrink.
 
 use super::{Check, REFUSALS, Verdict, ensure, refused, unless_refused};
-use crate::{Subject, OraclePair};
+use crate::{OraclePair, Subject};
 use hyperslab_core::{ArraySpec, Caps, Datatype, ErrorKind, MemoryLayout, OpenMode, Selection};
 use libtest_mimic::{Completion, Failed};
 

@@ -1,7 +1,7 @@
 //! What is not ours is left alone, byte for byte.
 
 use super::{Check, ensure, refused};
-use crate::{Subject, OraclePair};
+use crate::{OraclePair, Subject};
 use hyperslab_core::{ArraySpec, Caps, Datatype, Error, MemoryLayout, OpenMode, Selection};
 use libtest_mimic::Failed;
 use std::collections::BTreeMap;

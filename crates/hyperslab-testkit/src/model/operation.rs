@@ -159,8 +159,7 @@ pub(super) fn layout(
     selection: &Selection,
     partial: bool,
 ) -> Result<MemoryLayout> {
-    let mut all: Vec<MemoryLayout> =
-        cases::layouts(dtype, selection)?.into_iter().map(|(_, layout)| layout).collect();
+    let mut all: Vec<MemoryLayout> = cases::layouts(dtype, selection)?.into_iter().map(|(_, layout)| layout).collect();
     if !dtype.fields().is_empty() {
         let fields = cases::field_layouts(dtype, selection)?;
         all.extend(fields.into_iter().filter(|(_, _, whole)| *whole || partial).map(|(_, layout, _)| layout));

@@ -2,7 +2,7 @@
 
 use super::operation::{Kind, Operation, attribute, below, common, layout, name, new_shape, selection, spec};
 use crate::test_data::Noise;
-use crate::{Memory, Pair, Subject, OraclePair, buffer};
+use crate::{Memory, OraclePair, Pair, Subject, buffer};
 use hyperslab_core::{ArraySpec, Caps, Durability, ErrorKind, Format, MemoryView, OpenMode, Result, TransferMode};
 use libtest_mimic::Failed;
 use std::collections::BTreeMap;

@@ -10,7 +10,7 @@ use libtest_mimic::{Completion, Trial};
 use crate::{Outcome, in_modes, modes, program};
 
 const LIMIT: Duration = Duration::from_secs(60);
-const NO_LIBRARY: &str = "no libhdf5 to link with: cargo build -p hyperslab makes one";
+const NO_LIBRARY: &str = "no libhdf5 to link with: cargo build -p hyperslab-cli makes one";
 const NO_PARALLEL: &str = "no parallel libhdf5: cargo xtask setup --mpi makes one";
 
 pub fn trials() -> Vec<Trial> {

@@ -11,7 +11,7 @@ use crate::{Outcome, c_programs, long_trial, modes, trial};
 
 const LIMIT: Duration = Duration::from_secs(600);
 const NO_VALGRIND: &str = "no valgrind: the package valgrind has it";
-const NO_LIBRARY: &str = "no libhdf5 to link with: cargo build -p hyperslab makes one";
+const NO_LIBRARY: &str = "no libhdf5 to link with: cargo build -p hyperslab-cli makes one";
 /// Who a report is about, if it is about us. HDF5 has functions whose names end in `hyperslab`.
 const OURS: [&str; 5] =
     ["libhyperslab_vol", "hyperslab_vol::", "hyperslab_plane::", "hyperslab_filters::", "hyperslab_layers::"];

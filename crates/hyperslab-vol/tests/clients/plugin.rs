@@ -37,7 +37,7 @@ pub fn hyperslab() -> Result<&'static Path, String> {
         let program = std::env::current_exe().ok()?;
         Some(program.parent()?.parent()?.join("hyperslab")).filter(|path| path.is_file())
     };
-    let build = || built_by_cargo(&["--package", "hyperslab", "--bin", "hyperslab"], "hyperslab", "hyperslab");
+    let build = || built_by_cargo(&["--package", "hyperslab-cli", "--bin", "hyperslab"], "hyperslab", "hyperslab");
     PROGRAM.get_or_init(|| beside().map_or_else(build, Ok)).as_deref().map_err(Clone::clone)
 }
 

@@ -211,8 +211,7 @@ pub fn layout(noise: &mut Noise, dtype: &Datatype, selection: &Selection) -> Res
     if noise.once_in(2) {
         return Ok(MemoryLayout::packed());
     }
-    let mut all: Vec<MemoryLayout> =
-        cases::layouts(dtype, selection)?.into_iter().map(|(_, layout)| layout).collect();
+    let mut all: Vec<MemoryLayout> = cases::layouts(dtype, selection)?.into_iter().map(|(_, layout)| layout).collect();
     if !dtype.fields().is_empty() {
         all.extend(cases::field_layouts(dtype, selection)?.into_iter().map(|(_, layout, _)| layout));
     }

@@ -1,0 +1,231 @@
+//! `hyperslab advise`: which stack would be fastest for a workload, how sure that is, and why.
+
+use super::inputs::Input;
+use super::predict::{UNKNOWN_RANKS, guesses, seconds};
+use super::reasons;
+use super::scored_stack::ScoredStack;
+use super::search::Search;
+use super::settings::settings;
+use super::verify::verify;
+use crate::table::{Align, Table};
+use anyhow::{Result, bail};
+use hyperslab_core::units::display_size;
+use hyperslab_core::{Stack, parse_stacks};
+use hyperslab_model::Profile;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// Shown below the help.
+pub const ADVISE_EXAMPLES: &str = "\
+Examples:
+  hyperslab advise workflow.json
+  hyperslab advise trace.jsonl --stack 'hdf5(chunk=1x1024)'     what is used now, to compare with
+  hyperslab advise trace.jsonl --ratio 3                        data that codecs make three times smaller
+  hyperslab advise workflow.json --verify 3                     run the best three and the present one
+
+Formats, shapes of chunks and shards, codecs, cache sizes, alignment, layers (async, log, cache), collective transfers
+and the number of aggregators (twophase) are compared. hyperslab train must have measured this machine before. Times are those of all
+cases of the input together. docs/advise.md says more.";
+
+/// Options of `advise`.
+#[derive(Debug, clap::Args)]
+pub struct AdviseOptions {
+    /// What is to become fast
+    #[command(flatten)]
+    pub input: Input,
+    /// What is used now
+    #[arg(long, value_name = "STACK", default_value = "hdf5")]
+    pub stack: String,
+    /// Formats to choose from: hdf5, zarr, posix
+    #[arg(long, value_name = "LIST", default_value = "hdf5,zarr", value_delimiter = ',')]
+    pub formats: Vec<String>,
+    /// A directory on fast storage that logs may use [default: that of the file]
+    #[arg(long, value_name = "DIR")]
+    pub log_dir: Option<PathBuf>,
+    /// How many to show
+    #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub top: u32,
+    /// Run the best N and the present one, and say what following the advice gains or costs
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub verify: Option<u32>,
+}
+
+/// Compares, explains, and runs if asked.
+pub fn run(options: &AdviseOptions) -> Result<ExitCode> {
+    let begin = Instant::now();
+    let stack = check(options)?;
+    let profile = options.input.profile()?;
+    let (mut search, present) = Search::new(&options.input, &profile, &stack)?;
+    let now = present.stack.clone();
+    let cases = present.works.len();
+    let ranked = search.all(present, &options.formats, options.log_dir.as_ref())?;
+    let ranked = in_order(ranked, &now);
+    let plural = |n: usize, what: &str| if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") };
+    println!(
+        "Compared {} for {} in {}.\n",
+        plural(search.compared, "stack"),
+        plural(cases, "case"),
+        seconds(begin.elapsed().as_secs_f64())
+    );
+    println!("{}", list(&ranked, &now, options.top as usize));
+    println!("{}", words(&ranked, &now));
+    println!("{}", assumed(&ranked, &search, &profile, options));
+    match options.verify {
+        Some(best) => verify(&options.input, &ranked, &now, best as usize, search.freedom),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// The fastest first, and of those that take exactly as long the one with the fewest options only.
+fn in_order(mut ranked: Vec<ScoredStack>, now: &Stack) -> Vec<ScoredStack> {
+    let options = |stack: &Stack| stack.layers.len() + stack.format.options.len();
+    ranked.sort_by(|a, b| a.seconds.total_cmp(&b.seconds).then(options(&a.stack).cmp(&options(&b.stack))));
+    let mut kept: Vec<ScoredStack> = Vec::new();
+    for one in ranked {
+        let same = kept.iter().any(|known| one.same_as(known));
+        if !same || one.stack == *now {
+            kept.push(one);
+        }
+    }
+    kept
+}
+
+/// Refuses what makes no sense before anything is read.
+fn check(options: &AdviseOptions) -> Result<Stack> {
+    let stacks = parse_stacks(&options.stack)?;
+    let [stack] = stacks.as_slice() else { bail!("--stack: one stack is used now, not {}", stacks.len()) };
+    hyperslab_run::open_stack(stack)?;
+    for format in &options.formats {
+        if !["hdf5", "zarr", "posix"].contains(&format.as_str()) {
+            bail!("--formats: there is no model of {format:?}\n  try: hdf5, zarr or posix");
+        }
+    }
+    if let Some(log) = options.log_dir.as_ref().filter(|log| !log.is_dir()) {
+        bail!("--log-dir: {} is no directory", log.display());
+    }
+    Ok(stack.clone())
+}
+
+fn list(ranked: &[ScoredStack], now: &Stack, top: usize) -> String {
+    let mut table = Table::new(&[
+        ("", Align::Right),
+        ("stack", Align::Left),
+        ("time", Align::Right),
+        ("90 % from", Align::Right),
+        ("to", Align::Right),
+        ("on storage", Align::Right),
+        ("memory", Align::Right),
+        ("most of it", Align::Left),
+        ("", Align::Left),
+    ]);
+    let best_high = ranked.first().map_or(0.0, |best| best.high);
+    for (number, one) in ranked.iter().enumerate() {
+        let present = one.stack == *now;
+        if number >= top && !present {
+            continue;
+        }
+        let close = if number > 0 && one.low <= best_high { "too close to call" } else { "" };
+        let note = match (present, close) {
+            (true, "") => "used now".into(),
+            (true, close) => format!("used now; {close}"),
+            (false, close) => close.to_owned(),
+        };
+        let sizes = one.sizes().ok();
+        let size = |bytes: Option<u64>| bytes.map_or("?".into(), display_size);
+        table.row(vec![
+            (number + 1).to_string(),
+            one.stack.to_string(),
+            seconds(one.seconds),
+            seconds(one.low),
+            seconds(one.high),
+            size(sizes.map(|sizes| sizes.bytes())),
+            size(sizes.map(|sizes| sizes.memory)),
+            one.most().into(),
+            note,
+        ]);
+    }
+    table.render()
+}
+
+/// Why the first is first, what it costs elsewhere, and how to have it.
+fn words(ranked: &[ScoredStack], now: &Stack) -> String {
+    let (Some(best), Some(present)) = (ranked.first(), ranked.iter().find(|one| one.stack == *now)) else {
+        return String::new();
+    };
+    let mut out = String::new();
+    let mut line = |text: String| out.push_str(&format!("- {text}\n"));
+    if best.seconds <= 0.0 {
+        return "Nothing is transferred, so there is nothing to choose.\n".into();
+    }
+    if best.stack == *now {
+        line("what is used now is predicted to be the fastest".into());
+        if let Some(second) = ranked.get(1).filter(|second| second.low <= best.high) {
+            line(format!("{} is too close to call", second.stack));
+        }
+    } else {
+        let factor = present.seconds / best.seconds;
+        let sure = match best.high < present.low {
+            true => "",
+            false => ", but that is too close to call: it may as well be slower",
+        };
+        line(match factor {
+            ..1.05 => format!("{} is predicted to be about as fast as {now}: there is no need to change", best.stack),
+            _ => format!("{} is predicted to be {factor:.1} times faster than {now}{sure}", best.stack),
+        });
+        reasons::why(best, present).into_iter().for_each(&mut line);
+    }
+    reasons::costs(best, present).into_iter().for_each(&mut line);
+    reasons::smaller(ranked, best).into_iter().for_each(&mut line);
+    out.push_str("\nSettings\n");
+    settings(&best.stack).iter().for_each(|text| out.push_str(&format!("  {text}\n")));
+    out
+}
+
+/// What was taken for granted, and what was not compared.
+fn assumed(ranked: &[ScoredStack], search: &Search<'_>, profile: &Profile, options: &AdviseOptions) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    if !options.input.cold {
+        lines.push("files are in memory; --cold predicts for files that are not".into());
+    }
+    let headers = || ranked.iter().flat_map(|one| one.works.iter().map(|work| &work.workload.header));
+    if ranked.iter().any(ScoredStack::codes) {
+        lines.push(search.data.words(headers().any(|header| header.recorded.is_some())));
+    }
+    lines.push("all elements of arrays are written, which decides what is on storage".into());
+    if search.left > 0 {
+        lines.push(format!("{} more stacks were not compared, so that this answer comes soon", search.left));
+    }
+    if !search.freedom.own_layers {
+        lines.push("layers were not compared: benchmarks of the workflow ask for different MODEs".into());
+    }
+    match profile.alignment.iter().all(|known| known.read == 1.0 && known.write == 1.0) {
+        _ if profile.alignment.is_empty() => {
+            lines.push("alignment was not compared: hyperslab train has not measured it".into());
+        }
+        true => lines.push("alignment made no difference when this machine was measured".into()),
+        false => {}
+    }
+    if ranked.iter().flat_map(|one| &one.works).any(|work| work.prediction.unknown_ranks) {
+        lines.push(UNKNOWN_RANKS.into());
+    }
+    lines.extend(guesses(ranked.iter().flat_map(|one| one.works.iter().map(|work| &work.prediction))));
+    let unknown: std::collections::BTreeSet<&str> = ranked.iter().flat_map(ScoredStack::unknown).collect();
+    if !unknown.is_empty() {
+        let names: Vec<&str> = unknown.into_iter().collect();
+        lines.push(format!(
+            "the profile does not know what the layers {} cost, so they are taken to cost nothing; run hyperslab train again",
+            names.join(", ")
+        ));
+    }
+    if headers().any(|header| header.ranks > 1) && !ranked.iter().any(|one| one.stack.has_layer("twophase")) {
+        lines.push(match search.collective {
+            true => "collective transfers by aggregators (twophase) would gain nothing".into(),
+            false => {
+                "collective transfers were not compared: ranks make different ones, or --transfers says how".into()
+            }
+        });
+    }
+    let lines: String = lines.iter().map(|line| format!("- {line}\n")).collect();
+    format!("Assumed\n{}", lines.trim_end())
+}

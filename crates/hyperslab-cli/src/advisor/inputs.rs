@@ -1,0 +1,147 @@
+//! What `predict` and `advise` look at: a workload or a workflow, read as `bench` would.
+
+use super::compressibility::Compressibility;
+use super::predict::Predicted;
+use super::{memcpy_probe, profile_path};
+use crate::bench;
+use crate::cli::{Arguments, BenchOptions, Command, Launcher, Transfers};
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use hyperslab_core::CacheState;
+use hyperslab_model::{Conditions, Configuration, Profile, RankKind, count, predict};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// The input, and what it is predicted with.
+#[derive(Debug, clap::Args)]
+pub struct Input {
+    /// A workload (docs/workload-format.md, or recorded by the layer trace) in a file *.jsonl, or an h5bench workflow
+    #[arg(value_name = "WORKLOAD|CONFIG")]
+    pub input: PathBuf,
+    /// Number of ranks [default: what the workflow or workload says]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    pub ranks: Option<u32>,
+    /// Whether ranks make reads and writes together [default: as the input says]
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub transfers: Option<Transfers>,
+    /// What ranks are
+    #[arg(long, value_enum, default_value = "auto")]
+    pub launcher: Launcher,
+    /// The profile to predict with [default: that of this machine]
+    #[arg(long, value_name = "FILE")]
+    pub profile: Option<PathBuf>,
+    /// Use the profile though it is of another machine
+    #[arg(long)]
+    pub foreign: bool,
+    /// Files are not in memory before, and flushes wait for the device
+    #[arg(long)]
+    pub cold: bool,
+    /// How many times smaller codecs make the data [default: found by coding values as the workload makes them]
+    #[arg(long, value_name = "TIMES", value_parser = ratio)]
+    pub ratio: Option<f64>,
+    /// The directory whose file system is meant, and where files of real runs are put
+    #[arg(long, value_name = "DIR", default_value = "hyperslab-predict")]
+    pub dir: PathBuf,
+}
+
+/// What may differ from what the input says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SearchSpace {
+    /// Layers are those of the stacks, not the workflow's.
+    pub own_layers: bool,
+    /// Transfers become collective below the layer that exchanges them.
+    pub exchanges: bool,
+}
+
+impl Input {
+    /// The profile; refused if it is of another machine, and with a note if this one is not as fast as it was.
+    pub fn profile(&self) -> Result<Profile> {
+        let path = self.profile.clone().map_or_else(profile_path::usual, Ok)?;
+        let near = self.dir.ancestors().find(|path| path.is_dir()).unwrap_or(Path::new("."));
+        let profile = profile_path::load(&path, near, self.foreign)?;
+        if !self.foreign
+            && let Some(difference) = memcpy_probe::difference(&profile)
+        {
+            eprintln!("note: {difference}");
+        }
+        Ok(profile)
+    }
+
+    /// What runs of a plan would find.
+    pub fn conditions(&self, plan: &bench::Plan) -> Conditions {
+        let warmth = if self.cold { CacheState::Cold } else { CacheState::Warm };
+        let ranks = if plan.launch.one_process() { RankKind::Threads } else { RankKind::Processes };
+        Conditions { warmth, ranks }
+    }
+
+    /// The same input as `bench` would take it.
+    pub fn bench_options(&self, stacks: &str) -> Result<Box<BenchOptions>> {
+        let lines = self.input.extension().is_some_and(|extension| extension == "jsonl");
+        let mut words: Vec<OsString> = vec!["hyperslab".into(), "bench".into()];
+        words.extend(lines.then(|| "--workload".into()));
+        words.push(self.input.clone().into());
+        words.extend(["--stack".into(), stacks.into(), "--launcher".into(), self.launcher.word().into()]);
+        words.extend(["--directory".into(), self.dir.clone().into()]);
+        words.extend(["--out".into(), self.dir.join("measured").into(), "--overwrite".into()]);
+        words.extend(["--repeat".into(), "3".into()]);
+        words.extend(self.cold.then(|| "--cold".into()));
+        if let Some(transfers) = self.transfers {
+            words.extend(["--transfers".into(), transfers.word().into()]);
+        }
+        if let Some(ranks) = self.ranks {
+            words.extend(["--ranks".into(), ranks.to_string().into()]);
+        }
+        match Arguments::try_parse_from(words)?.command {
+            Command::Bench(options) => Ok(options),
+            _ => bail!("the input could not be read"),
+        }
+    }
+
+    /// What `bench` would run on these stacks.
+    pub fn plan(&self, stacks: &[String], freedom: SearchSpace) -> Result<bench::Plan> {
+        bench::Plan::new(&*self.free_options(stacks, freedom)?, None)
+    }
+
+    /// The same input as `bench` would take it, with what may differ from what it says.
+    pub fn free_options(&self, stacks: &[String], freedom: SearchSpace) -> Result<Box<BenchOptions>> {
+        let mut options = self.bench_options(&stacks.join(","))?;
+        options.own_layers = freedom.own_layers;
+        if freedom.exchanges {
+            options.transfers = Some(Transfers::CollectiveToExchange);
+        }
+        Ok(options)
+    }
+
+    /// Every case on every stack, predicted; those that cannot run are left out.
+    pub fn predicted(&self, stacks: &str, profile: &Profile) -> Result<Vec<Predicted>> {
+        let plan = self.plan(&[stacks.to_owned()], SearchSpace::default())?;
+        let conditions = self.conditions(&plan);
+        let mut data = Compressibility::new(self.ratio);
+        let mut found = Vec::new();
+        for case in &plan.cases {
+            let work = match &case.work {
+                Ok(work) => work,
+                Err(reason) => {
+                    eprintln!("note: {} on {} is left out: {reason}", case.benchmark, case.stack);
+                    continue;
+                }
+            };
+            let configuration = Configuration::of(&case.stack)?.stored(data.shares(&work.workload, &case.stack));
+            let costs = count(&work.workload, &configuration).with_context(|| case.stack.to_string())?;
+            let prediction = predict(&costs, configuration.class(), profile, conditions)?;
+            let (benchmark, stack) = (case.benchmark.clone(), case.stack.to_string());
+            found.push(Predicted { number: case.number, benchmark, stack, costs, prediction });
+        }
+        Ok(found)
+    }
+}
+
+fn ratio(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|ratio| ratio.is_finite() && *ratio > 0.0);
+    number.ok_or_else(|| "a number above 0, such as 3".into())
+}
+
+/// Where real runs leave their results.
+pub fn results_file(directory: &Path) -> PathBuf {
+    directory.join("measured/results.json")
+}

@@ -1,0 +1,203 @@
+//! `hyperslab predict`: what a workload or workflow would take, and what that is made of.
+
+use super::inputs::{Input, results_file};
+use crate::bench;
+use crate::table::{Align, Table};
+use anyhow::{Result, bail};
+use hyperslab_core::parse_stacks;
+use hyperslab_core::units::display_size;
+use hyperslab_model::{Costs, Part, Prediction, Profile};
+use hyperslab_run::{Results, Status};
+use std::collections::BTreeSet;
+use std::process::ExitCode;
+
+/// Shown below the help.
+pub const PREDICT_EXAMPLES: &str = "\
+Examples:
+  hyperslab predict workflow.json --stack 'hdf5,hdf5(plane=on),zarr(chunk=64x64)'
+  hyperslab predict trace.jsonl --stack zarr --counts
+  hyperslab predict workflow.json --stack hdf5 --measure     and run it
+
+hyperslab train must have measured this machine before. Times are those of I/O that the slowest rank sees.";
+
+/// Options of `predict`.
+#[derive(Debug, clap::Args)]
+pub struct PredictOptions {
+    /// What is predicted
+    #[command(flatten)]
+    pub input: Input,
+    /// Stacks to predict, such as 'hdf5(chunk=64x64),zarr(codec=zstd)'
+    #[arg(long, value_name = "LIST", default_value = "hdf5")]
+    pub stack: String,
+    /// Run it too, and show what was measured beside what was predicted
+    #[arg(long)]
+    pub measure: bool,
+    /// Show what was counted
+    #[arg(long)]
+    pub counts: bool,
+}
+
+/// Said where a profile lacks them.
+pub const UNKNOWN_RANKS: &str = "the profile knows nothing of ranks that are processes, which are taken to share the machine as threads \
+     do; run hyperslab train again with a build that has MPI";
+
+/// One case of the input, predicted.
+pub struct Predicted {
+    /// Number of the case.
+    pub number: usize,
+    /// Kind of benchmark.
+    pub benchmark: String,
+    /// The stack, with what the workflow asks of it.
+    pub stack: String,
+    /// What it does.
+    pub costs: Costs,
+    /// What that takes.
+    pub prediction: Prediction,
+}
+
+/// Predicts every case, and runs them if asked.
+pub fn run(options: &PredictOptions) -> Result<ExitCode> {
+    parse_stacks(&options.stack)?;
+    let profile = options.input.profile()?;
+    let found = options.input.predicted(&options.stack, &profile)?;
+    if found.is_empty() {
+        bail!("there is nothing to predict");
+    }
+    println!("{}", times(&found));
+    for line in notes(&found).into_iter().chain(least(&found, &profile)) {
+        println!("note: {line}");
+    }
+    if options.counts {
+        found.iter().for_each(|case| println!("{}", counted(case)));
+    }
+    if !options.measure {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let code = bench::run(&*options.input.bench_options(&options.stack)?)?;
+    println!("{}", beside(&found, &Results::load(&results_file(&options.input.dir))?));
+    Ok(code)
+}
+
+/// A time for people.
+pub fn seconds(value: f64) -> String {
+    match value {
+        v if !v.is_finite() => "?".into(),
+        v if v >= 1.0 => format!("{v:.2} s"),
+        v if v >= 1e-3 => format!("{:.2} ms", v * 1e3),
+        v => format!("{:.1} us", v * 1e6),
+    }
+}
+
+fn times(found: &[Predicted]) -> String {
+    let mut columns = vec![
+        ("case", Align::Right),
+        ("benchmark", Align::Left),
+        ("stack", Align::Left),
+        ("data", Align::Right),
+        ("time", Align::Right),
+        ("90 % from", Align::Right),
+        ("to", Align::Right),
+    ];
+    let used: Vec<Part> = Part::ALL
+        .into_iter()
+        .filter(|part| found.iter().any(|case| case.prediction.parts.contains_key(part)))
+        .collect();
+    columns.extend(used.iter().map(|part| (part.name(), Align::Right)));
+    let hides = found.iter().any(|case| case.prediction.hidden > 0.0);
+    columns.extend(hides.then_some(("hidden", Align::Right)));
+    let mut table = Table::new(&columns);
+    for Predicted { number, benchmark, stack, costs, prediction } in found {
+        let mut row = vec![
+            number.to_string(),
+            benchmark.clone(),
+            stack.clone(),
+            display_size(costs.bytes_read.saturating_add(costs.bytes_written)),
+            seconds(prediction.seconds),
+            seconds(prediction.low),
+            seconds(prediction.high),
+        ];
+        let part = |part: &Part| prediction.parts.get(part).map_or("-".into(), |value| seconds(*value));
+        row.extend(used.iter().map(part));
+        row.extend(hides.then(|| seconds(prediction.hidden)));
+        table.row(row);
+    }
+    table.render()
+}
+
+/// What the reader should know of the figures.
+fn notes(found: &[Predicted]) -> Vec<String> {
+    let mut notes = Vec::new();
+    if found.iter().any(|case| case.prediction.hidden > 0.0) {
+        notes.push("hidden I/O goes on while the program computes, so parts add up to more than the time".to_owned());
+    }
+    if found.iter().any(|case| case.prediction.high.is_infinite()) {
+        notes.push("an interval that ends at ? is not known: too little was measured".to_owned());
+    }
+    if found.iter().any(|case| case.prediction.unknown_ranks) {
+        notes.push(UNKNOWN_RANKS.to_owned());
+    }
+    notes.extend(guesses(found.iter().map(|case| &case.prediction)));
+    let unknown: BTreeSet<&str> =
+        found.iter().flat_map(|case| case.prediction.unknown.iter().map(String::as_str)).collect();
+    for layer in unknown {
+        notes.push(format!("the profile does not know what the layer {layer} costs; run hyperslab train again"));
+    }
+    notes
+}
+
+/// The part of a time above which it is told that it was not measured here.
+const TOLD: f64 = 0.05;
+
+/// What is taken from ordinary machines, if that matters to any of the predictions.
+pub fn guesses<'a>(predictions: impl Iterator<Item = &'a Prediction>) -> Option<String> {
+    let of = |prediction: &Prediction| {
+        let matters = |seconds: f64| seconds > TOLD * prediction.seconds;
+        let counts = prediction.guessed.iter().filter(|(_, seconds)| matters(**seconds));
+        counts.map(|(count, _)| count.name()).collect::<Vec<_>>()
+    };
+    let names: BTreeSet<&str> = predictions.flat_map(of).collect();
+    let names = names.into_iter().collect::<Vec<_>>().join(", ");
+    let words = "was not measured on this machine: what it takes on ordinary ones is assumed, with a wider interval";
+    (!names.is_empty()).then(|| format!("what is counted as {names} {words}"))
+}
+
+/// What no way of storing can do without.
+fn least(found: &[Predicted], profile: &Profile) -> Option<String> {
+    let most = found.iter().map(|case| case.costs.bytes_read.saturating_add(case.costs.bytes_written)).max()?;
+    let time = most as f64 / profile.copy_rate?;
+    Some(format!("copying {} once in memory takes {} here, by one thread", display_size(most), seconds(time)))
+}
+
+fn counted(case: &Predicted) -> String {
+    let named = case.costs.total().named();
+    let lines: String = named.iter().map(|(name, number)| format!("  {name:20} {number}\n")).collect();
+    format!("{} on {}\n{lines}", case.benchmark, case.stack)
+}
+
+/// Predicted and measured times.
+fn beside(found: &[Predicted], results: &Results) -> String {
+    let mut table = Table::new(&[
+        ("case", Align::Right),
+        ("benchmark", Align::Left),
+        ("stack", Align::Left),
+        ("predicted", Align::Right),
+        ("measured", Align::Right),
+        ("ratio", Align::Right),
+        ("inside the interval", Align::Left),
+    ]);
+    for case in found {
+        let result = results.cases.iter().find(|result| result.number == case.number && result.status == Status::Ok);
+        let Some(result) = result else { continue };
+        let (predicted, measured) = (&case.prediction, result.observed.median);
+        table.row(vec![
+            case.number.to_string(),
+            case.benchmark.clone(),
+            case.stack.clone(),
+            seconds(predicted.seconds),
+            seconds(measured),
+            format!("{:.2}", predicted.seconds / measured.max(1e-9)),
+            if (predicted.low..=predicted.high).contains(&measured) { "yes" } else { "no" }.into(),
+        ]);
+    }
+    table.render()
+}

@@ -1,0 +1,311 @@
+//! What the user may say.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use hyperslab_core::{Stack, TransferMode};
+use std::path::PathBuf;
+
+/// A benchmark failed, or data were wrong.
+pub const EXIT_FAILED: u8 = 1;
+/// All that could run went well, but some cases are not available in this build.
+pub const EXIT_SKIPPED: u8 = 3;
+/// The command line, the configuration or the machine does not allow the run; nothing was started.
+pub const EXIT_BAD_INPUT: u8 = 2;
+/// The user stopped the run.
+pub const EXIT_INTERRUPTED: u8 = 130;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    everything asked for was done, and verified if asked
+  1    a benchmark failed or its data were wrong
+  2    the command line or configuration is wrong, or the machine cannot hold the run; nothing was started
+  3    nothing failed, but cases were skipped because this build or the format cannot run them
+  130  stopped by Ctrl-C; the results so far are kept";
+
+/// Measures scientific array I/O over POSIX files, HDF5 and Zarr.
+#[derive(Debug, Parser)]
+#[command(name = "hyperslab", version, about, after_help = EXIT_CODES)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Say on which stack a workload or workflow would be fastest, how sure that is, and why
+    #[command(after_help = crate::advisor::ADVISE_EXAMPLES, after_long_help = crate::advisor::ADVISE_EXAMPLES)]
+    Advise(crate::advisor::AdviseOptions),
+    /// Run an h5bench workflow, or replay a recorded workload, and print a table
+    #[command(after_help = BENCH_EXAMPLES, after_long_help = BENCH_EXAMPLES)]
+    Bench(Box<BenchOptions>),
+    /// Compare two results files case by case, and fail if something became slower
+    #[command(after_help = COMPARE_EXAMPLES, after_long_help = COMPARE_EXAMPLES)]
+    Compare(CompareOptions),
+    /// Copy a file, store or directory to another, in its usual layout and perhaps in another format
+    #[command(after_help = crate::convert::EXAMPLES, after_long_help = crate::convert::EXAMPLES)]
+    Convert(crate::convert::ConvertOptions),
+    /// Show with pictures what a layer does, on this machine
+    #[command(subcommand)]
+    Demo(crate::demo::Demo),
+    /// Say what a workload or workflow would take on stacks, without running it
+    #[command(after_help = crate::advisor::PREDICT_EXAMPLES, after_long_help = crate::advisor::PREDICT_EXAMPLES)]
+    Predict(crate::advisor::PredictOptions),
+    /// Bring what a crashed job left in logs into its files
+    #[command(after_help = crate::recover::EXAMPLES, after_long_help = crate::recover::EXAMPLES)]
+    Recover(crate::recover::RecoverOptions),
+    /// Run a program with its HDF5 calls accelerated, and say what was gained
+    #[command(after_help = crate::run::EXAMPLES, after_long_help = crate::run::EXAMPLES)]
+    Run(crate::run::RunOptions),
+    /// Show what a file holds, and explain what moving some of it would do
+    #[command(after_help = crate::show::EXAMPLES, after_long_help = crate::show::EXAMPLES)]
+    Show(crate::show::ShowOptions),
+    /// Record the HDF5 calls of a program as workloads that can be played again
+    #[command(after_help = crate::trace::EXAMPLES, after_long_help = crate::trace::EXAMPLES)]
+    Trace(crate::trace::TraceOptions),
+    /// Measure this machine, for predict and advise
+    #[command(after_help = crate::advisor::TRAIN_EXAMPLES, after_long_help = crate::advisor::TRAIN_EXAMPLES)]
+    Train(crate::advisor::TrainOptions),
+    /// List the formats, their options, and whether they are compiled in
+    Formats,
+    /// Say what works here, what is missing, and what provides it; or whether a program can use the HDF5 connector
+    #[command(after_help = crate::doctor::EXAMPLES, after_long_help = crate::doctor::EXAMPLES)]
+    Doctor(DoctorOptions),
+    /// Two ranks that greet each other, for doctor
+    #[command(hide = true)]
+    MpiHello,
+    /// One rank of a run, started by another process of this program
+    #[command(hide = true)]
+    MpiRank {
+        /// The run
+        folder: PathBuf,
+    },
+}
+
+const BENCH_EXAMPLES: &str = "\
+Examples:
+  hyperslab bench                                       a small built-in workflow in ./hyperslab-bench
+  hyperslab bench workflow.json --verify                an h5bench file, every byte checked
+  hyperslab bench workflow.json --format posix,hdf5,zarr --warm --cold
+  hyperslab bench workflow.json --stack 'hdf5(align=1MiB),zarr(codec=zstd)' --ranks 4 --repeat 5
+  hyperslab bench workflow.json --launcher mpi --ranks 4     MPI ranks, started by mpirun
+  srun -n 512 hyperslab bench workflow.json                  inside a job that is running
+  hyperslab bench workflow.json --stack 'trace(file=out.jsonl)/hdf5'    record what is done
+  hyperslab bench --workload out.jsonl --stack posix,zarr --compute none    do it again elsewhere
+
+Exit codes: 0 done, 1 a benchmark failed or data were wrong, 2 bad input and nothing started,
+3 nothing failed but cases were skipped, 130 stopped.";
+
+/// How ranks are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Launcher {
+    /// The MPI job that the program was started in; otherwise the launcher that the workflow names, if this build has
+    /// MPI and the launcher is installed; otherwise threads.
+    Auto,
+    /// Threads of this process; nothing to install.
+    Threads,
+    /// Processes, started by the workflow's launcher or mpirun.
+    Mpi,
+}
+
+impl Launcher {
+    /// The word for it on the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Threads => "threads",
+            Self::Mpi => "mpi",
+        }
+    }
+}
+
+/// What becomes of the time between recorded calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Compute {
+    /// Ranks pause as long as the program computed.
+    Recorded,
+    /// Calls follow each other at once.
+    None,
+}
+
+/// Whether ranks make transfers together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Transfers {
+    /// All of them: every rank must make the same ones in the same order.
+    Collective,
+    /// None of them.
+    Independent,
+    /// Those below the layer twophase, to which nothing else matters; the others as the input says.
+    #[value(skip)]
+    CollectiveToExchange,
+}
+
+impl Transfers {
+    /// The word for it on the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Collective | Self::CollectiveToExchange => "collective",
+            Self::Independent => "independent",
+        }
+    }
+
+    /// How transfers are made on a stack, if not as the input says.
+    pub fn on(self, stack: &Stack) -> Option<TransferMode> {
+        match self {
+            Self::Collective => Some(TransferMode::Collective),
+            Self::Independent => Some(TransferMode::Independent),
+            Self::CollectiveToExchange => stack.has_layer("twophase").then_some(TransferMode::Collective),
+        }
+    }
+}
+
+/// Options of `bench`.
+#[derive(Debug, Args)]
+pub struct BenchOptions {
+    /// h5bench JSON workflow; without it a small built-in one
+    pub config: Option<PathBuf>,
+    /// Run this workload instead of a workflow: recorded by the layer trace, or written by hand (docs/workload-format.md). May
+    /// be given several times; each becomes a benchmark, and the number of ranks is theirs. Files that they only read or
+    /// change are made first, unless they are there
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["config", "filter"])]
+    pub workload: Vec<PathBuf>,
+    /// Whether a workload's pauses for computing are kept [default: recorded]
+    #[arg(long, value_enum, requires = "workload")]
+    pub compute: Option<Compute>,
+    /// Whether ranks make reads and writes together [default: as the input says]
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub transfers: Option<Transfers>,
+    /// Formats to compare, such as posix,hdf5,zarr [default: hdf5]
+    #[arg(long, value_name = "LIST", conflicts_with = "stack")]
+    pub format: Option<String>,
+    /// Stacks to compare, with options, such as 'hdf5(chunk=1024,deflate=4),zarr(codec=zstd)'
+    #[arg(long, value_name = "LIST")]
+    pub stack: Option<String>,
+    /// Number of ranks [default: what the workflow or workload says]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    pub ranks: Option<u32>,
+    /// How ranks are made
+    #[arg(long, value_enum, default_value = "auto")]
+    pub launcher: Launcher,
+    /// Start ranks with this command, such as srun or 'mpirun --bind-to core'; {ranks} in it stands for their number, and
+    /// {command} for the program, if it is not to come last
+    #[arg(long, value_name = "COMMAND")]
+    pub mpi_command: Option<String>,
+    /// Layers are those of the stacks: the workflow's MODE is not looked at.
+    #[arg(skip)]
+    pub own_layers: bool,
+    /// Run each case so often [default: 1; exerciser: 10]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub repeat: Option<u32>,
+    /// Unmeasured runs before the repetitions [default: 1 when a warm case is repeated, otherwise 0]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1000))]
+    pub warm_up: Option<u32>,
+    /// Compare every byte with what must be there
+    #[arg(long)]
+    pub verify: bool,
+    /// Drop files from the page cache before reads, and count writes until they are on the device
+    #[arg(long)]
+    pub cold: bool,
+    /// Have files in the page cache before reads (the default); with --cold, run both
+    #[arg(long)]
+    pub warm: bool,
+    /// Replace data files and results of earlier runs
+    #[arg(long)]
+    pub overwrite: bool,
+    /// Put data files here instead of the workflow's directory
+    #[arg(long, value_name = "DIR")]
+    pub directory: Option<PathBuf>,
+    /// Put results.json here [default: a new folder results-N beside the data]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Also write every call's time to CSV files beside the results
+    #[arg(long)]
+    pub samples: bool,
+    /// Run only these kinds of benchmarks, such as write,read
+    #[arg(short, long, value_name = "LIST")]
+    pub filter: Option<String>,
+    /// Stop at the first case that fails or is skipped
+    #[arg(short, long)]
+    pub abort_on_failure: bool,
+    /// Say for every MODE whether it was what ran (a case never runs in another mode than its own)
+    #[arg(short, long)]
+    pub validate_mode: bool,
+    /// Print h5bench's block of results for every case, and what is done on the way
+    #[arg(short, long)]
+    pub debug: bool,
+    /// Accepted for h5bench's sake; no other programs are started
+    #[arg(short, long, value_name = "DIR")]
+    pub prefix: Option<PathBuf>,
+    /// Only print what would be done
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+const COMPARE_EXAMPLES: &str = "\
+Example:
+  hyperslab bench workflow.json --repeat 10 --out before
+  (change something)
+  hyperslab bench workflow.json --repeat 10 --out after --overwrite
+  hyperslab compare before/results.json after/results.json --threshold 5
+
+A case is slower when its rate fell by more than the threshold and, with three repetitions or
+more on both sides, the 95 % interval of the ratio lies below 1.
+Cases that did not succeed in both files are listed; one that succeeded in the first
+and failed in the second counts like one that is slower.
+
+Exit codes: 0 nothing is slower, 1 a case is slower or fails now, 2 bad input or nothing to compare.";
+
+/// Which figure to compare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Metric {
+    /// Bytes per second of all I/O, from opening to closing.
+    Observed,
+    /// Bytes per second of the transfer calls alone.
+    Raw,
+}
+
+impl Metric {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Observed => "observed",
+            Self::Raw => "raw",
+        }
+    }
+}
+
+/// Options of `compare`.
+#[derive(Debug, Args)]
+pub struct CompareOptions {
+    /// Results to compare with
+    #[arg(value_name = "A.json")]
+    pub a: PathBuf,
+    /// Results to judge
+    #[arg(value_name = "B.json")]
+    pub b: PathBuf,
+    /// Differences up to this are none
+    #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = percent)]
+    pub threshold: f64,
+    /// The figure to compare
+    #[arg(long, value_enum, default_value = "observed")]
+    pub metric: Metric,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of `doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorOptions {
+    /// Only say whether these load the HDF5 connector: Pythons, or compiled programs, which are read and not run
+    #[arg(value_name = "PROGRAM")]
+    pub programs: Vec<PathBuf>,
+    /// The directory that benchmarks would use
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub directory: PathBuf,
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let number: f64 = text.trim_end_matches('%').parse().map_err(|_| "use a number such as 5 or 2.5".to_owned())?;
+    if (0.0..100.0).contains(&number) { Ok(number) } else { Err("use a number from 0 to below 100".into()) }
+}

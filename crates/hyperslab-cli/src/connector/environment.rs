@@ -1,0 +1,68 @@
+//! The variables that put the connector into a program.
+
+use anyhow::{Result, bail};
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::process::Command;
+
+/// The connector's name to libhdf5.
+pub const NAME: &str = "hyperslab";
+/// Says where statistics go.
+pub const STATS: &str = "HYPERSLAB_STATS";
+
+const PLUGIN_PATH: &str = "HDF5_PLUGIN_PATH";
+const CONNECTOR: &str = "HDF5_VOL_CONNECTOR";
+/// Where libhdf5 looks for plugins if nobody says.
+const USUAL_PLUGINS: &str = "/usr/local/hdf5/lib/plugin";
+
+/// Variables for a program. What is not set here is as in this process, so that `HYPERSLAB_*` of the user stay.
+#[derive(Debug)]
+pub struct Environment(Vec<(&'static str, OsString)>);
+
+impl Environment {
+    /// Those by which libhdf5 loads the plugin of `folder`. Other plugin folders stay behind it. Refuses to take the place
+    /// of another connector.
+    pub fn new(folder: &Path) -> Result<Self> {
+        if let Some(other) = std::env::var_os(CONNECTOR).filter(|value| !value.is_empty())
+            && !is_ours(&other)
+        {
+            bail!(
+                "{CONNECTOR} names another connector: {}\n  try: env -u {CONNECTOR} before this command",
+                other.display()
+            );
+        }
+        let others = std::env::var_os(PLUGIN_PATH).filter(|value| !value.is_empty());
+        let mut path = folder.as_os_str().to_owned();
+        path.push(":");
+        path.push(others.unwrap_or_else(|| USUAL_PLUGINS.into()));
+        Ok(Self(vec![(PLUGIN_PATH, path), (CONNECTOR, NAME.into())]))
+    }
+
+    /// Sets one more. Values go by variables and not by the connector's string, which cannot hold white space.
+    pub fn set(&mut self, name: &'static str, value: impl Into<OsString>) {
+        self.0.push((name, value.into()));
+    }
+
+    /// Hands them to a program.
+    pub fn apply<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        command.envs(self.0.iter().map(|(name, value)| (name, value)))
+    }
+}
+
+fn is_ours(value: &OsStr) -> bool {
+    value.to_str().is_some_and(|text| text.split_whitespace().next() == Some(NAME))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_own_connector_is_told_by_its_first_word() {
+        for (text, ours) in
+            [("hyperslab", true), ("hyperslab mode=log", true), ("hyperslabs", false), ("async x", false)]
+        {
+            assert_eq!(is_ours(text.as_ref()), ours, "{text}");
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! A command under the connector, and the statistics of all its processes.
+
+use super::{Ended, Environment, STATS, Statistics, child};
+use anyhow::{Context, Result};
+use std::ffi::OsString;
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::process::{Command, ExitCode};
+
+/// Exit codes that shells and `env` use.
+const NOT_FOUND: u8 = 127;
+const NOT_STARTED: u8 = 126;
+
+/// What became of a command.
+pub enum Launched {
+    /// It ran to its end.
+    Ended(Ended, Statistics),
+    /// It could not be started, which was said; this is the exit code.
+    NotStarted(ExitCode),
+}
+
+/// Runs `words` with the variables of `environment`. Statistics are gathered in a private file, which is gone afterwards.
+pub fn launch(words: &[OsString], mut environment: Environment) -> Result<Launched> {
+    let (program, arguments) = words.split_first().context("there is no command to run")?;
+    let folder =
+        tempfile::Builder::new().prefix("hyperslab-run-").tempdir().context("cannot make a temporary folder")?;
+    let path = folder.path().join("stats.jsonl");
+    // Made here, so that nobody but this user can read it, whatever the processes do.
+    let options = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+    options.with_context(|| format!("cannot create {}", path.display()))?;
+    environment.set(STATS, &path);
+    // The user is told here what could not be written.
+    environment.set("HYPERSLAB_RUN", "1");
+    match child::run(environment.apply(Command::new(program).args(arguments))) {
+        Ok(ended) => Ok(Launched::Ended(ended, Statistics::read(&path))),
+        Err(error) => {
+            let missing = error.kind() == ErrorKind::NotFound;
+            say(&format!("hyperslab: cannot run {}: {error}\n", program.display()));
+            Ok(Launched::NotStarted(ExitCode::from(if missing { NOT_FOUND } else { NOT_STARTED })))
+        }
+    }
+}
+
+/// Writes to standard error, which the command may have closed at the other end.
+pub fn say(text: &str) {
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}

@@ -1,0 +1,170 @@
+//! All objects of one container, copied to another by ranks that are threads.
+
+use super::progress::{Copied, Watch};
+use hyperslab_core::{
+    Array, ArraySpec, Caps, Communicator, Container, Durability, Error, ErrorKind, Filter, Format, MemoryView,
+    MemoryViewMut, OpenMode, Result, TransferMode, agree, dims,
+};
+use hyperslab_layers::Blocks;
+use hyperslab_run::Progress;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Buffers of the size of a piece that a rank may need: its own, and what the layer below puts together.
+const BUFFERS: u64 = 3;
+
+/// What is to be copied, and how.
+pub struct Conversion<'a> {
+    pub from: Arc<dyn Format>,
+    pub input: &'a Path,
+    pub to: Arc<dyn Format>,
+    pub threads: usize,
+    /// Bytes of elements in memory at a time.
+    pub memory: u64,
+}
+
+/// What was copied.
+#[derive(Debug, Default, Clone)]
+pub struct Summary {
+    pub arrays: usize,
+    pub groups: usize,
+    pub attributes: usize,
+    pub bytes: u64,
+    /// What people should know.
+    pub notes: BTreeSet<String>,
+}
+
+/// One rank's part.
+struct Copying<'a> {
+    comm: &'a dyn Communicator,
+    input: Arc<dyn Container>,
+    output: Arc<dyn Container>,
+    caps: Caps,
+    /// Bytes of elements that this rank reads and writes at a time.
+    piece: u64,
+    copied: &'a Copied,
+    progress: &'a Progress,
+    summary: Summary,
+}
+
+impl Conversion<'_> {
+    /// Copies everything to a new container at `output`.
+    pub fn run(&self, output: &Path, progress: &Progress) -> Result<Summary> {
+        let copied = Arc::new(Copied::default());
+        let _watch = Watch::start(&copied);
+        let all = hyperslab_run::on_threads(self.threads, |comm| self.rank(&comm, output, &copied, progress))?;
+        let mut summary = all.into_iter().next().unwrap_or_default();
+        summary.bytes = copied.done();
+        Ok(summary)
+    }
+
+    fn rank(
+        &self,
+        comm: &Arc<dyn Communicator>,
+        output: &Path,
+        copied: &Copied,
+        progress: &Progress,
+    ) -> Result<Summary> {
+        let input = self.from.open(self.input, OpenMode::Read, comm)?;
+        let output = self.to.open(output, OpenMode::Create, comm)?;
+        let mut copying = Copying {
+            comm: &**comm,
+            input,
+            output,
+            caps: self.to.caps(),
+            piece: self.memory / comm.size() as u64 / BUFFERS,
+            copied,
+            progress,
+            summary: Summary::default(),
+        };
+        copying.everything()?;
+        copying.output.flush(Durability::Durable)?;
+        copying.output.close()?;
+        copying.input.close()?;
+        Ok(copying.summary)
+    }
+}
+
+impl Copying<'_> {
+    fn everything(&mut self) -> Result<()> {
+        self.attributes("")?;
+        for group in self.input.groups()? {
+            self.output.create_group(&group)?;
+            self.attributes(&group)?;
+            self.summary.groups += 1;
+        }
+        let names = self.input.arrays()?;
+        let mut total = 0u64;
+        for name in &names {
+            let array = self.input.array(name)?;
+            let spec = array.spec().map_err(|error| error.target(name))?;
+            total = total.saturating_add(dims::byte_count(&spec.shape, spec.dtype.size())?);
+            array.close()?;
+        }
+        self.copied.expect(total);
+        for name in &names {
+            self.array(name).map_err(|error| error.target(name))?;
+            self.summary.arrays += 1;
+        }
+        Ok(())
+    }
+
+    fn attributes(&mut self, object: &str) -> Result<()> {
+        for name in self.input.attributes(object)? {
+            let located = |error: Error| error.target(format!("attribute {name} of {object:?}"));
+            let value = self.input.attribute(object, &name).map_err(located)?;
+            self.output.set_attribute(object, &name, &value).map_err(located)?;
+            self.summary.attributes += 1;
+        }
+        Ok(())
+    }
+
+    /// The array as the output can have it. What it leaves out is no data.
+    fn adapt(&mut self, mut spec: ArraySpec) -> ArraySpec {
+        let (kept, left_out): (Vec<Filter>, Vec<Filter>) =
+            spec.filters.into_iter().partition(|filter| self.caps.has(filter));
+        spec.filters = kept;
+        for filter in left_out {
+            self.summary.notes.insert(format!("filter {filter:?} is left out: the other format does not have it"));
+        }
+        if spec.chunk.is_some() && !self.caps.chunks {
+            spec.chunk = None;
+            self.summary.notes.insert("chunks are left out: the other format does not have them".into());
+        }
+        // Chunks larger than the array are the format's business.
+        spec
+    }
+
+    fn array(&mut self, name: &str) -> Result<()> {
+        let source = self.input.array(name)?;
+        let spec = self.adapt(source.spec()?);
+        let target = self.output.create(name, &spec)?;
+        self.attributes(name)?;
+        // Chunks as they are now: two ranks never write to the same.
+        let spec = target.spec()?;
+        let done = agree(self.comm, self.elements(&*source, &*target, &spec));
+        // The same calls on every rank, whatever happened.
+        done.and(target.close()).and(source.close())
+    }
+
+    fn elements(&self, source: &dyn Array, target: &dyn Array, spec: &ArraySpec) -> Result<()> {
+        let size = spec.dtype.size();
+        let blocks = Blocks::new(spec, self.piece)?;
+        let mut buffer = Vec::new();
+        for number in (self.comm.rank() as u64..blocks.len()).step_by(self.comm.size()) {
+            blocks.each_piece(number, self.piece / size, |piece| {
+                if self.progress.stop_requested() {
+                    return Err(Error::new(ErrorKind::Interrupted, "convert", "stopped"));
+                }
+                let len = piece.len() * size;
+                buffer.resize(len as usize, 0);
+                source.read(piece, MemoryViewMut::packed(&mut buffer), TransferMode::Independent)?;
+                target.write(piece, MemoryView::packed(&buffer), TransferMode::Independent)?;
+                self.copied.add(len);
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+}

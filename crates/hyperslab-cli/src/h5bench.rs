@@ -1,0 +1,20 @@
+//! h5bench's configuration files: workflows of benchmarks, read as they are, and its forms of output.
+
+mod exerciser;
+pub mod exerciser_output;
+#[cfg(test)]
+mod fuzz;
+mod metadata;
+pub mod metadata_output;
+pub mod output;
+mod pattern;
+mod striping;
+mod subset;
+mod values;
+mod workflow;
+
+pub use exerciser::Exerciser;
+pub use metadata::Metadata;
+pub use pattern::{Asked, Mode, Pattern, PatternKind};
+pub use striping::Striping;
+pub use workflow::{Benchmark, BenchmarkKind, Workflow};

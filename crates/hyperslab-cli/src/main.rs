@@ -1,0 +1,54 @@
+//! The command line of Hyperslab.
+#![allow(clippy::print_stdout)]
+
+mod advisor;
+mod bench;
+mod cli;
+mod closed_pipe;
+mod compare;
+mod connector;
+mod convert;
+mod demo;
+mod doctor;
+mod formats;
+mod h5bench;
+mod mpi_job;
+mod recover;
+mod run;
+mod show;
+mod table;
+mod terminal;
+mod trace;
+
+use clap::Parser;
+use cli::{Arguments, Command};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    closed_pipe::quietly(run_command)
+}
+
+fn run_command() -> ExitCode {
+    let arguments = Arguments::parse();
+    let done = match arguments.command {
+        Command::Advise(options) => advisor::advise(&options),
+        Command::Bench(options) => bench::run(&options),
+        Command::Compare(options) => compare::run(&options),
+        Command::Convert(options) => convert::run(&options),
+        Command::Demo(demo) => demo::run(&demo),
+        Command::Predict(options) => advisor::predict(&options),
+        Command::Recover(options) => recover::run(&options),
+        Command::Run(options) => run::run(&options),
+        Command::Show(options) => show::run(&options),
+        Command::Trace(options) => trace::run(&options),
+        Command::Train(options) => advisor::train(&options),
+        Command::Formats => formats::run(),
+        Command::Doctor(options) => doctor::run(&options),
+        Command::MpiHello => mpi_job::hello().map(|()| ExitCode::SUCCESS),
+        Command::MpiRank { folder } => mpi_job::run_rank(&folder).map(|()| ExitCode::SUCCESS),
+    };
+    done.unwrap_or_else(|error| {
+        eprintln!("hyperslab: {error:#}");
+        ExitCode::from(cli::EXIT_BAD_INPUT)
+    })
+}
