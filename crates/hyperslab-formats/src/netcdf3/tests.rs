@@ -1,0 +1,4 @@
+//! Headers byte by byte.
+
+mod headers;
+mod random;
