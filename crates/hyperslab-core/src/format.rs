@@ -18,6 +18,8 @@ pub struct Caps {
     pub persistent: bool,
     /// Arrays can change shape, up to `max_shape`.
     pub resize: bool,
+    /// Arrays that grow share the dimension along which they do: resizing one resizes all.
+    pub shared_growth: bool,
     /// Arrays can be cut into chunks.
     pub chunks: bool,
     /// Compound datatypes keep their field names.

@@ -86,6 +86,7 @@ impl Format for Zarr {
             stores: true,
             persistent: true,
             resize: true,
+            shared_growth: false,
             chunks: true,
             compound: true,
             partial_fields: true,

@@ -166,6 +166,7 @@ impl Format for Hdf5 {
             stores: true,
             persistent: true,
             resize: chunks,
+            shared_growth: false,
             chunks,
             compound: true,
             partial_fields: true,

@@ -46,13 +46,6 @@ pub(crate) fn encoded_len(header: &Header) -> u64 {
     4 + count + lists + dimensions + attributes(&header.attributes) + header.variables.iter().map(variable).sum::<u64>()
 }
 
-/// The number of records as bytes, and where in the file they are.
-pub(crate) fn encode_records(version: Version, records: u64) -> (Vec<u8>, u64) {
-    let mut out = Writer { version, bytes: Vec::new() };
-    out.count(records);
-    (out.bytes, 4)
-}
-
 struct Writer {
     version: Version,
     bytes: Vec<u8>,

@@ -55,11 +55,6 @@ impl Header {
         Self { version, records: 0, dimensions: Vec::new(), attributes: Vec::new(), variables: Vec::new() }
     }
 
-    /// The number of the record dimension.
-    pub fn record_dimension(&self) -> Option<usize> {
-        self.dimensions.iter().position(|dimension| dimension.len == 0)
-    }
-
     /// Whether the first dimension of a variable is that of records.
     pub fn has_records(&self, variable: &Variable) -> bool {
         variable.dimensions.first().is_some_and(|first| self.dimensions[*first].len == 0)
@@ -100,11 +95,6 @@ impl Header {
     /// First byte of the first record; `None` without variables that have records.
     pub fn records_begin(&self) -> Option<u64> {
         self.record_variables().map(|variable| variable.begin).min()
-    }
-
-    /// First byte of the elements of any variable; `None` without variables.
-    pub fn data_begin(&self) -> Option<u64> {
-        self.variables.iter().map(|variable| variable.begin).min()
     }
 
     /// One past the last byte of variables without records, padding included; 0 without them.

@@ -26,9 +26,10 @@ fn align(at: u64, multiple: u64) -> Result<u64> {
     at.checked_next_multiple_of(multiple).filter(|at| *at <= i64::MAX as u64).ok_or_else(|| beyond(at))
 }
 
-/// Lays out all variables anew: those without records in the order of their definition, then the first record.
-pub(crate) fn place_all(header: &mut Header, spacing: &Spacing) -> Result<()> {
-    let len = encoded_len(header);
+/// Lays out all variables anew, from byte `least` on: those without records in the order of their definition, then the first
+/// record.
+pub(crate) fn place_all(header: &mut Header, least: u64, spacing: &Spacing) -> Result<()> {
+    let len = encoded_len(header).max(least);
     let room = if spacing.header_pad == 0 { len } else { align(len + spacing.header_pad / 2, spacing.header_pad)? };
     let mut at = align(room, spacing.data_align)?;
     for number in 0..header.variables.len() {
@@ -41,12 +42,12 @@ pub(crate) fn place_all(header: &mut Header, spacing: &Spacing) -> Result<()> {
 }
 
 /// Lays out what comes after the first `known` variables and leaves these where they are. `false`, and nothing changed, if
-/// elements that exist would have to move.
-pub(crate) fn place_new(header: &mut Header, known: usize, spacing: &Spacing) -> Result<bool> {
+/// elements that exist would have to move. Without elements it is [`place_all`].
+pub(crate) fn place_new(header: &mut Header, known: usize, least: u64, spacing: &Spacing) -> Result<bool> {
     let (old, new) = header.variables.split_at(known);
     let begin = old.iter().map(|variable| variable.begin).min();
     if begin.is_none() {
-        return place_all(header, spacing).map(|()| true);
+        return place_all(header, least, spacing).map(|()| true);
     }
     let begin = begin.filter(|begin| encoded_len(header) <= *begin);
     let has_records = |of: &[Variable]| of.iter().any(|variable| header.has_records(variable));

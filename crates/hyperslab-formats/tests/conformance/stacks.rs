@@ -38,6 +38,12 @@ const TWO_DIMENSIONS: &[&str] = &[
 const NO_SCALARS: &[&str] =
     &["rank/0", "layout/scalar", "several arrays of different types", "fields/of elements never written"];
 
+/// A dimension of length 0 is the one that grows.
+const NO_EMPTY: &[&str] = &["rank/without elements"];
+
+/// CDF-1 and CDF-2 lack types of 64 bits and without sign.
+const OLDER_CDF: &[&str] = &["rank/without elements"];
+
 const fn all(text: &'static str, overrides: Overrides) -> Tested {
     Tested { text, overrides, only: &[], without: &[], sequences: 40 }
 }
@@ -51,6 +57,16 @@ pub fn tested() -> Vec<Tested> {
         all("posix(direct=yes,buffer=8KiB)", PLAIN),
         Tested { sequences: 10, ..all("posix(preallocate=yes)", PLAIN) },
     ];
+    out.extend([
+        Tested { without: NO_EMPTY, ..all("netcdf3", PLAIN) },
+        Tested { without: NO_EMPTY, ..all("netcdf3(header_pad=0)", PLAIN) },
+        Tested {
+            without: NO_EMPTY,
+            ..all("netcdf3(header_pad=1KiB,var_align=4KiB,record_align=4KiB,buffer=4KiB)", PLAIN)
+        },
+        Tested { without: OLDER_CDF, sequences: 15, ..all("netcdf3(version=2)", PLAIN) },
+        Tested { without: OLDER_CDF, sequences: 15, ..all("netcdf3(version=1,header_pad=0)", PLAIN) },
+    ]);
     if cfg!(feature = "hdf5") {
         out.extend([
             all("hdf5", PLAIN),

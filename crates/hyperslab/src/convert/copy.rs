@@ -90,6 +90,10 @@ impl Copying<'_> {
     fn everything(&mut self) -> Result<()> {
         self.attributes("")?;
         for group in self.input.groups()? {
+            if !self.caps.groups {
+                self.without_group(&group)?;
+                continue;
+            }
             self.output.create_group(&group)?;
             self.attributes(&group)?;
             self.summary.groups += 1;
@@ -107,6 +111,17 @@ impl Copying<'_> {
             self.array(name).map_err(|error| error.target(name))?;
             self.summary.arrays += 1;
         }
+        Ok(())
+    }
+
+    /// A group that is only a part of names in the output. What would be lost with it is refused.
+    fn without_group(&mut self, group: &str) -> Result<()> {
+        // Formats without groups of their own have no attributes of them either.
+        if let Some(name) = self.input.attributes(group).unwrap_or_default().first() {
+            let message = format!("the group has the attribute {name:?}, and the other format has no groups to keep it");
+            return Err(Error::unsupported("convert", message).target(group));
+        }
+        self.summary.notes.insert("groups become parts of names: the other format does not have them".into());
         Ok(())
     }
 

@@ -42,7 +42,7 @@ fn headers() -> impl Strategy<Value = Header> {
                 });
                 let (dimensions, variables) = (dimensions.collect(), variables.collect());
                 let mut header = Header { version, records, dimensions, attributes, variables };
-                place_all(&mut header, &TIGHT).unwrap();
+                place_all(&mut header, 0, &TIGHT).unwrap();
                 header
             },
         )
