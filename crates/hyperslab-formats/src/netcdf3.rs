@@ -114,8 +114,15 @@ fn exists(path: &Path) -> Result<bool> {
     }
 }
 
-/// Makes or finds the file and its header. On rank 0. Returns its size and the bytes of its header.
+/// The file that symbolic links lead to: it is renamed over, not they.
+fn real_path(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.into())
+}
+
+/// Makes or finds the file and its header. On rank 0. Returns the bytes of its header.
 fn prepare(path: &Path, how: Open, options: &Options) -> Result<Vec<u8>> {
+    let real = real_path(path);
+    let path = real.as_path();
     match how {
         Open::Read | Open::Update => {}
         Open::Create => make(path, options)?,
@@ -149,6 +156,7 @@ fn open(path: &Path, how: Open, options: Options, comm: &Arc<dyn Communicator>) 
     let prepared = if root { prepare(path, how, &options) } else { Ok(Vec::new()) };
     let mut bytes = agree(&**comm, prepared)?;
     comm.broadcast(0, &mut bytes)?;
+    let path = &*real_path(path);
     let shared = Shared::new(path, comm, options, how != Open::Read);
     let begin = || {
         let file = shared.open_file()?;

@@ -5,8 +5,8 @@ use super::fill::fill;
 use super::state::{Open, Shared};
 use crate::posix::transfer;
 use hyperslab_core::{
-    Array, ArraySpec, Datatype, Error, MemoryLayout, MemoryView, MemoryViewMut, Result, Selection, Transfer, agree,
-    dims,
+    Array, ArraySpec, Datatype, Error, MemoryLayout, MemoryView, MemoryViewMut, Reduce, Result, Selection, Transfer,
+    agree, dims,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -115,6 +115,13 @@ impl Array for CdfArray {
     fn resize(&self, shape: &[u64]) -> Result<()> {
         let comm = &*self.shared.comm;
         let records = agree(comm, self.check_resize(shape))?;
+        // The least of all is the greatest of the complements.
+        let mut asked = [records, !records];
+        comm.all_reduce(&mut asked, Reduce::Max)?;
+        if asked[0] != !asked[1] {
+            let message = format!("ranks ask for different numbers of records, from {} to {}", !asked[1], asked[0]);
+            return Err(self.locate(Error::invalid("resize", message)));
+        }
         let now = self.with("resize", |open| Ok(open.header.records))?;
         if records == now {
             return Ok(());

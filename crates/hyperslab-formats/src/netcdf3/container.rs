@@ -27,29 +27,23 @@ impl CdfContainer {
         let closed = AtomicBool::new(false);
         Arc::new(CdfArray { shared: self.shared.clone(), number, name: name.into(), closed })
     }
+}
 
-    /// The attribute for the file, judged.
-    fn judge(&self, object: &str, name: &str, value: &Attribute) -> Result<(Owner, CdfAttribute)> {
-        self.shared.check_writable("set attribute")?;
-        names::check_attribute_name(name)?;
-        self.shared.with("set attribute", |open| {
-            let owner = owner(open, object)?;
-            let stored = values::store(name, value, open.header.version)?;
-            if let Owner::Array(number) = owner
-                && name == FILL
-            {
-                let known = open.header.variables[number].attributes.iter().find(|known| known.name == FILL);
-                if known != Some(&stored) {
-                    return Err(Error::unsupported(
-                        "set attribute",
-                        "the fill value of an array is that it was made with",
-                    )
-                    .hint("create the array with this fill value"));
-                }
-            }
-            Ok((owner, stored))
-        })
+/// The attribute for the file, judged.
+fn judge(open: &Open, object: &str, name: &str, value: &Attribute) -> Result<(Owner, CdfAttribute)> {
+    names::check_attribute_name(name)?;
+    let owner = owner(open, object)?;
+    let stored = values::store(name, value, open.header.version)?;
+    if let Owner::Array(number) = owner
+        && name == FILL
+    {
+        let known = open.header.variables[number].attributes.iter().find(|known| known.name == FILL);
+        if known != Some(&stored) {
+            return Err(Error::unsupported("set attribute", "the fill value of an array is that it was made with")
+                .hint("create the array with this fill value"));
+        }
     }
+    Ok((owner, stored))
 }
 
 /// The root or an array.
@@ -60,12 +54,16 @@ fn owner(open: &Open, object: &str) -> Result<Owner> {
     if let Some(number) = open.by_name.get(object) {
         return Ok(Owner::Array(*number));
     }
-    let inside = format!("{object}/");
-    let is_group = open.by_name.range(inside.clone()..).next().is_some_and(|(name, _)| name.starts_with(&inside));
-    Err(match is_group {
+    Err(match is_group(open, object) {
         true => Error::unsupported("find object", "classic NetCDF files have no groups, so none with attributes"),
         false => Error::new(ErrorKind::NotFound, "find object", "there is no such object"),
     })
+}
+
+/// Whether an array's name begins with this one.
+fn is_group(open: &Open, object: &str) -> bool {
+    let inside = format!("{object}/");
+    open.by_name.range(inside.clone()..).next().is_some_and(|(name, _)| name.starts_with(&inside))
 }
 
 fn attributes_of(open: &Open, owner: Owner) -> &[CdfAttribute] {
@@ -127,9 +125,8 @@ impl Container for CdfContainer {
     }
 
     fn set_attribute(&self, object: &str, name: &str, value: &Attribute) -> Result<()> {
-        let judged = self.judge(object, name, value).map_err(|error| self.locate(error, object));
-        let (owner, stored) = agree(&*self.shared.comm, judged)?;
-        define_attribute(&self.shared, owner, stored).map_err(|error| self.locate(error, object))
+        let defined = define_attribute(&self.shared, |open| judge(open, object, name, value));
+        defined.map_err(|error| self.locate(error, object))
     }
 
     fn attribute(&self, object: &str, name: &str) -> Result<Attribute> {
@@ -144,6 +141,9 @@ impl Container for CdfContainer {
 
     fn attributes(&self, object: &str) -> Result<Vec<String>> {
         let list = |open: &Open| {
+            if is_group(open, object) {
+                return Ok(Vec::new());
+            }
             let owner = owner(open, object)?;
             let hidden = |name: &str| match owner {
                 Owner::File => false,

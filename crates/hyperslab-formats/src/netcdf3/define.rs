@@ -1,7 +1,7 @@
 //! Changing what the header defines, with elements moved where it needs their place. All of it is collective.
 
 use super::arrays::{self, Wanted};
-use super::encode::encoded_len;
+use super::encode::{encode, encoded_len};
 use super::header::{CdfAttribute, Header};
 use super::journal::LARGEST_HEADER;
 use super::layout::{check, place_all, place_new};
@@ -42,14 +42,16 @@ impl Before {
         }
     }
 
-    fn restore(self, open: &mut Open) {
+    fn put_begins(&self, header: &mut Header) {
+        header.variables.iter_mut().zip(&self.begins).for_each(|(variable, begin)| variable.begin = *begin);
+    }
+
+    fn restore(&self, open: &mut Open) {
         let header = &mut open.header;
         header.dimensions.truncate(self.dimensions);
         header.variables.truncate(self.variables);
         header.records = self.records;
-        for (variable, begin) in header.variables.iter_mut().zip(self.begins) {
-            variable.begin = begin;
-        }
+        self.put_begins(header);
         open.arrays.truncate(self.variables);
         open.by_name.retain(|_, number| *number < self.variables);
         (open.longest, open.changed) = (self.longest, self.changed);
@@ -91,23 +93,27 @@ fn touched(shared: &Shared) -> Result<bool> {
 }
 
 /// Takes the elements where the new header says, and makes the file long enough.
-fn settle_elements(shared: &Shared, placed: Result<Placed>, old: impl FnOnce(&Open) -> Header) -> Result<()> {
+fn move_elements(
+    shared: &Shared,
+    state: &mut Option<Open>,
+    placed: Result<Placed>,
+    old: impl FnOnce(&Open) -> Header,
+) -> Result<()> {
     let comm = &*shared.comm;
-    if agree(comm, placed)? == Placed::Kept {
-        return shared.on_root(|| shared.with("define", Open::lengthen));
+    let placed = agree(comm, placed)?;
+    let open = state.as_mut().ok_or_else(|| Shared::closed_error("define"))?;
+    if placed == Placed::Kept {
+        return shared.on_root(|| open.lengthen());
     }
-    // Nobody of this rank transfers while the lock is held, and nobody of the others after the agreement.
-    let mut state = shared.write();
-    let ready = agree(comm, state.as_mut().ok_or_else(|| Shared::closed_error("define")))?;
-    let old = old(ready);
+    let old = old(open);
     shared.on_root(|| {
-        relocate(&shared.path, &ready.file, &shared.staging, (&old, &ready.header), ready.durable)?;
-        ready.stored = super::encode::encode(&ready.header);
+        relocate(&shared.path, &open.file, &shared.staging, (&old, &open.header), open.durable)?;
+        open.stored = encode(&open.header);
         Ok(())
     })?;
-    (ready.changed, ready.named) = (false, false);
+    (open.changed, open.named) = (false, false);
     // Failing here leaves a rank without the file: the container can only be closed, on every rank.
-    let reopened = agree(comm, shared.open_file().map(|file| ready.file = file));
+    let reopened = agree(comm, shared.open_file().map(|file| open.file = file));
     if reopened.is_err() {
         state.take();
     }
@@ -116,44 +122,37 @@ fn settle_elements(shared: &Shared, placed: Result<Placed>, old: impl FnOnce(&Op
 
 /// Defines a new array; returns its number. Its elements, and those of records that it adds, are zeros.
 pub(crate) fn define_array(shared: &Shared, name: &str, spec: &ArraySpec) -> Result<usize> {
-    let comm = &*shared.comm;
-    let judge = || {
-        shared.check_writable("create")?;
+    // Held throughout, so that no transfer of this rank begins between asking whether there was one and moving elements.
+    let mut state = shared.write();
+    let judge = |open: &Open| {
         names::check_name(name)?;
-        shared.with("create", |open| {
-            check_free(open, name)?;
-            let wanted = arrays::variable_for(&open.header, name, spec)?;
-            check_shared_records(&open.header, &wanted, spec)?;
-            Ok(wanted)
-        })
+        check_free(open, name)?;
+        let wanted = arrays::variable_for(&open.header, name, spec)?;
+        check_shared_records(&open.header, &wanted, spec)?;
+        Ok(wanted)
     };
-    let wanted = agree(comm, judge())?;
+    let wanted = agree(&*shared.comm, shared.writable(&mut state, "create").and_then(|open| judge(open)))?;
     let touched = touched(shared)?;
-    let mut before = None;
-    let mut number = 0;
-    let placed = shared.with_mut("create", |open| {
-        number = open.header.variables.len();
-        before = Some(Before::of(open));
-        add(open, wanted, spec);
-        place(open, shared, number, touched)
-    });
+    let open = shared.writable(&mut state, "create")?;
+    let before = Before::of(open);
+    let number = before.variables;
+    add(open, wanted, spec);
+    let placed = place(open, shared, number, touched);
     let old = |open: &Open| {
         let mut header = open.header.clone();
-        if let Some(before) = &before {
-            header.dimensions.truncate(before.dimensions);
-            header.variables.truncate(before.variables);
-            header.records = before.records;
-            header.variables.iter_mut().zip(&before.begins).for_each(|(variable, begin)| variable.begin = *begin);
-        }
+        header.dimensions.truncate(before.dimensions);
+        header.variables.truncate(before.variables);
+        header.records = before.records;
+        before.put_begins(&mut header);
         header
     };
-    let settled = settle_elements(shared, placed, old);
-    if settled.is_err()
-        && let (Some(open), Some(before)) = (shared.write().as_mut(), before)
+    let moved = move_elements(shared, &mut state, placed, old);
+    if moved.is_err()
+        && let Some(open) = state.as_mut()
     {
         before.restore(open);
     }
-    settled.map(|()| number)
+    moved.map(|()| number)
 }
 
 fn add(open: &mut Open, wanted: Wanted, spec: &ArraySpec) {
@@ -209,50 +208,46 @@ fn attributes_mut(header: &mut Header, owner: Owner) -> &mut Vec<CdfAttribute> {
     }
 }
 
-/// Sets an attribute that every rank has judged already.
-pub(crate) fn define_attribute(shared: &Shared, owner: Owner, value: CdfAttribute) -> Result<()> {
+/// Sets an attribute, which `judge` makes from what is there.
+pub(crate) fn define_attribute(
+    shared: &Shared,
+    judge: impl FnOnce(&Open) -> Result<(Owner, CdfAttribute)>,
+) -> Result<()> {
+    let mut state = shared.write();
+    let judged = shared.writable(&mut state, "set attribute").and_then(|open| judge(open));
+    let (owner, value) = agree(&*shared.comm, judged)?;
     let touched = touched(shared)?;
-    let mut before = None;
+    let open = shared.writable(&mut state, "set attribute")?;
+    let before = Before::of(open);
     let name = value.name.clone();
-    let placed = shared.with_mut("set attribute", |open| {
-        let kept = Before::of(open);
-        let all = attributes_mut(&mut open.header, owner);
-        let known = all.iter().position(|attribute| attribute.name == value.name);
-        let replaced = match known {
-            Some(at) => Some(std::mem::replace(&mut all[at], value)),
-            None => {
-                all.push(value);
-                None
-            }
-        };
-        before = Some((kept, replaced));
-        open.changed = true;
-        let known = open.header.variables.len();
-        place(open, shared, known, touched)
-    });
-    let restore = |header: &mut Header, replaced: Option<CdfAttribute>| {
-        let all = attributes_mut(header, owner);
-        match (all.iter().position(|attribute| attribute.name == name), replaced) {
-            (Some(at), Some(replaced)) => all[at] = replaced,
-            (Some(at), None) => drop(all.remove(at)),
-            (None, _) => {}
+    let all = attributes_mut(&mut open.header, owner);
+    let at = all.iter().position(|attribute| attribute.name == name);
+    let replaced = match at {
+        Some(at) => Some(std::mem::replace(&mut all[at], value)),
+        None => {
+            all.push(value);
+            None
         }
     };
+    open.changed = true;
+    let placed = place(open, shared, before.variables, touched);
     let old = |open: &Open| {
         let mut header = open.header.clone();
-        if let Some((before, _)) = &before {
-            header.variables.iter_mut().zip(&before.begins).for_each(|(variable, begin)| variable.begin = *begin);
-        }
+        before.put_begins(&mut header);
         header
     };
-    let settled = settle_elements(shared, placed, old);
-    if settled.is_err()
-        && let (Some(open), Some((before, replaced))) = (shared.write().as_mut(), before)
+    let moved = move_elements(shared, &mut state, placed, old);
+    if moved.is_err()
+        && let Some(open) = state.as_mut()
     {
-        restore(&mut open.header, replaced);
+        let all = attributes_mut(&mut open.header, owner);
+        match (at, replaced) {
+            (Some(at), Some(replaced)) => all[at] = replaced,
+            _ => drop(all.pop()),
+        }
         before.restore(open);
     }
-    settled
+    moved
 }
 
 /// Changes the number of records. Refuses to cut those of several arrays at once.

@@ -84,6 +84,9 @@ pub(crate) fn replace(path: &Path, file: &DataFile, old: &[u8], header: &Header,
     // What is left of a longer one becomes zeros.
     let mut new = bytes.clone();
     new.resize(bytes.len().max(old.len()), 0);
+    if file.len()? < new.len() as u64 {
+        file.set_len(new.len() as u64)?;
+    }
     let mut now = vec![0; new.len()];
     read_up_to(file.buffered(), &mut now).map_err(|cause| file.fail("change header", cause))?;
     let differs = |(at, (now, new)): (usize, (&u8, &u8))| (now != new).then_some(at);

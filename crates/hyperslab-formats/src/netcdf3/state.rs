@@ -125,6 +125,15 @@ impl Shared {
         work(self.write().as_mut().ok_or_else(|| Self::closed_error(operation))?)
     }
 
+    /// What is open, if it may be changed.
+    pub fn writable<'a>(&self, state: &'a mut Option<Open>, operation: &'static str) -> Result<&'a mut Open> {
+        let open = state.as_mut().ok_or_else(|| Self::closed_error(operation))?;
+        if !self.writable {
+            return Err(Error::invalid(operation, "the container is open for reading only"));
+        }
+        Ok(open)
+    }
+
     pub fn check_writable(&self, operation: &'static str) -> Result<()> {
         self.with(operation, |_| Ok(()))?;
         if !self.writable {

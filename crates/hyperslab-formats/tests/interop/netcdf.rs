@@ -104,10 +104,7 @@ fn make(stack: &str, path: &Path, version: &str) -> Result<(), Failed> {
     create(&*container, "grows", &growing("<f4", &[4, 3])?)?;
     create(&*container, "bytes", &growing("i1", &[4, 3])?)?;
     create(&*container, "alone", &growing("<i2", &[4])?)?;
-    let filled = ArraySpec {
-        fill_value: Some((-1f64).to_le_bytes().to_vec()),
-        ..ArraySpec::new("<f8".parse()?, &[4])
-    };
+    let filled = ArraySpec { fill_value: Some((-1f64).to_le_bytes().to_vec()), ..ArraySpec::new("<f8".parse()?, &[4]) };
     let array = container.create("filled", &filled)?;
     write(&*array, &Selection::dense(&[1], &[2])?, &values(&filled.dtype, 0, 2))?;
     container.set_attribute("", "title", &Attribute::text("été"))?;
@@ -140,12 +137,8 @@ fn script(what: &str, path: &Path, version: &str) -> Result<Option<String>, Fail
         return Ok(None);
     }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/interop/with_netcdf.py");
-    let said = run(Command::new(&python)
-        .arg(script)
-        .arg(what)
-        .arg(path)
-        .arg(version)
-        .env("PYTHONDONTWRITEBYTECODE", "1"))?;
+    let said =
+        run(Command::new(&python).arg(script).arg(what).arg(path).arg(version).env("PYTHONDONTWRITEBYTECODE", "1"))?;
     said.lines().filter(|line| line.starts_with("skip")).for_each(|line| eprintln!("{line}"));
     Ok(Some(said))
 }
@@ -234,7 +227,9 @@ fn dumped(stack: &str, version: &str) -> Outcome {
     let path = directory.path().join("ours.nc");
     make(stack, &path, version)?;
     let said = run(Command::new("ncdump").arg(&path))?;
-    for wanted in ["short alone(grows_0)", "alone = 3, 10, 17, 24 ;", "filled:units = \"m s-1\"", "UNLIMITED ; // (4 currently)"] {
+    for wanted in
+        ["short alone(grows_0)", "alone = 3, 10, 17, 24 ;", "filled:units = \"m s-1\"", "UNLIMITED ; // (4 currently)"]
+    {
         if !said.contains(wanted) {
             return Err(format!("{wanted:?} is missing in:\n{said}").into());
         }

@@ -118,7 +118,8 @@ impl Copying<'_> {
     fn without_group(&mut self, group: &str) -> Result<()> {
         // Formats without groups of their own have no attributes of them either.
         if let Some(name) = self.input.attributes(group).unwrap_or_default().first() {
-            let message = format!("the group has the attribute {name:?}, and the other format has no groups to keep it");
+            let message =
+                format!("the group has the attribute {name:?}, and the other format has no groups to keep it");
             return Err(Error::unsupported("convert", message).target(group));
         }
         self.summary.notes.insert("groups become parts of names: the other format does not have them".into());
