@@ -37,7 +37,7 @@ use crate::posix::staging::Staging;
 use container::CdfContainer;
 use header::Header;
 use hyperslab_core::{
-    Caps, Communicator, Container, Error, ErrorKind, Format, MAX_RANK, Open, Result, StackElement, agree,
+    Caps, Communicator, Container, Error, ErrorKind, FilterSet, Format, MAX_RANK, OpenMode, Result, StackElement, agree,
 };
 use options::Options;
 use state::Shared;
@@ -120,13 +120,13 @@ fn real_path(path: &Path) -> PathBuf {
 }
 
 /// Makes or finds the file and its header. On rank 0. Returns the bytes of its header.
-fn prepare(path: &Path, how: Open, options: &Options) -> Result<Vec<u8>> {
+fn prepare(path: &Path, how: OpenMode, options: &Options) -> Result<Vec<u8>> {
     let real = real_path(path);
     let path = real.as_path();
     match how {
-        Open::Read | Open::Update => {}
-        Open::Create => make(path, options)?,
-        Open::Truncate => {
+        OpenMode::Read | OpenMode::Update => {}
+        OpenMode::Create => make(path, options)?,
+        OpenMode::Truncate => {
             if exists(path)? {
                 check_file("truncate", path)?;
                 remove_file(path)?;
@@ -136,7 +136,7 @@ fn prepare(path: &Path, how: Open, options: &Options) -> Result<Vec<u8>> {
     }
     let file = look_at("open", path)?;
     let (header, repairs) = header_file::load(path, &file)?;
-    if how == Open::Update {
+    if how == OpenMode::Update {
         let size = file.metadata().map_err(fail("open", path))?.len();
         if let Some(message) = relocate::check_size(&header_file::parse(path, &header, size)?.header, size) {
             return Err(Error::new(ErrorKind::Corrupt, "open", message)
@@ -151,17 +151,17 @@ fn prepare(path: &Path, how: Open, options: &Options) -> Result<Vec<u8>> {
 }
 
 /// Opens the container. Collective.
-fn open(path: &Path, how: Open, options: Options, comm: &Arc<dyn Communicator>) -> Result<CdfContainer> {
+fn open(path: &Path, how: OpenMode, options: Options, comm: &Arc<dyn Communicator>) -> Result<CdfContainer> {
     let root = comm.rank() == 0;
     let prepared = if root { prepare(path, how, &options) } else { Ok(Vec::new()) };
     let mut bytes = agree(&**comm, prepared)?;
     comm.broadcast(0, &mut bytes)?;
     let path = &*real_path(path);
-    let shared = Shared::new(path, comm, options, how != Open::Read);
+    let shared = Shared::new(path, comm, options, how != OpenMode::Read);
     let begin = || {
         let file = shared.open_file()?;
         let decoded = header_file::parse(path, &bytes, file.len()?)?;
-        let existed = how == Open::Update;
+        let existed = how == OpenMode::Update;
         shared.touched.store(existed && !decoded.header.variables.is_empty(), Ordering::Release);
         let mut state = state::Open::new(file, decoded.header, bytes.clone(), existed);
         state.changed |= decoded.streaming;
@@ -179,7 +179,7 @@ impl Format for Netcdf3 {
 
     fn caps(&self) -> Caps {
         Caps {
-            stores: true,
+            readable: true,
             persistent: true,
             resize: true,
             shared_growth: true,
@@ -194,13 +194,8 @@ impl Format for Netcdf3 {
             collective: false,
             many_processes: true,
             prefetch: false,
-            moves_chunks: false,
-            deflate: false,
-            shuffle: false,
-            fletcher32: false,
-            zstd: false,
-            blosc: false,
-            registered: false,
+            relocates_chunks: false,
+            filters: FilterSet::NONE,
             max_rank: MAX_RANK,
         }
     }
@@ -209,7 +204,7 @@ impl Format for Netcdf3 {
         "nc"
     }
 
-    fn open(&self, path: &Path, how: Open, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
+    fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
         let opened = open(path, how, self.options, comm);
         let opened = opened.map_err(|error| error.backend("netcdf3").target(path.display()))?;
         Ok(Arc::new(opened))

@@ -5,8 +5,8 @@ use super::fill::fill;
 use super::state::{Open, Shared};
 use crate::posix::transfer;
 use hyperslab_core::{
-    Array, ArraySpec, Datatype, Error, MemoryLayout, MemoryView, MemoryViewMut, Reduce, Result, Selection, Transfer,
-    agree, dims,
+    Array, ArraySpec, Datatype, Error, MemoryLayout, MemoryView, MemoryViewMut, Reduce, Result, Selection,
+    TransferMode, agree, dims,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -74,7 +74,7 @@ impl Array for CdfArray {
         self.with("describe", |open| Ok(self.spec_of(open)))
     }
 
-    fn write(&self, selection: &Selection, memory: MemoryView<'_>, _transfer: Transfer) -> Result<()> {
+    fn write(&self, selection: &Selection, memory: MemoryView<'_>, _transfer: TransferMode) -> Result<()> {
         self.with("write", |open| {
             if !self.shared.writable {
                 return Err(Error::invalid("write", "the container is open for reading only"));
@@ -97,7 +97,7 @@ impl Array for CdfArray {
         })
     }
 
-    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, _transfer: Transfer) -> Result<()> {
+    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, _transfer: TransferMode) -> Result<()> {
         self.with("read", |open| {
             let spec = self.spec_of(open);
             if !Self::check(selection, &spec, memory.layout, memory.data.len())? {

@@ -157,9 +157,9 @@ impl Container for CdfContainer {
         self.shared.with("list attributes", list).map_err(|error| self.locate(error, object))
     }
 
-    fn settle(&self) -> Result<()> {
-        let settle = self.shared.with("settle", |_| Ok(())).and_then(|()| self.shared.store_header());
-        settle.map_err(|error| self.locate(error, ""))
+    fn write_back(&self) -> Result<()> {
+        let stored = self.shared.with("write back", |_| Ok(())).and_then(|()| self.shared.store_header());
+        stored.map_err(|error| self.locate(error, ""))
     }
 
     fn flush(&self, how: Durability) -> Result<()> {

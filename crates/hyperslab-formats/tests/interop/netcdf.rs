@@ -3,8 +3,8 @@
 use super::{NOBODY_ELSE, python};
 use hyperslab_comm::Solo;
 use hyperslab_core::{
-    Array, ArraySpec, Attribute, ByteOrder, Container, Datatype, Format, MemoryView, MemoryViewMut, Open, Selection,
-    Stack, Transfer, dims::element_count,
+    Array, ArraySpec, Attribute, ByteOrder, Container, Datatype, Format, MemoryView, MemoryViewMut, OpenMode,
+    Selection, Stack, TransferMode, dims::element_count,
 };
 use libtest_mimic::{Completion, Failed, Trial};
 use std::path::Path;
@@ -62,7 +62,7 @@ fn types(version: &str) -> Vec<&'static str> {
 }
 
 fn write(array: &dyn Array, selection: &Selection, data: &[u8]) -> hyperslab_core::Result<()> {
-    array.write(selection, MemoryView::packed(data), Transfer::Independent)
+    array.write(selection, MemoryView::packed(data), TransferMode::Independent)
 }
 
 fn create(container: &dyn Container, name: &str, spec: &ArraySpec) -> Result<(), Failed> {
@@ -85,13 +85,13 @@ fn same(container: &dyn Container, name: &str, dtype: &str, shape: &[u64]) -> Re
     if spec.dtype != dtype || spec.shape.as_slice() != shape {
         return Err(format!("{name}: {spec:?}, expected {dtype} of {shape:?}").into());
     }
-    array.read(&Selection::all(shape)?, MemoryViewMut::packed(&mut found), Transfer::Independent)?;
+    array.read(&Selection::all(shape)?, MemoryViewMut::packed(&mut found), TransferMode::Independent)?;
     if found == expected { Ok(()) } else { Err(format!("{name}: {found:?}, expected {expected:?}").into()) }
 }
 
 /// The file that the script checks.
 fn make(stack: &str, path: &Path, version: &str) -> Result<(), Failed> {
-    let container = build(stack)?.open(path, Open::Create, &Solo::shared())?;
+    let container = build(stack)?.open(path, OpenMode::Create, &Solo::shared())?;
     for dtype in types(version) {
         let name = format!("types/{}", dtype.trim_start_matches('<'));
         create(&*container, &name, &ArraySpec::new(dtype.parse()?, &[5, 7]))?;
@@ -153,7 +153,7 @@ fn we_write(stack: &str, version: &str) -> Outcome {
         return Ok(Completion::ignored_with(NO_NETCDF4));
     }
     script("append", &path, version)?;
-    let container = build(stack)?.open(&path, Open::Read, &Solo::shared())?;
+    let container = build(stack)?.open(&path, OpenMode::Read, &Solo::shared())?;
     same(&*container, "grows", "<f4", &[5, 3])?;
     same(&*container, "theirs", "<i4", &[6])?;
     same(&*container, "types/f8", "<f8", &[5, 7])?;
@@ -170,7 +170,7 @@ fn they_write(stack: &str, version: &str) -> Outcome {
     if script("write", &path, version)?.is_none() {
         return Ok(Completion::ignored_with(NO_NETCDF4));
     }
-    let container = build(stack)?.open(&path, Open::Update, &Solo::shared())?;
+    let container = build(stack)?.open(&path, OpenMode::Update, &Solo::shared())?;
     for dtype in types(version) {
         same(&*container, &format!("fixed_{}", dtype.trim_start_matches('<')), dtype, &[3, 4])?;
     }
@@ -188,7 +188,7 @@ fn they_write(stack: &str, version: &str) -> Outcome {
     }
     let text = container.array("text")?;
     let mut letters = [0; 12];
-    text.read(&Selection::all(&[3, 4])?, MemoryViewMut::packed(&mut letters), Transfer::Independent)?;
+    text.read(&Selection::all(&[3, 4])?, MemoryViewMut::packed(&mut letters), TransferMode::Independent)?;
     if &letters != b"abcdefghijkl" {
         return Err(format!("their text is {letters:?}").into());
     }
@@ -212,7 +212,7 @@ fn validated(stack: &str, version: &str) -> Outcome {
         let path = directory.path().join(name);
         match full {
             true => make(stack, &path, version)?,
-            false => build(stack)?.open(&path, Open::Create, &Solo::shared())?.close()?,
+            false => build(stack)?.open(&path, OpenMode::Create, &Solo::shared())?.close()?,
         }
         run(Command::new("ncvalidator").arg("-q").arg(&path))?;
     }

@@ -4,15 +4,15 @@ use super::super::journal;
 use crate::build;
 use hyperslab_comm::{Solo, Threads};
 use hyperslab_core::{
-    Array, ArraySpec, Attribute, Container, Datatype, Durability, ErrorKind, MemoryView, MemoryViewMut, Open, Result,
-    Selection, Stack, Transfer,
+    Array, ArraySpec, Attribute, Container, Datatype, Durability, ErrorKind, MemoryView, MemoryViewMut, OpenMode,
+    Result, Selection, Stack, TransferMode,
 };
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
-fn open(stack: &str, path: &Path, how: Open) -> Result<Arc<dyn Container>> {
+fn open(stack: &str, path: &Path, how: OpenMode) -> Result<Arc<dyn Container>> {
     build(&stack.parse::<Stack>()?.format)?.open(path, how, &Solo::shared())
 }
 
@@ -27,14 +27,14 @@ fn bytes(seed: u8, count: usize) -> Vec<u8> {
 
 fn write(array: &dyn Array, start: &[u64], count: &[u64], data: &[u8]) {
     let selection = Selection::dense(start, count).unwrap();
-    array.write(&selection, MemoryView::packed(data), Transfer::Independent).unwrap();
+    array.write(&selection, MemoryView::packed(data), TransferMode::Independent).unwrap();
 }
 
 fn read(array: &dyn Array) -> Result<Vec<u8>> {
     let spec = array.spec()?;
     let all = Selection::all(&spec.shape)?;
     let mut data = vec![0xEE; (all.len() * spec.dtype.size()) as usize];
-    array.read(&all, MemoryViewMut::packed(&mut data), Transfer::Independent)?;
+    array.read(&all, MemoryViewMut::packed(&mut data), TransferMode::Independent)?;
     Ok(data)
 }
 
@@ -50,7 +50,7 @@ fn full(container: &dyn Container, name: &str, spec: &ArraySpec, seed: u8) -> Ve
 fn records_of_three_bytes_make_a_file_of_102_bytes() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.nc");
-    let container = open("netcdf3(version=1,header_pad=0)", &path, Open::Create).unwrap();
+    let container = open("netcdf3(version=1,header_pad=0)", &path, OpenMode::Create).unwrap();
     let array = container.create("r", &growing("i1", &[0, 3])).unwrap();
     array.resize(&[2, 3]).unwrap();
     write(&*array, &[0, 0], &[2, 3], &[1, 2, 3, 4, 5, 6]);
@@ -67,14 +67,14 @@ fn records_of_three_bytes_make_a_file_of_102_bytes() {
 fn numbers_are_big_endian_in_the_file() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.nc");
-    let container = open("netcdf3(header_pad=0)", &path, Open::Create).unwrap();
+    let container = open("netcdf3(header_pad=0)", &path, OpenMode::Create).unwrap();
     let data: Vec<u8> = [1u32, 0x0203_0405].iter().flat_map(|n| n.to_le_bytes()).collect();
     write(&*container.create("little", &ArraySpec::new("<u4".parse().unwrap(), &[2])).unwrap(), &[0], &[2], &data);
     write(&*container.create("big", &ArraySpec::new(">u4".parse().unwrap(), &[2])).unwrap(), &[0], &[2], &data);
     container.close().unwrap();
     let file = fs::read(&path).unwrap();
     assert_eq!(file[file.len() - 16..], [0, 0, 0, 1, 2, 3, 4, 5, 1, 0, 0, 0, 5, 4, 3, 2]);
-    let container = open("netcdf3", &path, Open::Read).unwrap();
+    let container = open("netcdf3", &path, OpenMode::Read).unwrap();
     for (name, dtype) in [("little", "<u4"), ("big", ">u4")] {
         let array = container.array(name).unwrap();
         assert_eq!(array.spec().unwrap().dtype, dtype.parse::<Datatype>().unwrap());
@@ -90,7 +90,7 @@ fn definitions_after_data_move_it_only_where_they_must() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.nc");
         let inode = || fs::metadata(&path).unwrap().ino();
-        let container = open(stack, &path, Open::Create).unwrap();
+        let container = open(stack, &path, OpenMode::Create).unwrap();
         let mut all = vec![("one", full(&*container, "one", &ArraySpec::new(Datatype::F64, &[1000]), 1))];
         let first = inode();
         all.push(("two", full(&*container, "two", &ArraySpec::new("<i2".parse().unwrap(), &[7]), 2)));
@@ -111,7 +111,7 @@ fn definitions_after_data_move_it_only_where_they_must() {
             container.close().unwrap();
         };
         compare(&*container);
-        compare(&*open("netcdf3", &path, Open::Read).unwrap());
+        compare(&*open("netcdf3", &path, OpenMode::Read).unwrap());
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
     }
 }
@@ -120,7 +120,7 @@ fn definitions_after_data_move_it_only_where_they_must() {
 fn what_is_defined_before_data_moves_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.nc");
-    let container = open("netcdf3(header_pad=0)", &path, Open::Create).unwrap();
+    let container = open("netcdf3(header_pad=0)", &path, OpenMode::Create).unwrap();
     let inode = fs::metadata(&path).unwrap().ino();
     for i in 0..50 {
         let spec = if i % 2 == 0 { growing("<f4", &[0, 3]) } else { ArraySpec::new(Datatype::F32, &[4]) };
@@ -129,7 +129,7 @@ fn what_is_defined_before_data_moves_nothing() {
     }
     assert_eq!(fs::metadata(&path).unwrap().ino(), inode);
     container.close().unwrap();
-    assert_eq!(open("netcdf3", &path, Open::Read).unwrap().arrays().unwrap().len(), 50);
+    assert_eq!(open("netcdf3", &path, OpenMode::Read).unwrap().arrays().unwrap().len(), 50);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn ranks_define_and_move_together() {
     let format = build(&"netcdf3(header_pad=0)".parse::<Stack>().unwrap().format).unwrap();
     let results = Threads::run_each(3, |comm| {
         let rank = comm.rank() as u64;
-        let container = format.open(&path, Open::Create, &comm)?;
+        let container = format.open(&path, OpenMode::Create, &comm)?;
         let mut arrays = Vec::new();
         for name in ["a", "b", "c", "d"] {
             let spec = if name == "b" || name == "d" {
@@ -173,7 +173,7 @@ fn ranks_define_and_move_together() {
 fn arrays_that_grow_grow_together() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.nc");
-    let container = open("netcdf3", &path, Open::Create).unwrap();
+    let container = open("netcdf3", &path, OpenMode::Create).unwrap();
     let one = container.create("one", &growing("<i2", &[2])).unwrap();
     let filled = ArraySpec { fill_value: Some(vec![7, 0]), ..growing("<i2", &[2, 2]) };
     let two = container.create("two", &filled).unwrap();
@@ -196,7 +196,7 @@ fn arrays_that_grow_grow_together() {
 #[test]
 fn what_the_format_lacks_is_refused_by_name() {
     let directory = tempfile::tempdir().unwrap();
-    let container = open("netcdf3(version=2)", &directory.path().join("a.nc"), Open::Create).unwrap();
+    let container = open("netcdf3(version=2)", &directory.path().join("a.nc"), OpenMode::Create).unwrap();
     let plain = |dtype: &str| ArraySpec::new(dtype.parse().unwrap(), &[4]);
     let chunked = ArraySpec { chunk: Some([2].as_slice().into()), ..plain("<f4") };
     let second = ArraySpec { max_shape: Some(vec![Some(4), None]), ..ArraySpec::new(Datatype::F32, &[4, 4]) };
@@ -228,11 +228,11 @@ fn what_the_format_lacks_is_refused_by_name() {
 fn an_interrupted_header_is_found_whole() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.nc");
-    let container = open("netcdf3", &path, Open::Create).unwrap();
+    let container = open("netcdf3", &path, OpenMode::Create).unwrap();
     let data = full(&*container, "array", &ArraySpec::new(Datatype::F64, &[100]), 6);
     container.close().unwrap();
     let old = fs::read(&path).unwrap();
-    let container = open("netcdf3", &path, Open::Update).unwrap();
+    let container = open("netcdf3", &path, OpenMode::Update).unwrap();
     container.set_attribute("", "long", &Attribute::text(&"long ".repeat(400))).unwrap();
     full(&*container, "more", &ArraySpec::new(Datatype::U8, &[9]), 7);
     container.close().unwrap();
@@ -245,7 +245,7 @@ fn an_interrupted_header_is_found_whole() {
         fs::write(&path, &torn).unwrap();
         journal::put(&path, old_head, new_head, false).unwrap();
     };
-    let names = |how: Open| {
+    let names = |how: OpenMode| {
         let container = open("netcdf3", &path, how).unwrap();
         assert_eq!(read(&*container.array("array").unwrap()).unwrap(), data);
         let names = container.arrays().unwrap();
@@ -256,7 +256,7 @@ fn an_interrupted_header_is_found_whole() {
         [(0, &["array"][..]), (1, &["array", "more"]), (3, &["array", "more"]), (8, &["array", "more"])]
     {
         put(sectors);
-        for (how, stays) in [(Open::Read, true), (Open::Update, false), (Open::Read, false)] {
+        for (how, stays) in [(OpenMode::Read, true), (OpenMode::Update, false), (OpenMode::Read, false)] {
             assert_eq!(names(how), expected, "{sectors} sectors, {how:?}");
             assert_eq!(journal::beside(&path).exists(), stays);
         }
@@ -269,26 +269,26 @@ fn an_interrupted_header_is_found_whole() {
     other[at] = b'A';
     other[600] = 1;
     fs::write(&path, &other).unwrap();
-    assert_eq!(open("netcdf3", &path, Open::Update).unwrap().arrays().unwrap(), ["Array"]);
+    assert_eq!(open("netcdf3", &path, OpenMode::Update).unwrap().arrays().unwrap(), ["Array"]);
     assert!(!journal::beside(&path).exists());
     // A journal that is not whole means nothing: the header was not touched yet.
     put(0);
     let torn = fs::read(journal::beside(&path)).unwrap();
     fs::write(journal::beside(&path), &torn[..torn.len() - 1]).unwrap();
-    assert_eq!(names(Open::Update), ["array"]);
+    assert_eq!(names(OpenMode::Update), ["array"]);
 }
 
 #[test]
 fn the_number_of_records_follows_from_the_size_where_it_is_left_open() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.nc");
-    let container = open("netcdf3(version=1)", &path, Open::Create).unwrap();
+    let container = open("netcdf3(version=1)", &path, OpenMode::Create).unwrap();
     let data = full(&*container, "r", &growing("<i2", &[4, 3]), 8);
     container.close().unwrap();
     let mut file = fs::read(&path).unwrap();
     file[4..8].fill(0xFF);
     fs::write(&path, &file).unwrap();
-    for how in [Open::Read, Open::Update, Open::Read] {
+    for how in [OpenMode::Read, OpenMode::Update, OpenMode::Read] {
         let container = open("netcdf3", &path, how).unwrap();
         assert_eq!(read(&*container.array("r").unwrap()).unwrap(), data);
         container.close().unwrap();
@@ -300,15 +300,15 @@ fn the_number_of_records_follows_from_the_size_where_it_is_left_open() {
 fn a_file_cut_short_is_noticed() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.nc");
-    let container = open("netcdf3", &path, Open::Create).unwrap();
+    let container = open("netcdf3", &path, OpenMode::Create).unwrap();
     let data = full(&*container, "one", &ArraySpec::new(Datatype::U8, &[100]), 1);
     full(&*container, "two", &ArraySpec::new(Datatype::U8, &[100]), 2);
     container.close().unwrap();
     fs::OpenOptions::new().write(true).open(&path).unwrap().set_len((64 << 10) + 150).unwrap();
-    let container = open("netcdf3", &path, Open::Read).unwrap();
+    let container = open("netcdf3", &path, OpenMode::Read).unwrap();
     assert_eq!(read(&*container.array("one").unwrap()).unwrap(), data);
     assert_eq!(read(&*container.array("two").unwrap()).unwrap_err().kind(), ErrorKind::Corrupt);
-    let error = open("netcdf3", &path, Open::Update).unwrap_err();
+    let error = open("netcdf3", &path, OpenMode::Update).unwrap_err();
     assert!(error.kind() == ErrorKind::Corrupt && error.to_string().contains("its arrays end at"), "{error}");
 }
 
@@ -316,15 +316,15 @@ fn a_file_cut_short_is_noticed() {
 fn a_symbolic_link_stays_one() {
     let directory = tempfile::tempdir().unwrap();
     let (path, link) = (directory.path().join("a.nc"), directory.path().join("link.nc"));
-    let container = open("netcdf3(header_pad=0)", &path, Open::Create).unwrap();
+    let container = open("netcdf3(header_pad=0)", &path, OpenMode::Create).unwrap();
     let data = full(&*container, "one", &ArraySpec::new(Datatype::U8, &[100]), 1);
     container.close().unwrap();
     std::os::unix::fs::symlink(&path, &link).unwrap();
-    let container = open("netcdf3(header_pad=0)", &link, Open::Update).unwrap();
+    let container = open("netcdf3(header_pad=0)", &link, OpenMode::Update).unwrap();
     full(&*container, "two", &ArraySpec::new(Datatype::U8, &[100]), 2);
     container.close().unwrap();
     assert!(link.is_symlink() && !path.is_symlink());
-    let container = open("netcdf3", &path, Open::Read).unwrap();
+    let container = open("netcdf3", &path, OpenMode::Read).unwrap();
     assert_eq!(container.arrays().unwrap(), ["one", "two"]);
     assert_eq!(read(&*container.array("one").unwrap()).unwrap(), data);
 }
@@ -334,10 +334,10 @@ fn files_of_others_are_named() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.nc");
     fs::write(&path, b"\x89HDF\r\n\x1a\n and more").unwrap();
-    let error = open("netcdf3", &path, Open::Read).unwrap_err().to_string();
+    let error = open("netcdf3", &path, OpenMode::Read).unwrap_err().to_string();
     assert!(error.contains("no classic NetCDF file") && error.contains("use hdf5"), "{error}");
     fs::write(&path, b"CDF\x02\0\0\0\0").unwrap();
-    let error = open("netcdf3", &path, Open::Update).unwrap_err().to_string();
+    let error = open("netcdf3", &path, OpenMode::Update).unwrap_err().to_string();
     assert!(error.contains("it ends before byte"), "{error}");
     for wrong in [
         "netcdf3(version=3)",
@@ -345,6 +345,6 @@ fn files_of_others_are_named() {
         "netcdf3(record_align=8,nc_record_align_size=4)",
         "netcdf3(header_pad=1TiB)",
     ] {
-        assert!(open(wrong, &path, Open::Read).unwrap_err().kind() == ErrorKind::InvalidInput, "{wrong}");
+        assert!(open(wrong, &path, OpenMode::Read).unwrap_err().kind() == ErrorKind::InvalidInput, "{wrong}");
     }
 }
