@@ -103,7 +103,11 @@ fn remove_file(path: &Path) -> Result<()> {
 /// Makes an empty file. On rank 0.
 fn make(path: &Path, options: &Options) -> Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).open(path).map_err(fail("create", path))?;
-    file.write_all(&encode::encode(&Header::empty(options.version))).map_err(fail("create", path))
+    file.write_all(&encode::encode(&Header::empty(options.version))).map_err(|cause| {
+        // Empty, it would be nothing that this format knows.
+        let _ = std::fs::remove_file(path);
+        fail("create", path)(cause)
+    })
 }
 
 fn exists(path: &Path) -> Result<bool> {

@@ -25,6 +25,8 @@ struct Before {
     variables: usize,
     begins: Vec<u64>,
     records: u64,
+    /// One past the last byte of elements.
+    end: u64,
     longest: u64,
     changed: bool,
 }
@@ -37,6 +39,7 @@ impl Before {
             variables: header.variables.len(),
             begins: header.variables.iter().map(|variable| variable.begin).collect(),
             records: header.records,
+            end: header.end(),
             longest: *longest,
             changed: *changed,
         }
@@ -92,18 +95,18 @@ fn touched(shared: &Shared) -> Result<bool> {
     Ok(touched != [0])
 }
 
-/// Takes the elements where the new header says, and makes the file long enough.
+/// Takes the elements, the last of which was before byte `end`, where the new header says, and makes the file long enough.
 fn move_elements(
     shared: &Shared,
     state: &mut Option<Open>,
-    placed: Result<Placed>,
+    (placed, end): (Result<Placed>, u64),
     old: impl FnOnce(&Open) -> Header,
 ) -> Result<()> {
     let comm = &*shared.comm;
     let placed = agree(comm, placed)?;
     let open = state.as_mut().ok_or_else(|| Shared::closed_error("define"))?;
     if placed == Placed::Kept {
-        return shared.on_root(|| open.lengthen());
+        return shared.on_root(|| open.lengthen(end));
     }
     let old = old(open);
     shared.on_root(|| {
@@ -146,7 +149,7 @@ pub(crate) fn define_array(shared: &Shared, name: &str, spec: &ArraySpec) -> Res
         before.put_begins(&mut header);
         header
     };
-    let moved = move_elements(shared, &mut state, placed, old);
+    let moved = move_elements(shared, &mut state, (placed, before.end), old);
     if moved.is_err()
         && let Some(open) = state.as_mut()
     {
@@ -236,7 +239,7 @@ pub(crate) fn define_attribute(
         before.put_begins(&mut header);
         header
     };
-    let moved = move_elements(shared, &mut state, placed, old);
+    let moved = move_elements(shared, &mut state, (placed, before.end), old);
     if moved.is_err()
         && let Some(open) = state.as_mut()
     {

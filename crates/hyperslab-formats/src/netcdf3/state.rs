@@ -5,6 +5,7 @@ use super::encode::encoded_len;
 use super::header::Header;
 use super::header_file;
 use super::journal::sync_directory;
+use super::names::unused;
 use super::options::Options;
 use crate::posix::data_file::{Access, DataFile};
 use crate::posix::staging::Staging;
@@ -52,10 +53,19 @@ pub(crate) struct Open {
 
 impl Open {
     pub fn new(file: DataFile, header: Header, stored: Vec<u8>, existed: bool) -> Self {
-        let arrays: Vec<Array> = header.variables.iter().map(|variable| Array::of(&header, variable)).collect();
+        let mut arrays: Vec<Array> = header.variables.iter().map(|variable| Array::of(&header, variable)).collect();
         let mut by_name = BTreeMap::new();
-        for (number, array) in arrays.iter().enumerate() {
-            by_name.entry(array.name.clone()).or_insert(number);
+        // Variables go by their own names first: what an attribute says may be taken.
+        for own in [true, false] {
+            let is_own = |number: &usize| arrays[*number].name == header.variables[*number].name;
+            let numbers: Vec<usize> = (0..arrays.len()).filter(|number| is_own(number) == own).collect();
+            for number in numbers {
+                if by_name.contains_key(&arrays[number].name) {
+                    let name = header.variables[number].name.clone();
+                    arrays[number].name = unused(name, |taken| by_name.contains_key(taken));
+                }
+                by_name.insert(arrays[number].name.clone(), number);
+            }
         }
         let longest = stored.len() as u64;
         let changed = encoded_len(&header) != longest;
@@ -71,10 +81,15 @@ impl Open {
         })
     }
 
-    /// Makes the file as long as its header says. On rank 0.
-    pub fn lengthen(&self) -> Result<()> {
-        let end = self.header.end();
-        if self.file.len()? < end { self.file.set_len(end) } else { Ok(()) }
+    /// Makes the file as long as its header says. What lies beyond byte `end`, where elements ended so far, belongs to no array
+    /// and becomes zeros. On rank 0.
+    pub fn lengthen(&self, end: u64) -> Result<()> {
+        let (len, new) = (self.file.len()?, self.header.end());
+        let kept = len.min(end.max(self.longest));
+        if kept < len {
+            self.file.set_len(kept)?;
+        }
+        if kept < new { self.file.set_len(new) } else { Ok(()) }
     }
 }
 

@@ -297,6 +297,42 @@ fn the_number_of_records_follows_from_the_size_where_it_is_left_open() {
 }
 
 #[test]
+fn bytes_behind_the_last_array_belong_to_nobody() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.nc");
+    let container = open("netcdf3", &path, OpenMode::Create).unwrap();
+    let data = full(&*container, "one", &ArraySpec::new(Datatype::U8, &[100]), 1);
+    container.close().unwrap();
+    let whole = [fs::read(&path).unwrap(), vec![0xAA; 1000]].concat();
+    for spec in [ArraySpec::new(Datatype::U8, &[50]), growing("u1", &[3, 9])] {
+        fs::write(&path, &whole).unwrap();
+        let container = open("netcdf3", &path, OpenMode::Update).unwrap();
+        let array = container.create("two", &spec).unwrap();
+        assert!(read(&*array).unwrap().iter().all(|byte| *byte == 0));
+        assert_eq!(read(&*container.array("one").unwrap()).unwrap(), data);
+        container.close().unwrap();
+    }
+}
+
+#[test]
+fn two_variables_that_claim_one_name_are_both_there() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.nc");
+    let container = open("netcdf3(header_pad=0)", &path, OpenMode::Create).unwrap();
+    for (name, seed) in [("g/x", 1), ("h/x", 2), ("h.y", 3)] {
+        full(&*container, name, &ArraySpec::new(Datatype::U8, &[4]), seed);
+    }
+    container.close().unwrap();
+    let mut file = fs::read(&path).unwrap();
+    let at = file.windows(3).position(|bytes| bytes == b"h/x").unwrap();
+    file[at] = b'g';
+    fs::write(&path, &file).unwrap();
+    let container = open("netcdf3", &path, OpenMode::Read).unwrap();
+    assert_eq!(container.arrays().unwrap(), ["g/x", "h.x", "h.y"]);
+    assert_eq!(read(&*container.array("h.x").unwrap()).unwrap(), bytes(2, 4));
+}
+
+#[test]
 fn a_file_cut_short_is_noticed() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.nc");
