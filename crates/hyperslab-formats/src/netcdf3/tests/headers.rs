@@ -229,3 +229,16 @@ fn huge_counts_take_no_memory() {
     bytes[at..at + 8].copy_from_slice(&(u64::MAX >> 1).to_be_bytes());
     refused(&bytes, "2^63");
 }
+
+/// What the fuzz target begins with is whole.
+#[test]
+fn seeds_are_headers() {
+    let seeds = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/cdf_header");
+    let mut count = 0;
+    for seed in std::fs::read_dir(seeds).unwrap() {
+        let path = seed.unwrap().path();
+        assert!(super::super::fuzzing::header(&std::fs::read(&path).unwrap()), "{}", path.display());
+        count += 1;
+    }
+    assert_eq!(count, 9);
+}
