@@ -8,11 +8,12 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, Parser)]
 #[command(name = "crashlab")]
 pub struct Options {
-    /// Modes, joined by commas: plain, codec, async, safe, log, log-dir, log-small, safe-sync, log-sync
+    /// Modes, joined by commas: plain, codec, async, safe, async-safe, cache-safe, auto-safe, log, log-dir, log-small, safe-sync,
+    /// log-sync
     #[arg(
         long,
         value_delimiter = ',',
-        default_value = "plain,codec,async,safe,log,log-dir,log-small,safe-sync,log-sync"
+        default_value = "plain,codec,async,safe,async-safe,cache-safe,auto-safe,log,log-dir,log-small,safe-sync,log-sync"
     )]
     pub mode: Vec<String>,
     /// Images of each mode
