@@ -126,8 +126,8 @@ fn no_more_waits_than_the_storage_takes_within_the_lag() {
     in_time(|| {
         const MIB: u64 = 1 << 20;
         // Of a burst that is over before the lag is, all would wait.
-        let stack: Stack = "async(memory=256MiB,lag=2s)/slow(4MB/s,0ms)/memory".parse().unwrap();
-        let format = hyperslab_layers::build(&stack, Arc::new(Memory)).unwrap();
+        let stack: Stack = "async(memory=256MiB,lag=2s)/slow(4MB/s,0ms)/null".parse().unwrap();
+        let format = hyperslab_layers::build(&stack, hyperslab_formats::build(&stack.format).unwrap()).unwrap();
         let container = open(&*format, Path::new("async_io/lag"), Open::Truncate);
         let array = container.create("a", &ArraySpec::new(Datatype::U8, &[12, MIB])).unwrap();
         let data = vec![1; MIB as usize];
