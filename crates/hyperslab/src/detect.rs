@@ -46,7 +46,7 @@ pub fn stack_for_name(path: &Path) -> Result<Stack> {
         Some((name, _)) => name.parse(),
         None => Err(Error::invalid("choose format", "the name does not tell a format")
             .target(path.display())
-            .hint("a name that ends with .h5, .zarr or .posix, or name the stack (--to hdf5)")),
+            .hint("a name that ends with .h5, .nc, .zarr or .posix, or name the stack (--to hdf5)")),
     }
 }
 
@@ -59,6 +59,7 @@ mod tests {
     fn names_tell_formats() {
         let name = |path: &str| stack_for_name(Path::new(path)).map(|stack| stack.to_string());
         assert_eq!(name("a.posix").unwrap(), "posix");
+        assert_eq!(name("a.nc").unwrap(), "netcdf3");
         #[cfg(feature = "hdf5")]
         assert_eq!([name("a.h5").unwrap(), name("x/A.HDF5").unwrap()], ["hdf5", "hdf5"]);
         #[cfg(feature = "zarr")]

@@ -19,6 +19,8 @@ use std::time::{Duration, Instant};
 const OVERHEAD: u64 = 512;
 /// What one slab of a selection costs.
 const SLAB: u64 = 256;
+/// Bytes of writes that may wait whatever the lag, also before it is known how fast the storage is.
+const LEAST_WAITING: u64 = 8 << 20;
 
 /// Does transfers of a container in the background. Dropping it does what is left and then ends its threads.
 #[derive(Debug)]
@@ -33,7 +35,7 @@ pub(crate) struct Engine {
     process: u32,
     /// The group in which background transfers run.
     comm: Arc<dyn Communicator>,
-    /// How long a write may wait before later ones wait for it.
+    /// How long a write may wait before later ones wait for it, and how long it should take to make all that wait.
     lag: Option<Duration>,
     /// When writes were queued, if that matters: the first of each tenth of the lag, by number.
     queued: Mutex<VecDeque<(u64, Instant)>>,
@@ -192,7 +194,7 @@ impl Engine {
         Ok(number)
     }
 
-    /// Waits for writes that have waited longer than they may.
+    /// Waits for writes that have waited longer than they may, and while more wait than can be made in that time.
     fn wait_for_late(&self) {
         let Some(lag) = self.lag else { return };
         let mut queued = self.queued.lock().unwrap_or_else(PoisonError::into_inner);
@@ -207,6 +209,18 @@ impl Engine {
         {
             self.times.wait(|| self.queue.wait_for_earlier(last));
         }
+        let most = || self.most_waiting(lag);
+        if self.queue.has_more_than(most()) {
+            self.times.wait(|| self.queue.wait_for_less(most));
+        }
+    }
+
+    /// Bytes of writes that the storage should take within the lag, by what it took until now.
+    fn most_waiting(&self, lag: Duration) -> u64 {
+        let Background { bytes, busy, .. } = self.times.background();
+        let seconds = busy.as_secs_f64();
+        let rate = if seconds > 0.0 { bytes as f64 / seconds } else { 0.0 };
+        ((rate * lag.as_secs_f64()) as u64).max(LEAST_WAITING)
     }
 
     /// Starts to read elements that will be wanted, if there is room for them.
