@@ -8,6 +8,7 @@ use hyperslab_core::{
 };
 use libtest_mimic::Failed;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 pub(super) struct World<'a> {
     subject: &'a Subject,
