@@ -2,7 +2,11 @@
 
 mod canonical;
 mod overlap_join;
+mod packed_intersection;
+mod packed_parts;
 mod serde_repr;
+
+pub use packed_intersection::packed_intersection;
 
 use crate::slab::{Slab, same_rank};
 use crate::{Dims, Error, Result, Run, Runs};

@@ -6,7 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use hyperslab_core::{Datatype, Selection};
-use hyperslab_layers::journal::{Append, Directory, Files, Header, Id, Journal, Limits, SyncMode};
+use hyperslab_layers::journal::{Append, Directory, Header, Id, Journal, JournalStorage, Limits, SyncMode};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -117,7 +117,7 @@ fn pwrites(folder: &Path, data: &[u8], size: usize, total: usize) -> Times {
 }
 
 fn appends(folder: &Path, data: &[u8], size: usize, total: usize, sync: SyncMode) -> Times {
-    let files: Arc<dyn Files> = Arc::new(Directory::open(folder).unwrap());
+    let files: Arc<dyn JournalStorage> = Arc::new(Directory::open(folder).unwrap());
     let header = Header::new(Id::random().unwrap(), 0, 1, "posix", "/x".into()).unwrap();
     let journal = Journal::create(files, header, Limits { sync, ..Limits::new(4 << 30) }).unwrap();
     let mut handles = Vec::with_capacity(total / size);

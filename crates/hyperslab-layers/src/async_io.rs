@@ -35,10 +35,10 @@
 mod array;
 mod container;
 mod options;
-mod pattern;
+mod readahead;
 
 use crate::LayerEntry;
-use crate::background::{Staging, StagingOptions, refuse_left_over, share_of_memory};
+use crate::background::{Staging, StagingOptions, refuse_unrecovered, share_of_memory};
 pub(crate) use container::AsyncContainer;
 use container::Shared;
 use hyperslab_core::{Caps, Communicator, Container, Format, OpenMode, Result, Stack, StackElement};
@@ -112,7 +112,7 @@ impl AsyncFormat {
         };
         let staging = self.staging.as_ref().filter(|_| how != OpenMode::Read && comm.many_threads());
         if let Some(options) = staging {
-            refuse_left_over(options, path, &**comm)?;
+            refuse_unrecovered(options, path, &**comm)?;
         }
         let inner = self.inner.open(path, how, &background)?;
         let mut shared = Shared::new(how, comm.clone(), background, self.options, memory);

@@ -2,7 +2,7 @@
 //!
 //! A write is appended as a record "these elements of that array" with its bytes. How safe it is when the append returns is
 //! chosen by a [`SyncMode`]: by default it is with the kernel, and survives the end of the process; after [`Journal::sync`]
-//! it survives the loss of power too. Later the layer writes the elements to the container and calls [`Logged::done`].
+//! it survives the loss of power too. Later the layer writes the elements to the container and calls [`RecordHandle::done`].
 //!
 //! # What can be lost
 //!
@@ -13,12 +13,12 @@
 //! | `Every(n)` | in memory | the last batch, appended within the last `n` | what was appended in the last `n` and while the sync of the writes before took place |
 //! | `EveryWrite` | durable | nothing | nothing |
 //!
-//! A batch is handed over when it has 1 MiB, and by [`Journal::hand_over`], `sync`, [`Journal::checkpoint`] and closing.
+//! A batch is handed over when it has 1 MiB, and by [`Journal::write_out`], `sync`, [`Journal::checkpoint`] and closing.
 //! Whatever is lost is the end: a write is never there without those before it, nor in part.
 //!
-//! Where the storage refuses a batch, its writes are still in memory, and [`Logged::read_into`] gives their bytes. Any error
+//! Where the storage refuses a batch, its writes are still in memory, and [`RecordHandle::read_into`] gives their bytes. Any error
 //! but `NoSpace` is final for the journal: each later append fails, and the layer brings what it has to the container, in the
-//! way that [`Journal::hand_over`] describes. After `NoSpace` the journal goes on: appends are [`Append::Full`] until the
+//! way that [`Journal::write_out`] describes. After `NoSpace` the journal goes on: appends are [`Append::Full`] until the
 //! storage takes the batch, which each append tries again, or until everything is done.
 //!
 //! # Why replaying is right
@@ -34,10 +34,10 @@
 //!
 //! * Call `done` only when the container's own flush has returned after the write: a format may hold data in memory of the
 //!   process. Where the journal shall cover the loss of power, that flush is a `Durable` one.
-//! * Before a write goes to the container: [`Journal::hand_over`] has returned since it was appended; or, where the journal
-//!   shall cover the loss of power, [`Journal::sync`], unless [`Logged::is_durable`] says that it need not. What the journal
+//! * Before a write goes to the container: [`Journal::write_out`] has returned since it was appended; or, where the journal
+//!   shall cover the loss of power, [`Journal::sync`], unless [`RecordHandle::is_durable`] says that it need not. What the journal
 //!   forgets must not be in the container already, or older writes would be replayed over it. (In the modes that do not
-//!   gather, `hand_over` has nothing to do.)
+//!   gather, `write_out` has nothing to do.)
 //! * After a `Durable` flush of the container for which writes of the journal were done: `checkpoint`, then [`Journal::sync`].
 //!   Segments that were removed, but not durably, could be back after a loss of power, with a part of their records.
 //! * Refuse calls in a process that was forked ([`Journal::append`] does not look, for the sake of speed).
@@ -47,69 +47,69 @@
 //! * After an error that is not `NoSpace`: have every write done and [`Journal::close_and_remove`] return `true` before
 //!   anything is written past the journal, for the same reason.
 
-mod ahead;
+mod active_segment;
 mod append;
-mod batch;
-pub(crate) mod bytes;
+mod batch_read;
+mod buffered_reader;
 pub(crate) mod checksum;
-mod close;
 mod commit;
-mod current;
-mod direct;
+mod completed_set;
+mod completion;
+mod dir_sync;
+mod direct_io;
 mod directory;
-mod done_set;
-mod fetch;
-mod files;
-mod foreign;
-mod found;
+mod discovery;
+mod file_names;
 #[doc(hidden)]
 pub mod fuzzing;
-mod hand_over;
+mod group_commit;
 mod head_slots;
 mod header;
 mod heartbeat;
-mod names;
-mod new_names;
+mod journal;
 mod node;
+mod peer_reader;
+mod placement;
+mod preallocate;
 mod process;
-mod put;
 mod reader;
 mod record;
-mod removal;
 mod segment;
-mod segment_head;
-mod shelf;
-pub(crate) mod slabs;
+mod segment_header;
+mod segment_list;
+pub(crate) mod selection_wire;
+mod storage;
 mod sync;
 mod sync_mode;
-mod window;
-mod writer;
+mod truncate;
+pub(crate) mod wire;
+mod write_out;
 
 #[cfg(test)]
 mod tests;
 
+pub use batch_read::{ReadRequest, read_all};
 pub use directory::Directory;
-pub use fetch::{Wanted, read_all};
-pub use files::{Files, Lock, LogFile};
-pub use foreign::Foreign;
-pub use found::{Found, Stage, find};
+pub use discovery::{FoundJournal, Stage, find};
 pub(crate) use head_slots::nanoseconds;
-pub use head_slots::{Live, Sighting};
+pub use head_slots::{LiveSegments, Sighting};
 pub use header::{Header, Id, identify};
 pub use heartbeat::{Heartbeat, Pulse};
+pub use journal::{Append, Journal, Limits};
 pub use node::{NodeDirectory, NodePlace};
+pub use peer_reader::PeerJournal;
 pub use process::Process;
-pub use reader::{Damage, Named, Reader, Write};
-pub use segment::Logged;
+pub use reader::{ArrayInfo, Damage, Reader, RecoveredWrite};
+pub use segment::RecordHandle;
+pub use storage::{JournalStorage, Lock, LogFile};
 pub use sync_mode::SyncMode;
-pub use writer::{Append, Journal, Limits};
 
 use hyperslab_core::{Error, ErrorKind};
 
 /// The version of everything that this module writes.
 pub const VERSION: u32 = 1;
 /// The version of heads that say which file their container is.
-pub const VERSION_OF_HEADS: u32 = 2;
+pub const HEADER_VERSION: u32 = 2;
 
 pub(crate) fn failed(operation: &'static str, target: impl std::fmt::Display, cause: std::io::Error) -> Error {
     Error::io(operation, cause).backend("journal").target(target)

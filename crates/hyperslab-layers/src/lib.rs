@@ -1,33 +1,31 @@
 //! Layers: formats that wrap a format. Each is one folder and one line in the registry, and never chooses what it wraps.
 
+mod array_key;
 mod async_io;
 mod auto;
 mod background;
-mod blocks;
 mod cache;
+mod chunk_blocks;
+mod chunk_images;
 pub mod fork;
-mod images;
+mod interval_map;
 #[doc(hidden)]
 pub mod journal;
-mod known;
 #[doc(hidden)]
 pub mod log;
 mod loglayout;
 pub mod marker;
 mod order_rules;
-mod pairing;
-mod pieces;
+mod rank_shared;
 pub mod recover;
 mod registry;
-mod share;
 mod slow;
-mod spans;
 mod trace;
 mod twophase;
 
 #[doc(hidden)]
 pub use auto::fuzz_api as auto_fuzz_api;
-pub use blocks::Blocks;
+pub use chunk_blocks::ChunkBlocks;
 #[doc(hidden)]
 pub use loglayout::fuzzing as loglayout_fuzzing;
 pub use loglayout::is_log_layout;

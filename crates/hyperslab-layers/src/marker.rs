@@ -1,15 +1,15 @@
-//! A sign beside a container that writes to it wait in a log: `.NAME.hyperslab-log`, and the same bytes in the extended
-//! attribute `user.hyperslab.log` of the container, which goes with it where it is moved or linked to.
+//! A sign read_file a container that writes to it wait in a log: `.NAME.hyperslab-log`, and the same bytes in the extended
+//! read_attribute `user.hyperslab.log` of the container, which goes with it where it is moved or linked to.
 //!
 //! It is put there when a log is begun and removed when the log is gone. Whoever opens a container looks for it
-//! ([`notice`]): as long as a log of a dead process waits, nobody may write, or a recovery would put old data over new.
+//! ([`check_unrecovered`]): as long as a log of a dead process waits, nobody may write, or a recovery would put old data over new.
 
-mod guard;
+mod marker_check;
 
-pub use guard::guarded;
+pub use marker_check::with_marker_check;
 
-use crate::journal::bytes::{Decoder, Encoder};
-use crate::journal::{Directory, Files, Found, Id, Lock, NodeDirectory, Process, Stage, find};
+use crate::journal::wire::{Decoder, Encoder};
+use crate::journal::{Directory, FoundJournal, Id, JournalStorage, Lock, NodeDirectory, Process, Stage, find};
 use hyperslab_core::{Error, ErrorKind, Result};
 use hyperslab_rollback::FileIdentity;
 use rustix::fs::XattrFlags;
@@ -40,13 +40,13 @@ pub struct Marker {
 
 /// How it stands with the log that a marker names.
 #[derive(Debug, PartialEq, Eq)]
-enum Log {
+enum LogStatus {
     /// It is gone.
     Gone,
     /// A process uses it.
     InUse,
     /// It waits for a recovery.
-    Waits,
+    NeedsRecovery,
     /// Its directory is on another machine, or cannot be looked at.
     Unknown,
 }
@@ -102,8 +102,8 @@ impl Marker {
         Some(Self { job, host, directory, identity: identity.filter(|_| has_identity) })
     }
 
-    /// Puts it beside a container. Where that is not possible, the logs are found in their directory only.
-    pub(crate) fn put(&self, container: &Path) {
+    /// Puts it read_file a container. Where that is not possible, the logs are found in their directory only.
+    pub(crate) fn store(&self, container: &Path) {
         let bytes = self.encode();
         let _ = rustix::fs::setxattr(container, ATTRIBUTE, &bytes, XattrFlags::empty());
         let Some(path) = path_of(container) else { return };
@@ -117,76 +117,76 @@ impl Marker {
     }
 
     /// Removes it, if it is still this one.
-    pub(crate) fn take_away(&self, container: &Path) {
-        if attribute(container).is_some_and(|found| found.job == self.job) {
+    pub(crate) fn remove(&self, container: &Path) {
+        if read_attribute(container).is_some_and(|found| found.job == self.job) {
             let _ = rustix::fs::removexattr(container, ATTRIBUTE);
         }
         if let Some(path) = path_of(container)
-            && beside(&path).is_some_and(|found| found.job == self.job)
+            && read_file(&path).is_some_and(|found| found.job == self.job)
         {
             let _ = std::fs::remove_file(path);
         }
     }
 
     /// Removes it, unless another rank of the job still has a log.
-    pub(crate) fn release(&self, container: &Path) {
+    pub(crate) fn remove_if_last(&self, container: &Path) {
         let others = Directory::open(&self.directory).is_ok_and(|files| !self.journals(&files).is_empty());
         if !others {
-            self.take_away(container);
+            self.remove(container);
         }
     }
 
     /// The journals of the job that its directory has.
-    fn journals(&self, files: &dyn Files) -> Vec<Found> {
+    fn journals(&self, files: &dyn JournalStorage) -> Vec<FoundJournal> {
         let prefix = format!("hyperslab-{}-", self.job);
         let found = find(files).unwrap_or_default();
-        let is_of_job = |found: &Found| found.stem.starts_with(&prefix) && found.stage == Stage::Written;
+        let is_of_job = |found: &FoundJournal| found.stem.starts_with(&prefix) && found.stage == Stage::Written;
         found.into_iter().filter(is_of_job).collect()
     }
 
-    fn log(&self) -> Log {
+    fn log(&self) -> LogStatus {
         let here = self.host == rustix::system::uname().nodename().to_string_lossy();
         let missing = match std::fs::metadata(&self.directory) {
             Ok(about) => !about.is_dir(),
             Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => true,
-            Err(_) => return Log::Unknown,
+            Err(_) => return LogStatus::Unknown,
         };
         if missing {
-            return if here { Log::Gone } else { Log::Unknown };
+            return if here { LogStatus::Gone } else { LogStatus::Unknown };
         }
-        let Ok(files) = Directory::open(&self.directory) else { return Log::Unknown };
+        let Ok(files) = Directory::open(&self.directory) else { return LogStatus::Unknown };
         let mut journals = self.journals(&files).into_iter().peekable();
         if journals.peek().is_none() {
-            return if here { Log::Gone } else { Log::Unknown };
+            return if here { LogStatus::Gone } else { LogStatus::Unknown };
         }
         match journals.any(|found| found.open(&files).is_ok_and(|(_, lock)| lock == Lock::Busy)) {
-            true => Log::InUse,
-            false => Log::Waits,
+            true => LogStatus::InUse,
+            false => LogStatus::NeedsRecovery,
         }
     }
 
     /// Removes the logs that it names, unless somebody uses them, and then itself. Returns whether they are gone.
     pub(crate) fn discard(&self, container: &Path) -> Result<bool> {
         match self.log() {
-            Log::InUse | Log::Unknown => return Ok(false),
-            Log::Gone => {}
-            Log::Waits => {
+            LogStatus::InUse | LogStatus::Unknown => return Ok(false),
+            LogStatus::Gone => {}
+            LogStatus::NeedsRecovery => {
                 let files = NodeDirectory::open(&self.directory)?;
                 self.journals(&files).iter().try_for_each(|found| found.remove(&files))?;
             }
         }
-        self.take_away(container);
+        self.remove(container);
         Ok(true)
     }
 
     /// Whether it is about the file that is there now.
-    fn is_of(&self, container: &Path) -> bool {
+    fn matches(&self, container: &Path) -> bool {
         let now = || File::open(container).and_then(|file| FileIdentity::of(&file)).ok();
         self.identity.is_none_or(|was| now().is_some_and(|now| was.matches(&now)))
     }
 }
 
-fn beside(path: &Path) -> Option<Marker> {
+fn read_file(path: &Path) -> Option<Marker> {
     let file = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     let file = File::options().read(true).custom_flags(file.bits() as i32).open(path).ok()?;
     let mut bytes = Vec::new();
@@ -196,7 +196,7 @@ fn beside(path: &Path) -> Option<Marker> {
 }
 
 /// Without opening it: closing would release locks that the program may have on the file.
-fn attribute(container: &Path) -> Option<Marker> {
+fn read_attribute(container: &Path) -> Option<Marker> {
     let mut bytes = vec![0; LONGEST * 2];
     let len = rustix::fs::getxattr(container, ATTRIBUTE, &mut bytes[..]).ok()?;
     Marker::decode(bytes.get(..len)?)
@@ -205,31 +205,31 @@ fn attribute(container: &Path) -> Option<Marker> {
 /// The markers of a container, by its name and by itself.
 pub fn markers(container: &Path) -> Vec<Marker> {
     let real = container.canonicalize().unwrap_or_else(|_| container.to_path_buf());
-    let inside = attribute(&real);
-    let mut found: Vec<Marker> = path_of(&real).and_then(|path| beside(&path)).into_iter().collect();
+    let inside = read_attribute(&real);
+    let mut found: Vec<Marker> = path_of(&real).and_then(|path| read_file(&path)).into_iter().collect();
     found.extend(inside.filter(|inside| found.first().is_none_or(|found| found.job != inside.job)));
     found
 }
 
 /// Looks whether writes of a dead process wait for this container. For writing that is an error; for reading, what is returned
 /// should be told to the user. Markers of logs that are gone are removed.
-pub fn notice(container: &Path, writing: bool) -> Result<Vec<String>> {
+pub fn check_unrecovered(container: &Path, writing: bool) -> Result<Vec<String>> {
     let mut warnings = Vec::new();
     for marker in markers(container) {
         let folder = marker.directory.display();
-        let (log, is_of) = (marker.log(), marker.is_of(container));
+        let (log, matches) = (marker.log(), marker.matches(container));
         let waits = match log {
-            Log::InUse => continue,
-            Log::Gone => {
+            LogStatus::InUse => continue,
+            LogStatus::Gone => {
                 if writing {
-                    marker.take_away(&container.canonicalize().unwrap_or_else(|_| container.to_path_buf()));
+                    marker.remove(&container.canonicalize().unwrap_or_else(|_| container.to_path_buf()));
                 }
                 continue;
             }
-            Log::Waits => format!("writes of a job that has ended wait in the log in {folder}"),
-            Log::Unknown => format!("writes may wait in the log in {folder} of {}", marker.host),
+            LogStatus::NeedsRecovery => format!("writes of a job that has ended wait in the log in {folder}"),
+            LogStatus::Unknown => format!("writes may wait in the log in {folder} of {}", marker.host),
         };
-        match (is_of, writing) {
+        match (matches, writing) {
             (true, true) => {
                 return Err(Error::new(ErrorKind::AlreadyExists, "open", waits).target(container.display()).hint(format!(
                     "hyperslab recover {folder}, which brings them into the file (or --discard, which throws them away)"
@@ -251,7 +251,7 @@ pub fn notice(container: &Path, writing: bool) -> Result<Vec<String>> {
 
 /// Removes markers of a job, which is recovered.
 pub(crate) fn remove_of(container: &Path, job: Id) {
-    markers(container).iter().filter(|marker| marker.job == job).for_each(|marker| marker.take_away(container));
+    markers(container).iter().filter(|marker| marker.job == job).for_each(|marker| marker.remove(container));
 }
 
 /// Removes the markers of a container whose logs nobody uses, wherever these are. For users who know that they are not wanted.
@@ -261,11 +261,11 @@ pub fn unmark(container: &Path) -> Vec<PathBuf> {
     let mut unknown = Vec::new();
     for marker in markers(&real) {
         match marker.log() {
-            Log::InUse | Log::Waits => continue,
-            Log::Unknown => unknown.push(marker.directory.clone()),
-            Log::Gone => {}
+            LogStatus::InUse | LogStatus::NeedsRecovery => continue,
+            LogStatus::Unknown => unknown.push(marker.directory.clone()),
+            LogStatus::Gone => {}
         }
-        marker.take_away(&real);
+        marker.remove(&real);
     }
     unknown
 }

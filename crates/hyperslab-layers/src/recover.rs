@@ -8,15 +8,15 @@
 //! A damaged journal is replayed up to the first record that cannot be trusted, and then set aside: its files stay, with another
 //! name, and are not replayed again.
 
+mod chunk_buffer;
 mod identity;
-mod left;
+mod orphans;
 mod replay;
 mod target;
 mod verify;
-mod whole_chunks;
 
-pub use crate::journal::{Damage, Files};
-pub use left::{Left, State, survey};
+pub use crate::journal::{Damage, JournalStorage};
+pub use orphans::{JournalStatus, OrphanedJournal, survey};
 pub use replay::{Job, Recovery, Replayed, jobs};
 pub use verify::Compared;
 
@@ -27,7 +27,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Opens a directory with journals. Refuses one in which other users could exchange files.
-pub fn directory(path: &Path) -> Result<Arc<dyn Files>> {
+pub fn directory(path: &Path) -> Result<Arc<dyn JournalStorage>> {
     check_group(path)?;
     Ok(Arc::new(NodeDirectory::open(path)?))
 }

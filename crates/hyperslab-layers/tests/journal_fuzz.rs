@@ -6,7 +6,7 @@
 mod memory;
 
 use hyperslab_core::{Datatype, Selection};
-use hyperslab_layers::journal::{Append, Directory, Files, Header, Id, Journal, Limits, find};
+use hyperslab_layers::journal::{Append, Directory, Header, Id, Journal, JournalStorage, Limits, find};
 use hyperslab_layers::recover::survey;
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -43,7 +43,7 @@ type Content = (String, Vec<u8>);
 
 /// A journal of several segments, with records of all kinds.
 fn sample(folder: &Path) -> (Id, Vec<Content>) {
-    let files: Arc<dyn Files> = Arc::new(Directory::open(folder).unwrap());
+    let files: Arc<dyn JournalStorage> = Arc::new(Directory::open(folder).unwrap());
     let header = Header::new(Id([7; 16]), 0, 2, "posix", "/somewhere/x".into()).unwrap();
     let id = header.journal;
     let journal = Journal::create(files, header, Limits { segment: 20_000, ..Limits::new(1 << 20) }).unwrap();
@@ -167,7 +167,7 @@ fn mutate_record(bytes: &mut Vec<u8>, id: &Id, segment: u64, dice: &mut Dice) {
 
 /// Reads everything. Errors are fine. Returns the number of writes.
 fn read(folder: &Path) -> u64 {
-    let files: Arc<dyn Files> = Arc::new(Directory::open(folder).unwrap());
+    let files: Arc<dyn JournalStorage> = Arc::new(Directory::open(folder).unwrap());
     let mut writes = 0;
     for left in survey(&files, true).unwrap() {
         writes += left.writes;

@@ -14,7 +14,9 @@ use clap::Args;
 use escape::{escaped, lines};
 use formats::abandoned;
 use hyperslab_core::{Error, ErrorKind, Stack};
-use hyperslab_layers::recover::{self, Compared, Files, Job, Left, Recovery, Replayed, State};
+use hyperslab_layers::recover::{
+    self, Compared, Job, JournalStatus, JournalStorage, OrphanedJournal, Recovery, Replayed,
+};
 use places::Place;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -122,7 +124,7 @@ pub fn run(options: &RecoverOptions) -> Result<ExitCode> {
 /// Recovers what the logs of a directory hold. Files whose logs stay are added to `unrecovered`.
 fn one_directory(options: &RecoverOptions, place: &Place, unrecovered: &mut BTreeSet<PathBuf>) -> Result<Vec<End>> {
     let files = recover::directory(&place.directory)?;
-    let left: Vec<Left> =
+    let left: Vec<OrphanedJournal> =
         recover::survey(&files, options.other_hosts)?.into_iter().filter(|left| place.takes(left)).collect();
     if left.is_empty() {
         if place.has_rollbacks() {
@@ -151,10 +153,10 @@ fn one_directory(options: &RecoverOptions, place: &Place, unrecovered: &mut BTre
 }
 
 /// A log without a head that could be read.
-fn judge(journal: &Left) -> End {
+fn judge(journal: &OrphanedJournal) -> End {
     match &journal.state {
-        State::InUse => End::LeftAlone,
-        State::Refused(error) => {
+        JournalStatus::InUse => End::LeftAlone,
+        JournalStatus::Refused(error) => {
             eprintln!("hyperslab: {}", lines(error));
             End::Failed
         }
@@ -173,7 +175,7 @@ fn check_one_container(jobs: &[Job]) -> Result<()> {
 
 fn each_job(
     options: &RecoverOptions,
-    files: &Arc<dyn Files>,
+    files: &Arc<dyn JournalStorage>,
     jobs: Vec<Job>,
     unrecovered: &mut BTreeSet<PathBuf>,
 ) -> Vec<End> {
@@ -238,7 +240,7 @@ fn one_job(options: &RecoverOptions, recovery: &Recovery<'_>, job: &mut Job, blo
         return End::LeftAlone;
     }
     let mut refused = job.journals.iter().filter_map(|journal| match &journal.state {
-        State::Refused(error) => Some(error),
+        JournalStatus::Refused(error) => Some(error),
         _ => None,
     });
     if let Some(error) = refused.next() {
@@ -283,14 +285,14 @@ fn one_job(options: &RecoverOptions, recovery: &Recovery<'_>, job: &mut Job, blo
 }
 
 /// Brings the logs of a job into its file, looks whether the file has them and can be opened, and only then says so and removes
-/// the logs. `None`: there was nothing to bring, and the file cannot be read.
+/// the logs. `None`: there was nothing to replay_and_keep, and the file cannot be read.
 fn replay(
     options: &RecoverOptions,
     recovery: &Recovery<'_>,
     job: &mut Job,
     container: &str,
 ) -> hyperslab_core::Result<Option<Replayed>> {
-    let replayed = recovery.bring(job)?;
+    let replayed = recovery.replay_and_keep(job)?;
     let header = job.header()?;
     let (path, stack) = (header.container.clone(), header.stack.clone());
     let compared = if replayed.writes > 0 { recovery.compare(job)? } else { Compared::default() };

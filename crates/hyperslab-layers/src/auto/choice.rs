@@ -1,4 +1,4 @@
-//! The ways that transfers can go.
+//! The strategies that transfers can go.
 
 use serde::{Deserialize, Serialize};
 

@@ -22,7 +22,7 @@ pub(super) struct Expected {
 }
 
 impl Expected {
-    /// The whole epoch, once things have settled.
+    /// The whole epoch, once things have drained.
     pub fn cost(&self, choice: Choice) -> f64 {
         self.compute
             + match choice {

@@ -1,7 +1,7 @@
 //! What was chosen and why, in words.
 
 use super::choice::{Choice, Each};
-use super::chooser::{Decision, Why};
+use super::chooser::{Decision, Reason};
 use super::history::Observed;
 use hyperslab_core::units::display_size;
 use hyperslab_core::{Error, Result};
@@ -65,7 +65,7 @@ impl Explain {
                 )
             })
             .collect();
-        let last = self.last.filter(|last| last.why != Why::Only).map(|last| {
+        let last = self.last.filter(|last| last.why != Reason::Only).map(|last| {
             let foreseen = foreseen(&last.costs);
             let foreseen = if foreseen.is_empty() { foreseen } else { format!(" ({foreseen})") };
             format!("; last {}{foreseen}: {}", last.choice.name(), last.why)
@@ -86,7 +86,7 @@ fn foreseen(costs: &Each<Option<f64>>) -> String {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::class::Class;
+    use super::super::request_class::RequestClass;
     use super::*;
 
     #[test]
@@ -95,14 +95,14 @@ mod tests {
         let path = folder.path().join("why.log");
         let mut explain = Explain::to(&path).unwrap();
         assert_eq!(explain.summary(), None);
-        let class = Class::of(1 << 20, true);
+        let class = RequestClass::of(1 << 20, true);
         let (compute, calls, room) = (0.2, 0.01, Some(0.2));
         let (hand_over, behind, straight, fresh) = (0.01, None, false, false);
         let (choice, ranks, bytes) = (Choice::Async, 2, 4e6);
         let observed =
             Observed { choice, class, ranks, bytes, compute, room, calls, hand_over, behind, straight, fresh };
         let costs = [Some(0.5), Some(0.21), None];
-        let decision = Decision { choice, why: Why::Least, costs, risk: 0.0 };
+        let decision = Decision { choice, why: Reason::Least, costs, risk: 0.0 };
         explain.epoch(1, Some(&decision), &observed);
         explain.epoch(2, None, &Observed { choice: Choice::Sync, ..observed });
         let text = std::fs::read_to_string(&path).unwrap();

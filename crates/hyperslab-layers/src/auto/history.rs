@@ -1,9 +1,9 @@
 //! What earlier epochs took, on one storage below one stack.
 
 use super::choice::{Choice, Each};
-use super::class::Class;
 use super::cost::Expected;
-use super::rates::{Sample, forecast};
+use super::request_class::RequestClass;
+use super::throughput::{Sample, forecast};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Observed {
     pub choice: Choice,
-    pub class: Class,
+    pub class: RequestClass,
     pub ranks: u32,
     /// Of a rank.
     pub bytes: f64,
@@ -56,7 +56,7 @@ const APPEND_PER_COPY: f64 = 2.0;
 /// What is known of the epochs of a class.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Known {
+pub(super) struct ClassHistory {
     pub epochs: u64,
     /// Averages, the latest most.
     pub compute: f64,
@@ -79,15 +79,15 @@ pub(super) struct Known {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct History {
-    pub classes: BTreeMap<Class, Known>,
+    pub classes: BTreeMap<RequestClass, ClassHistory>,
     /// That of the latest epoch.
     #[serde(default)]
-    pub latest: Option<Class>,
+    pub latest: Option<RequestClass>,
 }
 
 /// What the next epoch will be like.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Outlook {
+pub(super) struct Forecast {
     pub expected: Expected,
     /// Whether anything is known of how long transfers take.
     pub transfer_known: bool,
@@ -98,8 +98,8 @@ pub(super) struct Outlook {
 
 /// What the layer knows before the first transfer of an epoch.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Coming {
-    pub class: Class,
+pub(super) struct UpcomingEpoch {
+    pub class: RequestClass,
     pub ranks: u32,
     /// Bytes of its first request; 0 if that is not known.
     pub request: f64,
@@ -121,10 +121,10 @@ impl History {
     }
 
     /// What to expect of the next epoch.
-    pub fn outlook(&self, coming: &Coming) -> Outlook {
+    pub fn forecast(&self, coming: &UpcomingEpoch) -> Forecast {
         let known = self.classes.get(&coming.class);
         let bytes = known.map_or(coming.request, |known| known.bytes).max(1.0);
-        let seconds = |of: fn(&Known) -> &Vec<Sample>| {
+        let seconds = |of: fn(&ClassHistory) -> &Vec<Sample>| {
             // Those of the class come last: they are the latest.
             let others = self.classes.iter().filter(|(class, _)| class.writes == coming.class.writes);
             let others = others.filter(|(class, _)| **class != coming.class).map(|(_, known)| known);
@@ -152,7 +152,7 @@ impl History {
             append: seconds(|known| &known.append).unwrap_or(APPEND_PER_COPY * copy),
             drain: seconds(|known| &known.drain).or(transfer).unwrap_or(copy),
         };
-        Outlook {
+        Forecast {
             expected,
             transfer_known: transfer.is_some(),
             epochs: known.map_or(0, |known| known.epochs),
@@ -162,7 +162,7 @@ impl History {
 
     /// Whether these numbers can have been measured.
     pub fn is_sane(&self) -> bool {
-        self.classes.len() <= MOST_CLASSES && self.classes.values().all(Known::is_sane)
+        self.classes.len() <= MOST_CLASSES && self.classes.values().all(ClassHistory::is_sane)
     }
 }
 
@@ -180,7 +180,7 @@ fn push(samples: &mut Vec<Sample>, sample: Sample) {
     }
 }
 
-impl Known {
+impl ClassHistory {
     fn learn(&mut self, observed: &Observed) {
         let first = self.epochs == 0;
         self.epochs += 1;
@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     fn observed(choice: Choice, compute: f64, transfer: f64, copy: f64) -> Observed {
-        let class = Class::of(1 << 20, true);
+        let class = RequestClass::of(1 << 20, true);
         let (calls, behind) = match choice {
             Choice::Sync => (transfer, None),
             _ => (copy, Some((1e6, transfer))),
@@ -260,8 +260,8 @@ mod tests {
         }
     }
 
-    fn coming(pause: f64) -> Coming {
-        Coming { class: Class::of(1 << 20, true), ranks: 1, request: 1e6, pause, copy_rate: 1e9 }
+    fn coming(pause: f64) -> UpcomingEpoch {
+        UpcomingEpoch { class: RequestClass::of(1 << 20, true), ranks: 1, request: 1e6, pause, copy_rate: 1e9 }
     }
 
     #[test]
@@ -270,50 +270,50 @@ mod tests {
         for _ in 0..20 {
             history.learn(&observed(Choice::Sync, 0.1, 0.05, 0.0));
         }
-        assert!((history.outlook(&coming(0.1)).expected.compute - 0.1).abs() < 1e-9);
+        assert!((history.forecast(&coming(0.1)).expected.compute - 0.1).abs() < 1e-9);
         for _ in 0..4 {
             history.learn(&observed(Choice::Sync, 0.5, 0.05, 0.0));
         }
-        assert!(history.outlook(&coming(0.5)).expected.compute > 0.45);
+        assert!(history.forecast(&coming(0.5)).expected.compute > 0.45);
     }
 
     #[test]
     fn each_way_tells_what_it_can() {
         let mut history = History::default();
-        let nothing = history.outlook(&coming(0.2));
+        let nothing = history.forecast(&coming(0.2));
         assert!(!nothing.transfer_known && (nothing.expected.copy - 1.001e-3).abs() < 1e-9);
-        let small = Coming { class: Class::of(1000, true), request: 1e3, ..coming(0.2) };
+        let small = UpcomingEpoch { class: RequestClass::of(1000, true), request: 1e3, ..coming(0.2) };
         history.learn(&Observed { class: small.class, ..observed(Choice::Sync, 0.2, 0.3, 0.0) });
-        assert!((history.outlook(&small).expected.copy - 2e-3).abs() < 1e-9, "a thousand requests of 1 kB");
-        let unknown = Coming { request: 0.0, ..small };
-        assert!((history.outlook(&unknown).expected.copy - 1.001e-3).abs() < 1e-9, "as at a flush");
+        assert!((history.forecast(&small).expected.copy - 2e-3).abs() < 1e-9, "a thousand requests of 1 kB");
+        let unknown = UpcomingEpoch { request: 0.0, ..small };
+        assert!((history.forecast(&unknown).expected.copy - 1.001e-3).abs() < 1e-9, "as at a flush");
         history = History::default();
         history.learn(&observed(Choice::Async, 0.2, 0.3, 0.04));
-        let outlook = history.outlook(&coming(0.2));
-        assert!(outlook.transfer_known);
-        let expected = outlook.expected;
+        let forecast = history.forecast(&coming(0.2));
+        assert!(forecast.transfer_known);
+        let expected = forecast.expected;
         let near = |a: f64, b: f64| (a - b).abs() < 1e-6;
         assert!(near(expected.behind, 0.3) && near(expected.direct, 0.3) && near(expected.copy, 0.04), "{expected:?}");
         history.learn(&observed(Choice::Sync, 0.2, 0.1, 0.0));
-        assert!(near(history.outlook(&coming(0.2)).expected.direct, 0.1));
-        assert_eq!(history.outlook(&coming(0.2)).measured, [2, 1, 0]);
+        assert!(near(history.forecast(&coming(0.2)).expected.direct, 0.1));
+        assert_eq!(history.forecast(&coming(0.2)).measured, [2, 1, 0]);
     }
 
     #[test]
     fn a_copy_into_fresh_memory_is_replaced_by_a_better_one() {
         let mut history = History::default();
         history.learn(&Observed { fresh: true, ..observed(Choice::Async, 0.2, 0.3, 0.1) });
-        assert!((history.outlook(&coming(0.2)).expected.copy - 0.05).abs() < 1e-6);
+        assert!((history.forecast(&coming(0.2)).expected.copy - 0.05).abs() < 1e-6);
         history.learn(&observed(Choice::Async, 0.2, 0.3, 0.02));
         history.learn(&Observed { fresh: true, ..observed(Choice::Async, 0.2, 0.3, 0.1) });
-        assert!((history.outlook(&coming(0.2)).expected.copy - 0.02).abs() < 1e-6);
+        assert!((history.forecast(&coming(0.2)).expected.copy - 0.02).abs() < 1e-6);
     }
 
     #[test]
     fn it_stays_small() {
         let mut history = History::default();
         for n in 0..200 {
-            let class = Class::of(1 << (n % 48), n % 3 == 0);
+            let class = RequestClass::of(1 << (n % 48), n % 3 == 0);
             history.learn(&Observed { class, ..observed(Choice::ALL[n % 3], 0.1, 0.1, 0.01) });
         }
         assert!(history.is_sane() && history.classes.len() <= MOST_CLASSES);

@@ -81,7 +81,7 @@ impl Options {
             state: match element.get("state") {
                 Some("off" | "no") => None,
                 Some(path) => Some(path.into()),
-                None => super::state::usual_folder(),
+                None => super::history_file::usual_folder(),
             },
             explain: element.get("explain").map(PathBuf::from),
         })

@@ -1,11 +1,11 @@
 //! Background threads of one container on one rank, and everything that waits for them.
 
-use super::data::Data;
-use super::job::{Job, Place};
+use super::job::{ArrayHandle, Job};
+use super::payload::Payload;
 use super::pool::{Pool, bytes_taken};
-use super::prefetched::{Prefetched, Room, Slot};
+use super::prefetch_slot::{MemoryReservation, PrefetchSlot, PrefetchSlots};
 use super::queue::Queue;
-use super::times::Times;
+use super::stats::TransferTimes;
 use hyperslab_core::{BackgroundStats, Communicator, Error, ErrorKind, Request, Result, Selection};
 use std::collections::VecDeque;
 use std::future::Future;
@@ -25,8 +25,8 @@ const SLAB: u64 = 256;
 pub(crate) struct Engine {
     queue: Arc<Queue<Job>>,
     pool: Arc<Pool>,
-    prefetched: Prefetched,
-    times: Arc<Times>,
+    prefetched: PrefetchSlots,
+    times: Arc<TransferTimes>,
     wanted: usize,
     threads: Mutex<Vec<JoinHandle<()>>>,
     /// Threads do not survive a fork.
@@ -41,8 +41,8 @@ pub(crate) struct Engine {
 
 /// The elements of a write, and the room reserved for it.
 #[derive(Debug)]
-pub(crate) struct Held {
-    data: Data,
+pub(crate) struct StagedPayload {
+    data: Payload,
     reserved: u64,
 }
 
@@ -52,7 +52,7 @@ impl Engine {
         Self {
             queue: Arc::new(Queue::new(memory, threads == 1)),
             pool: Arc::default(),
-            prefetched: Prefetched::default(),
+            prefetched: PrefetchSlots::default(),
             times: Arc::default(),
             wanted: threads,
             threads: Mutex::default(),
@@ -73,7 +73,7 @@ impl Engine {
         self.queue.check()
     }
 
-    pub fn times(&self) -> &Times {
+    pub fn times(&self) -> &TransferTimes {
         &self.times
     }
 
@@ -103,7 +103,7 @@ impl Engine {
         len: usize,
         selection: &Selection,
         fill: impl FnOnce(&mut [u8]) -> Result<()>,
-    ) -> Result<Option<Held>> {
+    ) -> Result<Option<StagedPayload>> {
         let reserved = bytes_taken(len) as u64 + overhead(selection);
         if !self.reserve(reserved)? {
             return Ok(None);
@@ -111,9 +111,9 @@ impl Engine {
         let copied = self
             .pool
             .take(len, self.queue.room())
-            .map(|mut buffer| self.times.copy(|| fill(buffer.as_mut())).map(|()| Data::Memory(buffer.freeze())));
+            .map(|mut buffer| self.times.copy(|| fill(buffer.as_mut())).map(|()| Payload::Memory(buffer.freeze())));
         match copied {
-            Ok(Ok(data)) => Ok(Some(Held { data, reserved })),
+            Ok(Ok(data)) => Ok(Some(StagedPayload { data, reserved })),
             Ok(Err(error)) => {
                 self.queue.release(reserved);
                 Err(error)
@@ -126,10 +126,10 @@ impl Engine {
     }
 
     /// Waits for room for the caller's own buffer. `None`: there is never so much.
-    pub fn keep(&self, data: Data, selection: &Selection) -> Result<Option<Held>> {
-        let bytes = if matches!(data, Data::Memory(_)) { data.len() } else { 0 };
+    pub fn keep(&self, data: Payload, selection: &Selection) -> Result<Option<StagedPayload>> {
+        let bytes = if matches!(data, Payload::Memory(_)) { data.len() } else { 0 };
         let reserved = bytes + overhead(selection);
-        Ok(self.reserve(reserved)?.then_some(Held { data, reserved }))
+        Ok(self.reserve(reserved)?.then_some(StagedPayload { data, reserved }))
     }
 
     /// Bytes of the largest write that may be staged: each thread has one of them in memory.
@@ -157,12 +157,12 @@ impl Engine {
     }
 
     /// Queues a write.
-    pub fn write(&self, held: Held, job: impl FnOnce(Data) -> Job) -> Result<()> {
+    pub fn write(&self, held: StagedPayload, job: impl FnOnce(Payload) -> Job) -> Result<()> {
         self.push(job(held.data), held.reserved, false).map(drop)
     }
 
     /// Queues a write that the caller can wait for.
-    pub fn submit(&self, held: Held, job: impl FnOnce(Data) -> Job) -> Result<Request> {
+    pub fn submit(&self, held: StagedPayload, job: impl FnOnce(Payload) -> Job) -> Result<Request> {
         let number = self.push(job(held.data), held.reserved, true)?;
         Ok(Request::pending(Ticket { queue: self.queue.clone(), number, told: false }))
     }
@@ -173,9 +173,9 @@ impl Engine {
     }
 
     /// Takes part in a collective write, in its order.
-    pub fn attend(&self, place: Arc<Place>, rank: usize) -> Result<()> {
+    pub fn join_collective(&self, place: Arc<ArrayHandle>, rank: usize) -> Result<()> {
         self.start()?;
-        self.queue.push(Job::attend(place, rank), 0, false).map(drop)
+        self.queue.push(Job::join_collective(place, rank), 0, false).map(drop)
     }
 
     fn push(&self, job: Job, reserved: u64, ticket: bool) -> Result<u64> {
@@ -210,7 +210,7 @@ impl Engine {
     }
 
     /// Starts to read elements that will be wanted, if there is room for them.
-    pub fn prefetch(&self, place: &Arc<Place>, selection: &Selection, bytes: usize, most: usize) {
+    pub fn prefetch(&self, place: &Arc<ArrayHandle>, selection: &Selection, bytes: usize, most: usize) {
         if self.prefetched.has(place, selection) || !self.prefetched.has_room(most) || self.start().is_err() {
             return;
         }
@@ -219,16 +219,16 @@ impl Engine {
             return;
         }
         let queue = self.queue.clone();
-        let room = Room(Box::new(move || queue.release(reserved)));
+        let room = MemoryReservation(Box::new(move || queue.release(reserved)));
         let Ok(buffer) = self.pool.take(bytes, self.queue.room()) else { return };
-        let slot = Slot::new(place.clone(), selection.clone(), buffer, room);
+        let slot = PrefetchSlot::new(place.clone(), selection.clone(), buffer, room);
         if self.queue.push(Job::Prefetch(slot.clone()), 0, false).is_ok() {
             self.prefetched.insert(slot);
         }
     }
 
     /// The elements if they were read ahead, waiting for those under way.
-    pub fn prefetched(&self, place: &Place, selection: &Selection) -> Option<Arc<Slot>> {
+    pub fn prefetched(&self, place: &ArrayHandle, selection: &Selection) -> Option<Arc<PrefetchSlot>> {
         let slot = self.prefetched.remove(place, selection)?;
         let is_it = |job: &Job| matches!(job, Job::Prefetch(other) if Arc::ptr_eq(other, &slot));
         self.wait_while(is_it);
@@ -290,7 +290,7 @@ fn overhead(selection: &Selection) -> u64 {
 }
 
 /// A background thread.
-fn work(queue: &Queue<Job>, times: &Times, group: &dyn Communicator) {
+fn work(queue: &Queue<Job>, times: &TransferTimes, group: &dyn Communicator) {
     while let Some(taken) = queue.take() {
         let result = times.work(taken.task.bytes(), || taken.task.run(taken.after_failure, group));
         let number = taken.number;

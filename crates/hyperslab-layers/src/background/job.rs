@@ -1,9 +1,9 @@
 //! A transfer for a background thread.
 
-use super::data::Data;
-use super::prefetched::Slot;
+use super::payload::Payload;
+use super::prefetch_slot::PrefetchSlot;
 use super::queue::Task;
-use crate::known::Known;
+use crate::array_key::ArrayKey;
 use hyperslab_core::{
     Array, Bytes, Communicator, Error, ErrorKind, MemoryLayout, MemoryView, Result, Selection, TransferMode,
 };
@@ -12,16 +12,16 @@ use std::sync::Arc;
 
 /// An open array of the format below.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct ArrayHandle {
     pub array: Arc<dyn Array>,
     pub name: String,
     /// Equal for all handles of an array, and for those only.
-    pub known: Known,
+    pub known: ArrayKey,
 }
 
-impl Place {
+impl ArrayHandle {
     pub fn new(array: Arc<dyn Array>, name: &str) -> Arc<Self> {
-        let known = Known::of(&*array, name);
+        let known = ArrayKey::of(&*array, name);
         Arc::new(Self { array, name: name.into(), known })
     }
 
@@ -35,18 +35,24 @@ impl Place {
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)] // nearly all are writes
 pub(crate) enum Job {
-    Write { place: Arc<Place>, selection: Selection, data: Data, layout: MemoryLayout, transfer: TransferMode },
-    Prefetch(Arc<Slot>),
+    Write { place: Arc<ArrayHandle>, selection: Selection, data: Payload, layout: MemoryLayout, transfer: TransferMode },
+    Prefetch(Arc<PrefetchSlot>),
 }
 
 impl Job {
     /// A part in a collective write of others.
-    pub fn attend(place: Arc<Place>, rank: usize) -> Self {
+    pub fn join_collective(place: Arc<ArrayHandle>, rank: usize) -> Self {
         let (selection, layout) = (Selection::empty(rank), MemoryLayout::packed());
-        Self::Write { place, selection, data: Data::Memory(Bytes::new()), layout, transfer: TransferMode::Collective }
+        Self::Write {
+            place,
+            selection,
+            data: Payload::Memory(Bytes::new()),
+            layout,
+            transfer: TransferMode::Collective,
+        }
     }
 
-    pub fn place(&self) -> &Arc<Place> {
+    pub fn place(&self) -> &Arc<ArrayHandle> {
         match self {
             Self::Write { place, .. } => place,
             Self::Prefetch(slot) => &slot.place,
@@ -69,7 +75,7 @@ impl Job {
     }
 
     /// Whether it writes any of these elements.
-    pub fn writes(&self, place: &Place, selection: &Selection) -> bool {
+    pub fn writes(&self, place: &ArrayHandle, selection: &Selection) -> bool {
         self.is_write() && self.place().is_same(place) && self.selection().overlaps(selection)
     }
 
@@ -91,7 +97,7 @@ impl Job {
             }
             Self::Write { place, selection, data, layout, transfer } => {
                 let empty = Selection::empty(selection.rank());
-                let done = caught(|| match after_failure {
+                let done = catch_panic(|| match after_failure {
                     true => place.array.write(&empty, MemoryView::packed(&[]), *transfer),
                     false => self.write(place, selection, data, layout, *transfer),
                 });
@@ -109,9 +115,9 @@ impl Job {
     /// Data that cannot be had any more are no reason to leave other ranks waiting.
     fn write(
         &self,
-        place: &Place,
+        place: &ArrayHandle,
         selection: &Selection,
-        data: &Data,
+        data: &Payload,
         layout: &MemoryLayout,
         transfer: TransferMode,
     ) -> Result<()> {
@@ -130,7 +136,7 @@ impl Job {
 }
 
 /// The result of `work`, or a panic as an error.
-pub(crate) fn caught<T>(work: impl FnOnce() -> Result<T>) -> Result<Result<T>> {
+pub(crate) fn catch_panic<T>(work: impl FnOnce() -> Result<T>) -> Result<Result<T>> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
         let words = panic.downcast_ref::<&str>().copied().map(str::to_owned);
         let words = words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();

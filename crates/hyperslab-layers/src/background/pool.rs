@@ -1,6 +1,6 @@
 //! Buffers that are used again: fresh memory costs as much as filling it.
 
-use super::pages::Pages;
+use super::huge_pages::HugePages;
 use hyperslab_core::{Bytes, Result};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +11,7 @@ const SMALLEST: usize = 64 << 10;
 /// Buffers that nobody uses at the moment, by size.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
-    free: Mutex<BTreeMap<usize, Vec<Pages>>>,
+    free: Mutex<BTreeMap<usize, Vec<HugePages>>>,
 }
 
 /// A buffer in use. It goes back to the pool when it is dropped.
@@ -26,7 +26,7 @@ pub(crate) struct Buffer {
 #[derive(Debug)]
 enum Memory {
     Small(Vec<u8>),
-    Large(Pages),
+    Large(HugePages),
 }
 
 /// Bytes that a buffer of `len` bytes takes: sizes are rounded up by an eighth at most, so that they repeat.
@@ -52,7 +52,7 @@ impl Pool {
         drop(free);
         let memory = match found {
             Some(buffer) => buffer,
-            None => Pages::new(size)?,
+            None => HugePages::new(size)?,
         };
         Ok(Buffer { memory: Some(Memory::Large(memory)), len, pool })
     }
@@ -64,7 +64,7 @@ impl Pool {
 }
 
 /// Drops free buffers, largest first, until they hold at most `keep` bytes.
-fn trim(free: &mut BTreeMap<usize, Vec<Pages>>, keep: u64) {
+fn trim(free: &mut BTreeMap<usize, Vec<HugePages>>, keep: u64) {
     let mut held: u64 = free.iter().map(|(size, buffers)| (size * buffers.len()) as u64).sum();
     while held > keep {
         let Some(mut largest) = free.last_entry() else { return };

@@ -3,12 +3,12 @@
 //! # Rules
 //!
 //! * A task begins when every earlier task that it [follows](Task::follows) has ended.
-//! * Room is reserved before a task is pushed; whoever finds none waits.
+//! * MemoryReservation is reserved before a task is pushed; whoever finds none waits.
 //! * The first failure closes the queue to new tasks. Tasks that wait are not done, except those that [must
 //!   run](Task::must_run) because other ranks count on them.
 //! * An error is told once: to whoever holds the ticket of its task, otherwise by [`Queue::take_error`].
 
-use super::sync::{Condvar, Mutex, MutexGuard};
+use super::loom_shim::{Condvar, Mutex, MutexGuard};
 use hyperslab_core::{Error, ErrorKind, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
@@ -230,13 +230,13 @@ impl<T: Task> Queue<T> {
         let Some(ended) = state.remove(number) else { return };
         let (mut wake, mut given_up) = (Vec::new(), Vec::new());
         match result {
-            Ok(()) => wake.extend(state.tell(number, Ok(()))),
+            Ok(()) => wake.extend(state.deliver(number, Ok(()))),
             Err(error) => {
                 let first = state.failure.is_none();
                 if first {
                     state.failure = Some((error.kind(), error.to_string()));
                 }
-                wake.extend(state.tell(number, Err(error)));
+                wake.extend(state.deliver(number, Err(error)));
                 if first {
                     state.give_up_waiting(&mut wake, &mut given_up);
                 }
@@ -395,7 +395,7 @@ impl<T: Task> State<T> {
     }
 
     /// Hands an end to the ticket, or keeps the error. Returns who waits for it.
-    fn tell(&mut self, number: u64, result: Result<()>) -> Option<Waker> {
+    fn deliver(&mut self, number: u64, result: Result<()>) -> Option<Waker> {
         match self.tickets.get_mut(&number) {
             Some(ticket) => match std::mem::replace(ticket, TicketState::Ended(result)) {
                 TicketState::UnderWay(waker) => waker,
@@ -428,7 +428,7 @@ impl<T: Task> State<T> {
         let numbers: Vec<u64> = self.tasks.iter().filter_map(waiting).collect();
         for number in numbers {
             let Some(entry) = self.remove(number) else { continue };
-            wake.extend(self.tell(number, Err(refused(kind, &words).target(entry.task.words()))));
+            wake.extend(self.deliver(number, Err(refused(kind, &words).target(entry.task.words()))));
             self.no_longer_behind(number, &entry.task);
             given_up.push(entry);
         }

@@ -1,12 +1,12 @@
 //! Writes that wait in a journal instead of in memory, and survive the end of the process there.
 
 use super::pool::Pool;
-use crate::images::Images;
-use crate::journal::bytes::{Decoder, Encoder};
+use crate::chunk_images::ChunkImages;
 pub(crate) use crate::journal::checksum::STEP;
+use crate::journal::wire::{Decoder, Encoder};
 use crate::journal::{
-    Append, Directory, Files, Foreign, Header, Id, Journal, Limits, Logged, NodeDirectory, NodePlace, Pulse, Stage,
-    SyncMode, find, read_all,
+    Append, Directory, Header, Id, Journal, JournalStorage, Limits, NodeDirectory, NodePlace, PeerJournal, Pulse,
+    RecordHandle, Stage, SyncMode, find, read_all,
 };
 use crate::marker::Marker;
 use hyperslab_core::{
@@ -48,7 +48,7 @@ pub(crate) struct StagingOptions {
     /// Whether the ranks of a node share one log file.
     pub per_node: bool,
     /// What becomes of arrays with filters.
-    pub filtered: Filtered,
+    pub filtered: FilteredArrays,
     /// What becomes of writes where the log fails.
     pub on_failure: OnLogFailure,
 }
@@ -81,10 +81,10 @@ pub(crate) const ON_LOG_FAILURE: OptionSpec = OptionSpec {
 
 /// Whether writes of arrays with filters can be staged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Filtered {
+pub(crate) enum FilteredArrays {
     /// As all others.
     Usual,
-    /// By one rank alone, and by a layer that stores chunks through [`Images`].
+    /// By one rank alone, and by a layer that stores chunks through [`ChunkImages`].
     WithImages,
     Never,
 }
@@ -95,7 +95,7 @@ pub(crate) struct Staging {
     /// There is none while its storage cannot have one.
     journal: RwLock<Option<Arc<Journal>>>,
     /// What another one is made of.
-    making: Making,
+    making: JournalFactory,
     directory: PathBuf,
     container: Arc<dyn Container>,
     pool: Arc<Pool>,
@@ -106,7 +106,7 @@ pub(crate) struct Staging {
     /// Where the container is, if what is staged has to survive the loss of power.
     safe_at: Option<PathBuf>,
     /// Written to the container, which may still have them in memory of the process.
-    moved: Mutex<Vec<Arc<Logged>>>,
+    moved: Mutex<Vec<Arc<RecordHandle>>>,
     /// Why nothing is staged at present, and since when.
     stopped: Mutex<Option<Stopped>>,
     /// Why nothing was staged for the first time.
@@ -120,9 +120,9 @@ pub(crate) struct Staging {
     marker: Marker,
     /// Looks after the container for the ranks of a node.
     pulse: Mutex<Option<Pulse>>,
-    filtered: Filtered,
+    filtered: FilteredArrays,
     /// For chunks of arrays with filters, where these are staged so.
-    pub images: Option<Images>,
+    pub images: Option<ChunkImages>,
 }
 
 #[derive(Debug)]
@@ -133,7 +133,7 @@ struct Stopped {
 
 /// What journals of a container are made of.
 #[derive(Debug)]
-struct Making {
+struct JournalFactory {
     options: StagingOptions,
     job: Id,
     rank: usize,
@@ -144,7 +144,7 @@ struct Making {
     path: PathBuf,
 }
 
-impl Making {
+impl JournalFactory {
     fn header(&self) -> Result<Header> {
         Header::new(self.job, self.rank, self.ranks, &self.options.below, self.path.clone())
     }
@@ -156,26 +156,26 @@ impl Making {
         }
     }
 
-    fn journal(&self, files: Arc<dyn Files>, header: Header) -> Result<Arc<Journal>> {
+    fn journal(&self, files: Arc<dyn JournalStorage>, header: Header) -> Result<Arc<Journal>> {
         let limits = Limits { sync: self.options.sync, direct: self.options.direct, ..Limits::new(self.limit()?) };
         Journal::create(files, header, limits)
     }
 }
 
 /// Where journals are, and what the names of their files begin with, by rank.
-type Readable = (Arc<dyn Files>, Vec<String>);
+type Readable = (Arc<dyn JournalStorage>, Vec<String>);
 
 /// A write that waits in the journal.
 #[derive(Debug, Clone)]
-pub(crate) struct Record {
-    logged: Arc<Logged>,
+pub(crate) struct StagedWrite {
+    logged: Arc<RecordHandle>,
     staging: Arc<Staging>,
 }
 
 /// What became of a write to be staged.
 #[derive(Debug)]
-pub(crate) enum Appended {
-    Staged(Record),
+pub(crate) enum AppendResult {
+    Staged(StagedWrite),
     /// There is no room before some of what is staged has been moved.
     Full {
         needed: u64,
@@ -188,7 +188,7 @@ pub(crate) enum Appended {
 
 /// Refuses a container that has writes in the directory which an earlier job left: newer ones must not be overwritten by a
 /// later recovery. Collective.
-pub(crate) fn refuse_left_over(options: &StagingOptions, path: &Path, comm: &dyn Communicator) -> Result<()> {
+pub(crate) fn refuse_unrecovered(options: &StagingOptions, path: &Path, comm: &dyn Communicator) -> Result<()> {
     let look = || {
         let files = match Directory::open(&options.directory) {
             Err(error) if options.on_failure == OnLogFailure::Through && is_of_storage(&error) => return Ok(()),
@@ -234,13 +234,13 @@ impl Staging {
         let sharers = node.size();
         let files = match options.per_node {
             true => join_node(&options.directory, job, node)?,
-            false => Directory::open(&options.directory).map(|files| Arc::new(files) as Arc<dyn Files>),
+            false => Directory::open(&options.directory).map(|files| Arc::new(files) as Arc<dyn JournalStorage>),
         };
         let here = files.as_ref().ok().cloned().filter(|_| {
             // Of one machine, each with files of its own.
             !comm.one_process() && !options.per_node && sharers == comm.size() && sharers > 1
         });
-        let making = Making {
+        let making = JournalFactory {
             options: options.clone(),
             job,
             rank: comm.rank(),
@@ -249,9 +249,9 @@ impl Staging {
             path: absolute(path)?,
         };
         let create = || {
-            let (files, header): (Arc<dyn Files>, _) = (files?, making.header()?);
-            let images = match options.filtered == Filtered::WithImages && comm.size() == 1 {
-                true => Some(Images::new(files.clone(), &header, making.limit()?, options.sync.covers_power())?),
+            let (files, header): (Arc<dyn JournalStorage>, _) = (files?, making.header()?);
+            let images = match options.filtered == FilteredArrays::WithImages && comm.size() == 1 {
+                true => Some(ChunkImages::new(files.clone(), &header, making.limit()?, options.sync.covers_power())?),
                 false => None,
             };
             making.journal(files, header).map(|journal| (journal, images))
@@ -307,7 +307,7 @@ impl Staging {
             *lock(&self.pulse) = Some(Pulse::new(heartbeat.clone()));
         }
         if self.making.rank == 0 {
-            self.marker.put(&self.making.path);
+            self.marker.store(&self.making.path);
         }
         *self.journal.write().unwrap_or_else(PoisonError::into_inner) = Some(journal);
     }
@@ -350,7 +350,7 @@ impl Staging {
                 return Err(Error::unsupported("begin log", "the one before is not empty"));
             }
         }
-        let files: Arc<dyn Files> = Arc::new(Directory::open(&self.making.options.directory)?);
+        let files: Arc<dyn JournalStorage> = Arc::new(Directory::open(&self.making.options.directory)?);
         let journal = self.making.journal(files, self.making.header()?)?;
         self.begin(journal, self.making.rank == 0);
         Ok(())
@@ -367,11 +367,11 @@ impl Staging {
     }
 
     /// The journal of another rank.
-    pub fn of_rank(self: &Arc<Self>, rank: usize) -> Result<Others> {
+    pub fn of_rank(self: &Arc<Self>, rank: usize) -> Result<PeerStaging> {
         let unknown = || Error::invalid("read journal", "it is of a rank that cannot be read");
         let (files, stems) = self.readable.as_ref().ok_or_else(unknown)?;
         let stem = stems.get(rank).ok_or_else(unknown)?;
-        Ok(Others { journal: Foreign::open(files.clone(), stem)?, staging: self.clone() })
+        Ok(PeerStaging { journal: PeerJournal::open(files.clone(), stem)?, staging: self.clone() })
     }
 
     /// Whether writes of such an array can be staged. Where ranks are processes, a library may not say where it put a
@@ -380,37 +380,45 @@ impl Staging {
         let chunk = || spec.chunk.as_ref().and_then(|chunk| dims::byte_count(chunk, spec.dtype.size()).ok());
         spec.filters.is_empty()
             || match (self.filtered, &self.images) {
-                (Filtered::Usual, _) => self.one_process,
-                (Filtered::WithImages, Some(images)) => chunk().is_some_and(|bytes| images.fits(bytes)),
+                (FilteredArrays::Usual, _) => self.one_process,
+                (FilteredArrays::WithImages, Some(images)) => chunk().is_some_and(|bytes| images.fits(bytes)),
                 _ => false,
             }
     }
 
     /// What chunks of an array have to be stored through.
-    pub fn images(&self, spec: &ArraySpec) -> Option<&Images> {
+    pub fn images(&self, spec: &ArraySpec) -> Option<&ChunkImages> {
         self.images.as_ref().filter(|_| !spec.filters.is_empty())
     }
 
     /// Has the container hand everything to the kernel, or to the device where that matters.
-    pub fn settle_container(&self) -> Result<()> {
+    pub fn write_back_container(&self) -> Result<()> {
         self.beat();
-        self.container.write_back().and_then(|()| self.make_safe())
+        self.container.write_back().and_then(|()| self.sync_fs())
     }
 
     /// Appends a write of packed elements.
-    pub fn append(self: &Arc<Self>, array: &str, dtype: &Datatype, selection: &Selection, packed: &[u8]) -> Appended {
+    pub fn append(
+        self: &Arc<Self>,
+        array: &str,
+        dtype: &Datatype,
+        selection: &Selection,
+        packed: &[u8],
+    ) -> AppendResult {
         let never = |error| match self.making.options.on_failure {
-            OnLogFailure::Through => Appended::Never,
-            OnLogFailure::Error => Appended::Refused(error),
+            OnLogFailure::Through => AppendResult::Never,
+            OnLogFailure::Error => AppendResult::Refused(error),
         };
         if let Err(error) = self.is_running() {
             return never(error);
         }
-        let Some(journal) = self.journal() else { return Appended::Never };
+        let Some(journal) = self.journal() else { return AppendResult::Never };
         match journal.append(array, dtype, selection, &[packed]) {
-            Ok(Append::Logged(logged)) => Appended::Staged(Record { logged: Arc::new(logged), staging: self.clone() }),
-            Ok(Append::TooLarge) => Appended::Never,
-            Ok(Append::Full { needed }) => Appended::Full { needed },
+            Ok(Append::Logged(logged)) => {
+                AppendResult::Staged(StagedWrite { logged: Arc::new(logged), staging: self.clone() })
+            }
+            Ok(Append::TooLarge) => AppendResult::Never,
+            Ok(Append::Full { needed }) => AppendResult::Full { needed },
             Err(error) => {
                 self.stop(error.copied());
                 never(error)
@@ -450,11 +458,11 @@ impl Staging {
     pub fn settle(&self) -> Result<()> {
         self.check_safe()?;
         let any = !self.lock().is_empty() && !self.until_synced.load(Ordering::Acquire);
-        if any { self.after(|| self.settle_container()) } else { Ok(()) }
+        if any { self.after(|| self.write_back_container()) } else { Ok(()) }
     }
 
     /// Where it matters, returns when what the kernel has of the container survives the loss of power.
-    fn make_safe(&self) -> Result<()> {
+    fn sync_fs(&self) -> Result<()> {
         let Some(path) = &self.safe_at else { return Ok(()) };
         let synced = std::fs::File::open(path).and_then(|file| Ok(rustix::fs::syncfs(&file)?));
         self.syncing(synced.map_err(|cause| Error::io("sync", cause).target(path.display())))
@@ -482,13 +490,13 @@ impl Staging {
     }
 
     /// To be called before staged writes go to the container: none may be there that a recovery lacks. Where this fails, those
-    /// of which [`Record::is_handed_over`] is true may go, and then it has to be called again.
-    pub fn before_moving(&self) -> Result<()> {
+    /// of which [`StagedWrite::is_written_out`] is true may go, and then it has to be called again.
+    pub fn ensure_logged(&self) -> Result<()> {
         self.beat();
         let Some(journal) = self.journal() else { return Ok(()) };
         match self.safe_at.is_some() {
-            true => journal.sync().or_else(|_| journal.hand_over()),
-            false => journal.hand_over(),
+            true => journal.sync().or_else(|_| journal.write_out()),
+            false => journal.write_out(),
         }
     }
 
@@ -537,7 +545,7 @@ impl Staging {
     }
 
     /// Makes arrays known to a later recovery. Collective.
-    pub fn make_known(&self) -> Result<()> {
+    pub fn publish_metadata(&self) -> Result<()> {
         self.beat();
         self.container.flush(Durability::Visible)
     }
@@ -545,9 +553,9 @@ impl Staging {
     /// Everything is in the container, which is closed. Otherwise the files stay.
     pub fn finish(&self) -> Result<()> {
         self.check_safe()?;
-        self.make_safe()?;
+        self.sync_fs()?;
         // Before the writes, which are newer.
-        self.images.as_ref().map_or(Ok(()), Images::finish)?;
+        self.images.as_ref().map_or(Ok(()), ChunkImages::finish)?;
         self.lock().drain(..).for_each(|logged| logged.done());
         self.end()
     }
@@ -558,7 +566,7 @@ impl Staging {
         drop(pulse);
         let gone = self.journal().map_or(Ok(true), |journal| journal.close_and_remove())?;
         if gone {
-            self.marker.release(&self.making.path);
+            self.marker.remove_if_last(&self.making.path);
         }
         Ok(())
     }
@@ -576,7 +584,7 @@ impl Staging {
         self.journal().filter(|journal| journal.pending() > 0).map(|_| {
             let folder = self.directory.display();
             // Some may be in memory alone.
-            let kept = match self.before_moving() {
+            let kept = match self.ensure_logged() {
                 Ok(()) => "what was staged is kept".to_owned(),
                 Err(error) => format!("only a part of what was staged is kept ({})", first_line(&error)),
             };
@@ -584,7 +592,7 @@ impl Staging {
         })
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Logged>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Arc<RecordHandle>>> {
         self.moved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -605,22 +613,22 @@ fn first_line(error: &Error) -> String {
 
 /// The journal of another rank, which is another process.
 #[derive(Debug)]
-pub(crate) struct Others {
-    journal: Foreign,
+pub(crate) struct PeerStaging {
+    journal: PeerJournal,
     staging: Arc<Staging>,
 }
 
-impl Others {
-    /// A write of it that [`Record::tell`] told of. It is only read: whose it is says when it was moved.
-    pub fn hear(&mut self, from: &mut Decoder<'_>) -> Result<Record> {
-        Ok(Record { logged: Arc::new(self.journal.hear(from)?), staging: self.staging.clone() })
+impl PeerStaging {
+    /// A write of it that [`StagedWrite::encode_location`] told of. It is only read: whose it is says when it was moved.
+    pub fn decode_location(&mut self, from: &mut Decoder<'_>) -> Result<StagedWrite> {
+        Ok(StagedWrite { logged: Arc::new(self.journal.decode_location(from)?), staging: self.staging.clone() })
     }
 }
 
-impl Record {
+impl StagedWrite {
     /// Says where it is, for another rank. It must have been handed over.
-    pub fn tell(&self, out: &mut Encoder) {
-        self.logged.tell(out);
+    pub fn encode_location(&self, out: &mut Encoder) {
+        self.logged.encode_location(out);
     }
 
     pub fn len(&self) -> u64 {
@@ -628,8 +636,8 @@ impl Record {
     }
 
     /// Whether it is in the files of the journal, not in memory alone.
-    pub fn is_handed_over(&self) -> bool {
-        self.logged.is_handed_over()
+    pub fn is_written_out(&self) -> bool {
+        self.logged.is_written_out()
     }
 
     /// Reads the elements, packed.
@@ -672,12 +680,16 @@ impl Record {
 }
 
 /// The names of all ranks' journals, if those who read them can open all. Collective.
-fn readable(files: Option<Arc<dyn Files>>, journal: &Journal, comm: &dyn Communicator) -> Result<Option<Readable>> {
+fn readable(
+    files: Option<Arc<dyn JournalStorage>>,
+    journal: &Journal,
+    comm: &dyn Communicator,
+) -> Result<Option<Readable>> {
     // All ranks of one machine, or none.
     let Some(files) = files else { return Ok(None) };
     let names = comm.all_gather(journal.stem().as_bytes())?;
     let stems: Vec<String> = names.into_iter().map(|name| String::from_utf8_lossy(&name).into_owned()).collect();
-    let opens = comm.rank() >= READERS || stems.iter().all(|stem| Foreign::open(files.clone(), stem).is_ok());
+    let opens = comm.rank() >= READERS || stems.iter().all(|stem| PeerJournal::open(files.clone(), stem).is_ok());
     let mut all = [u64::from(opens)];
     comm.all_reduce(&mut all, Reduce::Min)?;
     Ok((all[0] == 1).then_some((files, stems)))
@@ -685,7 +697,7 @@ fn readable(files: Option<Arc<dyn Files>>, journal: &Journal, comm: &dyn Communi
 
 /// Opens the log file of a node, which its first rank makes. Collective within the node; what goes wrong on one rank is told by
 /// the inner result.
-fn join_node(directory: &Path, job: Id, node: &dyn Communicator) -> Result<Result<Arc<dyn Files>>> {
+fn join_node(directory: &Path, job: Id, node: &dyn Communicator) -> Result<Result<Arc<dyn JournalStorage>>> {
     let place = |id| NodePlace { job, node: id, rank: node.rank(), ranks: node.size() };
     let first = (node.rank() == 0)
         .then(|| Id::random().and_then(|id| NodeDirectory::join(directory, &place(id)).map(|files| (id, files))));
@@ -696,12 +708,12 @@ fn join_node(directory: &Path, job: Id, node: &dyn Communicator) -> Result<Resul
     node.broadcast(0, &mut id)?;
     let failed = || Error::new(ErrorKind::Peer, "open", "the first rank of the node has no log file");
     Ok(match first {
-        Some(made) => made.map(|(_, files)| Arc::new(files) as Arc<dyn Files>),
+        Some(made) => made.map(|(_, files)| Arc::new(files) as Arc<dyn JournalStorage>),
         None => id
             .try_into()
             .map_err(|_| failed())
             .and_then(|id| NodeDirectory::join(directory, &place(Id(id))))
-            .map(|files| Arc::new(files) as Arc<dyn Files>),
+            .map(|files| Arc::new(files) as Arc<dyn JournalStorage>),
     })
 }
 

@@ -1,14 +1,14 @@
 //! Appending a write.
 
-use super::bytes::Encoder;
-use super::current::Current;
-use super::hand_over::Handed;
-use super::put::BEHIND;
-use super::record::{self, Payload, Place};
-use super::segment::Logged;
+use super::active_segment::ActiveSegment;
+use super::journal::{Append, AppendState, Journal};
+use super::placement::BEHIND;
+use super::record::{self, Payload, PayloadPlace};
+use super::segment::RecordHandle;
 use super::sync_mode::SyncMode;
-use super::writer::{Append, Journal, Writer};
-use super::{failed, segment_head};
+use super::wire::Encoder;
+use super::write_out::WriteOut;
+use super::{failed, segment_header};
 use hyperslab_core::{Datatype, Error, ErrorKind, Result, Selection};
 use std::sync::atomic::Ordering;
 
@@ -23,14 +23,14 @@ pub(super) struct Entry<'a> {
 
 /// What an append needs.
 struct Request {
-    array: Known,
+    array: ArrayId,
     /// Bytes at most.
     cost: u64,
     /// Those of them that are not counted yet.
     uncounted: u64,
 }
 
-pub(super) enum Known {
+pub(super) enum ArrayId {
     /// The segment knows the array by this number.
     As(u32),
     /// It has to be introduced, with its type as text.
@@ -39,20 +39,20 @@ pub(super) enum Known {
 
 impl Request {
     /// `None`: the name or type of the array is too long.
-    fn new(writer: &Writer, entry: &Entry<'_>, write: u64) -> Option<Self> {
+    fn new(writer: &AppendState, entry: &Entry<'_>, write: u64) -> Option<Self> {
         let Entry { array, dtype, len, .. } = *entry;
         let arrays = writer.current.as_ref().map(|current| &current.arrays);
         let known = arrays.and_then(|arrays| arrays.get(array)).filter(|known| known.0 == *dtype);
         let array_and_cost = match known {
-            Some((_, number)) => (Known::As(*number), 0),
+            Some((_, number)) => (ArrayId::As(*number), 0),
             None => {
                 let text = record::type_text(array, dtype)?;
                 let len = record::array_len(array, &text);
-                (Known::Not(text), len)
+                (ArrayId::Not(text), len)
             }
         };
         let (array, introduction) = array_and_cost;
-        let cost = (segment_head::LEN as u64 + introduction).saturating_add(write);
+        let cost = (segment_header::LEN as u64 + introduction).saturating_add(write);
         let counted = writer.current.as_ref().filter(|_| len > BEHIND).map_or(0, |current| current.counted_of(len));
         Some(Self { array, cost, uncounted: cost - counted })
     }
@@ -60,7 +60,7 @@ impl Request {
 
 /// Records of an entry, still without a place for its bytes.
 pub(super) struct Records<'a> {
-    known: &'a Known,
+    known: &'a ArrayId,
     number: u32,
     seed: u32,
     /// The sequence number of the first.
@@ -74,11 +74,11 @@ impl Records<'_> {
     }
 
     fn introduces(&self) -> bool {
-        matches!(self.known, Known::Not(_))
+        matches!(self.known, ArrayId::Not(_))
     }
 
     pub fn put(&self, out: &mut Encoder, entry: &Entry<'_>, payload: &Payload) {
-        if let Known::Not(dtype) = self.known {
+        if let ArrayId::Not(dtype) = self.known {
             record::put_array(out, self.seed, self.first, self.number, entry.array, dtype);
         }
         record::put_write(out, self.seed, self.sequence(), self.number, entry.selection, payload);
@@ -86,7 +86,7 @@ impl Records<'_> {
 }
 
 /// Where the bytes of a write went.
-pub(super) struct Placed {
+pub(super) struct PlacedPayload {
     pub payload: Payload,
     /// Their offset, if they are behind the record.
     pub behind: u64,
@@ -94,10 +94,10 @@ pub(super) struct Placed {
     pub marks: Vec<u32>,
 }
 
-impl Placed {
+impl PlacedPayload {
     /// Behind the record, still without an offset and a checksum.
     pub fn behind(len: u64) -> Self {
-        Self { payload: Payload { place: Place::Behind, len, crc: 0 }, behind: 0, marks: Vec::new() }
+        Self { payload: Payload { place: PayloadPlace::Behind, len, crc: 0 }, behind: 0, marks: Vec::new() }
     }
 }
 
@@ -106,7 +106,7 @@ impl Journal {
     /// journal's [`SyncMode`] says.
     ///
     /// Errors of kind `NoSpace` leave the journal as it was; after others it may refuse everything, and
-    /// [`Logged::read_into`] still gives the bytes of what was acknowledged. Where appends are gathered, the storage may have
+    /// [`RecordHandle::read_into`] still gives the bytes of what was acknowledged. Where appends are gathered, the storage may have
     /// no room for those acknowledged before: then this is [`Append::Full`] as long as any of them is not done.
     pub fn append(&self, array: &str, dtype: &Datatype, selection: &Selection, payload: &[&[u8]]) -> Result<Append> {
         let len = payload.iter().map(|part| part.len() as u64).sum::<u64>();
@@ -135,7 +135,7 @@ impl Journal {
     fn make_safe(&self, appended: Append) -> Result<Append> {
         let Append::Logged(logged) = &appended else { return Ok(appended) };
         let safe = match self.limits.sync {
-            SyncMode::EveryWrite => self.shelf.sync_up_to(logged.sequence),
+            SyncMode::EveryWrite => self.segment_list.sync_up_to(logged.sequence),
             _ => self.arm(logged.sequence),
         };
         match safe {
@@ -148,7 +148,7 @@ impl Journal {
         }
     }
 
-    fn append_with(&self, writer: &mut Writer, out: &mut Encoder, entry: &Entry<'_>) -> Result<Append> {
+    fn append_with(&self, writer: &mut AppendState, out: &mut Encoder, entry: &Entry<'_>) -> Result<Append> {
         let most = record::write_len(entry.selection)
             + self.limits.data_len(entry.len)
             + record::END.len() as u64
@@ -162,30 +162,30 @@ impl Journal {
         if request.cost > self.limits.bytes {
             return Ok(Append::TooLarge);
         }
-        if self.shelf.used() + request.uncounted > self.limits.bytes {
-            self.shelf.release_ahead();
+        if self.segment_list.used() + request.uncounted > self.limits.bytes {
+            self.segment_list.release_ahead();
         }
-        if self.shelf.used() + request.uncounted > self.limits.bytes {
+        if self.segment_list.used() + request.uncounted > self.limits.bytes {
             // What is done in the segment that grows is given back by giving it up.
-            if !self.shelf.last_is_pending()
+            if !self.segment_list.last_is_pending()
                 && let Err(error) = self.fill(writer)
             {
                 return self.full(error, request.cost);
             }
-            self.shelf.check()?;
+            self.segment_list.check()?;
             let Some(again) = Request::new(writer, entry, most) else {
                 return Ok(Append::TooLarge);
             };
             request = again;
-            if self.shelf.used() + request.uncounted > self.limits.bytes {
+            if self.segment_list.used() + request.uncounted > self.limits.bytes {
                 return Ok(Append::Full { needed: request.uncounted });
             }
         }
         let first = writer.next;
         let current = self.current(writer)?;
         let number = match request.array {
-            Known::As(number) => number,
-            Known::Not(_) => current.next_array,
+            ArrayId::As(number) => number,
+            ArrayId::Not(_) => current.next_array,
         };
         let records = Records { known: &request.array, number, seed: current.segment.seed, first };
         let placed = match self.limits.sync.gathers() {
@@ -193,41 +193,41 @@ impl Journal {
                 Ok(placed) => placed,
                 Err(error) => return self.full(error, request.cost),
             },
-            false => self
-                .write_now(current, out, entry, &records)
-                .map_err(|cause| self.undo(current, failed("append to journal", self.shelf.files.place(), cause)))?,
+            false => self.write_now(current, out, entry, &records).map_err(|cause| {
+                self.undo(current, failed("append to journal", self.segment_list.files.place(), cause))
+            })?,
         };
         let (introduced, sequence) = (records.introduces(), records.sequence());
         if introduced {
             current.arrays.insert(entry.array.to_owned(), (entry.dtype.clone(), number));
             current.next_array += 1;
         }
-        self.shelf.add(current.grown(), u64::from(introduced), true);
+        self.segment_list.add(current.grown(), u64::from(introduced), true);
         let segment = current.segment.clone();
         writer.next = sequence + 1;
-        self.shelf.appended.store(writer.next, Ordering::Release);
+        self.segment_list.appended.store(writer.next, Ordering::Release);
         if self.limits.sync.gathers() {
             self.hand_over_if_full(&segment);
         }
-        let Placed { payload, behind, marks } = placed;
-        let (shelf, marks) = (self.shelf.clone(), marks.into());
-        Ok(Append::Logged(Logged { shelf, segment, sequence, payload, behind, marks }))
+        let PlacedPayload { payload, behind, marks } = placed;
+        let (segment_list, marks) = (self.segment_list.clone(), marks.into());
+        Ok(Append::Logged(RecordHandle { segment_list, segment, sequence, payload, behind, marks }))
     }
 
     /// Begins another segment where the present one is full, or its end is in memory and done.
-    fn make_room(&self, writer: &mut Writer, most: u64) -> Result<Option<Append>> {
+    fn make_room(&self, writer: &mut AppendState, most: u64) -> Result<Option<Append>> {
         let Some(current) = &writer.current else { return Ok(None) };
         let full = current.meta_end + current.data_end >= self.limits.segment;
-        let starved = self.limits.sync.gathers() && self.shelf.is_starved();
+        let starved = self.limits.sync.gathers() && self.segment_list.is_out_of_space();
         if !full && !starved {
             return Ok(None);
         }
         // Perhaps there is space by now. Where everything is done, the segment goes.
-        let goes = full || self.shelf.pending() == 0;
-        let made = if goes { self.fill(writer) } else { self.shelf.try_hand_over().and_then(Handed::check) };
+        let goes = full || self.segment_list.pending() == 0;
+        let made = if goes { self.fill(writer) } else { self.segment_list.try_write_out().and_then(WriteOut::check) };
         match made {
             Ok(()) => {
-                self.shelf.starved.store(u64::MAX, Ordering::Release);
+                self.segment_list.starved.store(u64::MAX, Ordering::Release);
                 Ok(None)
             }
             Err(error) => self.full(error, most).map(Some),
@@ -236,20 +236,20 @@ impl Journal {
 
     /// What an append returns where the storage has no room: as long as writes are pending, having them done helps.
     fn full(&self, error: Error, needed: u64) -> Result<Append> {
-        match error.kind() == ErrorKind::NoSpace && self.shelf.pending() > 0 {
+        match error.kind() == ErrorKind::NoSpace && self.segment_list.pending() > 0 {
             true => Ok(Append::Full { needed }),
             false => Err(error),
         }
     }
 
     /// After a failed append: no trace of it may be found later. Where that cannot be had, the journal fails for good.
-    pub(super) fn undo(&self, current: &mut Current, error: Error) -> Error {
+    pub(super) fn undo(&self, current: &mut ActiveSegment, error: Error) -> Error {
         current.meta_len = current.meta_end;
         (current.room.meta, current.room.data) = (current.meta_end, current.data_end);
-        self.shelf.give_back(current.shrunk());
+        self.segment_list.give_back(current.shrunk());
         let data = current.segment.data.get().map_or(Ok(()), |data| data.truncate(current.data_end));
         if current.segment.meta.truncate(current.meta_end).and(data).is_err() || error.kind() != ErrorKind::NoSpace {
-            self.shelf.fail(error.copied());
+            self.segment_list.fail(error.copied());
         }
         error
     }

@@ -1,6 +1,6 @@
 //! The thread that makes a journal durable every so often.
 
-use super::shelf::Shelf;
+use super::segment_list::SegmentList;
 use hyperslab_core::ErrorKind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -49,14 +49,15 @@ impl Committer {
     }
 
     /// Something was appended. `false`: there is no thread, and the caller has to sync.
-    pub fn appended(&self, shelf: &Arc<Shelf>) -> bool {
+    pub fn appended(&self, segment_list: &Arc<SegmentList>) -> bool {
         if self.inner.armed.swap(true, Ordering::AcqRel) {
             return true;
         }
         let mut thread = lock(&self.thread);
         if let Thread::NotYet = *thread {
-            let (inner, shelf, period) = (self.inner.clone(), shelf.clone(), self.period);
-            let spawned = std::thread::Builder::new().name("journal".into()).spawn(move || inner.run(&shelf, period));
+            let (inner, segment_list, period) = (self.inner.clone(), segment_list.clone(), self.period);
+            let spawned =
+                std::thread::Builder::new().name("journal".into()).spawn(move || inner.run(&segment_list, period));
             *thread = spawned.map_or(Thread::None, Thread::Runs);
         }
         let runs = matches!(*thread, Thread::Runs(_));
@@ -68,9 +69,9 @@ impl Committer {
     }
 
     /// Ends the thread. In a process that was forked there is none.
-    pub fn stop(&self, shelf: &Shelf) {
+    pub fn stop(&self, segment_list: &SegmentList) {
         let Thread::Runs(thread) = std::mem::replace(&mut *lock(&self.thread), Thread::None) else { return };
-        if !shelf.is_ours() {
+        if !segment_list.is_ours() {
             return std::mem::forget(thread);
         }
         lock(&self.inner.state).stop = true;
@@ -87,10 +88,10 @@ impl Inner {
         self.changed.notify_all();
     }
 
-    fn run(&self, shelf: &Shelf, period: Duration) {
+    fn run(&self, segment_list: &SegmentList, period: Duration) {
         while self.wait(period) {
             self.armed.store(false, Ordering::Release);
-            match shelf.sync() {
+            match segment_list.sync() {
                 Ok(()) => {}
                 // There may be space later; appends are told meanwhile.
                 Err(error) if error.kind() == ErrorKind::NoSpace => {

@@ -1,7 +1,7 @@
 //! Journals in a directory of the file system. All files are private: created anew, mode 0600, never through links.
 
-use super::direct::Direct;
-use super::files::{Files, Lock, LogFile};
+use super::direct_io::DirectFile;
+use super::storage::{JournalStorage, Lock, LogFile};
 use hyperslab_core::{Error, Result};
 use rustix::fs::{AtFlags, FallocateFlags, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
@@ -82,7 +82,7 @@ impl Directory {
     }
 }
 
-impl Files for Directory {
+impl JournalStorage for Directory {
     fn create(&self, name: &str) -> io::Result<Arc<dyn LogFile>> {
         Ok(Arc::new(Stored::new(self.open_at(name, OFlags::CREATE | OFlags::EXCL)?)))
     }
@@ -94,7 +94,7 @@ impl Files for Directory {
             io::Result::Ok((one.dev(), one.ino()) == (other.dev(), other.ino()))
         };
         Ok(match self.open_at(name, OFlags::DIRECT) {
-            Ok(direct) if same(&direct)? => (Arc::new(Direct::new(Stored::new(cached), direct)), true),
+            Ok(direct) if same(&direct)? => (Arc::new(DirectFile::new(Stored::new(cached), direct)), true),
             // The file system does not do so, or the file was exchanged: the first one is ours.
             _ => (Arc::new(Stored::new(cached)), false),
         })
@@ -122,7 +122,7 @@ impl Files for Directory {
         Ok(names)
     }
 
-    fn sync_names(&self) -> io::Result<()> {
+    fn sync_directory(&self) -> io::Result<()> {
         Ok(rustix::fs::fsync(&self.folder)?)
     }
 

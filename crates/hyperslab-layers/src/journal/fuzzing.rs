@@ -1,10 +1,10 @@
 //! Doors for the fuzz targets: decoders of single parts, each with what it read written again.
 
-use super::bytes::Encoder;
 use super::header::{Header, Id};
 use super::node::block;
 use super::record::{self, Record};
-use super::segment_head::SegmentHead;
+use super::segment_header::SegmentHeader;
+use super::wire::Encoder;
 use hyperslab_core::Result;
 
 /// The head of a journal.
@@ -14,7 +14,7 @@ pub fn header(bytes: &[u8]) -> Result<Vec<u8>> {
 
 /// The head of segment `number` of a journal.
 pub fn segment_head(bytes: &[u8], journal: &Id, number: u64) -> Result<Vec<u8>> {
-    SegmentHead::decode(bytes, journal, number).map(|head| head.encode())
+    SegmentHeader::decode(bytes, journal, number).map(|head| head.encode())
 }
 
 /// A whole record.

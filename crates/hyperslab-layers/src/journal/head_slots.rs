@@ -2,7 +2,7 @@
 //!
 //! A slot has 64 bytes at a multiple of 64, so one write replaces it as a whole. A slot whose checksum is wrong says nothing.
 
-use super::bytes::{Decoder, Encoder};
+use super::wire::{Decoder, Encoder};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Bytes of a slot.
@@ -25,7 +25,7 @@ pub struct Sighting {
 
 /// The segments whose records may count: from the first to the last. Where the first is behind the last, there is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Live {
+pub struct LiveSegments {
     /// Segments before it are done, though their files may still be there.
     pub first: u64,
     /// A segment behind it has no acknowledged record.
@@ -76,7 +76,7 @@ impl Sighting {
     }
 }
 
-impl Live {
+impl LiveSegments {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = Encoder::default();
         out.raw(b"LIVE");
@@ -103,16 +103,16 @@ mod tests {
     #[test]
     fn slots_come_back_and_damaged_ones_say_nothing() {
         let sighting = Sighting { modified: 1, len: 2, born: 3, seen: 4, head: (5, 6) };
-        let live = Live { first: 7, last: 9, durable: true };
+        let live = LiveSegments { first: 7, last: 9, durable: true };
         let (one, other) = (sighting.encode(), live.encode());
         assert_eq!((one.len(), other.len()), (SLOT, SLOT));
-        assert_eq!((Sighting::decode(&one), Live::decode(&other)), (Some(sighting), Some(live)));
-        assert_eq!((Sighting::decode(&other), Live::decode(&one)), (None, None));
+        assert_eq!((Sighting::decode(&one), LiveSegments::decode(&other)), (Some(sighting), Some(live)));
+        assert_eq!((Sighting::decode(&other), LiveSegments::decode(&one)), (None, None));
         for at in 0..SLOT {
             let (mut one, mut other) = (one.clone(), other.clone());
             one[at] ^= 1;
             other[at] ^= 1;
-            assert_eq!((Sighting::decode(&one), Live::decode(&other)), (None, None), "{at}");
+            assert_eq!((Sighting::decode(&one), LiveSegments::decode(&other)), (None, None), "{at}");
         }
         assert_eq!(Sighting::decode(&[]), None);
     }

@@ -1,8 +1,8 @@
 //! The head of a journal: whose it is and what it belongs to.
 
-use super::bytes::{Decoder, Encoder};
 use super::process::Process;
-use super::{VERSION, VERSION_OF_HEADS, corrupt};
+use super::wire::{Decoder, Encoder};
+use super::{HEADER_VERSION, VERSION, corrupt};
 use hyperslab_core::{Error, Result};
 use hyperslab_rollback::FileIdentity;
 use std::ffi::OsString;
@@ -118,7 +118,7 @@ impl Header {
         let since = self.created.duration_since(UNIX_EPOCH).unwrap_or_default();
         let mut out = Encoder::default();
         out.raw(MAGIC);
-        out.u32(if self.identity.is_some() { VERSION_OF_HEADS } else { VERSION });
+        out.u32(if self.identity.is_some() { HEADER_VERSION } else { VERSION });
         out.u32(0); // length, below
         out.raw(&self.journal.0);
         out.raw(&self.job.0);
@@ -145,8 +145,8 @@ impl Header {
             return Err(corrupt("it is no journal"));
         }
         let version = from.u32()?;
-        if !(VERSION..=VERSION_OF_HEADS).contains(&version) {
-            let message = format!("it has format version {version}, and this reads up to {VERSION_OF_HEADS}");
+        if !(VERSION..=HEADER_VERSION).contains(&version) {
+            let message = format!("it has format version {version}, and this reads up to {HEADER_VERSION}");
             return Err(Error::unsupported("read journal", message)
                 .backend("journal")
                 .hint("use the version of Hyperslab that wrote it"));

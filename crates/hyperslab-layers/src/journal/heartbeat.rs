@@ -3,8 +3,8 @@
 //! A recovery compares it with the container. What was changed later than the writer can have changed it, somebody else
 //! changed: the log is older than that.
 
-use super::files::LogFile;
 use super::head_slots::{Sighting, nanoseconds};
+use super::storage::LogFile;
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::io::IoSlice;

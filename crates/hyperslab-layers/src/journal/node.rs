@@ -7,15 +7,15 @@
 
 pub(super) mod block;
 mod blocks;
-mod shared;
+mod node_file;
 
 use super::directory::Directory;
-use super::files::{Files, LogFile};
+use super::file_names;
 use super::header::Id;
-use super::names;
+use super::storage::{JournalStorage, LogFile};
 use blocks::Blocks;
 use hyperslab_core::Result;
-use shared::Shared;
+use node_file::NodeFile;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
@@ -28,7 +28,7 @@ const ENDING: &str = ".node";
 pub struct NodeDirectory {
     directory: Arc<Directory>,
     /// Where this process puts its segments, if it writes.
-    own: Option<Arc<Shared>>,
+    own: Option<Arc<NodeFile>>,
     /// Segments in files of nodes, by name.
     segments: Mutex<BTreeMap<String, Arc<Blocks>>>,
 }
@@ -67,7 +67,7 @@ impl NodeDirectory {
             0 => directory.create_private(&name),
             _ => directory.open_private(&name),
         };
-        let own = file.and_then(|file| Shared::join(directory.clone(), file, &name, place.rank, place.ranks));
+        let own = file.and_then(|file| NodeFile::join(directory.clone(), file, &name, place.rank, place.ranks));
         let own = own.map_err(|cause| super::failed("create journal", format!("{}/{name}", path.display()), cause))?;
         Ok(Self { directory, own: Some(Arc::new(own)), segments: Mutex::default() })
     }
@@ -76,7 +76,7 @@ impl NodeDirectory {
     fn remove_empty_nodes(&self) -> io::Result<()> {
         for name in self.directory.list()?.iter().filter(|name| name.ends_with(ENDING)) {
             if let Ok(file) = self.directory.open_private(name) {
-                Shared::look_into(self.directory.clone(), file, name).remove_if_empty();
+                NodeFile::look_into(self.directory.clone(), file, name).remove_if_empty();
             }
         }
         Ok(())
@@ -91,9 +91,9 @@ impl NodeDirectory {
     }
 }
 
-impl Files for NodeDirectory {
+impl JournalStorage for NodeDirectory {
     fn create(&self, name: &str) -> io::Result<Arc<dyn LogFile>> {
-        let Some(own) = self.own.as_ref().filter(|_| names::is_segment(name)) else {
+        let Some(own) = self.own.as_ref().filter(|_| file_names::is_segment(name)) else {
             return self.directory.create(name);
         };
         let blocks = Arc::new(Blocks::create(own.clone(), name)?);
@@ -132,7 +132,7 @@ impl Files for NodeDirectory {
             for name in found.iter().filter(|name| name.ends_with(ENDING)) {
                 // What cannot be read is not ours.
                 let Ok(file) = self.directory.open_private(name) else { continue };
-                let shared = Arc::new(Shared::look_into(self.directory.clone(), file, name));
+                let shared = Arc::new(NodeFile::look_into(self.directory.clone(), file, name));
                 for (segment, numbers) in shared.scan()? {
                     segments.entry(segment.clone()).or_insert_with(|| Arc::new(Blocks::found(shared.clone(), numbers)));
                 }
@@ -143,11 +143,11 @@ impl Files for NodeDirectory {
         Ok(found)
     }
 
-    fn sync_names(&self) -> io::Result<()> {
+    fn sync_directory(&self) -> io::Result<()> {
         if let Some(own) = &self.own {
             own.sync()?;
         }
-        self.directory.sync_names()
+        self.directory.sync_directory()
     }
 
     fn whole(&self) -> io::Result<Arc<dyn LogFile>> {

@@ -1,7 +1,7 @@
 //! Who writes a journal: enough to tell a process from any other one, of this or an earlier start of the machine.
 
-use super::bytes::{Decoder, Encoder};
 use super::corrupt;
+use super::wire::{Decoder, Encoder};
 use hyperslab_core::Result;
 use std::fs;
 

@@ -1,12 +1,12 @@
 //! Reading a journal that a process left: its writes in order, up to the first record that cannot be trusted.
 
-use super::files::{Files, LogFile};
-use super::head_slots::Live;
+use super::buffered_reader::BufferedReader;
+use super::head_slots::LiveSegments;
 use super::header::Id;
-use super::record::{self, Payload, Place, Record};
-use super::segment_head::{self, SegmentHead};
-use super::window::Window;
-use super::{checksum, corrupt, failed, names};
+use super::record::{self, Payload, PayloadPlace, Record};
+use super::segment_header::{self, SegmentHeader};
+use super::storage::{JournalStorage, LogFile};
+use super::{checksum, corrupt, failed, file_names};
 use hyperslab_core::{Datatype, Error, Result, Selection};
 use std::collections::HashMap;
 use std::io::ErrorKind;
@@ -33,7 +33,7 @@ pub struct Damage {
 
 /// An array that writes name.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Named {
+pub struct ArrayInfo {
     /// Its name in the container.
     pub name: String,
     /// The type of the elements.
@@ -42,11 +42,11 @@ pub struct Named {
 
 /// A write found in a journal.
 #[derive(Debug)]
-pub struct Write {
+pub struct RecoveredWrite {
     /// Its place in the order.
     pub sequence: u64,
     /// The array.
-    pub array: Arc<Named>,
+    pub array: Arc<ArrayInfo>,
     /// The elements.
     pub selection: Selection,
     payload: Payload,
@@ -54,7 +54,7 @@ pub struct Write {
     offset: u64,
 }
 
-impl Write {
+impl RecoveredWrite {
     /// Bytes of the elements. The files are as long as this says.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> u64 {
@@ -102,13 +102,13 @@ impl Write {
 /// Goes through the records of a journal.
 #[derive(Debug)]
 pub struct Reader {
-    files: Arc<dyn Files>,
+    files: Arc<dyn JournalStorage>,
     journal: Id,
     stem: String,
     /// Segments still to read, last first.
     segments: Vec<u64>,
     /// Segments that should be there, where that is known.
-    live: Option<Live>,
+    live: Option<LiveSegments>,
     current: Option<Open>,
     /// The sequence number that comes next, once known.
     next: Option<u64>,
@@ -122,10 +122,10 @@ pub struct Reader {
 struct Open {
     number: u64,
     seed: u32,
-    meta: Window,
+    meta: BufferedReader,
     data: Option<(Arc<dyn LogFile>, u64)>,
     offset: u64,
-    arrays: HashMap<u32, Arc<Named>>,
+    arrays: HashMap<u32, Arc<ArrayInfo>>,
 }
 
 /// Why a record was not taken.
@@ -141,11 +141,11 @@ enum Stop {
 impl Reader {
     /// A reader of the journal `stem`, whose segments have these numbers. Those before the live ones are done.
     pub(crate) fn new(
-        files: Arc<dyn Files>,
+        files: Arc<dyn JournalStorage>,
         journal: Id,
         stem: &str,
         mut segments: Vec<u64>,
-        live: Option<Live>,
+        live: Option<LiveSegments>,
     ) -> Self {
         segments.retain(|number| live.is_none_or(|live| *number >= live.first));
         segments.sort_unstable_by(|a, b| b.cmp(a));
@@ -166,7 +166,7 @@ impl Reader {
 
     /// The next write, or `None` at the end or at the first record that cannot be trusted. With `check`, the elements of
     /// writes from that sequence number on are checked too. Fails only if a file cannot be read.
-    pub fn next_write(&mut self, check: u64) -> Result<Option<Write>> {
+    pub fn next_write(&mut self, check: u64) -> Result<Option<RecoveredWrite>> {
         loop {
             if self.damage.is_some() || !self.open_next()? {
                 return Ok(None);
@@ -183,7 +183,7 @@ impl Reader {
         let (number, offset, len) = self.current.as_ref().map_or((0, 0, 0), |c| (c.number, c.offset, c.meta.len()));
         let mut skipped = len - offset.min(len);
         for number in &self.segments {
-            let name = names::meta(&self.stem, *number);
+            let name = file_names::meta(&self.stem, *number);
             skipped += self.files.open(&name).and_then(|file| file.len()).unwrap_or(0);
         }
         let last = self.segments.is_empty();
@@ -221,7 +221,7 @@ impl Reader {
     }
 
     fn miss(&mut self, segment: u64) {
-        let each = self.segments.iter().map(|number| names::meta(&self.stem, *number));
+        let each = self.segments.iter().map(|number| file_names::meta(&self.stem, *number));
         let skipped = each.map(|name| self.files.open(&name).and_then(|file| file.len()).unwrap_or(0)).sum();
         let reason = format!("segment {segment} is missing");
         self.damage = Some(Damage { segment, offset: 0, unfinished: false, reason, skipped });
@@ -239,10 +239,10 @@ impl Reader {
         }
         let Some(number) = self.segments.pop() else { return Ok(false) };
         self.current = None;
-        let name = names::meta(&self.stem, number);
+        let name = file_names::meta(&self.stem, number);
         let failed = |cause| failed("read journal", &name, cause);
-        let meta = self.files.open(&name).and_then(Window::new).map_err(failed)?;
-        let data = match self.files.open(&names::data(&self.stem, number)) {
+        let meta = self.files.open(&name).and_then(BufferedReader::new).map_err(failed)?;
+        let data = match self.files.open(&file_names::data(&self.stem, number)) {
             Ok(data) => Some((data.clone(), data.len().map_err(failed)?)),
             Err(cause) if cause.kind() == ErrorKind::NotFound => None,
             Err(cause) => return Err(failed(cause)),
@@ -251,9 +251,9 @@ impl Reader {
         let mut open = Open { number, seed, meta, data, offset: 0, arrays: HashMap::new() };
         let head = open
             .meta
-            .get(0, segment_head::LEN)
+            .get(0, segment_header::LEN)
             .map_err(failed)?
-            .map(|head| SegmentHead::decode(head, &self.journal, number));
+            .map(|head| SegmentHeader::decode(head, &self.journal, number));
         self.current = Some(open);
         let stop = match head {
             None => Stop::Unfinished("the segment is shorter than its head".into()),
@@ -268,7 +268,7 @@ impl Reader {
                 self.next = Some(head.first);
                 self.done_before = self.done_before.max(head.done_before);
                 if let Some(current) = &mut self.current {
-                    current.offset = segment_head::LEN as u64;
+                    current.offset = segment_header::LEN as u64;
                 }
                 return Ok(true);
             }
@@ -278,12 +278,12 @@ impl Reader {
     }
 
     /// Takes one record.
-    fn step(&mut self, check: u64) -> Result<Result<Option<Write>, Stop>> {
+    fn step(&mut self, check: u64) -> Result<Result<Option<RecoveredWrite>, Stop>> {
         let (Some(current), Some(next)) = (&mut self.current, self.next) else { return Ok(Ok(None)) };
         if current.offset >= current.meta.len() {
             return Ok(Ok(None));
         }
-        let name = names::meta(&self.stem, current.number);
+        let name = file_names::meta(&self.stem, current.number);
         let failed = |cause| failed("read journal", &name, cause);
         let cut_off = || Ok(Err(Stop::Unfinished("the end of the file cuts a record off".into())));
         let begin = current.offset;
@@ -316,7 +316,7 @@ impl Reader {
         let mut found = None;
         match record {
             Record::Array { number, name, dtype } => {
-                current.arrays.insert(number, Arc::new(Named { name, dtype }));
+                current.arrays.insert(number, Arc::new(ArrayInfo { name, dtype }));
             }
             Record::Checkpoint { before } if before > sequence => {
                 return wrong(format!("record {sequence} says that {before} are done"));
@@ -330,12 +330,12 @@ impl Reader {
                     return wrong(format!("{} bytes for {} elements of {}", payload.len, selection.len(), array.dtype));
                 }
                 let (file, offset, available) = match (payload.place, &current.data) {
-                    (Place::Behind, _) => (current.meta.file().clone(), end, current.meta.len()),
-                    (Place::Data(offset), Some((data, len))) => (data.clone(), offset, *len),
-                    (Place::Data(_), None) => return wrong("the file with its data is missing".into()),
+                    (PayloadPlace::Behind, _) => (current.meta.file().clone(), end, current.meta.len()),
+                    (PayloadPlace::Data(offset), Some((data, len))) => (data.clone(), offset, *len),
+                    (PayloadPlace::Data(_), None) => return wrong("the file with its data is missing".into()),
                 };
                 let reached = offset.checked_add(payload.len).filter(|reached| *reached <= available);
-                if let Place::Behind = payload.place {
+                if let PayloadPlace::Behind = payload.place {
                     let Some(reached) = reached else { return cut_off() };
                     let Some(mark) = current.meta.get(reached, record::END.len()).map_err(failed)? else {
                         return cut_off();
@@ -346,7 +346,7 @@ impl Reader {
                     }
                     end = reached + record::END.len() as u64;
                 }
-                let write = Write { sequence, array, selection, payload, file, offset };
+                let write = RecoveredWrite { sequence, array, selection, payload, file, offset };
                 if sequence >= check && (reached.is_none() || !write.is_whole(&mut self.piece)?) {
                     return wrong(format!("the data of a write to {:?} are not what was written", write.array.name));
                 }

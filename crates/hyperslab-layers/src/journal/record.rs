@@ -1,7 +1,7 @@
 //! Records of the metadata log.
 
-use super::bytes::{Decoder, Encoder};
-use super::{checksum, corrupt, slabs};
+use super::wire::{Decoder, Encoder};
+use super::{checksum, corrupt, selection_wire};
 use hyperslab_core::{Datatype, Result, Selection};
 
 /// Bytes of the longest record, its payload apart.
@@ -23,7 +23,7 @@ const CHECKPOINT: u16 = 3;
 
 /// Where the bytes of a write are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum PayloadPlace {
     /// Behind the record itself.
     Behind,
     /// In the data log, at this offset.
@@ -33,7 +33,7 @@ pub(super) enum Place {
 /// Bytes of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Payload {
-    pub place: Place,
+    pub place: PayloadPlace,
     pub len: u64,
     pub crc: u32,
 }
@@ -81,20 +81,20 @@ pub(super) fn put_write(
     put(out, seed, sequence, WRITE, |body| {
         body.u32(array);
         let (place, offset) = match payload.place {
-            Place::Behind => (0, 0),
-            Place::Data(offset) => (1, offset),
+            PayloadPlace::Behind => (0, 0),
+            PayloadPlace::Data(offset) => (1, offset),
         };
         body.u32(place);
         body.u64(offset);
         body.u64(payload.len);
         body.u32(payload.crc);
-        slabs::encode(selection, body);
+        selection_wire::encode(selection, body);
     });
 }
 
 /// Bytes of a record of a write.
 pub(super) fn write_len(selection: &Selection) -> u64 {
-    (FIXED + CHECKSUM + 28) as u64 + slabs::encoded_len(selection)
+    (FIXED + CHECKSUM + 28) as u64 + selection_wire::encoded_len(selection)
 }
 
 /// Appends a record of a checkpoint.
@@ -156,12 +156,12 @@ pub(super) fn decode(bytes: &[u8], seed: u32) -> Result<(u64, Record)> {
         WRITE => {
             let array = from.u32()?;
             let place = match (from.u32()?, from.u64()?) {
-                (0, 0) => Place::Behind,
-                (1, offset) => Place::Data(offset),
+                (0, 0) => PayloadPlace::Behind,
+                (1, offset) => PayloadPlace::Data(offset),
                 _ => return Err(corrupt("the place of a write's data makes no sense")),
             };
             let payload = Payload { place, len: from.u64()?, crc: from.u32()? };
-            Record::Write { array, selection: slabs::decode(&mut from)?, payload }
+            Record::Write { array, selection: selection_wire::decode(&mut from)?, payload }
         }
         CHECKPOINT => Record::Checkpoint { before: from.u64()? },
         other => return Err(corrupt(format!("a record of kind {other}, which this version does not know"))),
@@ -191,14 +191,18 @@ mod tests {
                 Record::Write {
                     array: 3,
                     selection: Selection::union(2, union).unwrap(),
-                    payload: payload(Place::Data(1 << 40), 160),
+                    payload: payload(PayloadPlace::Data(1 << 40), 160),
                 },
             ),
             (
                 4,
-                Record::Write { array: 0, selection: Selection::all(&[]).unwrap(), payload: payload(Place::Behind, 4) },
+                Record::Write {
+                    array: 0,
+                    selection: Selection::all(&[]).unwrap(),
+                    payload: payload(PayloadPlace::Behind, 4),
+                },
             ),
-            (5, Record::Write { array: 0, selection: Selection::empty(3), payload: payload(Place::Behind, 0) }),
+            (5, Record::Write { array: 0, selection: Selection::empty(3), payload: payload(PayloadPlace::Behind, 0) }),
             (6, Record::Checkpoint { before: 5 }),
         ]
     }

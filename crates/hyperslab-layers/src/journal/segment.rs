@@ -1,10 +1,10 @@
 //! A segment of a journal, and the handle of one write in it.
 
-use super::batch::Batch;
 use super::checksum::{self, STEP};
-use super::files::LogFile;
-use super::record::{Payload, Place};
-use super::shelf::Shelf;
+use super::group_commit::GroupCommit;
+use super::record::{Payload, PayloadPlace};
+use super::segment_list::SegmentList;
+use super::storage::LogFile;
 use super::{corrupt, failed};
 use hyperslab_core::{Error, Result};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,11 +25,11 @@ pub(super) struct Segment {
     /// Whether something was written since the last sync.
     pub dirty: AtomicBool,
     /// Its end, as far as the kernel does not have it.
-    pub batch: Mutex<Batch>,
+    pub batch: Mutex<GroupCommit>,
 }
 
 impl Segment {
-    pub fn batch(&self) -> MutexGuard<'_, Batch> {
+    pub fn batch(&self) -> MutexGuard<'_, GroupCommit> {
         self.batch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -47,10 +47,10 @@ impl Segment {
     }
 }
 
-/// A write that is in the journal. Dropping it without [`Logged::done`] leaves it there for recovery.
+/// A write that is in the journal. Dropping it without [`RecordHandle::done`] leaves it there for recovery.
 #[derive(Debug)]
-pub struct Logged {
-    pub(super) shelf: Arc<Shelf>,
+pub struct RecordHandle {
+    pub(super) segment_list: Arc<SegmentList>,
     pub(super) segment: Arc<Segment>,
     pub(super) sequence: u64,
     /// Where its bytes are; behind a record, `behind` is their offset.
@@ -60,7 +60,7 @@ pub struct Logged {
     pub(super) marks: Box<[u32]>,
 }
 
-impl Logged {
+impl RecordHandle {
     /// Its place in the order of all writes of the journal.
     pub fn sequence(&self) -> u64 {
         self.sequence
@@ -73,14 +73,14 @@ impl Logged {
     }
 
     /// Whether the kernel has it, so that it survives the end of the process.
-    pub fn is_handed_over(&self) -> bool {
+    pub fn is_written_out(&self) -> bool {
         let batch = self.segment.batch();
         batch.is_empty() || self.sequence < batch.first
     }
 
     /// Whether it survives the loss of power.
     pub fn is_durable(&self) -> bool {
-        self.sequence < self.shelf.durable_before()
+        self.sequence < self.segment_list.durable_before()
     }
 
     /// Reads the elements, packed, and checks that they are what was appended. `into` must have their length. Works also
@@ -135,21 +135,21 @@ impl Logged {
         Ok(())
     }
 
-    /// Reads bytes of the elements, from `at` on. Nothing is checked: see [`Logged::verify`].
+    /// Reads bytes of the elements, from `at` on. Nothing is checked: see [`RecordHandle::verify`].
     pub fn read(&self, at: u64, into: &mut [u8]) -> Result<()> {
         if at.checked_add(into.len() as u64).is_none_or(|end| end > self.payload.len) {
             return Err(corrupt(format!("{} bytes at {at} of {}", into.len(), self.payload.len)));
         }
         let (file, offset) = match self.payload.place {
-            Place::Behind => (Some(&self.segment.meta), self.behind + at),
-            Place::Data(offset) => (self.segment.data.get(), offset + at),
+            PayloadPlace::Behind => (Some(&self.segment.meta), self.behind + at),
+            PayloadPlace::Data(offset) => (self.segment.data.get(), offset + at),
         };
-        let name = || self.shelf.name_of(self.segment.number);
+        let name = || self.segment_list.name_of(self.segment.number);
         let gathered = {
             let batch = self.segment.batch();
             match self.payload.place {
-                Place::Behind => batch.read_meta(into, offset),
-                Place::Data(_) => batch.read_data(into, offset),
+                PayloadPlace::Behind => batch.read_meta(into, offset),
+                PayloadPlace::Data(_) => batch.read_data(into, offset),
             }
         };
         let read = match (gathered, file) {
@@ -161,13 +161,13 @@ impl Logged {
     }
 
     pub(super) fn changed(&self) -> Error {
-        let name = self.shelf.name_of(self.segment.number);
+        let name = self.segment_list.name_of(self.segment.number);
         corrupt("the bytes of a write are no longer what they were").target(name)
     }
 
     /// The elements are in the container, as safe there as they have to be: see the module. Room is given back when this
     /// holds for all older writes too. Calling it again changes nothing.
     pub fn done(&self) {
-        self.shelf.finish(&self.segment, self.sequence);
+        self.segment_list.finish(&self.segment, self.sequence);
     }
 }

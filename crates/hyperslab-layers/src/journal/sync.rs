@@ -1,7 +1,7 @@
 //! Making a journal durable.
 
 use super::failed;
-use super::shelf::Shelf;
+use super::segment_list::SegmentList;
 use hyperslab_core::Result;
 use std::sync::atomic::Ordering;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -13,7 +13,7 @@ pub(super) struct Syncing {
     ended: Condvar,
 }
 
-impl Shelf {
+impl SegmentList {
     /// Makes everything durable that was appended before.
     pub fn sync(&self) -> Result<()> {
         self.sync_unless(|| false)
@@ -44,7 +44,7 @@ impl Shelf {
     fn sync_alone(&self) -> Result<()> {
         self.check()?;
         let reached = self.appended.load(Ordering::Acquire);
-        let handed = self.try_hand_over()?;
+        let handed = self.try_write_out()?;
         if self.pending() > 0 {
             handed.check()?;
         }

@@ -15,7 +15,7 @@ use std::time::Duration;
 /// | `EveryWrite` | nothing | nothing |
 ///
 /// A batch is also handed to the kernel by `sync`, [`checkpoint`](super::Journal::checkpoint),
-/// [`hand_over`](super::Journal::hand_over) and by closing.
+/// [`write_out`](super::Journal::write_out) and by closing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SyncMode {
     /// Appends are gathered in memory and handed to the kernel in batches. Nothing is synced unless asked for.

@@ -24,11 +24,11 @@ fn header() -> Header {
     Header::new(Id::random().unwrap(), 0, 1, "posix", PathBuf::from("/somewhere/x")).unwrap()
 }
 
-fn journal(files: &Arc<dyn Files>, bytes: u64) -> Arc<Journal> {
+fn journal(files: &Arc<dyn JournalStorage>, bytes: u64) -> Arc<Journal> {
     Journal::create(files.clone(), header(), Limits::new(bytes)).unwrap()
 }
 
-fn directory(path: &Path) -> Arc<dyn Files> {
+fn directory(path: &Path) -> Arc<dyn JournalStorage> {
     Arc::new(Directory::open(path).unwrap())
 }
 
@@ -38,7 +38,7 @@ fn append(journal: &Journal, array: &str, start: u64, bytes: &[u8]) -> Append {
     journal.append(array, &Datatype::Opaque(1), &selection, &[bytes]).unwrap()
 }
 
-fn logged(append: Append) -> Logged {
+fn logged(append: Append) -> RecordHandle {
     match append {
         Append::Logged(logged) => logged,
         other => panic!("{other:?}"),
@@ -46,7 +46,7 @@ fn logged(append: Append) -> Logged {
 }
 
 /// What recovery would find: the writes that count, and the damage.
-fn left(files: &Arc<dyn Files>) -> (Vec<Seen>, Option<Damage>) {
+fn left(files: &Arc<dyn JournalStorage>) -> (Vec<Seen>, Option<Damage>) {
     let found = find(&**files).unwrap();
     let found = found.iter().find(|found| found.stage == Stage::Written).expect("a journal");
     let (head, _) = found.open(&**files).unwrap();
@@ -92,7 +92,7 @@ fn what_was_appended_is_found_in_order_and_can_be_read_at_once() {
 
 #[test]
 fn parts_make_one_payload() {
-    let files: Arc<dyn Files> = Arc::new(Stored::default());
+    let files: Arc<dyn JournalStorage> = Arc::new(Stored::default());
     let journal = journal(&files, 64 << 20);
     for size in [10usize, 2 << 20] {
         let bytes: Vec<u8> = (0..size).map(|i| (i / 3) as u8).collect();
@@ -109,7 +109,7 @@ fn parts_make_one_payload() {
 
 #[test]
 fn an_array_with_another_type_is_another_array() {
-    let files: Arc<dyn Files> = Arc::new(Stored::default());
+    let files: Arc<dyn JournalStorage> = Arc::new(Stored::default());
     let journal = journal(&files, 1 << 20);
     let one = Selection::dense(&[0], &[1]).unwrap();
     for dtype in [Datatype::F32, Datatype::I32, Datatype::F32] {

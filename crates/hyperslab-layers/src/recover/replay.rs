@@ -1,10 +1,10 @@
 //! Replaying the journals of a job.
 
 use super::identity::check_kind;
-use super::left::{Left, State};
+use super::orphans::{JournalStatus, OrphanedJournal};
 use super::target::Target;
-use crate::images::Images;
-use crate::journal::{Damage, Files, Header, Heartbeat, Id, Pulse, Stage};
+use crate::chunk_images::ChunkImages;
+use crate::journal::{Damage, Header, Heartbeat, Id, JournalStorage, Pulse, Stage};
 use hyperslab_core::{Communicator, Error, ErrorKind, Format, OpenMode, Result, Stack};
 use hyperslab_rollback::FileIdentity;
 use std::collections::BTreeMap;
@@ -20,12 +20,12 @@ pub struct Job {
     /// Its identity.
     pub id: Id,
     /// Its journals, at least one. All have heads.
-    pub journals: Vec<Left>,
+    pub journals: Vec<OrphanedJournal>,
 }
 
 /// Sorts journals with heads into jobs, oldest first. The others are given back.
-pub fn jobs(left: Vec<Left>) -> (Vec<Job>, Vec<Left>) {
-    let (mut jobs, mut others) = (BTreeMap::<Id, Vec<Left>>::new(), Vec::new());
+pub fn jobs(left: Vec<OrphanedJournal>) -> (Vec<Job>, Vec<OrphanedJournal>) {
+    let (mut jobs, mut others) = (BTreeMap::<Id, Vec<OrphanedJournal>>::new(), Vec::new());
     for journal in left {
         match &journal.header {
             Some(header) => jobs.entry(header.job).or_default().push(journal),
@@ -60,15 +60,15 @@ impl Job {
 
     /// Whether one of its ranks, or another recovery, is at work.
     pub fn is_in_use(&self) -> bool {
-        self.journals.iter().any(|journal| matches!(journal.state, State::InUse))
+        self.journals.iter().any(|journal| matches!(journal.state, JournalStatus::InUse))
     }
 
     /// Whether one of its journals was written on another machine, where it may be in use.
     pub fn is_elsewhere(&self) -> bool {
-        self.journals.iter().any(|journal| matches!(journal.state, State::Elsewhere))
+        self.journals.iter().any(|journal| matches!(journal.state, JournalStatus::Elsewhere))
     }
 
-    /// Writes and bytes that a replay would bring into the container.
+    /// Writes and bytes that a replay would replay_and_keep into the container.
     pub fn size(&self) -> (u64, u64) {
         let usable = self.journals.iter().filter(|journal| journal.can_be_replayed());
         usable.fold((0, 0), |(writes, bytes), journal| (writes + journal.writes, bytes + journal.bytes))
@@ -86,10 +86,10 @@ pub struct Replayed {
     pub damages: Vec<(String, Damage)>,
 }
 
-/// How to bring journals into containers.
+/// How to replay_and_keep journals into containers.
 pub struct Recovery<'a> {
     /// Where the journals are.
-    pub files: &'a Arc<dyn Files>,
+    pub files: &'a Arc<dyn JournalStorage>,
     /// From a stack to a format.
     pub format: &'a dyn Fn(&Stack) -> Result<Arc<dyn Format>>,
     /// A group of one rank.
@@ -102,23 +102,23 @@ impl Recovery<'_> {
     /// Replays all journals of a job into their container, makes it durable, and removes the journals. Nothing of a job in
     /// use may be replayed. On an error the journals stay as they are.
     pub fn replay(&self, job: &mut Job) -> Result<Replayed> {
-        let replayed = self.bring(job)?;
+        let replayed = self.replay_and_keep(job)?;
         self.finish(job)?;
         Ok(replayed)
     }
 
     /// Replays all journals of a job into their container and makes it durable. The journals stay until [`Recovery::finish`].
-    pub fn bring(&self, job: &Job) -> Result<Replayed> {
+    pub fn replay_and_keep(&self, job: &Job) -> Result<Replayed> {
         let header = job.header()?;
         let container = header.container.clone();
         check_kind(&container)?;
         // A recovery that is interrupted must not look like somebody else's changes.
         let _pulse = self.pulse(job).map(Pulse::new);
         (self.mend)(&container)?;
-        let replayed = match job.journals.iter().any(Left::can_be_replayed) {
+        let replayed = match job.journals.iter().any(OrphanedJournal::can_be_replayed) {
             false => {
                 // A file that was open when its program died may say so, and be refused by others. Nothing is lost if it stays so.
-                let format = job.journals.iter().any(|journal| matches!(journal.state, State::Empty));
+                let format = job.journals.iter().any(|journal| matches!(journal.state, JournalStatus::Empty));
                 let is_same = || header.identity.is_none_or(|was| now(&container).is_some_and(|now| was.matches(&now)));
                 let format = (format && is_same()).then(|| self.format_of(header).ok()).flatten();
                 let _ = format
@@ -128,7 +128,9 @@ impl Recovery<'_> {
             true => {
                 let format = self.format_of(header)?;
                 let images = match format.caps().relocates_chunks {
-                    true => Some(Images::new(self.files.clone(), &self.header_of_images(header)?, LARGEST_LOG, true)?),
+                    true => {
+                        Some(ChunkImages::new(self.files.clone(), &self.header_of_images(header)?, LARGEST_LOG, true)?)
+                    }
                     false => None,
                 };
                 let mut target = self.open(&*format, &container, OpenMode::Update, images)?;
@@ -144,9 +146,9 @@ impl Recovery<'_> {
         let container = job.header()?.container.clone();
         for journal in &mut job.journals {
             let stage = match journal.state {
-                State::Whole(_) => Stage::Recovered,
-                State::Damaged(_) => Stage::Damaged,
-                State::Empty | State::Recovered => {
+                JournalStatus::Whole(_) => Stage::Recovered,
+                JournalStatus::Damaged(_) => Stage::Damaged,
+                JournalStatus::Empty | JournalStatus::Recovered => {
                     journal.found.remove(&**self.files)?;
                     continue;
                 }
@@ -163,8 +165,10 @@ impl Recovery<'_> {
 
     /// The sign of life of one of the journals, which is this recovery's from now on.
     fn pulse(&self, job: &Job) -> Option<Arc<Heartbeat>> {
-        let journal =
-            job.journals.iter().find(|journal| journal.can_be_replayed() || matches!(journal.state, State::Empty))?;
+        let journal = job
+            .journals
+            .iter()
+            .find(|journal| journal.can_be_replayed() || matches!(journal.state, JournalStatus::Empty))?;
         let header = journal.header.as_ref()?;
         journal.found.heartbeat(&**self.files, header).map(Arc::new)
     }
@@ -172,7 +176,7 @@ impl Recovery<'_> {
     /// Whether a replay would go through, as far as can be said without writing.
     pub fn check(&self, job: &Job) -> Result<()> {
         let header = job.header()?;
-        if !job.journals.iter().any(Left::can_be_replayed) {
+        if !job.journals.iter().any(OrphanedJournal::can_be_replayed) {
             return Ok(());
         }
         check_kind(&header.container)?;
@@ -195,7 +199,8 @@ impl Recovery<'_> {
             false => {
                 let mut all = BTreeMap::new();
                 for (name, touched) in job.journals.iter().flat_map(|journal| &journal.arrays) {
-                    let known: &mut super::left::Touched = all.entry(name.clone()).or_insert_with(|| touched.clone());
+                    let known: &mut super::orphans::TouchedArray =
+                        all.entry(name.clone()).or_insert_with(|| touched.clone());
                     known
                         .extents
                         .iter_mut()
@@ -224,9 +229,11 @@ impl Recovery<'_> {
         Ok(Header { created: header.created, ..own })
     }
 
-    fn open(&self, format: &dyn Format, path: &Path, how: OpenMode, images: Option<Images>) -> Result<Target> {
+    fn open(&self, format: &dyn Format, path: &Path, how: OpenMode, images: Option<ChunkImages>) -> Result<Target> {
         let container = format.open(path, how, &self.alone).map_err(|error| {
-            error.target(path.display()).hint("bring the container back, or recover into another file with --to FILE")
+            error
+                .target(path.display())
+                .hint("replay_and_keep the container back, or recover into another file with --to FILE")
         })?;
         Ok(Target::new(container, format.caps().relocates_chunks, images))
     }

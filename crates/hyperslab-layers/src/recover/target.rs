@@ -1,10 +1,9 @@
 //! The container that a replay writes to.
 
-use super::left::Touched;
-use super::whole_chunks::WholeChunks;
-use crate::images::Images;
-use crate::journal::Write;
-use crate::pieces::each_piece;
+use super::chunk_buffer::ChunkBuffer;
+use super::orphans::TouchedArray;
+use crate::chunk_images::ChunkImages;
+use crate::journal::RecoveredWrite;
 use hyperslab_core::{
     Array, ArraySpec, Container, Datatype, Durability, Error, ErrorKind, MemoryView, Result, Selection, TransferMode,
 };
@@ -24,9 +23,9 @@ pub(super) struct Target {
     buffer: Vec<u8>,
     /// Whether chunks with filters have to be stored as a whole.
     relocates_chunks: bool,
-    chunks: WholeChunks,
+    chunks: ChunkBuffer,
     /// Where they are kept meanwhile, if it matters.
-    images: Option<Images>,
+    images: Option<ChunkImages>,
 }
 
 /// An array, and what it is.
@@ -34,13 +33,13 @@ type Opened = (Arc<dyn Array>, Arc<ArraySpec>);
 
 impl Target {
     /// An open container, whose format may move chunks. `images`: for what a crash on the way must not cost.
-    pub fn new(container: Arc<dyn Container>, relocates_chunks: bool, images: Option<Images>) -> Self {
+    pub fn new(container: Arc<dyn Container>, relocates_chunks: bool, images: Option<ChunkImages>) -> Self {
         let (arrays, buffer, chunks) = Default::default();
         Self { container, arrays, buffer, relocates_chunks, chunks, images }
     }
 
     /// Creates arrays that can hold the writes.
-    pub fn create(&self, arrays: &BTreeMap<String, Touched>) -> Result<()> {
+    pub fn create(&self, arrays: &BTreeMap<String, TouchedArray>) -> Result<()> {
         arrays.iter().try_for_each(|(name, touched)| {
             let array = self.container.create(name, &ArraySpec::new(touched.dtype.clone(), &touched.extents))?;
             array.close()
@@ -48,7 +47,7 @@ impl Target {
     }
 
     /// Refuses arrays that are not there, or are not what the writes were meant for.
-    pub fn check(&mut self, arrays: &BTreeMap<String, Touched>) -> Result<()> {
+    pub fn check(&mut self, arrays: &BTreeMap<String, TouchedArray>) -> Result<()> {
         for (name, touched) in arrays {
             let (_, spec) = self.array(name)?;
             check_type(name, &spec.dtype, &touched.dtype)?;
@@ -86,32 +85,34 @@ impl Target {
     }
 
     /// Writes what a journal holds.
-    pub fn apply(&mut self, write: &Write) -> Result<()> {
+    pub fn apply(&mut self, write: &RecoveredWrite) -> Result<()> {
         let name = &write.array.name;
         let element = write.array.dtype.size();
         let (array, spec) = self.array(name)?;
         let whole_chunks = self.relocates_chunks && !spec.filters.is_empty();
         let mut at = 0;
-        each_piece(&write.selection, PIECE / element.max(1), &mut |piece| {
-            let len = piece.len() * element;
-            self.buffer.clear();
-            self.buffer
-                .try_reserve(len as usize)
-                .map_err(|_| Error::invalid("recover", format!("no memory for {len} bytes")))?;
-            self.buffer.resize(len as usize, 0);
-            match len == write.len() {
-                true => write.read_into(&mut self.buffer)?,
-                // The reader checked the whole.
-                false => write.read_part(at, &mut self.buffer)?,
-            }
-            at += len;
-            match whole_chunks {
-                false => array.write(piece, MemoryView::packed(&self.buffer), TransferMode::Independent),
-                true => self.chunks.put(name, &array, &spec, piece, &self.buffer),
-            }?;
-            if self.chunks.are_many() { self.store_chunks() } else { Ok(()) }
-        })
-        .map_err(|error| error.target(name))
+        write
+            .selection
+            .for_each_part(PIECE / element.max(1), &mut |piece| {
+                let len = piece.len() * element;
+                self.buffer.clear();
+                self.buffer
+                    .try_reserve(len as usize)
+                    .map_err(|_| Error::invalid("recover", format!("no memory for {len} bytes")))?;
+                self.buffer.resize(len as usize, 0);
+                match len == write.len() {
+                    true => write.read_into(&mut self.buffer)?,
+                    // The reader checked the whole.
+                    false => write.read_part(at, &mut self.buffer)?,
+                }
+                at += len;
+                match whole_chunks {
+                    false => array.write(piece, MemoryView::packed(&self.buffer), TransferMode::Independent),
+                    true => self.chunks.put(name, &array, &spec, piece, &self.buffer),
+                }?;
+                if self.chunks.are_many() { self.store_chunks() } else { Ok(()) }
+            })
+            .map_err(|error| error.target(name))
     }
 
     /// Makes everything durable and closes.
@@ -120,7 +121,7 @@ impl Target {
         let flushed = arrays.and_then(|()| self.container.flush(Durability::Durable));
         let closed = self.container.close();
         // Images go before the writes that are newer.
-        flushed.and(closed).and_then(|()| self.images.as_ref().map_or(Ok(()), Images::finish))
+        flushed.and(closed).and_then(|()| self.images.as_ref().map_or(Ok(()), ChunkImages::finish))
     }
 
     /// Closes without having changed anything.

@@ -1,11 +1,11 @@
 //! Comparing a container with what the logs of a job say must be in it.
 
-use super::left::Left;
+use super::orphans::OrphanedJournal;
 use super::replay::{Job, Recovery};
-use crate::journal::Write;
-use crate::pairing::pair;
+use crate::journal::RecoveredWrite;
 use hyperslab_core::{
     Array, ArraySpec, Container, Error, ErrorKind, MemoryViewMut, OpenMode, Result, Selection, TransferMode,
+    packed_intersection,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,13 +27,13 @@ pub struct Compared {
 
 /// A write of which some elements are not in the container, and those that no later write has.
 struct Suspect {
-    write: Write,
+    write: RecoveredWrite,
     remaining: Selection,
 }
 
 impl Recovery<'_> {
     /// Reads back every element that the logs of a job name, and compares: the last of overlapping writes counts. To be called
-    /// after [`Recovery::bring`], before the logs are removed.
+    /// after [`Recovery::replay_and_keep`], before the logs are removed.
     pub fn compare(&self, job: &Job) -> Result<Compared> {
         let header = job.header()?;
         let format = self.format_of(header)?;
@@ -46,7 +46,7 @@ impl Recovery<'_> {
         let (mut compared, mut suspects) = (Compared::default(), Vec::<Suspect>::new());
         let mut arrays: HashMap<String, (Arc<dyn Array>, ArraySpec)> = HashMap::new();
         let mut buffers = (Vec::new(), Vec::new());
-        for journal in job.journals.iter().filter(|journal| Left::can_be_replayed(journal)) {
+        for journal in job.journals.iter().filter(|journal| OrphanedJournal::can_be_replayed(journal)) {
             let Some(header) = &journal.header else { continue };
             let mut reader = journal.found.reader(self.files, header);
             while let Some(write) = reader.next_write(journal.done_before)? {
@@ -70,7 +70,7 @@ impl Recovery<'_> {
                 compared.writes += 1;
                 if write.len() > LARGEST {
                     compared.skipped += 1;
-                } else if !is_there(&**array, &write, &mut buffers)? {
+                } else if !is_stored(&**array, &write, &mut buffers)? {
                     if suspects.len() >= MOST {
                         suspects.remove(0);
                         compared.skipped += 1;
@@ -83,10 +83,10 @@ impl Recovery<'_> {
             let name = &suspect.write.array.name;
             let array = container.array(name)?;
             let shape = array.spec()?.shape;
-            if !is_there(&*array, &suspect.write, &mut buffers)? {
+            if !is_stored(&*array, &suspect.write, &mut buffers)? {
                 let (size, (is, must)) = (suspect.write.array.dtype.size(), &buffers);
                 let selection = &suspect.write.selection;
-                pair(&suspect.remaining, selection, selection, &shape, |from, to, len| {
+                packed_intersection(&suspect.remaining, selection, selection, &shape, |from, to, len| {
                     let part = |at: u64| (at * size) as usize..((at + len) * size) as usize;
                     match is.get(part(from)) == must.get(part(to)) {
                         true => Ok(()),
@@ -107,7 +107,7 @@ fn differs(name: &str) -> Error {
 }
 
 /// Reads the elements of a write from both sides, the container's first. Returns whether they are the same.
-fn is_there(array: &dyn Array, write: &Write, (is, must): &mut (Vec<u8>, Vec<u8>)) -> Result<bool> {
+fn is_stored(array: &dyn Array, write: &RecoveredWrite, (is, must): &mut (Vec<u8>, Vec<u8>)) -> Result<bool> {
     let len = usize::try_from(write.len()).map_err(|_| Error::invalid("verify", "a write is too long"))?;
     is.resize(len, 0);
     must.resize(len, 0);

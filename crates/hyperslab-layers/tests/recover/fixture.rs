@@ -2,7 +2,7 @@
 
 use super::*;
 use hyperslab_layers::journal::Process;
-use hyperslab_layers::recover::State;
+use hyperslab_layers::recover::JournalStatus;
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -13,7 +13,7 @@ fn fixture() -> PathBuf {
 }
 
 /// Writes the journal of the fixture. The handles keep it.
-fn write_sample(files: &Arc<dyn Files>) {
+fn write_sample(files: &Arc<dyn JournalStorage>) {
     let process = Process { pid: 4711, started: 123_456, boot: [3; 16], uid: 1000, host: "node17".into() };
     let created = UNIX_EPOCH + Duration::from_secs(1_700_000_000);
     let (stack, container) = ("slow(1GB/s,1us)/posix".into(), "/data/run.posix".into());
@@ -73,9 +73,9 @@ fn a_journal_of_version_1_is_read() {
         fs::set_permissions(path, Permissions::from_mode(0o600)).unwrap();
     }
     let files = directory(folder.path()).unwrap();
-    assert!(matches!(survey(&files, false).unwrap()[0].state, State::Elsewhere));
+    assert!(matches!(survey(&files, false).unwrap()[0].state, JournalStatus::Elsewhere));
     let left = survey(&files, true).unwrap();
-    assert!(matches!(left[0].state, State::Whole(None)), "{left:?}");
+    assert!(matches!(left[0].state, JournalStatus::Whole(None)), "{left:?}");
     assert_eq!((left[0].writes, left[0].bytes), (2, 17_024));
     let header = left[0].header.clone().unwrap();
     assert_eq!((header.rank, header.ranks, header.stack.as_str()), (1, 4, "slow(1GB/s,1us)/posix"));
@@ -83,7 +83,7 @@ fn a_journal_of_version_1_is_read() {
 }
 
 /// Damaged copies of the fixture: what is done to which file, and what recovery says.
-type Damaged = (&'static str, &'static str, fn(&mut Vec<u8>), fn(&State) -> bool, u64);
+type Damaged = (&'static str, &'static str, fn(&mut Vec<u8>), fn(&JournalStatus) -> bool, u64);
 
 const DAMAGED: [Damaged; 5] = [
     // The last record is cut off: nobody was told that it is safe.
@@ -91,7 +91,7 @@ const DAMAGED: [Damaged; 5] = [
         "torn",
         "00000002.meta",
         |bytes| bytes.truncate(bytes.len() - 30),
-        |state| matches!(state, State::Whole(Some(_))),
+        |state| matches!(state, JournalStatus::Whole(Some(_))),
         1,
     ),
     // Its end was never written, as file systems leave it after a loss of power.
@@ -102,19 +102,19 @@ const DAMAGED: [Damaged; 5] = [
             let from = bytes.len() - 40;
             bytes[from..].fill(0);
         },
-        |state| matches!(state, State::Whole(Some(_)) | State::Damaged(_)),
+        |state| matches!(state, JournalStatus::Whole(Some(_)) | JournalStatus::Damaged(_)),
         1,
     ),
     // Data that were acknowledged are not what they were: nothing from there on is taken.
-    ("flipped", "00000001.data", |bytes| bytes[9000] ^= 4, |state| matches!(state, State::Damaged(_)), 0),
+    ("flipped", "00000001.data", |bytes| bytes[9000] ^= 4, |state| matches!(state, JournalStatus::Damaged(_)), 0),
     // A record in front of others.
-    ("record", "00000001.meta", |bytes| bytes[70] ^= 1, |state| matches!(state, State::Damaged(_)), 0),
+    ("record", "00000001.meta", |bytes| bytes[70] ^= 1, |state| matches!(state, JournalStatus::Damaged(_)), 0),
     // Of a version that this one does not know.
     (
         "foreign",
         ".journal",
         |bytes| bytes[8] = 99,
-        |state| matches!(state, State::Refused(error) if error.to_string().contains("99")),
+        |state| matches!(state, JournalStatus::Refused(error) if error.to_string().contains("99")),
         0,
     ),
 ];

@@ -11,8 +11,8 @@ use hyperslab_comm::Solo;
 use hyperslab_core::{
     ArraySpec, Container, Datatype, Format, MemoryView, MemoryViewMut, OpenMode, Selection, TransferMode,
 };
-use hyperslab_layers::journal::{Append, Header, Id, Journal, Limits, Logged};
-use hyperslab_layers::recover::{Files, Job, Recovery, Replayed, directory, jobs, survey};
+use hyperslab_layers::journal::{Append, Header, Id, Journal, Limits, RecordHandle};
+use hyperslab_layers::recover::{Job, JournalStorage, Recovery, Replayed, directory, jobs, survey};
 use hyperslab_testkit::Memory;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -46,13 +46,13 @@ fn write(container: &Arc<dyn Container>, selection: &Selection, bytes: &[u8]) {
     container.array("a").unwrap().write(selection, MemoryView::packed(bytes), TransferMode::Independent).unwrap();
 }
 
-fn create(files: &Arc<dyn Files>, path: &Path, job: Id, rank: usize, ranks: usize) -> Arc<Journal> {
+fn create(files: &Arc<dyn JournalStorage>, path: &Path, job: Id, rank: usize, ranks: usize) -> Arc<Journal> {
     let header = Header::new(job, rank, ranks, "memory", path.into()).unwrap();
     let limits = Limits { segment: 2000, ..Limits::new(1 << 20) };
     Journal::create(files.clone(), header, limits).unwrap()
 }
 
-fn log(journal: &Journal, selection: &Selection, bytes: &[u8]) -> Logged {
+fn log(journal: &Journal, selection: &Selection, bytes: &[u8]) -> RecordHandle {
     match journal.append("a", &Datatype::Opaque(1), selection, &[bytes]).unwrap() {
         Append::Logged(logged) => logged,
         other => panic!("{other:?}"),
@@ -60,17 +60,17 @@ fn log(journal: &Journal, selection: &Selection, bytes: &[u8]) -> Logged {
 }
 
 /// Recovers everything into containers of `format`.
-fn recover_with(files: &Arc<dyn Files>, format: &Arc<dyn Format>) -> hyperslab_core::Result<Vec<Replayed>> {
+fn recover_with(files: &Arc<dyn JournalStorage>, format: &Arc<dyn Format>) -> hyperslab_core::Result<Vec<Replayed>> {
     let (mut jobs, _) = jobs(survey(files, false)?);
     let build = |_: &_| Ok(format.clone());
     let recovery = Recovery { files, format: &build, alone: Solo::shared(), mend: &|_| Ok(()) };
     jobs.iter_mut().map(|job| recovery.replay(job)).collect()
 }
 
-fn recover(files: &Arc<dyn Files>) -> Vec<Replayed> {
+fn recover(files: &Arc<dyn JournalStorage>) -> Vec<Replayed> {
     recover_with(files, &(Arc::new(Memory) as Arc<dyn Format>)).unwrap()
 }
 
-fn found_jobs(files: &Arc<dyn Files>) -> Vec<Job> {
+fn found_jobs(files: &Arc<dyn JournalStorage>) -> Vec<Job> {
     jobs(survey(files, false).unwrap()).0
 }

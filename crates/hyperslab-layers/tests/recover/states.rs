@@ -2,7 +2,7 @@
 
 use super::*;
 use hyperslab_core::ErrorKind;
-use hyperslab_layers::recover::State;
+use hyperslab_layers::recover::JournalStatus;
 use std::fs;
 
 #[test]
@@ -52,7 +52,7 @@ fn a_damaged_journal_is_recovered_up_to_the_damage_and_set_aside() {
 
     write(&real, &Selection::all(&SHAPE).unwrap(), &[7; ELEMENTS]);
     let before = names();
-    assert!(matches!(found_jobs(&files)[0].journals[0].state, State::SetAside));
+    assert!(matches!(found_jobs(&files)[0].journals[0].state, JournalStatus::SetAside));
     assert_eq!(recover(&files)[0].writes, 0);
     assert_eq!((content(&path), names()), (vec![7; ELEMENTS], before));
 }
@@ -112,7 +112,7 @@ fn files_without_a_head_are_refused() {
         .filter(|name| name.extension().is_some_and(|e| e == "journal"))
         .for_each(|head| fs::remove_file(head).unwrap());
     let left = survey(&files, false).unwrap();
-    assert!(matches!(&left[0].state, State::Refused(error) if error.kind() == ErrorKind::NotFound));
+    assert!(matches!(&left[0].state, JournalStatus::Refused(error) if error.kind() == ErrorKind::NotFound));
     recover(&files);
     assert_eq!(content(&path), vec![0; ELEMENTS]);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);

@@ -1,6 +1,6 @@
 //! The head of a block.
 
-use super::super::names;
+use super::super::file_names;
 
 /// Bytes of a block, head included.
 pub const BLOCK: u64 = 1 << 20;
@@ -33,7 +33,7 @@ pub fn decode(head: &[u8; HEAD]) -> Option<(&str, u64)> {
     let len = number(12)? as usize;
     let whole = &head[..8] == MAGIC && number(8)? == VERSION && number(24)? == checksum(head);
     let name = head.get(NAME..NAME.checked_add(len)?).filter(|_| whole)?;
-    std::str::from_utf8(name).ok().filter(|name| names::is_segment(name)).map(|name| (name, index))
+    std::str::from_utf8(name).ok().filter(|name| file_names::is_segment(name)).map(|name| (name, index))
 }
 
 /// Of everything but itself.

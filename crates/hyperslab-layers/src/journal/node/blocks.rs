@@ -1,8 +1,8 @@
 //! A segment file in blocks of the file of its node.
 
-use super::super::files::{Lock, LogFile};
+use super::super::storage::{Lock, LogFile};
 use super::block::{self, BLOCK, HEAD, PAYLOAD};
-use super::shared::Shared;
+use super::node_file::NodeFile;
 use std::io::{self, IoSlice};
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use std::time::SystemTime;
 /// Its room is given back when it was removed and nobody has it open any more.
 #[derive(Debug)]
 pub struct Blocks {
-    shared: Arc<Shared>,
+    shared: Arc<NodeFile>,
     name: String,
     /// In the order of the segment file.
     numbers: Mutex<Vec<u64>>,
@@ -21,7 +21,7 @@ pub struct Blocks {
 
 impl Blocks {
     /// A new one, which can be found from now on.
-    pub fn create(shared: Arc<Shared>, name: &str) -> io::Result<Self> {
+    pub fn create(shared: Arc<NodeFile>, name: &str) -> io::Result<Self> {
         let blocks =
             Self { shared, name: name.to_owned(), numbers: Mutex::default(), forgotten: AtomicBool::new(false) };
         blocks.number(0)?;
@@ -29,7 +29,7 @@ impl Blocks {
     }
 
     /// One that was there.
-    pub fn found(shared: Arc<Shared>, numbers: Vec<u64>) -> Self {
+    pub fn found(shared: Arc<NodeFile>, numbers: Vec<u64>) -> Self {
         Self { shared, name: String::new(), numbers: Mutex::new(numbers), forgotten: AtomicBool::new(false) }
     }
 

@@ -31,7 +31,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 /// Writes of all lengths, so that some cross blocks, by all ranks in turn.
-fn append(journals: &[Arc<Journal>], writes: usize) -> Vec<crate::journal::Logged> {
+fn append(journals: &[Arc<Journal>], writes: usize) -> Vec<crate::journal::RecordHandle> {
     let mut all = Vec::new();
     for write in 0..writes {
         for (rank, journal) in journals.iter().enumerate() {
@@ -79,14 +79,14 @@ fn what_dead_ranks_left_is_found_while_another_lives() {
     drop(append(&all, 5));
     let living = all.pop().unwrap();
     drop(all);
-    let files: Arc<dyn Files> = Arc::new(NodeDirectory::open(folder.path()).unwrap());
+    let files: Arc<dyn JournalStorage> = Arc::new(NodeDirectory::open(folder.path()).unwrap());
     let found = find(&*files).unwrap();
     assert_eq!(found.len(), RANKS);
     let left = survey(&files, false).unwrap();
     assert_eq!(left.iter().filter(|left| left.writes == 5).count(), RANKS - 1, "{left:?}");
     drop(left);
     // A cut in the last block of a rank is the end of its log.
-    let shared = Shared::look_into(
+    let shared = NodeFile::look_into(
         Arc::new(Directory::open(folder.path()).unwrap()),
         fs::File::options().read(true).write(true).open(folder.path().join(place(0).name())).unwrap(),
         "",
@@ -122,6 +122,6 @@ fn a_file_of_nonsense_is_no_log() {
     hole.set_len(1 << 43).unwrap();
     hole.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     let files = NodeDirectory::open(folder.path()).unwrap();
-    assert!(!files.list().unwrap().iter().any(|name| crate::journal::names::is_segment(name)));
+    assert!(!files.list().unwrap().iter().any(|name| crate::journal::file_names::is_segment(name)));
     assert!(find(&files).unwrap().is_empty());
 }

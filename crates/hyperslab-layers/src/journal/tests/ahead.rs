@@ -10,12 +10,12 @@ const SEGMENT: u64 = LIMIT / 8;
 const WRITE: usize = 1 << 20;
 
 /// It syncs when it is told to.
-fn journal(files: &Arc<dyn Files>) -> Arc<Journal> {
+fn journal(files: &Arc<dyn JournalStorage>) -> Arc<Journal> {
     let sync = SyncMode::Every(Duration::from_secs(3600));
     Journal::create(files.clone(), header(), Limits { sync, ..Limits::new(LIMIT) }).unwrap()
 }
 
-fn write(journal: &Journal, n: u64) -> Logged {
+fn write(journal: &Journal, n: u64) -> RecordHandle {
     logged(append(journal, "a", n, &bytes_of(n, WRITE)))
 }
 
@@ -112,7 +112,7 @@ fn it_goes_where_everything_is_done_or_its_room_is_needed() {
     }
     assert!(all.len() as u64 >= LIMIT / WRITE as u64 - 2, "{}", all.len());
     all.iter().for_each(|logged| check(logged, 0));
-    all.iter().for_each(Logged::done);
+    all.iter().for_each(RecordHandle::done);
     journal.checkpoint().unwrap();
     // One that is larger than what is left besides it.
     let kept = write(&journal, 0);
@@ -128,7 +128,7 @@ fn it_goes_where_everything_is_done_or_its_room_is_needed() {
 fn storage_that_reserves_nothing_gets_none() {
     let (stored, files) = stored();
     let journal = journal(&files);
-    let all: Vec<Logged> = (0..20).map(|n| write(&journal, n)).collect();
+    let all: Vec<RecordHandle> = (0..20).map(|n| write(&journal, n)).collect();
     let files = stored.names();
     journal.sync().unwrap();
     assert_eq!(stored.names(), files);

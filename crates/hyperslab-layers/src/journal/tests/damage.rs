@@ -7,7 +7,7 @@ use proptest::prelude::*;
 /// A small journal of two segments, with payloads of both kinds, and its writes.
 fn sample() -> (Stored, Vec<Seen>) {
     let stored = Stored::default();
-    let files: Arc<dyn Files> = Arc::new(stored.clone());
+    let files: Arc<dyn JournalStorage> = Arc::new(stored.clone());
     let limits = Limits { segment: 17_000, ..Limits::new(1 << 20) };
     let journal = Journal::create(files.clone(), header(), limits).unwrap();
     let mut expected = Vec::new();
@@ -19,14 +19,14 @@ fn sample() -> (Stored, Vec<Seen>) {
     }
     drop(journal);
     let copy = stored.copy();
-    assert_eq!(left(&(Arc::new(copy.clone()) as Arc<dyn Files>)), (expected.clone(), None));
+    assert_eq!(left(&(Arc::new(copy.clone()) as Arc<dyn JournalStorage>)), (expected.clone(), None));
     assert_eq!(copy.names().iter().filter(|name| name.ends_with("meta")).count(), 2);
     (copy, expected)
 }
 
 /// Reads a changed journal; what is found must be a beginning of what was written.
 fn check(changed: Stored, expected: &[Seen]) -> (usize, Option<Damage>) {
-    let (seen, damage) = left(&(Arc::new(changed) as Arc<dyn Files>));
+    let (seen, damage) = left(&(Arc::new(changed) as Arc<dyn JournalStorage>));
     assert_eq!(seen, expected[..seen.len()]);
     (seen.len(), damage)
 }
@@ -76,7 +76,7 @@ fn zeros_behind_the_records_are_the_end() {
 fn an_unfinished_write_is_told_from_a_damaged_one() {
     for size in [0, 30, 5000, 20_000] {
         let stored = Stored::default();
-        let files: Arc<dyn Files> = Arc::new(stored.clone());
+        let files: Arc<dyn JournalStorage> = Arc::new(stored.clone());
         let journal = journal(&files, 64 << 20);
         let expected = vec![("a".into(), 7, vec![5; 100])];
         logged(append(&journal, "a", 7, &[5; 100]));
@@ -211,7 +211,7 @@ fn each_step_of_a_long_write_is_checked_by_itself() {
         // Parts that end anywhere.
         let parts: Vec<&[u8]> = bytes.chunks(50_001).collect();
         let write = logged(journal.append("a", &Datatype::U8, &all, &parts).unwrap());
-        journal.hand_over().unwrap();
+        journal.write_out().unwrap();
         let read = |from: u64, to: u64| {
             let mut found = vec![0; (to - from) as usize];
             write.read_checked(from, &mut found).map(|()| found)

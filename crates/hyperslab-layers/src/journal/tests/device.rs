@@ -1,6 +1,6 @@
 //! A device that keeps only what was synced; of the rest, anything may be there after a crash.
 
-use crate::journal::{Files, Lock, LogFile};
+use crate::journal::{JournalStorage, Lock, LogFile};
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, IoSlice, Result};
 use std::sync::{Arc, Mutex};
@@ -126,7 +126,7 @@ impl Content {
     }
 }
 
-impl Files for Device {
+impl JournalStorage for Device {
     fn create(&self, name: &str) -> Result<Arc<dyn LogFile>> {
         let file = File::default();
         self.change(Change::Create(name.into(), file.clone()));
@@ -152,7 +152,7 @@ impl Files for Device {
         Ok(self.0.lock().unwrap().now.keys().cloned().collect())
     }
 
-    fn sync_names(&self) -> Result<()> {
+    fn sync_directory(&self) -> Result<()> {
         let mut state = self.0.lock().unwrap();
         state.durable = state.now.clone();
         state.pending.clear();

@@ -7,18 +7,18 @@ use std::time::{Duration, Instant};
 const HOUR: Duration = Duration::from_secs(3600);
 const MODES: [SyncMode; 4] = [SyncMode::None, SyncMode::OnFlush, SyncMode::Every(HOUR), SyncMode::EveryWrite];
 
-pub(super) fn with_mode(files: &Arc<dyn Files>, sync: SyncMode) -> Arc<Journal> {
+pub(super) fn with_mode(files: &Arc<dyn JournalStorage>, sync: SyncMode) -> Arc<Journal> {
     Journal::create(files.clone(), header(), Limits { sync, ..Limits::new(64 << 20) }).unwrap()
 }
 
-pub(super) fn stored() -> (Stored, Arc<dyn Files>) {
+pub(super) fn stored() -> (Stored, Arc<dyn JournalStorage>) {
     let stored = Stored::default();
     (stored.clone(), Arc::new(stored))
 }
 
 /// Places of the writes that a recovery would find if the process ended now.
 pub(super) fn places(stored: &Stored) -> Vec<u64> {
-    let files: Arc<dyn Files> = Arc::new(stored.copy());
+    let files: Arc<dyn JournalStorage> = Arc::new(stored.copy());
     let (seen, damage) = left(&files);
     assert!(damage.is_none_or(|damage| damage.unfinished));
     seen.iter().map(|seen| seen.1).collect()
@@ -28,7 +28,7 @@ pub(super) fn bytes_of(n: u64, len: usize) -> Vec<u8> {
     (0..len).map(|i| (i as u64 * 11 + n) as u8).collect()
 }
 
-pub(super) fn check(logged: &Logged, n: u64) {
+pub(super) fn check(logged: &RecordHandle, n: u64) {
     let mut back = vec![0; logged.len() as usize];
     logged.read_into(&mut back).unwrap();
     assert_eq!(back, bytes_of(n, back.len()));
@@ -52,7 +52,7 @@ fn in_every_mode_writes_are_read_back_and_found_after_closing() {
         }
         assert!(!journal.close_and_remove().unwrap());
         for (n, (logged, _)) in kept.iter().enumerate() {
-            assert!(logged.is_handed_over());
+            assert!(logged.is_written_out());
             assert!(!mode.covers_power() || logged.is_durable());
             check(logged, n as u64);
         }
@@ -96,7 +96,7 @@ fn data_written_directly_are_found() {
             let (seen, damage) = left(&files);
             assert_eq!((seen.len(), damage), (28, None));
             assert!(seen.iter().enumerate().all(|(n, seen)| seen.2 == bytes_of(n as u64, seen.2.len())));
-            kept.iter().for_each(Logged::done);
+            kept.iter().for_each(RecordHandle::done);
             assert!(journal.close_and_remove().unwrap());
         }
     }
@@ -120,13 +120,13 @@ fn what_is_gathered_goes_to_the_kernel_when_asked_for_or_when_it_is_enough() {
         let add = |n: u64, len| logged(append(&journal, "a", n, &bytes_of(n, len)));
         let first = add(0, 100);
         let second = add(1, 40_000);
-        assert!(!first.is_handed_over() && places(&stored).is_empty(), "{mode:?}");
-        journal.hand_over().unwrap();
-        assert!(first.is_handed_over() && second.is_handed_over() && !second.is_durable());
+        assert!(!first.is_written_out() && places(&stored).is_empty(), "{mode:?}");
+        journal.write_out().unwrap();
+        assert!(first.is_written_out() && second.is_written_out() && !second.is_durable());
         assert_eq!(places(&stored), [0, 1]);
         let third = add(2, 10);
         journal.sync().unwrap();
-        assert!(third.is_handed_over() && third.is_durable() && journal.durable_before() > third.sequence());
+        assert!(third.is_written_out() && third.is_durable() && journal.durable_before() > third.sequence());
         add(3, 10);
         first.done();
         journal.checkpoint().unwrap();
@@ -153,11 +153,11 @@ fn nothing_is_synced_that_was_not_asked_for() {
     for mode in [SyncMode::None, SyncMode::OnFlush, SyncMode::Every(HOUR)] {
         let (stored, files) = stored();
         let journal = with_mode(&files, mode);
-        let all: Vec<Logged> = (0..100).map(|n| logged(append(&journal, "a", n, &[1; 30_000]))).collect();
+        let all: Vec<RecordHandle> = (0..100).map(|n| logged(append(&journal, "a", n, &[1; 30_000]))).collect();
         assert_eq!(stored.fate.syncs.load(Ordering::SeqCst), 0);
         assert!(all.iter().all(|logged| !logged.is_durable()));
         let begin = Instant::now();
-        all.iter().for_each(Logged::done);
+        all.iter().for_each(RecordHandle::done);
         drop(journal);
         assert!(begin.elapsed() < Duration::from_secs(60), "the thread ends with the journal");
         assert_eq!(stored.names(), [""; 0]);
@@ -205,7 +205,7 @@ fn a_sync_of_the_thread_that_fails_is_seen_by_the_next_append() {
     assert!(journal.sync().is_err());
     acknowledged.iter().for_each(|logged| check(logged, 0));
     stored.fate.relent();
-    acknowledged.iter().for_each(Logged::done);
+    acknowledged.iter().for_each(RecordHandle::done);
     assert!(journal.close_and_remove().unwrap());
     assert_eq!(stored.names(), [""; 0]);
 }
@@ -215,7 +215,7 @@ fn every_write_is_durable_when_it_returns_and_threads_share_a_sync() {
     let folder = tempfile::tempdir().unwrap();
     let slow = Slow(directory(folder.path()), Arc::default());
     let count = slow.1.clone();
-    let files: Arc<dyn Files> = Arc::new(slow);
+    let files: Arc<dyn JournalStorage> = Arc::new(slow);
     let journal = with_mode(&files, SyncMode::EveryWrite);
     std::thread::scope(|scope| {
         for thread in 0..8u64 {
@@ -251,12 +251,12 @@ fn a_write_whose_sync_fails_is_not_left_over() {
 
 /// Files that take a while to sync, and count how often.
 #[derive(Debug)]
-struct Slow(Arc<dyn Files>, Arc<std::sync::atomic::AtomicU64>);
+struct Slow(Arc<dyn JournalStorage>, Arc<std::sync::atomic::AtomicU64>);
 
 #[derive(Debug)]
 struct SlowFile(Arc<dyn LogFile>, Arc<std::sync::atomic::AtomicU64>);
 
-impl Files for Slow {
+impl JournalStorage for Slow {
     fn create(&self, name: &str) -> std::io::Result<Arc<dyn LogFile>> {
         Ok(Arc::new(SlowFile(self.0.create(name)?, self.1.clone())))
     }
@@ -277,7 +277,7 @@ impl Files for Slow {
         self.0.list()
     }
 
-    fn sync_names(&self) -> std::io::Result<()> {
+    fn sync_directory(&self) -> std::io::Result<()> {
         Ok(())
     }
 

@@ -21,7 +21,7 @@ impl Step {
     }
 
     /// Elements are large in some arrays, so that payloads lie in the data log.
-    fn append(&self, journal: &Journal, element: u32) -> Logged {
+    fn append(&self, journal: &Journal, element: u32) -> RecordHandle {
         let selection = Selection::dense(&[self.start as u64], &[self.len as u64]).unwrap();
         let bytes = vec![self.value; self.len * element as usize];
         logged(journal.append("a", &Datatype::Opaque(element), &selection, &[&bytes]).unwrap())
@@ -30,7 +30,7 @@ impl Step {
 
 /// The container after the writes that a crashed device still has.
 fn recovered(device: &Device, container: &[u8; CELLS]) -> [u8; CELLS] {
-    let files: Arc<dyn Files> = Arc::new(device.clone());
+    let files: Arc<dyn JournalStorage> = Arc::new(device.clone());
     let mut cells = *container;
     for found in find(&*files).unwrap().iter().filter(|found| found.stage == Stage::Written) {
         let (head, _) = found.open(&*files).unwrap();
@@ -58,7 +58,7 @@ fn recovered(device: &Device, container: &[u8; CELLS]) -> [u8; CELLS] {
 fn work(seed: u64) -> usize {
     let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
     let device = Device::default();
-    let files: Arc<dyn Files> = Arc::new(device.clone());
+    let files: Arc<dyn JournalStorage> = Arc::new(device.clone());
     let element = [1, 40, 600, 9000][dice.below(4) as usize];
     let modes = [SyncMode::OnFlush, SyncMode::None, SyncMode::Every(HOUR), SyncMode::EveryWrite];
     let sync = modes[seed as usize % 4];
@@ -76,7 +76,7 @@ fn work(seed: u64) -> usize {
     // The cells after every number of writes.
     let mut history = vec![container];
     let (mut durable, mut handed, mut crashes) = (0, 0, 0);
-    let mut waiting: VecDeque<(Step, Logged, usize)> = VecDeque::new();
+    let mut waiting: VecDeque<(Step, RecordHandle, usize)> = VecDeque::new();
     for _ in 0..40 {
         match dice.below(10) {
             0..5 => {
@@ -91,7 +91,7 @@ fn work(seed: u64) -> usize {
                     durable = history.len() - 1;
                 }
                 assert!(logged.is_durable() == (sync == SyncMode::EveryWrite));
-                if logged.is_handed_over() {
+                if logged.is_written_out() {
                     handed = history.len() - 1;
                 }
                 waiting.push_back((step, logged, history.len() - 1));
@@ -99,7 +99,7 @@ fn work(seed: u64) -> usize {
             // What the thread does when it is time, and what the user asks for.
             5..7 => {
                 match sync {
-                    SyncMode::Every(_) if dice.below(2) == 0 => journal.shelf.sync_up_to(u64::MAX).unwrap(),
+                    SyncMode::Every(_) if dice.below(2) == 0 => journal.segment_list.sync_up_to(u64::MAX).unwrap(),
                     _ => journal.sync().unwrap(),
                 }
                 durable = history.len() - 1;
@@ -119,7 +119,7 @@ fn work(seed: u64) -> usize {
             _ => {
                 match dice.below(2) {
                     0 => journal.checkpoint().unwrap(),
-                    _ => journal.hand_over().unwrap(),
+                    _ => journal.write_out().unwrap(),
                 }
                 handed = history.len() - 1;
                 if sync == SyncMode::EveryWrite {
@@ -157,7 +157,7 @@ fn what_a_synced_checkpoint_covers_is_never_replayed() {
     for seed in 1..300u64 {
         let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
         let device = Device::default();
-        let files: Arc<dyn Files> = Arc::new(device.clone());
+        let files: Arc<dyn JournalStorage> = Arc::new(device.clone());
         let journal = Journal::create(files, header(), Limits { segment: 700, ..Limits::new(1 << 20) }).unwrap();
         let mut container = [0; CELLS];
         let mut all = Vec::new();
@@ -167,7 +167,7 @@ fn what_a_synced_checkpoint_covers_is_never_replayed() {
             step.apply(&mut container);
         }
         journal.sync().unwrap();
-        all.iter().for_each(Logged::done);
+        all.iter().for_each(RecordHandle::done);
         journal.checkpoint().unwrap();
         journal.sync().unwrap();
         for _ in 0..5 {

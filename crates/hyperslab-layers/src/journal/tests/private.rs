@@ -186,7 +186,7 @@ fn a_child_that_was_forked_is_refused() {
         unsafe {
             child.pre_exec(move || {
                 let gathers = sync != SyncMode::OnFlush;
-                let refused = (!gathers || in_child.hand_over().is_err())
+                let refused = (!gathers || in_child.write_out().is_err())
                     && in_child.checkpoint().is_err()
                     && !in_child.close_and_remove().unwrap_or(true);
                 if refused { Ok(()) } else { Err(std::io::Error::other("the child was not refused")) }
@@ -194,7 +194,7 @@ fn a_child_that_was_forked_is_refused() {
         }
         assert!(child.status().unwrap().success());
         assert_eq!(files.list().unwrap(), names);
-        assert_eq!(kept.is_handed_over(), sync == SyncMode::OnFlush);
+        assert_eq!(kept.is_written_out(), sync == SyncMode::OnFlush);
         kept.done();
         drop(child);
         assert!(journal.close_and_remove().unwrap());

@@ -16,7 +16,7 @@ fn files_never_exceed_the_limit_and_everything_fits_again_when_it_is_done() {
 
 fn stay_within(limit: u64) {
     let stored = Stored::default();
-    let files: Arc<dyn Files> = Arc::new(stored.clone());
+    let files: Arc<dyn JournalStorage> = Arc::new(stored.clone());
     let journal = journal(&files, limit);
     let mut pending = VecDeque::new();
     let mut waited = 0;
@@ -33,7 +33,7 @@ fn stay_within(limit: u64) {
                     waited += 1;
                     let half = pending.len() / 2;
                     let late = pending.drain(half..).collect::<Vec<_>>();
-                    late.iter().rev().for_each(Logged::done);
+                    late.iter().rev().for_each(RecordHandle::done);
                     pending.drain(..).for_each(|logged| logged.done());
                     assert!(journal.wait_for_room(needed, Duration::ZERO));
                 }
@@ -76,14 +76,14 @@ fn room_that_is_reserved_stays_within_the_limit_and_is_used() {
             bytes += size as u64;
             assert!(journal.used() <= LIMIT);
         }
-        journal.hand_over().unwrap();
+        journal.write_out().unwrap();
         let blocks =
             |entry: std::fs::DirEntry| std::os::unix::fs::MetadataExt::blocks(&entry.metadata().unwrap()) * 512;
         let stored: u64 = std::fs::read_dir(folder.path()).unwrap().map(|entry| blocks(entry.unwrap())).sum();
         // Two files of a segment end with a block each.
         assert!(stored <= LIMIT + (64 << 10), "{sync:?}, {sizes:?}: {stored}");
         assert!(bytes >= LIMIT / 100 * 86, "{sync:?}, {sizes:?}: {bytes}");
-        pending.iter().for_each(Logged::done);
+        pending.iter().for_each(RecordHandle::done);
         assert!(journal.close_and_remove().unwrap());
     }
 }
@@ -91,15 +91,16 @@ fn room_that_is_reserved_stays_within_the_limit_and_is_used() {
 #[test]
 fn only_a_prefix_of_the_segments_is_removed() {
     let stored = Stored::default();
-    let files: Arc<dyn Files> = Arc::new(stored.clone());
+    let files: Arc<dyn JournalStorage> = Arc::new(stored.clone());
     let journal = journal(&files, 1 << 20);
-    let all: Vec<Logged> = (0..60u64).map(|n| logged(append(&journal, "a", n, &vec![n as u8; 10_000]))).collect();
+    let all: Vec<RecordHandle> = (0..60u64).map(|n| logged(append(&journal, "a", n, &vec![n as u8; 10_000]))).collect();
     let segments = |stored: &Stored| stored.names().iter().filter(|name| name.ends_with("meta")).count();
     let before = segments(&stored);
     assert!(before > 3);
-    all[1..].iter().for_each(Logged::done);
+    all[1..].iter().for_each(RecordHandle::done);
     assert_eq!(segments(&stored), before, "the first write is not done");
-    let expected: Vec<u64> = left(&(Arc::new(stored.copy()) as Arc<dyn Files>)).0.iter().map(|seen| seen.1).collect();
+    let expected: Vec<u64> =
+        left(&(Arc::new(stored.copy()) as Arc<dyn JournalStorage>)).0.iter().map(|seen| seen.1).collect();
     assert_eq!(expected, (0..60).collect::<Vec<_>>());
     all[0].done();
     assert!(segments(&stored) <= 1);
@@ -111,17 +112,17 @@ fn only_a_prefix_of_the_segments_is_removed() {
 #[test]
 fn a_checkpoint_hides_what_is_done() {
     let stored = Stored::default();
-    let files: Arc<dyn Files> = Arc::new(stored.clone());
+    let files: Arc<dyn JournalStorage> = Arc::new(stored.clone());
     let journal = journal(&files, 1 << 20);
-    let all: Vec<Logged> = (0..10u64).map(|n| logged(append(&journal, "a", n, &[n as u8]))).collect();
+    let all: Vec<RecordHandle> = (0..10u64).map(|n| logged(append(&journal, "a", n, &[n as u8]))).collect();
     [0usize, 1, 2, 5].iter().for_each(|n| all[*n].done());
     let places = |stored: &Stored| -> Vec<u64> {
-        left(&(Arc::new(stored.copy()) as Arc<dyn Files>)).0.iter().map(|seen| seen.1).collect()
+        left(&(Arc::new(stored.copy()) as Arc<dyn JournalStorage>)).0.iter().map(|seen| seen.1).collect()
     };
     assert_eq!(places(&stored), (0..10).collect::<Vec<_>>());
     journal.checkpoint().unwrap();
     assert_eq!(places(&stored), (3..10).collect::<Vec<_>>());
-    all.iter().for_each(Logged::done);
+    all.iter().for_each(RecordHandle::done);
     journal.checkpoint().unwrap();
     assert_eq!(stored.bytes(), 0, "nothing is left but the head");
     let kept = logged(append(&journal, "b", 77, &[1]));
@@ -139,7 +140,7 @@ fn failing_storage_loses_nothing_that_was_acknowledged() {
         for nth in 0..40 {
             let stored = Stored::default();
             *stored.fate.error.lock().unwrap() = error;
-            let files: Arc<dyn Files> = Arc::new(stored.clone());
+            let files: Arc<dyn JournalStorage> = Arc::new(stored.clone());
             let journal = journal(&files, 128 << 10);
             stored.fate.left.store(nth, Ordering::SeqCst);
             let mut acknowledged = Vec::new();
@@ -176,7 +177,7 @@ fn failing_storage_loses_nothing_that_was_acknowledged() {
 fn a_failed_sync_or_removal_is_final() {
     for sync in [true, false] {
         let stored = Stored::default();
-        let files: Arc<dyn Files> = Arc::new(stored.clone());
+        let files: Arc<dyn JournalStorage> = Arc::new(stored.clone());
         let journal = journal(&files, 1 << 20);
         let handle = logged(append(&journal, "a", 0, &[1]));
         stored.fate.left.store(0, Ordering::SeqCst);
@@ -201,10 +202,10 @@ fn a_failed_sync_or_removal_is_final() {
 fn a_closed_journal_is_not_replayed() {
     for nth in 0.. {
         let stored = Stored::default();
-        let files: Arc<dyn Files> = Arc::new(stored.clone());
+        let files: Arc<dyn JournalStorage> = Arc::new(stored.clone());
         let journal = journal(&files, 1 << 20);
-        let all: Vec<Logged> = (0..8u64).map(|n| logged(append(&journal, "a", n, &[1; 20_000]))).collect();
-        all[1..].iter().for_each(Logged::done);
+        let all: Vec<RecordHandle> = (0..8u64).map(|n| logged(append(&journal, "a", n, &[1; 20_000]))).collect();
+        all[1..].iter().for_each(RecordHandle::done);
         stored.fate.left.store(nth, Ordering::SeqCst);
         all[0].done();
         let closed = journal.close_and_remove();
@@ -234,7 +235,7 @@ fn threads_append_and_finish_at_the_same_time() {
     let limit = 400 << 10;
     let journal = journal(&files, limit);
     std::thread::scope(|scope| {
-        let (send, receive) = std::sync::mpsc::channel::<Logged>();
+        let (send, receive) = std::sync::mpsc::channel::<RecordHandle>();
         for thread in 0..3u64 {
             let (journal, send) = (&journal, send.clone());
             scope.spawn(move || {

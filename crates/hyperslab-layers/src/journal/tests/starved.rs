@@ -16,33 +16,33 @@ fn try_append(journal: &Journal, n: u64, len: usize) -> Result<Append, hyperslab
 }
 
 /// A journal with ten writes, the first four with the kernel, the others not.
-fn gathered() -> (Stored, Arc<Journal>, Vec<Logged>) {
+fn gathered() -> (Stored, Arc<Journal>, Vec<RecordHandle>) {
     let (stored, files) = stored();
     let journal = with_mode(&files, SyncMode::None);
     let mut all = Vec::new();
     for n in 0..10u64 {
         if n == 4 {
-            journal.hand_over().unwrap();
+            journal.write_out().unwrap();
         }
         all.push(logged(try_append(&journal, n, [50, 30_000, 70_000][n as usize % 3]).unwrap()));
     }
     assert_eq!(
-        all.iter().map(Logged::is_handed_over).collect::<Vec<_>>(),
+        all.iter().map(RecordHandle::is_written_out).collect::<Vec<_>>(),
         [[true; 4].as_slice(), &[false; 6]].concat()
     );
     (stored, journal, all)
 }
 
 /// Brings everything to the container as a layer should, looking after each step at what a crash would leave.
-fn drain(stored: &Stored, journal: &Journal, all: &[Logged]) {
-    for logged in all.iter().filter(|logged| logged.is_handed_over()) {
+fn drain(stored: &Stored, journal: &Journal, all: &[RecordHandle]) {
+    for logged in all.iter().filter(|logged| logged.is_written_out()) {
         check(logged, logged.sequence() - 2);
         logged.done();
     }
-    journal.hand_over().unwrap();
+    journal.write_out().unwrap();
     // Nothing that is older could be replayed over what comes now.
     let written = find(stored).unwrap().iter().any(|found| found.has_segments());
-    assert!(!written || all.iter().all(Logged::is_handed_over));
+    assert!(!written || all.iter().all(RecordHandle::is_written_out));
     for logged in all {
         check(logged, logged.sequence() - 2);
         logged.done();
@@ -53,7 +53,7 @@ fn drain(stored: &Stored, journal: &Journal, all: &[Logged]) {
 fn an_error_is_final_and_everything_can_still_be_read_and_brought_to_the_container() {
     let (stored, journal, all) = gathered();
     stored.fate.left.store(0, Ordering::SeqCst);
-    assert_eq!(journal.hand_over().unwrap_err().kind(), ErrorKind::Io);
+    assert_eq!(journal.write_out().unwrap_err().kind(), ErrorKind::Io);
     assert_eq!(try_append(&journal, 10, 10).unwrap_err().kind(), ErrorKind::Io, "for good");
     assert_eq!(journal.sync().unwrap_err().kind(), ErrorKind::Io);
     assert!(journal.close_and_remove().is_err(), "it would lose writes");
@@ -69,7 +69,7 @@ fn an_error_is_final_and_everything_can_still_be_read_and_brought_to_the_contain
 fn an_error_while_a_batch_is_full_is_told_by_the_next_append() {
     let (stored, files) = stored();
     let journal = with_mode(&files, SyncMode::None);
-    let all: Vec<Logged> = (0..10).map(|n| logged(try_append(&journal, n, 50_000).unwrap())).collect();
+    let all: Vec<RecordHandle> = (0..10).map(|n| logged(try_append(&journal, n, 50_000).unwrap())).collect();
     stored.fate.strike(FAULT);
     let mut more = Vec::new();
     let error = loop {
@@ -91,7 +91,7 @@ fn an_error_while_a_batch_is_full_is_told_by_the_next_append() {
 fn without_space_a_journal_is_full_and_goes_on_when_there_is_some() {
     let (stored, journal, mut all) = gathered();
     stored.fate.strike(NO_SPACE);
-    assert_eq!(journal.hand_over().unwrap_err().kind(), ErrorKind::NoSpace);
+    assert_eq!(journal.write_out().unwrap_err().kind(), ErrorKind::NoSpace);
     for len in [10, 30_000, 70_000] {
         let Append::Full { needed } = try_append(&journal, 10, len).unwrap() else { panic!() };
         assert!(!journal.wait_for_room(needed, Duration::from_millis(1)), "nothing has changed");
@@ -106,13 +106,13 @@ fn without_space_a_journal_is_full_and_goes_on_when_there_is_some() {
     let (stored, journal, others) = gathered();
     all.clear();
     stored.fate.strike(NO_SPACE);
-    assert!(journal.hand_over().is_err());
+    assert!(journal.write_out().is_err());
     assert!(matches!(try_append(&journal, 10, 10).unwrap(), Append::Full { .. }));
     stored.fate.relent();
     all.extend(others);
     all.push(logged(try_append(&journal, 10, 10).unwrap()));
     journal.sync().unwrap();
-    assert!(all.iter().all(Logged::is_durable));
+    assert!(all.iter().all(RecordHandle::is_durable));
     assert_eq!(places(&stored), (0..11).collect::<Vec<_>>());
 }
 
@@ -121,7 +121,7 @@ fn without_space_everything_can_be_done_from_memory_and_the_journal_goes_on() {
     for is_asked in [true, false] {
         let (stored, journal, all) = gathered();
         stored.fate.strike(NO_SPACE);
-        assert!(journal.hand_over().is_err());
+        assert!(journal.write_out().is_err());
         assert!(matches!(try_append(&journal, 10, 10).unwrap(), Append::Full { .. }));
         // Files can be removed where there is no space.
         stored.fate.relent();
@@ -133,15 +133,15 @@ fn without_space_everything_can_be_done_from_memory_and_the_journal_goes_on() {
             journal.checkpoint().unwrap();
             check(&all[9], 9);
         }
-        all.iter().for_each(Logged::done);
+        all.iter().for_each(RecordHandle::done);
         // Nothing is pending: there is nothing to wait for.
         assert_eq!(try_append(&journal, 10, 10).unwrap_err().kind(), ErrorKind::NoSpace);
         assert!(journal.wait_for_room(100, Duration::ZERO));
         stored.fate.writes_fail.store(false, Ordering::SeqCst);
-        let more: Vec<Logged> = (10..13).map(|n| logged(try_append(&journal, n, 50_000).unwrap())).collect();
+        let more: Vec<RecordHandle> = (10..13).map(|n| logged(try_append(&journal, n, 50_000).unwrap())).collect();
         journal.sync().unwrap();
         assert_eq!(places(&stored), [10, 11, 12], "{is_asked}");
-        more.iter().for_each(Logged::done);
+        more.iter().for_each(RecordHandle::done);
         assert!(journal.close_and_remove().unwrap());
         assert_eq!(stored.names(), [""; 0]);
     }
@@ -164,14 +164,14 @@ fn whichever_call_fails_nothing_acknowledged_is_lost() {
             stored.fate.lasting.store(lasting, Ordering::SeqCst);
             stored.fate.short.store(short, Ordering::SeqCst);
             stored.fate.left.store(nth, Ordering::SeqCst);
-            let mut kept: Vec<(u64, Logged)> = Vec::new();
+            let mut kept: Vec<(u64, RecordHandle)> = Vec::new();
             for n in 0..20u64 {
                 let len = [300, 17_000, 66_000][n as usize % 3];
                 if let Ok(Append::Logged(logged)) = try_append(&journal, n, len) {
                     kept.push((n, logged));
                 }
                 match n % 5 {
-                    2 => drop(journal.hand_over()),
+                    2 => drop(journal.write_out()),
                     3 => drop(journal.sync()),
                     4 => drop(journal.checkpoint()),
                     _ => {}
@@ -182,7 +182,7 @@ fn whichever_call_fails_nothing_acknowledged_is_lost() {
                 kept.iter().for_each(|(n, logged)| check(logged, *n));
                 let found = places_or_none(&stored);
                 let all: Vec<u64> = kept.iter().map(|kept| kept.0).collect();
-                let safe = kept.iter().take_while(|(_, logged)| logged.is_handed_over()).count();
+                let safe = kept.iter().take_while(|(_, logged)| logged.is_written_out()).count();
                 assert!(found.starts_with(&all[..safe]), "{mode:?} {error} {nth}: {found:?} of {all:?}, {safe} safe");
                 // A write that was refused may have been left by storage that then failed altogether.
                 let known = found

@@ -1,6 +1,6 @@
 //! Files in memory, with a number of writes after which they fail.
 
-use crate::journal::{Files, Lock, LogFile};
+use crate::journal::{JournalStorage, Lock, LogFile};
 use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind, IoSlice, Result};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -102,7 +102,7 @@ impl Stored {
     }
 }
 
-impl Files for Stored {
+impl JournalStorage for Stored {
     fn create(&self, name: &str) -> Result<Arc<dyn LogFile>> {
         self.fate.meet()?;
         let mut files = self.files.lock().unwrap();
@@ -135,7 +135,7 @@ impl Files for Stored {
         Ok(self.names())
     }
 
-    fn sync_names(&self) -> Result<()> {
+    fn sync_directory(&self) -> Result<()> {
         self.fate.meet()
     }
 
