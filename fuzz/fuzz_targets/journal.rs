@@ -4,8 +4,8 @@
 
 use hyperslab_fuzz::checksums;
 use hyperslab_fuzz::memory_files::{Content, MemoryFiles};
-use hyperslab_layers::journal::{JournalStorage, Id, find};
-use hyperslab_layers::recover::survey;
+use hyperslab_journal::recover::survey;
+use hyperslab_journal::{Id, JournalStorage, find};
 use std::sync::Arc;
 
 /// The journal of the kept fixtures.

@@ -1,8 +1,8 @@
 //! The file that all ranks of a node write: heads of blocks, each with the right checksum, and some bytes behind it.
 #![no_main]
 
-use hyperslab_layers::journal::{JournalStorage, NodeDirectory, find, fuzzing};
-use hyperslab_layers::recover::survey;
+use hyperslab_journal::recover::survey;
+use hyperslab_journal::{JournalStorage, NodeDirectory, find, fuzzing};
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::sync::{Arc, LazyLock};

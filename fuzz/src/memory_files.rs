@@ -1,6 +1,6 @@
 //! A directory in memory, for journals.
 
-use hyperslab_layers::journal::{JournalStorage, Lock, LogFile};
+use hyperslab_journal::{JournalStorage, Lock, LogFile};
 use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind, IoSlice, Result};
 use std::sync::Arc;

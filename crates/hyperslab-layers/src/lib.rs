@@ -6,18 +6,13 @@ mod auto;
 mod background;
 mod cache;
 mod chunk_blocks;
-mod chunk_images;
 pub mod fork;
 mod interval_map;
 #[doc(hidden)]
-pub mod journal;
-#[doc(hidden)]
 pub mod log;
 mod loglayout;
-pub mod marker;
 mod order_rules;
 mod rank_shared;
-pub mod recover;
 mod registry;
 mod slow;
 mod trace;

@@ -27,7 +27,7 @@
 //! * What is written through and never logged: some fields of elements; arrays with filters where ranks are processes. What cannot
 //!   be logged is as safe in the container, where it is found, when the call returns.
 //! * **Arrays with filters** whose chunks the format may move ([`Caps::relocates_chunks`]) are logged by one rank alone, with some fields
-//!   too. They are moved chunk by chunk, each kept whole meanwhile ([`chunk_images`](crate::chunk_images)); several ranks write them through.
+//!   too. They are moved chunk by chunk, each kept whole meanwhile ([`chunk_images`](hyperslab_journal::chunk_images)); several ranks write them through.
 //! * Of arrays that only threads of the program may transfer ([`Array::allows_background_io`](hyperslab_core::Array::allows_background_io)) the
 //!   background moves nothing: flush, close and whoever finds the log full do.
 //! * Collective transfers are made by every rank for itself. Closing an array does not wait for its writes.

@@ -14,7 +14,7 @@ use clap::Args;
 use escape::{escaped, lines};
 use formats::abandoned;
 use hyperslab_core::{Error, ErrorKind, Stack};
-use hyperslab_layers::recover::{
+use hyperslab_journal::recover::{
     self, Compared, Job, JournalStatus, JournalStorage, OrphanedJournal, Recovery, Replayed,
 };
 use places::Place;
@@ -109,7 +109,7 @@ pub fn run(options: &RecoverOptions) -> Result<ExitCode> {
         ends.extend(files.map(|file| if look { rollback::say_pending(&file) } else { rollback::one(&file, options) }));
     }
     for path in options.paths.iter().filter(|_| options.discard) {
-        for folder in hyperslab_layers::marker::unmark(path) {
+        for folder in hyperslab_journal::marker::unmark(path) {
             let (path, folder) = (escaped(path.display()), escaped(folder.display()));
             println!("{path}: forgotten that logs may wait in {folder}, which cannot be looked at from here");
         }

@@ -1,17 +1,17 @@
 //! Writes that wait in a journal instead of in memory, and survive the end of the process there.
 
 use super::pool::Pool;
-use crate::chunk_images::ChunkImages;
-pub(crate) use crate::journal::checksum::STEP;
-use crate::journal::wire::{Decoder, Encoder};
-use crate::journal::{
-    Append, Directory, Header, Id, Journal, JournalStorage, Limits, NodeDirectory, NodePlace, PeerJournal, Pulse,
-    RecordHandle, Stage, SyncMode, find, read_all,
-};
-use crate::marker::Marker;
 use hyperslab_core::{
     ArraySpec, Communicator, Container, Datatype, Durability, Error, ErrorKind, OptionSpec, Reduce, Result, Selection,
     StackElement, agree, dims,
+};
+pub(crate) use hyperslab_journal::CHECKSUM_STEP;
+use hyperslab_journal::ChunkImages;
+use hyperslab_journal::marker::Marker;
+use hyperslab_journal::wire::{Decoder, Encoder};
+use hyperslab_journal::{
+    Append, Directory, Header, Id, Journal, JournalStorage, Limits, NodeDirectory, NodePlace, PeerJournal, Pulse,
+    RecordHandle, Stage, SyncMode, find, read_all,
 };
 use hyperslab_rollback::FileIdentity;
 use std::path::{Path, PathBuf};
@@ -655,7 +655,7 @@ impl StagedWrite {
         self.logged.verify()
     }
 
-    /// Reads bytes of the packed elements and checks them. They begin at a multiple of [`STEP`], and end at one or with the elements.
+    /// Reads bytes of the packed elements and checks them. They begin at a multiple of [`CHECKSUM_STEP`], and end at one or with the elements.
     pub fn read_checked(&self, at: u64, into: &mut [u8]) -> Result<()> {
         self.logged.read_checked(at, into)
     }

@@ -1,11 +1,11 @@
-//! From the log to whole chunks, for arrays whose chunks must not be changed in part: see [`chunk_images`](crate::chunk_images).
+//! From the log to whole chunks, for arrays whose chunks must not be changed in part: see [`chunk_images`](hyperslab_journal::chunk_images).
 
 use super::pending_writes::PendingWrites;
 use super::read_windows::ReadWindows;
 use super::reorder::{Counts, Part};
 use crate::background::{ArrayHandle, Pool, Staging};
-use crate::chunk_images::ChunkImages;
 use hyperslab_core::{ChunkGrid, Error, MemoryViewMut, Result, Selection, TransferMode, packed_intersection};
+use hyperslab_journal::ChunkImages;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Parts of writes, which are needed in turns with parts of others: a window of each is in memory.
 
 use super::reorder::Part;
-use crate::background::{STEP, StagedWrite};
+use crate::background::{CHECKSUM_STEP, StagedWrite};
 use hyperslab_core::{Error, Result};
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -71,7 +71,7 @@ impl ReadWindows {
 
     /// Whether a window has at least one step.
     fn is_in_steps(&self, part: &Part) -> bool {
-        self.len >= STEP && part.len < self.len && !self.verified.contains(&part.request)
+        self.len >= CHECKSUM_STEP && part.len < self.len && !self.verified.contains(&part.request)
     }
 
     /// Returns whether it was there.
@@ -102,10 +102,10 @@ impl ReadWindows {
         } else if self.is_in_steps(part) {
             // The end of the last step may be needed with the next.
             let kept = if old.contains(&part.at) { part.at..old.end } else { 0..0 };
-            let from = if kept.is_empty() { part.at / STEP * STEP } else { old.end };
-            let fits = self.len.saturating_sub(kept.end - kept.start) / STEP * STEP;
+            let from = if kept.is_empty() { part.at / CHECKSUM_STEP * CHECKSUM_STEP } else { old.end };
+            let fits = self.len.saturating_sub(kept.end - kept.start) / CHECKSUM_STEP * CHECKSUM_STEP;
             let steps = fits.max((part.at + part.len).saturating_sub(from));
-            let to = (from + steps).next_multiple_of(STEP).min(record.len());
+            let to = (from + steps).next_multiple_of(CHECKSUM_STEP).min(record.len());
             if !kept.is_empty() {
                 bytes.copy_within((kept.start - old.start) as usize.., 0);
             }

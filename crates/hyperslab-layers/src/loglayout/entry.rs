@@ -1,8 +1,8 @@
 //! What the index says of a write, and how a rank says it to the others.
 
-use crate::journal::selection_wire;
-use crate::journal::wire::{Decoder, Encoder};
 use hyperslab_core::{Datatype, ElementPlan, Error, ErrorKind, Result, Selection};
+use hyperslab_journal::selection_wire;
+use hyperslab_journal::wire::{Decoder, Encoder};
 
 /// Where the elements of a write are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use super::entry::encode;
 use super::generation::{HEAD, Head, split};
-use crate::journal::wire::Encoder;
 use hyperslab_core::{Datatype, Result};
+use hyperslab_journal::wire::Encoder;
 
 /// Head and body of a generation, unless it was never finished; what it says is checked against an array of `shape`, too.
 pub fn generation(bytes: &[u8], dtype: &Datatype, shape: &[u64]) -> Result<Option<Vec<u8>>> {

@@ -4,8 +4,8 @@
 //! little-endian. The head is written last: a generation whose head is all zeros was never finished, and counts as not there.
 
 use super::entry::{IndexUpdate, corrupt, decode};
-use crate::journal::wire::{Decoder, Encoder};
 use hyperslab_core::Result;
+use hyperslab_journal::wire::{Decoder, Encoder};
 
 const MAGIC: &[u8; 8] = b"HSLBLAYT";
 const VERSION: u32 = 1;

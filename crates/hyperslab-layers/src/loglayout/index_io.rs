@@ -6,10 +6,10 @@ use super::entry::{IndexUpdate, corrupt, encode};
 use super::generation::{HEAD, Head, join, split};
 use super::names::{self, Hidden};
 use super::volumes::Volume;
-use crate::journal::wire::Encoder;
 use hyperslab_core::{
     Array, ArraySpec, Datatype, Durability, Error, MemoryView, MemoryViewMut, Result, Selection, TransferMode, agree,
 };
+use hyperslab_journal::wire::Encoder;
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
 

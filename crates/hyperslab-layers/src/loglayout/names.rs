@@ -33,12 +33,10 @@ pub(super) fn check_new(name: &str) -> Result<()> {
 pub(super) fn check_known(name: &str) -> Result<()> {
     match is_hidden(name) {
         false => Ok(()),
-        true => Err(Error::new(
-            ErrorKind::NotFound,
-            "open",
-            "this is a part of loglayout's logs, and not shown write_through it",
-        )
-        .target(name)),
+        true => {
+            Err(Error::new(ErrorKind::NotFound, "open", "this is a part of loglayout's logs, and not shown through it")
+                .target(name))
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::escape::{escaped, lines};
 use super::{End, words};
-use hyperslab_layers::recover::{self, Job, JournalStatus, JournalStorage, OrphanedJournal};
+use hyperslab_journal::recover::{self, Job, JournalStatus, JournalStorage, OrphanedJournal};
 use std::sync::Arc;
 
 /// Removes logs that are not in use, whatever is in them: those of jobs, and those that nobody knows the file of.

@@ -2,8 +2,8 @@
 
 use super::escape::escaped;
 use anyhow::{Result, bail};
-use hyperslab_layers::marker;
-use hyperslab_layers::recover::OrphanedJournal;
+use hyperslab_journal::marker;
+use hyperslab_journal::recover::OrphanedJournal;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

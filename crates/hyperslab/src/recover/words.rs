@@ -4,7 +4,7 @@ use super::RecoverOptions;
 use super::escape::escaped;
 use crate::table::{Align, Table};
 use hyperslab_core::units::display_size;
-use hyperslab_layers::recover::{Damage, Job, JournalStatus, OrphanedJournal, Replayed};
+use hyperslab_journal::recover::{Damage, Job, JournalStatus, OrphanedJournal, Replayed};
 use std::time::SystemTime;
 
 /// All logs, one in a row.

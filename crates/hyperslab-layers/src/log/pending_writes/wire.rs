@@ -2,9 +2,9 @@
 
 use super::{PendingWrite, PendingWrites, memory_of};
 use crate::background::PeerStaging;
-use crate::journal::selection_wire;
-use crate::journal::wire::{Decoder, Encoder};
 use hyperslab_core::{ArraySpec, Result};
+use hyperslab_journal::selection_wire;
+use hyperslab_journal::wire::{Decoder, Encoder};
 use std::sync::Arc;
 
 impl PendingWrites {
