@@ -1,4 +1,4 @@
-//! Appending a write.
+//! Appending a write: space, records, and undo on failure.
 
 use super::active_segment::ActiveSegment;
 use super::journal::{Append, AppendState, Journal};
@@ -12,7 +12,7 @@ use super::{failed, segment_header};
 use hyperslab_core::{Datatype, Error, ErrorKind, Result, Selection};
 use std::sync::atomic::Ordering;
 
-/// A write to append.
+/// The arguments of an append.
 pub(super) struct Entry<'a> {
     pub array: &'a str,
     pub dtype: &'a Datatype,
@@ -21,34 +21,34 @@ pub(super) struct Entry<'a> {
     pub len: u64,
 }
 
-/// What an append needs.
+/// The space that an append needs.
 struct Request {
     array: ArrayId,
-    /// Bytes at most.
+    /// Upper bound in bytes.
     cost: u64,
-    /// Those of them that are not counted yet.
+    /// Part of `cost` that is not yet counted as used.
     uncounted: u64,
 }
 
 pub(super) enum ArrayId {
-    /// The segment knows the array by this number.
-    As(u32),
-    /// It has to be introduced, with its type as text.
-    Not(String),
+    /// The number by which the segment knows the array.
+    Existing(u32),
+    /// The array needs an array record first; its type as text.
+    New(String),
 }
 
 impl Request {
-    /// `None`: the name or type of the array is too long.
+    /// `None` if the name or type of the array is too long.
     fn new(writer: &AppendState, entry: &Entry<'_>, write: u64) -> Option<Self> {
         let Entry { array, dtype, len, .. } = *entry;
         let arrays = writer.current.as_ref().map(|current| &current.arrays);
         let known = arrays.and_then(|arrays| arrays.get(array)).filter(|known| known.0 == *dtype);
         let array_and_cost = match known {
-            Some((_, number)) => (ArrayId::As(*number), 0),
+            Some((_, number)) => (ArrayId::Existing(*number), 0),
             None => {
                 let text = record::type_text(array, dtype)?;
                 let len = record::array_len(array, &text);
-                (ArrayId::Not(text), len)
+                (ArrayId::New(text), len)
             }
         };
         let (array, introduction) = array_and_cost;
@@ -58,56 +58,56 @@ impl Request {
     }
 }
 
-/// Records of an entry, still without a place for its bytes.
+/// The records of an entry, before its payload has a location.
 pub(super) struct Records<'a> {
     known: &'a ArrayId,
     number: u32,
     seed: u32,
-    /// The sequence number of the first.
+    /// Sequence number of the first record.
     pub first: u64,
 }
 
 impl Records<'_> {
-    /// The sequence number of the write.
+    /// Sequence number of the write record.
     pub fn sequence(&self) -> u64 {
         self.first + u64::from(self.introduces())
     }
 
     fn introduces(&self) -> bool {
-        matches!(self.known, ArrayId::Not(_))
+        matches!(self.known, ArrayId::New(_))
     }
 
     pub fn put(&self, out: &mut Encoder, entry: &Entry<'_>, payload: &Payload) {
-        if let ArrayId::Not(dtype) = self.known {
+        if let ArrayId::New(dtype) = self.known {
             record::put_array(out, self.seed, self.first, self.number, entry.array, dtype);
         }
         record::put_write(out, self.seed, self.sequence(), self.number, entry.selection, payload);
     }
 }
 
-/// Where the bytes of a write went.
+/// The location of a write's payload.
 pub(super) struct PlacedPayload {
     pub payload: Payload,
-    /// Their offset, if they are behind the record.
+    /// Offset of a payload that follows its record.
     pub behind: u64,
-    /// Checksums on the way, see [`Marked`](super::checksum::Marked).
+    /// Intermediate checksums, see [`Marked`](super::checksum::Marked).
     pub marks: Vec<u32>,
 }
 
 impl PlacedPayload {
-    /// Behind the record, still without an offset and a checksum.
+    /// A payload that follows its record; offset and checksum are set later.
     pub fn behind(len: u64) -> Self {
         Self { payload: Payload { place: PayloadPlace::Behind, len, crc: 0 }, behind: 0, marks: Vec::new() }
     }
 }
 
 impl Journal {
-    /// Appends a write: the elements of `selection`, packed, in any number of parts. When it returns, it is as safe as the
-    /// journal's [`SyncMode`] says.
+    /// Appends a write: the packed elements of `selection`, in any number of parts. On return it has the durability of the
+    /// journal's [`SyncMode`].
     ///
-    /// Errors of kind `NoSpace` leave the journal as it was; after others it may refuse everything, and
-    /// [`RecordHandle::read_into`] still gives the bytes of what was acknowledged. Where appends are gathered, the storage may have
-    /// no room for those acknowledged before: then this is [`Append::Full`] as long as any of them is not done.
+    /// `NoSpace` leaves the journal unchanged; after other errors it may refuse everything, but [`RecordHandle::read_into`] still
+    /// returns the bytes of acknowledged writes. In modes that batch, a full storage makes this return [`Append::Full`] until
+    /// the acknowledged writes are completed.
     pub fn append(&self, array: &str, dtype: &Datatype, selection: &Selection, payload: &[&[u8]]) -> Result<Append> {
         let len = payload.iter().map(|part| part.len() as u64).sum::<u64>();
         if selection.len().checked_mul(dtype.size()) != Some(len) {
@@ -131,7 +131,7 @@ impl Journal {
         appended
     }
 
-    /// Does what the mode asks for after an append.
+    /// Applies the sync mode to an append.
     fn make_safe(&self, appended: Append) -> Result<Append> {
         let Append::Logged(logged) = &appended else { return Ok(appended) };
         let safe = match self.limits.sync {
@@ -141,7 +141,7 @@ impl Journal {
         match safe {
             Ok(()) => Ok(appended),
             Err(error) => {
-                // Nobody will have it done: the caller does not get it.
+                // The caller gets no handle and cannot complete it.
                 logged.done();
                 Err(error)
             }
@@ -166,7 +166,7 @@ impl Journal {
             self.segment_list.release_ahead();
         }
         if self.segment_list.used() + request.uncounted > self.limits.bytes {
-            // What is done in the segment that grows is given back by giving it up.
+            // Sealing the active segment frees its completed writes.
             if !self.segment_list.last_is_pending()
                 && let Err(error) = self.fill(writer)
             {
@@ -184,8 +184,8 @@ impl Journal {
         let first = writer.next;
         let current = self.current(writer)?;
         let number = match request.array {
-            ArrayId::As(number) => number,
-            ArrayId::Not(_) => current.next_array,
+            ArrayId::Existing(number) => number,
+            ArrayId::New(_) => current.next_array,
         };
         let records = Records { known: &request.array, number, seed: current.segment.seed, first };
         let placed = match self.limits.sync.gathers() {
@@ -214,7 +214,7 @@ impl Journal {
         Ok(Append::Logged(RecordHandle { segment_list, segment, sequence, payload, behind, marks }))
     }
 
-    /// Begins another segment where the present one is full, or its end is in memory and done.
+    /// Seals the active segment if it is full, or if its batch is given up and completed.
     fn make_room(&self, writer: &mut AppendState, most: u64) -> Result<Option<Append>> {
         let Some(current) = &writer.current else { return Ok(None) };
         let full = current.meta_end + current.data_end >= self.limits.segment;
@@ -222,7 +222,7 @@ impl Journal {
         if !full && !starved {
             return Ok(None);
         }
-        // Perhaps there is space by now. Where everything is done, the segment goes.
+        // There may be space by now. With nothing pending, the segment is removed.
         let goes = full || self.segment_list.pending() == 0;
         let made = if goes { self.fill(writer) } else { self.segment_list.try_write_out().and_then(WriteOut::check) };
         match made {
@@ -234,7 +234,7 @@ impl Journal {
         }
     }
 
-    /// What an append returns where the storage has no room: as long as writes are pending, having them done helps.
+    /// The result of an append on full storage: `Full` while completing pending writes can help.
     fn full(&self, error: Error, needed: u64) -> Result<Append> {
         match error.kind() == ErrorKind::NoSpace && self.segment_list.pending() > 0 {
             true => Ok(Append::Full { needed }),
@@ -242,7 +242,7 @@ impl Journal {
         }
     }
 
-    /// After a failed append: no trace of it may be found later. Where that cannot be had, the journal fails for good.
+    /// Erases a failed append, so that no reader finds it; if that fails, the journal fails for good.
     pub(super) fn undo(&self, current: &mut ActiveSegment, error: Error) -> Error {
         current.meta_len = current.meta_end;
         (current.room.meta, current.room.data) = (current.meta_end, current.data_end);

@@ -1,4 +1,4 @@
-//! Reading many writes at a time.
+//! Batched reads of many writes.
 
 use super::record::PayloadPlace;
 use super::segment::{RecordHandle, Segment};
@@ -8,18 +8,18 @@ use hyperslab_core::Result;
 use std::io::IoSliceMut;
 use std::sync::Arc;
 
-/// A write, and where its elements go: as many bytes as it has.
+/// A write and the destination of its elements, of the same length.
 pub type ReadRequest<'a> = (&'a RecordHandle, &'a mut [u8]);
 
-/// What lies between two writes in a file is read along if it is no longer: records are shorter.
+/// Maximum gap between writes that one read covers; records are shorter.
 const GAP: u64 = 256;
-/// Bytes that one call reads: the checksum finds them in the processor's cache.
+/// Maximum bytes of one read: small enough to stay in the processor cache for the checksum.
 const MOST_BYTES: u64 = 256 << 10;
-/// Writes that one call reads. Each is a part for the kernel, and so is the gap before it.
+/// Maximum writes of one read: each, and the gap before it, is one part of a vectored read.
 const MOST_WRITES: usize = 512;
 
-/// Reads the elements of many writes and checks them, as [`RecordHandle::read_into`] does with one. Those that lie close together
-/// in a file are read by one call.
+/// Reads the elements of many writes and verifies their checksums, like [`RecordHandle::read_into`]. Adjacent writes of a
+/// file are read by one system call.
 pub fn read_all(mut wanted: Vec<ReadRequest<'_>>) -> Result<()> {
     wanted.sort_by_cached_key(|(logged, _)| {
         let location = location(logged);
@@ -34,7 +34,7 @@ pub fn read_all(mut wanted: Vec<ReadRequest<'_>>) -> Result<()> {
     Ok(())
 }
 
-/// Where the elements of a write begin.
+/// The location of a write's elements.
 struct PayloadLocation<'a> {
     segment: &'a Arc<Segment>,
     in_data: bool,
@@ -58,7 +58,7 @@ impl PayloadLocation<'_> {
     }
 }
 
-/// How many of the first writes one call reads.
+/// The number of leading writes that one read covers.
 fn close_together(wanted: &[ReadRequest<'_>]) -> usize {
     let Some(((first, _), others)) = wanted.split_first() else { return 0 };
     if !first.is_written_out() {
@@ -75,7 +75,7 @@ fn close_together(wanted: &[ReadRequest<'_>]) -> usize {
     1 + close.count()
 }
 
-/// Reads writes that lie one behind the other in a file, with short gaps.
+/// Reads consecutive writes of a file, with short gaps, by one vectored read.
 fn read_close(wanted: &mut [ReadRequest<'_>]) -> Result<()> {
     let (first, from) = match wanted {
         [] => return Ok(()),

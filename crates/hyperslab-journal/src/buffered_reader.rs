@@ -1,19 +1,19 @@
-//! A file read from front to back through a buffer.
+//! Buffered sequential reading of a file.
 
 use super::storage::LogFile;
 use std::io::Result;
 use std::sync::Arc;
 
-/// What is read at a time.
+/// Bytes read at a time.
 const AHEAD: usize = 256 << 10;
 
-/// A part of a file that is in memory.
+/// A file and its buffered part.
 #[derive(Debug)]
 pub(super) struct BufferedReader {
     file: Arc<dyn LogFile>,
     len: u64,
     buffer: Vec<u8>,
-    /// Where the buffer begins in the file.
+    /// File offset of the buffer.
     begin: u64,
 }
 
@@ -22,7 +22,7 @@ impl BufferedReader {
         Ok(Self { len: file.len()?, file, buffer: Vec::new(), begin: 0 })
     }
 
-    /// Length of the file when it was opened.
+    /// Length of the file at open.
     pub fn len(&self) -> u64 {
         self.len
     }
@@ -31,7 +31,7 @@ impl BufferedReader {
         &self.file
     }
 
-    /// `len` bytes at `offset`, or `None` where the file ends before. Memory grows with `len`, if the file has so much.
+    /// Returns `len` bytes at `offset`, or `None` if the file ends before. Allocates no more than the file has.
     pub fn get(&mut self, offset: u64, len: usize) -> Result<Option<&[u8]>> {
         if offset.checked_add(len as u64).is_none_or(|end| end > self.len) {
             return Ok(None);

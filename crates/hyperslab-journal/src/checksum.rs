@@ -1,8 +1,8 @@
-//! Checksums: CRC-32C, begun with what the bytes belong to, so that bytes of another journal are not taken for ours.
+//! CRC-32C checksums, seeded by journal and segment, so that stale bytes of another journal never match.
 
 use super::header::Id;
 
-/// The checksum with which those of a segment's records begin.
+/// The seed of the record checksums of a segment.
 pub(super) fn seed(journal: &Id, segment: u64) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(&journal.0), &segment.to_le_bytes())
 }
@@ -12,14 +12,14 @@ pub(super) fn extend(before: u32, bytes: &[u8]) -> u32 {
     crc32c::crc32c_append(before, bytes)
 }
 
-/// Bytes of a write between two of its marks.
+/// Distance of the intermediate checksums of a payload, in bytes.
 pub const CHECKSUM_STEP: u64 = 64 << 10;
 
-/// The checksum of bytes that come in pieces.
+/// Incremental checksum with intermediate values.
 #[derive(Debug, Default)]
 pub(super) struct Marked {
     pub crc: u32,
-    /// What it was after each [`CHECKSUM_STEP`] of bytes that others followed: with these, each step can be checked by itself.
+    /// Its value after each full [`CHECKSUM_STEP`] except the last, so that each step can be verified by itself.
     pub marks: Vec<u32>,
     len: u64,
 }
@@ -39,7 +39,7 @@ impl Marked {
     }
 }
 
-/// How many marks so many bytes have.
+/// The number of intermediate checksums of a payload.
 pub(super) fn marks(len: u64) -> u64 {
     len.div_ceil(CHECKSUM_STEP).saturating_sub(1)
 }

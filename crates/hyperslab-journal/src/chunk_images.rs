@@ -1,21 +1,21 @@
-//! Whole chunks, kept in a journal of their own while they are stored.
+//! Chunk images: whole chunks, journaled while the format stores them.
 //!
-//! Some formats give a chunk that changes another place, say so in the file only at the next flush, and may have given the old place
-//! away by then ([`Caps::relocates_chunks`](hyperslab_core::Caps::relocates_chunks)). Where the process ends in between, neither the old
-//! nor the new content can be found, and a replay of writes to parts of the chunk has nothing to put them into.
+//! Some formats move a rewritten chunk, update the file's index only at the next flush, and may have reused the old
+//! location by then ([`Caps::relocates_chunks`](hyperslab_core::Caps::relocates_chunks)). After a crash in between, neither
+//! the old nor the new contents can be found, and replay cannot apply writes to parts of the chunk.
 //!
-//! So a chunk is stored in these steps, one chunk at a time, with nothing else unflushed in the container:
+//! Therefore chunks are stored in these steps, one chunk at a time, with nothing else unflushed in the container:
 //!
-//! 1. Its new content, all of it, is appended to the journal of images: from now on it may be lost in the container.
-//! 2. It is written to the container as a whole, and the container is flushed. The file says where it is.
-//! 3. The image is done.
+//! 1. The whole new chunk is appended to the journal of images: from now on the container may lose it.
+//! 2. The chunk is written to the container, and the container is flushed: its index has the new location.
+//! 3. The image is completed.
 //!
-//! One at a time, because of what a flush that was interrupted may leave: some chunks with their new places in the file, others with
-//! their old ones. If the place of one had become another's, both would be said to be there, and storing the one again would give
-//! the place of the other away. With one chunk in question, its old place can only be its own.
+//! One at a time, because an interrupted flush may leave an index with some new and some old locations. If one chunk had
+//! moved to the old location of another, both would seem to be there, and storing the one again would free the location of
+//! the other.
 //!
-//! A recovery applies images before all other journals of the job: their heads have an earlier time. What was logged since then follows,
-//! and is newer or the same. For that, images must be gone before any write that they may be older than is taken out of its journal:
+//! Recovery applies images before all other journals of the job, since their heads have an earlier time; later writes are
+//! newer or the same. Images must therefore be removed before any write newer than them leaves its journal:
 //! [`ChunkImages::clear`].
 
 use crate::{Append, Header, Id, Journal, JournalStorage, Limits, RecordHandle, SyncMode};
@@ -23,26 +23,26 @@ use hyperslab_core::{Datatype, Error, Result, Selection};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// Segments are small, so that their files are given back soon.
+/// Small segments, so that space is freed soon.
 const SEGMENT: u64 = 4 << 20;
-/// How much earlier than the writes that come after them images say they are.
+/// The creation time of images precedes that of the writes by this.
 const EARLIER: Duration = Duration::from_nanos(1);
 
-/// The chunks that are being stored in one container.
+/// The journal of chunk images of one container.
 #[derive(Debug)]
 pub struct ChunkImages {
     files: Arc<dyn JournalStorage>,
     header: Header,
     limits: Limits,
-    /// Made when it is needed.
+    /// Created by the first image.
     journal: Mutex<Option<Arc<Journal>>>,
-    /// Why chunks are stored without being kept.
+    /// Why chunks are stored without images.
     stopped: OnceLock<String>,
 }
 
 impl ChunkImages {
-    /// For the container that journals with such a head belong to. `bytes`: what the largest chunk may have, with room to spare.
-    /// `power`: whether the loss of power matters, too.
+    /// For the container of the journals with this head. `bytes`: size limit, several times the largest chunk. `power`:
+    /// whether images must survive power loss.
     pub fn new(files: Arc<dyn JournalStorage>, writes: &Header, bytes: u64, power: bool) -> Result<Self> {
         let created = writes.created.checked_sub(EARLIER).unwrap_or(writes.created);
         let header = Header { journal: Id::random()?, created, rank: 0, ..writes.clone() };
@@ -55,18 +55,18 @@ impl ChunkImages {
         self.journal.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a chunk of so many bytes can be kept.
+    /// Whether a chunk of this size can be journaled.
     pub fn fits(&self, bytes: u64) -> bool {
         bytes <= self.limits.bytes / 4
     }
 
-    /// Why chunks are stored without being kept, if they are.
+    /// Why chunks are stored without images, if they are.
     pub fn stopped(&self) -> Option<&str> {
         self.stopped.get().map(String::as_str)
     }
 
-    /// Stores a chunk: `store` writes these elements, packed, and returns when the container was flushed. Before the first
-    /// chunk nothing in the container may wait for a flush. Where the image cannot be kept, the chunk is stored without.
+    /// Journals a chunk while `store` writes the packed elements and flushes the container. Nothing in the container may be
+    /// unflushed before the first chunk. If the image cannot be journaled, the chunk is stored without.
     pub fn store(
         &self,
         array: &str,
@@ -101,7 +101,7 @@ impl ChunkImages {
         match journal.append(array, dtype, chunk, &[packed])? {
             Append::Logged(logged) => {
                 let safe = if self.limits.durable { journal.sync() } else { Ok(()) };
-                // Nobody will have it done otherwise.
+                // Completed here, since the caller gets no handle.
                 safe.inspect_err(|_| logged.done()).map(|()| logged)
             }
             Append::Full { .. } | Append::TooLarge => {
@@ -110,12 +110,12 @@ impl ChunkImages {
         }
     }
 
-    /// After this, recovery finds no image any more. No chunk may be being stored.
+    /// Ensures that recovery finds no image. No chunk may be in the process of being stored.
     pub fn clear(&self) -> Result<()> {
         let mut journal = self.lock();
         let Some(open) = &*journal else { return Ok(()) };
         if open.checkpoint().is_err() {
-            // One that failed can still go.
+            // A failed journal can still be removed.
             if !open.close_and_remove()? {
                 return Err(Error::unsupported("clear images", "a chunk is being stored"));
             }
@@ -124,7 +124,7 @@ impl ChunkImages {
         Ok(())
     }
 
-    /// Everything is in the container: the files go. Otherwise they stay.
+    /// Closes the journal: removes its files if all images are completed; otherwise they stay for recovery.
     pub fn finish(&self) -> Result<()> {
         self.lock().take().map_or(Ok(()), |journal| journal.close_and_remove().map(drop))
     }

@@ -1,4 +1,4 @@
-//! The thread that makes a journal durable every so often.
+//! Periodic sync: the background thread of `SyncMode::Every`.
 
 use super::segment_list::SegmentList;
 use hyperslab_core::ErrorKind;
@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Syncs a journal so long after the first append that is not durable.
+/// Syncs a journal `period` after the first append that is not durable.
 #[derive(Debug)]
 pub(super) struct Committer {
     period: Duration,
@@ -20,13 +20,13 @@ enum Thread {
     #[default]
     NotYet,
     Runs(JoinHandle<()>),
-    /// Ended, or none could be had.
+    /// Ended, or could not be started.
     None,
 }
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// Whether a sync is due. Set after an append, cleared before a sync, so that none is missed.
+    /// Whether a sync is pending. Set after an append, cleared before a sync, so that no append is missed.
     armed: AtomicBool,
     state: Mutex<State>,
     changed: Condvar,
@@ -34,7 +34,7 @@ struct Inner {
 
 #[derive(Debug, Default)]
 struct State {
-    /// When the first append was that is not durable.
+    /// Time of the first append that is not durable.
     since: Option<Instant>,
     stop: bool,
 }
@@ -48,7 +48,7 @@ impl Committer {
         Self { period, inner: Arc::default(), thread: Mutex::default() }
     }
 
-    /// Something was appended. `false`: there is no thread, and the caller has to sync.
+    /// Notes an append. Returns `false` if there is no thread, so that the caller must sync.
     pub fn appended(&self, segment_list: &Arc<SegmentList>) -> bool {
         if self.inner.armed.swap(true, Ordering::AcqRel) {
             return true;
@@ -68,7 +68,7 @@ impl Committer {
         runs
     }
 
-    /// Ends the thread. In a process that was forked there is none.
+    /// Stops the thread. A forked child has none.
     pub fn stop(&self, segment_list: &SegmentList) {
         let Thread::Runs(thread) = std::mem::replace(&mut *lock(&self.thread), Thread::None) else { return };
         if !segment_list.is_ours() {
@@ -76,13 +76,13 @@ impl Committer {
         }
         lock(&self.inner.state).stop = true;
         self.inner.changed.notify_all();
-        // It does not panic, and nobody would be left to tell.
+        // It does not panic, and nobody could handle that.
         let _ = thread.join();
     }
 }
 
 impl Inner {
-    /// The time runs from now.
+    /// Starts the period.
     fn begin(&self) {
         lock(&self.state).since.get_or_insert_with(Instant::now);
         self.changed.notify_all();
@@ -93,7 +93,7 @@ impl Inner {
             self.armed.store(false, Ordering::Release);
             match segment_list.sync() {
                 Ok(()) => {}
-                // There may be space later; appends are told meanwhile.
+                // Space may be freed later; appends report the condition meanwhile.
                 Err(error) if error.kind() == ErrorKind::NoSpace => {
                     self.armed.store(true, Ordering::Release);
                     self.begin();
@@ -104,7 +104,7 @@ impl Inner {
         }
     }
 
-    /// Waits until a sync is due, or returns `false` at the end.
+    /// Waits until a sync is due; returns `false` when stopped.
     fn wait(&self, period: Duration) -> bool {
         let mut state = lock(&self.state);
         loop {

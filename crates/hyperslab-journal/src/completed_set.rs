@@ -1,23 +1,23 @@
-//! Which records of a segment are done.
+//! The set of completed records of a segment.
 
-/// Records by their sequence numbers, which follow each other; one bit each.
+/// A bit per record, indexed by consecutive sequence numbers.
 #[derive(Debug, Default)]
 pub(super) struct CompletedSet {
     first: u64,
     len: u64,
     done: Vec<u64>,
     pending: u64,
-    /// Every record before this one is done.
+    /// All earlier records are completed.
     low: u64,
 }
 
 impl CompletedSet {
-    /// No records; the next one has this number.
+    /// An empty set whose first record has this number.
     pub fn new(first: u64) -> Self {
         Self { first, low: first, ..Self::default() }
     }
 
-    /// Takes the next record in. Records that describe something need nothing to be done.
+    /// Adds the next record. Descriptive records are completed from the start.
     pub fn push(&mut self, is_pending: bool) {
         let (word, bit) = ((self.len / 64) as usize, self.len % 64);
         if word == self.done.len() {
@@ -30,7 +30,7 @@ impl CompletedSet {
         self.len += 1;
     }
 
-    /// A record is done. Once more changes nothing.
+    /// Marks a record as completed. Idempotent.
     pub fn finish(&mut self, sequence: u64) {
         let Some(at) = sequence.checked_sub(self.first).filter(|at| *at < self.len) else { return };
         let bit = 1 << (at % 64);
@@ -41,12 +41,12 @@ impl CompletedSet {
         }
     }
 
-    /// How many are not done.
+    /// Number of records that are not completed.
     pub fn pending(&self) -> u64 {
         self.pending
     }
 
-    /// The first that is not done, or the number after the last.
+    /// The first record that is not completed, or the number after the last.
     pub fn first_pending(&mut self) -> u64 {
         while self.low < self.first + self.len {
             let at = self.low - self.first;

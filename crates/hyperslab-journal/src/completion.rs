@@ -1,4 +1,4 @@
-//! Saying that writes are done, and the end of a journal.
+//! Checkpoints of completed writes, and closing a journal.
 
 use super::journal::Journal;
 use super::sync_mode::SyncMode;
@@ -9,8 +9,8 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 impl Journal {
-    /// Makes it known to a later recovery that what is done is done. Where all writes are done, their files go; otherwise a
-    /// record says so. See the module for when this is needed.
+    /// Ensures that completed writes are not replayed: removes the files if all writes are completed, and appends a checkpoint
+    /// record otherwise. The crate documentation says when this is needed.
     pub fn checkpoint(&self) -> Result<()> {
         self.segment_list.check_process()?;
         let mut writer = self.writer()?;
@@ -18,7 +18,7 @@ impl Journal {
             self.fill(&mut writer)?;
             return self.segment_list.check();
         }
-        // Nothing is in files: nothing can be replayed.
+        // Without files, nothing can be replayed.
         if self.segment_list.is_given_up() {
             return Ok(());
         }
@@ -44,9 +44,9 @@ impl Journal {
         }
     }
 
-    /// Ends the journal. If every write is done its files are removed; otherwise they stay for recovery, and this returns
-    /// `false`, or fails if they could not be given everything. Works for a journal that failed, too: after `true`, nothing
-    /// of it can be replayed any more, and the container may be written past it. Later calls say the same again.
+    /// Closes the journal. If every write is completed, removes its files and returns `true`: nothing can be replayed any
+    /// more, and the container may be written without the journal. Otherwise the files stay for recovery, and this returns
+    /// `false`, or fails if the batch could not be written out. Works for a failed journal too. Idempotent.
     pub fn close_and_remove(&self) -> Result<bool> {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(committer) = &self.committer {

@@ -1,10 +1,10 @@
-//! Whether names of files were made durable since they changed.
+//! Tracks directory changes that are not durable.
 
 use super::storage::JournalStorage;
 use std::io::Result;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts changes, and those that are durable.
+/// Number of changes, and of durable ones.
 #[derive(Debug, Default)]
 pub(super) struct DirSync {
     changes: AtomicU64,
@@ -12,7 +12,7 @@ pub(super) struct DirSync {
 }
 
 impl DirSync {
-    /// A file was created, renamed or removed.
+    /// Notes that a file was created, renamed or removed.
     pub fn changed(&self) {
         self.changes.fetch_add(1, Ordering::AcqRel);
     }

@@ -1,4 +1,4 @@
-//! A file whose bytes go to the device past the kernel's cache.
+//! Direct I/O: writes that bypass the page cache.
 
 use super::directory::Stored;
 use super::storage::{Lock, LogFile};
@@ -10,35 +10,35 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Offsets, lengths and memory are multiples of this.
+/// Alignment of offsets, lengths and memory.
 pub(super) const BLOCK: u64 = 4096;
-/// So much is written at once.
+/// Bytes written at a time.
 const BUFFER: usize = 1 << 20;
 
-/// A file that is written directly and read through the cache.
+/// A file written with direct I/O and read through the page cache.
 #[derive(Debug)]
 pub(super) struct DirectFile {
     cached: Stored,
     direct: File,
-    /// On a boundary of pages. Made by the first write.
+    /// Page-aligned; allocated by the first write.
     buffer: Mutex<Option<MmapMut>>,
-    /// The device wants something else.
+    /// The device requires another alignment: direct I/O is off.
     refused: AtomicBool,
 }
 
 impl DirectFile {
-    /// Two descriptors of the same file, the second opened for direct writes.
+    /// Two descriptors of one file, the second with `O_DIRECT`.
     pub fn new(cached: Stored, direct: File) -> Self {
         let (buffer, refused) = Default::default();
         Self { cached, direct, buffer, refused }
     }
 
-    /// Writes whole blocks; returns how far it came.
+    /// Writes whole blocks.
     fn write_blocks(&self, blocks: &[u8], offset: u64) -> Result<()> {
         let mut done = 0;
         while done < blocks.len() && !self.refused.load(Ordering::Acquire) {
             match self.direct.write_at(&blocks[done..], offset + done as u64) {
-                // What is not a whole block is written again.
+                // An incomplete block is written again.
                 Ok(written) if written >= BLOCK as usize => done += written / BLOCK as usize * BLOCK as usize,
                 Ok(_) => self.refused.store(true, Ordering::Release),
                 Err(cause) if cause.kind() == std::io::ErrorKind::Interrupted => {}
@@ -56,7 +56,7 @@ impl DirectFile {
 }
 
 impl LogFile for DirectFile {
-    /// Bytes up to the next block become zero.
+    /// Zeroes the bytes up to the next block.
     fn write_at(&self, parts: &[IoSlice<'_>], mut offset: u64) -> Result<()> {
         if !offset.is_multiple_of(BLOCK) {
             return self.cached.write_at(parts, offset);

@@ -1,4 +1,5 @@
-//! Journals in a directory of the file system. All files are private: created anew, mode 0600, never through links.
+//! [`JournalStorage`] in a directory of the file system. Files are private: created exclusively, mode 0600, never through
+//! links.
 
 use super::direct_io::DirectFile;
 use super::storage::{JournalStorage, Lock, LogFile};
@@ -14,10 +15,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::SystemTime;
 
-/// Bytes of a path, and parts of a transfer that the kernel takes at once.
+/// Maximum number of parts of one vectored system call.
 const MOST_PARTS: usize = 1024;
 
-/// An open directory that is fit for journals.
+/// An open directory, checked to be safe for journals.
 #[derive(Debug)]
 pub struct Directory {
     folder: OwnedFd,
@@ -25,8 +26,8 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// Opens an existing directory. Refuses one in which other users could exchange files: it must belong to this user,
-    /// or to root with the sticky bit, and if others may write to it, have the sticky bit.
+    /// Opens an existing directory. Refuses one in which other users could replace files: it must belong to this user, or
+    /// to root with the sticky bit, and need the sticky bit if it is writable for others.
     pub fn open(path: &Path) -> Result<Self> {
         let failed = |cause: Errno| super::failed("open journal directory", path.display(), cause.into());
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -57,12 +58,12 @@ impl Directory {
         Ok(rustix::fs::openat(&self.folder, name, flags, Mode::RUSR | Mode::WUSR)?.into())
     }
 
-    /// A file that must not exist, for this user alone.
+    /// Creates a private file exclusively.
     pub(super) fn create_private(&self, name: &str) -> io::Result<File> {
         self.open_at(name, OFlags::CREATE | OFlags::EXCL)
     }
 
-    /// A file of this user; refuses links and files of others.
+    /// Opens a file of this user; refuses links and files of other users.
     pub(super) fn open_private(&self, name: &str) -> io::Result<File> {
         let file = self.open_at(name, OFlags::empty()).map_err(|cause| match Errno::from_io_error(&cause) {
             Some(Errno::LOOP) => refused("it is a link"),
@@ -95,7 +96,7 @@ impl JournalStorage for Directory {
         };
         Ok(match self.open_at(name, OFlags::DIRECT) {
             Ok(direct) if same(&direct)? => (Arc::new(DirectFile::new(Stored::new(cached), direct)), true),
-            // The file system does not do so, or the file was exchanged: the first one is ours.
+            // No direct I/O here, or the file was replaced: the first descriptor is ours.
             _ => (Arc::new(Stored::new(cached)), false),
         })
     }
@@ -141,7 +142,7 @@ fn refused(why: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, why.into())
 }
 
-/// A file of the file system, and the process that locked it, or 0.
+/// An open file, and the id of the process that locked it, or 0.
 #[derive(Debug)]
 pub(super) struct Stored(File, AtomicU32);
 
@@ -152,8 +153,8 @@ impl Stored {
 }
 
 impl Drop for Stored {
-    /// Closing alone would leave it locked as long as a child process, forked meanwhile, has it open too. A child must not
-    /// unlock it.
+    /// Unlocks explicitly: after a close alone, a forked child that inherited the descriptor would keep the lock. A child
+    /// must not unlock it.
     fn drop(&mut self) {
         if self.1.load(Ordering::Acquire) == std::process::id() {
             let _ = rustix::fs::flock(&self.0, FlockOperation::Unlock);
@@ -174,7 +175,7 @@ impl LogFile for Stored {
                 Err(error) => return Err(error.into()),
             };
             if done < total {
-                // Rare: the rest one by one.
+                // Short write, rare: writes the rest part by part.
                 let mut skip = done;
                 for part in parts {
                     let left = part.get(skip..).unwrap_or_default();
@@ -208,7 +209,7 @@ impl LogFile for Stored {
             match rustix::io::preadv(&self.0, parts, offset + done as u64) {
                 Ok(read) if read == total => done += total,
                 Ok(_) | Err(Errno::INTR) => {
-                    // Rare, or the end of the file: one by one.
+                    // Short read, rare, or the end of the file: reads part by part.
                     for part in parts {
                         let read = self.read_at(part, offset + done as u64)?;
                         done += read;

@@ -1,4 +1,4 @@
-//! Journals that lie in a directory.
+//! Discovery: finding the journals in a directory.
 
 use super::file_names::{self, DAMAGED, FINISHED, HEAD, UNFINISHED};
 use super::head_slots::{self, LiveSegments, SLOT, Sighting};
@@ -13,18 +13,18 @@ use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// How far a journal has come, by the name of its head.
+/// The stage of a journal, by the suffix of its head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
-    /// There is no head: files that a removal left, or nobody knows what.
+    /// No head: remains of a removal, or foreign files.
     Headless,
-    /// The head is not complete; nothing was acknowledged.
+    /// The head is incomplete; nothing was acknowledged.
     Unfinished,
-    /// Its writes may not be in the container.
+    /// Writes may be missing in the container.
     Written,
-    /// Its writes up to a damage are in the container; kept for people to look at.
+    /// Recovered up to a damaged record; kept for inspection.
     Damaged,
-    /// Its writes are in the container; the files are still to be removed.
+    /// Recovered; only the files are left to be removed.
     Recovered,
 }
 
@@ -43,19 +43,19 @@ impl Stage {
 /// The files of one journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundJournal {
-    /// What their names begin with.
+    /// Common prefix of the file names.
     pub stem: String,
-    /// How far it has come.
+    /// Stage by the name of the head.
     pub stage: Stage,
-    /// Segments with records.
+    /// Numbers of the metadata log segments.
     segments: Vec<u64>,
-    /// Segments with data.
+    /// Numbers of the data log segments.
     data: Vec<u64>,
-    /// Which segments should be there, where the head says so and was read.
+    /// Live segments, if the head was read and says so.
     live: Option<LiveSegments>,
 }
 
-/// All journals of a directory, by name. Other files are not looked at.
+/// Lists the journals of a directory, by name. Ignores other files.
 pub fn find(files: &dyn JournalStorage) -> Result<Vec<FoundJournal>> {
     let names = files.list().map_err(|cause| failed("look for journals", files.place(), cause))?;
     let mut found: BTreeMap<&str, FoundJournal> = BTreeMap::new();
@@ -85,17 +85,17 @@ pub fn find(files: &dyn JournalStorage) -> Result<Vec<FoundJournal>> {
 }
 
 impl FoundJournal {
-    /// The name of its head.
+    /// File name of the head.
     pub fn head(&self) -> String {
         format!("{}{}", self.stem, self.stage.ending())
     }
 
-    /// Whether it has any records.
+    /// Whether there are metadata segments.
     pub fn has_segments(&self) -> bool {
         !self.segments.is_empty()
     }
 
-    /// Opens the head and tries to lock it. The lock is held as long as the file.
+    /// Opens the head and tries to lock it, until the file is closed.
     pub fn open(&self, files: &dyn JournalStorage) -> Result<(Arc<dyn LogFile>, Lock)> {
         let failed = |cause| failed("open journal", format!("{}/{}", files.place(), self.head()), cause);
         let head = files.open(&self.head()).map_err(failed)?;
@@ -115,8 +115,8 @@ impl FoundJournal {
         }
     }
 
-    /// Reads what its writer saw of the container last, and has missing segments noticed from now on. `trusted`: the
-    /// machine has not been started since, so that the head is as it was written.
+    /// Reads the writer's last sighting of the container, and enables the check for missing segments. `trusted`: the
+    /// machine was not rebooted since, so that the head is current even if not durable.
     pub fn slots(&mut self, header: &Header, head: &dyn LogFile, trusted: bool) -> Option<Sighting> {
         header.identity?;
         let mut bytes = [0; 2 * SLOT];
@@ -126,14 +126,14 @@ impl FoundJournal {
         Sighting::decode(seen)
     }
 
-    /// The sign of life in its head, given by whoever recovers it. `None` where there is none.
+    /// The heartbeat in the head, taken over by a recovery. `None` if the head has no slot.
     pub fn heartbeat(&self, files: &dyn JournalStorage, header: &Header) -> Option<Heartbeat> {
         header.identity?;
         let head = files.open(&self.head()).ok()?;
         Heartbeat::new(head, head_slots::begin(header.encode().len()), &header.container).ok()
     }
 
-    /// When any of its files was changed last.
+    /// Time of the last modification of any of its files.
     pub fn modified(&self, files: &dyn JournalStorage) -> Option<SystemTime> {
         let segments = self.segments.iter().map(|number| file_names::meta(&self.stem, *number));
         let data = self.data.iter().map(|number| file_names::data(&self.stem, *number));
@@ -142,12 +142,12 @@ impl FoundJournal {
         each.max()
     }
 
-    /// Reads its writes from the first one.
+    /// A reader of its writes, from the first.
     pub fn reader(&self, files: &Arc<dyn JournalStorage>, header: &Header) -> Reader {
         Reader::new(files.clone(), header.journal, &self.stem, self.segments.clone(), self.live)
     }
 
-    /// Gives the head the name of another stage, for good.
+    /// Renames the head to another stage, durably.
     pub fn set_stage(&mut self, files: &dyn JournalStorage, stage: Stage) -> Result<()> {
         let (from, to) = (self.head(), format!("{}{}", self.stem, stage.ending()));
         let renamed = files.rename(&from, &to).and_then(|()| files.sync_directory());
@@ -156,7 +156,7 @@ impl FoundJournal {
         Ok(())
     }
 
-    /// Removes all files, the head last. Files that are gone already are fine.
+    /// Removes all files, the head last. Missing files are no error.
     pub fn remove(&self, files: &dyn JournalStorage) -> Result<()> {
         let segments = self.segments.iter().map(|number| file_names::meta(&self.stem, *number));
         let data = self.data.iter().map(|number| file_names::data(&self.stem, *number));

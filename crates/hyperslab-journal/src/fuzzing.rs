@@ -1,4 +1,4 @@
-//! Doors for the fuzz targets: decoders of single parts, each with what it read written again.
+//! Entry points for fuzzing: each decodes one structure and encodes it again.
 
 use super::header::{Header, Id};
 use super::node::block;
@@ -7,17 +7,17 @@ use super::segment_header::SegmentHeader;
 use super::wire::Encoder;
 use hyperslab_core::Result;
 
-/// The head of a journal.
+/// The head.
 pub fn header(bytes: &[u8]) -> Result<Vec<u8>> {
     Header::decode(bytes).map(|header| header.encode())
 }
 
-/// The head of segment `number` of a journal.
+/// The header of segment `number`.
 pub fn segment_head(bytes: &[u8], journal: &Id, number: u64) -> Result<Vec<u8>> {
     SegmentHeader::decode(bytes, journal, number).map(|head| head.encode())
 }
 
-/// A whole record.
+/// A record.
 pub fn record(bytes: &[u8], seed: u32) -> Result<Vec<u8>> {
     let (sequence, record) = record::decode(bytes, seed)?;
     let mut out = Encoder::default();
@@ -34,7 +34,7 @@ pub fn record(bytes: &[u8], seed: u32) -> Result<Vec<u8>> {
     Ok(out.0)
 }
 
-/// The head of a block in the file of a node; `None` if it is none.
+/// A block header of a node file; `None` if it is invalid.
 pub fn node_block(head: &[u8; 256]) -> Option<Vec<u8>> {
     let (name, index) = block::decode(head)?;
     block::encode(name, index).map(|head| head.to_vec())

@@ -1,37 +1,37 @@
-//! What a segment was given and the kernel has not: records, and bytes of writes that are gathered with others.
+//! Group commit: records and payloads appended to a segment that are batched in memory until written out.
 
 use super::storage::LogFile;
 use std::io::{IoSlice, Result};
 
-/// So many bytes are handed over at once.
+/// Batch size at which it is written out, in bytes.
 pub(super) const FULL: u64 = 1 << 20;
 
-/// The end of a segment that is only in memory.
+/// The tail of a segment that is in memory only.
 #[derive(Debug, Default)]
 pub(super) struct GroupCommit {
-    /// Records, and payloads that lie behind them.
+    /// Records, and the payloads that follow them.
     pub meta: Vec<u8>,
-    /// Where in the metadata log they go.
+    /// Their offset in the metadata log.
     pub meta_at: u64,
     /// Payloads for the data log.
     pub data: Vec<u8>,
-    /// Where they go: everything before is with the kernel.
+    /// Their offset in the data log; everything before is in the kernel.
     pub data_at: u64,
-    /// The sequence number of the first record here.
+    /// Sequence number of the first batched record.
     pub first: u64,
-    /// Bytes that a crash would cost, those included whose records alone are here.
+    /// Bytes that a crash would lose, including data whose records are batched.
     pub bytes: u64,
-    /// The files of the segment are gone, and what is here stays here: see [`super::Journal::write_out`].
+    /// The files of the segment are removed and the batch stays in memory: see [`super::Journal::write_out`].
     pub given_up: bool,
 }
 
 impl GroupCommit {
-    /// Whether the kernel has everything.
+    /// Whether everything is written out.
     pub fn is_empty(&self) -> bool {
         self.meta.is_empty()
     }
 
-    /// Hands the payloads over, which must be there before their records.
+    /// Writes out the payloads, which must precede their records.
     pub fn flush_data(&mut self, data: Option<&dyn LogFile>) -> Result<()> {
         if let (Some(file), false) = (data, self.data.is_empty()) {
             file.write_at(&[IoSlice::new(&self.data)], self.data_at)?;
@@ -41,7 +41,7 @@ impl GroupCommit {
         Ok(())
     }
 
-    /// Hands everything over. After an error it can be tried again; what is left is still here.
+    /// Writes out payloads, then records. On error the rest stays batched and can be retried.
     pub fn flush(&mut self, meta: &dyn LogFile, data: Option<&dyn LogFile>) -> Result<()> {
         self.flush_data(data)?;
         if !self.meta.is_empty() {
@@ -53,12 +53,12 @@ impl GroupCommit {
         Ok(())
     }
 
-    /// Copies bytes of the metadata log, if they are here.
+    /// Copies bytes of the metadata log, if they are batched.
     pub fn read_meta(&self, into: &mut [u8], offset: u64) -> bool {
         copy(&self.meta, self.meta_at, into, offset)
     }
 
-    /// Copies bytes of the data log, if they are here.
+    /// Copies bytes of the data log, if they are batched.
     pub fn read_data(&self, into: &mut [u8], offset: u64) -> bool {
         copy(&self.data, self.data_at, into, offset)
     }

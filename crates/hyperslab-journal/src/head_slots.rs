@@ -1,40 +1,41 @@
-//! Two fixed slots behind a head of version 2: what its writer last saw of the container, and which segments are live.
+//! Two fixed-size slots after a version 2 head: the container's state as last seen, and the live segments.
 //!
-//! A slot has 64 bytes at a multiple of 64, so one write replaces it as a whole. A slot whose checksum is wrong says nothing.
+//! A slot has 64 bytes at a multiple of 64, so that one write replaces it atomically. A slot with a wrong checksum is
+//! ignored.
 
 use super::wire::{Decoder, Encoder};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Bytes of a slot.
+/// Length of a slot.
 pub(super) const SLOT: usize = 64;
 
-/// What the writer of a journal, or a recovery, saw of the container when it looked last.
+/// The container as last seen by the writer of a journal, or by a recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sighting {
-    /// When the container's bytes had been changed last; 0 for unknown. Nanoseconds since 1970, as all times here.
+    /// Modification time of the container, 0 if unknown. All times are in nanoseconds since 1970.
     pub modified: u64,
-    /// Its bytes.
+    /// Size of the container.
     pub len: u64,
-    /// When it was made; 0 for unknown.
+    /// Creation time of the container, 0 if unknown.
     pub born: u64,
-    /// When the writer looked.
+    /// Time of the observation.
     pub seen: u64,
-    /// Device and inode of the head file itself: a copy has others. Zeros for unknown.
+    /// Device and inode of the head file, which a copy does not share; zeros if unknown.
     pub head: (u64, u64),
 }
 
-/// The segments whose records may count: from the first to the last. Where the first is behind the last, there is none.
+/// The range of live segments, inclusive; empty if `first > last`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LiveSegments {
-    /// Segments before it are done, though their files may still be there.
+    /// Earlier segments are completed, even if their files exist.
     pub first: u64,
-    /// A segment behind it has no acknowledged record.
+    /// Later segments have no acknowledged record.
     pub last: u64,
-    /// Whether it is made durable before files are removed, so that it holds after a loss of power too.
+    /// Whether it is made durable before files are removed, and so is valid after power loss.
     pub durable: bool,
 }
 
-/// Where the slots begin, behind a head of so many bytes.
+/// Offset of the slots after a head of `head` bytes.
 pub(super) fn begin(head: usize) -> u64 {
     head.next_multiple_of(SLOT) as u64
 }

@@ -1,4 +1,4 @@
-//! The head of a journal: whose it is and what it belongs to.
+//! The head of a journal: job, rank, container and process.
 
 use super::process::Process;
 use super::wire::{Decoder, Encoder};
@@ -12,16 +12,16 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const MAGIC: &[u8; 8] = b"HSLBJRNL";
-/// Bytes of a head at most.
+/// Maximum length of a head.
 pub(super) const LONGEST: usize = 64 << 10;
 const LONGEST_TEXT: usize = 16 << 10;
 
-/// A random identity.
+/// A random 128-bit identifier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Id(pub [u8; 16]);
 
 impl Id {
-    /// A new one, from the kernel's random numbers.
+    /// A new identifier from the kernel's random number generator.
     pub fn random() -> Result<Self> {
         let mut bytes = [0u8; 16];
         let mut filled = 0;
@@ -35,7 +35,7 @@ impl Id {
         Ok(Self(bytes))
     }
 
-    /// Reads what `Display` writes.
+    /// Parses the output of `Display`.
     pub fn parse(text: &str) -> Option<Self> {
         let digit = |byte: u8| match byte {
             b'0'..=b'9' => Some(byte - b'0'),
@@ -54,30 +54,30 @@ impl fmt::Display for Id {
     }
 }
 
-/// What is known about a journal as a whole.
+/// The contents of a journal's head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
-    /// The journal itself.
+    /// Identifier of the journal.
     pub journal: Id,
-    /// The job: all journals of one container opened together have the same.
+    /// Identifier of the job: shared by the journals of all ranks of one opening of a container.
     pub job: Id,
-    /// The rank that writes it.
+    /// The writing rank.
     pub rank: u32,
-    /// How many ranks the job has.
+    /// Number of ranks of the job.
     pub ranks: u32,
     /// The stack below the layer, as text.
     pub stack: String,
-    /// The container, as an absolute path.
+    /// Absolute path of the container.
     pub container: PathBuf,
-    /// The process that writes it.
+    /// The writing process.
     pub process: Process,
-    /// When it was created.
+    /// Time of creation.
     pub created: SystemTime,
-    /// Which file or directory the container was; unknown where there was none to ask, and in heads of version 1.
+    /// Identity of the container's file or directory; unknown if there was none, and in version 1 heads.
     pub identity: Option<FileIdentity>,
 }
 
-/// The identity of a file or directory, which is stamped if it can be. `None` where there is none or it cannot be opened.
+/// The identity of a file or directory, stamped with one if possible. `None` if it does not exist or cannot be opened.
 pub fn identify(path: &Path) -> Option<FileIdentity> {
     let about = std::fs::metadata(path).ok()?;
     if !about.is_file() && !about.is_dir() {
@@ -87,7 +87,7 @@ pub fn identify(path: &Path) -> Option<FileIdentity> {
 }
 
 impl Header {
-    /// The head of a new journal of this process.
+    /// A head for a new journal of this process.
     pub fn new(job: Id, rank: usize, ranks: usize, stack: &str, container: PathBuf) -> Result<Self> {
         let number = |n: usize| u32::try_from(n).map_err(|_| Error::invalid("create journal", format!("rank {n}")));
         if !container.is_absolute() {
@@ -113,7 +113,7 @@ impl Header {
         }
     }
 
-    /// The bytes of the head file.
+    /// Encodes the head file, without slots.
     pub(super) fn encode(&self) -> Vec<u8> {
         let since = self.created.duration_since(UNIX_EPOCH).unwrap_or_default();
         let mut out = Encoder::default();
@@ -138,7 +138,7 @@ impl Header {
         out.0
     }
 
-    /// Reads the bytes of a head file, which may be anything.
+    /// Decodes a head file from untrusted bytes.
     pub(super) fn decode(bytes: &[u8]) -> Result<Self> {
         let mut from = Decoder(bytes);
         if from.raw(MAGIC.len())? != MAGIC {

@@ -1,7 +1,8 @@
-//! A sign of life in the head of a journal: when its process was last there, and what it saw of the container then.
+//! Heartbeat in the head of a journal: when its process was last alive, and the container's modification time and size
+//! then.
 //!
-//! A recovery compares it with the container. What was changed later than the writer can have changed it, somebody else
-//! changed: the log is older than that.
+//! Recovery compares it with the container: a modification later than the writer can have made it is another program's, and
+//! newer than the journal.
 
 use super::head_slots::{Sighting, nanoseconds};
 use super::storage::LogFile;
@@ -14,30 +15,30 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
-/// The least time between two signs that a writer gives before it writes.
+/// Minimum interval between heartbeats of a writer.
 const BETWEEN: Duration = Duration::from_millis(100);
-/// How often the thread of a [`Pulse`] looks at the container.
+/// Interval at which the thread of a [`Pulse`] checks the container.
 const LOOK: Duration = Duration::from_millis(400);
 
-/// Writes what is seen of a container into a head.
+/// Records the state of the container in the head of a journal.
 #[derive(Debug)]
 pub struct Heartbeat {
     head: Arc<dyn LogFile>,
     at: u64,
     container: File,
-    /// The head file itself.
+    /// Device and inode of the head file.
     own: (u64, u64),
     begun: Instant,
-    /// Milliseconds after `begun` of the last sign.
+    /// Time of the last heartbeat, in milliseconds after `begun`.
     last: AtomicU64,
-    /// What the head says.
+    /// The contents of the slot.
     said: Mutex<Sighting>,
 }
 
 impl Heartbeat {
-    /// For the head whose slot is there, and the container at this path. The first sign is given here.
+    /// A heartbeat in the slot at offset `at`, for the container at `container`. Writes the first one.
     pub(crate) fn new(head: Arc<dyn LogFile>, at: u64, container: &Path) -> std::io::Result<Self> {
-        // Only to be looked at: closing such a descriptor releases no lock that the program has on the file.
+        // O_PATH: closing this descriptor does not release the program's POSIX locks on the file.
         let container = rustix::fs::open(container, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
         let own = head.inode()?.unwrap_or_default();
         let (begun, last, said) = (Instant::now(), AtomicU64::new(0), Mutex::default());
@@ -46,19 +47,19 @@ impl Heartbeat {
         Ok(beat)
     }
 
-    /// Gives a sign, unless one was given just now. To be called before the container is written.
+    /// Writes a heartbeat, unless one was just written. Call before writing to the container.
     pub fn beat(&self) {
         let now = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         let last = self.last.load(Ordering::Relaxed);
         if now.saturating_sub(last) >= BETWEEN.as_millis() as u64
             && self.last.compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
         {
-            // Without it a recovery asks more questions, and nothing worse happens.
+            // Best effort: without it, recovery only becomes more cautious.
             let _ = self.look(true);
         }
     }
 
-    /// Looks at the container; writes what it is like if it changed, or in any case.
+    /// Records the state of the container, if it changed or `in_any_case`.
     fn look(&self, in_any_case: bool) -> std::io::Result<()> {
         let about = self.container.metadata()?;
         let sighting = Sighting {
@@ -77,7 +78,8 @@ impl Heartbeat {
     }
 }
 
-/// A thread that looks at the container while it may be written by others of this process, until it is dropped.
+/// A background thread that writes heartbeats while other threads of the process may write to the container. Stops when
+/// dropped.
 #[derive(Debug)]
 pub struct Pulse {
     ends: Arc<(Mutex<bool>, Condvar)>,
@@ -86,7 +88,7 @@ pub struct Pulse {
 }
 
 impl Pulse {
-    /// Begins. Where there can be no thread, writers' own signs have to do.
+    /// Starts the thread. Without one, the heartbeats of writers must suffice.
     pub fn new(heartbeat: Arc<Heartbeat>) -> Self {
         let ends: Arc<(Mutex<bool>, Condvar)> = Arc::default();
         let own = ends.clone();
@@ -108,7 +110,7 @@ impl Pulse {
 
 impl Drop for Pulse {
     fn drop(&mut self) {
-        // A process that was forked has no such thread.
+        // A forked child has no such thread.
         if self.process != std::process::id() {
             return;
         }

@@ -1,4 +1,4 @@
-//! Appending to a journal.
+//! The writer's side of a journal: creation, limits, write-out and sync.
 
 use super::active_segment::ActiveSegment;
 use super::commit::Committer;
@@ -19,31 +19,29 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 const SMALLEST_LIMIT: u64 = 64 << 10;
-/// Milliseconds for others to look at a new file.
+/// Milliseconds that a recovery may hold the lock of a new head.
 const LOOKS: u32 = 100;
-/// How often a new file may be removed by others.
+/// How often a recovery may remove an unfinished head before creation fails.
 const REMOVALS: u32 = 3;
 
-/// How large the files of a journal may become, and how safe what is in them.
+/// Size limits of a journal, and the durability of its appends.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Bytes of all files together.
+    /// Maximum size of all files together, in bytes.
     pub bytes: u64,
-    /// Bytes after which a segment is full; it may exceed them by one record.
+    /// Size at which a segment is full, in bytes; it may exceed it by one record.
     pub segment: u64,
-    /// Whether names of segments become durable in their order, for journals that shall survive the loss of power. Otherwise
-    /// that is left to the file system; those with a journal of their own do so. Modes that promise something about the loss
-    /// of power do so anyhow.
+    /// Whether directory entries of segments become durable in order, as surviving power loss requires. Otherwise that is left
+    /// to the file system (journaling ones do so). Implied by sync modes that cover power loss.
     pub durable: bool,
-    /// When appends reach the kernel and the device.
+    /// When appended records reach the kernel and the device.
     pub sync: SyncMode,
-    /// Whether the data log goes to the device past the cache of the kernel, which leaves the cache to others. The metadata
-    /// log never does.
+    /// Whether the data log is written with direct I/O, bypassing the page cache. The metadata log never is.
     pub direct: bool,
 }
 
 impl Limits {
-    /// Segments of an eighth, from 32 KiB to 64 MiB, which are synced when asked for.
+    /// A limit of `bytes`, segments of an eighth of it (32 KiB to 64 MiB), and [`SyncMode::OnFlush`].
     pub fn new(bytes: u64) -> Self {
         Self {
             bytes,
@@ -59,30 +57,31 @@ impl Limits {
     }
 }
 
-/// What became of an append.
+/// Result of an append.
 #[derive(Debug)]
 pub enum Append {
-    /// It is in the journal, as safe as its [`SyncMode`] says.
+    /// The write is in the journal, with the durability of its [`SyncMode`].
     Logged(RecordHandle),
-    /// There is no room until earlier writes are done, by the limits or, where appends are gathered, on the storage.
+    /// The limit is reached, or the storage is full while appends are batched: complete earlier writes first.
     Full {
-        /// Bytes to [wait](Journal::wait_for_room) for.
+        /// Free bytes to [wait](Journal::wait_for_room) for.
         needed: u64,
     },
-    /// It never fits.
+    /// The write exceeds the limit of the journal.
     TooLarge,
 }
 
-/// A journal that this process writes. Dropping it removes its files if all writes are done, and leaves them otherwise.
+/// A journal open for appending. Dropping it removes its files if all writes are completed, and leaves them for recovery
+/// otherwise.
 #[derive(Debug)]
 pub struct Journal {
     pub(super) segment_list: Arc<SegmentList>,
     header: Header,
     pub(super) limits: Limits,
     pub(super) writer: Mutex<AppendState>,
-    /// Where it syncs by itself.
+    /// The thread of [`SyncMode::Every`].
     pub(super) committer: Option<Committer>,
-    /// Where the head says which file the container is.
+    /// Present if the head identifies the container.
     heartbeat: Option<Arc<Heartbeat>>,
 }
 
@@ -92,15 +91,15 @@ pub(super) struct AppendState {
     segments: u64,
     /// The sequence number of the next record.
     pub(super) next: u64,
-    /// Space for records, used again.
+    /// Reused encoding buffer.
     pub(super) buffer: Vec<u8>,
     pub(super) closed: bool,
-    /// All its files are gone.
+    /// All files are removed.
     pub(super) removed: bool,
 }
 
 impl Journal {
-    /// Creates the head of a journal and locks it. No segment is there yet.
+    /// Creates and locks the head of a journal. Segments are created by appends.
     pub fn create(files: Arc<dyn JournalStorage>, header: Header, limits: Limits) -> Result<Arc<Self>> {
         if limits.bytes < SMALLEST_LIMIT {
             return Err(Error::invalid("create journal", format!("{} bytes are too few", limits.bytes))
@@ -127,32 +126,32 @@ impl Journal {
         Ok(Arc::new(Self { segment_list, header, limits, writer, committer, heartbeat }))
     }
 
-    /// Whose it is.
+    /// Job, rank and container of the journal.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// The sign of life in its head, to be given before the container is written.
+    /// The heartbeat in the head; call [`Heartbeat::beat`] before writing to the container.
     pub fn heartbeat(&self) -> Option<&Arc<Heartbeat>> {
         self.heartbeat.as_ref()
     }
 
-    /// Bytes that its files may have.
+    /// Maximum size of the files, in bytes.
     pub fn limit(&self) -> u64 {
         self.limits.bytes
     }
 
-    /// Bytes of its files.
+    /// Present size of the files, in bytes.
     pub fn used(&self) -> u64 {
         self.segment_list.used()
     }
 
-    /// Writes that are not done.
+    /// Number of writes that are not completed.
     pub fn pending(&self) -> u64 {
         self.segment_list.pending()
     }
 
-    /// The segment that grows, begun if there is none.
+    /// The active segment, created if there is none.
     pub(super) fn current<'a>(&self, writer: &'a mut AppendState) -> Result<&'a mut ActiveSegment> {
         if writer.current.is_none() {
             self.segment_list.check_process()?;
@@ -161,17 +160,17 @@ impl Journal {
             let head = SegmentHeader { journal: self.header.journal, number, first: writer.next, done_before };
             let name = file_names::meta(&self.segment_list.stem, number);
             let bytes = head.encode();
-            // The names of segments before must not be lost while this one is kept: it would look as if they had been
-            // removed.
+            // Directory entries of earlier segments must be durable before this one's: if they were lost and it survived, they
+            // would seem to have been removed.
             let safe = match number > 1 && self.limits.names_are_durable() && self.segment_list.names.are_new() {
                 true => self.segment_list.names.sync(&*self.segment_list.files),
                 false => Ok(()),
             };
             let created = safe.and_then(|()| self.segment_list.files.create(&name)).map_err(|cause| (cause, true));
             let meta = created.and_then(|meta| {
-                // Told before anything in it is acknowledged: from now on a recovery misses it if it is not there.
+                // Recorded in the head before any append is acknowledged, so that recovery notices if the segment is missing.
                 let written = meta.write_at(&[IoSlice::new(&bytes)], 0).and_then(|()| self.segment_list.begins(number));
-                // A segment without a head must not stay: later ones would stand behind it.
+                // A segment without a header would stop the reader in front of later segments.
                 let undone = written.as_ref().is_ok() || self.segment_list.files.remove(&name).is_ok();
                 written.map(|()| meta).map_err(|cause| (cause, undone))
             });
@@ -195,9 +194,9 @@ impl Journal {
         writer.current.as_mut().ok_or_else(|| super::corrupt("no segment"))
     }
 
-    /// Ends the segment that grows. Fails where the kernel does not take the end of it: then it goes on.
+    /// Seals the active segment. Fails if its batch cannot be written out; the segment then stays active.
     pub(super) fn fill(&self, writer: &mut AppendState) -> Result<()> {
-        // Where everything is done, all files go, and nothing has to be in them.
+        // With nothing pending, all files are removed and need no contents.
         match self.segment_list.pending() > 0 {
             true => self.segment_list.try_write_out()?.check()?,
             false => self.segment_list.release_ahead(),
@@ -209,14 +208,14 @@ impl Journal {
         Ok(())
     }
 
-    /// Gives room back that was reserved and not used.
+    /// Frees storage that was reserved and not used.
     pub(super) fn give_room_back(&self, mut current: ActiveSegment) {
         let segment = current.segment.clone();
         let mut batch = segment.batch();
         if !batch.is_empty() {
             return;
         }
-        // Nothing will be gathered in it any more.
+        // Nothing is batched in it any more.
         (batch.meta, batch.data) = Default::default();
         if current.room.meta > current.meta_len && segment.meta.truncate(current.meta_len).is_ok() {
             current.room.meta = current.meta_len;
@@ -231,49 +230,49 @@ impl Journal {
         self.segment_list.give_back(current.shrunk());
     }
 
-    /// Hands everything that was gathered to the kernel. After it every write appended before may go to the container: if
-    /// the process ends, a replay has it too.
+    /// Writes batched records to the kernel. Afterwards every earlier append survives a process crash (not power loss), and may
+    /// be written to the container.
     ///
-    /// Where the storage does not take it, this fails, and the layer brings those writes into the container of which
-    /// [`RecordHandle::is_written_out`] is true, has them done, and calls this again: it then removes the files, in which nothing
-    /// is left that the container lacks, and returns. The other writes, which can still be read from memory, may then follow.
+    /// If the storage refuses the batch, this fails. The caller then writes those writes to the container for which
+    /// [`RecordHandle::is_written_out`] is true, completes them and calls this again: it removes the files, which now hold nothing
+    /// that the container lacks, and returns. The remaining writes, still readable from memory, may then be written too.
     pub fn write_out(&self) -> Result<()> {
         self.segment_list.write_out().map(drop)
     }
 
-    /// What the names of its files begin with.
+    /// The common prefix of its file names.
     pub fn stem(&self) -> &str {
         &self.segment_list.stem
     }
 
-    /// How many files it may have.
+    /// Upper bound of the number of files.
     pub fn files(&self) -> u64 {
         1 + 2 * lock(&self.segment_list.state).segments.len() as u64
     }
 
-    /// Whether the data log goes through the cache of the kernel although it should not: the file system cannot do otherwise.
+    /// Whether direct I/O was requested and the file system does not support it.
     pub fn direct_was_refused(&self) -> bool {
         self.segment_list.direct_refused.load(Ordering::Acquire)
     }
 
-    /// Every write before this sequence number is durable.
+    /// All writes with lower sequence numbers are durable.
     pub fn durable_before(&self) -> u64 {
         self.segment_list.durable_before()
     }
 
-    /// Waits until there is room for an append that was [`Append::Full`], or the journal failed, or the time is over, which
-    /// is `false`.
+    /// Waits until `needed` bytes are free, as returned by [`Append::Full`], or the journal has failed. Returns `false` on
+    /// timeout.
     pub fn wait_for_room(&self, needed: u64, limit: Duration) -> bool {
         self.segment_list.wait(limit, |used| used.saturating_add(needed) <= self.limits.bytes)
     }
 
-    /// Makes every append and checkpoint that returned before durable. Appends of other threads go on meanwhile. Errors of
-    /// kind `NoSpace` mean that the kernel does not take what was gathered, see [`Journal::write_out`]; others are final.
+    /// Makes all appends and checkpoints that returned before durable. Does not block appends of other threads. `NoSpace`
+    /// means that the batch could not be written out, see [`Journal::write_out`]; other errors are final.
     pub fn sync(&self) -> Result<()> {
         self.segment_list.sync()
     }
 
-    /// Has a record synced in time, where the journal does so by itself.
+    /// Schedules the periodic sync of a record, in [`SyncMode::Every`].
     pub(super) fn arm(&self, sequence: u64) -> Result<()> {
         match &self.committer {
             Some(committer) if !committer.appended(&self.segment_list) => self.segment_list.sync_up_to(sequence),
@@ -291,13 +290,13 @@ impl Journal {
     }
 }
 
-/// The last writes are in memory, and the storage has no room for them.
+/// The error for batched writes that the full storage refuses.
 pub(super) fn no_room() -> Error {
     let message = "there is no room for the last writes, which are in memory only";
     Error::new(ErrorKind::NoSpace, "append to journal", message).backend("journal")
 }
 
-/// The head, with its slots where it has some.
+/// The bytes of the head file, with slots if the container is identified.
 fn head_bytes(header: &Header, live: &LiveSegments) -> Vec<u8> {
     let mut bytes = header.encode();
     if header.identity.is_some() {
@@ -307,8 +306,7 @@ fn head_bytes(header: &Header, live: &LiveSegments) -> Vec<u8> {
     bytes
 }
 
-/// The head becomes visible under its name when it is complete and locked. A recovery that takes it for one that nobody will
-/// finish removes it before: then another one is made.
+/// Writes and locks the head under a temporary name, then renames it. Retries if a recovery removed it as unfinished.
 fn write_head(
     files: &dyn JournalStorage,
     bytes: &[u8],

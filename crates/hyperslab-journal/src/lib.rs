@@ -1,51 +1,50 @@
-//! The journal: a crash-safe log of array writes, for layers that hold writes back. docs/log-format.md describes the files.
+//! A crash-safe write-ahead log of array writes, and the recovery that replays it. docs/log-format.md specifies the files.
 //!
-//! A write is appended as a record "these elements of that array" with its bytes. How safe it is when the append returns is
-//! chosen by a [`SyncMode`]: by default it is with the kernel, and survives the end of the process; after [`Journal::sync`]
-//! it survives the loss of power too. Later the layer writes the elements to the container and calls [`RecordHandle::done`].
+//! A layer appends each write as a record, the selected elements of an array, and returns to its caller. How durable the record
+//! is by then is chosen by a [`SyncMode`]: by default it is in the kernel and survives a process crash; after [`Journal::sync`]
+//! it survives power loss. Later the layer writes the elements to the container and calls [`RecordHandle::done`].
 //!
 //! # What can be lost
 //!
-//! | mode | when `append` returns | the end of the process costs | the loss of power costs |
+//! | mode | when `append` returns | a process crash loses | power loss loses |
 //! |---|---|---|---|
 //! | `None` | in memory | the last batch: less than 1 MiB and one write | everything since the last `sync` |
-//! | `OnFlush` | with the kernel | nothing | everything since the last `sync` |
-//! | `Every(n)` | in memory | the last batch, appended within the last `n` | what was appended in the last `n` and while the sync of the writes before took place |
+//! | `OnFlush` | in the kernel | nothing | everything since the last `sync` |
+//! | `Every(n)` | in memory | the last batch, appended within the last `n` | appends of the last `n`, and of the time the preceding sync took |
 //! | `EveryWrite` | durable | nothing | nothing |
 //!
-//! A batch is handed over when it has 1 MiB, and by [`Journal::write_out`], `sync`, [`Journal::checkpoint`] and closing.
-//! Whatever is lost is the end: a write is never there without those before it, nor in part.
+//! A batch is written out when it reaches 1 MiB, and by [`Journal::write_out`], `sync`, [`Journal::checkpoint`] and closing.
+//! Only a suffix of the appends can be lost: no write survives without all earlier ones, or in part.
 //!
-//! Where the storage refuses a batch, its writes are still in memory, and [`RecordHandle::read_into`] gives their bytes. Any error
-//! but `NoSpace` is final for the journal: each later append fails, and the layer brings what it has to the container, in the
-//! way that [`Journal::write_out`] describes. After `NoSpace` the journal goes on: appends are [`Append::Full`] until the
-//! storage takes the batch, which each append tries again, or until everything is done.
+//! If the storage refuses a batch, its writes remain in memory, and [`RecordHandle::read_into`] returns their bytes. Every error
+//! except `NoSpace` is final for the journal: further appends fail, and the layer writes what is pending to the container as
+//! described at [`Journal::write_out`]. After `NoSpace` the journal stays usable: appends return [`Append::Full`] until the
+//! storage takes the batch, which each append retries, or until all writes are completed.
 //!
-//! # Why replaying is right
+//! # Why replay is correct
 //!
-//! What a dead process left is brought into the container by applying the records that are still there in the order of
-//! their sequence numbers. Records are kept in segments, and segments are removed only from the front: one goes when all its
-//! records are done and no older segment is left. So what is there is always a suffix of all records, and every record
-//! before it is in the container. An element that a record of the suffix writes gets the value of the last such record,
-//! which is the last of all; whether some of them had reached the container before, and in which order, makes no
-//! difference. All other elements have their values from records that are done. Replaying twice gives the same.
+//! Replay applies the surviving records to the container in the order of their sequence numbers. Records are stored in segments,
+//! and segments are removed only from the front: a segment is removed when all its records are completed and no older segment
+//! is left. The surviving records are therefore a suffix of all records, and every earlier record is in the container. An
+//! element that some record of the suffix writes gets the value of the last such record, which is the last of all; whether
+//! and in which order some of them had reached the container before makes no difference. All other elements have their values
+//! from completed records. Replay is idempotent.
 //!
-//! # What the user of a journal must do
+//! # Obligations of the caller
 //!
-//! * Call `done` only when the container's own flush has returned after the write: a format may hold data in memory of the
-//!   process. Where the journal shall cover the loss of power, that flush is a `Durable` one.
-//! * Before a write goes to the container: [`Journal::write_out`] has returned since it was appended; or, where the journal
-//!   shall cover the loss of power, [`Journal::sync`], unless [`RecordHandle::is_durable`] says that it need not. What the journal
-//!   forgets must not be in the container already, or older writes would be replayed over it. (In the modes that do not
-//!   gather, `write_out` has nothing to do.)
-//! * After a `Durable` flush of the container for which writes of the journal were done: `checkpoint`, then [`Journal::sync`].
-//!   Segments that were removed, but not durably, could be back after a loss of power, with a part of their records.
-//! * Refuse calls in a process that was forked ([`Journal::append`] does not look, for the sake of speed).
-//! * Before anything changes the container past the journal (a write that is not logged, a resize, another rank's write of the
-//!   same elements after a collective flush): have every overlapping record done, and [`Journal::checkpoint`] return.
-//!   Otherwise a replay could put older data over newer.
-//! * After an error that is not `NoSpace`: have every write done and [`Journal::close_and_remove`] return `true` before
-//!   anything is written past the journal, for the same reason.
+//! * Call `done` only after a flush of the container that follows the write has returned: a format may buffer data in process
+//!   memory. If the journal must cover power loss, that flush is a `Durable` one.
+//! * Before a write reaches the container, call [`Journal::write_out`]; if the journal must cover power loss, [`Journal::sync`]
+//!   instead, unless [`RecordHandle::is_durable`] is already true. A record that the journal loses must not be in the container
+//!   already, or replay would overwrite it with older data. (In modes that do not batch, `write_out` does nothing.)
+//! * After a `Durable` flush of the container that completes writes: `checkpoint`, then [`Journal::sync`]. Otherwise removed
+//!   segments can reappear after power loss, with some of their records.
+//! * Refuse calls in a forked child ([`Journal::append`] does not check, for speed).
+//! * Before the container is changed without the journal (an unlogged write, a resize, another rank's write of the same
+//!   elements after a collective flush): complete every overlapping record and call [`Journal::checkpoint`]. Otherwise replay
+//!   could overwrite newer data with older.
+//! * After an error other than `NoSpace`: complete every write and have [`Journal::close_and_remove`] return `true` before
+//!   writing to the container without the journal, for the same reason.
 
 mod active_segment;
 mod append;

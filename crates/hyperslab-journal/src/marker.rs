@@ -1,8 +1,9 @@
-//! A sign read_file a container that writes to it wait in a log: `.NAME.hyperslab-log`, and the same bytes in the extended
-//! read_attribute `user.hyperslab.log` of the container, which goes with it where it is moved or linked to.
+//! Markers: a file `.NAME.hyperslab-log` beside a container says that a journal of it exists. The extended attribute
+//! `user.hyperslab.log` of the container has the same bytes, and follows it when it is moved or linked.
 //!
-//! It is put there when a log is begun and removed when the log is gone. Whoever opens a container looks for it
-//! ([`check_unrecovered`]): as long as a log of a dead process waits, nobody may write, or a recovery would put old data over new.
+//! The marker is stored when the journal is created and removed with it. Opening a container checks it
+//! ([`check_unrecovered`]): while a journal of a dead process needs recovery, writing is refused, or recovery would
+//! overwrite new data with old.
 
 mod marker_check;
 
@@ -25,33 +26,33 @@ const VERSION: u32 = 1;
 const LONGEST: usize = 16 << 10;
 const ATTRIBUTE: &str = "user.hyperslab.log";
 
-/// Where the log of a container is.
+/// The location of a container's journals.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Marker {
-    /// The job whose log it is.
+    /// The job that wrote the journals.
     pub job: Id,
-    /// The machine on which it was begun.
+    /// Host name of the writer.
     pub host: String,
-    /// The directory of the log.
+    /// Directory of the journals.
     pub directory: PathBuf,
-    /// Which file the container was.
+    /// Identity of the container's file.
     pub identity: Option<FileIdentity>,
 }
 
-/// How it stands with the log that a marker names.
+/// Status of the journals that a marker names.
 #[derive(Debug, PartialEq, Eq)]
 enum LogStatus {
-    /// It is gone.
+    /// There are none.
     Gone,
-    /// A process uses it.
+    /// In use by a process.
     InUse,
-    /// It waits for a recovery.
+    /// Left by a dead process.
     NeedsRecovery,
-    /// Its directory is on another machine, or cannot be looked at.
+    /// On another machine, or in an unreadable directory.
     Unknown,
 }
 
-/// The name of the marker of a container.
+/// Path of the marker file of a container.
 pub(crate) fn path_of(container: &Path) -> Option<PathBuf> {
     let mut name = OsString::from(".");
     name.push(container.file_name()?);
@@ -60,7 +61,7 @@ pub(crate) fn path_of(container: &Path) -> Option<PathBuf> {
 }
 
 impl Marker {
-    /// For a log of this process.
+    /// A marker for journals of this process.
     pub fn new(job: Id, directory: &Path, identity: Option<FileIdentity>) -> Result<Self> {
         let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_path_buf());
         Ok(Self { job, host: Process::this()?.host, directory, identity })
@@ -102,7 +103,7 @@ impl Marker {
         Some(Self { job, host, directory, identity: identity.filter(|_| has_identity) })
     }
 
-    /// Puts it read_file a container. Where that is not possible, the logs are found in their directory only.
+    /// Stores the marker file and attribute. Best effort: without them the journals are found in their directory only.
     pub fn store(&self, container: &Path) {
         let bytes = self.encode();
         let _ = rustix::fs::setxattr(container, ATTRIBUTE, &bytes, XattrFlags::empty());
@@ -116,7 +117,7 @@ impl Marker {
         }
     }
 
-    /// Removes it, if it is still this one.
+    /// Removes marker file and attribute, if they are of this job.
     pub fn remove(&self, container: &Path) {
         if read_attribute(container).is_some_and(|found| found.job == self.job) {
             let _ = rustix::fs::removexattr(container, ATTRIBUTE);
@@ -128,7 +129,7 @@ impl Marker {
         }
     }
 
-    /// Removes it, unless another rank of the job still has a log.
+    /// Removes it, unless another rank of the job still has a journal.
     pub fn remove_if_last(&self, container: &Path) {
         let others = Directory::open(&self.directory).is_ok_and(|files| !self.journals(&files).is_empty());
         if !others {
@@ -136,7 +137,7 @@ impl Marker {
         }
     }
 
-    /// The journals of the job that its directory has.
+    /// The journals of the job in its directory.
     fn journals(&self, files: &dyn JournalStorage) -> Vec<FoundJournal> {
         let prefix = format!("hyperslab-{}-", self.job);
         let found = find(files).unwrap_or_default();
@@ -165,7 +166,7 @@ impl Marker {
         }
     }
 
-    /// Removes the logs that it names, unless somebody uses them, and then itself. Returns whether they are gone.
+    /// Removes the journals that it names, unless they are in use, and then the marker. Returns whether they are removed.
     pub(crate) fn discard(&self, container: &Path) -> Result<bool> {
         match self.log() {
             LogStatus::InUse | LogStatus::Unknown => return Ok(false),
@@ -179,7 +180,7 @@ impl Marker {
         Ok(true)
     }
 
-    /// Whether it is about the file that is there now.
+    /// Whether its identity is that of the present file.
     fn matches(&self, container: &Path) -> bool {
         let now = || File::open(container).and_then(|file| FileIdentity::of(&file)).ok();
         self.identity.is_none_or(|was| now().is_some_and(|now| was.matches(&now)))
@@ -195,14 +196,14 @@ fn read_file(path: &Path) -> Option<Marker> {
     Marker::decode(&bytes)
 }
 
-/// Without opening it: closing would release locks that the program may have on the file.
+/// Reads by path: closing a descriptor would release the program's POSIX locks on the file.
 fn read_attribute(container: &Path) -> Option<Marker> {
     let mut bytes = vec![0; LONGEST * 2];
     let len = rustix::fs::getxattr(container, ATTRIBUTE, &mut bytes[..]).ok()?;
     Marker::decode(bytes.get(..len)?)
 }
 
-/// The markers of a container, by its name and by itself.
+/// The markers of a container, from file and attribute.
 pub fn markers(container: &Path) -> Vec<Marker> {
     let real = container.canonicalize().unwrap_or_else(|_| container.to_path_buf());
     let inside = read_attribute(&real);
@@ -211,8 +212,8 @@ pub fn markers(container: &Path) -> Vec<Marker> {
     found
 }
 
-/// Looks whether writes of a dead process wait for this container. For writing that is an error; for reading, what is returned
-/// should be told to the user. Markers of logs that are gone are removed.
+/// Checks for journals of dead processes. Opening for writing fails if there are any; for reading, returns warnings for the
+/// user. Removes markers without journals.
 pub fn check_unrecovered(container: &Path, writing: bool) -> Result<Vec<String>> {
     let mut warnings = Vec::new();
     for marker in markers(container) {
@@ -239,7 +240,7 @@ pub fn check_unrecovered(container: &Path, writing: bool) -> Result<Vec<String>>
                 "{}: {waits}, and the file lacks them; run hyperslab recover {folder}",
                 container.display()
             )),
-            // A recovery will refuse to apply them to this file.
+            // Recovery will refuse to apply them to this file.
             (false, _) => warnings.push(format!(
                 "{}: logs of an earlier file of this name wait in {folder}; see hyperslab recover {folder}",
                 container.display()
@@ -249,13 +250,13 @@ pub fn check_unrecovered(container: &Path, writing: bool) -> Result<Vec<String>>
     Ok(warnings)
 }
 
-/// Removes markers of a job, which is recovered.
+/// Removes the markers of a recovered job.
 pub(crate) fn remove_of(container: &Path, job: Id) {
     markers(container).iter().filter(|marker| marker.job == job).for_each(|marker| marker.remove(container));
 }
 
-/// Removes the markers of a container whose logs nobody uses, wherever these are. For users who know that they are not wanted.
-/// Returns where the logs were that could not be looked at.
+/// Removes the markers of a container that have no journals, on the user's request; also those whose directory is
+/// unreachable, which are returned.
 pub fn unmark(container: &Path) -> Vec<PathBuf> {
     let real = container.canonicalize().unwrap_or_else(|_| container.to_path_buf());
     let mut unknown = Vec::new();
@@ -270,7 +271,7 @@ pub fn unmark(container: &Path) -> Vec<PathBuf> {
     unknown
 }
 
-/// Throws away the logs of a container that wait, and its markers. For whoever removes or replaces the container.
+/// Discards the journals of dead processes and the markers of a container that is being removed or replaced.
 pub fn discard(container: &Path) -> Result<()> {
     let real = container.canonicalize().unwrap_or_else(|_| container.to_path_buf());
     markers(container).iter().try_for_each(|marker| marker.discard(&real).map(drop))

@@ -1,9 +1,9 @@
-//! One file for the logs of all ranks of a node.
+//! One file per node for the journals of all its ranks.
 //!
-//! The file consists of blocks. Rank i of n has blocks i, i + n, i + 2n and so on, so that nobody has to ask for one. A block
-//! begins with a head that names the segment file whose bytes follow, and its place among the blocks of that file: so the
-//! segments of every rank are found again without a table. Heads of journals, which are locked and renamed, stay files of
-//! their own. docs/log-format.md has every byte.
+//! The file consists of blocks. Rank i of n owns blocks i, i + n, i + 2n and so on, so that allocation needs no
+//! coordination. A block header names the segment file whose bytes follow, and the block's index within it, so that
+//! segments are found without a table. Heads of journals, which are locked and renamed, remain separate files. Specified in
+//! docs/log-format.md.
 
 pub(super) mod block;
 mod blocks;
@@ -23,26 +23,26 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const ENDING: &str = ".node";
 
-/// A directory whose segments may lie in files of nodes.
+/// [`JournalStorage`] whose segments may be stored in node files.
 #[derive(Debug)]
 pub struct NodeDirectory {
     directory: Arc<Directory>,
-    /// Where this process puts its segments, if it writes.
+    /// The node file to which this process writes, if it does.
     own: Option<Arc<NodeFile>>,
-    /// Segments in files of nodes, by name.
+    /// Segments in node files, by name.
     segments: Mutex<BTreeMap<String, Arc<Blocks>>>,
 }
 
-/// A rank's place on its node.
+/// A rank's position on its node.
 #[derive(Debug, Clone, Copy)]
 pub struct NodePlace {
-    /// The job, and the node within it.
+    /// The job.
     pub job: Id,
-    /// Drawn by the first rank of the node.
+    /// Random identifier of the node, drawn by its first rank.
     pub node: Id,
-    /// Among the ranks of the node.
+    /// Index of the rank on the node.
     pub rank: usize,
-    /// Of the node.
+    /// Number of ranks on the node.
     pub ranks: usize,
 }
 
@@ -53,13 +53,13 @@ impl NodePlace {
 }
 
 impl NodeDirectory {
-    /// To find and read journals.
+    /// Opens a directory to find and read journals.
     pub fn open(path: &Path) -> Result<Self> {
         let directory = Arc::new(Directory::open(path)?);
         Ok(Self { directory, own: None, segments: Mutex::default() })
     }
 
-    /// To write journals. The first rank of the node comes first, and makes the file; the others follow.
+    /// Opens a directory to write journals. The first rank of the node calls it first and creates the node file.
     pub fn join(path: &Path, place: &NodePlace) -> Result<Self> {
         let directory = Arc::new(Directory::open(path)?);
         let name = place.name();
@@ -72,7 +72,7 @@ impl NodeDirectory {
         Ok(Self { directory, own: Some(Arc::new(own)), segments: Mutex::default() })
     }
 
-    /// Removes files of nodes in which nothing is and whose ranks are gone.
+    /// Removes node files that are empty and have no writers.
     fn remove_empty_nodes(&self) -> io::Result<()> {
         for name in self.directory.list()?.iter().filter(|name| name.ends_with(ENDING)) {
             if let Ok(file) = self.directory.open_private(name) {
@@ -118,19 +118,19 @@ impl JournalStorage for NodeDirectory {
         }
         self.directory.remove(name)?;
         if self.own.is_none() {
-            // A head, which goes last: perhaps nothing is left of its node.
+            // A head is removed last: its node file may be empty now.
             self.remove_empty_nodes()?;
         }
         Ok(())
     }
 
-    /// Looks into the files of nodes, unless this process writes one.
+    /// Scans the node files, unless this process writes one.
     fn list(&self) -> io::Result<Vec<String>> {
         let mut found = self.directory.list()?;
         if self.own.is_none() {
             let mut segments = BTreeMap::new();
             for name in found.iter().filter(|name| name.ends_with(ENDING)) {
-                // What cannot be read is not ours.
+                // Unreadable files are not ours.
                 let Ok(file) = self.directory.open_private(name) else { continue };
                 let shared = Arc::new(NodeFile::look_into(self.directory.clone(), file, name));
                 for (segment, numbers) in shared.scan()? {

@@ -1,4 +1,4 @@
-//! Writes in the journal of another process of this machine, which tells where they are.
+//! Reading writes from the journal of another process on this machine, given their locations.
 
 use super::record::{Payload, PayloadPlace};
 use super::segment::{RecordHandle, Segment};
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// The journal of another process. It is read only: nothing of it is done, synced or removed here.
+/// The journal of another process, opened read-only: nothing in it is completed, synced or removed.
 #[derive(Debug)]
 pub struct PeerJournal {
     segment_list: Arc<SegmentList>,
@@ -19,7 +19,7 @@ pub struct PeerJournal {
 }
 
 impl RecordHandle {
-    /// Says where it is, for [`PeerJournal::decode_location`]. It must have been handed over.
+    /// Encodes its location for [`PeerJournal::decode_location`]. The write must be written out.
     #[doc(hidden)]
     pub fn encode_location(&self, out: &mut Encoder) {
         let (in_data, offset) = match self.payload.place {
@@ -36,7 +36,7 @@ impl RecordHandle {
 }
 
 impl PeerJournal {
-    /// Opens a journal whose files' names begin so.
+    /// Opens the journal whose file names have the prefix `stem`.
     pub fn open(files: Arc<dyn JournalStorage>, stem: &str) -> Result<Self> {
         let name = format!("{stem}{}", file_names::HEAD);
         if file_names::stem_of(&name, file_names::HEAD).is_none() {
@@ -47,7 +47,7 @@ impl PeerJournal {
         Ok(Self { segment_list, segments: BTreeMap::new() })
     }
 
-    /// A write that [`RecordHandle::encode_location`] told of.
+    /// Decodes a location, as a handle for reading.
     #[doc(hidden)]
     pub fn decode_location(&mut self, from: &mut Decoder<'_>) -> Result<RecordHandle> {
         let (number, in_data, offset, len, crc) =
@@ -66,7 +66,7 @@ impl PeerJournal {
             None => {
                 let segment = Arc::new(Segment {
                     number,
-                    // Of records, which nobody reads here.
+                    // The metadata log, which is not read here.
                     seed: 0,
                     meta: open(&file_names::meta(&self.segment_list.stem, number))?,
                     data: OnceLock::new(),
@@ -124,7 +124,7 @@ mod tests {
         heard[4].read_checked(0, &mut long).unwrap();
         assert!(long == content(4));
         drop((heard, foreign));
-        // The owner still has it.
+        // The owner has not completed it.
         let mut again = vec![0; lengths[2]];
         keep[2].read_into(&mut again).unwrap();
         assert!(again == content(2));

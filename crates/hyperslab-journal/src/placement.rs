@@ -1,4 +1,4 @@
-//! Where the bytes of a write go: behind its record or to the data log, at once or gathered with others.
+//! Placement of payloads: behind their record or in the data log, written at once or batched.
 
 use super::active_segment::{AHEAD, ActiveSegment};
 use super::append::{Entry, PlacedPayload, Records};
@@ -15,18 +15,18 @@ use std::io::IoSlice;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Payloads up to this length lie behind their records, which saves a call of the kernel.
+/// Payloads up to this length follow their record, which saves a system call.
 pub(super) const BEHIND: u64 = 16 << 10;
-/// Payloads up to this length are gathered. Copying longer ones costs more than calling the kernel for each.
+/// Payloads up to this length are batched. For longer ones a copy costs more than a system call.
 const GATHERED: u64 = 64 << 10;
-// What has more than a step has marks, which only `write_data` makes.
+// Payloads longer than a step need intermediate checksums, which only `write_data` computes.
 const _: () = assert!(BEHIND <= GATHERED && GATHERED <= CHECKSUM_STEP);
-/// Payloads are written in pieces of this length, each while the checksum has it in the processor's cache.
+/// Payloads are written in pieces of this length, while the checksum has them in the processor cache.
 const PIECE: usize = 512 << 10;
 static ZEROS: [u8; AHEAD] = [0; AHEAD];
 
 impl Journal {
-    /// Hands a write to the kernel.
+    /// Writes a record and its payload to the kernel.
     pub(super) fn write_now(
         &self,
         current: &mut ActiveSegment,
@@ -55,7 +55,7 @@ impl Journal {
         Ok(placed)
     }
 
-    /// Takes a write to those that are gathered.
+    /// Adds a record and its payload to the batch.
     pub(super) fn gather(
         &self,
         current: &mut ActiveSegment,
@@ -83,7 +83,7 @@ impl Journal {
                     let written =
                         batch.flush_data(Some(data)).and_then(|()| self.write_data(current, entry.payload, len));
                     let Marked { crc, marks, .. } = written.map_err(|cause| {
-                        // What is left of it is overwritten by the next.
+                        // Remains are overwritten by the next write.
                         let _ = data.truncate(batch.data_at);
                         current.room.data = batch.data_at;
                         self.segment_list.give_back(current.shrunk());
@@ -115,7 +115,7 @@ impl Journal {
         Ok(placed)
     }
 
-    /// Takes records to those that are gathered. Returns their bytes.
+    /// Adds records to the batch; returns their length.
     pub(super) fn gather_meta(&self, current: &mut ActiveSegment, first: u64, put: impl FnOnce(&mut Encoder)) -> u64 {
         let mut batch = current.segment.batch();
         if batch.is_empty() {
@@ -133,7 +133,7 @@ impl Journal {
         bytes
     }
 
-    /// A batch that is large enough goes to the kernel. What it does not take, the next append is told.
+    /// Writes out a full batch. An error is reported by the next append.
     pub(super) fn hand_over_if_full(&self, segment: &Segment) {
         let full = segment.batch().bytes >= FULL;
         if full {
@@ -141,7 +141,7 @@ impl Journal {
         }
     }
 
-    /// Writes records behind the others of the metadata log.
+    /// Appends records to the metadata log.
     pub(super) fn write_meta(&self, current: &mut ActiveSegment, bytes: &[u8]) -> std::io::Result<()> {
         let (end, ahead) = (current.meta_end + bytes.len() as u64, self.limits.ahead());
         if end > current.meta_len {
@@ -160,7 +160,7 @@ impl Journal {
         Ok(())
     }
 
-    /// The data log of the segment that grows, made if there is none.
+    /// The data log of the active segment, created if there is none.
     fn data_of<'a>(&self, current: &mut ActiveSegment, segment: &'a Segment) -> std::io::Result<&'a dyn LogFile> {
         if let Some(data) = segment.data.get() {
             return Ok(&**data);
@@ -192,13 +192,13 @@ impl Journal {
         Ok(data)
     }
 
-    /// Has room for a payload behind the others of the data log.
+    /// Ensures space for a payload at the end of the data log.
     fn reserve(&self, current: &mut ActiveSegment, data: &dyn LogFile, len: u64) {
         let end = current.data_end + self.limits.data_len(len);
         current.room.for_data(data, end, &self.limits, self.segment_list.used());
     }
 
-    /// Writes a payload behind the others of the data log. Returns its checksum.
+    /// Appends a payload to the data log; returns its checksum.
     fn write_data(&self, current: &mut ActiveSegment, payload: &[&[u8]], len: u64) -> std::io::Result<Marked> {
         let segment = current.segment.clone();
         let data = self.data_of(current, &segment)?;
@@ -210,7 +210,7 @@ impl Journal {
             marked.extend(piece);
             small.push(IoSlice::new(piece));
             held += piece.len();
-            // Directly, it has to end with a block, and is copied anyhow.
+            // Direct I/O needs whole blocks, and copies anyhow.
             if held >= PIECE && !self.limits.direct {
                 data.write_at(&small, at)?;
                 at += held as u64;

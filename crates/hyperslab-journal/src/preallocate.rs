@@ -1,7 +1,7 @@
-//! The data log of the next segment, made before an append needs it. Creating a file and reserving room wait for a sync that
-//! runs, and so would the append; whoever syncs does both before.
+//! Preallocation of the next segment's data log before an append needs it. Creating a file and reserving space would wait
+//! for a running sync, and the append with them; so the syncing thread does both beforehand.
 //!
-//! Data without records are nothing: a file that is left by the end of the process is removed with the others.
+//! Data without records has no effect: a file left by a crash is removed with the others.
 
 use super::file_names;
 use super::segment_list::{SegmentList, lock};
@@ -9,7 +9,7 @@ use super::storage::LogFile;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
-/// What there is of it. Its room is counted from when it is wanted.
+/// The preallocated data log. Its space counts as used from the request on.
 #[derive(Debug, Default)]
 pub(super) struct PreallocatedSegment(Mutex<Next>);
 
@@ -17,13 +17,13 @@ pub(super) struct PreallocatedSegment(Mutex<Next>);
 enum Next {
     #[default]
     None,
-    /// The data log of a segment, and the bytes to reserve for it.
+    /// Requested: segment number, and bytes to reserve.
     ReadRequest(u64, u64),
     Made(u64, u64, Arc<dyn LogFile>),
 }
 
 impl SegmentList {
-    /// The next sync shall make the data log of a segment, with so much room.
+    /// Requests the data log of a segment, with `room` bytes; the next sync creates it.
     pub fn want_ahead(&self, number: u64, room: u64) {
         let mut next = lock(&self.ahead.0);
         if let Next::None = *next {
@@ -32,7 +32,7 @@ impl SegmentList {
         }
     }
 
-    /// Makes what is wanted. Where that fails, the append that needs it tries again, and says why it cannot be.
+    /// Creates the requested file. On failure, the append that needs it retries and reports the error.
     pub fn make_ahead(&self) {
         let mut next = lock(&self.ahead.0);
         let Next::ReadRequest(number, room) = *next else { return };
@@ -43,14 +43,14 @@ impl SegmentList {
             Ok(file) if file.reserve(0, room).is_ok() => Next::Made(number, room, file),
             file => {
                 self.used.fetch_sub(room, Ordering::AcqRel);
-                // One that cannot be removed is used without.
+                // If it cannot be removed, it is used without preallocation.
                 let stays = file.ok().filter(|_| self.files.remove(&name).is_err());
                 stays.map_or(Next::None, |file| Next::Made(number, 0, file))
             }
         };
     }
 
-    /// The data log of a segment and its room, which is no longer counted, if it was made.
+    /// Takes the data log of a segment and its space, which is no longer counted here.
     pub fn take_ahead(&self, number: u64) -> Option<(Arc<dyn LogFile>, u64)> {
         let mut next = lock(&self.ahead.0);
         let is_it = matches!(*next, Next::Made(made, ..) if made == number);
@@ -66,7 +66,7 @@ impl SegmentList {
         }
     }
 
-    /// Gives its room back.
+    /// Releases its space.
     pub fn release_ahead(&self) {
         self.forget(std::mem::take(&mut *lock(&self.ahead.0)));
     }
@@ -74,7 +74,7 @@ impl SegmentList {
     fn forget(&self, next: Next) {
         let (Next::ReadRequest(number, room) | Next::Made(number, room, _)) = next else { return };
         if let Next::Made(..) = next {
-            // Without records it is nothing, and goes with the others if it does not now.
+            // Without records it has no effect; if removal fails, it is removed with the other files.
             let _ = self.files.remove(&file_names::data(&self.stem, number));
             self.names.changed();
         }

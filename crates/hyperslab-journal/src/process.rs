@@ -1,4 +1,4 @@
-//! Who writes a journal: enough to tell a process from any other one, of this or an earlier start of the machine.
+//! The identity of a writing process, unique across reboots and machines.
 
 use super::corrupt;
 use super::wire::{Decoder, Encoder};
@@ -7,23 +7,23 @@ use std::fs;
 
 const LONGEST_HOST: usize = 4096;
 
-/// A process, wherever and whenever.
+/// A process on some machine at some time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
-    /// Its number.
+    /// Process id.
     pub pid: u32,
-    /// When it began, in ticks of the kernel; 0 if unknown.
+    /// Start time in kernel ticks; 0 if unknown.
     pub started: u64,
-    /// Which start of the machine; zeros if unknown.
+    /// Boot id of the machine; zeros if unknown.
     pub boot: [u8; 16],
-    /// The user that it acts for.
+    /// Effective user id.
     pub uid: u32,
-    /// The machine's name.
+    /// Host name.
     pub host: String,
 }
 
 impl Process {
-    /// This process.
+    /// The calling process.
     pub fn this() -> Result<Self> {
         let pid = std::process::id();
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
@@ -31,17 +31,17 @@ impl Process {
         Ok(Self { pid, started: started("self").unwrap_or(0), boot: boot().unwrap_or_default(), uid, host })
     }
 
-    /// Whether it ran on this machine, as far as its name tells.
+    /// Whether the host name is this machine's.
     pub fn was_here(&self) -> bool {
         self.host == rustix::system::uname().nodename().to_string_lossy()
     }
 
-    /// Whether the machine has not been started since, as far as is known.
+    /// Whether the boot id is known and that of the running system.
     pub fn same_boot(&self) -> bool {
         self.was_here() && boot().is_some_and(|now| now == self.boot)
     }
 
-    /// Whether it runs now, on this machine. In doubt, yes.
+    /// Whether it is running on this machine; `true` if uncertain.
     pub fn runs(&self) -> bool {
         let now = boot();
         if now.is_some_and(|now| self.boot != [0; 16] && now != self.boot) {
@@ -76,7 +76,7 @@ impl Process {
     }
 }
 
-/// When a process began: the 22nd field of its `stat`, counted behind the name, which may hold anything.
+/// Start time of a process: field 22 of its `stat`, counted after the name, which may contain anything.
 fn started(process: &str) -> Option<u64> {
     let stat = fs::read(format!("/proc/{process}/stat")).ok()?;
     let behind_name = stat.iter().rposition(|byte| *byte == b')')? + 1;

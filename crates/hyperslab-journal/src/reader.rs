@@ -1,4 +1,4 @@
-//! Reading a journal that a process left: its writes in order, up to the first record that cannot be trusted.
+//! Reading a journal: its writes in order, up to the first damaged record.
 
 use super::buffered_reader::BufferedReader;
 use super::head_slots::LiveSegments;
@@ -12,42 +12,42 @@ use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::sync::Arc;
 
-/// Bytes of data that are checked at a time.
+/// Bytes of data verified at a time.
 const PIECE: usize = 1 << 20;
 
-/// Where and why reading stopped before the end.
+/// Location and reason of the first unusable record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
-    /// The segment.
+    /// Segment number.
     pub segment: u64,
-    /// Where in its records the first one begins that cannot be trusted.
+    /// Offset of the record in the segment.
     pub offset: u64,
-    /// The end of the file cuts the record off, and nothing follows: it was being written when the process ended, and
-    /// nobody was told that it is safe. Otherwise something acknowledged may be lost.
+    /// The record is cut off by the end of the file, and nothing follows: the process ended while writing it, before it was
+    /// acknowledged. Otherwise acknowledged writes may be lost.
     pub unfinished: bool,
-    /// What is wrong.
+    /// The reason.
     pub reason: String,
-    /// Bytes of records behind, this one included, that were not looked at.
+    /// Bytes from this record on that were not read.
     pub skipped: u64,
 }
 
-/// An array that writes name.
+/// An array record.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ArrayInfo {
-    /// Its name in the container.
+    /// Name of the array in the container.
     pub name: String,
-    /// The type of the elements.
+    /// Element type.
     pub dtype: Datatype,
 }
 
 /// A write found in a journal.
 #[derive(Debug)]
 pub struct RecoveredWrite {
-    /// Its place in the order.
+    /// Sequence number.
     pub sequence: u64,
     /// The array.
     pub array: Arc<ArrayInfo>,
-    /// The elements.
+    /// The selected elements.
     pub selection: Selection,
     payload: Payload,
     file: Arc<dyn LogFile>,
@@ -55,13 +55,13 @@ pub struct RecoveredWrite {
 }
 
 impl RecoveredWrite {
-    /// Bytes of the elements. The files are as long as this says.
+    /// Length of the packed elements in bytes; never more than the files have.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> u64 {
         self.payload.len
     }
 
-    /// Reads the packed elements into a buffer of their length.
+    /// Reads the packed elements into a buffer of their length, and verifies their checksum.
     pub fn read_into(&self, into: &mut [u8]) -> Result<()> {
         let read =
             self.file.read_at(into, self.offset).map_err(|cause| failed("read journal", &self.array.name, cause))?;
@@ -71,8 +71,7 @@ impl RecoveredWrite {
         }
     }
 
-    /// Reads a part of the packed elements from byte `at` on, without a check of its own: what the reader returned it has
-    /// checked.
+    /// Reads bytes of the packed elements from offset `at`, unchecked: the reader has verified them before.
     pub fn read_part(&self, at: u64, into: &mut [u8]) -> Result<()> {
         let read = self.file.read_at(into, self.offset.saturating_add(at));
         let read = read.map_err(|cause| failed("read journal", &self.array.name, cause))?;
@@ -82,7 +81,7 @@ impl RecoveredWrite {
         }
     }
 
-    /// Whether the elements are what was written. Needs little memory whatever their number.
+    /// Verifies the checksum of the elements in constant memory.
     fn is_whole(&self, piece: &mut Vec<u8>) -> Result<bool> {
         let (mut at, mut crc) = (0, 0);
         while at < self.payload.len {
@@ -99,20 +98,20 @@ impl RecoveredWrite {
     }
 }
 
-/// Goes through the records of a journal.
+/// Iterates over the records of a journal.
 #[derive(Debug)]
 pub struct Reader {
     files: Arc<dyn JournalStorage>,
     journal: Id,
     stem: String,
-    /// Segments still to read, last first.
+    /// Segments still to read, in reverse order.
     segments: Vec<u64>,
-    /// Segments that should be there, where that is known.
+    /// The live segments, if the head says so.
     live: Option<LiveSegments>,
     current: Option<Open>,
-    /// The sequence number that comes next, once known.
+    /// The expected sequence number, once known.
     next: Option<u64>,
-    /// Writes before this one are in the container.
+    /// Earlier writes are completed.
     done_before: u64,
     damage: Option<Damage>,
     piece: Vec<u8>,
@@ -128,18 +127,18 @@ struct Open {
     arrays: HashMap<u32, Arc<ArrayInfo>>,
 }
 
-/// Why a record was not taken.
+/// Why a record was rejected.
 enum Stop {
-    /// The end of the file cuts it off.
+    /// Cut off by the end of the file.
     Unfinished(String),
-    /// It is wrong. If there are only zeros from this place on, its end was never written.
+    /// Invalid; if only zeros follow this offset, its end was never written.
     Wrong(String, u64),
-    /// It is wrong.
+    /// Invalid.
     Corrupt(String),
 }
 
 impl Reader {
-    /// A reader of the journal `stem`, whose segments have these numbers. Those before the live ones are done.
+    /// A reader of the journal `stem` with these segments. Segments before the live ones are skipped.
     pub(crate) fn new(
         files: Arc<dyn JournalStorage>,
         journal: Id,
@@ -154,18 +153,18 @@ impl Reader {
         Self { files, journal, stem: stem.into(), segments, live, current, next, done_before: 0, damage, piece }
     }
 
-    /// Where reading stopped, if it was not the end.
+    /// The damage that stopped the reader, if any.
     pub fn damage(&self) -> Option<&Damage> {
         self.damage.as_ref()
     }
 
-    /// Writes before this sequence number are known to be in the container, by what was read so far.
+    /// Writes with lower sequence numbers are completed, according to the records read so far.
     pub fn done_before(&self) -> u64 {
         self.done_before
     }
 
-    /// The next write, or `None` at the end or at the first record that cannot be trusted. With `check`, the elements of
-    /// writes from that sequence number on are checked too. Fails only if a file cannot be read.
+    /// The next write, or `None` at the end or at the first damaged record. Verifies the elements of writes from sequence
+    /// number `check` on. Fails only on I/O errors.
     pub fn next_write(&mut self, check: u64) -> Result<Option<RecoveredWrite>> {
         loop {
             if self.damage.is_some() || !self.open_next()? {
@@ -196,7 +195,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Whether the segment is zeros from a place on: the writer leaves such ends, and file systems when power is lost.
+    /// Whether the segment ends in zeros from an offset on, as preallocation or power loss leave it.
     fn only_zeros(&mut self, from: u64) -> Result<bool> {
         let Some(current) = &mut self.current else { return Ok(false) };
         let mut at = from;
@@ -210,12 +209,12 @@ impl Reader {
         Ok(true)
     }
 
-    /// The first live segment that is not there, if it is the first of all or behind the last that is.
+    /// The first missing live segment, if it precedes or follows all that exist.
     fn missing(&self, before: Option<u64>) -> Option<u64> {
         let live = self.live?;
         let wanted = before.map_or(live.first, |before| before + 1);
         let is_there = self.segments.last() == Some(&wanted);
-        // One between two others is noticed when the second is opened.
+        // A gap between segments is noticed when the next one is opened.
         let at_the_edge = before.is_none() || self.segments.is_empty();
         (at_the_edge && !is_there && wanted <= live.last).then_some(wanted)
     }
@@ -227,7 +226,7 @@ impl Reader {
         self.damage = Some(Damage { segment, offset: 0, unfinished: false, reason, skipped });
     }
 
-    /// Opens the next segment if the present one is at its end. `false`: there is none, or it cannot be trusted.
+    /// Opens the next segment at the end of the present one. Returns `false` if there is none or it is invalid.
     fn open_next(&mut self) -> Result<bool> {
         if self.current.as_ref().is_some_and(|current| current.offset < current.meta.len()) {
             return Ok(true);
@@ -277,7 +276,7 @@ impl Reader {
         Ok(false)
     }
 
-    /// Takes one record.
+    /// Applies one record.
     fn step(&mut self, check: u64) -> Result<Result<Option<RecoveredWrite>, Stop>> {
         let (Some(current), Some(next)) = (&mut self.current, self.next) else { return Ok(Ok(None)) };
         if current.offset >= current.meta.len() {

@@ -1,36 +1,35 @@
-//! Records of the metadata log.
+//! Encoding of the metadata log's records.
 
 use super::wire::{Decoder, Encoder};
 use super::{checksum, corrupt, selection_wire};
 use hyperslab_core::{Datatype, Result, Selection};
 
-/// Bytes of the longest record, its payload apart.
+/// Maximum length of a record without payload.
 pub(super) const LONGEST: usize = 32 << 20;
-/// Bytes of a record before its body: length, kind, check, sequence number.
+/// Length of a record's fixed part: length, kind, check, sequence number.
 pub(super) const FIXED: usize = 16;
-/// Bytes of its checksum, which end it.
+/// Length of the checksum at its end.
 pub(super) const CHECKSUM: usize = 4;
 const LONGEST_NAME: usize = 64 << 10;
 const LONGEST_TYPE: usize = 4 << 20;
 
-/// Follows a payload that lies behind its record. It is not zero, so that a payload of zeros is not taken for one that
-/// was never written.
+/// Terminates a payload that follows its record. Not zero, so that a payload of zeros differs from one never written.
 pub(super) const END: &[u8; 4] = b"HSLB";
 
 const ARRAY: u16 = 1;
 const WRITE: u16 = 2;
 const CHECKPOINT: u16 = 3;
 
-/// Where the bytes of a write are.
+/// The location of a payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PayloadPlace {
-    /// Behind the record itself.
+    /// Directly behind the record.
     Behind,
     /// In the data log, at this offset.
     Data(u64),
 }
 
-/// Bytes of a write.
+/// The payload of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Payload {
     pub place: PayloadPlace,
@@ -38,24 +37,24 @@ pub(super) struct Payload {
     pub crc: u32,
 }
 
-/// What a record says.
+/// A decoded record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Record {
-    /// In this segment, the number stands for this array.
+    /// Assigns a number to an array within the segment.
     Array { number: u32, name: String, dtype: Datatype },
-    /// Elements of an array, in row-major order of their coordinates.
+    /// Elements of an array, packed in row-major order.
     Write { array: u32, selection: Selection, payload: Payload },
     /// Every record before this sequence number is in the container.
     Checkpoint { before: u64 },
 }
 
-/// A type as text, unless it or the array's name is too long for a record.
+/// The type as text; `None` if it or the array's name is too long for a record.
 pub(super) fn type_text(name: &str, dtype: &Datatype) -> Option<String> {
     let text = serde_json::to_string(dtype).ok()?;
     (name.len() <= LONGEST_NAME && text.len() <= LONGEST_TYPE).then_some(text)
 }
 
-/// Appends a record of an array, whose type is given as text.
+/// Encodes an array record; the type is given as text.
 pub(super) fn put_array(out: &mut Encoder, seed: u32, sequence: u64, number: u32, name: &str, dtype: &str) {
     put(out, seed, sequence, ARRAY, |body| {
         body.u32(number);
@@ -64,12 +63,12 @@ pub(super) fn put_array(out: &mut Encoder, seed: u32, sequence: u64, number: u32
     });
 }
 
-/// Bytes of a record of an array.
+/// Length of an array record.
 pub(super) fn array_len(name: &str, dtype: &str) -> u64 {
     (FIXED + CHECKSUM + 12 + name.len() + dtype.len()) as u64
 }
 
-/// Appends a record of a write.
+/// Encodes a write record.
 pub(super) fn put_write(
     out: &mut Encoder,
     seed: u32,
@@ -92,12 +91,12 @@ pub(super) fn put_write(
     });
 }
 
-/// Bytes of a record of a write.
+/// Length of a write record.
 pub(super) fn write_len(selection: &Selection) -> u64 {
     (FIXED + CHECKSUM + 28) as u64 + selection_wire::encoded_len(selection)
 }
 
-/// Appends a record of a checkpoint.
+/// Encodes a checkpoint record.
 pub(super) fn put_checkpoint(out: &mut Encoder, seed: u32, sequence: u64, before: u64) {
     put(out, seed, sequence, CHECKPOINT, |body| body.u64(before));
 }
@@ -117,13 +116,13 @@ fn put(out: &mut Encoder, seed: u32, sequence: u64, kind: u16, body: impl FnOnce
     out.u32(crc);
 }
 
-/// Half a checksum of length, kind and sequence number. It tells a record that the end of the file cut off from one whose
-/// length is wrong.
+/// A 16-bit check of length, kind and sequence number: distinguishes a record cut off by the end of the file from one with
+/// a corrupt length.
 fn check_of(fixed: &[u8], seed: u32) -> u16 {
     checksum::extend(checksum::extend(seed, &fixed[..6]), &fixed[8..FIXED]) as u16
 }
 
-/// The length of the record that begins with these [`FIXED`] bytes, if that can be one.
+/// The length of the record whose fixed part this is, if it is plausible.
 pub(super) fn len_of(fixed: &[u8], seed: u32) -> Result<usize> {
     let mut from = Decoder(fixed.get(..FIXED).ok_or_else(|| corrupt("a record is too short"))?);
     let (len, _, check) = (from.u32()? as usize, from.u16()?, from.u16()?);
@@ -136,7 +135,7 @@ pub(super) fn len_of(fixed: &[u8], seed: u32) -> Result<usize> {
     }
 }
 
-/// Reads a whole record, which may be anything. Returns its sequence number too.
+/// Decodes a whole record from untrusted bytes; also returns its sequence number.
 pub(super) fn decode(bytes: &[u8], seed: u32) -> Result<(u64, Record)> {
     if len_of(bytes, seed)? != bytes.len() {
         return Err(corrupt("the length of a record is wrong"));

@@ -1,12 +1,11 @@
-//! Bringing what dead processes left in journals into their containers, exactly once.
+//! Recovery: replaying the journals of dead processes into their containers.
 //!
-//! [`survey`] says what lies in a directory, and keeps the journals of dead processes locked. [`Recovery::replay`] applies all
-//! journals of a job, rank by rank and each in its order; when the container has made everything durable, the journals
-//! are marked and then removed. A crash on the way leaves journals that are replayed again, with the same result, or that
-//! only have to be removed.
+//! [`survey`] lists the journals of a directory, and keeps those of dead processes locked. [`Recovery::replay`] applies all
+//! journals of a job, rank by rank and each in its order; once the container is durable, the journals are renamed and then
+//! removed. A crash in between leaves journals that are replayed again, with the same result, or that only need removal.
 //!
-//! A damaged journal is replayed up to the first record that cannot be trusted, and then set aside: its files stay, with another
-//! name, and are not replayed again.
+//! A damaged journal is replayed up to its first damaged record and then set aside: its files are renamed and never
+//! replayed again.
 
 mod chunk_buffer;
 mod identity;
@@ -26,14 +25,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Opens a directory with journals. Refuses one in which other users could exchange files.
+/// Opens a directory of journals. Refuses one in which other users could replace files.
 pub fn directory(path: &Path) -> Result<Arc<dyn JournalStorage>> {
     check_group(path)?;
     Ok(Arc::new(NodeDirectory::open(path)?))
 }
 
-/// Refuses a directory in which members of a group could put files, unless it is the user's own group, as many systems make
-/// one for each user.
+/// Refuses a directory writable for a group, unless it is the user's private group.
 fn check_group(path: &Path) -> Result<()> {
     let about =
         std::fs::metadata(path).map_err(|cause| Error::io("open journal directory", cause).target(path.display()))?;

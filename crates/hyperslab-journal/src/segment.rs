@@ -1,4 +1,4 @@
-//! A segment of a journal, and the handle of one write in it.
+//! Segments of a journal, and handles of the writes in them.
 
 use super::checksum::{self, CHECKSUM_STEP};
 use super::group_commit::GroupCommit;
@@ -10,21 +10,21 @@ use hyperslab_core::{Error, Result};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Bytes that are read at a time to check them.
+/// Bytes that `verify` reads at a time.
 const WINDOW: u64 = 256 << 10;
 
-/// A pair of files: records, and the bytes of large writes.
+/// A pair of files: the metadata log with records and small payloads, the data log with large payloads.
 #[derive(Debug)]
 pub(super) struct Segment {
     pub number: u64,
-    /// With which the checksums of its records begin.
+    /// Initial value of record checksums.
     pub seed: u32,
     pub meta: Arc<dyn LogFile>,
-    /// There once a write needed it.
+    /// Created by the first large write.
     pub data: OnceLock<Arc<dyn LogFile>>,
-    /// Whether something was written since the last sync.
+    /// Written since the last sync.
     pub dirty: AtomicBool,
-    /// Its end, as far as the kernel does not have it.
+    /// Appended bytes that are not written out.
     pub batch: Mutex<GroupCommit>,
 }
 
@@ -33,9 +33,9 @@ impl Segment {
         self.batch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes what was written so far durable, data before the records that speak of them.
+    /// Makes what was written so far durable, data before the records that refer to it.
     pub fn sync(&self) -> std::io::Result<()> {
-        // Cleared first: what is written meanwhile sets it again.
+        // Cleared first: concurrent writes set it again.
         if !self.dirty.swap(false, Ordering::AcqRel) {
             return Ok(());
         }
@@ -47,44 +47,44 @@ impl Segment {
     }
 }
 
-/// A write that is in the journal. Dropping it without [`RecordHandle::done`] leaves it there for recovery.
+/// A handle of one write in the journal. Dropped without [`RecordHandle::done`], the write stays for recovery.
 #[derive(Debug)]
 pub struct RecordHandle {
     pub(super) segment_list: Arc<SegmentList>,
     pub(super) segment: Arc<Segment>,
     pub(super) sequence: u64,
-    /// Where its bytes are; behind a record, `behind` is their offset.
+    /// Location of the bytes; `behind` is the offset of those that follow their record.
     pub(super) payload: Payload,
     pub(super) behind: u64,
-    /// Checksums on the way, see [`Marked`](super::checksum::Marked).
+    /// Intermediate checksums, see [`Marked`](super::checksum::Marked).
     pub(super) marks: Box<[u32]>,
 }
 
 impl RecordHandle {
-    /// Its place in the order of all writes of the journal.
+    /// Sequence number in the order of appends.
     pub fn sequence(&self) -> u64 {
         self.sequence
     }
 
-    /// Bytes of the elements.
+    /// Length of the packed elements in bytes.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> u64 {
         self.payload.len
     }
 
-    /// Whether the kernel has it, so that it survives the end of the process.
+    /// Whether the write is in the kernel, so that it survives a process crash.
     pub fn is_written_out(&self) -> bool {
         let batch = self.segment.batch();
         batch.is_empty() || self.sequence < batch.first
     }
 
-    /// Whether it survives the loss of power.
+    /// Whether the write survives power loss.
     pub fn is_durable(&self) -> bool {
         self.sequence < self.segment_list.durable_before()
     }
 
-    /// Reads the elements, packed, and checks that they are what was appended. `into` must have their length. Works also
-    /// after `done`, and after the journal failed: what the kernel was never given is still in memory.
+    /// Reads the packed elements and verifies their checksum. `into` must have their length. Works also after `done` and after
+    /// the journal has failed: batched bytes stay in memory.
     pub fn read_into(&self, into: &mut [u8]) -> Result<()> {
         if into.len() as u64 != self.payload.len {
             return Err(corrupt(format!("{} bytes to read {} into", into.len(), self.payload.len)));
@@ -93,7 +93,7 @@ impl RecordHandle {
         self.check(into)
     }
 
-    /// Checks that these are all its elements as they were appended.
+    /// Verifies the checksum of all packed elements.
     pub(super) fn check(&self, elements: &[u8]) -> Result<()> {
         match checksum::extend(0, elements) == self.payload.crc {
             true => Ok(()),
@@ -101,7 +101,7 @@ impl RecordHandle {
         }
     }
 
-    /// Checks that all elements are what was appended, with little memory.
+    /// Verifies the checksum of the stored elements in constant memory.
     pub fn verify(&self) -> Result<()> {
         let (mut crc, mut at) = (0, 0);
         let mut buffer = vec![0; self.payload.len.min(WINDOW) as usize];
@@ -114,14 +114,14 @@ impl RecordHandle {
         if crc == self.payload.crc { Ok(()) } else { Err(self.changed()) }
     }
 
-    /// Reads bytes of the elements, from `at` on, and checks that they are what was appended. They begin at a multiple of
-    /// [`CHECKSUM_STEP`], and end at one or with the elements.
+    /// Reads bytes of the elements from offset `at` and verifies their checksum. The range must begin at a multiple of
+    /// [`CHECKSUM_STEP`], and end at one or at the end of the elements.
     pub fn read_checked(&self, at: u64, into: &mut [u8]) -> Result<()> {
         let end = at.saturating_add(into.len() as u64);
         if !at.is_multiple_of(CHECKSUM_STEP) || !(end.is_multiple_of(CHECKSUM_STEP) || end == self.payload.len) {
             return Err(corrupt(format!("{} bytes at {at} cannot be checked by themselves", into.len())));
         }
-        // What comes before and behind each step.
+        // Checksums before and after each step.
         let first = (at / CHECKSUM_STEP) as usize;
         let mark = |number: usize| self.marks.get(number).copied().unwrap_or(self.payload.crc);
         let mut crc = if first == 0 { 0 } else { mark(first - 1) };
@@ -135,7 +135,7 @@ impl RecordHandle {
         Ok(())
     }
 
-    /// Reads bytes of the elements, from `at` on. Nothing is checked: see [`RecordHandle::verify`].
+    /// Reads bytes of the elements from offset `at`, unchecked: see [`RecordHandle::verify`].
     pub fn read(&self, at: u64, into: &mut [u8]) -> Result<()> {
         if at.checked_add(into.len() as u64).is_none_or(|end| end > self.payload.len) {
             return Err(corrupt(format!("{} bytes at {at} of {}", into.len(), self.payload.len)));
@@ -165,8 +165,8 @@ impl RecordHandle {
         corrupt("the bytes of a write are no longer what they were").target(name)
     }
 
-    /// The elements are in the container, as safe there as they have to be: see the module. Room is given back when this
-    /// holds for all older writes too. Calling it again changes nothing.
+    /// Marks the write as completed: its elements are in the container, as durable there as required (see the crate
+    /// documentation). Space is freed once all older writes are completed too. Idempotent.
     pub fn done(&self) {
         self.segment_list.finish(&self.segment, self.sequence);
     }

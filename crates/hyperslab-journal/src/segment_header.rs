@@ -1,4 +1,4 @@
-//! The first bytes of a segment of the metadata log. Segments of the data log have none.
+//! The header of a metadata log segment. Data log segments have none.
 
 use super::header::Id;
 use super::wire::{Decoder, Encoder};
@@ -6,17 +6,17 @@ use super::{VERSION, corrupt};
 use hyperslab_core::Result;
 
 const MAGIC: &[u8; 8] = b"HSLBSEGM";
-/// Its bytes.
+/// Encoded length.
 pub(super) const LEN: usize = 60;
 
-/// Where a segment belongs.
+/// Identifies a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SegmentHeader {
     pub journal: Id,
     pub number: u64,
-    /// The sequence number of its first record.
+    /// Sequence number of the first record.
     pub first: u64,
-    /// Every record before this one was in the container when the segment was begun.
+    /// All earlier records were completed when the segment was created.
     pub done_before: u64,
 }
 
@@ -35,7 +35,7 @@ impl SegmentHeader {
         out.0
     }
 
-    /// Reads [`LEN`] bytes, which may be anything, and refuses those of another segment.
+    /// Decodes [`LEN`] untrusted bytes; refuses the header of another segment.
     pub fn decode(bytes: &[u8], journal: &Id, number: u64) -> Result<Self> {
         let mut from = Decoder(bytes);
         if from.raw(MAGIC.len())? != MAGIC {

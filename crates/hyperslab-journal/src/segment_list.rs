@@ -1,4 +1,4 @@
-//! The segments that a journal has, the room they take, and their removal from the front.
+//! The segments of a journal, the space they use, and which writes are completed.
 
 use super::completed_set::CompletedSet;
 use super::dir_sync::DirSync;
@@ -15,39 +15,39 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Everything about a journal that outlives its writer as long as a write of it is in use.
+/// The state shared by a journal and its record handles, which may outlive it.
 #[derive(Debug)]
 pub(super) struct SegmentList {
     pub files: Arc<dyn JournalStorage>,
     pub stem: String,
-    /// Whether every removal is made durable before the next.
+    /// Whether each removal is made durable before the next.
     pub durable: bool,
-    /// Held open for its lock.
+    /// Open as long as the lock is needed.
     pub head: Arc<dyn LogFile>,
-    /// Where the head says which segments are live, and which those are.
+    /// Offset of the slot for live segments in the head, and its contents.
     pub live: Option<(u64, Mutex<LiveSegments>)>,
-    /// Whose it is. A child that was forked has a copy, and must not touch the files.
+    /// The owning process. A forked child has a copy and must not touch the files.
     process: u32,
     pub state: Mutex<State>,
-    /// Bytes of all files.
+    /// Size of all files in bytes.
     pub used: AtomicU64,
-    /// Whether the state has a failure.
+    /// Whether `state.failure` is set; avoids taking the lock.
     pub failed: AtomicBool,
-    /// Whether files were created or removed since names were made durable.
+    /// Directory changes that are not durable.
     pub names: DirSync,
-    /// Bytes of all files when there was no space for more; the highest number while there is.
+    /// `used` at the last `NoSpace`; `u64::MAX` otherwise.
     pub starved: AtomicU64,
-    /// Every write before this sequence number was acknowledged.
+    /// All writes with lower sequence numbers were acknowledged.
     pub appended: AtomicU64,
-    /// Every write before this sequence number is durable.
+    /// All writes with lower sequence numbers are durable.
     pub durable_before: AtomicU64,
     pub syncing: Syncing,
-    /// For the next segment.
+    /// The data log of the next segment.
     pub ahead: PreallocatedSegment,
-    /// A data log should have been written directly, and is not.
+    /// Direct I/O was requested and is not supported.
     pub direct_refused: AtomicBool,
     pub changed: Condvar,
-    /// Segments that are done, in order. The lock is held while their files are removed, so that the order is kept.
+    /// Completed segments, in order. Locked while their files are removed, which keeps removals in order.
     pub leaving: Mutex<VecDeque<(Arc<Segment>, u64)>>,
 }
 
@@ -62,7 +62,7 @@ pub(super) struct RetainedSegment {
     pub segment: Arc<Segment>,
     pub done: CompletedSet,
     pub bytes: u64,
-    /// Nothing will be added.
+    /// Sealed: gets no more records.
     pub full: bool,
 }
 
@@ -75,7 +75,7 @@ impl SegmentList {
         let (state, used, failed, names, syncing, changed, leaving): (_, _, _, DirSync, _, _, _) = Default::default();
         let (process, starved) = (std::process::id(), AtomicU64::new(u64::MAX));
         let (appended, durable_before) = (AtomicU64::new(1), AtomicU64::new(1));
-        // The head itself.
+        // The head itself is a new directory entry.
         names.changed();
         Self {
             files,
@@ -99,26 +99,26 @@ impl SegmentList {
         }
     }
 
-    /// A segment is there, in which nothing is acknowledged yet.
+    /// Records a new segment, before any append in it is acknowledged.
     pub fn begins(&self, number: u64) -> std::io::Result<()> {
         self.set_live(|live| live.last = live.last.max(number)).map(drop)
     }
 
-    /// The files of a segment are about to be removed.
+    /// Records that the files of a segment are about to be removed.
     pub fn leaves(&self, number: u64) -> std::io::Result<()> {
         match self.set_live(|live| live.first = live.first.max(number.saturating_add(1)))? && self.durable {
-            // Otherwise a loss of power could bring back that it should be there.
+            // Otherwise, after power loss, recovery could expect the segment.
             true => self.head.sync(),
             false => Ok(()),
         }
     }
 
-    /// Nothing is live any more, which the name of the head says already.
+    /// Records that no segment is live; the name of the head says so already.
     pub fn all_leave(&self) {
         let _ = self.set_live(|live| live.first = u64::MAX);
     }
 
-    /// Returns whether it was changed.
+    /// Updates the slot; returns whether it changed.
     fn set_live(&self, change: impl FnOnce(&mut LiveSegments)) -> std::io::Result<bool> {
         let Some((at, live)) = &self.live else { return Ok(false) };
         let mut live = lock(live);
@@ -132,12 +132,12 @@ impl SegmentList {
         Ok(false)
     }
 
-    /// A segment's file, for messages.
+    /// The path of a segment, for messages.
     pub fn name_of(&self, number: u64) -> String {
         format!("{}/{}", self.files.place(), file_names::meta(&self.stem, number))
     }
 
-    /// Fails for good once a file could not be removed or made durable.
+    /// Fails once a file could not be removed or made durable.
     pub fn check(&self) -> Result<()> {
         match self.failed.load(Ordering::Acquire) {
             false => Ok(()),
@@ -145,7 +145,7 @@ impl SegmentList {
         }
     }
 
-    /// Fails in a process that was forked: it has a copy of everything, but the files are the parent's.
+    /// Fails in a forked child: the files belong to the parent.
     pub fn check_process(&self) -> Result<()> {
         match self.is_ours() {
             true => Ok(()),
@@ -155,24 +155,24 @@ impl SegmentList {
         }
     }
 
-    /// Whether this is the process that opened it.
+    /// Whether this is the owning process.
     pub fn is_ours(&self) -> bool {
         std::process::id() == self.process
     }
 
-    /// Bytes of all files.
+    /// Size of all files in bytes.
     pub fn used(&self) -> u64 {
         self.used.load(Ordering::Acquire)
     }
 
-    /// Makes every later use fail.
+    /// Sets the failure that every later use returns.
     pub fn fail(&self, error: Error) {
         lock(&self.state).failure.get_or_insert(error);
         self.failed.store(true, Ordering::Release);
         self.changed.notify_all();
     }
 
-    /// A new segment behind all others, which are full now.
+    /// Appends a new segment; earlier ones are sealed.
     pub fn push(&self, segment: Arc<Segment>, first: u64, bytes: u64) {
         self.used.fetch_add(bytes, Ordering::AcqRel);
         lock(&self.state).segments.push_back(RetainedSegment {
@@ -183,7 +183,7 @@ impl SegmentList {
         });
     }
 
-    /// The last segment got bytes of records: some that describe, then perhaps a write.
+    /// Counts records of the last segment: descriptive ones, then possibly a write.
     pub fn add(&self, bytes: u64, describing: u64, is_write: bool) {
         self.used.fetch_add(bytes, Ordering::AcqRel);
         if let Some(last) = lock(&self.state).segments.back_mut() {
@@ -195,7 +195,7 @@ impl SegmentList {
         }
     }
 
-    /// The last segment needs fewer bytes than it was said to.
+    /// Releases counted bytes of the last segment.
     pub fn give_back(&self, bytes: u64) {
         if let Some(last) = lock(&self.state).segments.back_mut() {
             let bytes = bytes.min(last.bytes);
@@ -204,7 +204,7 @@ impl SegmentList {
         }
     }
 
-    /// Nothing will be added to the last segment.
+    /// Seals the last segment.
     pub fn fill(&self) {
         if let Some(last) = lock(&self.state).segments.back_mut() {
             last.full = true;
@@ -212,24 +212,24 @@ impl SegmentList {
         self.remove_done();
     }
 
-    /// Whether any write of the last segment is not done.
+    /// Whether a write of the last segment is not completed.
     pub fn last_is_pending(&self) -> bool {
         lock(&self.state).segments.back().is_some_and(|last| last.done.pending() > 0)
     }
 
-    /// Writes that are not done.
+    /// Number of writes that are not completed.
     pub fn pending(&self) -> u64 {
         lock(&self.state).segments.iter().map(|kept| kept.done.pending()).sum()
     }
 
-    /// The first write that is not done; `next` if all are.
+    /// Sequence number of the first write that is not completed, or `next`.
     pub fn first_pending(&self, next: u64) -> u64 {
         let mut state = lock(&self.state);
         let found = state.segments.iter_mut().find(|kept| kept.done.pending() > 0);
         found.map_or(next, |kept| kept.done.first_pending())
     }
 
-    /// The last segment.
+    /// The newest segment.
     pub fn last(&self) -> Option<Arc<Segment>> {
         lock(&self.state).segments.back().map(|kept| kept.segment.clone())
     }
@@ -239,10 +239,10 @@ impl SegmentList {
         lock(&self.state).segments.iter().map(|kept| kept.segment.clone()).collect()
     }
 
-    /// A write is done.
+    /// Marks a write as completed.
     pub fn finish(&self, segment: &Arc<Segment>, sequence: u64) {
         let mut state = lock(&self.state);
-        // Numbers follow each other.
+        // Segment numbers are consecutive.
         let first = state.segments.front().map_or(0, |first| first.segment.number);
         let at = segment.number.checked_sub(first).and_then(|at| usize::try_from(at).ok());
         let Some(kept) = at.and_then(|at| state.segments.get_mut(at)) else { return };
@@ -255,7 +255,7 @@ impl SegmentList {
         }
     }
 
-    /// Waits until `ready` says so, looking again whenever room may have become free, or until the time is over.
+    /// Waits until `ready` returns true, re-evaluated whenever space may have been freed; returns `false` on timeout.
     pub fn wait(&self, limit: Duration, ready: impl Fn(u64) -> bool) -> bool {
         let waits = |state: &mut State| {
             let reclaimable = state.segments.iter().all(|kept| kept.done.pending() == 0);

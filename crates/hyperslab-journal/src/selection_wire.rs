@@ -1,13 +1,13 @@
-//! Selections as numbers: for every slab and dimension start, stride, count and block.
+//! Binary encoding of selections: start, stride, count and block of every slab and dimension.
 
 use super::corrupt;
 use super::wire::{Decoder, Encoder};
 use hyperslab_core::{Dims, MAX_RANK, Result, Selection, Slab};
 
-/// Bytes of one dimension of one slab.
+/// Encoded length of one dimension of one slab.
 const SPAN: usize = 32;
 
-/// Bytes that [`encode`] adds.
+/// Length of the encoding.
 pub fn encoded_len(selection: &Selection) -> u64 {
     8 + selection.slabs().len() as u64 * selection.rank() as u64 * SPAN as u64
 }
@@ -22,7 +22,7 @@ pub fn encode(selection: &Selection, out: &mut Encoder) {
     }
 }
 
-/// What [`encode`] wrote. Allocates no more than a small multiple of the bytes there.
+/// Decodes [`encode`]. Allocates at most a small multiple of the remaining bytes.
 pub fn decode(from: &mut Decoder<'_>) -> Result<Selection> {
     let (rank, slabs) = (from.u32()? as usize, from.u32()? as usize);
     if rank > MAX_RANK {

@@ -1,55 +1,55 @@
-//! What a journal needs of the storage it lies on. Tests put other things in its place.
+//! Storage traits of a journal: [`JournalStorage`], a directory, and [`LogFile`], an open file. Tests substitute faulty ones.
 
 use std::fmt::Debug;
 use std::io::{IoSlice, IoSliceMut, Result};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// A directory of files.
+/// A directory that holds the files of journals.
 pub trait JournalStorage: Send + Sync + Debug {
-    /// Creates a file that must not exist, for this user alone.
+    /// Creates a file that must not exist, accessible to this user only.
     fn create(&self, name: &str) -> Result<Arc<dyn LogFile>>;
-    /// Creates such a file for writes past the cache of the kernel, if that can be had: the second value says so. Then what
-    /// is behind a write, up to the next block of 4096 bytes, becomes zero.
+    /// Creates such a file with direct I/O, if supported: the second value says whether it is. With direct I/O a write zeroes
+    /// the bytes after it, up to the next block of 4096 bytes.
     fn create_direct(&self, name: &str) -> Result<(Arc<dyn LogFile>, bool)> {
         self.create(name).map(|file| (file, false))
     }
-    /// Opens a file that this user created; refuses links and files of others.
+    /// Opens a file of this user; refuses links and files of other users.
     fn open(&self, name: &str) -> Result<Arc<dyn LogFile>>;
-    /// Gives a file another name, at once and completely.
+    /// Renames a file atomically.
     fn rename(&self, from: &str, to: &str) -> Result<()>;
     /// Removes a file.
     fn remove(&self, name: &str) -> Result<()>;
     /// The names of all files, in any order.
     fn list(&self) -> Result<Vec<String>>;
-    /// Returns when creating, renaming and removing survive the loss of power.
+    /// Makes earlier creations, renames and removals durable.
     fn sync_directory(&self) -> Result<()>;
-    /// The directory itself, to be locked by whoever recovers.
+    /// Opens the directory itself, which a recovery locks.
     fn whole(&self) -> Result<Arc<dyn LogFile>> {
         Err(std::io::ErrorKind::Unsupported.into())
     }
-    /// Where it is, for people.
+    /// The path of the directory, for messages.
     fn place(&self) -> String;
 }
 
-/// What became of an attempt to lock a file.
+/// Result of an attempt to lock a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lock {
-    /// It is locked until it is closed.
+    /// Locked until the file is closed.
     Taken,
-    /// Someone else has it.
+    /// Another process holds the lock.
     Busy,
-    /// Files cannot be locked there.
+    /// The file system has no locks.
     Unsupported,
 }
 
-/// An open file.
+/// An open file of a journal.
 pub trait LogFile: Send + Sync + Debug {
-    /// Writes all of the parts, one behind the other.
+    /// Writes all parts contiguously from `offset`.
     fn write_at(&self, parts: &[IoSlice<'_>], offset: u64) -> Result<()>;
-    /// Reads until `into` is full or the file ends; returns the bytes read.
+    /// Reads until `into` is full or the file ends; returns the number of bytes read.
     fn read_at(&self, into: &mut [u8], offset: u64) -> Result<usize>;
-    /// Reads until all parts are full, one behind the other, or the file ends; returns the bytes read.
+    /// Reads contiguous bytes into `parts` until they are full or the file ends; returns the number of bytes read.
     fn read_parts_at(&self, parts: &mut [IoSliceMut<'_>], offset: u64) -> Result<usize> {
         let mut done = 0;
         for part in parts {
@@ -61,29 +61,29 @@ pub trait LogFile: Send + Sync + Debug {
         }
         Ok(done)
     }
-    /// Has the storage keep room for bytes, whether or not the file reaches so far; its length stays. Writing them is
-    /// faster then. Not all storage can.
+    /// Preallocates storage for a byte range without changing the length of the file, which makes writing it faster.
+    /// Optional.
     fn reserve(&self, _offset: u64, _len: u64) -> Result<()> {
         Err(std::io::ErrorKind::Unsupported.into())
     }
-    /// Cuts the file off, and gives room behind its end back.
+    /// Sets the length of the file, and frees storage preallocated beyond it.
     fn truncate(&self, len: u64) -> Result<()>;
-    /// Its length.
+    /// Length in bytes.
     fn len(&self) -> Result<u64>;
-    /// Whether it has no bytes.
+    /// Whether the length is 0.
     fn is_empty(&self) -> Result<bool> {
         self.len().map(|len| len == 0)
     }
-    /// Returns when its bytes survive the loss of power.
+    /// Makes the data and length of the file durable.
     fn sync(&self) -> Result<()>;
-    /// When its bytes were changed last; `None` where nobody knows.
+    /// Time of the last modification, if known.
     fn modified(&self) -> Result<Option<SystemTime>> {
         Ok(None)
     }
-    /// Its device and inode; `None` where there are none.
+    /// Device and inode number, if there are any.
     fn inode(&self) -> Result<Option<(u64, u64)>> {
         Ok(None)
     }
-    /// Locks it for this process, without waiting.
+    /// Tries to lock the file exclusively; never blocks.
     fn lock(&self) -> Result<Lock>;
 }

@@ -1,4 +1,4 @@
-//! Making a journal durable.
+//! Sync: making a journal durable. Concurrent callers share one sync.
 
 use super::failed;
 use super::segment_list::SegmentList;
@@ -6,7 +6,7 @@ use hyperslab_core::Result;
 use std::sync::atomic::Ordering;
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// Whether someone syncs. One at a time: a second one must not return before the first has done its part.
+/// Serialises syncs: a second caller must not return before the first has finished.
 #[derive(Debug, Default)]
 pub(super) struct Syncing {
     runs: Mutex<bool>,
@@ -14,12 +14,12 @@ pub(super) struct Syncing {
 }
 
 impl SegmentList {
-    /// Makes everything durable that was appended before.
+    /// Makes all earlier appends durable.
     pub fn sync(&self) -> Result<()> {
         self.sync_unless(|| false)
     }
 
-    /// Makes a write durable. Threads that come while another one syncs wait for it, and then one of them does so for all.
+    /// Makes a write durable. Threads that arrive during a sync wait for it; then one of them syncs for all.
     pub fn sync_up_to(&self, sequence: u64) -> Result<()> {
         self.sync_unless(|| self.durable_before() > sequence)
     }
@@ -49,13 +49,13 @@ impl SegmentList {
             handed.check()?;
         }
         let failed = |cause| {
-            // What the kernel could not write it may have forgotten: nothing is certain any more.
+            // After a failed fsync the kernel may have dropped dirty pages: the journal fails for good.
             let error = failed("sync journal", self.files.place(), cause);
             self.fail(error.copied());
             error
         };
         self.make_ahead();
-        // Names first: an append that begins another segment needs them, and would have to wait.
+        // Directory entries first: an append that creates a segment would have to wait for them.
         if self.names.are_new() {
             let names = self.head.sync().and_then(|()| self.names.sync(&*self.files));
             names.map_err(failed)?;
@@ -65,7 +65,7 @@ impl SegmentList {
         Ok(())
     }
 
-    /// Every write before this sequence number is durable.
+    /// All writes with lower sequence numbers are durable.
     pub fn durable_before(&self) -> u64 {
         self.durable_before.load(Ordering::Acquire)
     }

@@ -1,4 +1,4 @@
-//! Removing the files of a journal, from the front.
+//! Truncation: removing the files of completed segments, from the front.
 
 use super::segment::Segment;
 use super::segment_list::{SegmentList, lock};
@@ -8,11 +8,11 @@ use std::io::ErrorKind;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Files of fewer bytes in all are closed at once.
+/// Below this total size, removed files are closed by the caller.
 const MUCH: u64 = 4 << 20;
 
-/// Closes files whose names are gone. The kernel gives their memory back then, which takes it about as long as a copy: a thread
-/// waits for that, and ends. Where there can be none, the caller does.
+/// Closes removed files on a short-lived thread: freeing their page cache takes the kernel about as long as a copy. Closes
+/// them here if no thread can be started.
 fn close_in_background(segments: Vec<Arc<Segment>>, bytes: u64) {
     if bytes >= MUCH {
         let _ = std::thread::Builder::new().name("hyperslab-close".into()).spawn(move || drop(segments));
@@ -20,7 +20,7 @@ fn close_in_background(segments: Vec<Arc<Segment>>, bytes: u64) {
 }
 
 impl SegmentList {
-    /// Removes the files of full segments without pending writes, from the front.
+    /// Removes the files of sealed segments without pending writes, from the front.
     pub fn remove_done(&self) {
         let mut leaving = lock(&self.leaving);
         let mut state = lock(&self.state);
@@ -40,13 +40,14 @@ impl SegmentList {
             }
             self.used.fetch_sub(*bytes, Ordering::AcqRel);
             leaving.pop_front();
-            // Whoever looks at the room does so with the lock.
+            // Waiters check the space under the lock.
             drop(lock(&self.state));
             self.changed.notify_all();
         }
     }
 
-    /// Removes everything; all writes are done. With its head renamed, a journal is not replayed whatever else is left of it.
+    /// Removes all files of a journal whose writes are all completed. The head is renamed first: from then on the journal
+    /// is not replayed, whatever files are left.
     pub fn remove_all(&self) -> Result<()> {
         let mut leaving = lock(&self.leaving);
         let (head, finished) =
@@ -54,7 +55,7 @@ impl SegmentList {
         let failed = |cause| failed("remove journal", format!("{}/{head}", self.files.place()), cause);
         match self.files.rename(&head, &finished) {
             Ok(()) if self.durable => self.files.sync_directory().map_err(failed)?,
-            // Gone, or renamed already.
+            // Removed or renamed already.
             Err(cause) if cause.kind() != ErrorKind::NotFound => return Err(failed(cause)),
             _ => {}
         }
@@ -77,23 +78,23 @@ impl SegmentList {
         }
     }
 
-    /// Removes what a segment that could not be begun may have left.
+    /// Removes the remains of a segment that could not be created.
     fn remove_strays(&self) {
         let names = self.files.list().unwrap_or_default();
         for name in names.iter().filter(|name| file_names::segment_of(name, &self.stem).is_some()) {
-            // With its head gone, nobody takes it for a journal.
+            // Without its head it is not found as a journal.
             let _ = self.files.remove(name);
         }
     }
 
-    /// Removes the files of a segment whose end is only in memory, after those of all before it.
+    /// Removes the files of a segment whose tail is in memory only, after those of all earlier segments.
     pub fn remove_files(&self, segment: &Segment) -> Result<()> {
         let leaving = lock(&self.leaving);
         leaving.iter().try_for_each(|(before, _)| self.remove(before))?;
         self.remove(segment)
     }
 
-    /// Removes the records before the data: data without records are nothing, records without data look like a loss.
+    /// Removes records before data: data without records has no effect, records without data would look like damage.
     fn remove(&self, segment: &Segment) -> Result<()> {
         let remove = |name: String| match self.files.remove(&name) {
             Err(cause) if cause.kind() != ErrorKind::NotFound => Err(failed("remove journal segment", name, cause)),

@@ -1,10 +1,10 @@
-//! Little-endian numbers and counted texts.
+//! Binary encoding: little-endian integers and length-prefixed bytes.
 
 use hyperslab_core::Result;
 
 use super::corrupt;
 
-/// Appends in the order of the calls.
+/// Appends encoded values to a buffer.
 #[derive(Debug, Default)]
 pub struct Encoder(pub Vec<u8>);
 
@@ -25,14 +25,14 @@ impl Encoder {
         self.0.extend_from_slice(value);
     }
 
-    /// The length as 32 bits, then the bytes.
+    /// A 32-bit length, then the bytes.
     pub fn counted(&mut self, value: &[u8]) {
         self.u32(value.len() as u32);
         self.raw(value);
     }
 }
 
-/// Takes from the front; fails where too little is left.
+/// Decodes values from the front of a slice; fails at its end.
 #[derive(Debug, Clone, Copy)]
 pub struct Decoder<'a>(pub &'a [u8]);
 
@@ -65,7 +65,7 @@ impl<'a> Decoder<'a> {
         self.array()
     }
 
-    /// What [`Encoder::counted`] wrote, if it is no longer than `most`.
+    /// Decodes [`Encoder::counted`], if it is no longer than `most`.
     pub fn counted(&mut self, most: usize) -> Result<&'a [u8]> {
         let len = self.u32()? as usize;
         if len > most {
@@ -74,12 +74,12 @@ impl<'a> Decoder<'a> {
         self.raw(len)
     }
 
-    /// As text.
+    /// The same, as UTF-8 text.
     pub fn text(&mut self, most: usize) -> Result<&'a str> {
         std::str::from_utf8(self.counted(most)?).map_err(|_| corrupt("a text is not UTF-8"))
     }
 
-    /// Fails if anything is left.
+    /// Fails if bytes are left.
     pub fn end(self) -> Result<()> {
         match self.0.len() {
             0 => Ok(()),

@@ -1,4 +1,4 @@
-//! Giving the kernel what was gathered, and what to do where it does not take it.
+//! Writing batched records out to the kernel, and the fallback if the storage refuses them.
 
 use super::failed;
 use super::journal::no_room;
@@ -7,30 +7,30 @@ use super::segment_list::SegmentList;
 use hyperslab_core::{Error, ErrorKind, Result};
 use std::sync::atomic::Ordering;
 
-/// Where the writes of a journal are.
+/// Result of a write-out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WriteOut {
-    /// With the kernel, all of them.
+    /// All writes are in the kernel.
     All,
-    /// Some are in memory alone, and no file holds any other.
+    /// Some writes are in memory only, and the files hold no others.
     InMemory,
 }
 
 impl WriteOut {
-    /// Fails where some are in memory for good.
+    /// Fails if some writes can only stay in memory.
     pub fn check(self) -> Result<()> {
         if self == Self::All { Ok(()) } else { Err(no_room()) }
     }
 }
 
 impl SegmentList {
-    /// Hands over what is gathered.
+    /// Writes out the batch.
     pub fn try_write_out(&self) -> Result<WriteOut> {
         self.last().map_or(Ok(WriteOut::All), |segment| self.write_out_segment(&segment, false))
     }
 
-    /// Hands over what is gathered. Where the storage does not take it and everything else is done, the files go instead, so
-    /// that nothing old can be replayed over what is in memory.
+    /// Writes out the batch. If the storage refuses it and all other writes are completed, removes the files instead, so that
+    /// replay cannot put older data over what is in memory.
     pub fn write_out(&self) -> Result<WriteOut> {
         self.last().map_or(Ok(WriteOut::All), |segment| self.write_out_segment(&segment, true))
     }
@@ -62,7 +62,7 @@ impl SegmentList {
         Ok(WriteOut::InMemory)
     }
 
-    /// The storage did not take something. Where there was no space, there may be some later; other errors are final.
+    /// Records a refused write: `NoSpace` may pass, other errors are final.
     pub fn not_taken(&self, error: Error) -> Error {
         match error.kind() {
             ErrorKind::NoSpace => self.starved.store(self.used(), Ordering::Release),
@@ -71,12 +71,12 @@ impl SegmentList {
         error
     }
 
-    /// Whether there was no space the last time.
+    /// Whether the last write-out failed with `NoSpace`.
     pub fn is_out_of_space(&self) -> bool {
         self.starved.load(Ordering::Acquire) != u64::MAX
     }
 
-    /// Whether the end of the journal is in memory for good, until it is done.
+    /// Whether the tail of the journal stays in memory until completed.
     pub fn is_given_up(&self) -> bool {
         self.last().is_some_and(|segment| segment.batch().given_up)
     }

@@ -1,11 +1,11 @@
-//! A format that refuses to write to containers for which a log waits.
+//! A format wrapper that refuses to write to containers with an unrecovered journal.
 
 use super::{check_unrecovered, discard};
 use hyperslab_core::{Caps, Communicator, Container, Format, OpenMode, Result, agree};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The same format, which looks for waiting logs before it opens a container. Removing a container removes its logs too.
+/// Wraps a format: checks for unrecovered journals before opening a container, and discards them when removing it.
 pub fn with_marker_check(inner: Arc<dyn Format>) -> Arc<dyn Format> {
     Arc::new(MarkerCheck { inner })
 }
@@ -45,7 +45,7 @@ impl Format for MarkerCheck {
     }
 
     fn remove(&self, path: &Path) -> Result<()> {
-        // Before: afterwards nothing says any more which file they were of.
+        // First: afterwards the identity of the file is lost.
         discard(path)?;
         self.inner.remove(path)
     }

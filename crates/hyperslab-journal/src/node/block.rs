@@ -1,19 +1,19 @@
-//! The head of a block.
+//! Encoding of block headers.
 
 use super::super::file_names;
 
-/// Bytes of a block, head included.
+/// Length of a block including its header.
 pub const BLOCK: u64 = 1 << 20;
 pub const HEAD: usize = 256;
-/// Bytes of a segment file in a block.
+/// Payload length of a block.
 pub const PAYLOAD: u64 = BLOCK - HEAD as u64;
 
 const MAGIC: &[u8; 8] = b"HSLBNODE";
 const VERSION: u32 = 1;
-/// Where the name begins.
+/// Offset of the name.
 const NAME: usize = 32;
 
-/// A head that says "block `index` of `name`". `None`: the name is too long.
+/// Encodes the header of block `index` of segment file `name`; `None` if the name is too long.
 pub fn encode(name: &str, index: u64) -> Option<[u8; HEAD]> {
     let mut head = [0; HEAD];
     head[..8].copy_from_slice(MAGIC);
@@ -26,7 +26,7 @@ pub fn encode(name: &str, index: u64) -> Option<[u8; HEAD]> {
     Some(head)
 }
 
-/// What a head says. `None`: it is none, or not whole.
+/// Decodes a block header; `None` if it is invalid.
 pub fn decode(head: &[u8; HEAD]) -> Option<(&str, u64)> {
     let number = |at: usize| head.get(at..at + 4)?.try_into().ok().map(u32::from_le_bytes);
     let index = u64::from_le_bytes(head[16..24].try_into().ok()?);
@@ -36,7 +36,7 @@ pub fn decode(head: &[u8; HEAD]) -> Option<(&str, u64)> {
     std::str::from_utf8(name).ok().filter(|name| file_names::is_segment(name)).map(|name| (name, index))
 }
 
-/// Of everything but itself.
+/// Checksum of the header except the checksum itself.
 fn checksum(head: &[u8; HEAD]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(&head[..24]), &head[28..])
 }

@@ -1,4 +1,4 @@
-//! A segment file in blocks of the file of its node.
+//! A segment file stored in blocks of a node file.
 
 use super::super::storage::{Lock, LogFile};
 use super::block::{self, BLOCK, HEAD, PAYLOAD};
@@ -9,18 +9,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-/// Its room is given back when it was removed and nobody has it open any more.
+/// Its space is freed once it is removed and nobody has it open.
 #[derive(Debug)]
 pub struct Blocks {
     shared: Arc<NodeFile>,
     name: String,
-    /// In the order of the segment file.
+    /// Block numbers, in the order of the segment file.
     numbers: Mutex<Vec<u64>>,
     forgotten: AtomicBool,
 }
 
 impl Blocks {
-    /// A new one, which can be found from now on.
+    /// Creates a segment file, visible from now on.
     pub fn create(shared: Arc<NodeFile>, name: &str) -> io::Result<Self> {
         let blocks =
             Self { shared, name: name.to_owned(), numbers: Mutex::default(), forgotten: AtomicBool::new(false) };
@@ -28,7 +28,7 @@ impl Blocks {
         Ok(blocks)
     }
 
-    /// One that was there.
+    /// Opens an existing segment file.
     pub fn found(shared: Arc<NodeFile>, numbers: Vec<u64>) -> Self {
         Self { shared, name: String::new(), numbers: Mutex::new(numbers), forgotten: AtomicBool::new(false) }
     }
@@ -37,7 +37,7 @@ impl Blocks {
         self.numbers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The number of a block, with those before it made if they are missing.
+    /// The number of a block; allocates it and missing ones before it.
     fn number(&self, index: u64) -> io::Result<u64> {
         let mut numbers = self.numbers();
         while numbers.len() as u64 <= index {
@@ -49,7 +49,7 @@ impl Blocks {
         Ok(numbers[index as usize])
     }
 
-    /// From now on nobody finds it. The first block goes first: without it the others are nothing.
+    /// Removes the segment file. The first block goes first: without it the others are ignored.
     pub fn forget(&self) -> io::Result<()> {
         self.numbers().iter().try_for_each(|number| self.shared.file.write_all_at(&[0; HEAD], number * BLOCK))?;
         self.forgotten.store(true, Ordering::Release);
@@ -60,13 +60,13 @@ impl Blocks {
 impl Drop for Blocks {
     fn drop(&mut self) {
         if self.forgotten.load(Ordering::Acquire) && !self.shared.is_a_copy() {
-            // Room that is not given back now is when the file goes.
+            // Space that cannot be freed now is freed with the node file.
             self.numbers().iter().for_each(|number| drop(self.shared.clear(number * BLOCK, BLOCK)));
         }
     }
 }
 
-/// A part of a block: its place in the file of the node, and bytes.
+/// Part of a transfer within one block: offset in the node file, and length.
 fn place(number: u64, offset: u64, wanted: usize) -> (u64, usize) {
     let within = offset % PAYLOAD;
     (number * BLOCK + HEAD as u64 + within, wanted.min((PAYLOAD - within) as usize))
@@ -129,7 +129,7 @@ impl LogFile for Blocks {
         Ok(())
     }
 
-    /// Whole blocks; what was not written in them is zero.
+    /// The length is that of whole blocks; unwritten bytes are zero.
     fn len(&self) -> io::Result<u64> {
         Ok(self.numbers().len() as u64 * PAYLOAD)
     }

@@ -1,4 +1,4 @@
-//! The file of a node.
+//! A node file and its lock.
 
 use super::super::directory::Directory;
 use super::block::{self, BLOCK, HEAD};
@@ -11,8 +11,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// An open file of a node. Whoever writes holds a lock with the others who write; the last one removes it, if nothing is left
-/// in it.
+/// An open node file. Writers hold a shared lock; the last one removes the file if it is empty.
 #[derive(Debug)]
 pub struct NodeFile {
     pub file: File,
@@ -25,7 +24,7 @@ pub struct NodeFile {
 struct Writer {
     rank: u64,
     ranks: u64,
-    /// Blocks of this rank so far.
+    /// Number of blocks allocated by this rank.
     taken: AtomicU64,
     process: u32,
 }
@@ -33,7 +32,7 @@ struct Writer {
 impl NodeFile {
     pub fn join(directory: Arc<Directory>, file: File, name: &str, rank: usize, ranks: usize) -> io::Result<Self> {
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) {
-            // Without locks the file stays if a rank dies, and is removed by hand.
+            // Without locks the file stays if a rank dies, and must be removed by hand.
             Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
             Err(cause) => return Err(cause.into()),
         }
@@ -46,17 +45,17 @@ impl NodeFile {
         Ok(Self { file, name: name.to_owned(), directory, writer: Some(writer) })
     }
 
-    /// Of somebody else.
+    /// Opens the node file of another process for reading.
     pub fn look_into(directory: Arc<Directory>, file: File, name: &str) -> Self {
         Self { file, name: name.to_owned(), directory, writer: None }
     }
 
-    /// Whether a process that only has a copy since a fork asks.
+    /// Whether the caller is a forked child of the owner.
     pub fn is_a_copy(&self) -> bool {
         self.writer.as_ref().is_some_and(|writer| writer.process != std::process::id())
     }
 
-    /// The number of the next block of this rank, in which nothing is yet.
+    /// Allocates the next block of this rank.
     pub fn take(&self) -> io::Result<u64> {
         let writer = self.writer.as_ref().ok_or_else(|| io::Error::other("it is open for reading only"))?;
         Ok(writer.taken.fetch_add(1, Ordering::AcqRel) * writer.ranks + writer.rank)
@@ -66,7 +65,7 @@ impl NodeFile {
         self.file.sync_data()
     }
 
-    /// Gives the room of bytes back, which are zero from then on.
+    /// Frees a byte range, which reads as zeros from then on.
     pub fn clear(&self, offset: u64, len: u64) -> io::Result<()> {
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         match rustix::fs::fallocate(&self.file, flags, offset, len) {
@@ -84,13 +83,13 @@ impl NodeFile {
         }
     }
 
-    /// The segments in the file, with the numbers of their blocks as far as none is missing.
+    /// The segments in the file, with their blocks up to the first missing one.
     pub fn scan(&self) -> io::Result<BTreeMap<String, Vec<u64>>> {
         let mut found: HashMap<String, BTreeMap<u64, u64>> = HashMap::new();
         let len = self.file.metadata()?.len();
         let mut number: u64 = 0;
         while number.saturating_mul(BLOCK) < len {
-            // Over holes; where the file system does not know them, block by block.
+            // Skips holes; scans block by block if the file system does not report them.
             match rustix::fs::seek(&self.file, SeekFrom::Data(number * BLOCK)) {
                 Ok(data) => number = number.max(data / BLOCK),
                 Err(Errno::NXIO) => break,
@@ -115,11 +114,11 @@ impl NodeFile {
         Ok(named.filter(|(_, numbers)| !numbers.is_empty()).collect())
     }
 
-    /// Removes the file if nobody writes to it any more and nothing is in it.
+    /// Removes the file if it has no writers and is empty.
     pub fn remove_if_empty(&self) {
         let alone = rustix::fs::flock(&self.file, FlockOperation::NonBlockingLockExclusive).is_ok();
         if alone && self.scan().is_ok_and(|found| found.is_empty()) {
-            // Where this fails it stays, and harms nobody.
+            // Best effort: an empty file that stays does no harm.
             let _ = super::JournalStorage::remove(&*self.directory, &self.name);
         }
         let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
@@ -129,7 +128,8 @@ impl NodeFile {
 impl Drop for NodeFile {
     fn drop(&mut self) {
         if self.writer.is_some() && !self.is_a_copy() {
-            // First let go, then look whether all others have: of several that leave at once, the last one finds it so.
+            // Release the shared lock before trying the exclusive one: of several ranks that leave at once, the last
+            // succeeds.
             let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
             self.remove_if_empty();
         }

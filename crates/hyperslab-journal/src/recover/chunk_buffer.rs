@@ -1,4 +1,4 @@
-//! Chunks that a replay changes, in memory until they are stored as a whole: see [`chunk_images`](crate::chunk_images).
+//! Buffer of chunks changed by a replay, until they are stored as a whole: see [`chunk_images`](crate::chunk_images).
 
 use crate::chunk_images::ChunkImages;
 use hyperslab_core::{
@@ -8,29 +8,29 @@ use hyperslab_core::{
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Bytes of chunks in memory.
+/// Buffer size at which chunks are stored.
 const MOST: u64 = 64 << 20;
 
-/// Chunks of all arrays that are not stored yet, by array and number.
+/// Buffered chunks of all arrays, by array name and chunk number.
 #[derive(Debug, Default)]
 pub(super) struct ChunkBuffer {
     chunks: BTreeMap<(String, u64), Chunk>,
     bytes: u64,
 }
 
-/// A chunk with everything that was replayed into it.
+/// A chunk with the writes replayed into it.
 #[derive(Debug)]
 struct Chunk {
     array: Arc<dyn Array>,
     spec: Arc<ArraySpec>,
-    /// Its elements inside the array, and how they lie in it.
+    /// The elements of the chunk inside the array, and their position in it.
     elements: Selection,
     part: ChunkSubset,
     bytes: Vec<u8>,
 }
 
 impl ChunkBuffer {
-    /// Puts packed elements of an array into their chunks. What is in a chunk already is read only if some of it stays.
+    /// Copies packed elements into their chunks. Reads a chunk first only if the write covers it partly.
     pub fn put(
         &mut self,
         name: &str,
@@ -58,12 +58,12 @@ impl ChunkBuffer {
         Ok(())
     }
 
-    /// Whether they should be stored by now.
+    /// Whether the buffer is full.
     pub fn are_many(&self) -> bool {
         self.bytes > MOST
     }
 
-    /// Stores all of them: one at a time and kept in `images` meanwhile, unless nobody will miss the container.
+    /// Stores all chunks, one at a time and protected by `images` if there are any.
     pub fn store(&mut self, container: &dyn Container, images: Option<&ChunkImages>) -> Result<()> {
         if self.chunks.is_empty() {
             return Ok(());

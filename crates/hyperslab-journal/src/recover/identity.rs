@@ -1,4 +1,4 @@
-//! Whether the file at a job's path is the one that its logs were written for, and whether anybody changed it since.
+//! Checks that the file at a job's path is its container, and was not changed since.
 
 use super::replay::Job;
 use crate::nanoseconds;
@@ -8,11 +8,11 @@ use std::fs::{File, Metadata};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// How much later than its last sign of life a writer can have changed the container: it gives one every 0.4 s at least, and
-/// file systems round times.
+/// Tolerance between a writer's last heartbeat and its last modification of the container: heartbeats come every 0.4 s at
+/// least, and file systems round times.
 const LATER: Duration = Duration::from_secs(2);
 
-/// A path that a recovery may open: a plain file, or a directory of them. Anything else is refused whatever is asked for.
+/// Refuses a path that is neither a regular file nor a directory.
 pub(crate) fn check_kind(path: &Path) -> Result<Option<Metadata>> {
     let about = match std::fs::metadata(path) {
         Ok(about) => about,
@@ -28,8 +28,8 @@ pub(crate) fn check_kind(path: &Path) -> Result<Option<Metadata>> {
 }
 
 impl Job {
-    /// Fails, with the reason, if the container is not the one that the logs were written for, or if it was changed by others
-    /// after the job ended. `files` are the files of the container. To be called before anything changes the container.
+    /// Fails if the container is not the one that the journals were written for, or was changed by others after the job
+    /// ended. `files` lists the files of a container. Call before changing the container.
     pub fn check_identity(&self, files: &dyn Fn(&Path) -> Result<Vec<PathBuf>>) -> Result<()> {
         let header = self.header()?;
         let path = &header.container;
@@ -44,7 +44,7 @@ impl Job {
         if self.journals.iter().any(|journal| journal.is_copy) {
             return refuse("the logs are a copy of others, which may have been applied since".into());
         }
-        // A file that is gone is told by whoever opens it.
+        // A missing file is reported when it is opened.
         let Some(about) = check_kind(path)? else { return Ok(()) };
         let unknown = match &header.identity {
             None => "the logs do not say which file they are of, and ",
@@ -70,7 +70,7 @@ impl Job {
         Ok(())
     }
 
-    /// Why somebody else must have changed the container after the job ended, if that can be told.
+    /// The evidence that another program changed the container after the job ended, if any.
     fn changed_since(&self, about: &Metadata, files: &[PathBuf]) -> Option<String> {
         let journals = || self.journals.iter().filter(|journal| journal.can_be_replayed());
         let seen = journals().filter_map(|journal| journal.sighting).max_by_key(|seen| seen.seen);
@@ -96,7 +96,7 @@ impl Job {
         })
     }
 
-    /// When its logs were changed last.
+    /// Time of the last modification of its journals.
     pub fn last_sign(&self) -> Option<SystemTime> {
         self.journals.iter().filter_map(|journal| journal.modified).max()
     }

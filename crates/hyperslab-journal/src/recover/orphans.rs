@@ -1,4 +1,4 @@
-//! What lies in a directory.
+//! The journals of a directory and their status.
 
 use crate::{
     ArrayInfo, Damage, FoundJournal, Header, JournalStorage, Lock, LogFile, RecoveredWrite, Sighting, Stage, find,
@@ -8,80 +8,79 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// How it stands with a journal.
+/// Status of a journal.
 #[derive(Debug)]
 pub enum JournalStatus {
-    /// A process writes it, or another recovery reads it. It is left alone.
+    /// In use by its writer or another recovery.
     InUse,
-    /// It was written on another machine, and nobody here can know whether its job has ended. It is left alone.
+    /// Written on another machine, where its job may be running.
     Elsewhere,
-    /// There is nothing in it that is not in the container.
+    /// All its writes are completed.
     Empty,
-    /// All its writes can be replayed. The last record may not be finished; that write was never acknowledged.
+    /// All writes can be replayed, except possibly an unfinished last record, which was never acknowledged.
     Whole(Option<Damage>),
-    /// Its writes can be replayed up to here. What comes behind is lost.
+    /// Writes can be replayed up to here; later ones are lost.
     Damaged(Damage),
-    /// Its writes up to a damage are in the container. It is kept for people to inspect at.
+    /// Recovered up to a damaged record; kept for inspection.
     SetAside,
-    /// Its writes are in the container; only its files are left.
+    /// Recovered; only its files are left.
     Recovered,
-    /// It cannot be used, for this reason.
+    /// Unusable, for this reason.
     Refused(Error),
 }
 
-/// An array that writes of a journal name.
+/// An array to which a journal has writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TouchedArray {
     pub dtype: Datatype,
-    /// Extents that hold all writes.
+    /// The smallest shape that contains all writes.
     pub extents: Dims,
 }
 
-/// A journal in a directory. The directory is locked against other recoveries as long as this exists.
+/// A journal in a directory, which stays locked against other recoveries as long as this exists.
 #[derive(Debug)]
 pub struct OrphanedJournal {
     pub(super) found: FoundJournal,
-    /// Whose it is, where that can be read.
+    /// The head, if readable.
     pub header: Option<Header>,
-    /// How it stands.
+    /// The status.
     pub state: JournalStatus,
-    /// Writes that may not be in the container yet.
+    /// Number of writes to replay.
     pub writes: u64,
     /// Their bytes.
     pub bytes: u64,
     pub(super) done_before: u64,
     pub(super) arrays: BTreeMap<String, TouchedArray>,
-    /// Two types were used for these names.
+    /// An array name with writes of two types.
     pub(super) torn_types: Option<String>,
-    /// What its writer saw of the container last, where the head says so.
+    /// The writer's last sighting of the container, if recorded.
     pub(super) sighting: Option<Sighting>,
-    /// When any of its files was changed last.
+    /// Time of the last modification of any of its files.
     pub(super) modified: Option<SystemTime>,
-    /// Whether its head is a copy of the one that was written.
+    /// Whether the head is a copy of the original file.
     pub(super) is_copy: bool,
-    /// The lock of all of them.
+    /// The lock of the directory.
     _lock: Option<Arc<dyn LogFile>>,
 }
 
 impl OrphanedJournal {
-    /// What its files are called, without the ends of their names.
+    /// Common prefix of its file names.
     pub fn name(&self) -> &str {
         &self.found.stem
     }
 
-    /// Whether it holds writes for a replay.
+    /// Whether it has writes to replay.
     pub fn can_be_replayed(&self) -> bool {
         matches!(self.state, JournalStatus::Whole(_) | JournalStatus::Damaged(_))
     }
 
-    /// Removes a head that was never finished, so that nobody knows whose it is. A writer that is about to finish it makes
-    /// another one.
+    /// Removes an unfinished head, whose job is unknown. A writer that is about to finish it creates another.
     pub fn remove_unfinished(&self, files: &Arc<dyn JournalStorage>) -> Result<()> {
         let unfinished = self.found.stage == Stage::Unfinished && matches!(self.state, JournalStatus::Empty);
         if unfinished { self.found.remove(&**files) } else { Ok(()) }
     }
 
-    /// Removes all its files, whatever is in them. Refuses a journal that may be in use.
+    /// Removes all its files with their writes. Refuses a journal that may be in use.
     pub fn discard(&self, files: &Arc<dyn JournalStorage>) -> Result<()> {
         match self.state {
             JournalStatus::InUse | JournalStatus::Elsewhere => {
@@ -91,15 +90,16 @@ impl OrphanedJournal {
         }
     }
 
-    /// Whether only its files have to go.
+    /// Whether only its files are left to be removed.
     pub fn is_finished(&self) -> bool {
         matches!(self.state, JournalStatus::Empty | JournalStatus::Recovered)
     }
 }
 
-/// All journals of a directory, checked byte by byte, by name. `elsewhere_ended`: jobs of other machines have ended.
+/// Lists and fully verifies the journals of a directory. `elsewhere_ended`: the caller asserts that jobs of other machines
+/// have ended.
 pub fn survey(files: &Arc<dyn JournalStorage>, elsewhere_ended: bool) -> Result<Vec<OrphanedJournal>> {
-    // One lock for all, so that no number of journals needs more descriptors.
+    // One lock for all, so that the number of descriptors does not grow with that of journals.
     let lock = files.whole().ok();
     let others = match lock.as_ref().map(|whole| whole.lock()) {
         Some(Ok(Lock::Busy)) => true,
@@ -107,19 +107,19 @@ pub fn survey(files: &Arc<dyn JournalStorage>, elsewhere_ended: bool) -> Result<
         _ => false,
     };
     let at = Survey { files, elsewhere_ended, others, lock: lock.filter(|_| !others) };
-    let each = stable_listing(&**files)?.into_iter().map(|found| inspect(&at, found));
-    // What vanished meanwhile was removed by whoever used it.
-    let is_stored = |left: &OrphanedJournal| match &left.state {
+    let each = complete_listing(&**files)?.into_iter().map(|found| inspect(&at, found));
+    // Journals that vanished meanwhile were removed by their users.
+    let exists = |left: &OrphanedJournal| match &left.state {
         JournalStatus::Refused(error) if error.kind() == ErrorKind::NotFound && left.found.stage != Stage::Headless => {
             !files.open(&left.found.head()).is_err_and(|cause| cause.kind() == std::io::ErrorKind::NotFound)
         }
         _ => true,
     };
-    Ok(each.filter(is_stored).collect())
+    Ok(each.filter(exists).collect())
 }
 
-/// A list made while journals come and go may lack heads that are there: then it is made again.
-fn stable_listing(files: &dyn JournalStorage) -> Result<Vec<FoundJournal>> {
+/// Lists the journals; retries while a head is missing, which a list made during changes may lack.
+fn complete_listing(files: &dyn JournalStorage) -> Result<Vec<FoundJournal>> {
     let mut found = find(files)?;
     for _ in 0..3 {
         if found.iter().all(|found| found.stage != Stage::Headless) {
@@ -131,11 +131,11 @@ fn stable_listing(files: &dyn JournalStorage) -> Result<Vec<FoundJournal>> {
     Ok(found)
 }
 
-/// Where journals are looked at.
+/// The directory being surveyed.
 struct Survey<'a> {
     files: &'a Arc<dyn JournalStorage>,
     elsewhere_ended: bool,
-    /// Another recovery is at work.
+    /// Another recovery is running.
     others: bool,
     lock: Option<Arc<dyn LogFile>>,
 }
@@ -168,14 +168,14 @@ impl OrphanedJournal {
             return Err(error.target(&self.found.stem).hint("remove its files if nobody needs them"));
         }
         let (head, lock) = self.found.open(&**files)?;
-        // Whose a journal in use is may be read; it is complete once it has its name.
+        // The head of a journal in use can be read: it was complete when it got its name.
         let header = self.found.header(&**files, &*head);
         self.header = header.as_ref().ok().cloned();
         if lock == Lock::Busy || at.others {
             return Ok(JournalStatus::InUse);
         }
         if self.found.stage == Stage::Unfinished && header.is_err() {
-            // Being written this moment, or never finished: nothing was acknowledged.
+            // Being created, or never finished: nothing was acknowledged.
             return Ok(JournalStatus::Empty);
         }
         let header = header?;
@@ -187,7 +187,7 @@ impl OrphanedJournal {
         match self.found.stage {
             Stage::Damaged => Ok(JournalStatus::SetAside),
             Stage::Recovered => Ok(JournalStatus::Recovered),
-            // Complete and unlocked: its process ended before it had a journal.
+            // Complete and unlocked: its process ended during creation.
             Stage::Unfinished | Stage::Headless => Ok(JournalStatus::Empty),
             Stage::Written => {
                 self.sighting = self.found.slots(&header, &*head, header.process.same_boot());
@@ -200,7 +200,7 @@ impl OrphanedJournal {
         }
     }
 
-    /// Reads all of it, once for what is done, and once more for the rest, its elements included.
+    /// Reads the journal twice: first for checkpoints, then for pending writes, verifying their elements.
     fn read(&mut self, files: &Arc<dyn JournalStorage>, header: &Header) -> Result<JournalStatus> {
         let mut first = self.found.reader(files, header);
         while first.next_write(u64::MAX)?.is_some() {}

@@ -11,19 +11,19 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Bytes of the journal that keeps a chunk while it is stored.
+/// Size limit of the journal of chunk images.
 const LARGEST_LOG: u64 = 1 << 40;
 
-/// The journals of one job that lie in the directory, by rank.
+/// The journals of one job, by rank.
 #[derive(Debug)]
 pub struct Job {
-    /// Its identity.
+    /// Identifier of the job.
     pub id: Id,
-    /// Its journals, at least one. All have heads.
+    /// Its journals, at least one, all with heads.
     pub journals: Vec<OrphanedJournal>,
 }
 
-/// Sorts journals with heads into jobs, oldest first. The others are given back.
+/// Groups journals by job, oldest first. Returns those without a head separately.
 pub fn jobs(left: Vec<OrphanedJournal>) -> (Vec<Job>, Vec<OrphanedJournal>) {
     let (mut jobs, mut others) = (BTreeMap::<Id, Vec<OrphanedJournal>>::new(), Vec::new());
     for journal in left {
@@ -44,7 +44,7 @@ pub fn jobs(left: Vec<OrphanedJournal>) -> (Vec<Job>, Vec<OrphanedJournal>) {
 }
 
 impl Job {
-    /// What its journals say about it. They agree, or it is an error.
+    /// A head of the job. Fails if the journals disagree about the job.
     pub fn header(&self) -> Result<&Header> {
         let mut headers = self.journals.iter().filter_map(|journal| journal.header.as_ref());
         let first = headers.next().ok_or_else(|| Error::invalid("recover", "a job without journals"))?;
@@ -58,66 +58,67 @@ impl Job {
         }
     }
 
-    /// Whether one of its ranks, or another recovery, is at work.
+    /// Whether a journal is in use.
     pub fn is_in_use(&self) -> bool {
         self.journals.iter().any(|journal| matches!(journal.state, JournalStatus::InUse))
     }
 
-    /// Whether one of its journals was written on another machine, where it may be in use.
+    /// Whether a journal was written on another machine, where it may be in use.
     pub fn is_elsewhere(&self) -> bool {
         self.journals.iter().any(|journal| matches!(journal.state, JournalStatus::Elsewhere))
     }
 
-    /// Writes and bytes that a replay would replay_and_keep into the container.
+    /// Number of writes to replay, and of their bytes.
     pub fn size(&self) -> (u64, u64) {
         let usable = self.journals.iter().filter(|journal| journal.can_be_replayed());
         usable.fold((0, 0), |(writes, bytes), journal| (writes + journal.writes, bytes + journal.bytes))
     }
 }
 
-/// What a replay did.
+/// Result of a replay.
 #[derive(Debug, Default)]
 pub struct Replayed {
-    /// Writes that are in the container now.
+    /// Number of writes applied.
     pub writes: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// For every journal that ended early: its name, and where and why.
+    /// Names of damaged journals, with the damage.
     pub damages: Vec<(String, Damage)>,
 }
 
-/// How to replay_and_keep journals into containers.
+/// The context of recovery.
 pub struct Recovery<'a> {
-    /// Where the journals are.
+    /// The directory of the journals.
     pub files: &'a Arc<dyn JournalStorage>,
-    /// From a stack to a format.
+    /// Builds the format of a stack.
     pub format: &'a dyn Fn(&Stack) -> Result<Arc<dyn Format>>,
-    /// A group of one rank.
+    /// A communicator of one rank.
     pub alone: Arc<dyn Communicator>,
-    /// Puts a container into a state in which it can be opened, before it is.
+    /// Prepares a container for opening, such as clearing a stale lock flag.
     pub mend: &'a dyn Fn(&Path) -> Result<()>,
 }
 
 impl Recovery<'_> {
-    /// Replays all journals of a job into their container, makes it durable, and removes the journals. Nothing of a job in
-    /// use may be replayed. On an error the journals stay as they are.
+    /// Replays all journals of a job into their container, makes it durable, and removes the journals. The job must not be
+    /// in use. On error the journals stay unchanged.
     pub fn replay(&self, job: &mut Job) -> Result<Replayed> {
         let replayed = self.replay_and_keep(job)?;
         self.finish(job)?;
         Ok(replayed)
     }
 
-    /// Replays all journals of a job into their container and makes it durable. The journals stay until [`Recovery::finish`].
+    /// Replays all journals of a job into their container and makes it durable. The journals stay until
+    /// [`Recovery::finish`].
     pub fn replay_and_keep(&self, job: &Job) -> Result<Replayed> {
         let header = job.header()?;
         let container = header.container.clone();
         check_kind(&container)?;
-        // A recovery that is interrupted must not look like somebody else's changes.
+        // An interrupted recovery must not look like changes by another program.
         let _pulse = self.pulse(job).map(Pulse::new);
         (self.mend)(&container)?;
         let replayed = match job.journals.iter().any(OrphanedJournal::can_be_replayed) {
             false => {
-                // A file that was open when its program died may say so, and be refused by others. Nothing is lost if it stays so.
+                // Best effort: clears the open flag that a crashed program left in the file.
                 let format = job.journals.iter().any(|journal| matches!(journal.state, JournalStatus::Empty));
                 let is_same = || header.identity.is_none_or(|was| now(&container).is_some_and(|now| was.matches(&now)));
                 let format = (format && is_same()).then(|| self.format_of(header).ok()).flatten();
@@ -141,7 +142,7 @@ impl Recovery<'_> {
         Ok(replayed)
     }
 
-    /// Removes the journals of a job, whose writes are in the container.
+    /// Removes the journals of a replayed job.
     pub fn finish(&self, job: &mut Job) -> Result<()> {
         let container = job.header()?.container.clone();
         for journal in &mut job.journals {
@@ -163,7 +164,7 @@ impl Recovery<'_> {
         Ok(())
     }
 
-    /// The sign of life of one of the journals, which is this recovery's from now on.
+    /// Takes over the heartbeat of one of the journals.
     fn pulse(&self, job: &Job) -> Option<Arc<Heartbeat>> {
         let journal = job
             .journals
@@ -173,7 +174,7 @@ impl Recovery<'_> {
         journal.found.heartbeat(&**self.files, header).map(Arc::new)
     }
 
-    /// Whether a replay would go through, as far as can be said without writing.
+    /// Checks without writing whether a replay would succeed.
     pub fn check(&self, job: &Job) -> Result<()> {
         let header = job.header()?;
         if !job.journals.iter().any(OrphanedJournal::can_be_replayed) {
@@ -186,8 +187,8 @@ impl Recovery<'_> {
         checked.and(target.leave())
     }
 
-    /// Replays all journals of a job into another container of the same format, and keeps the journals. Where there is none
-    /// it is created, with arrays just large enough.
+    /// Replays all journals of a job into another container of the same format, and keeps the journals. Creates the
+    /// container, with arrays just large enough, if it does not exist.
     pub fn replay_to(&self, job: &Job, path: &Path) -> Result<Replayed> {
         let header = job.header()?;
         let format = self.format_of(header)?;
@@ -223,7 +224,7 @@ impl Recovery<'_> {
         }
     }
 
-    /// The journals of a job are those of one container; images of this process are, too.
+    /// The head for chunk images of this recovery.
     fn header_of_images(&self, header: &Header) -> Result<Header> {
         let own = Header::new(header.job, 0, header.ranks as usize, &header.stack, header.container.clone())?;
         Ok(Header { created: header.created, ..own })
@@ -236,7 +237,7 @@ impl Recovery<'_> {
         Ok(Target::new(container, format.caps().relocates_chunks, images))
     }
 
-    /// Writes everything, rank by rank, and makes it durable.
+    /// Applies all journals, rank by rank, and makes the container durable.
     fn apply(&self, job: &Job, mut target: Target) -> Result<Replayed> {
         let mut replayed = Replayed::default();
         for journal in job.journals.iter().filter(|journal| journal.can_be_replayed()) {
@@ -264,12 +265,12 @@ impl Recovery<'_> {
     }
 }
 
-/// The identity of what is at a path now.
+/// The present identity of the file at a path.
 fn now(path: &Path) -> Option<FileIdentity> {
     std::fs::File::open(path).and_then(|file| FileIdentity::of(&file)).ok()
 }
 
-/// Refuses before anything is written.
+/// Checks all arrays before anything is written.
 fn check(job: &Job, target: &mut Target) -> Result<()> {
     for journal in job.journals.iter().filter(|journal| journal.can_be_replayed()) {
         if let Some(name) = &journal.torn_types {

@@ -1,4 +1,4 @@
-//! The container that a replay writes to.
+//! The container into which journals are replayed.
 
 use super::chunk_buffer::ChunkBuffer;
 use super::orphans::TouchedArray;
@@ -10,9 +10,9 @@ use hyperslab_core::{
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// Arrays that are kept open.
+/// Maximum number of open arrays.
 const OPEN: usize = 64;
-/// Bytes of a write that are in memory at a time.
+/// Maximum bytes of a write in memory.
 const PIECE: u64 = 64 << 20;
 
 /// An open container and some of its arrays.
@@ -21,24 +21,24 @@ pub(super) struct Target {
     container: Arc<dyn Container>,
     arrays: HashMap<String, Opened>,
     buffer: Vec<u8>,
-    /// Whether chunks with filters have to be stored as a whole.
+    /// Whether filtered chunks must be stored as a whole.
     relocates_chunks: bool,
     chunks: ChunkBuffer,
-    /// Where they are kept meanwhile, if it matters.
+    /// The journal for them, if a crash must be survived.
     images: Option<ChunkImages>,
 }
 
-/// An array, and what it is.
+/// An open array and its specification.
 type Opened = (Arc<dyn Array>, Arc<ArraySpec>);
 
 impl Target {
-    /// An open container, whose format may move chunks. `images`: for what a crash on the way must not cost.
+    /// Wraps an open container. `relocates_chunks`: its format may move chunks. `images`: protects chunks against a crash.
     pub fn new(container: Arc<dyn Container>, relocates_chunks: bool, images: Option<ChunkImages>) -> Self {
         let (arrays, buffer, chunks) = Default::default();
         Self { container, arrays, buffer, relocates_chunks, chunks, images }
     }
 
-    /// Creates arrays that can hold the writes.
+    /// Creates arrays large enough for the writes.
     pub fn create(&self, arrays: &BTreeMap<String, TouchedArray>) -> Result<()> {
         arrays.iter().try_for_each(|(name, touched)| {
             let array = self.container.create(name, &ArraySpec::new(touched.dtype.clone(), &touched.extents))?;
@@ -46,7 +46,7 @@ impl Target {
         })
     }
 
-    /// Refuses arrays that are not there, or are not what the writes were meant for.
+    /// Refuses arrays that are missing, or differ in type or are too small for the writes.
     pub fn check(&mut self, arrays: &BTreeMap<String, TouchedArray>) -> Result<()> {
         for (name, touched) in arrays {
             let (_, spec) = self.array(name)?;
@@ -84,7 +84,7 @@ impl Target {
         self.chunks.store(&*self.container, self.images.as_ref())
     }
 
-    /// Writes what a journal holds.
+    /// Applies one write.
     pub fn apply(&mut self, write: &RecoveredWrite) -> Result<()> {
         let name = &write.array.name;
         let element = write.array.dtype.size();
@@ -102,7 +102,7 @@ impl Target {
                 self.buffer.resize(len as usize, 0);
                 match len == write.len() {
                     true => write.read_into(&mut self.buffer)?,
-                    // The reader checked the whole.
+                    // The reader has verified the whole payload.
                     false => write.read_part(at, &mut self.buffer)?,
                 }
                 at += len;
@@ -115,16 +115,16 @@ impl Target {
             .map_err(|error| error.target(name))
     }
 
-    /// Makes everything durable and closes.
+    /// Stores buffered chunks, makes the container durable, and closes it.
     pub fn finish(mut self) -> Result<()> {
         let arrays = self.store_chunks().and(self.close_arrays());
         let flushed = arrays.and_then(|()| self.container.flush(Durability::Durable));
         let closed = self.container.close();
-        // Images go before the writes that are newer.
+        // Images are removed before the newer writes.
         flushed.and(closed).and_then(|()| self.images.as_ref().map_or(Ok(()), ChunkImages::finish))
     }
 
-    /// Closes without having changed anything.
+    /// Closes the container without changes.
     pub fn leave(mut self) -> Result<()> {
         let arrays = self.close_arrays();
         arrays.and(self.container.close())

@@ -1,4 +1,4 @@
-//! Comparing a container with what the logs of a job say must be in it.
+//! Verification: comparing a container with the journals of a job.
 
 use super::orphans::OrphanedJournal;
 use super::replay::{Job, Recovery};
@@ -10,30 +10,29 @@ use hyperslab_core::{
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Writes that differ from the container, of which later ones may have replaced all that differs. Earlier ones than so many are
-/// not compared any further.
+/// Maximum number of differing writes that later writes may still explain; older ones are skipped.
 const MOST: usize = 256;
-/// Larger writes are compared by their checksummed pieces of so many bytes.
+/// Larger writes are skipped.
 const LARGEST: u64 = 256 << 20;
 
-/// What was compared.
+/// Result of a comparison.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Compared {
-    /// Writes of the logs.
+    /// Number of writes compared.
     pub writes: u64,
-    /// Those of them that later ones replaced in part, and that are too many to tell in which.
+    /// Number of writes skipped: too large, or too many that later writes partly replaced.
     pub skipped: u64,
 }
 
-/// A write of which some elements are not in the container, and those that no later write has.
+/// A write that differs from the container, and its elements that no later write replaced.
 struct Suspect {
     write: RecoveredWrite,
     remaining: Selection,
 }
 
 impl Recovery<'_> {
-    /// Reads back every element that the logs of a job name, and compares: the last of overlapping writes counts. To be called
-    /// after [`Recovery::replay_and_keep`], before the logs are removed.
+    /// Reads back every element that the journals of a job write, and compares: the last of overlapping writes counts. Call
+    /// after [`Recovery::replay_and_keep`] and before [`Recovery::finish`].
     pub fn compare(&self, job: &Job) -> Result<Compared> {
         let header = job.header()?;
         let format = self.format_of(header)?;
@@ -106,7 +105,7 @@ fn differs(name: &str) -> Error {
     Error::new(ErrorKind::Corrupt, "verify", message).target(name)
 }
 
-/// Reads the elements of a write from both sides, the container's first. Returns whether they are the same.
+/// Reads the elements of a write from container and journal; returns whether they are equal.
 fn is_stored(array: &dyn Array, write: &RecoveredWrite, (is, must): &mut (Vec<u8>, Vec<u8>)) -> Result<bool> {
     let len = usize::try_from(write.len()).map_err(|_| Error::invalid("verify", "a write is too long"))?;
     is.resize(len, 0);
