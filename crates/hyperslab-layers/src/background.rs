@@ -1,4 +1,5 @@
-//! Transfers on background threads, for layers that stand between a caller and slow storage.
+//! Background transfers: threads, task queue, buffers, prefetching, and staging of writes in memory or a journal. Shared by
+//! the layers `async`, `cache` and `log`.
 
 mod engine;
 mod huge_pages;

@@ -1,18 +1,18 @@
-//! An array cut into blocks along its chunks, for ranks that share work on it.
+//! Partition of an array into blocks of whole chunks, for ranks that share work on it.
 
 use hyperslab_core::{ArraySpec, ChunkGrid, Dims, Result, Selection};
 
-/// Blocks of whole chunks: who works on different blocks never meets in a chunk.
+/// Blocks of whole chunks: different blocks never share a chunk.
 #[derive(Debug, Clone)]
 pub struct ChunkBlocks(ChunkGrid);
 
 impl ChunkBlocks {
-    /// Blocks of an array, of about `bytes` bytes unless its chunks are larger.
+    /// Blocks of about `bytes` bytes, at least one chunk.
     pub fn new(spec: &ArraySpec, bytes: u64) -> Result<Self> {
         let chunk = spec.chunk.clone().unwrap_or_else(|| Dims::from_elem(1, spec.shape.len()));
         let mut block: Dims =
             chunk.iter().zip(&spec.shape).map(|(chunk, extent)| (*chunk).min(*extent).max(1)).collect();
-        // The fastest dimension first, so that blocks are long rows.
+        // Fastest dimension first, so that blocks consist of long rows.
         for dim in (0..block.len()).rev() {
             let other: u128 =
                 block.iter().enumerate().filter(|(d, _)| *d != dim).map(|(_, n)| u128::from(*n)).product();
@@ -26,19 +26,18 @@ impl ChunkBlocks {
         Ok(Self(ChunkGrid::new(&spec.shape, &block)?))
     }
 
-    /// How many there are.
+    /// Number of blocks.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> u64 {
         if self.0.is_empty() { 0 } else { self.0.len() }
     }
 
-    /// Calls `each` with parts of a block that follow each other and have at most `most` elements, where one is always
-    /// allowed.
+    /// Calls `each` with consecutive parts of a block of at most `most` elements, but at least one.
     pub fn each_piece(&self, number: u64, most: u64, mut each: impl FnMut(&Selection) -> Result<()>) -> Result<()> {
         self.block(number)?.for_each_part(most, &mut each)
     }
 
-    /// The elements of a block.
+    /// The elements of block `number`.
     pub fn block(&self, number: u64) -> Result<Selection> {
         let at = self.0.coordinates(number)?;
         Selection::dense(&self.0.origin(&at)?, &self.0.extent(&at)?)

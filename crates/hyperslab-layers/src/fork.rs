@@ -1,11 +1,11 @@
-//! What all containers of a process share, when the process forks.
+//! Fork safety of process-wide state.
 //!
-//! Whoever forks calls [`lock`] before and [`ForkGuard::reset_in_child`] in the child, which then finds no lock held by a thread
-//! that exists only in the parent.
+//! A fork handler calls [`lock`] before the fork and [`ForkGuard::reset_in_child`] in the child, so that no lock is held by
+//! a thread that exists only in the parent.
 
 use crate::{auto, rank_shared};
 
-/// Locks of what outlives containers. Dropped in the parent.
+/// Locks of all process-wide state. Dropped in the parent after the fork.
 #[must_use]
 pub struct ForkGuard {
     records: auto::HistoriesGuard,
@@ -18,13 +18,13 @@ impl std::fmt::Debug for ForkGuard {
     }
 }
 
-/// Keeps other threads from what outlives containers, until the result is dropped.
+/// Locks the process-wide state until the result is dropped.
 pub fn lock() -> ForkGuard {
     ForkGuard { records: auto::lock_histories(), _shared: rank_shared::lock_shared_values() }
 }
 
 impl ForkGuard {
-    /// In the child: nothing is left that a thread of the parent may have been changing.
+    /// In the child: resets state that another thread of the parent may have been changing.
     pub fn reset_in_child(mut self) {
         self.records.clear();
     }

@@ -1,9 +1,9 @@
-//! Ranges that may overlap, found by what they touch in logarithmic time.
+//! A map from overlapping integer ranges to values, with logarithmic overlap queries.
 
 use std::collections::BTreeMap;
 
-/// Values by ranges of numbers, both ends included. Ranges are kept by the power of two of their lengths: of one such class,
-/// only those that begin within that length before a place can reach it.
+/// Values by inclusive integer ranges. Ranges are grouped by the power of two of their lengths: within a group, only ranges
+/// that begin less than that length before a point can contain it.
 #[derive(Debug, Clone)]
 pub(crate) struct IntervalMap<T> {
     classes: BTreeMap<u32, BTreeMap<(u64, u64), Interval<T>>>,
@@ -23,7 +23,7 @@ impl<T> Default for IntervalMap<T> {
 }
 
 impl<T> IntervalMap<T> {
-    /// Adds a range. Equal ones are kept side by side.
+    /// Inserts a range; duplicates are kept.
     pub fn insert(&mut self, first: u64, last: u64, value: T) {
         debug_assert!(first <= last);
         self.classes
@@ -33,10 +33,10 @@ impl<T> IntervalMap<T> {
         self.inserted += 1;
     }
 
-    /// The values whose ranges have any number of `first..=last`, in no particular order.
+    /// The values whose ranges overlap `first..=last`, in no particular order.
     pub fn overlapping(&self, first: u64, last: u64) -> impl Iterator<Item = &T> {
         self.classes.iter().flat_map(move |(class, spans)| {
-            // Ranges of this class reach less than this beyond their first number.
+            // Maximum length of the ranges of this class.
             let reach = 1u64.checked_shl(*class).map_or(u64::MAX, |reach| reach - 1);
             spans
                 .range((first.saturating_sub(reach), 0)..=(last, u64::MAX))

@@ -1,4 +1,5 @@
-//! Layers: formats that wrap a format. Each is one folder and one line in the registry, and never chooses what it wraps.
+//! Layers: [`Format`](hyperslab_core::Format)s that wrap another format. Each layer is one module and one entry of the
+//! registry; the stack, not the layer, decides what it wraps.
 
 mod array_key;
 mod async_io;

@@ -1,4 +1,4 @@
-//! One thing for all ranks that are threads of this process.
+//! Values shared by all ranks that are threads of this process.
 
 use hyperslab_core::{Communicator, Error, ErrorKind, Result};
 use std::any::Any;
@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 pub(crate) type SharedValues = HashMap<u64, Weak<dyn Any + Send + Sync>>;
 
-/// On their way from the first rank to the others.
+/// Values that the first rank has published and others have not yet taken.
 static WAITING: Mutex<Option<SharedValues>> = Mutex::new(None);
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// What the first rank made, on all ranks, which must be threads of this process. Collective.
+/// Returns on all ranks the value that the first rank makes. Ranks must be threads of one process. Collective.
 pub(crate) fn share<T: Any + Send + Sync>(comm: &dyn Communicator, make: impl FnOnce() -> Arc<T>) -> Result<Arc<T>> {
     let first = comm.rank() == 0;
     let mine = first.then(make);
@@ -30,7 +30,7 @@ pub(crate) fn share<T: Any + Send + Sync>(comm: &dyn Communicator, make: impl Fn
         (None, Ok(number)) => waiting().as_ref().and_then(|all| all.get(&number)?.upgrade()?.downcast().ok()),
         (None, Err(_)) => None,
     };
-    // The first rank keeps it until everyone has it.
+    // The first rank keeps the value until all ranks have it.
     let met = told.and_then(|()| comm.barrier());
     if let (true, Ok(number), Some(all)) = (first, number, waiting().as_mut()) {
         all.remove(&number);
@@ -39,10 +39,10 @@ pub(crate) fn share<T: Any + Send + Sync>(comm: &dyn Communicator, make: impl Fn
     found.ok_or_else(|| Error::new(ErrorKind::Io, "share", "the ranks are not threads of one process"))
 }
 
-/// The lock of what is on its way.
+/// Lock of the published values.
 pub(crate) type SharedValuesGuard = MutexGuard<'static, Option<SharedValues>>;
 
-/// Has nothing shared until the result is dropped.
+/// Blocks sharing until the result is dropped.
 pub(crate) fn lock_shared_values() -> SharedValuesGuard {
     waiting()
 }

@@ -1,4 +1,4 @@
-//! Background threads of one container on one rank, and everything that waits for them.
+//! The background threads of one container on one rank, with their queue, buffers and prefetches.
 
 use super::job::{ArrayHandle, Job};
 use super::payload::Payload;
@@ -15,12 +15,12 @@ use std::task::{Context, Poll};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// What a task costs beside its data.
+/// Bytes counted for a task besides its data.
 const OVERHEAD: u64 = 512;
-/// What one slab of a selection costs.
+/// Bytes counted for each slab of a selection.
 const SLAB: u64 = 256;
 
-/// Does transfers of a container in the background. Dropping it does what is left and then ends its threads.
+/// Runs transfers of a container in the background. Dropping it completes the queue and joins the threads.
 #[derive(Debug)]
 pub(crate) struct Engine {
     queue: Arc<Queue<Job>>,
@@ -31,15 +31,15 @@ pub(crate) struct Engine {
     threads: Mutex<Vec<JoinHandle<()>>>,
     /// Threads do not survive a fork.
     process: u32,
-    /// The group in which background transfers run.
+    /// The communicator of background transfers.
     comm: Arc<dyn Communicator>,
-    /// How long a write may wait before later ones wait for it.
+    /// Maximum age of a queued write before later writes block.
     lag: Option<Duration>,
-    /// When writes were queued, if that matters: the first of each tenth of the lag, by number.
+    /// Times at which writes were queued, sampled at a tenth of the lag; used only with a lag.
     queued: Mutex<VecDeque<(u64, Instant)>>,
 }
 
-/// The elements of a write, and the room reserved for it.
+/// The elements of a write, and the memory reserved for it.
 #[derive(Debug)]
 pub(crate) struct StagedPayload {
     data: Payload,
@@ -47,7 +47,7 @@ pub(crate) struct StagedPayload {
 }
 
 impl Engine {
-    /// `threads` threads, started when there is something to do, and buffers of at most `memory` bytes.
+    /// An engine with up to `threads` threads, started on demand, and buffers of at most `memory` bytes.
     pub fn new(threads: usize, memory: u64, lag: Option<Duration>, comm: Arc<dyn Communicator>) -> Self {
         Self {
             queue: Arc::new(Queue::new(memory, threads == 1)),
@@ -63,7 +63,7 @@ impl Engine {
         }
     }
 
-    /// Fails if something failed in the background, or if this process is a copy of the one that has the threads.
+    /// Fails after a background failure, and in a forked child.
     pub fn check(&self) -> Result<()> {
         if std::process::id() != self.process {
             return Err(Error::new(ErrorKind::Unsupported, "access", "the container was opened before a fork")
@@ -81,7 +81,7 @@ impl Engine {
         BackgroundStats { memory: self.queue.peak(), ..self.times.background() }
     }
 
-    /// Starts the threads if they do not run. Where none can be started this fails, and nothing is queued.
+    /// Starts the threads on first use. Fails if none can be started.
     fn start(&self) -> Result<()> {
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         while threads.len() < self.wanted {
@@ -89,7 +89,7 @@ impl Engine {
             let builder = std::thread::Builder::new().name("hyperslab-io".into());
             match builder.spawn(move || work(&queue, &times, &*group)) {
                 Ok(thread) => threads.push(thread),
-                // Fewer do as well.
+                // Fewer threads suffice.
                 Err(_) if !threads.is_empty() => break,
                 Err(error) => return Err(Error::io("start a background thread", error)),
             }
@@ -97,7 +97,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Waits for room for a copy of `len` bytes, and makes it. `None`: it never fits, or there are no threads.
+    /// Waits for memory and copies `len` bytes. `None` if they exceed the limit, or memory cannot be allocated.
     pub fn copy(
         &self,
         len: usize,
@@ -125,14 +125,14 @@ impl Engine {
         }
     }
 
-    /// Waits for room for the caller's own buffer. `None`: there is never so much.
+    /// Waits until the caller's buffer fits the limit. `None` if it never does.
     pub fn keep(&self, data: Payload, selection: &Selection) -> Result<Option<StagedPayload>> {
         let bytes = if matches!(data, Payload::Memory(_)) { data.len() } else { 0 };
         let reserved = bytes + overhead(selection);
         Ok(self.reserve(reserved)?.then_some(StagedPayload { data, reserved }))
     }
 
-    /// Bytes of the largest write that may be staged: each thread has one of them in memory.
+    /// Maximum size of a staged write: each thread holds one in memory.
     pub fn most_staged(&self) -> u64 {
         self.queue.limit() / self.wanted as u64
     }
@@ -141,13 +141,13 @@ impl Engine {
         &self.pool
     }
 
-    /// Waits for room. `false`: there is never so much.
+    /// Waits for memory. Returns `false` if the request exceeds the limit.
     fn reserve(&self, bytes: u64) -> Result<bool> {
         if self.start().is_err() {
             return Ok(false);
         }
         self.wait_for_late();
-        // What was read ahead makes room before anyone waits.
+        // Prefetched data is dropped before anyone waits.
         while !self.queue.try_reserve(bytes) {
             if !self.prefetched.drop_oldest() {
                 return self.times.wait(|| self.queue.reserve(bytes));
@@ -161,18 +161,18 @@ impl Engine {
         self.push(job(held.data), held.reserved, false).map(drop)
     }
 
-    /// Queues a write that the caller can wait for.
+    /// Queues a write and returns a request for its completion.
     pub fn submit(&self, held: StagedPayload, job: impl FnOnce(Payload) -> Job) -> Result<Request> {
         let number = self.push(job(held.data), held.reserved, true)?;
         Ok(Request::pending(Ticket { queue: self.queue.clone(), number, told: false }))
     }
 
-    /// The writes that wait or are under way and for which `fits` holds, in their order.
+    /// Queued and running writes for which `fits` holds, in order.
     pub fn waiting(&self, fits: impl Fn(&Job) -> bool) -> Vec<Arc<Job>> {
         self.queue.those(fits)
     }
 
-    /// Takes part in a collective write, in its order.
+    /// Queues this rank's empty part of a collective write, in order.
     pub fn join_collective(&self, place: Arc<ArrayHandle>, rank: usize) -> Result<()> {
         self.start()?;
         self.queue.push(Job::join_collective(place, rank), 0, false).map(drop)
@@ -192,7 +192,7 @@ impl Engine {
         Ok(number)
     }
 
-    /// Waits for writes that have waited longer than they may.
+    /// Waits for writes older than the lag.
     fn wait_for_late(&self) {
         let Some(lag) = self.lag else { return };
         let mut queued = self.queued.lock().unwrap_or_else(PoisonError::into_inner);
@@ -209,7 +209,7 @@ impl Engine {
         }
     }
 
-    /// Starts to read elements that will be wanted, if there is room for them.
+    /// Queues a prefetch, if there is memory for it.
     pub fn prefetch(&self, place: &Arc<ArrayHandle>, selection: &Selection, bytes: usize, most: usize) {
         if self.prefetched.has(place, selection) || !self.prefetched.has_room(most) || self.start().is_err() {
             return;
@@ -227,7 +227,7 @@ impl Engine {
         }
     }
 
-    /// The elements if they were read ahead, waiting for those under way.
+    /// Returns prefetched elements; waits for a running prefetch.
     pub fn prefetched(&self, place: &ArrayHandle, selection: &Selection) -> Option<Arc<PrefetchSlot>> {
         let slot = self.prefetched.remove(place, selection)?;
         let is_it = |job: &Job| matches!(job, Job::Prefetch(other) if Arc::ptr_eq(other, &slot));
@@ -235,29 +235,29 @@ impl Engine {
         Some(slot)
     }
 
-    /// Forgets what was read ahead: others may have written since.
+    /// Drops all prefetched data, which others may have overwritten.
     pub fn forget_prefetched(&self) {
         self.prefetched.clear();
     }
 
-    /// Waits for the jobs for which `fits` holds.
+    /// Waits for the completion of jobs for which `fits` holds.
     pub fn wait_while(&self, fits: impl Fn(&Job) -> bool) {
         if self.queue.any(&fits) {
             self.times.wait(|| self.queue.wait_while(fits));
         }
     }
 
-    /// Waits for everything.
+    /// Waits until the queue is empty.
     pub fn drain(&self) {
         self.wait_while(|_| true);
     }
 
-    /// The errors that nobody has heard of yet, as one.
+    /// Returns unreported errors, combined.
     pub fn take_error(&self) -> Result<()> {
         self.queue.take_error()
     }
 
-    /// Does what is left and ends the threads. Later jobs are refused.
+    /// Completes the queue and joins the threads. Later jobs are refused.
     pub fn stop(&self) {
         if std::process::id() != self.process {
             return; // No thread here would ever do it.
@@ -267,7 +267,7 @@ impl Engine {
         self.queue.finish();
         let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         for thread in threads {
-            // A thread turns panics into errors; what could be left has been reported.
+            // Threads turn panics into errors, which are reported elsewhere.
             let _ = thread.join();
         }
         self.pool.clear();
@@ -277,7 +277,7 @@ impl Engine {
 impl Drop for Engine {
     fn drop(&mut self) {
         if std::thread::panicking() && self.queue.any(Job::is_collective) {
-            // The others may wait for this rank elsewhere and never come to these.
+            // Other ranks may never make these collective calls.
             let reason = Error::new(ErrorKind::Peer, "write", "a rank panicked with collective writes under way");
             self.comm.abort(&reason);
         }
@@ -299,7 +299,7 @@ fn work(queue: &Queue<Job>, times: &TransferTimes, group: &dyn Communicator) {
     }
 }
 
-/// The end of a job, for whoever submitted it.
+/// Future of a submitted job's result.
 struct Ticket {
     queue: Arc<Queue<Job>>,
     number: u64,

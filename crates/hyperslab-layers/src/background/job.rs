@@ -1,4 +1,4 @@
-//! A transfer for a background thread.
+//! Jobs of background threads.
 
 use super::payload::Payload;
 use super::prefetch_slot::PrefetchSlot;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub(crate) struct ArrayHandle {
     pub array: Arc<dyn Array>,
     pub name: String,
-    /// Equal for all handles of an array, and for those only.
+    /// Identity of the array, equal for all its handles.
     pub known: ArrayKey,
 }
 
@@ -25,13 +25,13 @@ impl ArrayHandle {
         Arc::new(Self { array, name: name.into(), known })
     }
 
-    /// Whether both are the same array.
+    /// Whether both are handles of the same array.
     pub fn is_same(&self, other: &Self) -> bool {
         self.known == other.known
     }
 }
 
-/// What a background thread does next.
+/// A transfer to run in the background.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)] // nearly all are writes
 pub(crate) enum Job {
@@ -40,7 +40,7 @@ pub(crate) enum Job {
 }
 
 impl Job {
-    /// A part in a collective write of others.
+    /// An empty part in a collective write.
     pub fn join_collective(place: Arc<ArrayHandle>, rank: usize) -> Self {
         let (selection, layout) = (Selection::empty(rank), MemoryLayout::packed());
         Self::Write {
@@ -74,12 +74,12 @@ impl Job {
         matches!(self, Self::Write { transfer: TransferMode::Collective, .. })
     }
 
-    /// Whether it writes any of these elements.
+    /// Whether it writes elements of `selection`.
     pub fn writes(&self, place: &ArrayHandle, selection: &Selection) -> bool {
         self.is_write() && self.place().is_same(place) && self.selection().overlaps(selection)
     }
 
-    /// Bytes it moves.
+    /// Bytes transferred.
     pub fn bytes(&self) -> u64 {
         match self {
             Self::Write { data, .. } => data.len(),
@@ -87,8 +87,8 @@ impl Job {
         }
     }
 
-    /// Does it, in `group`. After a failure of another only what other ranks count on: presence. A panic below is an error
-    /// here; if others may wait for this rank then, the group is given up.
+    /// Runs the transfer in `group`. After a failure of another job, only takes part in collective calls. Turns panics into
+    /// errors; gives up the group if other ranks may wait for this one.
     pub fn run(&self, after_failure: bool, group: &dyn Communicator) -> Result<()> {
         match self {
             Self::Prefetch(slot) => {
@@ -112,7 +112,7 @@ impl Job {
         }
     }
 
-    /// Data that cannot be had any more are no reason to leave other ranks waiting.
+    /// If the data cannot be read any more, other ranks must not be left waiting.
     fn write(
         &self,
         place: &ArrayHandle,
@@ -128,14 +128,14 @@ impl Job {
         });
         if !called && transfer == TransferMode::Collective {
             let nothing = Selection::empty(selection.rank());
-            // The cause is told.
+            // The cause is reported.
             let _ = place.array.write(&nothing, MemoryView::packed(&[]), transfer);
         }
         written.map(|()| data.written())
     }
 }
 
-/// The result of `work`, or a panic as an error.
+/// Runs `work` and turns a panic into an error.
 pub(crate) fn catch_panic<T>(work: impl FnOnce() -> Result<T>) -> Result<Result<T>> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
         let words = panic.downcast_ref::<&str>().copied().map(str::to_owned);
@@ -145,7 +145,7 @@ pub(crate) fn catch_panic<T>(work: impl FnOnce() -> Result<T>) -> Result<Result<
 }
 
 impl Task for Job {
-    /// Overlapping accesses keep their order if one writes, and collective ones theirs.
+    /// Overlapping accesses stay in order if one of them writes; collective ones always.
     fn follows(&self, earlier: &Self) -> bool {
         (self.is_collective() && earlier.is_collective())
             || ((self.is_write() || earlier.is_write())

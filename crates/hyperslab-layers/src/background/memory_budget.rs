@@ -1,15 +1,15 @@
-//! How much memory may be used without being told.
+//! Default memory budget.
 
 use hyperslab_core::{Communicator, Result};
 
-/// The share of available memory that all ranks of a node take together, as a divisor.
+/// Divisor of the available memory that all ranks of a node use together.
 const SHARE: u64 = 4;
-/// What a rank may always take.
+/// Minimum budget of a rank.
 const LEAST: u64 = 32 << 20;
-/// What is assumed where the system does not say.
+/// Assumed available memory if unknown.
 const UNKNOWN: u64 = 1 << 30;
 
-/// A quarter of the memory that is available now, shared among the ranks of a node. Collective.
+/// A quarter of the available memory, divided among the ranks of the node. Collective.
 pub(crate) fn share_of_memory(comm: &dyn Communicator) -> Result<u64> {
     let ranks = if comm.one_process() { comm.size() } else { comm.split_by_node()?.size() };
     let available = system().unwrap_or(UNKNOWN).min(control_group().unwrap_or(u64::MAX));
@@ -22,7 +22,7 @@ fn system() -> Option<u64> {
     line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// What is left of the limit of a container or batch job, if there is one.
+/// Memory left in the control group of a container or batch job, if limited.
 fn control_group() -> Option<u64> {
     let number =
         |name| std::fs::read_to_string(format!("/sys/fs/cgroup/memory.{name}")).ok()?.trim().parse::<u64>().ok();

@@ -1,4 +1,4 @@
-//! The elements of a write that waits.
+//! The elements of a buffered write.
 
 use super::staging::StagedWrite;
 use hyperslab_core::{Bytes, Result};
@@ -6,7 +6,7 @@ use hyperslab_core::{Bytes, Result};
 #[derive(Debug)]
 pub(crate) enum Payload {
     Memory(Bytes),
-    /// Packed, in a journal.
+    /// Packed in a journal.
     Staged(StagedWrite),
 }
 
@@ -18,7 +18,7 @@ impl Payload {
         }
     }
 
-    /// Hands the bytes on.
+    /// Calls `work` with the bytes.
     pub fn with<T>(&self, work: impl FnOnce(&[u8]) -> Result<T>) -> Result<T> {
         match self {
             Self::Memory(bytes) => work(bytes),
@@ -26,7 +26,7 @@ impl Payload {
         }
     }
 
-    /// The container has them.
+    /// Marks the write as completed in the journal.
     pub fn written(&self) {
         if let Self::Staged(record) = self {
             record.moved();

@@ -1,4 +1,4 @@
-//! Elements read before they are asked for.
+//! Prefetched elements.
 
 use super::job::{ArrayHandle, catch_panic};
 use super::pool::Buffer;
@@ -6,30 +6,30 @@ use hyperslab_core::{MemoryViewMut, Selection, TransferMode};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Reads of other elements that a slot outlives while there is no room for new ones, for each slot that there may be.
+/// Reads of other elements, per permitted slot, after which an unused slot may be dropped.
 const PATIENCE: usize = 8;
 
-/// Elements that are being read ahead, or were.
+/// A running or completed prefetch.
 #[derive(Debug)]
 pub(crate) struct PrefetchSlot {
     pub place: Arc<ArrayHandle>,
     pub selection: Selection,
     pub bytes: u64,
     state: Mutex<State>,
-    /// Reads of other elements since.
+    /// Number of reads of other elements since.
     passed: AtomicUsize,
-    /// Gives the room back.
+    /// Releases its memory on drop.
     _room: MemoryReservation,
 }
 
 #[derive(Debug)]
 enum State {
-    /// Nobody wants it any more, or it could not be read: whoever needs the elements reads them then.
+    /// Completed, or taken or failed (`None`): then the elements are read when needed.
     Given(Option<Buffer>),
     Waiting(Buffer),
 }
 
-/// Room in a queue that is given back when this is dropped.
+/// Reserved memory of a queue, released when dropped.
 pub(crate) struct MemoryReservation(pub Box<dyn Fn() + Send + Sync>);
 
 impl std::fmt::Debug for MemoryReservation {
@@ -51,7 +51,7 @@ impl PrefetchSlot {
         Arc::new(Self { place, selection, bytes, state, passed: AtomicUsize::new(0), _room: room })
     }
 
-    /// Reads. What goes wrong is left to the caller's own read.
+    /// Runs the prefetch. Errors are left to the caller's own read.
     pub fn fetch(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let State::Waiting(buffer) = &mut *state else { return };
@@ -64,7 +64,7 @@ impl PrefetchSlot {
         }
     }
 
-    /// The elements, once, if they were read.
+    /// Takes the elements, if they were read.
     pub fn take(&self) -> Option<Buffer> {
         match &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner) {
             State::Given(buffer) => buffer.take(),
@@ -73,7 +73,7 @@ impl PrefetchSlot {
     }
 }
 
-/// What was read ahead and not asked for yet, oldest first.
+/// Unused prefetches, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct PrefetchSlots(Mutex<Vec<Arc<PrefetchSlot>>>);
 
@@ -82,8 +82,7 @@ impl PrefetchSlots {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(slot);
     }
 
-    /// Whether there are fewer than `most`. Those that many reads have passed over are dropped for it: nobody seems to
-    /// want them any more.
+    /// Whether there are fewer than `most`, after dropping slots that many reads have passed over.
     pub fn has_room(&self, most: usize) -> bool {
         let len = || self.0.lock().unwrap_or_else(PoisonError::into_inner).len();
         if len() >= most {
@@ -92,13 +91,13 @@ impl PrefetchSlots {
         len() < most
     }
 
-    /// Whether these elements are there or on their way.
+    /// Whether these elements are prefetched or being prefetched.
     pub fn has(&self, place: &ArrayHandle, selection: &Selection) -> bool {
         let slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         slots.iter().any(|slot| slot.place.is_same(place) && slot.selection == *selection)
     }
 
-    /// Takes out the slot of exactly these elements, which are being read.
+    /// Removes and returns the slot of exactly these elements.
     pub fn remove(&self, place: &ArrayHandle, selection: &Selection) -> Option<Arc<PrefetchSlot>> {
         let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let at = slots.iter().position(|slot| slot.place.is_same(place) && slot.selection == *selection);
@@ -109,12 +108,12 @@ impl PrefetchSlots {
         slot
     }
 
-    /// Drops what a write makes stale.
+    /// Drops slots that a write makes stale.
     pub fn drop_overlapping(&self, place: &ArrayHandle, selection: &Selection) {
         self.drop_where(|slot| slot.place.is_same(place) && slot.selection.overlaps(selection));
     }
 
-    /// Drops the oldest; returns whether there was one.
+    /// Drops the oldest slot; returns whether there was one.
     pub fn drop_oldest(&self) -> bool {
         let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let oldest = (!slots.is_empty()).then(|| slots.remove(0));

@@ -1,27 +1,27 @@
-//! Elements of writes that wait, for reads that ask for nothing else.
+//! Read-your-writes: serving reads from buffered writes that cover them.
 
 use super::job::Job;
 use super::payload::Payload;
 use hyperslab_core::{ArraySpec, Result, Selection, packed_intersection};
 use std::sync::Arc;
 
-/// More writes than this are waited for instead.
+/// Maximum number of overlapping writes; reads wait for more.
 const MOST: usize = 16;
 
-/// What is copied from a write.
+/// The part of a read that one write supplies.
 struct Part<'a> {
     elements: Selection,
     of: &'a Selection,
     data: &'a Payload,
 }
 
-/// Copies `selection`, packed, if the writes have all of it. `writes` overlap it and are in their order. `false`: they do not.
+/// Copies the packed elements of `selection`, if the overlapping `writes`, in order, cover it. Returns `false` otherwise.
 pub(crate) fn read(writes: &[Arc<Job>], spec: &ArraySpec, selection: &Selection, into: &mut [u8]) -> Result<bool> {
     let (mut missing, mut parts) = (selection.clone(), Vec::new());
     if writes.len() > MOST {
         return Ok(false);
     }
-    // The last one counts.
+    // The last write wins.
     for write in writes.iter().rev() {
         let Job::Write { selection: of, data, layout, .. } = &**write else { continue };
         let elements = missing.intersect(of)?;
@@ -43,7 +43,7 @@ pub(crate) fn read(writes: &[Arc<Job>], spec: &ArraySpec, selection: &Selection,
     Ok(true)
 }
 
-/// Copies `elements` from the packed elements of one selection to those of another; both contain them.
+/// Copies `elements` between the packed elements of two selections that contain them.
 pub(crate) fn copy_elements(
     elements: &Selection,
     of: &Selection,

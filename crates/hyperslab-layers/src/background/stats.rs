@@ -1,19 +1,19 @@
-//! What background work cost and what it spared.
+//! Timing statistics of background transfers.
 
 use hyperslab_core::BackgroundStats;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Adds up, for one container of one rank.
+/// Accumulated times of one container on one rank.
 #[derive(Debug, Default)]
 pub(crate) struct TransferTimes(Mutex<Sums>);
 
 #[derive(Debug, Default, Clone, Copy)]
 struct Sums {
     background: BackgroundStats,
-    /// JournalFactory copies, on the threads of callers.
+    /// Copying on callers' threads.
     copying: Duration,
-    /// Work that is done, of each thread by itself.
+    /// Completed work, summed over threads.
     done: Duration,
     running: u32,
     since: Option<Instant>,
@@ -24,7 +24,7 @@ impl TransferTimes {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs work of a background thread on `bytes` bytes. Threads at work at the same time count once.
+    /// Times work of a background thread on `bytes` bytes. Overlapping threads count once in the elapsed time.
     pub fn work<T>(&self, bytes: u64, work: impl FnOnce() -> T) -> T {
         let mut sums = self.lock();
         sums.running += 1;
@@ -44,7 +44,7 @@ impl TransferTimes {
         result
     }
 
-    /// Runs something that waits for background work, on the thread of a caller.
+    /// Times a caller's wait for background work.
     pub fn wait<T>(&self, wait: impl FnOnce() -> T) -> T {
         let from = Instant::now();
         let result = wait();
@@ -53,7 +53,7 @@ impl TransferTimes {
         result
     }
 
-    /// Runs a copy, on the thread of a caller.
+    /// Times a caller's copy.
     pub fn copy<T>(&self, copy: impl FnOnce() -> T) -> T {
         let from = Instant::now();
         let result = copy();
@@ -68,13 +68,13 @@ impl TransferTimes {
         BackgroundStats { busy: sums.background.busy + under_way, ..sums.background }
     }
 
-    /// Bytes of the work that is done, and how long it took, that of several threads added up.
+    /// Bytes of completed work, and its time summed over threads.
     pub fn done(&self) -> (u64, Duration) {
         let sums = self.lock();
         (sums.background.bytes, sums.done)
     }
 
-    /// JournalFactory copies so far.
+    /// Total time of copies.
     pub fn copying(&self) -> Duration {
         self.lock().copying
     }
