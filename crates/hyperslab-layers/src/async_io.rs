@@ -1,8 +1,7 @@
-//! Asynchronous transfers: `async(threads=2,memory=1GiB)/hdf5`.
+//! Asynchronous I/O: `async(threads=2,memory=1GiB)/hdf5`.
 //!
-//! A write returns after one copy of the data into memory of the layer, and the format below writes it in the background
-//! while the program computes. Elements that will be read soon, by a hint or by the pattern of earlier reads, are read
-//! ahead.
+//! A write returns after its data is copied to a buffer, and the format below writes it in the background while the program
+//! computes. Elements are prefetched by hints or by the pattern of earlier reads.
 //!
 //! # What is promised
 //!

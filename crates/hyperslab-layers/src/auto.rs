@@ -1,11 +1,12 @@
-//! Waiting, `async` or `log`, chosen anew for every epoch: `auto/hdf5`, `auto(dir=/local/scratch)/hdf5`.
+//! Adaptive I/O: chooses synchronous I/O, `async` or `log` for every epoch: `auto/hdf5`, `auto(dir=/local/scratch)/hdf5`.
 //!
-//! An **epoch** is computing and the transfers after it. It begins with a transfer after a pause of at least a millisecond that is
-//! no shorter than a quarter of those that usually begin one, or after half a second without such a pause; where ranks
-//! are several, also at a flush. Everything between calls counts as computing.
+//! An **epoch** is a compute phase and the transfers after it. It begins with a transfer after a pause of at least a
+//! millisecond that is no shorter than a quarter of the usual pause, or after half a second without such a pause; with
+//! several ranks also at a flush. All time between calls counts as computing.
 //!
-//! What the next epoch will take by each choice follows from earlier ones ([`history`], [`cost`]), and the least wins
-//! ([`chooser`]). One container is open below; the layers `async` and `log` and the plain way use it in turns ([`strategies`]).
+//! The expected time of the next epoch with each choice follows from earlier epochs ([`history`], [`cost`]), and the
+//! shortest wins ([`chooser`]). One container is open below, which synchronous I/O and the layers `async` and `log` use in
+//! turn ([`strategies`]).
 //!
 //! # What is promised
 //!
@@ -77,7 +78,7 @@ fn wrap(element: &StackElement, inner: Arc<dyn Format>, below: &Stack) -> Result
     Ok(Arc::new(AutoFormat { inner, options: Options::parse(element)?, below: below.clone() }))
 }
 
-/// A format whose transfers go the way that should take least.
+/// A format whose transfers use the strategy with the shortest expected time.
 #[derive(Debug)]
 struct AutoFormat {
     inner: Arc<dyn Format>,

@@ -1,4 +1,4 @@
-//! An open array behind the layer.
+//! Arrays of the layer.
 
 use super::choice::{Choice, Each};
 use super::controller::{CallGuard, Controller};
@@ -9,7 +9,7 @@ use hyperslab_core::{
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// One rank's handle of an array: one for each way.
+/// A handle of an array: one handle per strategy.
 #[derive(Debug)]
 pub(super) struct AutoArray {
     pub by: Each<Option<Arc<dyn Array>>>,
@@ -95,7 +95,7 @@ impl Array for AutoArray {
     fn resize(&self, shape: &[u64]) -> Result<()> {
         let trip = self.controller.collective_call(false);
         agree(&*self.comm, self.way(trip.way()).and_then(|array| array.resize(shape)))?;
-        // The others hear of it.
+        // The other ranks see the error.
         let others = self.by.iter().enumerate().filter(|(way, _)| *way != trip.way().index());
         self.controller
             .strategies
@@ -103,7 +103,7 @@ impl Array for AutoArray {
             .repeat(|| others.filter_map(|(_, array)| array.as_ref()).try_for_each(|array| array.resize(shape)))
     }
 
-    /// Does not wait for writes: see the layer.
+    /// Does not wait for writes: see the module of the layer.
     fn close(&self) -> Result<()> {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(());

@@ -1,57 +1,56 @@
-//! Which choice an epoch gets, and why.
+//! Chooses the strategy of the next epoch from forecasts; pure arithmetic.
 
 use super::choice::{Choice, Each};
 use super::history::Forecast;
 use std::fmt;
 
-/// A choice that holds more back than the one in use has to be better by this share: what is foreseen is no better than that,
-/// and threads in the background may slow computing down.
+/// Minimum relative gain for changing to a strategy that buffers more: forecasts are no better than that, and background
+/// threads may slow computing down.
 const WORTH_CHANGING: f64 = 0.02;
-/// Epochs in which a change has to pay for what waits at that moment.
+/// Epochs within which a change must pay for draining what is buffered.
 const PAID_BACK: f64 = 16.0;
-/// Epochs before a choice is tried that looks almost as good.
+/// Epochs before a strategy with an almost equal forecast is tried.
 const BEFORE_TRYING: u64 = 2;
-/// What almost as good means, as a share of the best.
+/// Relative excess that counts as almost equal.
 const PROMISING: f64 = 0.15;
-/// And as a share of all time so far: few epochs are no time to try things.
+/// Maximum cost of an early try, as a share of the elapsed time.
 const AT_FIRST: f64 = 0.03;
-/// The share of all time so far that trying others may cost.
+/// Maximum cost of all tries, as a share of the elapsed time.
 const TRYING: f64 = 0.01;
-/// What a try costs beyond what is foreseen, as a share of the best.
+/// Allowance for the forecast error of a try, as a share of the best.
 const SURPRISE: f64 = 0.25;
-/// Seconds of computing behind which nothing is hidden unseen.
+/// Compute time below which unmeasured strategies are not tried.
 const HARDLY_ANY: f64 = 1e-3;
-/// Nor behind computing that is less than so many times as long as a copy: the first copies go to memory that is new, which takes longer, and what
-/// can be gained is not known.
+/// Minimum ratio of computing to copying for unmeasured strategies: first copies go to fresh memory and are slower.
 const MANY_COPIES: f64 = 16.0;
-/// After so many epochs a choice may be tried again.
+/// Epochs after which a strategy may be tried again.
 const AGAIN: u64 = 64;
 
-/// What was chosen.
+/// The decision for an epoch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Decision {
     pub choice: Choice,
     pub why: Reason,
-    /// Seconds that the epoch should take by each; `None` of what is not allowed or not known.
+    /// Expected seconds with each choice; `None` if not allowed or unknown.
     pub costs: Each<Option<f64>>,
-    /// Seconds that this choice should cost more than the best one.
+    /// Expected excess over the best choice, in seconds.
     pub risk: f64,
 }
 
 /// The reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reason {
-    /// There is no other.
+    /// The only choice.
     Only,
-    /// Nothing is known of the transfers; there is computing to hide them behind.
+    /// No history; there is computing to overlap with.
     GuessBehind,
-    /// Nothing is known of the transfers, and hardly any computing was seen.
+    /// No history, and hardly any computing.
     GuessWait,
-    /// It should take least.
+    /// Shortest expected time.
     Least,
-    /// Others should take hardly less.
+    /// No other choice is enough better.
     Kept,
-    /// It was never measured, or not for long.
+    /// A try: never measured, or not recently.
     Tried,
 }
 
@@ -70,21 +69,21 @@ impl fmt::Display for Reason {
     }
 }
 
-/// What the choice depends on.
+/// The input of a decision.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Situation<'a> {
     pub forecast: &'a Forecast,
     /// At least one.
     pub allowed: &'a [Choice],
-    /// In use now; `None` before the first epoch.
+    /// The present choice; `None` before the first epoch.
     pub current: Option<Choice>,
-    /// Seconds since the container was opened.
+    /// Elapsed seconds since the container was opened.
     pub elapsed: f64,
-    /// Seconds that tries may have cost so far.
+    /// Estimated cost of tries so far, in seconds.
     pub risked: f64,
 }
 
-/// The choice for the next epoch.
+/// Chooses the strategy of the next epoch.
 pub(super) fn choose(situation: &Situation<'_>) -> Decision {
     let (forecast, expected) = (situation.forecast, &situation.forecast.expected);
     let mut costs: Each<Option<f64>> = [None; 3];
@@ -112,7 +111,7 @@ pub(super) fn choose(situation: &Situation<'_>) -> Decision {
     match situation.current.filter(|current| *current != best && situation.allowed.contains(current)) {
         Some(current) => {
             let gain = cost(current) - cost(best);
-            // What waits could have gone on behind computing.
+            // Draining now forfeits the overlap of what is buffered.
             let waits = if current == Choice::Sync { 0.0 } else { expected.behind.min(expected.room) };
             let least = if best.index() > current.index() { WORTH_CHANGING * cost(current) } else { 0.0 };
             match gain < least || gain * PAID_BACK < waits {
@@ -124,7 +123,7 @@ pub(super) fn choose(situation: &Situation<'_>) -> Decision {
     }
 }
 
-/// A choice that should be measured, and costs little enough.
+/// A choice to try: unmeasured, and cheap enough.
 fn to_try(situation: &Situation<'_>, best: Choice) -> Option<Choice> {
     let forecast = situation.forecast;
     let least = forecast.expected.cost(best);

@@ -1,4 +1,4 @@
-//! An open container behind the layer.
+//! Containers of the layer.
 
 use super::array::AutoArray;
 use super::choice::{Choice, Each};
@@ -14,15 +14,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(super) struct AutoContainer {
     pub controller: Arc<Controller>,
     pub comm: Arc<dyn Communicator>,
-    /// Held while an array is opened by every way.
+    /// Serialises opening an array with every strategy.
     pub opening: Mutex<()>,
     pub closed: AtomicBool,
-    /// What went wrong with the history.
+    /// Errors of the history, as diagnostics.
     pub wrong: Mutex<Vec<String>>,
 }
 
 impl AutoContainer {
-    /// Opens an array by the way in use, as `open` says, and then by the others.
+    /// Opens an array with the present strategy, and then with the others.
     fn open_array(
         &self,
         name: &str,
@@ -125,7 +125,7 @@ impl Container for AutoContainer {
         flushed.and(self.controller.take_error())
     }
 
-    /// Every rank makes the same collective calls of the format below, whatever went wrong before.
+    /// Every rank makes the same collective calls below, whatever failed before.
     fn close(&self) -> Result<()> {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(());

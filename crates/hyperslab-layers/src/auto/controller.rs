@@ -1,4 +1,4 @@
-//! Chooses the way of each epoch of a container, all ranks alike.
+//! Switches the strategy of a container at epoch boundaries, consistently on all ranks.
 
 use super::choice::Choice;
 use super::chooser::{Decision, Situation, choose};
@@ -16,14 +16,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, TryLockError};
 use std::time::Instant;
 
-/// The most collective transfers between two at which ranks look whether an epoch is over.
+/// Maximum number of collective transfers between two at which ranks agree on the end of an epoch.
 const LONGEST_STRIDE: u32 = 63;
-/// Reads of an array before a pattern is seen: what the first epochs read ahead says nothing.
+/// Number of reads before a pattern is recognised: prefetching in earlier epochs is not representative.
 const UNTIL_PATTERN: u64 = 3;
-/// A container with fewer epochs tells by its close how much room transfers have.
+/// Containers with fewer epochs measure the overlap at close.
 const MANY_EPOCHS: u64 = 3;
 
-/// One rank's part in choosing.
+/// The controller of one rank.
 #[derive(Debug)]
 pub(super) struct Controller {
     pub strategies: Strategies,
@@ -31,22 +31,22 @@ pub(super) struct Controller {
     allowed: Vec<Choice>,
     each: HotState,
     opened: Instant,
-    /// Threads do not survive a fork: the child keeps the way it has.
+    /// Owning process: threads do not survive a fork, so that a child keeps its strategy.
     process: u32,
-    /// Nothing is decided any more: the container is closed.
+    /// Set when the container is closed; no more decisions.
     finished: AtomicBool,
     state: Mutex<State>,
-    /// What went wrong in a change, for the next flush or close.
+    /// Error of a strategy change, for the next flush or close.
     trouble: Mutex<Option<Error>>,
 }
 
-/// What every call touches, in one line of the processor's cache: a transfer leaves little else there.
+/// State that every call touches, in one cache line.
 #[derive(Debug)]
 #[repr(align(64))]
 struct HotState {
-    /// Calls hold it, and so does a change, alone.
+    /// Read-locked by calls, write-locked by a strategy change.
     going: RwLock<()>,
-    /// The way in use, by its index; stays as it is while `going` is held.
+    /// Index of the present strategy; constant while `going` is held.
     current: AtomicUsize,
     unseen: TimingSampler,
 }
@@ -54,29 +54,29 @@ struct HotState {
 #[derive(Debug)]
 struct State {
     watch: EpochDetector,
-    /// Of the first rank, which decides.
+    /// On the first rank, which decides.
     record: Option<Arc<SharedHistory>>,
     explain: Explain,
     decision: Option<Decision>,
     decided: bool,
-    /// Seconds that tries may have cost.
+    /// Estimated cost of tries, in seconds.
     risked: f64,
     seen: Progress,
-    /// Epochs by `async` so far.
+    /// Epochs with `async` so far.
     behind: u64,
-    /// Collective transfers until ranks look again, and how many there were the last time.
+    /// Collective transfers until the next agreement, and the length of the last such interval.
     skip: u32,
     stride: u32,
 }
 
-/// A call under way.
+/// Guard of a running call; ends it when dropped.
 pub(super) struct CallGuard<'a> {
     controller: &'a Controller,
     way: Choice,
     _going: RwLockReadGuard<'a, ()>,
-    /// The clock is looked at.
+    /// Whether the call is timed.
     seen: bool,
-    /// Bytes, class, and the waiting before, of a transfer.
+    /// For a transfer: bytes, class, and wait time so far.
     transfer: Option<(u64, RequestClass, f64)>,
 }
 
@@ -85,7 +85,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Controller {
-    /// `record` on the first rank only.
+    /// A controller; `record` is given on the first rank only.
     pub fn new(
         strategies: Strategies,
         allowed: Vec<Choice>,
@@ -132,26 +132,27 @@ impl Controller {
         self.comm.size() == 1
     }
 
-    /// The way in use. Who holds `state` must not wait for `going`: calls under way come for `state` at their end.
+    /// The present strategy. Lock order: never wait for `going` while holding `state`, which running calls lock at their
+    /// end.
     pub(super) fn current(&self) -> Choice {
         Choice::ALL[self.each.current.load(Ordering::Acquire)]
     }
 
-    /// Takes the way in use.
+    /// Enters a call with the present strategy.
     #[inline]
     fn go(&self, seen: bool) -> CallGuard<'_> {
         let going = self.each.going.read().unwrap_or_else(PoisonError::into_inner);
         CallGuard { controller: self, way: self.current(), _going: going, seen, transfer: None }
     }
 
-    /// A call begins, after those that nobody looked at.
+    /// Begins a timed call, and accounts for untimed ones before it.
     fn look(&self, now: f64) -> MutexGuard<'_, State> {
         let mut state = lock(&self.state);
         state.watch.begin(now, self.each.unseen.take());
         state
     }
 
-    /// A transfer of so many bytes begins. Where it is collective, all ranks call this.
+    /// Begins a transfer. Collective if the transfer is.
     #[inline]
     pub fn transfer(&self, bytes: u64, writes: bool, collective: bool) -> CallGuard<'_> {
         let class = RequestClass::of(bytes, writes);
@@ -161,7 +162,7 @@ impl Controller {
         }
     }
 
-    /// One that is looked at.
+    /// Begins a timed transfer.
     #[inline(never)]
     fn timed_transfer(&self, bytes: u64, class: RequestClass, collective: bool) -> CallGuard<'_> {
         let now = self.now();
@@ -183,7 +184,7 @@ impl Controller {
             }
         };
         if !changes {
-            // Waiting for other ranks is no part of the transfer.
+            // Waiting for other ranks does not count as transfer time.
             begin(&mut state, if self.alone() { now } else { self.now() });
         }
         drop(state);
@@ -198,13 +199,13 @@ impl Controller {
         trip
     }
 
-    /// Another call begins.
+    /// Begins a call that is no transfer.
     pub fn call(&self) -> CallGuard<'_> {
         drop(self.look(self.now()));
         self.go(true)
     }
 
-    /// A call begins that all ranks make. `ends`: an epoch is over if anything was transferred.
+    /// Begins a collective call. `ends`: it ends the epoch if anything was transferred.
     pub fn collective_call(&self, ends: bool) -> CallGuard<'_> {
         drop(self.look(self.now()));
         if !self.alone() {
@@ -214,7 +215,7 @@ impl Controller {
         self.go(true)
     }
 
-    /// Everything transferred so far is in its place.
+    /// Notes that everything transferred so far is drained.
     pub fn drained(&self) {
         lock(&self.state).watch.drained();
     }
@@ -228,8 +229,8 @@ impl Controller {
         self.advance(state, report, now, bytes as f64, class, state.watch.pause())
     }
 
-    /// Ranks tell each other how the epoch was, and the first one says what comes next. Whatever goes wrong changes nothing:
-    /// the call itself will meet it.
+    /// Combines the epoch reports of all ranks; the first rank decides for all. Errors are ignored here: the call itself
+    /// will meet them.
     fn decide_collectively(&self, request: Option<(u64, RequestClass)>, ends: bool) -> Option<Choice> {
         if self.finished.load(Ordering::Acquire) {
             return None;
@@ -268,7 +269,7 @@ impl Controller {
         Choice::ALL.get(usize::from(*choice.first()?)).copied()
     }
 
-    /// Ends the epoch that `report` tells of, and decides on the next. Only the first rank has something to say.
+    /// Ends the reported epoch and decides on the next. First rank only.
     fn advance(
         &self,
         state: &mut State,
@@ -302,7 +303,7 @@ impl Controller {
         Some(decision.choice)
     }
 
-    /// Learns from an epoch that is over.
+    /// Adds a finished epoch to the history.
     fn note(&self, state: &mut State, report: &EpochReport, choice: Choice, room: Option<f64>) {
         if choice == Choice::Async {
             state.behind += 1;
@@ -328,7 +329,7 @@ impl Controller {
         state.explain.epoch(number, decision.as_ref(), &observed);
     }
 
-    /// This rank's epoch so far, with what went on behind it.
+    /// Reports this rank's present epoch, including background progress.
     fn report(&self, state: &mut State) -> EpochReport {
         let (epoch, way) = (state.watch.so_far(), self.current());
         let now = self.strategies.progress(way);
@@ -345,14 +346,14 @@ impl Controller {
         EpochReport { epoch, behind, straight, fresh, ..EpochReport::default() }
     }
 
-    /// Goes another way, if that was decided. Where ranks decide together, all call this with the same.
+    /// Switches to the decided strategy. Called with the same decision on all ranks if they decide collectively.
     pub(super) fn switch_to(&self, decision: Option<Choice>) {
         let Some(to) = decision else { return };
         if to == self.current() {
             return;
         }
         let going = match self.alone() {
-            // Another thread is in a call: the next epoch will do as well.
+            // Another thread is in a call: switch at the next epoch.
             true => match self.each.going.try_write() {
                 Ok(going) => going,
                 Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
@@ -374,18 +375,18 @@ impl Controller {
         }
     }
 
-    /// What went wrong in a change, once.
+    /// Returns the error of a strategy change, once.
     pub fn take_error(&self) -> Result<()> {
         lock(&self.trouble).take().map_or(Ok(()), Err)
     }
 
-    /// The last epoch is over, and what was learnt is kept. Returns what was wrong with keeping it.
+    /// Ends the last epoch and saves the history. Returns a diagnostic if saving failed.
     pub fn finish(&self) -> Option<String> {
         self.finished.store(true, Ordering::Release);
         let mut state = lock(&self.state);
         let report = self.report(&mut state);
         let way = self.current();
-        // The first rank's own numbers: the others may be gone.
+        // The first rank's own measurements: other ranks may be gone.
         if report.epoch.transfers > 0 && report.epoch.calls > 0.0 {
             let few = state.watch.finished < MANY_EPOCHS;
             self.note(&mut state, &report, way, few.then_some(report.epoch.room));
@@ -393,14 +394,14 @@ impl Controller {
         state.record.take().and_then(|record| record.closed(state.decided))
     }
 
-    /// All epochs in a few words.
+    /// A summary of all epochs.
     pub fn summary(&self) -> Option<String> {
         lock(&self.state).explain.summary()
     }
 }
 
 impl State {
-    /// Whether ranks need not look at this collective transfer; all of them count alike.
+    /// Whether ranks skip the agreement at this collective transfer; all count alike.
     fn skipped(&mut self) -> bool {
         let skipped = self.skip > 0;
         self.skip = self.skip.saturating_sub(1);
@@ -409,13 +410,13 @@ impl State {
 }
 
 impl CallGuard<'_> {
-    /// The way that the call goes.
+    /// The strategy of the call.
     #[inline]
     pub fn way(&self) -> Choice {
         self.way
     }
 
-    /// The call ends, if it was looked at.
+    /// Ends a timed call.
     #[inline(never)]
     fn end(&self) {
         let now = self.controller.now();
@@ -429,7 +430,7 @@ impl CallGuard<'_> {
         state.watch.end(now);
         let unseen = &self.controller.each.unseen;
         match (self.transfer, state.watch.latest()) {
-            // What goes on in the background, or among ranks, is followed from call to call.
+            // With background work or several ranks, every call is timed.
             (Some((_, class, _)), Some(seconds)) if self.way == Choice::Sync && self.controller.alone() => {
                 unseen.allow(class, seconds);
             }

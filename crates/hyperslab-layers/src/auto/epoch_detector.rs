@@ -1,70 +1,68 @@
-//! Where epochs begin and end, seen from the calls of one rank. Times are seconds since the container was opened.
+//! Detects epochs in the calls of one rank. Times are in seconds since the container was opened.
 
 use super::request_class::RequestClass;
 
-/// A shorter pause begins no epoch.
+/// Minimum pause that begins an epoch.
 const SHORTEST_PAUSE: f64 = 1e-3;
-/// Nor one shorter than this share of those that usually do: programs also pause between the arrays of a time step.
+/// Minimum pause as a share of the usual one: programs also pause between the arrays of a time step.
 const OF_USUAL: f64 = 0.25;
-/// An epoch that has lasted so long ends with the next transfer: there may be no pauses at all.
+/// Maximum length: a longer epoch ends with the next transfer, since there may be no pauses at all.
 const LONGEST: f64 = 0.5;
 
-/// The first one, and one whose way was never measured, ends so soon, if its transfers took longer than the computing before
-/// them.
+/// Maximum length of the first epoch, and of one with an unmeasured strategy, if transfers took longer than computing.
 const LONGEST_UNSURE: f64 = 0.02;
 
-/// An epoch so far: what was computed before and between its transfers, and these.
+/// The measurements of an epoch: computing before and between transfers, and the transfers.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Epoch {
-    /// That of its first transfer.
+    /// Class of its first transfer.
     pub class: Option<RequestClass>,
     pub began: f64,
     pub bytes: f64,
-    /// Those that somebody looked at.
+    /// Number of timed transfers.
     pub transfers: u64,
     pub compute: f64,
-    /// Computing after a transfer and before the next flush.
+    /// Compute time after a transfer and before the next flush.
     pub room: f64,
-    /// In calls that transfer.
+    /// Time in transfers.
     pub calls: f64,
-    /// Waiting for the background in such calls.
+    /// Part of it spent waiting for the background.
     pub waited: f64,
 }
 
-/// Follows the calls of a rank.
+/// Detector state of a rank.
 #[derive(Debug, Default)]
 pub(super) struct EpochDetector {
     epoch: Epoch,
-    /// Pauses since the last transfer, and what of them came after a transfer without a flush between.
+    /// Pauses since the last transfer, and their part that followed a transfer without a flush.
     pause: f64,
     room: f64,
-    /// Something was transferred since the last flush.
+    /// Whether something was transferred since the last flush.
     open_ended: bool,
-    /// Calls under way, and when the last one ended.
+    /// Number of running calls, and the end of the last one.
     calls: u32,
     ended: f64,
-    /// Transfers under way, and when the first of them began.
+    /// Number of running transfers, and the begin of the first.
     transfers: u32,
     since: f64,
-    /// Seconds of a byte of the last transfer, and those of it with the pause before it.
+    /// Seconds per byte of the last transfer, and seconds of it with the preceding pause.
     pace: f64,
     latest: f64,
-    /// The pause that usually begins an epoch.
+    /// The usual pause before an epoch.
     usual: f64,
-    /// Epochs that are over.
+    /// Number of finished epochs.
     pub finished: u64,
-    /// The way of this one was never measured.
+    /// Whether the present strategy was never measured.
     pub unsure: bool,
 }
 
 impl EpochDetector {
-    /// `pause`: seconds that the program computed before the container was opened.
+    /// A detector; `pause` is the compute time before the container was opened.
     pub fn new(pause: f64) -> Self {
         Self { pause, ..Self::default() }
     }
 
-    /// A call begins. `passed`: bytes of transfers since the last one that nobody looked at; they are taken to have been as
-    /// fast as the last one that somebody did.
+    /// Begins a call. `passed`: bytes of untimed transfers since the last call, assumed as fast as the last timed one.
     pub fn begin(&mut self, now: f64, passed: f64) {
         let unseen = (passed * self.pace).min((now - self.ended).max(0.0));
         self.epoch.bytes += passed;
@@ -85,22 +83,22 @@ impl EpochDetector {
         self.ended = self.ended.max(now);
     }
 
-    /// What was transferred before had to come to its end: at a flush.
+    /// Notes a flush: earlier transfers are complete.
     pub fn drained(&mut self) {
         self.open_ended = false;
     }
 
-    /// The epoch so far, with all pauses that came before `now`.
+    /// The epoch so far, including pauses before now.
     pub fn so_far(&self) -> Epoch {
         Epoch { room: self.epoch.room + self.room, ..self.epoch }
     }
 
-    /// The pause just now, since the last transfer.
+    /// The pause since the last transfer.
     pub fn pause(&self) -> f64 {
         self.pause
     }
 
-    /// Whether a transfer now would be the first of a new epoch. An epoch without transfers has not begun.
+    /// Whether a transfer now would begin a new epoch. An epoch without transfers has not begun.
     pub fn is_over(&self, now: f64) -> bool {
         let paused = self.pause >= SHORTEST_PAUSE && self.pause >= OF_USUAL * self.usual;
         let unsure = self.finished == 0 || self.unsure;
@@ -108,13 +106,13 @@ impl EpochDetector {
         self.epoch.transfers > 0 && self.transfers == 0 && (paused || known || now - self.epoch.began >= LONGEST)
     }
 
-    /// Begins a new epoch with the pause just now.
+    /// Begins a new epoch with the present pause.
     pub fn next_epoch(&mut self, now: f64) {
         self.usual = match (self.pause >= SHORTEST_PAUSE, self.pause >= OF_USUAL * self.usual) {
             (true, true) => 0.5 * (self.usual + self.pause),
-            // Pauses are shorter now.
+            // Pauses have become shorter.
             (true, false) => self.pause,
-            // There are none any more.
+            // There are no pauses any more.
             (false, _) => 0.5 * self.usual,
         };
         self.epoch = Epoch { began: now - self.pause, compute: self.pause, ..Epoch::default() };
@@ -123,12 +121,12 @@ impl EpochDetector {
         self.unsure = false;
     }
 
-    /// Seconds of the last transfer and the pause before it, if no other call is under way.
+    /// Seconds of the last transfer and its preceding pause, if no other call is running.
     pub fn latest(&self) -> Option<f64> {
         (self.calls == 0).then_some(self.latest)
     }
 
-    /// A transfer begins, after [`EpochDetector::begin`].
+    /// Begins a transfer, after [`EpochDetector::begin`].
     pub fn begin_transfer(&mut self, now: f64, class: RequestClass) {
         self.latest = self.pause;
         if self.epoch.transfers == 0 && self.transfers == 0 {
@@ -144,7 +142,7 @@ impl EpochDetector {
         self.transfers += 1;
     }
 
-    /// It ends, before [`EpochDetector::end`].
+    /// Ends a transfer, before [`EpochDetector::end`].
     pub fn end_transfer(&mut self, now: f64, bytes: f64, waited: f64) {
         self.transfers = self.transfers.saturating_sub(1);
         if self.transfers == 0 {

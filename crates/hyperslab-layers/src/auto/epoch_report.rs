@@ -1,34 +1,34 @@
-//! What ranks tell each other about an epoch.
+//! Epoch reports, which ranks combine by maximum.
 
 use super::epoch_detector::Epoch;
 use super::request_class::RequestClass;
 
-/// An epoch of one rank, or that of all as the slowest saw it.
+/// The epoch of one rank, or the maximum over all ranks.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct EpochReport {
     pub epoch: Epoch,
-    /// Whether it is over.
+    /// Whether the epoch is over.
     pub over: bool,
-    /// Whether something failed in the background.
+    /// Whether the background failed.
     pub failed: bool,
-    /// Seconds for a byte in the background, if any came to its place.
+    /// Seconds per byte in the background, if any were drained.
     pub behind: Option<f64>,
-    /// Nothing went through the background.
+    /// Whether nothing went through the background.
     pub straight: bool,
-    /// Memory was taken for the first time.
+    /// Whether memory was allocated for the first time.
     pub fresh: bool,
     /// The pause since the last transfer.
     pub pause: f64,
-    /// Bytes of the transfer that begins, and its class, or that of the epoch.
+    /// Bytes of the transfer that begins; `coming` is its class, or that of the epoch.
     pub request: f64,
     pub coming: Option<RequestClass>,
 }
 
-/// How many numbers a report is.
+/// Length of an encoded report.
 const NUMBERS: usize = 14;
 
 impl EpochReport {
-    /// As numbers of which the largest of all ranks counts.
+    /// Encodes the report as numbers, to be combined by maximum.
     pub fn numbers(&self) -> [f64; NUMBERS] {
         let flag = |flag: bool| f64::from(u8::from(flag));
         let code = |class: Option<RequestClass>| class.map_or(0.0, |class| f64::from(class.code()));
@@ -39,7 +39,7 @@ impl EpochReport {
             code(epoch.class),
             epoch.bytes,
             epoch.compute,
-            // The least room of any rank, and of the least straight one.
+            // Negated, so that the minimum over ranks counts.
             -epoch.room,
             epoch.calls,
             epoch.calls - epoch.waited,
@@ -52,7 +52,7 @@ impl EpochReport {
         ]
     }
 
-    /// What the largest numbers of all ranks mean.
+    /// Decodes the combined numbers.
     pub fn from_numbers(numbers: &[f64; NUMBERS]) -> Self {
         let [
             over,

@@ -1,4 +1,4 @@
-//! What was chosen and why, in words.
+//! Explanations of decisions, as text.
 
 use super::choice::{Choice, Each};
 use super::chooser::{Decision, Reason};
@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-/// Notes epochs, and writes a line for each where that is wanted.
+/// Collects epochs, and writes a line for each if requested.
 #[derive(Debug, Default)]
 pub(super) struct Explain {
     file: Option<File>,
@@ -19,7 +19,7 @@ pub(super) struct Explain {
 }
 
 impl Explain {
-    /// Lines are appended to the file, which may not be a link.
+    /// Appends lines to a file, which must not be a link.
     pub fn to(path: &Path) -> Result<Self> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR);
@@ -27,7 +27,7 @@ impl Explain {
         Ok(Self { file: Some(file.map_err(failed)?.into()), ..Self::default() })
     }
 
-    /// An epoch is over that was decided on so.
+    /// Notes a finished epoch and its decision.
     pub fn epoch(&mut self, number: u64, decision: Option<&Decision>, observed: &Observed) {
         self.epochs[observed.choice.index()] += 1;
         if let Some(decision) = decision {
@@ -47,11 +47,11 @@ impl Explain {
             observed.compute,
             observed.calls,
         );
-        // What cannot be written is lost: an explanation must not stop anyone.
+        // Best effort: write errors are ignored.
         let _ = file.write_all(line.as_bytes());
     }
 
-    /// All epochs in a few words; `None` if there were none.
+    /// A summary of all epochs; `None` if there were none.
     pub fn summary(&self) -> Option<String> {
         let used: Vec<String> = Choice::ALL
             .iter()
@@ -74,7 +74,7 @@ impl Explain {
     }
 }
 
-/// What each choice should take.
+/// The forecasts of all choices, as text.
 fn foreseen(costs: &Each<Option<f64>>) -> String {
     let words = Choice::ALL
         .iter()

@@ -1,4 +1,4 @@
-//! Entry point of the fuzz target for histories: what a file says is decided with, and learnt on.
+//! Entry point for fuzzing history files.
 
 use super::choice::Choice;
 use super::chooser::{Situation, choose};
@@ -6,7 +6,7 @@ use super::history::{History, Observed, UpcomingEpoch};
 use super::history_file;
 use super::request_class::RequestClass;
 
-/// Reads the text of a history file, uses every history in it as a run would, and returns the text written again.
+/// Parses a history file, decides and learns with every history in it, and returns it encoded again.
 pub fn history(text: &[u8]) -> Result<Vec<u8>, String> {
     let (histories, again) = history_file::read_again(text)?;
     for mut history in histories {
@@ -18,7 +18,7 @@ pub fn history(text: &[u8]) -> Result<Vec<u8>, String> {
     Ok(again)
 }
 
-/// One epoch: decided by what is known, then learnt.
+/// One epoch: decides and then learns.
 fn epoch(history: &mut History, class: RequestClass, choice: Choice) {
     let coming = UpcomingEpoch { class, ranks: 2, request: 4096.0, pause: 0.01, copy_rate: 1e9 };
     let forecast = history.forecast(&coming);

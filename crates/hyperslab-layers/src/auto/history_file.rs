@@ -1,4 +1,4 @@
-//! Histories kept between runs: one JSON file of the user, described in docs/layers.md.
+//! Persistence of histories in one JSON file per user, specified in docs/layers.md.
 
 use super::history::History;
 use super::storage_key::StorageKey;
@@ -14,9 +14,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 const VERSION: u32 = 1;
 const NAME: &str = "auto-history.json";
-/// A larger file is not ours.
+/// Maximum file size.
 const MOST_BYTES: u64 = 16 << 20;
-/// Places that are kept, the latest used.
+/// Maximum number of storage keys, most recently used.
 const MOST_PLACES: usize = 64;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -34,31 +34,31 @@ struct Entry {
     history: History,
 }
 
-/// Only the version, of any version.
+/// The version field alone, of files of any version.
 #[derive(Deserialize)]
 struct Version {
     hyperslab_auto_history: u32,
 }
 
-/// `$XDG_STATE_HOME/hyperslab`, or `~/.local/state/hyperslab`. `None` where the user has no home.
+/// `$XDG_STATE_HOME/hyperslab`, or `~/.local/state/hyperslab`. `None` if the user has no home directory.
 pub(super) fn usual_folder() -> Option<PathBuf> {
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")));
     base.map(|base| base.join("hyperslab"))
 }
 
-/// What is known of a place. The error is why nothing is, in words; a file that is not there is none.
+/// Loads the history of a storage key. A missing file is an empty history; the error says why a file is unusable.
 pub(super) fn load(folder: &Path, place: &StorageKey) -> Result<History, String> {
     let entries = read(folder)?;
     Ok(entries.into_iter().find(|entry| entry.place == *place).map(|entry| entry.history).unwrap_or_default())
 }
 
-/// Keeps what is known of a place beside what the file has of others. Jobs that do so at the same time may lose one another's
-/// latest epochs, never the file.
+/// Saves the history of a storage key, keeping those of others. Concurrent jobs may lose each other's latest epochs, but
+/// never the file.
 pub(super) fn save(folder: &Path, place: &StorageKey, history: &History) -> Result<(), String> {
     let failed = |cause: &dyn std::fmt::Display| format!("{}: {cause}", folder.join(NAME).display());
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|cause| failed(&cause))?;
-    // Whatever cannot be read is replaced, except what a newer version wrote.
+    // Replaces an unreadable file, unless a newer version wrote it.
     let mut entries = match read(folder) {
         Err(why) if why.contains(NEWER) => return Err(why),
         found => found.unwrap_or_default(),
@@ -92,7 +92,7 @@ fn read(folder: &Path) -> Result<Vec<Entry>, String> {
     parse(&text).map_err(|cause| failed(&cause))
 }
 
-/// The entries of a history file; the error says in words why there are none.
+/// Parses the entries of a history file.
 fn parse(text: &[u8]) -> Result<Vec<Entry>, String> {
     let version: Version = serde_json::from_slice(text).map_err(|cause| cause.to_string())?;
     match version.hyperslab_auto_history {
@@ -107,7 +107,7 @@ fn parse(text: &[u8]) -> Result<Vec<Entry>, String> {
     }
 }
 
-/// The histories in the text of a file, and the text of a file with the same entries.
+/// Parses the text of a file, and encodes the same entries again.
 pub(super) fn read_again(text: &[u8]) -> Result<(Vec<History>, Vec<u8>), String> {
     let stored = Stored { hyperslab_auto_history: VERSION, places: parse(text)? };
     let again = serde_json::to_vec(&stored).map_err(|cause| cause.to_string())?;
@@ -123,7 +123,7 @@ fn open(folder: &Path) -> Result<File, Errno> {
     Ok(rustix::fs::openat(directory(folder)?, NAME, flags, Mode::empty())?.into())
 }
 
-/// Puts the file in place at once, whole.
+/// Replaces the file atomically.
 fn replace(folder: &Path, text: &[u8]) -> std::io::Result<()> {
     let folder = directory(folder)?;
     let mut random = [0; 8];

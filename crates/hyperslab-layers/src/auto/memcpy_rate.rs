@@ -1,4 +1,4 @@
-//! How fast this machine copies, measured once where no history tells it.
+//! The memory copy rate of this machine, measured once if no history has it.
 
 use super::history::History;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,13 +7,13 @@ use std::time::Instant;
 const BYTES: usize = 1 << 20;
 const TIMES: usize = 3;
 
-/// Bytes in a second of a copy in memory. Measures for a millisecond, once, unless the history knows better.
+/// Memory copy rate in bytes per second. Measured once, in about a millisecond, unless the history has it.
 pub(super) fn rate(history: &History) -> f64 {
-    // The bits of a number, 0 until it is known. No lock: a thread that measures may not be there after a fork.
+    // The bits of the rate, 0 until measured. No lock: after a fork the measuring thread might not exist.
     static RATE: AtomicU64 = AtomicU64::new(0);
     let measured = Some(f64::from_bits(RATE.load(Ordering::Relaxed))).filter(|rate| *rate > 0.0);
     match history.classes.values().any(|known| !known.copy.is_empty()) {
-        // Never asked for then.
+        // Not used in this case.
         true => measured.unwrap_or(1e9),
         false => measured.unwrap_or_else(|| {
             let rate = measure();
@@ -32,7 +32,7 @@ fn measure() -> f64 {
         std::hint::black_box(&mut to);
         best = best.min(begin.elapsed().as_secs_f64());
     }
-    // Both were in the processor's cache; what is to be staged is not.
+    // Halved, since both buffers were in the processor cache.
     BYTES as f64 / best.max(1e-7) / 2.0
 }
 

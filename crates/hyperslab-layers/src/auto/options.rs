@@ -46,7 +46,7 @@ pub(super) struct Options {
     pub directory: Option<PathBuf>,
     pub state: Option<PathBuf>,
     pub explain: Option<PathBuf>,
-    /// In the words of the layer async.
+    /// In the syntax of the layer `async`.
     pub lag: Option<String>,
 }
 
@@ -75,7 +75,7 @@ impl Options {
         Ok(Self {
             choices,
             lag: crate::async_io::lag(element)?.and_then(|_| element.get("lag").map(str::to_owned)),
-            // The layers check their own.
+            // The layers check their own options.
             memory: element.size("memory")?,
             directory,
             state: match element.get("state") {

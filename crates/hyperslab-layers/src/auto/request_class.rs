@@ -1,33 +1,33 @@
-//! Epochs that may be compared: of the same direction, with requests of about the same size.
+//! Classes of comparable epochs: same direction and similar request size.
 
 use hyperslab_core::units::display_size;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Writes or reads, and the size of the first request to within a factor of 4.
+/// Direction, and size of the first request to within a factor of 4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub(super) struct RequestClass {
     pub writes: bool,
-    /// The smallest request is 4 to this power.
+    /// The minimum request size is 4 to this power.
     power: u8,
 }
 
-/// Larger requests count as this large.
+/// Maximum power; larger requests have the same class.
 const MOST: u8 = 24;
 
 impl RequestClass {
-    /// That of a request.
+    /// The class of a request.
     pub fn of(bytes: u64, writes: bool) -> Self {
         Self { writes, power: ((bytes.max(1).ilog2() / 2) as u8).min(MOST) }
     }
 
-    /// As a number, for ranks to tell each other. More than 0.
+    /// Encodes the class as a number greater than 0.
     pub fn code(self) -> u16 {
         1 + 2 * u16::from(self.power) + u16::from(self.writes)
     }
 
-    /// What a number means.
+    /// Decodes a number.
     pub fn from_code(code: u16) -> Option<Self> {
         let code = code.checked_sub(1)?;
         let power = u8::try_from(code / 2).ok().filter(|power| *power <= MOST)?;

@@ -1,4 +1,5 @@
-//! One open container for several layers: each thinks that it has opened it, and its arrays, alone.
+//! A container opened once and reference-counted by several layers, each of which sees an open container and arrays of its
+//! own.
 
 use hyperslab_core::{
     Array, ArraySpec, Attribute, BackgroundStats, Bytes, Caps, Communicator, Container, Durability, Format,
@@ -8,19 +9,19 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// The container, and who uses it.
+/// The container and its users.
 #[derive(Debug)]
 pub(super) struct SharedContainer {
     container: Arc<dyn Container>,
-    /// Those that have not closed it.
+    /// Number of users that have not closed it.
     users: AtomicUsize,
-    /// What one of them has just done and the others do after it is not done again.
+    /// While set, calls of further users that repeat one are not forwarded.
     again: AtomicBool,
-    /// The array that was opened last, for those that open it after.
+    /// The array opened last, shared with users that open it next.
     latest: Mutex<Option<(String, SharedArray)>>,
 }
 
-/// An array of it, and how many use that.
+/// A reference-counted array.
 #[derive(Debug, Clone)]
 struct SharedArray {
     array: Arc<dyn Array>,
@@ -38,13 +39,13 @@ impl SharedContainer {
         &self.container
     }
 
-    /// The container for one more user.
+    /// A reference for one more user.
     pub fn share(self: &Arc<Self>) -> Arc<dyn Container> {
         self.users.fetch_add(1, Ordering::AcqRel);
         Arc::new(ContainerRef(self.clone()))
     }
 
-    /// Runs calls of other users that repeat what one has done: only they notice.
+    /// Runs repetitions of a call by further users, without forwarding them.
     pub fn repeat<T>(&self, calls: impl FnOnce() -> T) -> T {
         self.again.store(true, Ordering::Release);
         let result = calls();
@@ -52,7 +53,7 @@ impl SharedContainer {
         result
     }
 
-    /// The next array is opened anew.
+    /// Forgets the latest array, so that the next one is opened anew.
     pub fn forget_latest(&self) {
         self.latest().take();
     }
@@ -76,8 +77,8 @@ impl SharedContainer {
     }
 }
 
-/// What layers wrap instead of the format below, to open one container of it. The first that opens it does so for all, with its
-/// own group of ranks.
+/// The format that the layers wrap instead of the one below. The first open opens the container, with its communicator;
+/// others share it.
 #[derive(Debug)]
 pub(super) struct SharedFormat {
     pub format: Arc<dyn Format>,
@@ -89,7 +90,7 @@ impl SharedFormat {
         Arc::new(Self { format, container: OnceLock::new() })
     }
 
-    /// The container, if somebody has opened it.
+    /// The container, if it is open.
     pub fn container(&self) -> Option<&Arc<SharedContainer>> {
         self.container.get()
     }
@@ -130,7 +131,7 @@ impl Format for SharedFormat {
     }
 }
 
-/// A user's container.
+/// A user's reference to the container.
 #[derive(Debug)]
 struct ContainerRef(Arc<SharedContainer>);
 
@@ -173,7 +174,7 @@ impl Container for ContainerRef {
         self.0.container.attributes(object)
     }
 
-    /// Told once, by whoever has all users.
+    /// Reported once, by the owner.
     fn diagnostics(&self) -> Vec<String> {
         Vec::new()
     }
@@ -190,7 +191,7 @@ impl Container for ContainerRef {
         if self.0.is_again() { Ok(()) } else { self.0.container.flush(how) }
     }
 
-    /// The last user closes it.
+    /// Closed by the last user.
     fn close(&self) -> Result<()> {
         match self.0.users.fetch_sub(1, Ordering::AcqRel) {
             1 => self.0.container.close(),
@@ -199,7 +200,7 @@ impl Container for ContainerRef {
     }
 }
 
-/// A user's array.
+/// A user's reference to an array.
 #[derive(Debug)]
 struct ArrayRef {
     array: SharedArray,
@@ -259,7 +260,7 @@ impl Array for ArrayRef {
         if self.container.is_again() { Ok(()) } else { self.array.array.resize(shape) }
     }
 
-    /// The last user closes it.
+    /// Closed by the last user.
     fn close(&self) -> Result<()> {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(());

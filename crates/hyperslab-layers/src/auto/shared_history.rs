@@ -1,4 +1,4 @@
-//! The history of a place while the process runs: containers opened one after the other learn from each other.
+//! Process-wide histories by storage key, so that containers opened in sequence learn from each other.
 
 use super::history::History;
 use super::history_file;
@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Places that a process remembers.
+/// Maximum number of storage keys in memory.
 const MOST: usize = 64;
-/// The file is not written more often than this.
+/// Minimum interval between writes of the file.
 const BETWEEN_SAVES: Duration = Duration::from_secs(1);
-/// Nor for the first time before this: it takes 0.3 ms, and a run that is over sooner has hardly anything to gain the next time.
+/// Delay before the first write, which takes 0.3 ms: shorter runs have hardly anything to gain from it.
 const BEFORE_SAVING: Duration = Duration::from_millis(50);
 
-/// What is known of a place.
+/// The history of one storage key.
 #[derive(Debug)]
 pub(super) struct SharedHistory {
     place: StorageKey,
@@ -26,10 +26,10 @@ pub(super) struct SharedHistory {
 #[derive(Debug)]
 struct Inside {
     history: History,
-    /// Containers that are open, and when the last one was closed.
+    /// Number of open containers, and the time when the last was closed.
     open: usize,
     left: Option<Instant>,
-    /// When the file may be written next.
+    /// Earliest time of the next write of the file.
     save: Instant,
 }
 
@@ -37,17 +37,17 @@ type Records = BTreeMap<(PathBuf, StorageKey), Arc<SharedHistory>>;
 
 static RECORDS: Mutex<Records> = Mutex::new(BTreeMap::new());
 
-/// The lock of all records.
+/// Lock of all histories.
 pub(crate) struct HistoriesGuard(MutexGuard<'static, Records>);
 
 impl HistoriesGuard {
-    /// Forgets all: they are read from their files again.
+    /// Drops all histories; they are loaded again.
     pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
 }
 
-/// Has nobody look for a record until the result is dropped.
+/// Blocks lookups until the result is dropped.
 pub(crate) fn lock_histories() -> HistoriesGuard {
     HistoriesGuard(lock(&RECORDS))
 }
@@ -57,8 +57,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl SharedHistory {
-    /// That of a place, with what earlier runs left in the folder, and what was wrong with that. Without a folder it begins
-    /// anew, for this container alone.
+    /// The history of a storage key, loaded from `folder`, and a diagnostic if loading failed. Without a folder, an empty
+    /// history for this container alone.
     pub fn of(folder: Option<&Path>, place: StorageKey) -> (Arc<Self>, Option<String>) {
         let Some(folder) = folder else { return (Self::new(None, place, History::default()), None) };
         let key = (folder.to_path_buf(), place.clone());
@@ -83,12 +83,12 @@ impl SharedHistory {
         Arc::new(Self { place, folder, inside: Mutex::new(inside) })
     }
 
-    /// Looks at the history, or adds to it.
+    /// Accesses the history.
     pub fn with<T>(&self, look: impl FnOnce(&mut History) -> T) -> T {
         look(&mut lock(&self.inside).history)
     }
 
-    /// A container is opened; returns the seconds since the last one was closed, if none is open.
+    /// Notes that a container is opened; returns the seconds since the last was closed, if no other is open.
     pub fn opened(&self) -> f64 {
         let mut inside = lock(&self.inside);
         inside.open += 1;
@@ -96,7 +96,7 @@ impl SharedHistory {
         inside.left.filter(|_| alone).map_or(0.0, |left| left.elapsed().as_secs_f64())
     }
 
-    /// It is closed. `learnt`: there is something new to keep. Returns what was wrong with keeping it.
+    /// Notes that it is closed, and saves the history if something was `learnt`. Returns a diagnostic if saving failed.
     pub fn closed(&self, learnt: bool) -> Option<String> {
         let mut inside = lock(&self.inside);
         inside.open = inside.open.saturating_sub(1);

@@ -1,20 +1,20 @@
-//! Whose times may be compared: those of one file system, below one stack.
+//! Identifies storage whose times are comparable: file system and stack.
 
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// A file system and what lies above it.
+/// A file system and the stack above it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StorageKey {
-    /// Its type and size: both outlast the next start of the machine.
+    /// Type and size of the file system, which survive reboots.
     pub file_system: String,
-    /// The stack below the layer.
+    /// The stack below this layer.
     pub stack: String,
 }
 
 impl StorageKey {
-    /// That of a container, which need not exist.
+    /// The key of a container, which need not exist.
     pub fn of(path: &Path, stack: &str) -> Self {
         let about = path.ancestors().map(|folder| if folder == Path::new("") { Path::new(".") } else { folder });
         let about = about.filter_map(|folder| rustix::fs::statfs(folder).ok()).next();

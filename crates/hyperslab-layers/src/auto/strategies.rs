@@ -1,5 +1,4 @@
-//! The strategies to one container: the plain one, and the ordinary layers above it. Only one at a time has anything that the
-//! container lacks.
+//! The strategies of one container: synchronous I/O, and the ordinary layers. At most one at a time has buffered writes.
 
 use super::choice::Choice;
 use super::options::Options;
@@ -20,18 +19,18 @@ pub(super) struct Strategies {
     log: Option<Arc<dyn Container>>,
 }
 
-/// Numbers of a way that only grow.
+/// Monotonic counters of a strategy.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Progress {
-    /// Bytes that came to their place in the background.
+    /// Bytes drained in the background.
     pub bytes: u64,
     pub busy: Duration,
-    /// The most memory so far.
+    /// Peak memory.
     pub memory: u64,
 }
 
 impl Strategies {
-    /// Opens the container once, and every way to it. Collective.
+    /// Opens the container once, and every strategy on it. Collective.
     pub fn open(
         format: &Arc<dyn Format>,
         below: &Stack,
@@ -42,12 +41,12 @@ impl Strategies {
     ) -> Result<Self> {
         let log = options.directory.as_ref().filter(|_| how != OpenMode::Read);
         if let Some(directory) = log {
-            // Before anything is opened that might be replaced.
+            // Before opening anything that might be truncated.
             refuse_unrecovered(&staging(directory, below), path, &**comm)?;
         }
         let shared = SharedFormat::new(format.clone());
         let over: Arc<dyn Format> = shared.clone();
-        // The first opens the container, in the group in which the background makes its calls.
+        // The first open opens the container, with the communicator of background calls.
         let background = (options.choices.contains(&Choice::Async) && comm.many_threads()).then(|| {
             let mut element = StackElement { name: "async".into(), options: size("memory", options.memory) };
             element.options.extend(options.lag.iter().map(|lag| ("lag".to_owned(), lag.clone())));
@@ -66,7 +65,7 @@ impl Strategies {
         Ok(Self { one, plain, background, log })
     }
 
-    /// Whether there is such a way.
+    /// Whether the strategy is available.
     pub fn has(&self, choice: Choice) -> bool {
         match choice {
             Choice::Sync => true,
@@ -75,7 +74,7 @@ impl Strategies {
         }
     }
 
-    /// The container by a way; the plain one where there is no such way.
+    /// The container of a strategy, or the plain one if it is not available.
     pub fn container(&self, choice: Choice) -> &dyn Container {
         match (choice, &self.background, &self.log) {
             (Choice::Async, Some(background), _) => &**background,
@@ -84,36 +83,36 @@ impl Strategies {
         }
     }
 
-    /// The strategies there are.
+    /// All available strategies.
     pub fn all(&self) -> impl Iterator<Item = Choice> {
         Choice::ALL.into_iter().filter(|choice| self.has(*choice))
     }
 
-    /// Makes a way the one that is used from now on. Collective. An error stays with the way that has it, and is told by what
-    /// is called next; what is returned is none of these.
+    /// Changes the strategy, after draining the old one. Collective. An error of a strategy stays with it and is reported
+    /// by its next call; such errors are not returned here.
     pub fn change(&self, from: Choice, to: Choice) -> Result<bool> {
         let at_rest = match (from, &self.background, &self.log) {
             (Choice::Async, Some(background), _) => {
                 background.come_to_rest();
                 background.check().is_ok()
             }
-            // Errors of a log are told again when it is closed.
+            // A log reports its errors again at close.
             (Choice::Log, _, Some(log)) => log.flush(Durability::Visible).is_ok(),
             _ => true,
         };
         if at_rest && to == Choice::Log {
-            // A recovery must find the arrays that were made meanwhile.
+            // Recovery must find arrays created meanwhile.
             self.one.container().flush(Durability::Visible)?;
         }
         Ok(at_rest)
     }
 
-    /// Whether something failed in the background.
+    /// Whether a strategy's background failed.
     pub fn failed(&self, choice: Choice) -> bool {
         choice == Choice::Async && self.background.as_ref().is_some_and(|background| background.check().is_err())
     }
 
-    /// How long callers have waited for the background so far.
+    /// Total time that callers waited for the background.
     pub fn waited(&self, choice: Choice) -> Duration {
         match choice {
             Choice::Sync => Duration::ZERO,
@@ -121,7 +120,7 @@ impl Strategies {
         }
     }
 
-    /// What a way has done in the background.
+    /// Background counters of a strategy.
     pub fn progress(&self, choice: Choice) -> Progress {
         match (choice, &self.background) {
             (Choice::Sync, _) => Progress::default(),
@@ -136,7 +135,7 @@ impl Strategies {
         }
     }
 
-    /// Whether a way has nothing to do.
+    /// Whether a strategy has nothing buffered.
     pub fn is_idle(&self, choice: Choice) -> bool {
         match (choice, &self.background) {
             (Choice::Async, Some(background)) => background.is_idle(),
@@ -144,7 +143,7 @@ impl Strategies {
         }
     }
 
-    /// Closes every way, the log last: it goes when the container is closed. Collective.
+    /// Closes all strategies, the log last, since it is removed once the container is closed. Collective.
     pub fn close(&self) -> Result<()> {
         let plain = self.plain.close();
         let background = self.background.as_ref().map_or(Ok(()), |background| background.close());
@@ -157,7 +156,7 @@ fn size(name: &str, bytes: Option<u64>) -> Vec<(String, String)> {
     bytes.iter().map(|bytes| (name.to_owned(), bytes.to_string())).collect()
 }
 
-/// What the log will use.
+/// Staging options of the log.
 fn staging(directory: &Path, below: &Stack) -> StagingOptions {
     StagingOptions {
         directory: PathBuf::from(directory),

@@ -1,4 +1,4 @@
-//! How long a transfer of so many bytes by so many ranks takes, judged by earlier ones.
+//! Throughput model: predicts transfer times from earlier transfers.
 
 use super::least_squares::fit;
 use serde::{Deserialize, Serialize};
@@ -8,34 +8,34 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub(super) struct Sample {
     pub ranks: u32,
-    /// Of each rank.
+    /// Bytes per rank.
     pub bytes: f64,
     pub seconds: f64,
 }
 
 impl Sample {
-    /// Whether it can have been measured.
+    /// Whether it is plausible.
     pub fn is_sane(&self) -> bool {
         let positive = |number: f64| number.is_finite() && number > 0.0;
         self.ranks > 0 && positive(self.bytes) && positive(self.seconds)
     }
 
-    /// Bytes of all ranks in a second.
+    /// Aggregate bytes per second.
     fn log_rate(&self) -> f64 {
         (f64::from(self.ranks) * self.bytes / self.seconds).ln()
     }
 }
 
-/// Samples whose bytes differ by less than this factor are of the same size.
+/// Factor within which sizes count as equal.
 const SAME_SIZE: f64 = 1.5;
-/// What a sample weighs beside the one after it.
+/// Weight of a sample relative to the next one.
 const FADING: f64 = 0.7;
-/// So many samples of other sizes are needed to hold some back for comparing candidates.
+/// Minimum number of samples of other sizes for cross-validation.
 const ENOUGH: usize = 6;
 const RIDGE: f64 = 0.1;
 
-/// Seconds that `bytes` of each of `ranks` ranks will take. The latest transfers of that size, if there are any; otherwise a rule
-/// found in all of them. `samples` are in the order of time.
+/// Predicts the seconds for `bytes` of each of `ranks` ranks: from the latest transfers of that size, or from a rule fitted
+/// to all `samples`, which are in order of time.
 pub(super) fn forecast(samples: &[Sample], ranks: u32, bytes: f64) -> Option<f64> {
     let alike = |sample: &Sample| {
         let ratio = sample.bytes / bytes;
@@ -59,19 +59,19 @@ fn faded_mean(samples: &[Sample]) -> f64 {
     sum / weights
 }
 
-/// The rate of all ranks together, as a function of ranks and bytes.
+/// Model of the aggregate rate as a function of ranks and bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Rule {
-    /// A power of ranks times a power of bytes: the logarithm is linear.
+    /// Power law in ranks and bytes, linear in logarithms.
     Powers([f64; 3]),
-    /// Grows with the ranks up to a limit: logarithms of the rate of one rank, and of the limit.
+    /// Proportional to ranks up to a limit: logarithms of the rate of one rank, and of the limit.
     RanksSaturate(f64, f64),
-    /// Grows with the bytes up to a limit: a fixed time for each epoch, then a rate.
+    /// Latency and bandwidth: a fixed time per epoch, then a rate.
     BytesSaturate(f64, f64),
 }
 
 impl Rule {
-    /// The rule that foresees best what it has not seen.
+    /// Selects the rule with the best cross-validation.
     fn best(samples: &[Sample]) -> Option<Self> {
         let candidates = |samples: &[Sample]| {
             let points: Vec<_> = samples.iter().map(|s| ([ln_ranks(s), s.bytes.ln()], s.log_rate(), 1.0)).collect();

@@ -1,49 +1,50 @@
-//! Transfers that are only counted: looking at the clock twice would take a good part of their time.
+//! Timing sampler: short transfers are counted, not timed, since reading the clock twice would take a good part of their
+//! time.
 
 use super::request_class::RequestClass;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Transfers are looked at all the same after so many seconds.
+/// Maximum time without a timed transfer, in seconds.
 const LONGEST: f64 = 100e-6;
-/// And after so many transfers.
+/// Maximum number of untimed transfers in sequence.
 const MOST: f64 = 64.0;
 
-/// How many transfers of one class may still go by, and the bytes of those that did.
+/// The number of transfers of one class that may still go untimed, and the bytes of those that did.
 #[derive(Debug, Default)]
 pub(super) struct TimingSampler {
     left: AtomicU32,
-    /// The code of the class.
+    /// The encoded class.
     class: AtomicU32,
     bytes: AtomicU64,
 }
 
 impl TimingSampler {
-    /// Whether a transfer may go by. It is counted then.
+    /// Whether a transfer goes untimed; counts it if so.
     #[inline]
     pub fn passes(&self, bytes: u64, class: RequestClass) -> bool {
         let left = self.left.load(Ordering::Relaxed);
         if left == 0 || self.class.load(Ordering::Relaxed) != u32::from(class.code()) {
             return false;
         }
-        // Threads that come at the same time may let one more go by.
+        // Concurrent threads may let one more go untimed.
         self.left.store(left - 1, Ordering::Relaxed);
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
         true
     }
 
-    /// A transfer was looked at: it took so long, with the pause before it. The next ones go by for a while.
+    /// Notes a timed transfer and its preceding pause; allows the next ones to go untimed for a while.
     pub fn allow(&self, class: RequestClass, seconds: f64) {
         let transfers = (LONGEST / seconds.max(1e-9)).min(MOST);
         self.class.store(u32::from(class.code()), Ordering::Relaxed);
         self.left.store(transfers as u32, Ordering::Relaxed);
     }
 
-    /// The next one is looked at.
+    /// The next transfer is timed.
     pub fn stop(&self) {
         self.left.store(0, Ordering::Relaxed);
     }
 
-    /// Bytes that went by since the last time.
+    /// Takes the bytes of untimed transfers since the last call.
     pub fn take(&self) -> f64 {
         match self.bytes.load(Ordering::Relaxed) {
             0 => 0.0,
