@@ -1,7 +1,7 @@
 //! Stored chunks of HDF5 arrays; the first byte chooses the filters. Nothing but a whole chunk or an error may come out.
 #![no_main]
 
-use hyperslab_filters::{Filter, Pipeline, FilterSpec, Workspace};
+use hyperslab_filters::{Filter, FilterSpec, Pipeline, Workspace};
 use std::cell::RefCell;
 
 /// 30 x 40 elements of 4 bytes.

@@ -4,8 +4,8 @@
 
 use hyperslab_fuzz::checksums;
 use hyperslab_fuzz::memory_files::{Content, MemoryFiles};
-use hyperslab_layers::journal::{Files, Id, find};
-use hyperslab_layers::recover::survey;
+use hyperslab_journal::recover::survey;
+use hyperslab_journal::{Id, JournalStorage, find};
 use std::sync::Arc;
 
 /// The journal of the kept fixtures.
@@ -41,7 +41,7 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     }
     // Without a head, a survey waits a while for one.
     files.0.entry(format!("{stem}.journal")).or_insert_with(|| Arc::new(Content(Vec::new())));
-    let files: Arc<dyn Files> = Arc::new(files);
+    let files: Arc<dyn JournalStorage> = Arc::new(files);
     let _ = survey(&files, true);
     for found in find(&*files).expect("a list") {
         let Ok((head, _)) = found.open(&*files) else { continue };

@@ -2,7 +2,7 @@
 #![no_main]
 
 use hyperslab_fuzz::{checksums, read_again};
-use hyperslab_layers::journal::{Id, fuzzing};
+use hyperslab_journal::{Id, fuzzing};
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     let mut bytes = input.to_vec();

@@ -1,8 +1,8 @@
 //! The file that all ranks of a node write: heads of blocks, each with the right checksum, and some bytes behind it.
 #![no_main]
 
-use hyperslab_layers::journal::{Files, NodeDirectory, find, fuzzing};
-use hyperslab_layers::recover::survey;
+use hyperslab_journal::recover::survey;
+use hyperslab_journal::{JournalStorage, NodeDirectory, find, fuzzing};
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::sync::{Arc, LazyLock};
@@ -37,7 +37,7 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
         let file = File::create(FOLDER.path().join(&head)).expect("a file");
         file.set_permissions(Permissions::from_mode(0o600)).expect("permissions");
     }
-    let files: Arc<dyn Files> = Arc::new(NodeDirectory::open(FOLDER.path()).expect("a directory"));
+    let files: Arc<dyn JournalStorage> = Arc::new(NodeDirectory::open(FOLDER.path()).expect("a directory"));
     let found = find(&*files).expect("a list");
     // Journals of other names have no head.
     if found.iter().all(|found| found.head() == head) {

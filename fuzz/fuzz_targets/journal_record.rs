@@ -2,7 +2,7 @@
 #![no_main]
 
 use hyperslab_fuzz::{checksums, read_again};
-use hyperslab_layers::journal::fuzzing;
+use hyperslab_journal::fuzzing;
 
 const SEED: u32 = 9;
 

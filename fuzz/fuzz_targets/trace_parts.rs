@@ -19,7 +19,7 @@ libfuzzer_sys::fuzz_target!(|text: &[u8]| {
         fs::write(FOLDER.path().join(format!("t.jsonl.rank-{rank}.part")), part).expect("a write");
     }
     if let Some(parts) = trace_parts(&trace) {
-        let _ = parts.put_together();
+        let _ = parts.merge();
     }
     let _ = fs::remove_file(trace);
 });

@@ -31,9 +31,8 @@ pub fn in_child(work: impl FnOnce() -> Vec<u8>) -> Said {
             quiet();
             // SAFETY: the descriptor is this pipe's, and given up here.
             let mut writer = unsafe { File::from_raw_fd(writer.into_raw_fd()) };
-            let sent = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).is_ok_and(|said| {
-                writer.write_all(&said).is_ok()
-            });
+            let sent = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work))
+                .is_ok_and(|said| writer.write_all(&said).is_ok());
             // SAFETY: nothing of the parent's, such as its functions at exit, may run here.
             unsafe { libc::_exit(i32::from(!sent)) }
         }

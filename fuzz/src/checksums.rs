@@ -1,6 +1,6 @@
 //! Lengths and checksums, put right: otherwise a fuzzer would see little but wrong checksums.
 
-use hyperslab_layers::journal::Id;
+use hyperslab_journal::Id;
 
 /// Bytes of a segment's head, of a record before its body, and of a checksum.
 pub const SEGMENT: usize = 60;

@@ -1,6 +1,6 @@
 //! A directory in memory, for journals.
 
-use hyperslab_layers::journal::{Files, Lock, LogFile};
+use hyperslab_journal::{JournalStorage, Lock, LogFile};
 use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind, IoSlice, Result};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ fn refused<T>() -> Result<T> {
     Err(Error::from(ErrorKind::Unsupported))
 }
 
-impl Files for MemoryFiles {
+impl JournalStorage for MemoryFiles {
     fn create(&self, _name: &str) -> Result<Arc<dyn LogFile>> {
         refused()
     }
@@ -39,7 +39,7 @@ impl Files for MemoryFiles {
         Ok(self.0.keys().cloned().collect())
     }
 
-    fn sync_names(&self) -> Result<()> {
+    fn sync_directory(&self) -> Result<()> {
         Ok(())
     }
 

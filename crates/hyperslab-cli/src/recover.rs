@@ -12,7 +12,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use escape::{escaped, lines};
 use hyperslab_core::{Error, ErrorKind, Stack};
-use hyperslab_layers::recover::{self, Compared, Files, Job, Left, Recovery, Replayed, State};
+use hyperslab_journal::recover::{self, Compared, Job, JournalStatus, JournalStorage, OrphanedJournal, Recovery, Replayed};
 use hyperslab_run::orphan_format;
 use places::Place;
 use std::collections::BTreeSet;
@@ -119,7 +119,7 @@ pub fn run(options: &RecoverOptions) -> Result<ExitCode> {
         ends.extend(files.map(one));
     }
     for path in options.paths.iter().filter(|_| options.discard) {
-        for folder in hyperslab_layers::marker::unmark(path) {
+        for folder in hyperslab_journal::marker::unmark(path) {
             let (path, folder) = (escaped(path.display()), escaped(folder.display()));
             println!("{path}: forgotten that logs may wait in {folder}, which cannot be looked at from here");
         }
@@ -134,7 +134,7 @@ pub fn run(options: &RecoverOptions) -> Result<ExitCode> {
 /// Recovers what the logs of a directory hold. Their files are added to `seen`.
 fn one_directory(options: &RecoverOptions, place: &Place, seen: &mut Seen) -> Result<Vec<End>> {
     let files = recover::directory(&place.directory)?;
-    let left: Vec<Left> =
+    let left: Vec<OrphanedJournal> =
         recover::survey(&files, options.other_hosts)?.into_iter().filter(|left| place.takes(left)).collect();
     if left.is_empty() {
         if place.has_rollbacks() {
@@ -163,10 +163,10 @@ fn one_directory(options: &RecoverOptions, place: &Place, seen: &mut Seen) -> Re
 }
 
 /// A log without a head that could be read.
-fn judge(journal: &Left) -> End {
+fn judge(journal: &OrphanedJournal) -> End {
     match &journal.state {
-        State::InUse => End::LeftAlone,
-        State::Refused(error) => {
+        JournalStatus::InUse => End::LeftAlone,
+        JournalStatus::Refused(error) => {
             eprintln!("hyperslab: {}", lines(error));
             End::Failed
         }
@@ -183,7 +183,7 @@ fn check_one_container(jobs: &[Job]) -> Result<()> {
     }
 }
 
-fn each_job(options: &RecoverOptions, files: &Arc<dyn Files>, jobs: Vec<Job>, seen: &mut Seen) -> Vec<End> {
+fn each_job(options: &RecoverOptions, files: &Arc<dyn JournalStorage>, jobs: Vec<Job>, seen: &mut Seen) -> Vec<End> {
     let mend = |path: &Path| rollback::mend(path, options.force);
     let recovery = Recovery { files, format: &orphan_format, alone: hyperslab_run::single_rank(), mend: &mend };
     // Files of which an older or present job has something to write: nothing may be written out of turn.
@@ -247,7 +247,7 @@ fn one_job(options: &RecoverOptions, recovery: &Recovery<'_>, job: &mut Job, blo
         return End::LeftAlone;
     }
     let mut refused = job.journals.iter().filter_map(|journal| match &journal.state {
-        State::Refused(error) => Some(error),
+        JournalStatus::Refused(error) => Some(error),
         _ => None,
     });
     if let Some(error) = refused.next() {
@@ -299,7 +299,7 @@ fn replay(
     job: &mut Job,
     container: &str,
 ) -> hyperslab_core::Result<Option<Replayed>> {
-    let replayed = recovery.bring(job)?;
+    let replayed = recovery.replay_and_keep(job)?;
     let header = job.header()?;
     let (path, stack) = (header.container.clone(), header.stack.clone());
     let compared = if replayed.writes > 0 { recovery.compare(job)? } else { Compared::default() };

@@ -4,7 +4,7 @@ use crate::connector::{self, Ended, Environment, Launched, Modes, STATS, Sink, s
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use hyperslab_core::units;
-use hyperslab_layers::recover;
+use hyperslab_journal::recover;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -257,7 +257,7 @@ fn a_missing_first_or_last_segment_is_a_loss_that_is_told() {
 
 #[test]
 fn no_number_of_ranks_needs_more_descriptors() {
-    use hyperslab_layers::journal::{Append, Directory, Header, Id, Journal, Limits};
+    use hyperslab_journal::{Append, Directory, Header, Id, Journal, Limits};
     let scene = crashed();
     assert_eq!(scene.recover(&[]).0, 0);
     let job = Id::random().unwrap();
@@ -279,7 +279,7 @@ fn no_number_of_ranks_needs_more_descriptors() {
 
 #[test]
 fn heads_of_strangers_do_no_harm() {
-    use hyperslab_layers::journal::{Directory, Header, Id, Journal, Limits};
+    use hyperslab_journal::{Directory, Header, Id, Journal, Limits};
     let scene = crashed();
     assert_eq!(scene.recover(&[]).0, 0);
     let trace = scene.folder.path().join("trace.jsonl");

@@ -6,7 +6,7 @@
 mod program;
 
 use hyperslab_core::{ArraySpec, Datatype, MemoryView, MemoryViewMut, OpenMode, Selection, Stack, TransferMode};
-use hyperslab_layers::journal::{Append, Directory, Header, Id, Journal, Limits};
+use hyperslab_journal::{Append, Directory, Header, Id, Journal, Limits};
 use program::run;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -46,7 +46,7 @@ pub use memory::{
 pub use page_buffer::PageBuffer;
 pub use request::{EventSet, Request};
 pub use runs::{Row, Run, Runs, SlabRuns, zip_runs};
-pub use selection::Selection;
+pub use selection::{Selection, packed_intersection};
 pub use slab::Slab;
 pub use stack::{OptionSpec, Shapes, Stack, StackElement, parse_stacks};
 pub use strided_range::StridedRange;

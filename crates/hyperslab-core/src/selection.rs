@@ -2,8 +2,12 @@
 
 mod canonical;
 mod overlap_join;
+mod packed_intersection;
+mod packed_parts;
 mod serde_repr;
 mod text;
+
+pub use packed_intersection::packed_intersection;
 
 use crate::slab::{Slab, same_rank};
 use crate::{Dims, Error, Result, Run, Runs};

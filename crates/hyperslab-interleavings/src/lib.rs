@@ -8,7 +8,7 @@
 mod queue;
 
 #[cfg(test)]
-mod sync {
+mod loom_shim {
     pub(super) use loom::sync::{Condvar, Mutex, MutexGuard};
 }
 

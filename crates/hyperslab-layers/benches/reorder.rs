@@ -65,7 +65,7 @@ fn main() {
             let mut entries: Vec<Entry> = (0..sample.selections.len() as u32).map(entry).collect();
             let mut bytes = 0;
             let counts = reorder(&mut entries, &sample, &Limits::default(), &mut |write| {
-                if let Write::Stretch(parts) = write {
+                if let Write::Extent(parts) = write {
                     bytes += parts.iter().map(|part| part.len).sum::<u64>();
                 }
                 Ok(())

@@ -1,8 +1,7 @@
-//! Asynchronous transfers: `async(threads=2,memory=1GiB)/hdf5`.
+//! Asynchronous I/O: `async(threads=2,memory=1GiB)/hdf5`.
 //!
-//! A write returns after one copy of the data into memory of the layer, and the format below writes it in the background
-//! while the program computes. Elements that will be read soon, by a hint or by the pattern of earlier reads, are read
-//! ahead.
+//! A write returns after its data is copied to a buffer, and the format below writes it in the background while the program
+//! computes. Elements are prefetched by hints or by the pattern of earlier reads.
 //!
 //! # What is promised
 //!
@@ -36,10 +35,10 @@
 mod array;
 mod container;
 mod options;
-mod pattern;
+mod readahead;
 
 use crate::LayerEntry;
-use crate::background::{Staging, StagingOptions, refuse_left_over, share_of_memory};
+use crate::background::{Staging, StagingOptions, refuse_unrecovered, share_of_memory};
 pub(crate) use container::AsyncContainer;
 use container::Shared;
 use hyperslab_core::{Caps, Communicator, Container, Format, OpenMode, Result, Stack, StackElement};
@@ -113,7 +112,7 @@ impl AsyncFormat {
         };
         let staging = self.staging.as_ref().filter(|_| how != OpenMode::Read && comm.many_threads());
         if let Some(options) = staging {
-            refuse_left_over(options, path, &**comm)?;
+            refuse_unrecovered(options, path, &**comm)?;
         }
         let inner = self.inner.open(path, how, &background)?;
         let mut shared = Shared::new(how, comm.clone(), background, self.options, memory);

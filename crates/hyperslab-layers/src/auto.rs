@@ -1,11 +1,12 @@
-//! Waiting, `async` or `log`, chosen anew for every epoch: `auto/hdf5`, `auto(dir=/local/scratch)/hdf5`.
+//! Adaptive I/O: chooses synchronous I/O, `async` or `log` for every epoch: `auto/hdf5`, `auto(dir=/local/scratch)/hdf5`.
 //!
-//! An **epoch** is computing and the transfers after it. It begins with a transfer after a pause of at least a millisecond that is
-//! no shorter than a quarter of those that usually begin one, or after half a second without such a pause; where ranks
-//! are several, also at a flush. Everything between calls counts as computing.
+//! An **epoch** is a compute phase and the transfers after it. It begins with a transfer after a pause of at least a
+//! millisecond that is no shorter than a quarter of the usual pause, or after half a second without such a pause; with
+//! several ranks also at a flush. All time between calls counts as computing.
 //!
-//! What the next epoch will take by each choice follows from earlier ones ([`history`], [`cost`]), and the least wins
-//! ([`chooser`]). One container is open below; the layers `async` and `log` and the plain way use it in turns ([`ways`]).
+//! The expected time of the next epoch with each choice follows from earlier epochs ([`history`], [`cost`]), and the
+//! shortest wins ([`chooser`]). One container is open below, which synchronous I/O and the layers `async` and `log` use in
+//! turn ([`strategies`]).
 //!
 //! # What is promised
 //!
@@ -25,43 +26,43 @@
 mod array;
 mod choice;
 mod chooser;
-mod class;
 mod container;
-mod copying;
+mod controller;
 mod cost;
+mod epoch_detector;
+mod epoch_report;
 mod explain;
 #[doc(hidden)]
 pub mod fuzz_api;
 mod history;
+mod history_file;
 mod least_squares;
-mod one;
+mod memcpy_rate;
 mod options;
-mod pilot;
-mod place;
-mod rates;
-mod record;
-mod report;
-mod state;
-mod unseen;
-mod watch;
-mod ways;
+mod request_class;
+mod shared_container;
+mod shared_history;
+mod storage_key;
+mod strategies;
+mod throughput;
+mod timing_sampler;
 
-pub(crate) use record::{HeldRecords, hold_records};
+pub(crate) use shared_history::{HistoriesGuard, lock_histories};
 
 use crate::LayerEntry;
 use choice::Choice;
 use container::AutoContainer;
+use controller::Controller;
 use explain::Explain;
 use hyperslab_core::{Caps, Communicator, Container, Format, OpenMode, Result, Stack, StackElement, agree};
 use options::Options;
-use pilot::Pilot;
-use place::Place;
-use record::Record;
+use shared_history::SharedHistory;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
-use ways::Ways;
+use storage_key::StorageKey;
+use strategies::Strategies;
 
 pub(crate) const NAME: &str = "auto";
 
@@ -77,7 +78,7 @@ fn wrap(element: &StackElement, inner: Arc<dyn Format>, below: &Stack) -> Result
     Ok(Arc::new(AutoFormat { inner, options: Options::parse(element)?, below: below.clone() }))
 }
 
-/// A format whose transfers go the way that should take least.
+/// A format whose transfers use the strategy with the shortest expected time.
 #[derive(Debug)]
 struct AutoFormat {
     inner: Arc<dyn Format>,
@@ -124,18 +125,19 @@ impl AutoFormat {
         let explain =
             self.options.explain.as_deref().filter(|_| first).map_or_else(|| Ok(Explain::default()), Explain::to);
         let explain = agree(&**comm, explain)?;
-        let ways = Ways::open(&self.inner, &self.below, &self.options, path, how, comm)?;
+        let strategies = Strategies::open(&self.inner, &self.below, &self.options, path, how, comm)?;
         let mut wrong = Vec::new();
         let record = first.then(|| {
-            let place = Place::of(path, &self.below.to_string());
-            let (record, why) = Record::of(self.options.state.as_deref(), place);
+            let place = StorageKey::of(path, &self.below.to_string());
+            let (record, why) = SharedHistory::of(self.options.state.as_deref(), place);
             wrong.extend(why.map(|why| format!("auto: what earlier runs learnt is not used: {why}")));
             record
         });
-        let allowed: Vec<Choice> = self.options.choices.iter().copied().filter(|choice| ways.has(*choice)).collect();
+        let allowed: Vec<Choice> =
+            self.options.choices.iter().copied().filter(|choice| strategies.has(*choice)).collect();
         let allowed = if allowed.is_empty() { vec![Choice::Sync] } else { allowed };
         Ok(AutoContainer {
-            pilot: Arc::new(Pilot::new(ways, allowed, comm.clone(), record, explain)),
+            controller: Arc::new(Controller::new(strategies, allowed, comm.clone(), record, explain)),
             comm: comm.clone(),
             opening: Mutex::default(),
             closed: AtomicBool::new(false),
@@ -162,12 +164,12 @@ mod tests {
             format.open_container(&folder.path().join("x"), OpenMode::Create, &hyperslab_comm::Solo::shared()).unwrap();
         let array = container.create("a", &ArraySpec::new(Datatype::U8, &[64])).unwrap();
         let mut right = [0u8; 64];
-        let ways: Vec<Choice> = (0..60).map(|step| Choice::ALL[(step + step / 3) % 3]).collect();
+        let strategies: Vec<Choice> = (0..60).map(|step| Choice::ALL[(step + step / 3) % 3]).collect();
         let mut taken = std::collections::BTreeSet::new();
-        for (step, to) in ways.into_iter().enumerate() {
-            let before = container.pilot.current();
-            container.pilot.follow(Some(to));
-            assert_eq!(container.pilot.current(), to);
+        for (step, to) in strategies.into_iter().enumerate() {
+            let before = container.controller.current();
+            container.controller.switch_to(Some(to));
+            assert_eq!(container.controller.current(), to);
             taken.insert((before.index(), to.index()));
             let (start, len) = (step * 11 % 50, 1 + step * 5 % 14);
             let selection = Selection::dense(&[start as u64], &[len as u64]).unwrap();

@@ -1,26 +1,27 @@
-//! Transfers on background threads, for layers that stand between a caller and slow storage.
+//! Background transfers: threads, task queue, buffers, prefetching, and staging of writes in memory or a journal. Shared by
+//! the layers `async`, `cache` and `log`.
 
-mod available;
-mod data;
 mod engine;
+mod huge_pages;
 mod job;
-mod overlay;
-mod pages;
+mod loom_shim;
+mod memory_budget;
+mod payload;
 mod pool;
-mod prefetched;
+mod prefetch_slot;
 mod queue;
+mod read_your_writes;
 mod staging;
-mod sync;
-mod times;
+mod stats;
 
-pub(crate) use available::share_of_memory;
-pub(crate) use data::Data;
-pub(crate) use engine::{Engine, Held};
-pub(crate) use job::{Job, Place, caught};
-pub(crate) use overlay::{copy_elements, read as read_waiting};
+pub(crate) use engine::{Engine, StagedPayload};
+pub(crate) use job::{ArrayHandle, Job, catch_panic};
+pub(crate) use memory_budget::share_of_memory;
+pub(crate) use payload::Payload;
 pub(crate) use pool::{Buffer, Pool};
+pub(crate) use read_your_writes::{copy_elements, read as read_waiting};
 pub(crate) use staging::{
-    Appended, Filtered, ON_LOG_FAILURE, OnLogFailure, Others, READERS, Record, STEP, Staging, StagingOptions,
-    refuse_left_over,
+    AppendResult, CHECKSUM_STEP, FilteredArrays, ON_LOG_FAILURE, OnLogFailure, PeerStaging, READERS, StagedWrite,
+    Staging, StagingOptions, refuse_unrecovered,
 };
-pub(crate) use times::Times;
+pub(crate) use stats::TransferTimes;

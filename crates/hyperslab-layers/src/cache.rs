@@ -35,30 +35,30 @@
 //! * Hints ([`Array::prefetch`](hyperslab_core::Array::prefetch)) are handed on for what is not in memory.
 
 mod array;
+mod array_state;
 mod block;
+mod block_cache;
+mod boxes;
 mod container;
-mod counts;
+mod eviction;
 mod geometry;
-mod named;
 mod options;
-mod piece;
-mod plan;
 mod read;
-mod replacement;
-mod store;
+mod read_plan;
+mod stats;
 
 use crate::LayerEntry;
 use crate::async_io::{self, AsyncFormat};
-use crate::background::{Filtered, StagingOptions, share_of_memory};
-use crate::journal::SyncMode;
+use crate::background::{FilteredArrays, StagingOptions, share_of_memory};
+use block_cache::BlockCache;
 use container::{CachedContainer, Shared};
-use counts::Counts;
 use hyperslab_core::{Caps, Communicator, Container, Format, OpenMode, Result, Stack, StackElement};
+use hyperslab_journal::SyncMode;
 use options::Options;
+use stats::CacheStats;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use store::Store;
 
 const NAME: &str = "cache";
 
@@ -74,7 +74,7 @@ pub(crate) const ENTRY: LayerEntry = LayerEntry {
 fn wrap(element: &StackElement, inner: Arc<dyn Format>, below: &Stack) -> Result<Arc<dyn Format>> {
     let options = Options::parse(element)?;
     // Writes are moved one by one, not chunk by chunk.
-    let filtered = if inner.caps().relocates_chunks { Filtered::Never } else { Filtered::Usual };
+    let filtered = if inner.caps().relocates_chunks { FilteredArrays::Never } else { FilteredArrays::Usual };
     let cached = Arc::new(ReadCached { inner, options: options.clone() });
     let staging = options.directory.as_ref().map(|directory| StagingOptions {
         directory: directory.clone(),
@@ -106,15 +106,15 @@ struct ReadCached {
 
 impl ReadCached {
     /// The cache of a container that is about to be opened. Collective.
-    fn store(&self, read_only: bool, comm: &dyn Communicator) -> Result<Arc<Store>> {
+    fn store(&self, read_only: bool, comm: &dyn Communicator) -> Result<Arc<BlockCache>> {
         let memory = match self.options.memory {
             Some(bytes) => bytes,
             None => share_of_memory(comm)?,
         };
         // Threads that write have a cache each: what one has written the others may not see yet.
         match read_only && comm.one_process() && comm.size() > 1 {
-            true => crate::share::share(comm, || Store::new(memory, comm.size() as u64)),
-            false => Ok(Store::new(memory, 1)),
+            true => crate::rank_shared::share(comm, || BlockCache::new(memory, comm.size() as u64)),
+            false => Ok(BlockCache::new(memory, 1)),
         }
     }
 }
@@ -143,7 +143,7 @@ impl Format for ReadCached {
             options: self.options.clone(),
             read_only,
             prefetch: self.inner.caps().prefetch,
-            counts: Counts::default(),
+            counts: CacheStats::default(),
             closed: AtomicBool::new(false),
         };
         Ok(Arc::new(CachedContainer { inner, shared: Arc::new(shared) }))

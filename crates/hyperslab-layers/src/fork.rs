@@ -1,31 +1,31 @@
-//! What all containers of a process share, when the process forks.
+//! Fork safety of process-wide state.
 //!
-//! Whoever forks calls [`hold`] before it and [`Held::begin_anew`] in the child, which then finds no lock taken by a thread that it
-//! does not have.
+//! A fork handler calls [`lock`] before the fork and [`ForkGuard::reset_in_child`] in the child, so that no lock is held by
+//! a thread that exists only in the parent.
 
-use crate::{auto, share};
+use crate::{auto, rank_shared};
 
-/// Locks of what outlives containers. Dropped in the parent.
+/// Locks of all process-wide state. Dropped in the parent after the fork.
 #[must_use]
-pub struct Held {
-    records: auto::HeldRecords,
-    _shared: share::HeldThings,
+pub struct ForkGuard {
+    records: auto::HistoriesGuard,
+    _shared: rank_shared::SharedValuesGuard,
 }
 
-impl std::fmt::Debug for Held {
+impl std::fmt::Debug for ForkGuard {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Held")
+        f.write_str("ForkGuard")
     }
 }
 
-/// Keeps other threads from what outlives containers, until the result is dropped.
-pub fn hold() -> Held {
-    Held { records: auto::hold_records(), _shared: share::hold_things() }
+/// Locks the process-wide state until the result is dropped.
+pub fn lock() -> ForkGuard {
+    ForkGuard { records: auto::lock_histories(), _shared: rank_shared::lock_shared_values() }
 }
 
-impl Held {
-    /// In the child: nothing is left that a thread of the parent may have been changing.
-    pub fn begin_anew(mut self) {
+impl ForkGuard {
+    /// In the child: resets state that another thread of the parent may have been changing.
+    pub fn reset_in_child(mut self) {
         self.records.clear();
     }
 }

@@ -1,33 +1,27 @@
-//! Layers: formats that wrap a format. Each is one folder and one line in the registry, and never chooses what it wraps.
+//! Layers: [`Format`](hyperslab_core::Format)s that wrap another format. Each layer is one module and one entry of the
+//! registry; the stack, not the layer, decides what it wraps.
 
+mod array_key;
 mod async_io;
 mod auto;
 mod background;
-mod blocks;
 mod cache;
+mod chunk_blocks;
 pub mod fork;
-mod images;
-#[doc(hidden)]
-pub mod journal;
-mod known;
+mod interval_map;
 #[doc(hidden)]
 pub mod log;
 mod loglayout;
-pub mod marker;
 mod order_rules;
-mod pairing;
-mod pieces;
-pub mod recover;
+mod rank_shared;
 mod registry;
-mod share;
 mod slow;
-mod spans;
 mod trace;
 mod twophase;
 
 #[doc(hidden)]
 pub use auto::fuzz_api as auto_fuzz_api;
-pub use blocks::Blocks;
+pub use chunk_blocks::ChunkBlocks;
 #[doc(hidden)]
 pub use loglayout::fuzzing as loglayout_fuzzing;
 pub use loglayout::is_log_layout;

@@ -27,40 +27,40 @@
 //! * What is written through and never logged: some fields of elements; arrays with filters where ranks are processes. What cannot
 //!   be logged is as safe in the container, where it is found, when the call returns.
 //! * **Arrays with filters** whose chunks the format may move ([`Caps::relocates_chunks`]) are logged by one rank alone, with some fields
-//!   too. They are moved chunk by chunk, each kept whole meanwhile ([`images`](crate::images)); several ranks write them through.
+//!   too. They are moved chunk by chunk, each kept whole meanwhile ([`chunk_images`](hyperslab_journal::chunk_images)); several ranks write them through.
 //! * Of arrays that only threads of the program may transfer ([`Array::allows_background_io`](hyperslab_core::Array::allows_background_io)) the
 //!   background moves nothing: flush, close and whoever finds the log full do.
 //! * Collective transfers are made by every rank for itself. Closing an array does not wait for its writes.
 //! * Dropping a container without closing it moves what is left. After a fork the child is refused.
 
 mod array;
-mod batch;
-mod chunks;
+mod array_log;
+mod chunk_drain;
+mod collective_drain;
 mod container;
 mod drain;
-mod named;
+mod drain_throttle;
+mod log_state;
+mod merged_read;
 mod options;
-mod pace;
-mod read;
+mod partition;
+mod pending_writes;
+mod read_windows;
 pub mod reorder;
 mod session;
-mod shares;
-mod store;
-mod together;
-mod windows;
 
 use crate::LayerEntry;
-use crate::background::{Filtered, Pool, Staging, StagingOptions, refuse_left_over};
-use crate::share::share;
+use crate::background::{FilteredArrays, Pool, Staging, StagingOptions, refuse_unrecovered};
+use crate::rank_shared::share;
+use collective_drain::Group;
 use container::LogContainer;
+use drain_throttle::DrainThrottle;
 use hyperslab_core::{Caps, Communicator, Container, Format, OpenMode, Result, Stack, StackElement};
+use log_state::LogState;
 use options::{Begin, Options};
-use pace::Pace;
 use session::Session;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use store::Store;
-use together::Group;
 
 const NAME: &str = "log";
 /// The most that gathers before the background begins, unless the user says so.
@@ -110,7 +110,11 @@ impl LogFormat {
             direct: self.options.direct,
             per_node: self.options.per_node,
             on_failure: self.options.on_failure,
-            filtered: if self.inner.caps().relocates_chunks { Filtered::WithImages } else { Filtered::Usual },
+            filtered: if self.inner.caps().relocates_chunks {
+                FilteredArrays::WithImages
+            } else {
+                FilteredArrays::Usual
+            },
         }
     }
 }
@@ -134,7 +138,7 @@ impl Format for LogFormat {
             return self.inner.open(path, how, comm);
         }
         let options = self.staging(path);
-        refuse_left_over(&options, path, &**comm)?;
+        refuse_unrecovered(&options, path, &**comm)?;
         // Of its own, so that calls in the background never mix with those of the program.
         let background = comm.duplicate()?;
         let below = if comm.size() > 1 { &self.together } else { &self.inner };
@@ -146,13 +150,13 @@ impl Format for LogFormat {
             Begin::Bytes(bytes) => Some(bytes),
             Begin::Never => None,
         };
-        let pace = Pace::new(begin.unwrap_or(u64::MAX), self.options.age, self.options.rate);
+        let pace = DrainThrottle::new(begin.unwrap_or(u64::MAX), self.options.age, self.options.rate);
         let group = match comm.one_process() {
             _ if comm.size() == 1 || self.exchanges => None,
             true => Some(share(&**comm, || Arc::new(Group::threads(comm.size())))?),
             false => staging.is_readable().then(|| Arc::new(Group::Processes)),
         };
-        let store = Store::new(staging, pool, self.options.clone(), pace, comm.clone(), group);
+        let store = LogState::new(staging, pool, self.options.clone(), pace, comm.clone(), group);
         let session = Arc::new(Session::new(store, begin.is_some() && comm.many_threads()));
         Ok(Arc::new(LogContainer { inner, session }))
     }

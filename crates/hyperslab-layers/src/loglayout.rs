@@ -36,24 +36,24 @@
 //! * [`Container::write_back`] of several ranks is refused while writes wait for a flush.
 
 mod array;
+mod array_state;
 mod container;
-mod counts;
 mod entry;
 pub mod fuzzing;
 mod generation;
 mod index;
+mod index_io;
 mod log_window;
-mod named;
 mod names;
 mod options;
-mod publish;
 mod read;
 mod replay;
-mod room;
+mod stats;
+mod volumes;
 mod write;
 
 use crate::LayerEntry;
-use container::{LogContainer, Shared};
+use container::{LogLayoutContainer, Shared};
 use hyperslab_core::{Caps, Communicator, Container, Format, OpenMode, Result, Stack, StackElement};
 use options::Options;
 use std::path::{Path, PathBuf};
@@ -76,18 +76,18 @@ pub fn is_log_layout(array: &str) -> bool {
 
 fn wrap(element: &StackElement, inner: Arc<dyn Format>, _: &Stack) -> Result<Arc<dyn Format>> {
     let options = Options::parse(element)?;
-    Ok(Arc::new(LogFormat { inner, options }))
+    Ok(Arc::new(LogLayoutFormat { inner, options }))
 }
 
 /// A format whose writes are appended to logs.
 #[derive(Debug)]
-struct LogFormat {
+struct LogLayoutFormat {
     inner: Arc<dyn Format>,
     options: Options,
 }
 
 #[deny(clippy::missing_trait_methods)]
-impl Format for LogFormat {
+impl Format for LogLayoutFormat {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -106,7 +106,7 @@ impl Format for LogFormat {
         if matches!(how, OpenMode::Read | OpenMode::Update) {
             shared.load().map_err(|error| error.target(path.display()))?;
         }
-        Ok(Arc::new(LogContainer { shared: Arc::new(shared) }))
+        Ok(Arc::new(LogLayoutContainer { shared: Arc::new(shared) }))
     }
 
     fn exists(&self, path: &Path) -> Result<bool> {

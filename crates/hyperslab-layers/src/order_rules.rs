@@ -1,15 +1,14 @@
-//! Which layers may stand above which. Layers know nothing of each other, so this is said here, by name.
+//! Rules for the order of layers in a stack. Layers do not know each other, so that the rules are here, by name.
 
 use crate::layers;
 use hyperslab_core::{Error, Result, Stack, StackElement};
 
-/// Layers from which a rank's own writes come back before others see them.
+/// Layers that buffer writes: a rank reads its own writes before others can.
 const HOLDING_BACK: &[&str] = &["async", "auto", "cache", "log", "loglayout"];
-/// Layers that `auto` has inside, or that do the same.
+/// Layers that `auto` contains, or that are equivalent to it.
 const LIKE_AUTO: &[&str] = &["async", "cache", "log"];
 
-/// Refuses stacks whose layers make no sense in this order, with the reason. Says nothing about layers that do not
-/// exist: naming those is the business of [`crate::build`].
+/// Refuses stacks whose layers make no sense in this order. Ignores unknown layers, which [`crate::build`] refuses.
 pub fn check_order(stack: &Stack) -> Result<()> {
     let names: Vec<&str> = stack.layers.iter().map(|layer| layer.name.as_str()).collect();
     let known = |name: &&str| layers().iter().any(|entry| entry.name == *name);
@@ -19,7 +18,7 @@ pub fn check_order(stack: &Stack) -> Result<()> {
     }
 }
 
-/// Layers that take writes out of their own log when the layer below has them need one that keeps them through a crash.
+/// Layers that complete logged writes once the layer below has them need one below that survives a crash.
 fn check_staging(stack: &Stack) -> Result<()> {
     let by_option = |layer: &StackElement| ["auto", "cache"].contains(&&*layer.name) && layer.get("dir").is_some();
     let stages = |layer: &StackElement| layer.name == "log" || by_option(layer);
@@ -35,7 +34,7 @@ fn check_staging(stack: &Stack) -> Result<()> {
     }
 }
 
-/// `names` are the layers, outermost first.
+/// Checks layer names, outermost first.
 fn check(names: &[&str]) -> Result<()> {
     for (at, upper) in names.iter().enumerate() {
         let below = &names[at + 1..];

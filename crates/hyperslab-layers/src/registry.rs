@@ -1,25 +1,25 @@
-//! The layers by name.
+//! The registry of layers.
 
 use crate::check_order;
 use hyperslab_core::{Error, Format, OptionSpec, Result, Stack, StackElement, suggest};
 use std::sync::Arc;
 
-/// The format seen through a layer with the options of a stack element. The stack is what lies below as data, for layers that
-/// write down what they stand on.
+/// Wraps a format with a layer, given the options of its stack element. The stack describes what is below, for layers that
+/// record it.
 pub type Wrap = fn(&StackElement, Arc<dyn Format>, &Stack) -> Result<Arc<dyn Format>>;
 
 /// A layer that a stack string can name.
 #[derive(Debug, Clone, Copy)]
 pub struct LayerEntry {
-    /// Its name in stack strings.
+    /// Name in stack strings.
     pub name: &'static str,
-    /// One line for people.
+    /// One-line description.
     pub about: &'static str,
-    /// The options it understands.
+    /// Supported options.
     pub options: &'static [OptionSpec],
-    /// Options whose names may be left out, in this order.
+    /// Options that may be given positionally, in this order.
     pub bare: &'static [&'static str],
-    /// Puts it above a format.
+    /// Wraps a format with the layer.
     pub wrap: Wrap,
 }
 
@@ -34,12 +34,12 @@ const LAYERS: &[LayerEntry] = &[
     crate::twophase::ENTRY,
 ];
 
-/// Every layer of this version.
+/// All layers.
 pub fn layers() -> &'static [LayerEntry] {
     LAYERS
 }
 
-/// The format that `stack` describes, its layers over `bottom`, which stands for its format. Orders and options are checked.
+/// Builds the layers of `stack` over `bottom`, its format. Checks their order and options.
 pub fn build(stack: &Stack, bottom: Arc<dyn Format>) -> Result<Arc<dyn Format>> {
     check_order(stack)?;
     let (mut format, mut below) = (bottom, Stack { layers: Vec::new(), format: stack.format.clone() });
@@ -51,7 +51,7 @@ pub fn build(stack: &Stack, bottom: Arc<dyn Format>) -> Result<Arc<dyn Format>> 
     Ok(format)
 }
 
-/// The layer that `element` names, and the element with all its options named and checked.
+/// Looks up the layer of `element`, and names and checks its options.
 fn layer(element: &StackElement) -> Result<(&'static LayerEntry, StackElement)> {
     let entry = LAYERS.iter().find(|entry| entry.name == element.name).ok_or_else(|| {
         Error::unsupported("choose stack", format!("layer {:?} is not available in this build", element.name))

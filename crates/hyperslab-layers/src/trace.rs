@@ -22,14 +22,14 @@
 //! * Calls of several threads of a rank are recorded in the order of their ends; while calls overlap, nothing is computed.
 
 mod array;
+mod begin;
 mod container;
+mod merge;
 mod names;
 mod options;
-mod part;
-mod publish;
+mod rank_spool;
 mod recorder;
 mod recover;
-mod start;
 
 pub use recover::{TraceParts, trace_parts};
 
@@ -77,7 +77,7 @@ impl Format for TraceFormat {
     }
 
     fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
-        let recorder = start::start(&self.options, path, how, comm)?;
+        let recorder = begin::start(&self.options, path, how, comm)?;
         // Dropped with an error, the recorder leaves nothing behind.
         let (inner, recorder) = recorder.first_call(how, || self.inner.open(path, how, comm))?;
         Ok(Arc::new(TraceContainer::new(inner, recorder, comm.clone())))

@@ -51,32 +51,32 @@
 //! If one rank writes only some fields of its elements, or chunks have more than 1 GiB, all ranks call the format below
 //! with the same collective transfer; the container remarks on it.
 
+mod aggregator_round;
 mod aggregators;
-mod agreement;
 mod array;
-mod boxes;
 mod container;
 mod coverage;
 mod domains;
 mod exchange;
 mod message;
 mod options;
-mod order;
 mod packed;
-mod parts;
+mod plan_exchange;
+mod range_to_slabs;
 mod receiving;
 mod rounds;
+mod selection_builder;
 mod sending;
-mod walk;
-mod window;
+mod storage_cursor;
+mod storage_order;
 mod writer;
 
 use crate::LayerEntry;
-pub(crate) use boxes::boxes;
 use container::{Shared, TwoPhaseContainer};
 use hyperslab_core::{Caps, Communicator, Container, Format, OpenMode, Result, Stack, StackElement};
 use options::Options;
-pub(crate) use parts::write_in_parts;
+pub(crate) use range_to_slabs::range_to_slabs;
+pub(crate) use selection_builder::write_in_parts;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

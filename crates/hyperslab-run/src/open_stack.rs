@@ -10,7 +10,7 @@ pub fn open_stack(stack: &Stack) -> Result<Arc<dyn Format>> {
     let format = hyperslab_layers::check_order(stack).and_then(|()| hyperslab_formats::build(&stack.format));
     let format = format.and_then(|format| hyperslab_layers::build(stack, format));
     // Whatever opens containers for a user notices logs that wait for them.
-    format.map(hyperslab_layers::marker::guarded).map_err(|error| error.target(stack))
+    format.map(hyperslab_journal::marker::with_marker_check).map_err(|error| error.target(stack))
 }
 
 /// A group of one rank, for programs that open a container by themselves.

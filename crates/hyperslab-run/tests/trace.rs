@@ -231,7 +231,7 @@ fn a_run_that_ends_early_leaves_what_it_did() {
             let one = Selection::dense(&[at], &[1])?;
             array.write(&one, MemoryView::packed(&[7]), TransferMode::Independent)?;
         }
-        assert!(hyperslab_layers::trace_parts(&trace).is_none_or(|parts| parts.put_together().is_err()), "under way");
+        assert!(hyperslab_layers::trace_parts(&trace).is_none_or(|parts| parts.merge().is_err()), "under way");
         comm.barrier()
     });
     done.unwrap();
@@ -243,9 +243,9 @@ fn a_run_that_ends_early_leaves_what_it_did() {
     fs::write(&part, text).unwrap();
     let away = directory.path().join("away");
     fs::rename(&part, &away).unwrap();
-    assert!(parts.put_together().unwrap_err().what_to_try().is_some(), "a part is missing");
+    assert!(parts.merge().unwrap_err().what_to_try().is_some(), "a part is missing");
     fs::rename(&away, &part).unwrap();
-    parts.put_together().unwrap();
+    parts.merge().unwrap();
     let found = read(trace.clone());
     let recorded = found.header.recorded.clone().unwrap();
     assert!(!recorded.complete);

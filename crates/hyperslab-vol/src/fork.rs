@@ -31,7 +31,7 @@ pub(crate) fn is_child() -> bool {
 struct Held {
     hosts: Vec<(&'static Host, host::Held<'static>)>,
     _bases: MutexGuard<'static, Vec<usize>>,
-    layers: hyperslab_layers::fork::Held,
+    layers: hyperslab_layers::fork::ForkGuard,
     journals: hyperslab_rollback::HeldJournals,
 }
 
@@ -54,7 +54,7 @@ extern "C" fn before() {
     let _ = std::panic::catch_unwind(|| {
         host::all().for_each(|host| host.before_fork());
         let bases = host::hold_hosts();
-        let layers = hyperslab_layers::fork::hold();
+        let layers = hyperslab_layers::fork::lock();
         let hosts = host::all().map(|host| (host, host.hold_locks())).collect();
         // Last: files that are closed take it with others held.
         let journals = hyperslab_rollback::hold_journals();
@@ -75,7 +75,7 @@ extern "C" fn in_child() {
             // The parent's alone, and its locks end with it.
             journals.forget_in_child();
             hosts.into_iter().for_each(|(host, held)| host.begin_anew(held));
-            layers.begin_anew();
+            layers.reset_in_child();
         }
     });
 }

@@ -1,8 +1,8 @@
 //! Recovery of what a killed program had written.
 
 use hyperslab_core::{Error, ErrorKind, Result};
-use hyperslab_layers::marker;
-use hyperslab_layers::recover::{Job, Recovery, directory, jobs, survey};
+use hyperslab_journal::marker;
+use hyperslab_journal::recover::{Job, Recovery, directory, jobs, survey};
 use hyperslab_rollback::{Outcome, roll_back};
 use hyperslab_run::{orphan_format, single_rank};
 use std::cell::Cell;
@@ -52,7 +52,7 @@ pub fn recover(path: impl AsRef<Path>) -> Result<Recovered> {
         for mut job in found {
             check(&job, &path)?;
             let recovery = Recovery { files: &files, format: &orphan_format, alone: single_rank(), mend: &mend };
-            let replayed = recovery.bring(&job)?;
+            let replayed = recovery.replay_and_keep(&job)?;
             if replayed.writes > 0 {
                 recovery.compare(&job)?;
             }

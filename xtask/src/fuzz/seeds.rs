@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use crate::workspace::Workspace;
 
 /// Journals, one a folder.
-const JOURNALS: &str = "crates/hyperslab-layers/tests/fixtures";
+const JOURNALS: &str = "crates/hyperslab-journal/tests/fixtures";
 
 /// Puts the seeds of a target into its corpus.
 pub fn put(workspace: &Workspace, target: &str, corpus: &Path) -> Result<()> {

@@ -151,7 +151,7 @@ fn read(path: &Path, dry_run: bool, notes: &mut Vec<String>) -> Result<Workload>
             bail!("there are only the parts of a run that did not come to its end; leave --dry-run out")
         }
         Some(parts) => {
-            parts.put_together()?;
+            parts.merge()?;
             notes
                 .push(format!("{}: put together from the parts of a run that did not come to its end", path.display()));
         }

@@ -5,7 +5,7 @@ use hyperslab_core::{
     Array, ArraySpec, Caps, Communicator, Container, Durability, Error, ErrorKind, Filter, Format, MemoryView,
     MemoryViewMut, OpenMode, Result, TransferMode, agree, dims,
 };
-use hyperslab_layers::Blocks;
+use hyperslab_layers::ChunkBlocks;
 use hyperslab_run::Progress;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -185,7 +185,7 @@ impl Copying<'_> {
 
     fn elements(&self, source: &dyn Array, target: &dyn Array, spec: &ArraySpec) -> Result<()> {
         let size = spec.dtype.size();
-        let blocks = Blocks::new(spec, self.piece)?;
+        let blocks = ChunkBlocks::new(spec, self.piece)?;
         let mut buffer = Vec::new();
         for number in (self.comm.rank() as u64..blocks.len()).step_by(self.comm.size()) {
             blocks.each_piece(number, self.piece / size, |piece| {

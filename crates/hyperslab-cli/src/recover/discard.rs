@@ -2,15 +2,15 @@
 
 use super::escape::{escaped, lines};
 use super::{End, messages};
-use hyperslab_layers::recover::{self, Files, Job, Left, State};
+use hyperslab_journal::recover::{self, Job, JournalStatus, JournalStorage, OrphanedJournal};
 use std::sync::Arc;
 
 /// Removes logs that are not in use, whatever is in them: those of jobs, and those that nobody knows the file of.
-pub fn discard(files: &Arc<dyn Files>, jobs: Vec<Job>, others: &[Left]) -> Vec<End> {
+pub fn discard(files: &Arc<dyn JournalStorage>, jobs: Vec<Job>, others: &[OrphanedJournal]) -> Vec<End> {
     let mut ends: Vec<End> = jobs.iter().map(|job| one_job(files, job)).collect();
     for journal in others {
         ends.push(match &journal.state {
-            State::InUse | State::Elsewhere => End::LeftAlone,
+            JournalStatus::InUse | JournalStatus::Elsewhere => End::LeftAlone,
             _ => match journal.discard(files) {
                 Ok(()) => {
                     println!("{}: files without a readable head thrown away", escaped(journal.name()));
@@ -23,7 +23,7 @@ pub fn discard(files: &Arc<dyn Files>, jobs: Vec<Job>, others: &[Left]) -> Vec<E
     ends
 }
 
-fn one_job(files: &Arc<dyn Files>, job: &Job) -> End {
+fn one_job(files: &Arc<dyn JournalStorage>, job: &Job) -> End {
     let header = job.journals.iter().find_map(|journal| journal.header.as_ref());
     let container = header.map(|header| header.container.clone()).unwrap_or_default();
     let name = escaped(container.display());

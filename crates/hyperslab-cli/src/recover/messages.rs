@@ -4,11 +4,11 @@ use super::RecoverOptions;
 use super::escape::escaped;
 use crate::table::{Align, Table};
 use hyperslab_core::units::display_size;
-use hyperslab_layers::recover::{Damage, Job, Left, Replayed, State};
+use hyperslab_journal::recover::{Damage, Job, JournalStatus, OrphanedJournal, Replayed};
 use std::time::SystemTime;
 
 /// All logs, one in a row.
-pub fn table(left: &[Left]) -> String {
+pub fn table(left: &[OrphanedJournal]) -> String {
     let mut table = Table::new(&[
         ("file", Align::Left),
         ("stack", Align::Left),
@@ -20,7 +20,7 @@ pub fn table(left: &[Left]) -> String {
     ]);
     for journal in left {
         let counts = match journal.state {
-            State::InUse | State::Elsewhere | State::Refused(_) => ["?".into(), "?".into()],
+            JournalStatus::InUse | JournalStatus::Elsewhere | JournalStatus::Refused(_) => ["?".into(), "?".into()],
             _ => [journal.writes.to_string(), display_size(journal.bytes)],
         };
         let head = journal.header.as_ref().map(|header| {
@@ -35,17 +35,17 @@ pub fn table(left: &[Left]) -> String {
     table.render()
 }
 
-fn state(state: &State) -> String {
+fn state(state: &JournalStatus) -> String {
     match state {
-        State::InUse => "in use".into(),
-        State::Elsewhere => "of another machine".into(),
-        State::Empty => "nothing missing".into(),
-        State::Whole(None) => "complete".into(),
-        State::Whole(Some(_)) => "complete, last record unfinished".into(),
-        State::Damaged(damage) => format!("damaged in segment {} at {}", damage.segment, damage.offset),
-        State::SetAside => "recovered up to a damage, kept".into(),
-        State::Recovered => "recovered, to be removed".into(),
-        State::Refused(error) => format!("refused ({:?})", error.kind()),
+        JournalStatus::InUse => "in use".into(),
+        JournalStatus::Elsewhere => "of another machine".into(),
+        JournalStatus::Empty => "nothing missing".into(),
+        JournalStatus::Whole(None) => "complete".into(),
+        JournalStatus::Whole(Some(_)) => "complete, last record unfinished".into(),
+        JournalStatus::Damaged(damage) => format!("damaged in segment {} at {}", damage.segment, damage.offset),
+        JournalStatus::SetAside => "recovered up to a damage, kept".into(),
+        JournalStatus::Recovered => "recovered, to be removed".into(),
+        JournalStatus::Refused(error) => format!("refused ({:?})", error.kind()),
     }
 }
 
@@ -74,7 +74,9 @@ pub fn amount(writes: u64, bytes: u64) -> String {
 /// The damages that a replay would meet.
 pub fn damages(job: &Job) -> Vec<(String, Damage)> {
     let each = job.journals.iter().filter_map(|journal| match &journal.state {
-        State::Damaged(damage) | State::Whole(Some(damage)) => Some((journal.name().to_owned(), damage.clone())),
+        JournalStatus::Damaged(damage) | JournalStatus::Whole(Some(damage)) => {
+            Some((journal.name().to_owned(), damage.clone()))
+        }
         _ => None,
     });
     each.collect()

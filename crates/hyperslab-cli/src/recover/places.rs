@@ -2,8 +2,8 @@
 
 use super::escape::escaped;
 use anyhow::{Result, bail};
-use hyperslab_layers::marker;
-use hyperslab_layers::recover::Left;
+use hyperslab_journal::marker;
+use hyperslab_journal::recover::OrphanedJournal;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ pub struct Place {
 
 impl Place {
     /// Whether a log is wanted. Those whose file is unknown are where a whole directory is asked for.
-    pub fn takes(&self, left: &Left) -> bool {
+    pub fn takes(&self, left: &OrphanedJournal) -> bool {
         let is_named = |container: &Path| self.files.iter().any(|file| file == container);
         self.files.is_empty() || left.header.as_ref().is_some_and(|header| is_named(&header.container))
     }

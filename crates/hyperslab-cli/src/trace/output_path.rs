@@ -75,7 +75,7 @@ impl Place {
             if let Some(whole) = name.strip_suffix(FIRST_PART) {
                 // The program ended before it closed the file. If it did so before its first transfer, there is nothing.
                 let whole = PathBuf::from(whole);
-                if hyperslab_layers::trace_parts(&whole).is_some_and(|parts| parts.put_together().is_ok()) {
+                if hyperslab_layers::trace_parts(&whole).is_some_and(|parts| parts.merge().is_ok()) {
                     found.push(whole);
                 }
             } else if name.ends_with(".jsonl") && path.metadata().is_ok_and(|metadata| metadata.len() > 0) {

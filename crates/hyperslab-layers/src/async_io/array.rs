@@ -1,8 +1,8 @@
 //! An open array behind the layer.
 
 use super::container::Shared;
-use super::pattern::Pattern;
-use crate::background::{Appended, Data, Held, Job, Place, read_waiting};
+use super::readahead::Readahead;
+use crate::background::{AppendResult, ArrayHandle, Job, Payload, StagedPayload, read_waiting};
 use hyperslab_core::{
     Array, ArraySpec, Bytes, Datatype, Error, Gather, MemoryLayout, MemoryView, MemoryViewMut, Request, Result,
     Scatter, Selection, TransferMode,
@@ -15,12 +15,12 @@ const PATTERN_AHEAD: usize = 2;
 
 /// What all handles of an array share.
 #[derive(Debug)]
-pub(super) struct Named {
+pub(super) struct ArrayState {
     /// As the format below says. Asking it may take as long as a transfer that is under way.
     spec: Mutex<Arc<ArraySpec>>,
 }
 
-impl Named {
+impl ArrayState {
     pub fn new(spec: ArraySpec) -> Self {
         Self { spec: Mutex::new(Arc::new(spec)) }
     }
@@ -37,15 +37,15 @@ impl Named {
 /// One rank's handle of an array.
 #[derive(Debug)]
 pub(super) struct AsyncArray {
-    place: Arc<Place>,
-    named: Arc<Named>,
+    place: Arc<ArrayHandle>,
+    named: Arc<ArrayState>,
     shared: Arc<Shared>,
-    pattern: Mutex<Pattern>,
+    pattern: Mutex<Readahead>,
     closed: AtomicBool,
 }
 
 impl AsyncArray {
-    pub fn new(place: Arc<Place>, named: Arc<Named>, shared: Arc<Shared>) -> Self {
+    pub fn new(place: Arc<ArrayHandle>, named: Arc<ArrayState>, shared: Arc<Shared>) -> Self {
         Self { place, named, shared, pattern: Mutex::default(), closed: AtomicBool::new(false) }
     }
 
@@ -92,9 +92,10 @@ impl AsyncArray {
     }
 
     /// Takes part in a collective write with nothing.
-    fn attend(&self) {
+    fn join_collective(&self) {
         let rank = self.named.spec().shape.len();
-        if !self.inner().allows_background_io() || self.shared.engine.attend(self.place.clone(), rank).is_err() {
+        if !self.inner().allows_background_io() || self.shared.engine.join_collective(self.place.clone(), rank).is_err()
+        {
             // No thread, or none that may: on this one, in its order.
             self.shared.before_collective();
             let nothing = Selection::empty(rank);
@@ -121,7 +122,7 @@ impl AsyncArray {
         self.shared.engine.wait_while(|job| (collective && job.is_collective()) || job.writes(&self.place, selection));
     }
 
-    fn job(&self, selection: &Selection, data: Data, layout: MemoryLayout, transfer: TransferMode) -> Job {
+    fn job(&self, selection: &Selection, data: Payload, layout: MemoryLayout, transfer: TransferMode) -> Job {
         Job::Write { place: self.place.clone(), selection: selection.clone(), data, layout, transfer }
     }
 
@@ -131,7 +132,7 @@ impl AsyncArray {
         spec: &ArraySpec,
         selection: &Selection,
         memory: MemoryView<'_>,
-    ) -> Result<Option<(Held, MemoryLayout)>> {
+    ) -> Result<Option<(StagedPayload, MemoryLayout)>> {
         if !self.can_wait(spec, memory.layout)? {
             return Ok(None);
         }
@@ -145,10 +146,10 @@ impl AsyncArray {
             }
             let append = |bytes: &[u8]| loop {
                 match staging.append(&self.place.name, &spec.dtype, selection, bytes) {
-                    Appended::Staged(record) => return Ok(Some(record)),
-                    Appended::Never => return Ok(None),
-                    Appended::Refused(error) => return Err(error),
-                    Appended::Full { needed } => {
+                    AppendResult::Staged(record) => return Ok(Some(record)),
+                    AppendResult::Never => return Ok(None),
+                    AppendResult::Refused(error) => return Err(error),
+                    AppendResult::Full { needed } => {
                         engine.check()?;
                         staging.settle()?;
                         engine.times().wait(|| staging.wait_for_room(needed));
@@ -164,7 +165,7 @@ impl AsyncArray {
                 }
             };
             let Some(record) = record else { return Ok(None) };
-            let held = engine.keep(Data::Staged(record), selection)?;
+            let held = engine.keep(Payload::Staged(record), selection)?;
             return Ok(held.map(|held| (held, MemoryLayout::packed())));
         }
         let pack = (whole && !memory.layout.is_packed()).then_some(&spec.dtype);
@@ -188,7 +189,7 @@ impl AsyncArray {
     /// Passes a result on. After an error this rank still takes part where others count on it.
     fn or_attend<T>(&self, transfer: TransferMode, result: Result<T>) -> Result<T> {
         if result.is_err() && transfer == TransferMode::Collective {
-            self.attend();
+            self.join_collective();
         }
         result
     }
@@ -331,7 +332,7 @@ impl Array for AsyncArray {
         let spec = self.admit(selection, &MemoryView { data: &data, layout }, transfer)?;
         let held = match self.shared.staging.is_none() && self.can_wait(&spec, layout)? {
             true => {
-                let kept = self.shared.engine.keep(Data::Memory(data.clone()), selection);
+                let kept = self.shared.engine.keep(Payload::Memory(data.clone()), selection);
                 self.or_attend(transfer, kept)?.map(|held| (held, layout.clone()))
             }
             false => self.or_attend(transfer, self.hold(&spec, selection, MemoryView { data: &data, layout }))?,
@@ -389,7 +390,7 @@ impl Array for AsyncArray {
         self.shared.together(|| {
             self.shared.clear_for(|job| job.place().is_same(&self.place))?;
             self.inner().resize(shape)?;
-            self.shared.make_known()?;
+            self.shared.publish_metadata()?;
             self.named.set_spec(self.inner().spec()?);
             Ok(())
         })

@@ -1,9 +1,9 @@
 //! An open container behind the layer.
 
-use super::array::{AsyncArray, Named};
+use super::array::{ArrayState, AsyncArray};
 use super::options::Options;
-use crate::background::{Engine, Job, Place, Staging};
-use crate::known::Known;
+use crate::array_key::ArrayKey;
+use crate::background::{ArrayHandle, Engine, Job, Staging};
 use hyperslab_core::{
     Array, ArraySpec, Attribute, BackgroundStats, Communicator, Container, Durability, OpenMode, Result, agree,
 };
@@ -37,9 +37,9 @@ pub(super) struct Shared {
     pub partial_fields: bool,
     /// The format below reads ahead by itself.
     pub hands_hints_on: bool,
-    closing: Mutex<VecDeque<Arc<Place>>>,
+    closing: Mutex<VecDeque<Arc<ArrayHandle>>>,
     /// While an array is open.
-    names: Mutex<HashMap<Known, Weak<Named>>>,
+    names: Mutex<HashMap<ArrayKey, Weak<ArrayState>>>,
     closed: AtomicBool,
 }
 
@@ -88,8 +88,8 @@ impl Shared {
     }
 
     /// Has what was created known to a later recovery. Collective.
-    pub fn make_known(&self) -> Result<()> {
-        self.staging.as_ref().map_or(Ok(()), |staging| staging.make_known())
+    pub fn publish_metadata(&self) -> Result<()> {
+        self.staging.as_ref().map_or(Ok(()), |staging| staging.publish_metadata())
     }
 
     /// Waits for collective writes, and forgets what others may have changed.
@@ -105,7 +105,7 @@ impl Shared {
     }
 
     /// Closes an array when its writes are done. Collective.
-    pub fn close_later(&self, place: Arc<Place>) -> Result<()> {
+    pub fn close_later(&self, place: Arc<ArrayHandle>) -> Result<()> {
         self.lock_closing().push_back(place);
         self.close_arrays(MOST_CLOSING)
     }
@@ -121,23 +121,23 @@ impl Shared {
         result
     }
 
-    fn next_to_close(&self, left: usize) -> Option<Arc<Place>> {
+    fn next_to_close(&self, left: usize) -> Option<Arc<ArrayHandle>> {
         let mut closing = self.lock_closing();
         if closing.len() > left { closing.pop_front() } else { None }
     }
 
-    fn lock_closing(&self) -> MutexGuard<'_, VecDeque<Arc<Place>>> {
+    fn lock_closing(&self) -> MutexGuard<'_, VecDeque<Arc<ArrayHandle>>> {
         self.closing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What is known of an array, the same for all its handles.
-    fn named(&self, known: &Known, spec: ArraySpec) -> Arc<Named> {
+    fn named(&self, known: &ArrayKey, spec: ArraySpec) -> Arc<ArrayState> {
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(named) = names.get(known).and_then(Weak::upgrade) {
             named.set_spec(spec);
             return named;
         }
-        let named = Arc::new(Named::new(spec));
+        let named = Arc::new(ArrayState::new(spec));
         if names.len() == names.capacity() {
             names.retain(|_, named| named.strong_count() > 0);
         }
@@ -177,7 +177,7 @@ impl AsyncContainer {
     }
 
     fn wrap(&self, name: &str, inner: Arc<dyn Array>) -> Result<Arc<dyn Array>> {
-        let place = Place::new(inner, name);
+        let place = ArrayHandle::new(inner, name);
         let named = self.shared.named(&place.known, place.array.spec()?);
         Ok(Arc::new(AsyncArray::new(place, named, self.shared.clone())))
     }
@@ -198,7 +198,7 @@ impl Container for AsyncContainer {
     }
 
     fn create(&self, name: &str, spec: &ArraySpec) -> Result<Arc<dyn Array>> {
-        let create = || self.inner.create(name, spec).and_then(|array| self.shared.make_known().map(|()| array));
+        let create = || self.inner.create(name, spec).and_then(|array| self.shared.publish_metadata().map(|()| array));
         self.wrap(name, self.shared.together(create)?)
     }
 

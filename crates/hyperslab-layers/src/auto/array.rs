@@ -1,7 +1,7 @@
-//! An open array behind the layer.
+//! Arrays of the layer.
 
 use super::choice::{Choice, Each};
-use super::pilot::{Pilot, Trip};
+use super::controller::{CallGuard, Controller};
 use hyperslab_core::{
     Array, ArraySpec, Bytes, Communicator, Error, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection,
     TransferMode, agree,
@@ -9,13 +9,13 @@ use hyperslab_core::{
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// One rank's handle of an array: one for each way.
+/// A handle of an array: one handle per strategy.
 #[derive(Debug)]
 pub(super) struct AutoArray {
     pub by: Each<Option<Arc<dyn Array>>>,
     /// Bytes of an element.
     pub element: u64,
-    pub pilot: Arc<Pilot>,
+    pub controller: Arc<Controller>,
     pub comm: Arc<dyn Communicator>,
     pub closed: AtomicBool,
 }
@@ -29,15 +29,15 @@ impl AutoArray {
         array.ok_or_else(|| Error::invalid("access array", "there is no such way to it"))
     }
 
-    fn enter(&self, elements: u64, writes: bool, transfer: TransferMode) -> Trip<'_> {
-        self.pilot.transfer(elements.saturating_mul(self.element), writes, transfer == TransferMode::Collective)
+    fn enter(&self, elements: u64, writes: bool, transfer: TransferMode) -> CallGuard<'_> {
+        self.controller.transfer(elements.saturating_mul(self.element), writes, transfer == TransferMode::Collective)
     }
 }
 
 #[deny(clippy::missing_trait_methods)]
 impl Array for AutoArray {
     fn spec(&self) -> Result<ArraySpec> {
-        let trip = self.pilot.call();
+        let trip = self.controller.call();
         self.way(trip.way())?.spec()
     }
 
@@ -69,7 +69,7 @@ impl Array for AutoArray {
     }
 
     fn prefetch(&self, selection: &Selection) {
-        let trip = self.pilot.call();
+        let trip = self.controller.call();
         if let Ok(array) = self.way(trip.way()) {
             array.prefetch(selection);
         }
@@ -88,27 +88,27 @@ impl Array for AutoArray {
     }
 
     fn write_back(&self) -> Result<()> {
-        let trip = self.pilot.call();
+        let trip = self.controller.call();
         self.way(trip.way())?.write_back()
     }
 
     fn resize(&self, shape: &[u64]) -> Result<()> {
-        let trip = self.pilot.call_together(false);
+        let trip = self.controller.collective_call(false);
         agree(&*self.comm, self.way(trip.way()).and_then(|array| array.resize(shape)))?;
-        // The others hear of it.
+        // The other ranks see the error.
         let others = self.by.iter().enumerate().filter(|(way, _)| *way != trip.way().index());
-        self.pilot
-            .ways
+        self.controller
+            .strategies
             .one
             .repeat(|| others.filter_map(|(_, array)| array.as_ref()).try_for_each(|array| array.resize(shape)))
     }
 
-    /// Does not wait for writes: see the layer.
+    /// Does not wait for writes: see the module of the layer.
     fn close(&self) -> Result<()> {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
-        let _trip = self.pilot.call();
+        let _trip = self.controller.call();
         let closed: Vec<Result<()>> = self.by.iter().flatten().map(|array| array.close()).collect();
         closed.into_iter().collect()
     }

@@ -1,12 +1,12 @@
-//! The ways that transfers can go.
+//! The strategies between which the layer chooses.
 
 use serde::{Deserialize, Serialize};
 
-/// One of them.
+/// A strategy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Choice {
-    /// The caller waits for the format below.
+    /// Synchronous: the caller waits for the format below.
     Sync,
     /// The layer `async`.
     Async,
@@ -15,19 +15,19 @@ pub(super) enum Choice {
 }
 
 impl Choice {
-    /// All of them, those first that hold least back.
+    /// All strategies, in the order of how much they buffer.
     pub const ALL: [Self; 3] = [Self::Sync, Self::Async, Self::Log];
 
-    /// Its place in [`Choice::ALL`].
+    /// Index in [`Choice::ALL`].
     pub fn index(self) -> usize {
         self as usize
     }
 
-    /// In options and messages.
+    /// Name in options and messages.
     pub fn name(self) -> &'static str {
         ["sync", "async", "log"][self.index()]
     }
 }
 
-/// A number for each choice.
+/// A value for each choice.
 pub(super) type Each<T> = [T; Choice::ALL.len()];

@@ -1,8 +1,8 @@
-//! An open container behind the layer.
+//! Containers of the layer.
 
 use super::array::AutoArray;
 use super::choice::{Choice, Each};
-use super::pilot::Pilot;
+use super::controller::Controller;
 use hyperslab_core::{
     Array, ArraySpec, Attribute, BackgroundStats, Communicator, Container, Durability, Result, agree,
 };
@@ -12,59 +12,59 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// One rank's container.
 #[derive(Debug)]
 pub(super) struct AutoContainer {
-    pub pilot: Arc<Pilot>,
+    pub controller: Arc<Controller>,
     pub comm: Arc<dyn Communicator>,
-    /// Held while an array is opened by every way.
+    /// Serialises opening an array with every strategy.
     pub opening: Mutex<()>,
     pub closed: AtomicBool,
-    /// What went wrong with the history.
+    /// Errors of the history, as diagnostics.
     pub wrong: Mutex<Vec<String>>,
 }
 
 impl AutoContainer {
-    /// Opens an array by the way in use, as `open` says, and then by the others.
+    /// Opens an array with the present strategy, and then with the others.
     fn open_array(
         &self,
         name: &str,
         open: impl FnOnce(&dyn Container) -> Result<Arc<dyn Array>>,
     ) -> Result<Arc<dyn Array>> {
         let _one = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
-        let trip = self.pilot.call_together(false);
-        let (ways, way) = (&self.pilot.ways, trip.way());
-        ways.one.forget_latest();
+        let trip = self.controller.collective_call(false);
+        let (strategies, way) = (&self.controller.strategies, trip.way());
+        strategies.one.forget_latest();
         let mut by: Each<Option<Arc<dyn Array>>> = [None, None, None];
-        let first = agree(&*self.comm, open(ways.container(way)))?;
+        let first = agree(&*self.comm, open(strategies.container(way)))?;
         let element = first.spec().map(|spec| spec.dtype.size());
         by[way.index()] = Some(first);
         let mut result = element;
-        for other in ways.all().filter(|other| *other != way) {
-            match ways.container(other).array(name) {
+        for other in strategies.all().filter(|other| *other != way) {
+            match strategies.container(other).array(name) {
                 Ok(array) => by[other.index()] = Some(array),
                 Err(error) => result = result.and(Err(error)),
             }
         }
-        ways.one.forget_latest();
+        strategies.one.forget_latest();
         let element = agree(&*self.comm, result)?;
-        let (pilot, comm, closed) = (self.pilot.clone(), self.comm.clone(), AtomicBool::new(false));
-        Ok(Arc::new(AutoArray { by, element, pilot, comm, closed }))
+        let (controller, comm, closed) = (self.controller.clone(), self.comm.clone(), AtomicBool::new(false));
+        Ok(Arc::new(AutoArray { by, element, controller, comm, closed }))
     }
 }
 
 #[deny(clippy::missing_trait_methods)]
 impl Container for AutoContainer {
     fn arrays(&self) -> Result<Vec<String>> {
-        let trip = self.pilot.call();
-        self.pilot.ways.container(trip.way()).arrays()
+        let trip = self.controller.call();
+        self.controller.strategies.container(trip.way()).arrays()
     }
 
     fn groups(&self) -> Result<Vec<String>> {
-        let trip = self.pilot.call();
-        self.pilot.ways.container(trip.way()).groups()
+        let trip = self.controller.call();
+        self.controller.strategies.container(trip.way()).groups()
     }
 
     fn create_group(&self, name: &str) -> Result<()> {
-        let trip = self.pilot.call();
-        self.pilot.ways.container(trip.way()).create_group(name)
+        let trip = self.controller.call();
+        self.controller.strategies.container(trip.way()).create_group(name)
     }
 
     fn create(&self, name: &str, spec: &ArraySpec) -> Result<Arc<dyn Array>> {
@@ -76,65 +76,68 @@ impl Container for AutoContainer {
     }
 
     fn set_attribute(&self, object: &str, name: &str, value: &Attribute) -> Result<()> {
-        let trip = self.pilot.call();
-        self.pilot.ways.container(trip.way()).set_attribute(object, name, value)
+        let trip = self.controller.call();
+        self.controller.strategies.container(trip.way()).set_attribute(object, name, value)
     }
 
     fn attribute(&self, object: &str, name: &str) -> Result<Attribute> {
-        let trip = self.pilot.call();
-        self.pilot.ways.container(trip.way()).attribute(object, name)
+        let trip = self.controller.call();
+        self.controller.strategies.container(trip.way()).attribute(object, name)
     }
 
     fn attributes(&self, object: &str) -> Result<Vec<String>> {
-        let trip = self.pilot.call();
-        self.pilot.ways.container(trip.way()).attributes(object)
+        let trip = self.controller.call();
+        self.controller.strategies.container(trip.way()).attributes(object)
     }
 
     fn diagnostics(&self) -> Vec<String> {
-        let ways = &self.pilot.ways;
-        let mut diagnostics = ways.one.container().diagnostics();
-        if ways.has(Choice::Log) {
-            diagnostics.extend(ways.container(Choice::Log).diagnostics());
+        let strategies = &self.controller.strategies;
+        let mut diagnostics = strategies.one.container().diagnostics();
+        if strategies.has(Choice::Log) {
+            diagnostics.extend(strategies.container(Choice::Log).diagnostics());
         }
-        diagnostics.extend(self.pilot.summary());
+        diagnostics.extend(self.controller.summary());
         diagnostics.extend(self.wrong.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned());
         diagnostics
     }
 
     fn background(&self) -> BackgroundStats {
-        let ways = &self.pilot.ways;
-        let mut background = ways.one.container().background();
-        ways.all().filter(|way| *way != Choice::Sync).for_each(|way| background += ways.container(way).background());
+        let strategies = &self.controller.strategies;
+        let mut background = strategies.one.container().background();
+        strategies
+            .all()
+            .filter(|way| *way != Choice::Sync)
+            .for_each(|way| background += strategies.container(way).background());
         background
     }
 
     fn write_back(&self) -> Result<()> {
-        let trip = self.pilot.call();
-        let settled = self.pilot.ways.container(trip.way()).write_back();
-        self.pilot.settled();
-        settled
+        let trip = self.controller.call();
+        let drained = self.controller.strategies.container(trip.way()).write_back();
+        self.controller.drained();
+        drained
     }
 
     fn flush(&self, how: Durability) -> Result<()> {
-        let trip = self.pilot.call_together(true);
-        let flushed = self.pilot.ways.container(trip.way()).flush(how);
-        self.pilot.settled();
-        flushed.and(self.pilot.take_trouble())
+        let trip = self.controller.collective_call(true);
+        let flushed = self.controller.strategies.container(trip.way()).flush(how);
+        self.controller.drained();
+        flushed.and(self.controller.take_error())
     }
 
-    /// Every rank makes the same collective calls of the format below, whatever went wrong before.
+    /// Every rank makes the same collective calls below, whatever failed before.
     fn close(&self) -> Result<()> {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
         {
             // So that the time before it counts.
-            let _trip = self.pilot.call();
+            let _trip = self.controller.call();
         }
-        let wrong = self.pilot.finish();
-        let closed = self.pilot.ways.close();
+        let wrong = self.controller.finish();
+        let closed = self.controller.strategies.close();
         let lost = wrong.map(|why| format!("auto: what was learnt is not kept: {why}"));
         self.wrong.lock().unwrap_or_else(PoisonError::into_inner).extend(lost);
-        closed.and(self.pilot.take_trouble())
+        closed.and(self.controller.take_error())
     }
 }

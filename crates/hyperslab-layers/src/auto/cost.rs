@@ -1,28 +1,28 @@
-//! What an epoch costs by each choice.
+//! Cost model of an epoch for each choice.
 
 use super::choice::Choice;
 
-/// An epoch as it is expected, in seconds of a rank.
+/// Expected times of an epoch, in seconds per rank.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Expected {
-    /// Between calls.
+    /// Compute time between calls.
     pub compute: f64,
-    /// The part of it that comes between a transfer and the next flush, behind which it could go on.
+    /// The part of it between a transfer and the next flush, with which the transfer can overlap.
     pub room: f64,
-    /// The transfers, when the caller waits for them.
+    /// Synchronous transfers.
     pub direct: f64,
-    /// The same by a thread in the background.
+    /// The same transfers in the background.
     pub behind: f64,
-    /// Handing them to that thread: the copy.
+    /// Copying them for the background.
     pub copy: f64,
-    /// Appending them to the log.
+    /// Appending them to a log.
     pub append: f64,
-    /// Moving them from there to the format below.
+    /// Draining the log to the format below.
     pub drain: f64,
 }
 
 impl Expected {
-    /// The whole epoch, once things have settled.
+    /// The whole epoch in steady state.
     pub fn cost(&self, choice: Choice) -> f64 {
         self.compute
             + match choice {
@@ -32,8 +32,8 @@ impl Expected {
             }
     }
 
-    /// What the caller sees of a transfer that goes on behind: handing it over, and what is left of it when there is nothing
-    /// more to do. Handing over the next goes on beside it, too, as far as there is anything beside it.
+    /// The visible part of an overlapped transfer: its copy, and what remains when computing ends. The next copy also
+    /// overlaps with it, as far as there is overlap.
     fn not_hidden(&self, hand_over: f64, transfer: f64) -> f64 {
         let beside = self.room + hand_over.min(self.room);
         hand_over + (transfer - beside).max(0.0)

@@ -1,7 +1,7 @@
-//! What was chosen and why, in words.
+//! Explanations of decisions, as text.
 
 use super::choice::{Choice, Each};
-use super::chooser::{Decision, Why};
+use super::chooser::{Decision, Reason};
 use super::history::Observed;
 use hyperslab_core::units::display_size;
 use hyperslab_core::{Error, Result};
@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-/// Notes epochs, and writes a line for each where that is wanted.
+/// Collects epochs, and writes a line for each if requested.
 #[derive(Debug, Default)]
 pub(super) struct Explain {
     file: Option<File>,
@@ -19,7 +19,7 @@ pub(super) struct Explain {
 }
 
 impl Explain {
-    /// Lines are appended to the file, which may not be a link.
+    /// Appends lines to a file, which must not be a link.
     pub fn to(path: &Path) -> Result<Self> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR);
@@ -27,7 +27,7 @@ impl Explain {
         Ok(Self { file: Some(file.map_err(failed)?.into()), ..Self::default() })
     }
 
-    /// An epoch is over that was decided on so.
+    /// Notes a finished epoch and its decision.
     pub fn epoch(&mut self, number: u64, decision: Option<&Decision>, observed: &Observed) {
         self.epochs[observed.choice.index()] += 1;
         if let Some(decision) = decision {
@@ -47,11 +47,11 @@ impl Explain {
             observed.compute,
             observed.calls,
         );
-        // What cannot be written is lost: an explanation must not stop anyone.
+        // Best effort: write errors are ignored.
         let _ = file.write_all(line.as_bytes());
     }
 
-    /// All epochs in a few words; `None` if there were none.
+    /// A summary of all epochs; `None` if there were none.
     pub fn summary(&self) -> Option<String> {
         let used: Vec<String> = Choice::ALL
             .iter()
@@ -65,7 +65,7 @@ impl Explain {
                 )
             })
             .collect();
-        let last = self.last.filter(|last| last.why != Why::Only).map(|last| {
+        let last = self.last.filter(|last| last.why != Reason::Only).map(|last| {
             let foreseen = foreseen(&last.costs);
             let foreseen = if foreseen.is_empty() { foreseen } else { format!(" ({foreseen})") };
             format!("; last {}{foreseen}: {}", last.choice.name(), last.why)
@@ -74,7 +74,7 @@ impl Explain {
     }
 }
 
-/// What each choice should take.
+/// The forecasts of all choices, as text.
 fn foreseen(costs: &Each<Option<f64>>) -> String {
     let words = Choice::ALL
         .iter()
@@ -86,7 +86,7 @@ fn foreseen(costs: &Each<Option<f64>>) -> String {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::class::Class;
+    use super::super::request_class::RequestClass;
     use super::*;
 
     #[test]
@@ -95,14 +95,14 @@ mod tests {
         let path = folder.path().join("why.log");
         let mut explain = Explain::to(&path).unwrap();
         assert_eq!(explain.summary(), None);
-        let class = Class::of(1 << 20, true);
+        let class = RequestClass::of(1 << 20, true);
         let (compute, calls, room) = (0.2, 0.01, Some(0.2));
         let (hand_over, behind, straight, fresh) = (0.01, None, false, false);
         let (choice, ranks, bytes) = (Choice::Async, 2, 4e6);
         let observed =
             Observed { choice, class, ranks, bytes, compute, room, calls, hand_over, behind, straight, fresh };
         let costs = [Some(0.5), Some(0.21), None];
-        let decision = Decision { choice, why: Why::Least, costs, risk: 0.0 };
+        let decision = Decision { choice, why: Reason::Least, costs, risk: 0.0 };
         explain.epoch(1, Some(&decision), &observed);
         explain.epoch(2, None, &Observed { choice: Choice::Sync, ..observed });
         let text = std::fs::read_to_string(&path).unwrap();

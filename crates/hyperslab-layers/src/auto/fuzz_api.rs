@@ -1,16 +1,16 @@
-//! Entry point of the fuzz target for histories: what a file says is decided with, and learnt on.
+//! Entry point for fuzzing history files.
 
 use super::choice::Choice;
 use super::chooser::{Situation, choose};
-use super::class::Class;
-use super::history::{Coming, History, Observed};
-use super::state;
+use super::history::{History, Observed, UpcomingEpoch};
+use super::history_file;
+use super::request_class::RequestClass;
 
-/// Reads the text of a history file, uses every history in it as a run would, and returns the text written again.
+/// Parses a history file, decides and learns with every history in it, and returns it encoded again.
 pub fn history(text: &[u8]) -> Result<Vec<u8>, String> {
-    let (histories, again) = state::read_again(text)?;
+    let (histories, again) = history_file::read_again(text)?;
     for mut history in histories {
-        for class in [Class::of(4096, true), Class::of(1 << 20, true), Class::of(1 << 20, false)] {
+        for class in [RequestClass::of(4096, true), RequestClass::of(1 << 20, true), RequestClass::of(1 << 20, false)] {
             Choice::ALL.into_iter().for_each(|choice| epoch(&mut history, class, choice));
         }
         assert!(history.is_sane(), "after learning: {history:?}");
@@ -18,12 +18,13 @@ pub fn history(text: &[u8]) -> Result<Vec<u8>, String> {
     Ok(again)
 }
 
-/// One epoch: decided by what is known, then learnt.
-fn epoch(history: &mut History, class: Class, choice: Choice) {
-    let coming = Coming { class, ranks: 2, request: 4096.0, pause: 0.01, copy_rate: 1e9 };
-    let outlook = history.outlook(&coming);
+/// One epoch: decides and then learns.
+fn epoch(history: &mut History, class: RequestClass, choice: Choice) {
+    let coming = UpcomingEpoch { class, ranks: 2, request: 4096.0, pause: 0.01, copy_rate: 1e9 };
+    let forecast = history.forecast(&coming);
     let allowed = &Choice::ALL;
-    let decision = choose(&Situation { outlook: &outlook, allowed, current: Some(choice), elapsed: 1.0, risked: 0.0 });
+    let decision =
+        choose(&Situation { forecast: &forecast, allowed, current: Some(choice), elapsed: 1.0, risked: 0.0 });
     assert!(allowed.contains(&decision.choice) && decision.risk >= 0.0, "{decision:?}");
     history.learn(&Observed {
         choice,

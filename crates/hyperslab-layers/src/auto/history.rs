@@ -1,33 +1,33 @@
-//! What earlier epochs took, on one storage below one stack.
+//! Timing history of epochs, for one storage and stack.
 
 use super::choice::{Choice, Each};
-use super::class::Class;
 use super::cost::Expected;
-use super::rates::{Sample, forecast};
+use super::request_class::RequestClass;
+use super::throughput::{Sample, forecast};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// An epoch that is over, as its slowest rank saw it.
+/// A finished epoch, as the slowest rank measured it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Observed {
     pub choice: Choice,
-    pub class: Class,
+    pub class: RequestClass,
     pub ranks: u32,
-    /// Of a rank.
+    /// Bytes per rank.
     pub bytes: f64,
-    /// Seconds between calls.
+    /// Compute time in seconds.
     pub compute: f64,
-    /// Seconds of it behind which transfers could go on; unknown of the last epoch of many.
+    /// Part of it that transfers can overlap with; unknown for the last of many epochs.
     pub room: Option<f64>,
-    /// Seconds in calls that transfer.
+    /// Seconds in transfers.
     pub calls: f64,
-    /// Seconds in these calls without waiting for the background: what handing over costs.
+    /// Part of it not spent waiting for the background: the cost of copying.
     pub hand_over: f64,
-    /// Bytes that came to their place in the background since the epoch before, and the seconds that took.
+    /// Bytes drained in the background since the preceding epoch, and the seconds spent.
     pub behind: Option<(f64, f64)>,
-    /// Nothing went through the background: calls took all of it.
+    /// Whether nothing went through the background.
     pub straight: bool,
-    /// Memory was taken that no epoch before had: that costs once.
+    /// Whether fresh memory was used, a one-time cost.
     pub fresh: bool,
 }
 
@@ -38,79 +38,79 @@ impl Observed {
     }
 }
 
-/// How much the latest epoch counts in averages.
+/// Weight of the latest epoch in averages.
 const LATEST: f64 = 0.4;
-/// Samples of a kind that are kept.
+/// Maximum samples of a kind.
 const MOST_SAMPLES: usize = 24;
-/// Classes that are kept.
+/// Maximum number of classes.
 const MOST_CLASSES: usize = 24;
-/// Nobody has seen as many epochs; counting goes on from a number that a file says.
+/// Upper bound for the epoch count read from a file.
 const MOST_EPOCHS: u64 = 1 << 53;
-/// What a copy into memory that was used before takes of the time of one into fresh memory.
+/// Copy time into reused memory relative to fresh memory.
 const USED_BEFORE: f64 = 0.5;
-/// Seconds of handing over one request besides its copy, where nothing has been measured.
+/// Default overhead of queueing a request, in seconds.
 const HANDING_OVER: f64 = 1e-6;
-/// Appending goes through the kernel, copying does not.
+/// Default cost of an append relative to a copy.
 const APPEND_PER_COPY: f64 = 2.0;
 
-/// What is known of the epochs of a class.
+/// The history of one class of epochs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Known {
+pub(super) struct ClassHistory {
     pub epochs: u64,
-    /// Averages, the latest most.
+    /// Exponentially weighted averages.
     pub compute: f64,
     pub bytes: f64,
-    /// The part of computing behind which transfers could go on.
+    /// The part of computing that transfers can overlap with.
     pub room: f64,
-    /// When a choice was last measured, in epochs; 0: never.
+    /// Epoch in which each choice was last measured; 0 for never.
     pub measured: Each<u64>,
     pub direct: Vec<Sample>,
     pub behind: Vec<Sample>,
     pub copy: Vec<Sample>,
-    /// Into fresh memory, while nothing better is known.
+    /// Copy samples into fresh memory, until there are better ones.
     #[serde(default)]
     pub fresh_copy: Option<Sample>,
     pub append: Vec<Sample>,
     pub drain: Vec<Sample>,
 }
 
-/// All classes of a place.
+/// The histories of all classes, for one storage key.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct History {
-    pub classes: BTreeMap<Class, Known>,
-    /// That of the latest epoch.
+    pub classes: BTreeMap<RequestClass, ClassHistory>,
+    /// Class of the latest epoch.
     #[serde(default)]
-    pub latest: Option<Class>,
+    pub latest: Option<RequestClass>,
 }
 
-/// What the next epoch will be like.
+/// Forecast of the next epoch.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Outlook {
+pub(super) struct Forecast {
     pub expected: Expected,
-    /// Whether anything is known of how long transfers take.
+    /// Whether transfer times are known.
     pub transfer_known: bool,
-    /// Epochs of this class so far.
+    /// Number of epochs of this class.
     pub epochs: u64,
     pub measured: Each<u64>,
 }
 
-/// What the layer knows before the first transfer of an epoch.
+/// What is known before the first transfer of an epoch.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Coming {
-    pub class: Class,
+pub(super) struct UpcomingEpoch {
+    pub class: RequestClass,
     pub ranks: u32,
-    /// Bytes of its first request; 0 if that is not known.
+    /// Bytes of its first request; 0 if unknown.
     pub request: f64,
-    /// Seconds of computing just before.
+    /// Compute time just before, in seconds.
     pub pause: f64,
-    /// Bytes that are copied in a second, where nothing has been measured.
+    /// Default memory copy rate, in bytes per second.
     pub copy_rate: f64,
 }
 
 impl History {
-    /// Adds an epoch.
+    /// Adds a finished epoch.
     pub fn learn(&mut self, observed: &Observed) {
         if !self.classes.contains_key(&observed.class) && self.classes.len() >= MOST_CLASSES {
             let rarest = self.classes.iter().min_by_key(|(_, known)| known.epochs).map(|(class, _)| *class);
@@ -120,12 +120,12 @@ impl History {
         self.classes.entry(observed.class).or_default().learn(observed);
     }
 
-    /// What to expect of the next epoch.
-    pub fn outlook(&self, coming: &Coming) -> Outlook {
+    /// Forecasts the next epoch.
+    pub fn forecast(&self, coming: &UpcomingEpoch) -> Forecast {
         let known = self.classes.get(&coming.class);
         let bytes = known.map_or(coming.request, |known| known.bytes).max(1.0);
-        let seconds = |of: fn(&Known) -> &Vec<Sample>| {
-            // Those of the class come last: they are the latest.
+        let seconds = |of: fn(&ClassHistory) -> &Vec<Sample>| {
+            // The samples of the class come last, as the latest.
             let others = self.classes.iter().filter(|(class, _)| class.writes == coming.class.writes);
             let others = others.filter(|(class, _)| **class != coming.class).map(|(_, known)| known);
             let samples: Vec<Sample> = others.chain(known).flat_map(|known| of(known).iter().copied()).collect();
@@ -134,12 +134,12 @@ impl History {
         let (direct, behind) = (seconds(|known| &known.direct), seconds(|known| &known.behind));
         let fresh =
             known.and_then(|known| known.fresh_copy).map(|sample| sample.seconds * bytes / sample.bytes * USED_BEFORE);
-        // At a flush nothing is known of the request that comes next.
+        // At a flush, the next request is unknown.
         let requests = if coming.request > 0.0 { bytes / coming.request } else { 1.0 };
         let guess = bytes / coming.copy_rate + requests * HANDING_OVER;
         let copy = seconds(|known| &known.copy).or(fresh).unwrap_or(guess);
         let transfer = direct.or(behind);
-        // While nothing is known of transfers, the pause just now is all that speaks for hiding them.
+        // Without known transfer times, only the present pause indicates overlap.
         let compute =
             known.filter(|_| transfer.is_some()).map_or(coming.pause, |known| mixed(known.compute, coming.pause));
         let room = compute * known.map_or(1.0, |known| known.room);
@@ -152,7 +152,7 @@ impl History {
             append: seconds(|known| &known.append).unwrap_or(APPEND_PER_COPY * copy),
             drain: seconds(|known| &known.drain).or(transfer).unwrap_or(copy),
         };
-        Outlook {
+        Forecast {
             expected,
             transfer_known: transfer.is_some(),
             epochs: known.map_or(0, |known| known.epochs),
@@ -160,13 +160,13 @@ impl History {
         }
     }
 
-    /// Whether these numbers can have been measured.
+    /// Whether these values are plausible measurements.
     pub fn is_sane(&self) -> bool {
-        self.classes.len() <= MOST_CLASSES && self.classes.values().all(Known::is_sane)
+        self.classes.len() <= MOST_CLASSES && self.classes.values().all(ClassHistory::is_sane)
     }
 }
 
-/// A weighted average of earlier epochs and the latest one.
+/// Exponentially weighted average.
 fn mixed(before: f64, latest: f64) -> f64 {
     before + LATEST * (latest - before)
 }
@@ -180,7 +180,7 @@ fn push(samples: &mut Vec<Sample>, sample: Sample) {
     }
 }
 
-impl Known {
+impl ClassHistory {
     fn learn(&mut self, observed: &Observed) {
         let first = self.epochs == 0;
         self.epochs += 1;
@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     fn observed(choice: Choice, compute: f64, transfer: f64, copy: f64) -> Observed {
-        let class = Class::of(1 << 20, true);
+        let class = RequestClass::of(1 << 20, true);
         let (calls, behind) = match choice {
             Choice::Sync => (transfer, None),
             _ => (copy, Some((1e6, transfer))),
@@ -260,8 +260,8 @@ mod tests {
         }
     }
 
-    fn coming(pause: f64) -> Coming {
-        Coming { class: Class::of(1 << 20, true), ranks: 1, request: 1e6, pause, copy_rate: 1e9 }
+    fn coming(pause: f64) -> UpcomingEpoch {
+        UpcomingEpoch { class: RequestClass::of(1 << 20, true), ranks: 1, request: 1e6, pause, copy_rate: 1e9 }
     }
 
     #[test]
@@ -270,50 +270,50 @@ mod tests {
         for _ in 0..20 {
             history.learn(&observed(Choice::Sync, 0.1, 0.05, 0.0));
         }
-        assert!((history.outlook(&coming(0.1)).expected.compute - 0.1).abs() < 1e-9);
+        assert!((history.forecast(&coming(0.1)).expected.compute - 0.1).abs() < 1e-9);
         for _ in 0..4 {
             history.learn(&observed(Choice::Sync, 0.5, 0.05, 0.0));
         }
-        assert!(history.outlook(&coming(0.5)).expected.compute > 0.45);
+        assert!(history.forecast(&coming(0.5)).expected.compute > 0.45);
     }
 
     #[test]
     fn each_way_tells_what_it_can() {
         let mut history = History::default();
-        let nothing = history.outlook(&coming(0.2));
+        let nothing = history.forecast(&coming(0.2));
         assert!(!nothing.transfer_known && (nothing.expected.copy - 1.001e-3).abs() < 1e-9);
-        let small = Coming { class: Class::of(1000, true), request: 1e3, ..coming(0.2) };
+        let small = UpcomingEpoch { class: RequestClass::of(1000, true), request: 1e3, ..coming(0.2) };
         history.learn(&Observed { class: small.class, ..observed(Choice::Sync, 0.2, 0.3, 0.0) });
-        assert!((history.outlook(&small).expected.copy - 2e-3).abs() < 1e-9, "a thousand requests of 1 kB");
-        let unknown = Coming { request: 0.0, ..small };
-        assert!((history.outlook(&unknown).expected.copy - 1.001e-3).abs() < 1e-9, "as at a flush");
+        assert!((history.forecast(&small).expected.copy - 2e-3).abs() < 1e-9, "a thousand requests of 1 kB");
+        let unknown = UpcomingEpoch { request: 0.0, ..small };
+        assert!((history.forecast(&unknown).expected.copy - 1.001e-3).abs() < 1e-9, "as at a flush");
         history = History::default();
         history.learn(&observed(Choice::Async, 0.2, 0.3, 0.04));
-        let outlook = history.outlook(&coming(0.2));
-        assert!(outlook.transfer_known);
-        let expected = outlook.expected;
+        let forecast = history.forecast(&coming(0.2));
+        assert!(forecast.transfer_known);
+        let expected = forecast.expected;
         let near = |a: f64, b: f64| (a - b).abs() < 1e-6;
         assert!(near(expected.behind, 0.3) && near(expected.direct, 0.3) && near(expected.copy, 0.04), "{expected:?}");
         history.learn(&observed(Choice::Sync, 0.2, 0.1, 0.0));
-        assert!(near(history.outlook(&coming(0.2)).expected.direct, 0.1));
-        assert_eq!(history.outlook(&coming(0.2)).measured, [2, 1, 0]);
+        assert!(near(history.forecast(&coming(0.2)).expected.direct, 0.1));
+        assert_eq!(history.forecast(&coming(0.2)).measured, [2, 1, 0]);
     }
 
     #[test]
     fn a_copy_into_fresh_memory_is_replaced_by_a_better_one() {
         let mut history = History::default();
         history.learn(&Observed { fresh: true, ..observed(Choice::Async, 0.2, 0.3, 0.1) });
-        assert!((history.outlook(&coming(0.2)).expected.copy - 0.05).abs() < 1e-6);
+        assert!((history.forecast(&coming(0.2)).expected.copy - 0.05).abs() < 1e-6);
         history.learn(&observed(Choice::Async, 0.2, 0.3, 0.02));
         history.learn(&Observed { fresh: true, ..observed(Choice::Async, 0.2, 0.3, 0.1) });
-        assert!((history.outlook(&coming(0.2)).expected.copy - 0.02).abs() < 1e-6);
+        assert!((history.forecast(&coming(0.2)).expected.copy - 0.02).abs() < 1e-6);
     }
 
     #[test]
     fn it_stays_small() {
         let mut history = History::default();
         for n in 0..200 {
-            let class = Class::of(1 << (n % 48), n % 3 == 0);
+            let class = RequestClass::of(1 << (n % 48), n % 3 == 0);
             history.learn(&Observed { class, ..observed(Choice::ALL[n % 3], 0.1, 0.1, 0.01) });
         }
         assert!(history.is_sane() && history.classes.len() <= MOST_CLASSES);

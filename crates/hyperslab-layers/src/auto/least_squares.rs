@@ -1,6 +1,6 @@
-//! Straight lines through measured rates.
+//! Weighted linear regression of measured rates.
 
-/// Where something was measured, what it was, and how much that counts.
+/// Regressors, measured value, and weight.
 pub(super) type Point = ([f64; 2], f64, f64);
 
 /// Coefficients of `1`, `x[0]` and `x[1]` that fit `y` best, each point with its weight. Slopes are held near 0 by `ridge`, in

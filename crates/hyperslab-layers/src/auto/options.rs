@@ -46,7 +46,7 @@ pub(super) struct Options {
     pub directory: Option<PathBuf>,
     pub state: Option<PathBuf>,
     pub explain: Option<PathBuf>,
-    /// In the words of the layer async.
+    /// In the syntax of the layer `async`.
     pub lag: Option<String>,
 }
 
@@ -75,13 +75,13 @@ impl Options {
         Ok(Self {
             choices,
             lag: crate::async_io::lag(element)?.and_then(|_| element.get("lag").map(str::to_owned)),
-            // The layers check their own.
+            // The layers check their own options.
             memory: element.size("memory")?,
             directory,
             state: match element.get("state") {
                 Some("off" | "no") => None,
                 Some(path) => Some(path.into()),
-                None => super::state::usual_folder(),
+                None => super::history_file::usual_folder(),
             },
             explain: element.get("explain").map(PathBuf::from),
         })

@@ -1,11 +1,11 @@
-//! Background threads of one container on one rank, and everything that waits for them.
+//! The background threads of one container on one rank, with their queue, buffers and prefetches.
 
-use super::data::Data;
-use super::job::{Job, Place};
+use super::job::{ArrayHandle, Job};
+use super::payload::Payload;
 use super::pool::{Pool, bytes_taken};
-use super::prefetched::{Prefetched, Room, Slot};
+use super::prefetch_slot::{MemoryReservation, PrefetchSlot, PrefetchSlots};
 use super::queue::Queue;
-use super::times::Times;
+use super::stats::TransferTimes;
 use hyperslab_core::{BackgroundStats, Communicator, Error, ErrorKind, Request, Result, Selection};
 use std::collections::VecDeque;
 use std::future::Future;
@@ -15,46 +15,46 @@ use std::task::{Context, Poll};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// What a task costs beside its data.
+/// Bytes counted for a task besides its data.
 const OVERHEAD: u64 = 512;
-/// What one slab of a selection costs.
+/// Bytes counted for each slab of a selection.
 const SLAB: u64 = 256;
 /// Bytes of writes that may wait whatever the lag, also before it is known how fast the storage is.
 const LEAST_WAITING: u64 = 8 << 20;
 
-/// Does transfers of a container in the background. Dropping it does what is left and then ends its threads.
+/// Runs transfers of a container in the background. Dropping it completes the queue and joins the threads.
 #[derive(Debug)]
 pub(crate) struct Engine {
     queue: Arc<Queue<Job>>,
     pool: Arc<Pool>,
-    prefetched: Prefetched,
-    times: Arc<Times>,
+    prefetched: PrefetchSlots,
+    times: Arc<TransferTimes>,
     wanted: usize,
     threads: Mutex<Vec<JoinHandle<()>>>,
     /// Threads do not survive a fork.
     process: u32,
-    /// The group in which background transfers run.
+    /// The communicator of background transfers.
     comm: Arc<dyn Communicator>,
     /// How long a write may wait before later ones wait for it, and how long it should take to make all that wait.
     lag: Option<Duration>,
-    /// When writes were queued, if that matters: the first of each tenth of the lag, by number.
+    /// Times at which writes were queued, sampled at a tenth of the lag; used only with a lag.
     queued: Mutex<VecDeque<(u64, Instant)>>,
 }
 
-/// The elements of a write, and the room reserved for it.
+/// The elements of a write, and the memory reserved for it.
 #[derive(Debug)]
-pub(crate) struct Held {
-    data: Data,
+pub(crate) struct StagedPayload {
+    data: Payload,
     reserved: u64,
 }
 
 impl Engine {
-    /// `threads` threads, started when there is something to do, and buffers of at most `memory` bytes.
+    /// An engine with up to `threads` threads, started on demand, and buffers of at most `memory` bytes.
     pub fn new(threads: usize, memory: u64, lag: Option<Duration>, comm: Arc<dyn Communicator>) -> Self {
         Self {
             queue: Arc::new(Queue::new(memory, threads == 1)),
             pool: Arc::default(),
-            prefetched: Prefetched::default(),
+            prefetched: PrefetchSlots::default(),
             times: Arc::default(),
             wanted: threads,
             threads: Mutex::default(),
@@ -65,7 +65,7 @@ impl Engine {
         }
     }
 
-    /// Fails if something failed in the background, or if this process is a copy of the one that has the threads.
+    /// Fails after a background failure, and in a forked child.
     pub fn check(&self) -> Result<()> {
         if std::process::id() != self.process {
             return Err(Error::new(ErrorKind::Unsupported, "access", "the container was opened before a fork")
@@ -75,7 +75,7 @@ impl Engine {
         self.queue.check()
     }
 
-    pub fn times(&self) -> &Times {
+    pub fn times(&self) -> &TransferTimes {
         &self.times
     }
 
@@ -83,7 +83,7 @@ impl Engine {
         BackgroundStats { memory: self.queue.peak(), ..self.times.background() }
     }
 
-    /// Starts the threads if they do not run. Where none can be started this fails, and nothing is queued.
+    /// Starts the threads on first use. Fails if none can be started.
     fn start(&self) -> Result<()> {
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         while threads.len() < self.wanted {
@@ -91,7 +91,7 @@ impl Engine {
             let builder = std::thread::Builder::new().name("hyperslab-io".into());
             match builder.spawn(move || work(&queue, &times, &*group)) {
                 Ok(thread) => threads.push(thread),
-                // Fewer do as well.
+                // Fewer threads suffice.
                 Err(_) if !threads.is_empty() => break,
                 Err(error) => return Err(Error::io("start a background thread", error)),
             }
@@ -99,13 +99,13 @@ impl Engine {
         Ok(())
     }
 
-    /// Waits for room for a copy of `len` bytes, and makes it. `None`: it never fits, or there are no threads.
+    /// Waits for memory and copies `len` bytes. `None` if they exceed the limit, or memory cannot be allocated.
     pub fn copy(
         &self,
         len: usize,
         selection: &Selection,
         fill: impl FnOnce(&mut [u8]) -> Result<()>,
-    ) -> Result<Option<Held>> {
+    ) -> Result<Option<StagedPayload>> {
         let reserved = bytes_taken(len) as u64 + overhead(selection);
         if !self.reserve(reserved)? {
             return Ok(None);
@@ -113,9 +113,9 @@ impl Engine {
         let copied = self
             .pool
             .take(len, self.queue.room())
-            .map(|mut buffer| self.times.copy(|| fill(buffer.as_mut())).map(|()| Data::Memory(buffer.freeze())));
+            .map(|mut buffer| self.times.copy(|| fill(buffer.as_mut())).map(|()| Payload::Memory(buffer.freeze())));
         match copied {
-            Ok(Ok(data)) => Ok(Some(Held { data, reserved })),
+            Ok(Ok(data)) => Ok(Some(StagedPayload { data, reserved })),
             Ok(Err(error)) => {
                 self.queue.release(reserved);
                 Err(error)
@@ -127,14 +127,14 @@ impl Engine {
         }
     }
 
-    /// Waits for room for the caller's own buffer. `None`: there is never so much.
-    pub fn keep(&self, data: Data, selection: &Selection) -> Result<Option<Held>> {
-        let bytes = if matches!(data, Data::Memory(_)) { data.len() } else { 0 };
+    /// Waits until the caller's buffer fits the limit. `None` if it never does.
+    pub fn keep(&self, data: Payload, selection: &Selection) -> Result<Option<StagedPayload>> {
+        let bytes = if matches!(data, Payload::Memory(_)) { data.len() } else { 0 };
         let reserved = bytes + overhead(selection);
-        Ok(self.reserve(reserved)?.then_some(Held { data, reserved }))
+        Ok(self.reserve(reserved)?.then_some(StagedPayload { data, reserved }))
     }
 
-    /// Bytes of the largest write that may be staged: each thread has one of them in memory.
+    /// Maximum size of a staged write: each thread holds one in memory.
     pub fn most_staged(&self) -> u64 {
         self.queue.limit() / self.wanted as u64
     }
@@ -143,13 +143,13 @@ impl Engine {
         &self.pool
     }
 
-    /// Waits for room. `false`: there is never so much.
+    /// Waits for memory. Returns `false` if the request exceeds the limit.
     fn reserve(&self, bytes: u64) -> Result<bool> {
         if self.start().is_err() {
             return Ok(false);
         }
         self.wait_for_late();
-        // What was read ahead makes room before anyone waits.
+        // Prefetched data is dropped before anyone waits.
         while !self.queue.try_reserve(bytes) {
             if !self.prefetched.drop_oldest() {
                 return self.times.wait(|| self.queue.reserve(bytes));
@@ -159,25 +159,25 @@ impl Engine {
     }
 
     /// Queues a write.
-    pub fn write(&self, held: Held, job: impl FnOnce(Data) -> Job) -> Result<()> {
+    pub fn write(&self, held: StagedPayload, job: impl FnOnce(Payload) -> Job) -> Result<()> {
         self.push(job(held.data), held.reserved, false).map(drop)
     }
 
-    /// Queues a write that the caller can wait for.
-    pub fn submit(&self, held: Held, job: impl FnOnce(Data) -> Job) -> Result<Request> {
+    /// Queues a write and returns a request for its completion.
+    pub fn submit(&self, held: StagedPayload, job: impl FnOnce(Payload) -> Job) -> Result<Request> {
         let number = self.push(job(held.data), held.reserved, true)?;
         Ok(Request::pending(Ticket { queue: self.queue.clone(), number, told: false }))
     }
 
-    /// The writes that wait or are under way and for which `fits` holds, in their order.
+    /// Queued and running writes for which `fits` holds, in order.
     pub fn waiting(&self, fits: impl Fn(&Job) -> bool) -> Vec<Arc<Job>> {
         self.queue.those(fits)
     }
 
-    /// Takes part in a collective write, in its order.
-    pub fn attend(&self, place: Arc<Place>, rank: usize) -> Result<()> {
+    /// Queues this rank's empty part of a collective write, in order.
+    pub fn join_collective(&self, place: Arc<ArrayHandle>, rank: usize) -> Result<()> {
         self.start()?;
-        self.queue.push(Job::attend(place, rank), 0, false).map(drop)
+        self.queue.push(Job::join_collective(place, rank), 0, false).map(drop)
     }
 
     fn push(&self, job: Job, reserved: u64, ticket: bool) -> Result<u64> {
@@ -217,14 +217,14 @@ impl Engine {
 
     /// Bytes of writes that the storage should take within the lag, by what it took until now.
     fn most_waiting(&self, lag: Duration) -> u64 {
-        let Background { bytes, busy, .. } = self.times.background();
+        let BackgroundStats { bytes, busy, .. } = self.times.background();
         let seconds = busy.as_secs_f64();
         let rate = if seconds > 0.0 { bytes as f64 / seconds } else { 0.0 };
         ((rate * lag.as_secs_f64()) as u64).max(LEAST_WAITING)
     }
 
-    /// Starts to read elements that will be wanted, if there is room for them.
-    pub fn prefetch(&self, place: &Arc<Place>, selection: &Selection, bytes: usize, most: usize) {
+    /// Queues a prefetch, if there is memory for it.
+    pub fn prefetch(&self, place: &Arc<ArrayHandle>, selection: &Selection, bytes: usize, most: usize) {
         if self.prefetched.has(place, selection) || !self.prefetched.has_room(most) || self.start().is_err() {
             return;
         }
@@ -233,45 +233,45 @@ impl Engine {
             return;
         }
         let queue = self.queue.clone();
-        let room = Room(Box::new(move || queue.release(reserved)));
+        let room = MemoryReservation(Box::new(move || queue.release(reserved)));
         let Ok(buffer) = self.pool.take(bytes, self.queue.room()) else { return };
-        let slot = Slot::new(place.clone(), selection.clone(), buffer, room);
+        let slot = PrefetchSlot::new(place.clone(), selection.clone(), buffer, room);
         if self.queue.push(Job::Prefetch(slot.clone()), 0, false).is_ok() {
             self.prefetched.insert(slot);
         }
     }
 
-    /// The elements if they were read ahead, waiting for those under way.
-    pub fn prefetched(&self, place: &Place, selection: &Selection) -> Option<Arc<Slot>> {
+    /// Returns prefetched elements; waits for a running prefetch.
+    pub fn prefetched(&self, place: &ArrayHandle, selection: &Selection) -> Option<Arc<PrefetchSlot>> {
         let slot = self.prefetched.remove(place, selection)?;
         let is_it = |job: &Job| matches!(job, Job::Prefetch(other) if Arc::ptr_eq(other, &slot));
         self.wait_while(is_it);
         Some(slot)
     }
 
-    /// Forgets what was read ahead: others may have written since.
+    /// Drops all prefetched data, which others may have overwritten.
     pub fn forget_prefetched(&self) {
         self.prefetched.clear();
     }
 
-    /// Waits for the jobs for which `fits` holds.
+    /// Waits for the completion of jobs for which `fits` holds.
     pub fn wait_while(&self, fits: impl Fn(&Job) -> bool) {
         if self.queue.any(&fits) {
             self.times.wait(|| self.queue.wait_while(fits));
         }
     }
 
-    /// Waits for everything.
+    /// Waits until the queue is empty.
     pub fn drain(&self) {
         self.wait_while(|_| true);
     }
 
-    /// The errors that nobody has heard of yet, as one.
+    /// Returns unreported errors, combined.
     pub fn take_error(&self) -> Result<()> {
         self.queue.take_error()
     }
 
-    /// Does what is left and ends the threads. Later jobs are refused.
+    /// Completes the queue and joins the threads. Later jobs are refused.
     pub fn stop(&self) {
         if std::process::id() != self.process {
             return; // No thread here would ever do it.
@@ -281,7 +281,7 @@ impl Engine {
         self.queue.finish();
         let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         for thread in threads {
-            // A thread turns panics into errors; what could be left has been reported.
+            // Threads turn panics into errors, which are reported elsewhere.
             let _ = thread.join();
         }
         self.pool.clear();
@@ -291,7 +291,7 @@ impl Engine {
 impl Drop for Engine {
     fn drop(&mut self) {
         if std::thread::panicking() && self.queue.any(Job::is_collective) {
-            // The others may wait for this rank elsewhere and never come to these.
+            // Other ranks may never make these collective calls.
             let reason = Error::new(ErrorKind::Peer, "write", "a rank panicked with collective writes under way");
             self.comm.abort(&reason);
         }
@@ -304,7 +304,7 @@ fn overhead(selection: &Selection) -> u64 {
 }
 
 /// A background thread.
-fn work(queue: &Queue<Job>, times: &Times, group: &dyn Communicator) {
+fn work(queue: &Queue<Job>, times: &TransferTimes, group: &dyn Communicator) {
     while let Some(taken) = queue.take() {
         let result = times.work(taken.task.bytes(), || taken.task.run(taken.after_failure, group));
         let number = taken.number;
@@ -313,7 +313,7 @@ fn work(queue: &Queue<Job>, times: &Times, group: &dyn Communicator) {
     }
 }
 
-/// The end of a job, for whoever submitted it.
+/// Future of a submitted job's result.
 struct Ticket {
     queue: Arc<Queue<Job>>,
     number: u64,

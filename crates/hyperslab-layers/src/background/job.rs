@@ -1,9 +1,9 @@
-//! A transfer for a background thread.
+//! Jobs of background threads.
 
-use super::data::Data;
-use super::prefetched::Slot;
+use super::payload::Payload;
+use super::prefetch_slot::PrefetchSlot;
 use super::queue::Task;
-use crate::known::Known;
+use crate::array_key::ArrayKey;
 use hyperslab_core::{
     Array, Bytes, Communicator, Error, ErrorKind, MemoryLayout, MemoryView, Result, Selection, TransferMode,
 };
@@ -12,41 +12,47 @@ use std::sync::Arc;
 
 /// An open array of the format below.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct ArrayHandle {
     pub array: Arc<dyn Array>,
     pub name: String,
-    /// Equal for all handles of an array, and for those only.
-    pub known: Known,
+    /// Identity of the array, equal for all its handles.
+    pub known: ArrayKey,
 }
 
-impl Place {
+impl ArrayHandle {
     pub fn new(array: Arc<dyn Array>, name: &str) -> Arc<Self> {
-        let known = Known::of(&*array, name);
+        let known = ArrayKey::of(&*array, name);
         Arc::new(Self { array, name: name.into(), known })
     }
 
-    /// Whether both are the same array.
+    /// Whether both are handles of the same array.
     pub fn is_same(&self, other: &Self) -> bool {
         self.known == other.known
     }
 }
 
-/// What a background thread does next.
+/// A transfer to run in the background.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)] // nearly all are writes
 pub(crate) enum Job {
-    Write { place: Arc<Place>, selection: Selection, data: Data, layout: MemoryLayout, transfer: TransferMode },
-    Prefetch(Arc<Slot>),
+    Write { place: Arc<ArrayHandle>, selection: Selection, data: Payload, layout: MemoryLayout, transfer: TransferMode },
+    Prefetch(Arc<PrefetchSlot>),
 }
 
 impl Job {
-    /// A part in a collective write of others.
-    pub fn attend(place: Arc<Place>, rank: usize) -> Self {
+    /// An empty part in a collective write.
+    pub fn join_collective(place: Arc<ArrayHandle>, rank: usize) -> Self {
         let (selection, layout) = (Selection::empty(rank), MemoryLayout::packed());
-        Self::Write { place, selection, data: Data::Memory(Bytes::new()), layout, transfer: TransferMode::Collective }
+        Self::Write {
+            place,
+            selection,
+            data: Payload::Memory(Bytes::new()),
+            layout,
+            transfer: TransferMode::Collective,
+        }
     }
 
-    pub fn place(&self) -> &Arc<Place> {
+    pub fn place(&self) -> &Arc<ArrayHandle> {
         match self {
             Self::Write { place, .. } => place,
             Self::Prefetch(slot) => &slot.place,
@@ -68,12 +74,12 @@ impl Job {
         matches!(self, Self::Write { transfer: TransferMode::Collective, .. })
     }
 
-    /// Whether it writes any of these elements.
-    pub fn writes(&self, place: &Place, selection: &Selection) -> bool {
+    /// Whether it writes elements of `selection`.
+    pub fn writes(&self, place: &ArrayHandle, selection: &Selection) -> bool {
         self.is_write() && self.place().is_same(place) && self.selection().overlaps(selection)
     }
 
-    /// Bytes it moves.
+    /// Bytes transferred.
     pub fn bytes(&self) -> u64 {
         match self {
             Self::Write { data, .. } => data.len(),
@@ -81,8 +87,8 @@ impl Job {
         }
     }
 
-    /// Does it, in `group`. After a failure of another only what other ranks count on: presence. A panic below is an error
-    /// here; if others may wait for this rank then, the group is given up.
+    /// Runs the transfer in `group`. After a failure of another job, only takes part in collective calls. Turns panics into
+    /// errors; gives up the group if other ranks may wait for this one.
     pub fn run(&self, after_failure: bool, group: &dyn Communicator) -> Result<()> {
         match self {
             Self::Prefetch(slot) => {
@@ -91,7 +97,7 @@ impl Job {
             }
             Self::Write { place, selection, data, layout, transfer } => {
                 let empty = Selection::empty(selection.rank());
-                let done = caught(|| match after_failure {
+                let done = catch_panic(|| match after_failure {
                     true => place.array.write(&empty, MemoryView::packed(&[]), *transfer),
                     false => self.write(place, selection, data, layout, *transfer),
                 });
@@ -106,12 +112,12 @@ impl Job {
         }
     }
 
-    /// Data that cannot be had any more are no reason to leave other ranks waiting.
+    /// If the data cannot be read any more, other ranks must not be left waiting.
     fn write(
         &self,
-        place: &Place,
+        place: &ArrayHandle,
         selection: &Selection,
-        data: &Data,
+        data: &Payload,
         layout: &MemoryLayout,
         transfer: TransferMode,
     ) -> Result<()> {
@@ -122,15 +128,15 @@ impl Job {
         });
         if !called && transfer == TransferMode::Collective {
             let nothing = Selection::empty(selection.rank());
-            // The cause is told.
+            // The cause is reported.
             let _ = place.array.write(&nothing, MemoryView::packed(&[]), transfer);
         }
         written.map(|()| data.written())
     }
 }
 
-/// The result of `work`, or a panic as an error.
-pub(crate) fn caught<T>(work: impl FnOnce() -> Result<T>) -> Result<Result<T>> {
+/// Runs `work` and turns a panic into an error.
+pub(crate) fn catch_panic<T>(work: impl FnOnce() -> Result<T>) -> Result<Result<T>> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
         let words = panic.downcast_ref::<&str>().copied().map(str::to_owned);
         let words = words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
@@ -139,7 +145,7 @@ pub(crate) fn caught<T>(work: impl FnOnce() -> Result<T>) -> Result<Result<T>> {
 }
 
 impl Task for Job {
-    /// Overlapping accesses keep their order if one writes, and collective ones theirs.
+    /// Overlapping accesses stay in order if one of them writes; collective ones always.
     fn follows(&self, earlier: &Self) -> bool {
         (self.is_collective() && earlier.is_collective())
             || ((self.is_write() || earlier.is_write())

@@ -1,23 +1,23 @@
-//! Buffers that are used again: fresh memory costs as much as filling it.
+//! Buffer pool: faulting in fresh memory costs as much as filling it.
 
-use super::pages::Pages;
+use super::huge_pages::HugePages;
 use hyperslab_core::{Bytes, Result};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Shorter ones are left to the allocator.
+/// Smaller buffers come from the allocator.
 const SMALLEST: usize = 64 << 10;
 
-/// Buffers that nobody uses at the moment, by size.
+/// Free buffers by size.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
-    free: Mutex<BTreeMap<usize, Vec<Pages>>>,
+    free: Mutex<BTreeMap<usize, Vec<HugePages>>>,
 }
 
-/// A buffer in use. It goes back to the pool when it is dropped.
+/// A buffer in use; returned to the pool when dropped.
 #[derive(Debug)]
 pub(crate) struct Buffer {
-    /// `None` once it was given back.
+    /// `None` once returned.
     memory: Option<Memory>,
     len: usize,
     pool: Arc<Pool>,
@@ -26,10 +26,10 @@ pub(crate) struct Buffer {
 #[derive(Debug)]
 enum Memory {
     Small(Vec<u8>),
-    Large(Pages),
+    Large(HugePages),
 }
 
-/// Bytes that a buffer of `len` bytes takes: sizes are rounded up by an eighth at most, so that they repeat.
+/// Allocation size of a buffer: rounded up by at most an eighth, so that sizes repeat.
 pub(crate) fn bytes_taken(len: usize) -> usize {
     if len < SMALLEST {
         return len;
@@ -39,7 +39,7 @@ pub(crate) fn bytes_taken(len: usize) -> usize {
 }
 
 impl Pool {
-    /// A buffer of `len` bytes with any content. At most `keep` bytes of free buffers are kept beside.
+    /// Takes a buffer of `len` bytes with arbitrary contents. Keeps at most `keep` bytes of free buffers.
     pub fn take(self: &Arc<Self>, len: usize, keep: u64) -> Result<Buffer> {
         let pool = self.clone();
         if len < SMALLEST {
@@ -52,19 +52,19 @@ impl Pool {
         drop(free);
         let memory = match found {
             Some(buffer) => buffer,
-            None => Pages::new(size)?,
+            None => HugePages::new(size)?,
         };
         Ok(Buffer { memory: Some(Memory::Large(memory)), len, pool })
     }
 
-    /// Gives all free buffers back to the system.
+    /// Frees all unused buffers.
     pub fn clear(&self) {
         self.free.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }
 
-/// Drops free buffers, largest first, until they hold at most `keep` bytes.
-fn trim(free: &mut BTreeMap<usize, Vec<Pages>>, keep: u64) {
+/// Frees unused buffers, largest first, down to `keep` bytes.
+fn trim(free: &mut BTreeMap<usize, Vec<HugePages>>, keep: u64) {
     let mut held: u64 = free.iter().map(|(size, buffers)| (size * buffers.len()) as u64).sum();
     while held > keep {
         let Some(mut largest) = free.last_entry() else { return };
@@ -78,7 +78,7 @@ fn trim(free: &mut BTreeMap<usize, Vec<Pages>>, keep: u64) {
 }
 
 impl Buffer {
-    /// The buffer as bytes that can be shared and sent.
+    /// Turns the buffer into shared bytes.
     pub fn freeze(self) -> Bytes {
         Bytes::from_owner(self)
     }

@@ -1,66 +1,66 @@
-//! Work for background threads: bounded, in the order that matters, and with no end of it lost.
+//! Bounded task queue for background threads. Keeps conflicting tasks in order and reports every result exactly once.
 //!
 //! # Rules
 //!
-//! * A task begins when every earlier task that it [follows](Task::follows) has ended.
-//! * Room is reserved before a task is pushed; whoever finds none waits.
-//! * The first failure closes the queue to new tasks. Tasks that wait are not done, except those that [must
-//!   run](Task::must_run) because other ranks count on them.
-//! * An error is told once: to whoever holds the ticket of its task, otherwise by [`Queue::take_error`].
+//! * A task starts once every earlier task that it [follows](Task::follows) has ended.
+//! * Memory is reserved before a task is pushed; callers block while there is none (backpressure).
+//! * The first failure closes the queue to new tasks. Queued tasks are cancelled, except those that
+//!   [must run](Task::must_run) because other ranks wait for them.
+//! * An error is reported once: to the holder of the task's ticket, otherwise by [`Queue::take_error`].
 
-use super::sync::{Condvar, Mutex, MutexGuard};
+use super::loom_shim::{Condvar, Mutex, MutexGuard};
 use hyperslab_core::{Error, ErrorKind, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-/// What the queue must know of its tasks.
+/// A task of the queue.
 pub(crate) trait Task {
-    /// Whether this may begin only after `earlier` has ended.
+    /// Whether this must not start before `earlier` has ended.
     fn follows(&self, earlier: &Self) -> bool;
-    /// Whether it runs, in whatever form, even after another has failed.
+    /// Whether it runs even after another task has failed.
     fn must_run(&self) -> bool;
-    /// What it does and to what, for messages.
+    /// Description for messages.
     fn words(&self) -> String;
 }
 
-/// Tasks that have not ended, by number.
+/// A queue of tasks that have not ended.
 #[derive(Debug)]
 pub(crate) struct Queue<T> {
     state: Mutex<State<T>>,
-    /// For callers: a task has ended, or there is more room.
+    /// Signals callers: a task has ended, or memory was released.
     changed: Condvar,
-    /// For threads: a task is ready, or there will be no more.
+    /// Signals threads: a task is ready, or the queue is closing.
     work: Condvar,
-    /// Bytes that may be reserved.
+    /// Maximum bytes reserved.
     limit: u64,
-    /// One thread takes tasks one after the other, so that none needs to be compared with another.
+    /// With one thread tasks run in order, and need no comparison.
     one_thread: bool,
 }
 
-/// The most tasks that have not ended: each new one is compared with all.
+/// Maximum number of tasks: each new one is compared with all.
 const MOST_TASKS: usize = 4096;
 
 #[derive(Debug)]
 struct State<T> {
-    /// Not yet ended, by rising number.
+    /// Tasks that have not ended, by increasing number.
     tasks: BTreeMap<u64, Entry<T>>,
-    /// Those that wait for nothing but a thread.
+    /// Tasks that wait only for a thread.
     ready: BTreeSet<u64>,
     next: u64,
     reserved: u64,
     /// Bytes of tasks that have not ended.
     waiting: u64,
     peak: u64,
-    /// What went wrong first, with its words.
+    /// Kind and description of the first failure.
     failure: Option<(ErrorKind, String)>,
-    /// Errors without a ticket that nobody has heard of, the first as it is.
+    /// The first unreported error without a ticket; others are counted.
     untold: Option<Error>,
     untold_more: u64,
     tickets: BTreeMap<u64, TicketState>,
-    /// No task will come any more.
+    /// The queue is closing.
     ending: bool,
-    /// Who sleeps. Waking nobody costs a call of the kernel.
+    /// Number of sleepers: waking none would cost a system call.
     callers: usize,
     threads: usize,
 }
@@ -68,7 +68,7 @@ struct State<T> {
 #[derive(Debug)]
 struct Entry<T> {
     task: Arc<T>,
-    /// Earlier tasks that it follows and that have not ended.
+    /// Number of earlier tasks that it waits for.
     behind: usize,
     bytes: u64,
 }
@@ -79,17 +79,17 @@ enum TicketState {
     Ended(Result<()>),
 }
 
-/// A task for a thread.
+/// A task taken by a thread.
 #[derive(Debug)]
 pub(crate) struct Taken<T> {
     pub number: u64,
     pub task: Arc<T>,
-    /// Another has failed; this one runs only since it must.
+    /// Another task has failed; this one must run.
     pub after_failure: bool,
 }
 
 impl<T: Task> Queue<T> {
-    /// An empty queue whose tasks may hold `limit` bytes, for one thread or several.
+    /// An empty queue with a memory limit, for one thread or several.
     pub fn new(limit: u64, one_thread: bool) -> Self {
         let state = State {
             tasks: BTreeMap::new(),
@@ -113,7 +113,7 @@ impl<T: Task> Queue<T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a caller to sleep until something has changed.
+    /// Blocks a caller until the state changes.
     fn sleep<'a>(&'a self, mut state: MutexGuard<'a, State<T>>) -> MutexGuard<'a, State<T>> {
         state.callers += 1;
         let mut state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -121,7 +121,7 @@ impl<T: Task> Queue<T> {
         state
     }
 
-    /// Wakes callers that sleep.
+    /// Wakes blocked callers.
     fn tell_callers(&self, state: MutexGuard<'_, State<T>>) {
         let any = state.callers > 0;
         drop(state);
@@ -130,7 +130,7 @@ impl<T: Task> Queue<T> {
         }
     }
 
-    /// Waits until `done` says so.
+    /// Blocks until `done` returns true.
     fn wait<'a, R>(
         &'a self,
         mut state: MutexGuard<'a, State<T>>,
@@ -144,7 +144,7 @@ impl<T: Task> Queue<T> {
         }
     }
 
-    /// Waits for room and takes it. `Ok(false)`: there is never so much room. Fails after a failure.
+    /// Blocks until `bytes` can be reserved. `Ok(false)` if they exceed the limit. Fails after a failure.
     pub fn reserve(&self, bytes: u64) -> Result<bool> {
         if bytes > self.limit {
             return self.check().map(|()| false);
@@ -155,31 +155,31 @@ impl<T: Task> Queue<T> {
         })
     }
 
-    /// Takes room if there is some.
+    /// Reserves memory without blocking.
     pub fn try_reserve(&self, bytes: u64) -> bool {
         let mut state = self.lock();
         state.check().is_ok() && state.try_reserve(bytes, self.limit)
     }
 
-    /// Gives room back that no task took over.
+    /// Releases reserved memory that no task took over.
     pub fn release(&self, bytes: u64) {
         let mut state = self.lock();
         state.reserved -= bytes;
         self.tell_callers(state);
     }
 
-    /// Bytes that may be kept beside those that are reserved.
+    /// Bytes below the limit that are not reserved.
     pub fn room(&self) -> u64 {
         self.limit - self.lock().reserved
     }
 
-    /// The most bytes that were reserved at a time.
+    /// Maximum bytes reserved so far.
     pub fn peak(&self) -> u64 {
         self.lock().peak
     }
 
-    /// Adds a task that holds `bytes` of what was reserved; returns its number. After a failure only tasks that must run
-    /// are added: then the others get the error, and their room is given back.
+    /// Adds a task that owns `bytes` of the reserved memory; returns its number. After a failure only tasks that must run
+    /// are accepted; for others, returns the error and releases the memory.
     pub fn push(&self, task: T, bytes: u64, ticket: bool) -> Result<u64> {
         let mut state = self.lock();
         if let Err(error) = state.check().and_then(|()| state.check_open())
@@ -211,7 +211,7 @@ impl<T: Task> Queue<T> {
         Ok(number)
     }
 
-    /// The next task for a thread, waiting for one. `None`: there will be no more.
+    /// Blocks until a task is ready, and takes it. `None` if the queue is closed.
     pub fn take(&self) -> Option<Taken<T>> {
         let mut state = self.lock();
         loop {
@@ -228,19 +228,19 @@ impl<T: Task> Queue<T> {
         }
     }
 
-    /// Says how a task that was taken ended. The thread has dropped its own reference to the task before.
+    /// Reports the result of a taken task. The thread must have dropped its reference to the task.
     pub fn end(&self, number: u64, result: Result<()>) {
         let mut state = self.lock();
         let Some(ended) = state.remove(number) else { return };
         let (mut wake, mut given_up) = (Vec::new(), Vec::new());
         match result {
-            Ok(()) => wake.extend(state.tell(number, Ok(()))),
+            Ok(()) => wake.extend(state.deliver(number, Ok(()))),
             Err(error) => {
                 let first = state.failure.is_none();
                 if first {
                     state.failure = Some((error.kind(), error.to_string()));
                 }
-                wake.extend(state.tell(number, Err(error)));
+                wake.extend(state.deliver(number, Err(error)));
                 if first {
                     state.give_up_waiting(&mut wake, &mut given_up);
                 }
@@ -251,7 +251,7 @@ impl<T: Task> Queue<T> {
         // This thread takes one itself.
         let threads = state.threads > 0 && (state.ready.len() > 1 || (state.ending && state.tasks.is_empty()));
         drop(state);
-        // Not under the lock: tasks may give room back when they are dropped.
+        // Dropped outside the lock: dropping tasks may release memory.
         drop((ended, given_up));
         if callers {
             self.changed.notify_all();
@@ -262,9 +262,9 @@ impl<T: Task> Queue<T> {
         wake.into_iter().for_each(Waker::wake);
     }
 
-    /// Waits until no task is left for which `fits` holds.
+    /// Blocks until no present task is left for which `fits` holds.
     pub fn wait_while(&self, fits: impl Fn(&T) -> bool) {
-        // Later tasks are not waited for.
+        // Does not wait for later tasks.
         let mut state = self.lock();
         let awaited: Vec<u64> =
             state.tasks.iter().filter(|(_, entry)| fits(&entry.task)).map(|(number, _)| *number).collect();
@@ -274,12 +274,12 @@ impl<T: Task> Queue<T> {
         drop(state);
     }
 
-    /// Whether a task is left whose number is at most this one.
+    /// Whether a task with this or a lower number is left.
     pub fn any_up_to(&self, last: u64) -> bool {
         self.lock().tasks.first_key_value().is_some_and(|(first, _)| *first <= last)
     }
 
-    /// Waits until no task is left whose number is at most this one.
+    /// Blocks until no task with this or a lower number is left.
     pub fn wait_for_earlier(&self, last: u64) {
         self.wait(self.lock(), |state| {
             state.tasks.first_key_value().is_none_or(|(first, _)| *first > last).then_some(())
@@ -303,13 +303,13 @@ impl<T: Task> Queue<T> {
         state
     }
 
-    /// The tasks that have not ended and for which `fits` holds, in their order.
+    /// Tasks that have not ended and for which `fits` holds, in order.
     pub fn those(&self, fits: impl Fn(&T) -> bool) -> Vec<Arc<T>> {
         let state = self.lock();
         state.tasks.values().filter(|entry| fits(&entry.task)).map(|entry| entry.task.clone()).collect()
     }
 
-    /// Bytes that may be reserved.
+    /// Maximum bytes reserved.
     pub fn limit(&self) -> u64 {
         self.limit
     }
@@ -319,12 +319,12 @@ impl<T: Task> Queue<T> {
         self.lock().tasks.values().any(|entry| fits(&entry.task))
     }
 
-    /// Fails if a task has failed, with words about it.
+    /// Fails if a task has failed, with its description.
     pub fn check(&self) -> Result<()> {
         self.lock().check()
     }
 
-    /// The errors that nobody has heard of yet, as one.
+    /// Returns unreported errors, combined.
     pub fn take_error(&self) -> Result<()> {
         let mut state = self.lock();
         let more = std::mem::take(&mut state.untold_more);
@@ -338,13 +338,13 @@ impl<T: Task> Queue<T> {
         }
     }
 
-    /// No task will be pushed any more; threads leave when all have ended.
+    /// Closes the queue; threads leave when all tasks have ended.
     pub fn finish(&self) {
         self.lock().ending = true;
         self.work.notify_all();
     }
 
-    /// Looks at the end of a task with a ticket. Ready once.
+    /// Polls the result of a task with a ticket.
     pub fn poll(&self, number: u64, context: &mut Context<'_>) -> Poll<Result<()>> {
         let mut state = self.lock();
         match state.tickets.get_mut(&number) {
@@ -359,7 +359,7 @@ impl<T: Task> Queue<T> {
         }
     }
 
-    /// Nobody will ask about this task: its error is told with the others.
+    /// Drops a ticket: an error of the task is reported with the others.
     pub fn forget(&self, number: u64) {
         let mut state = self.lock();
         if let Some(TicketState::Ended(Err(error))) = state.tickets.remove(&number) {
@@ -397,7 +397,7 @@ impl<T: Task> State<T> {
         Some(entry)
     }
 
-    /// Later tasks that followed an ended one may be ready now.
+    /// Marks tasks as ready that waited for an ended one.
     fn no_longer_behind(&mut self, number: u64, ended: &T) {
         for (later, entry) in self.tasks.range_mut(number..) {
             if entry.behind > 0 && entry.task.follows(ended) {
@@ -409,8 +409,8 @@ impl<T: Task> State<T> {
         }
     }
 
-    /// Hands an end to the ticket, or keeps the error. Returns who waits for it.
-    fn tell(&mut self, number: u64, result: Result<()>) -> Option<Waker> {
+    /// Delivers a result to its ticket, or keeps the error. Returns the waker.
+    fn deliver(&mut self, number: u64, result: Result<()>) -> Option<Waker> {
         match self.tickets.get_mut(&number) {
             Some(ticket) => match std::mem::replace(ticket, TicketState::Ended(result)) {
                 TicketState::UnderWay(waker) => waker,
@@ -432,10 +432,10 @@ impl<T: Task> State<T> {
         }
     }
 
-    /// Takes out the tasks that wait and need not run.
+    /// Removes queued tasks that need not run.
     fn give_up_waiting(&mut self, wake: &mut Vec<Waker>, given_up: &mut Vec<Entry<T>>) {
         let Some((kind, words)) = self.failure.clone() else { return };
-        // Whoever is behind another, or ready and not taken, has not begun.
+        // Tasks that are blocked, or ready and not taken, have not started.
         let waiting = |(number, entry): (&u64, &Entry<T>)| {
             let waits = entry.behind > 0 || self.ready.contains(number);
             (waits && !entry.task.must_run()).then_some(*number)
@@ -443,14 +443,14 @@ impl<T: Task> State<T> {
         let numbers: Vec<u64> = self.tasks.iter().filter_map(waiting).collect();
         for number in numbers {
             let Some(entry) = self.remove(number) else { continue };
-            wake.extend(self.tell(number, Err(refused(kind, &words).target(entry.task.words()))));
+            wake.extend(self.deliver(number, Err(refused(kind, &words).target(entry.task.words()))));
             self.no_longer_behind(number, &entry.task);
             given_up.push(entry);
         }
     }
 }
 
-/// The error of whatever comes after a failure.
+/// The error of calls after a failure.
 fn refused(kind: ErrorKind, words: &str) -> Error {
     let first = words.lines().next().unwrap_or_default();
     Error::new(kind, "access", format!("refused, because an operation in the background failed before: {first}"))

@@ -1,17 +1,17 @@
-//! Writes that wait in a journal instead of in memory, and survive the end of the process there.
+//! Staging: buffering writes in a journal instead of memory, where they survive a process crash.
 
 use super::pool::Pool;
-use crate::images::Images;
-use crate::journal::bytes::{Decoder, Encoder};
-pub(crate) use crate::journal::checksum::STEP;
-use crate::journal::{
-    Append, Directory, Files, Foreign, Header, Id, Journal, Limits, Logged, NodeDirectory, NodePlace, Pulse, Stage,
-    SyncMode, find, read_all,
-};
-use crate::marker::Marker;
 use hyperslab_core::{
     ArraySpec, Communicator, Container, Datatype, Durability, Error, ErrorKind, OptionSpec, Reduce, Result, Selection,
     StackElement, agree, dims,
+};
+pub(crate) use hyperslab_journal::CHECKSUM_STEP;
+use hyperslab_journal::ChunkImages;
+use hyperslab_journal::marker::Marker;
+use hyperslab_journal::wire::{Decoder, Encoder};
+use hyperslab_journal::{
+    Append, Directory, Header, Id, Journal, JournalStorage, Limits, NodeDirectory, NodePlace, PeerJournal, Pulse,
+    RecordHandle, Stage, SyncMode, find, read_all,
 };
 use hyperslab_rollback::FileIdentity;
 use std::path::{Path, PathBuf};
@@ -19,59 +19,59 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-/// The share of the free space of a directory that all ranks of a node take together, as a divisor.
+/// Divisor of the free space that all ranks of a node use together.
 const SHARE: u64 = 2;
 const LEAST: u64 = 1 << 20;
-/// How long to wait for room before looking again whether something failed.
+/// Interval at which waits for space check for failures.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// How long writes go past a log that failed before it is tried again.
+/// Time before a failed journal is tried again.
 const TRY_AGAIN: Duration = Duration::from_secs(3);
 
-/// Ranks that may be asked to read the journals of all.
+/// Number of ranks that can read the journals of all ranks.
 pub(crate) const READERS: usize = 2;
 
-/// Where writes are staged.
+/// Options of staging.
 #[derive(Debug, Clone)]
 pub(crate) struct StagingOptions {
     pub directory: PathBuf,
-    /// Bytes that a rank may have there.
+    /// Maximum size of a rank's journal.
     pub limit: Option<u64>,
-    /// What lies below, as a stack, for recovery.
+    /// The stack below, for recovery.
     pub below: String,
-    /// The layer, for messages.
+    /// Name of the layer, for messages.
     pub layer: &'static str,
-    /// How safe a staged write is.
+    /// Durability of staged writes.
     pub sync: SyncMode,
-    /// Whether large writes go past the page cache.
+    /// Whether large writes use direct I/O.
     pub direct: bool,
-    /// Whether the ranks of a node share one log file.
+    /// Whether the ranks of a node share one file.
     pub per_node: bool,
-    /// What becomes of arrays with filters.
-    pub filtered: Filtered,
-    /// What becomes of writes where the log fails.
+    /// Policy for arrays with filters.
+    pub filtered: FilteredArrays,
+    /// Policy for a failed or full journal.
     pub on_failure: OnLogFailure,
 }
 
-/// What becomes of writes that the log cannot take because its storage fails or is full.
+/// Policy for writes while the journal's storage fails or is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum OnLogFailure {
-    /// They fail.
+    /// Writes fail.
     Error,
-    /// They are written through to the container, and the log is tried again from time to time.
+    /// Writes are written through to the container; the journal is retried periodically.
     #[default]
     Through,
 }
 
 impl OnLogFailure {
-    /// The option of this name.
+    /// Parses the option `on-log-failure`.
     pub fn parse(element: &StackElement) -> Result<Self> {
         let choices = [("error", Self::Error), ("through", Self::Through)];
         Ok(element.choice("on-log-failure", &choices)?.unwrap_or_default())
     }
 }
 
-/// The option that [`OnLogFailure`] is.
+/// The option for [`OnLogFailure`].
 pub(crate) const ON_LOG_FAILURE: OptionSpec = OptionSpec {
     name: "on-log-failure",
     value: "error|through",
@@ -79,12 +79,12 @@ pub(crate) const ON_LOG_FAILURE: OptionSpec = OptionSpec {
     about: "what becomes of writes while the storage of the log fails or is full: they fail, or go straight to the file",
 };
 
-/// Whether writes of arrays with filters can be staged.
+/// Whether writes to arrays with filters are staged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Filtered {
-    /// As all others.
+pub(crate) enum FilteredArrays {
+    /// Like other arrays.
     Usual,
-    /// By one rank alone, and by a layer that stores chunks through [`Images`].
+    /// By a single rank, in a layer that stores chunks through [`ChunkImages`].
     WithImages,
     Never,
 }
@@ -92,37 +92,37 @@ pub(crate) enum Filtered {
 /// The staged writes of one container on one rank.
 #[derive(Debug)]
 pub(crate) struct Staging {
-    /// There is none while its storage cannot have one.
+    /// `None` while the storage cannot have one.
     journal: RwLock<Option<Arc<Journal>>>,
-    /// What another one is made of.
-    making: Making,
+    /// Creates further journals.
+    making: JournalFactory,
     directory: PathBuf,
     container: Arc<dyn Container>,
     pool: Arc<Pool>,
     /// Whether the ranks are threads of one process.
     one_process: bool,
-    /// Where the journals of all ranks are, and their names, if ranks are processes that can read them.
+    /// Directory and names of all ranks' journals, if ranks are processes that can read them.
     readable: Option<Readable>,
-    /// Where the container is, if what is staged has to survive the loss of power.
+    /// Path of the container, if staged writes must survive power loss.
     safe_at: Option<PathBuf>,
-    /// Written to the container, which may still have them in memory of the process.
-    moved: Mutex<Vec<Arc<Logged>>>,
-    /// Why nothing is staged at present, and since when.
+    /// Written to the container, which may still buffer them in process memory.
+    moved: Mutex<Vec<Arc<RecordHandle>>>,
+    /// Set while nothing is staged: since when and why.
     stopped: Mutex<Option<Stopped>>,
-    /// Why nothing was staged for the first time.
+    /// Why staging stopped for the first time.
     first_stopped: OnceLock<String>,
-    /// A sync of the container failed. What the kernel could not write it forgets, so that a later sync says nothing: from
-    /// then on nothing is taken for safe, and nothing is taken out of the log.
+    /// Set when a sync of the container has failed: the kernel may have dropped dirty pages, so that later syncs prove
+    /// nothing. From then on no write is completed.
     unsafe_since: OnceLock<Error>,
-    /// A durable flush is under way: nothing is done before its sync.
+    /// During a durable flush: no write is completed before its sync.
     until_synced: AtomicBool,
-    /// Tells others of the log.
+    /// Announces the journal to other programs.
     marker: Marker,
-    /// Looks after the container for the ranks of a node.
+    /// The heartbeat for the ranks of a node.
     pulse: Mutex<Option<Pulse>>,
-    filtered: Filtered,
-    /// For chunks of arrays with filters, where these are staged so.
-    pub images: Option<Images>,
+    filtered: FilteredArrays,
+    /// The journal of chunk images, with [`FilteredArrays::WithImages`].
+    pub images: Option<ChunkImages>,
 }
 
 #[derive(Debug)]
@@ -131,20 +131,20 @@ struct Stopped {
     at: Instant,
 }
 
-/// What journals of a container are made of.
+/// Creates journals for a container.
 #[derive(Debug)]
-struct Making {
+struct JournalFactory {
     options: StagingOptions,
     job: Id,
     rank: usize,
     ranks: usize,
-    /// Of the node.
+    /// Number of ranks on the node.
     sharers: usize,
-    /// The container.
+    /// Path of the container.
     path: PathBuf,
 }
 
-impl Making {
+impl JournalFactory {
     fn header(&self) -> Result<Header> {
         Header::new(self.job, self.rank, self.ranks, &self.options.below, self.path.clone())
     }
@@ -156,39 +156,39 @@ impl Making {
         }
     }
 
-    fn journal(&self, files: Arc<dyn Files>, header: Header) -> Result<Arc<Journal>> {
+    fn journal(&self, files: Arc<dyn JournalStorage>, header: Header) -> Result<Arc<Journal>> {
         let limits = Limits { sync: self.options.sync, direct: self.options.direct, ..Limits::new(self.limit()?) };
         Journal::create(files, header, limits)
     }
 }
 
-/// Where journals are, and what the names of their files begin with, by rank.
-type Readable = (Arc<dyn Files>, Vec<String>);
+/// Directory of the journals, and file name prefixes by rank.
+type Readable = (Arc<dyn JournalStorage>, Vec<String>);
 
-/// A write that waits in the journal.
+/// A write in the journal that is not yet in the container.
 #[derive(Debug, Clone)]
-pub(crate) struct Record {
-    logged: Arc<Logged>,
+pub(crate) struct StagedWrite {
+    logged: Arc<RecordHandle>,
     staging: Arc<Staging>,
 }
 
-/// What became of a write to be staged.
+/// Result of staging a write.
 #[derive(Debug)]
-pub(crate) enum Appended {
-    Staged(Record),
-    /// There is no room before some of what is staged has been moved.
+pub(crate) enum AppendResult {
+    Staged(StagedWrite),
+    /// No space until staged writes are moved to the container.
     Full {
         needed: u64,
     },
-    /// It has to be written through.
+    /// The write must be written through.
     Never,
-    /// It must not be written, since it cannot be logged.
+    /// The write must fail, since it cannot be logged.
     Refused(Error),
 }
 
-/// Refuses a container that has writes in the directory which an earlier job left: newer ones must not be overwritten by a
-/// later recovery. Collective.
-pub(crate) fn refuse_left_over(options: &StagingOptions, path: &Path, comm: &dyn Communicator) -> Result<()> {
+/// Refuses a container with an unrecovered journal in the directory, whose recovery would overwrite newer writes.
+/// Collective.
+pub(crate) fn refuse_unrecovered(options: &StagingOptions, path: &Path, comm: &dyn Communicator) -> Result<()> {
     let look = || {
         let files = match Directory::open(&options.directory) {
             Err(error) if options.on_failure == OnLogFailure::Through && is_of_storage(&error) => return Ok(()),
@@ -200,7 +200,7 @@ pub(crate) fn refuse_left_over(options: &StagingOptions, path: &Path, comm: &dyn
             header.container == path || header.identity.is_some_and(|was| now.is_some_and(|now| was.matches(&now)))
         };
         for found in find(&files)?.iter().filter(|found| found.stage == Stage::Written) {
-            // Whatever cannot be read is not ours.
+            // Unreadable journals are not ours.
             let Ok((head, _)) = found.open(&files) else { continue };
             if found.header(&files, &*head).is_ok_and(|header| is_same(&header)) {
                 let folder = options.directory.display();
@@ -212,13 +212,13 @@ pub(crate) fn refuse_left_over(options: &StagingOptions, path: &Path, comm: &dyn
         }
         Ok(())
     };
-    // A rank that has closed the container just now, and has come here, has nothing staged any more.
+    // A rank that has just closed the container has no staged writes left.
     comm.barrier()?;
     agree(comm, look())
 }
 
 impl Staging {
-    /// For a container that has just been opened. Collective.
+    /// Creates the staging of a container that was just opened. Collective.
     pub fn create(
         options: &StagingOptions,
         path: &Path,
@@ -234,13 +234,13 @@ impl Staging {
         let sharers = node.size();
         let files = match options.per_node {
             true => join_node(&options.directory, job, node)?,
-            false => Directory::open(&options.directory).map(|files| Arc::new(files) as Arc<dyn Files>),
+            false => Directory::open(&options.directory).map(|files| Arc::new(files) as Arc<dyn JournalStorage>),
         };
         let here = files.as_ref().ok().cloned().filter(|_| {
-            // Of one machine, each with files of its own.
+            // Ranks of one machine, each with its own files.
             !comm.one_process() && !options.per_node && sharers == comm.size() && sharers > 1
         });
-        let making = Making {
+        let making = JournalFactory {
             options: options.clone(),
             job,
             rank: comm.rank(),
@@ -249,9 +249,9 @@ impl Staging {
             path: absolute(path)?,
         };
         let create = || {
-            let (files, header): (Arc<dyn Files>, _) = (files?, making.header()?);
-            let images = match options.filtered == Filtered::WithImages && comm.size() == 1 {
-                true => Some(Images::new(files.clone(), &header, making.limit()?, options.sync.covers_power())?),
+            let (files, header): (Arc<dyn JournalStorage>, _) = (files?, making.header()?);
+            let images = match options.filtered == FilteredArrays::WithImages && comm.size() == 1 {
+                true => Some(ChunkImages::new(files.clone(), &header, making.limit()?, options.sync.covers_power())?),
                 false => None,
             };
             making.journal(files, header).map(|journal| (journal, images))
@@ -301,13 +301,13 @@ impl Staging {
         Ok(staging)
     }
 
-    /// Uses a new journal from now on.
+    /// Installs a new journal.
     fn begin(&self, journal: Arc<Journal>, looks_after: bool) {
         if let Some(heartbeat) = journal.heartbeat().filter(|_| looks_after) {
             *lock(&self.pulse) = Some(Pulse::new(heartbeat.clone()));
         }
         if self.making.rank == 0 {
-            self.marker.put(&self.making.path);
+            self.marker.store(&self.making.path);
         }
         *self.journal.write().unwrap_or_else(PoisonError::into_inner) = Some(journal);
     }
@@ -322,17 +322,17 @@ impl Staging {
         }
     }
 
-    /// Nothing is staged for a while.
+    /// Suspends staging.
     fn stop(&self, why: Error) {
         let _ = self.first_stopped.set(why.to_string());
         *lock(&self.stopped) = Some(Stopped { why, at: Instant::now() });
     }
 
-    /// Whether writes can be staged. After a failure, tries from time to time to have a log again.
+    /// Whether writes can be staged. After a failure, periodically tries to create a new journal.
     fn is_running(&self) -> Result<(), Error> {
         let mut stopped = lock(&self.stopped);
         let Some(since) = &mut *stopped else { return Ok(()) };
-        // Others know the journals of processes by name, so that there cannot be another one.
+        // Other processes know the journal by name, so that it cannot be replaced.
         let may = self.readable.is_none() && !self.making.options.per_node && since.at.elapsed() >= TRY_AGAIN;
         if may && let Some(error) = self.resume().err() {
             *since = Stopped { why: error, at: Instant::now() };
@@ -350,67 +350,75 @@ impl Staging {
                 return Err(Error::unsupported("begin log", "the one before is not empty"));
             }
         }
-        let files: Arc<dyn Files> = Arc::new(Directory::open(&self.making.options.directory)?);
+        let files: Arc<dyn JournalStorage> = Arc::new(Directory::open(&self.making.options.directory)?);
         let journal = self.making.journal(files, self.making.header()?)?;
         self.begin(journal, self.making.rank == 0);
         Ok(())
     }
 
-    /// Whether ranks are processes of which the first [`READERS`] can read everyone's journal. The same on all.
+    /// Whether ranks are processes and the first [`READERS`] can read all journals. The same on all ranks.
     pub fn is_readable(&self) -> bool {
         self.readable.is_some()
     }
 
-    /// How many files this rank's journal may have.
+    /// Upper bound of the number of this rank's journal files.
     pub fn files(&self) -> u64 {
         self.journal().map_or(0, |journal| journal.files())
     }
 
-    /// The journal of another rank.
-    pub fn of_rank(self: &Arc<Self>, rank: usize) -> Result<Others> {
+    /// Opens the journal of another rank.
+    pub fn of_rank(self: &Arc<Self>, rank: usize) -> Result<PeerStaging> {
         let unknown = || Error::invalid("read journal", "it is of a rank that cannot be read");
         let (files, stems) = self.readable.as_ref().ok_or_else(unknown)?;
         let stem = stems.get(rank).ok_or_else(unknown)?;
-        Ok(Others { journal: Foreign::open(files.clone(), stem)?, staging: self.clone() })
+        Ok(PeerStaging { journal: PeerJournal::open(files.clone(), stem)?, staging: self.clone() })
     }
 
-    /// Whether writes of such an array can be staged. Where ranks are processes, a library may not say where it put a
-    /// chunk that changes its size before the next flush, so that nobody knows whether it would survive.
+    /// Whether writes to such an array can be staged. With ranks that are processes, a relocated filtered chunk is only
+    /// found after the next flush, and might not survive a crash.
     pub fn takes(&self, spec: &ArraySpec) -> bool {
         let chunk = || spec.chunk.as_ref().and_then(|chunk| dims::byte_count(chunk, spec.dtype.size()).ok());
         spec.filters.is_empty()
             || match (self.filtered, &self.images) {
-                (Filtered::Usual, _) => self.one_process,
-                (Filtered::WithImages, Some(images)) => chunk().is_some_and(|bytes| images.fits(bytes)),
+                (FilteredArrays::Usual, _) => self.one_process,
+                (FilteredArrays::WithImages, Some(images)) => chunk().is_some_and(|bytes| images.fits(bytes)),
                 _ => false,
             }
     }
 
-    /// What chunks of an array have to be stored through.
-    pub fn images(&self, spec: &ArraySpec) -> Option<&Images> {
+    /// The journal of chunk images that chunks of an array must be stored through, if any.
+    pub fn images(&self, spec: &ArraySpec) -> Option<&ChunkImages> {
         self.images.as_ref().filter(|_| !spec.filters.is_empty())
     }
 
-    /// Has the container hand everything to the kernel, or to the device where that matters.
-    pub fn settle_container(&self) -> Result<()> {
+    /// Writes the container back to the OS, and to the device if staged writes must survive power loss.
+    pub fn write_back_container(&self) -> Result<()> {
         self.beat();
-        self.container.write_back().and_then(|()| self.make_safe())
+        self.container.write_back().and_then(|()| self.sync_fs())
     }
 
-    /// Appends a write of packed elements.
-    pub fn append(self: &Arc<Self>, array: &str, dtype: &Datatype, selection: &Selection, packed: &[u8]) -> Appended {
+    /// Appends a write of packed elements to the journal.
+    pub fn append(
+        self: &Arc<Self>,
+        array: &str,
+        dtype: &Datatype,
+        selection: &Selection,
+        packed: &[u8],
+    ) -> AppendResult {
         let never = |error| match self.making.options.on_failure {
-            OnLogFailure::Through => Appended::Never,
-            OnLogFailure::Error => Appended::Refused(error),
+            OnLogFailure::Through => AppendResult::Never,
+            OnLogFailure::Error => AppendResult::Refused(error),
         };
         if let Err(error) = self.is_running() {
             return never(error);
         }
-        let Some(journal) = self.journal() else { return Appended::Never };
+        let Some(journal) = self.journal() else { return AppendResult::Never };
         match journal.append(array, dtype, selection, &[packed]) {
-            Ok(Append::Logged(logged)) => Appended::Staged(Record { logged: Arc::new(logged), staging: self.clone() }),
-            Ok(Append::TooLarge) => Appended::Never,
-            Ok(Append::Full { needed }) => Appended::Full { needed },
+            Ok(Append::Logged(logged)) => {
+                AppendResult::Staged(StagedWrite { logged: Arc::new(logged), staging: self.clone() })
+            }
+            Ok(Append::TooLarge) => AppendResult::Never,
+            Ok(Append::Full { needed }) => AppendResult::Full { needed },
             Err(error) => {
                 self.stop(error.copied());
                 never(error)
@@ -418,49 +426,49 @@ impl Staging {
         }
     }
 
-    /// Waits a little for room.
+    /// Waits for space, up to [`LOOK_AGAIN`].
     pub fn wait_for_room(&self, needed: u64) {
         if let Some(journal) = self.journal() {
             journal.wait_for_room(needed, LOOK_AGAIN);
         }
     }
 
-    /// Bytes that the journal may have.
+    /// Maximum size of the journal.
     pub fn limit(&self) -> u64 {
         self.journal().map_or(LEAST, |journal| journal.limit())
     }
 
-    /// Whether the storage does not allow what was wanted.
+    /// Whether direct I/O was requested and is not supported.
     pub fn direct_was_refused(&self) -> bool {
         self.journal().is_some_and(|journal| journal.direct_was_refused())
     }
 
-    /// Why writes went straight to the storage, if some did.
+    /// Why some writes were written through, if any.
     pub fn stopped(&self) -> Option<&str> {
         self.first_stopped.get().map(String::as_str)
     }
 
-    /// Whether what is written to the container from now on stays in the log until [`Staging::flush`] has synced it: if the sync
-    /// fails, a recovery can bring it there again.
+    /// Whether writes to the container stay in the journal until [`Staging::flush`] has synced them, so that they can be
+    /// replayed if the sync fails.
     pub fn keep_until_synced(&self, keep: bool) {
         self.until_synced.store(keep, Ordering::Release);
     }
 
-    /// Gives the room of writes back that the container has.
+    /// Completes the writes that are in the container, after writing it back.
     pub fn settle(&self) -> Result<()> {
         self.check_safe()?;
         let any = !self.lock().is_empty() && !self.until_synced.load(Ordering::Acquire);
-        if any { self.after(|| self.settle_container()) } else { Ok(()) }
+        if any { self.after(|| self.write_back_container()) } else { Ok(()) }
     }
 
-    /// Where it matters, returns when what the kernel has of the container survives the loss of power.
-    fn make_safe(&self) -> Result<()> {
+    /// Syncs the file system of the container, if staged writes must survive power loss.
+    fn sync_fs(&self) -> Result<()> {
         let Some(path) = &self.safe_at else { return Ok(()) };
         let synced = std::fs::File::open(path).and_then(|file| Ok(rustix::fs::syncfs(&file)?));
         self.syncing(synced.map_err(|cause| Error::io("sync", cause).target(path.display())))
     }
 
-    /// The result of a sync of the container. A failure is final.
+    /// Records the result of a sync of the container. A failure is final.
     fn syncing(&self, synced: Result<()>) -> Result<()> {
         if let Err(error) = &synced {
             let _ = self.unsafe_since.set(error.copied());
@@ -481,18 +489,18 @@ impl Staging {
         }
     }
 
-    /// To be called before staged writes go to the container: none may be there that a recovery lacks. Where this fails, those
-    /// of which [`Record::is_handed_over`] is true may go, and then it has to be called again.
-    pub fn before_moving(&self) -> Result<()> {
+    /// Call before moving staged writes to the container, which must not have writes that recovery lacks. If this fails,
+    /// move those for which [`StagedWrite::is_written_out`] is true, and call it again.
+    pub fn ensure_logged(&self) -> Result<()> {
         self.beat();
         let Some(journal) = self.journal() else { return Ok(()) };
         match self.safe_at.is_some() {
-            true => journal.sync().or_else(|_| journal.hand_over()),
-            false => journal.hand_over(),
+            true => journal.sync().or_else(|_| journal.write_out()),
+            false => journal.write_out(),
         }
     }
 
-    /// Runs something after which all that was written before survives the process.
+    /// Runs `work`, after which earlier writes survive a process crash, and completes them.
     pub fn after<T>(&self, call: impl FnOnce() -> Result<T>) -> Result<T> {
         let moved = std::mem::take(&mut *self.lock());
         let result = call();
@@ -503,12 +511,12 @@ impl Staging {
         result
     }
 
-    /// After this, recovery changes nothing that was written before. Nothing may be waiting.
+    /// Ensures that recovery does not replay earlier writes. No write may be pending.
     pub fn clear(&self) -> Result<()> {
         self.settle()?;
         let Some(journal) = self.journal() else { return Ok(()) };
         let Err(error) = journal.checkpoint() else { return Ok(()) };
-        // One that failed can still go.
+        // A failed journal can still be removed.
         match journal.close_and_remove() {
             Ok(true) => {
                 self.stop(error);
@@ -518,7 +526,7 @@ impl Staging {
         }
     }
 
-    /// Flushes the container, after which nothing is staged: durably, if that is asked for. Nothing may be waiting. Collective.
+    /// Flushes the container, and completes all writes. No write may be pending. Collective.
     pub fn flush(&self, how: Durability) -> Result<()> {
         let how = if self.safe_at.is_some() { Durability::Durable } else { how };
         self.beat();
@@ -526,44 +534,44 @@ impl Staging {
             Durability::Durable => self.syncing(self.container.flush(how)),
             _ => self.container.flush(how),
         };
-        // Every rank takes part in the flush, whatever went wrong before.
+        // Every rank takes part in the flush, whatever failed before.
         self.after(|| flush().and_then(|()| self.check_safe()))?;
         self.clear()?;
-        // Otherwise files that are gone could be there again after a loss of power, with what has been overwritten since.
+        // Otherwise removed files could reappear after power loss, with data overwritten since.
         match self.journal().filter(|_| how == Durability::Durable && lock(&self.stopped).is_none()) {
             Some(journal) => journal.sync(),
             None => Ok(()),
         }
     }
 
-    /// Makes arrays known to a later recovery. Collective.
-    pub fn make_known(&self) -> Result<()> {
+    /// Flushes metadata of new arrays, so that recovery finds them. Collective.
+    pub fn publish_metadata(&self) -> Result<()> {
         self.beat();
         self.container.flush(Durability::Visible)
     }
 
-    /// Everything is in the container, which is closed. Otherwise the files stay.
+    /// Removes the journal, if the container is closed and has all writes; otherwise its files stay.
     pub fn finish(&self) -> Result<()> {
         self.check_safe()?;
-        self.make_safe()?;
-        // Before the writes, which are newer.
-        self.images.as_ref().map_or(Ok(()), Images::finish)?;
+        self.sync_fs()?;
+        // Images first: writes are newer.
+        self.images.as_ref().map_or(Ok(()), ChunkImages::finish)?;
         self.lock().drain(..).for_each(|logged| logged.done());
         self.end()
     }
 
-    /// Removes the log and its marker if nothing is in it.
+    /// Removes the journal and its marker if it is empty.
     fn end(&self) -> Result<()> {
         let pulse = lock(&self.pulse).take();
         drop(pulse);
         let gone = self.journal().map_or(Ok(true), |journal| journal.close_and_remove())?;
         if gone {
-            self.marker.release(&self.making.path);
+            self.marker.remove_if_last(&self.making.path);
         }
         Ok(())
     }
 
-    /// Says where the data are that could not be written.
+    /// Adds the location of the journal to an error.
     pub fn explain(&self, error: Error) -> Error {
         match self.left_over() {
             None => error,
@@ -571,12 +579,12 @@ impl Staging {
         }
     }
 
-    /// Where the data are that could not be written, if there are any.
+    /// The location of the journal, if it has writes.
     pub fn left_over(&self) -> Option<String> {
         self.journal().filter(|journal| journal.pending() > 0).map(|_| {
             let folder = self.directory.display();
-            // Some may be in memory alone.
-            let kept = match self.before_moving() {
+            // Some may be in memory only.
+            let kept = match self.ensure_logged() {
                 Ok(()) => "what was staged is kept".to_owned(),
                 Err(error) => format!("only a part of what was staged is kept ({})", first_line(&error)),
             };
@@ -584,16 +592,16 @@ impl Staging {
         })
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Logged>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Arc<RecordHandle>>> {
         self.moved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Staging {
-    /// A container that was not closed: whatever is in it needs no recovery.
+    /// A container that was not closed: writes in it need no recovery.
     fn drop(&mut self) {
         if self.journal().is_some_and(|journal| journal.header().process.pid == std::process::id()) {
-            // Where this fails, the files stay.
+            // On failure the files stay.
             let _ = self.settle().and_then(|()| self.end());
         }
     }
@@ -603,61 +611,62 @@ fn first_line(error: &Error) -> String {
     error.to_string().lines().next().unwrap_or_default().to_owned()
 }
 
-/// The journal of another rank, which is another process.
+/// The journal of another rank that is another process.
 #[derive(Debug)]
-pub(crate) struct Others {
-    journal: Foreign,
+pub(crate) struct PeerStaging {
+    journal: PeerJournal,
     staging: Arc<Staging>,
 }
 
-impl Others {
-    /// A write of it that [`Record::tell`] told of. It is only read: whose it is says when it was moved.
-    pub fn hear(&mut self, from: &mut Decoder<'_>) -> Result<Record> {
-        Ok(Record { logged: Arc::new(self.journal.hear(from)?), staging: self.staging.clone() })
+impl PeerStaging {
+    /// Decodes a location from [`StagedWrite::encode_location`], for reading only: its owner completes it.
+    pub fn decode_location(&mut self, from: &mut Decoder<'_>) -> Result<StagedWrite> {
+        Ok(StagedWrite { logged: Arc::new(self.journal.decode_location(from)?), staging: self.staging.clone() })
     }
 }
 
-impl Record {
-    /// Says where it is, for another rank. It must have been handed over.
-    pub fn tell(&self, out: &mut Encoder) {
-        self.logged.tell(out);
+impl StagedWrite {
+    /// Encodes its location for another rank. It must be written out.
+    pub fn encode_location(&self, out: &mut Encoder) {
+        self.logged.encode_location(out);
     }
 
     pub fn len(&self) -> u64 {
         self.logged.len()
     }
 
-    /// Whether it is in the files of the journal, not in memory alone.
-    pub fn is_handed_over(&self) -> bool {
-        self.logged.is_handed_over()
+    /// Whether it is in the kernel, not only in process memory.
+    pub fn is_written_out(&self) -> bool {
+        self.logged.is_written_out()
     }
 
-    /// Reads the elements, packed.
+    /// Reads the packed elements.
     pub fn read_into(&self, into: &mut [u8]) -> Result<()> {
         self.logged.read_into(into)
     }
 
-    /// Reads the elements of many, packed, each to its place.
+    /// Reads the packed elements of many writes, batched.
     pub fn read_all<'a>(wanted: impl Iterator<Item = (&'a Self, &'a mut [u8])>) -> Result<()> {
         read_all(wanted.map(|(record, into)| (&*record.logged, into)).collect())
     }
 
-    /// Checks that the elements are what was staged.
+    /// Verifies the checksum of the elements.
     pub fn verify(&self) -> Result<()> {
         self.logged.verify()
     }
 
-    /// Reads bytes of the packed elements and checks them. They begin at a multiple of [`STEP`], and end at one or with the elements.
+    /// Reads bytes of the packed elements and verifies their checksum. The range must begin at a multiple of
+    /// [`CHECKSUM_STEP`], and end at one or at the end.
     pub fn read_checked(&self, at: u64, into: &mut [u8]) -> Result<()> {
         self.logged.read_checked(at, into)
     }
 
-    /// Reads bytes of the packed elements, from `at` on, without a check.
+    /// Reads bytes of the packed elements from offset `at`, unchecked.
     pub fn read_part(&self, at: u64, into: &mut [u8]) -> Result<()> {
         self.logged.read(at, into)
     }
 
-    /// Reads the elements, packed, and hands them on.
+    /// Reads the packed elements and calls `work` with them.
     pub fn with<T>(&self, work: impl FnOnce(&[u8]) -> Result<T>) -> Result<T> {
         let len = usize::try_from(self.len()).map_err(|_| Error::invalid("read journal", "a write is too long"))?;
         let mut buffer = self.staging.pool.take(len, len as u64)?;
@@ -665,27 +674,31 @@ impl Record {
         work(buffer.as_ref())
     }
 
-    /// It was written to the container.
+    /// Notes that it was written to the container.
     pub fn moved(&self) {
         self.staging.lock().push(self.logged.clone());
     }
 }
 
-/// The names of all ranks' journals, if those who read them can open all. Collective.
-fn readable(files: Option<Arc<dyn Files>>, journal: &Journal, comm: &dyn Communicator) -> Result<Option<Readable>> {
-    // All ranks of one machine, or none.
+/// The names of all ranks' journals, if the reading ranks can open them. Collective.
+fn readable(
+    files: Option<Arc<dyn JournalStorage>>,
+    journal: &Journal,
+    comm: &dyn Communicator,
+) -> Result<Option<Readable>> {
+    // All ranks must be on one machine.
     let Some(files) = files else { return Ok(None) };
     let names = comm.all_gather(journal.stem().as_bytes())?;
     let stems: Vec<String> = names.into_iter().map(|name| String::from_utf8_lossy(&name).into_owned()).collect();
-    let opens = comm.rank() >= READERS || stems.iter().all(|stem| Foreign::open(files.clone(), stem).is_ok());
+    let opens = comm.rank() >= READERS || stems.iter().all(|stem| PeerJournal::open(files.clone(), stem).is_ok());
     let mut all = [u64::from(opens)];
     comm.all_reduce(&mut all, Reduce::Min)?;
     Ok((all[0] == 1).then_some((files, stems)))
 }
 
-/// Opens the log file of a node, which its first rank makes. Collective within the node; what goes wrong on one rank is told by
+/// Opens the journal file of a node, which its first rank creates. Collective within the node; failures of a rank are in
 /// the inner result.
-fn join_node(directory: &Path, job: Id, node: &dyn Communicator) -> Result<Result<Arc<dyn Files>>> {
+fn join_node(directory: &Path, job: Id, node: &dyn Communicator) -> Result<Result<Arc<dyn JournalStorage>>> {
     let place = |id| NodePlace { job, node: id, rank: node.rank(), ranks: node.size() };
     let first = (node.rank() == 0)
         .then(|| Id::random().and_then(|id| NodeDirectory::join(directory, &place(id)).map(|files| (id, files))));
@@ -696,12 +709,12 @@ fn join_node(directory: &Path, job: Id, node: &dyn Communicator) -> Result<Resul
     node.broadcast(0, &mut id)?;
     let failed = || Error::new(ErrorKind::Peer, "open", "the first rank of the node has no log file");
     Ok(match first {
-        Some(made) => made.map(|(_, files)| Arc::new(files) as Arc<dyn Files>),
+        Some(made) => made.map(|(_, files)| Arc::new(files) as Arc<dyn JournalStorage>),
         None => id
             .try_into()
             .map_err(|_| failed())
             .and_then(|id| NodeDirectory::join(directory, &place(Id(id))))
-            .map(|files| Arc::new(files) as Arc<dyn Files>),
+            .map(|files| Arc::new(files) as Arc<dyn JournalStorage>),
     })
 }
 
@@ -709,12 +722,12 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether an error is one of the storage: it is full, read-only or broken. Others are the user's.
+/// Whether an error is the storage's: full, read-only or broken; others are the user's.
 fn is_of_storage(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::NoSpace | ErrorKind::Io | ErrorKind::Peer)
 }
 
-/// Without links; in its folder at least, where it does not exist.
+/// Resolves links, at least those of the parent directory if the file does not exist.
 fn absolute(path: &Path) -> Result<PathBuf> {
     if let Ok(real) = path.canonicalize() {
         return Ok(real);

@@ -1,8 +1,8 @@
 //! An open array behind the layer.
 
+use super::array_state::ArrayState;
 use super::container::Shared;
 use super::geometry::Geometry;
-use super::named::Named;
 use super::read::Reading;
 use hyperslab_core::{
     Array, ArraySpec, Bytes, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection, TransferMode,
@@ -14,13 +14,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[derive(Debug)]
 pub(super) struct CachedArray {
     inner: Arc<dyn Array>,
-    named: Arc<Named>,
+    named: Arc<ArrayState>,
     shared: Arc<Shared>,
     closed: AtomicBool,
 }
 
 impl CachedArray {
-    pub fn new(inner: Arc<dyn Array>, named: Arc<Named>, shared: Arc<Shared>) -> Self {
+    pub fn new(inner: Arc<dyn Array>, named: Arc<ArrayState>, shared: Arc<Shared>) -> Self {
         Self { inner, named, shared, closed: AtomicBool::new(false) }
     }
 
@@ -32,20 +32,20 @@ impl CachedArray {
     }
 
     /// Makes sure, when dropped, that no block has what was there before a write; however the write ends.
-    fn writing<'a>(&'a self, selections: &'a [&'a Selection], transfer: TransferMode) -> Written<'a> {
-        Written { named: &self.named, shared: &self.shared, selections, transfer }
+    fn writing<'a>(&'a self, selections: &'a [&'a Selection], transfer: TransferMode) -> WriteGuard<'a> {
+        WriteGuard { named: &self.named, shared: &self.shared, selections, transfer }
     }
 }
 
 /// A write under way.
-struct Written<'a> {
-    named: &'a Named,
+struct WriteGuard<'a> {
+    named: &'a ArrayState,
     shared: &'a Shared,
     selections: &'a [&'a Selection],
     transfer: TransferMode,
 }
 
-impl Drop for Written<'_> {
+impl Drop for WriteGuard<'_> {
     fn drop(&mut self) {
         let Some(geometry) = self.named.geometry() else { return };
         if self.transfer == TransferMode::Collective && self.shared.comm.size() > 1 {
@@ -111,7 +111,7 @@ impl Array for CachedArray {
         }
         let (named, shared, selection) = (self.named.clone(), self.shared.clone(), selection.clone());
         Ok(Request::pending(async move {
-            let _written = Written { named: &named, shared: &shared, selections: &[&selection], transfer };
+            let _written = WriteGuard { named: &named, shared: &shared, selections: &[&selection], transfer };
             request.await
         }))
     }

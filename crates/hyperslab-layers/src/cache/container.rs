@@ -1,11 +1,11 @@
 //! An open container behind the layer.
 
 use super::array::CachedArray;
-use super::counts::Counts;
+use super::block_cache::BlockCache;
 use super::geometry::Geometry;
 use super::options::Options;
-use super::store::Store;
-use crate::known::Known;
+use super::stats::CacheStats;
+use crate::array_key::ArrayKey;
 use hyperslab_core::{Array, ArraySpec, Attribute, BackgroundStats, Communicator, Container, Durability, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,14 +13,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// What a container and its arrays have in common, on one rank.
 #[derive(Debug)]
 pub(super) struct Shared {
-    pub store: Arc<Store>,
+    pub store: Arc<BlockCache>,
     pub comm: Arc<dyn Communicator>,
     pub options: Options,
     /// Nothing can be written, so no block becomes stale.
     pub read_only: bool,
     /// The format below makes use of hints.
     pub prefetch: bool,
-    pub counts: Counts,
+    pub counts: CacheStats,
     pub closed: AtomicBool,
 }
 
@@ -46,7 +46,7 @@ impl CachedContainer {
     fn wrap(&self, name: &str, inner: Arc<dyn Array>) -> Result<Arc<dyn Array>> {
         let spec = inner.spec()?;
         let make = |number| self.shared.geometry(number, spec.clone());
-        let named = self.shared.store.named(&Known::of(&*inner, name), &spec, make)?;
+        let named = self.shared.store.named(&ArrayKey::of(&*inner, name), &spec, make)?;
         Ok(Arc::new(CachedArray::new(inner, named, self.shared.clone())))
     }
 }

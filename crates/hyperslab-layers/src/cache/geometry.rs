@@ -1,7 +1,7 @@
 //! How an array is cut into blocks.
 
 use super::block::charge;
-use super::options::BlockWish;
+use super::options::BlockSize;
 use hyperslab_core::{ArraySpec, ChunkGrid, Datatype, Dims, Result, Selection, Slab, dims};
 
 /// Bytes of a block, where neither the array nor an option says.
@@ -30,7 +30,7 @@ pub(super) struct Geometry {
 
 impl Geometry {
     /// `None` where blocks would be too large for a budget of `budget` bytes.
-    pub fn new(id: u64, spec: ArraySpec, wish: &BlockWish, budget: u64) -> Result<Option<Self>> {
+    pub fn new(id: u64, spec: ArraySpec, wish: &BlockSize, budget: u64) -> Result<Option<Self>> {
         let element = spec.dtype.size();
         let block = block_shape(&spec, wish, budget);
         let Ok(block_bytes) = dims::byte_count(&block, element) else { return Ok(None) };
@@ -132,12 +132,12 @@ impl Range {
 }
 
 /// The array's own chunk, else what the option asks for, else whole rows as far as they fit. Never larger than the array.
-fn block_shape(spec: &ArraySpec, wish: &BlockWish, budget: u64) -> Dims {
+fn block_shape(spec: &ArraySpec, wish: &BlockSize, budget: u64) -> Dims {
     let within = |block: &Dims| block.iter().zip(&spec.shape).map(|(b, s)| (*b).min(*s).max(1)).collect();
     match (&spec.chunk, wish) {
         (Some(chunk), _) => within(chunk),
-        (None, BlockWish::Shape(shape)) if shape.len() == spec.shape.len() => within(shape),
-        (None, BlockWish::Bytes(bytes)) => rows(spec, *bytes),
+        (None, BlockSize::Shape(shape)) if shape.len() == spec.shape.len() => within(shape),
+        (None, BlockSize::Bytes(bytes)) => rows(spec, *bytes),
         (None, _) => rows(spec, USUAL_BLOCK.min(budget / USUAL_SHARE)),
     }
 }
@@ -164,14 +164,14 @@ fn rows(spec: &ArraySpec, target: u64) -> Dims {
 mod tests {
     use super::*;
 
-    fn block(shape: &[u64], chunk: Option<&[u64]>, wish: BlockWish, budget: u64) -> Vec<u64> {
+    fn block(shape: &[u64], chunk: Option<&[u64]>, wish: BlockSize, budget: u64) -> Vec<u64> {
         let spec = ArraySpec { chunk: chunk.map(Into::into), ..ArraySpec::new(Datatype::F32, shape) };
         block_shape(&spec, &wish, budget).to_vec()
     }
 
     #[test]
     fn blocks_are_chunks_or_rows() {
-        let (auto, much) = (BlockWish::Usual, 1 << 30);
+        let (auto, much) = (BlockSize::Usual, 1 << 30);
         assert_eq!(block(&[1000, 64, 64], Some(&[8, 8, 8]), auto.clone(), much), [8, 8, 8]);
         assert_eq!(block(&[4, 0], Some(&[8, 8]), auto.clone(), much), [4, 1], "no larger than the array");
         assert_eq!(block(&[1000, 64, 64], None, auto.clone(), much), [16, 64, 64]);
@@ -179,8 +179,8 @@ mod tests {
         assert_eq!(block(&[1 << 40], None, auto.clone(), much), [1 << 16]);
         assert_eq!(block(&[9, 9], None, auto.clone(), 4096), [7, 9], "small budgets have small blocks");
         assert_eq!(block(&[], None, auto, much), [] as [u64; 0]);
-        assert_eq!(block(&[100, 100], None, BlockWish::Bytes(4096), much), [10, 100]);
-        let shape = BlockWish::Shape([10, 20][..].into());
+        assert_eq!(block(&[100, 100], None, BlockSize::Bytes(4096), much), [10, 100]);
+        let shape = BlockSize::Shape([10, 20][..].into());
         assert_eq!(block(&[100, 100], None, shape.clone(), much), [10, 20]);
         assert_eq!(block(&[100], None, shape, much), [100], "of another number of dimensions");
     }
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn ranges_hold_the_blocks_of_a_slab() {
         let spec = ArraySpec { chunk: Some([4, 5][..].into()), ..ArraySpec::new(Datatype::U8, &[10, 20]) };
-        let geometry = Geometry::new(1, spec, &BlockWish::Usual, 1 << 20).unwrap().unwrap();
+        let geometry = Geometry::new(1, spec, &BlockSize::Usual, 1 << 20).unwrap().unwrap();
         let slab = Slab::dense(&[3, 5], &[2, 6]).unwrap().unwrap();
         let range = geometry.range(&slab).unwrap();
         let mut numbers = Vec::new();
@@ -202,11 +202,11 @@ mod tests {
     #[test]
     fn large_blocks_are_not_kept() {
         let spec = ArraySpec { chunk: Some([1 << 20][..].into()), ..ArraySpec::new(Datatype::U8, &[1 << 30]) };
-        let kept = |budget| Geometry::new(1, spec.clone(), &BlockWish::Usual, budget).unwrap().is_some();
+        let kept = |budget| Geometry::new(1, spec.clone(), &BlockSize::Usual, budget).unwrap().is_some();
         assert!(kept(5 << 20) && !kept(4 << 20));
-        let geometry = Geometry::new(1, spec.clone(), &BlockWish::Usual, 5 << 20).unwrap().unwrap();
+        let geometry = Geometry::new(1, spec.clone(), &BlockSize::Usual, 5 << 20).unwrap().unwrap();
         assert!(geometry.is_worth_whole(1 << 19) && !geometry.is_worth_whole((1 << 19) - 1));
-        let geometry = Geometry::new(1, spec, &BlockWish::Usual, 2 << 30).unwrap().unwrap();
+        let geometry = Geometry::new(1, spec, &BlockSize::Usual, 2 << 30).unwrap().unwrap();
         assert!(geometry.is_worth_whole(1 << 16) && !geometry.is_worth_whole((1 << 16) - 1));
     }
 }

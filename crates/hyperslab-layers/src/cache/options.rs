@@ -47,7 +47,7 @@ const MOST_THREADS: u64 = 64;
 
 /// What the blocks of arrays without chunks should be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum BlockWish {
+pub(super) enum BlockSize {
     Usual,
     Bytes(u64),
     /// For arrays of as many dimensions.
@@ -57,7 +57,7 @@ pub(super) enum BlockWish {
 #[derive(Debug, Clone)]
 pub(super) struct Options {
     pub memory: Option<u64>,
-    pub block: BlockWish,
+    pub block: BlockSize,
     pub directory: Option<PathBuf>,
     pub stage: Option<u64>,
     pub threads: usize,
@@ -73,10 +73,10 @@ impl Options {
             return refuse(format!("memory={bytes} is less than 4KiB"));
         }
         let block = match element.get("block") {
-            None => BlockWish::Usual,
-            Some(text) if text.contains('x') => BlockWish::Shape(element.dims("block")?.unwrap_or_default()),
+            None => BlockSize::Usual,
+            Some(text) if text.contains('x') => BlockSize::Shape(element.dims("block")?.unwrap_or_default()),
             Some(text) => match element.size("block") {
-                Ok(Some(bytes)) if bytes >= LEAST_BLOCK => BlockWish::Bytes(bytes),
+                Ok(Some(bytes)) if bytes >= LEAST_BLOCK => BlockSize::Bytes(bytes),
                 Ok(_) => return refuse(format!("block={text} is less than {LEAST_BLOCK} bytes")),
                 Err(_) => {
                     return refuse(format!("block={text} should be a size such as 64KiB or extents such as 64x64"));
@@ -107,10 +107,10 @@ mod tests {
 
     #[test]
     fn options_are_checked() {
-        assert_eq!(parse("cache").unwrap().block, BlockWish::Usual);
+        assert_eq!(parse("cache").unwrap().block, BlockSize::Usual);
         let options = parse("cache(memory=1MiB,block=64KiB)").unwrap();
-        assert_eq!((options.memory, options.block), (Some(1 << 20), BlockWish::Bytes(64 << 10)));
-        assert_eq!(parse("cache(block=8x16)").unwrap().block, BlockWish::Shape([8, 16][..].into()));
+        assert_eq!((options.memory, options.block), (Some(1 << 20), BlockSize::Bytes(64 << 10)));
+        assert_eq!(parse("cache(block=8x16)").unwrap().block, BlockSize::Shape([8, 16][..].into()));
         for (text, said) in [
             ("cache(memory=1KiB)", "less than 4KiB"),
             ("cache(memory=lots)", "a size"),

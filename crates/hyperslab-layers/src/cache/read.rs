@@ -1,10 +1,10 @@
 //! A read: from memory as far as it is there, and the rest from the format below.
 
 use super::block::{Block, Charge, charge};
+use super::block_cache::{BlockCache, BlockKey, LoadTicket};
+use super::boxes::{IndexBox, contiguous};
 use super::geometry::Geometry;
-use super::piece::{Piece, contiguous};
-use super::plan::{Plan, Purpose, Step, Way};
-use super::store::{Key, Store, Ticket};
+use super::read_plan::{BlockSource, Purpose, ReadPlan, Step};
 use hyperslab_core::{
     Array, ChunkSubset, Dims, MemoryLayout, MemoryViewMut, Result, Scatter, Selection, Slab, TransferMode,
 };
@@ -23,7 +23,7 @@ const BUFFER_BYTES: u64 = 4 << 20;
 /// A read of one array.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reading<'a> {
-    pub store: &'a Arc<Store>,
+    pub store: &'a Arc<BlockCache>,
     pub geometry: &'a Geometry,
     pub inner: &'a dyn Array,
     pub transfer: TransferMode,
@@ -61,7 +61,7 @@ impl Reading<'_> {
     /// Whether nothing of a selection is in memory or to be kept.
     fn concerns_no_block(&self, selection: &Selection) -> Result<bool> {
         let Some(_room) = self.room_for_plan(selection) else { return Ok(true) };
-        let plan = Plan::new(self.store, self.geometry, selection, Purpose::Hint)?;
+        let plan = ReadPlan::new(self.store, self.geometry, selection, Purpose::Hint)?;
         Ok(plan.is_all_straight(self.store, self.geometry))
     }
 
@@ -86,7 +86,7 @@ impl Reading<'_> {
         let Some(_room) = self.room_for_plan(selection) else {
             return self.straight(selection, data).map(|()| 0);
         };
-        let plan = Plan::new(self.store, self.geometry, selection, Purpose::Read)?;
+        let plan = ReadPlan::new(self.store, self.geometry, selection, Purpose::Read)?;
         let kept = plan.kept;
         match self.steps(&plan, selection)? {
             Some(steps) => self.by_parts(plan, steps, selection, data).map(|()| kept),
@@ -98,15 +98,15 @@ impl Reading<'_> {
     }
 
     /// What to read for a plan; `None` for all of the selection as it is.
-    fn steps(&self, plan: &Plan, selection: &Selection) -> Result<Option<Vec<Step>>> {
+    fn steps(&self, plan: &ReadPlan, selection: &Selection) -> Result<Option<Vec<Step>>> {
         if plan.straight == selection.len() {
             return Ok(None);
         }
-        let whole = match Piece::of(selection) {
+        let whole = match IndexBox::of(selection) {
             Some(whole) => whole,
             // Parts of what has gaps are not read one by one.
             None if plan.straight > 0 => return Ok(None),
-            None => Piece { start: Dims::new(), count: Dims::new() },
+            None => IndexBox { start: Dims::new(), count: Dims::new() },
         };
         let steps = plan.steps(self.geometry, &whole, self.buffer_bytes())?;
         Ok((steps.len() <= MOST_STEPS).then_some(steps))
@@ -127,7 +127,7 @@ impl Reading<'_> {
             number = number * blocks + block;
         }
         let range = contiguous(&start, &count, chunk, self.geometry.element())?;
-        let block = self.store.block(Key { geometry: self.geometry.id, block: number })?;
+        let block = self.store.block(BlockKey { geometry: self.geometry.id, block: number })?;
         data.copy_from_slice(&block[range]);
         Some(slab.len())
     }
@@ -139,7 +139,7 @@ impl Reading<'_> {
         }
         for part in selection.split_by_chunk(&self.geometry.grid)? {
             let part = part?;
-            let key = Key { geometry: self.geometry.id, block: self.geometry.number(&part.chunk) };
+            let key = BlockKey { geometry: self.geometry.id, block: self.geometry.number(&part.chunk) };
             let Some(block) = self.store.block(key) else { return Ok(false) };
             part.copy_from_chunk(&block, data, self.geometry.element())?;
         }
@@ -152,14 +152,14 @@ impl Reading<'_> {
     }
 
     /// Keeps the blocks of a plan that were asked for whole; `data` are the elements of the selection.
-    fn keep(&self, plan: Plan, data: &[u8]) -> Result<()> {
+    fn keep(&self, plan: ReadPlan, data: &[u8]) -> Result<()> {
         for (part, way) in plan.parts {
             let (ticket, mut block) = match way {
-                Way::Covered(Some(mut ticket)) => match ticket.memory(self.geometry.block_bytes) {
+                BlockSource::Covered(Some(mut ticket)) => match ticket.memory(self.geometry.block_bytes) {
                     Some(block) => (ticket, block),
                     None => continue,
                 },
-                Way::Whole(Some((ticket, block))) if part.covers_chunk => (ticket, block),
+                BlockSource::Whole(Some((ticket, block))) if part.covers_chunk => (ticket, block),
                 _ => continue,
             };
             part.copy_to_chunk(data, &mut block, self.geometry.element())?;
@@ -169,26 +169,27 @@ impl Reading<'_> {
     }
 
     /// Each part from where the plan says.
-    fn by_parts(&self, mut plan: Plan, steps: Vec<Step>, selection: &Selection, data: &mut [u8]) -> Result<()> {
+    fn by_parts(&self, mut plan: ReadPlan, steps: Vec<Step>, selection: &Selection, data: &mut [u8]) -> Result<()> {
         let element = self.geometry.element();
         for (part, way) in &plan.parts {
-            if let Way::Kept(Some(block)) = way {
+            if let BlockSource::Kept(Some(block)) = way {
                 part.copy_from_chunk(block, data, element)?;
             }
         }
         for step in steps {
             match step {
                 Step::Straight(piece) => {
-                    let whole = Piece::of(selection).unwrap_or_else(|| piece.clone());
+                    let whole = IndexBox::of(selection).unwrap_or_else(|| piece.clone());
                     let (range, layout) = piece.within(&whole, element)?;
                     let view = MemoryViewMut { data: &mut data[range], layout: &layout };
                     self.inner.read(&piece.selection()?, view, self.transfer)?;
                 }
                 Step::Whole(piece, numbers) => {
-                    let mut take = |number: usize| match std::mem::replace(&mut plan.parts[number].1, Way::Straight) {
-                        Way::Whole(Some((ticket, block))) => Some((number, ticket, block)),
-                        _ => None,
-                    };
+                    let mut take =
+                        |number: usize| match std::mem::replace(&mut plan.parts[number].1, BlockSource::Straight) {
+                            BlockSource::Whole(Some((ticket, block))) => Some((number, ticket, block)),
+                            _ => None,
+                        };
                     let blocks = numbers.into_iter().filter_map(&mut take).collect();
                     self.read_whole(&piece, &plan, blocks, data)?;
                 }
@@ -200,9 +201,9 @@ impl Reading<'_> {
     /// Reads the blocks that are the box `piece` together, and takes from them what is asked for.
     fn read_whole(
         &self,
-        piece: &Piece,
-        plan: &Plan,
-        mut blocks: Vec<(usize, Ticket, Block)>,
+        piece: &IndexBox,
+        plan: &ReadPlan,
+        mut blocks: Vec<(usize, LoadTicket, Block)>,
         data: &mut [u8],
     ) -> Result<()> {
         let (element, selection) = (self.geometry.element(), piece.selection()?);
@@ -247,7 +248,7 @@ impl Reading<'_> {
             self.inner.prefetch(selection);
             return Ok(());
         };
-        let plan = Plan::new(self.store, self.geometry, selection, Purpose::Hint)?;
+        let plan = ReadPlan::new(self.store, self.geometry, selection, Purpose::Hint)?;
         let Some(steps) = self.steps(&plan, selection)? else {
             self.inner.prefetch(selection);
             return Ok(());

@@ -1,10 +1,9 @@
 //! An open array behind the layer.
 
-use super::named::Named;
-use super::read::Overlay;
+use super::array_log::ArrayLog;
+use super::merged_read::Overlay;
 use super::session::Session;
-use crate::background::Place;
-use crate::pieces::each_piece;
+use crate::background::ArrayHandle;
 use hyperslab_core::{
     Array, ArraySpec, Bytes, Error, Gather, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Scatter,
     Selection, TransferMode,
@@ -18,8 +17,8 @@ const MOST_TOUCHED: usize = 1 << 16;
 /// One rank's handle of an array.
 #[derive(Debug)]
 pub(super) struct LogArray {
-    pub place: Arc<Place>,
-    pub named: Arc<Named>,
+    pub place: Arc<ArrayHandle>,
+    pub array_log: Arc<ArrayLog>,
     pub session: Arc<Session>,
     pub closed: AtomicBool,
 }
@@ -44,13 +43,13 @@ impl LogArray {
     /// Passes a result on. After an error this rank still takes part, with nothing, where others count on it.
     fn or_attend<T>(&self, transfer: TransferMode, result: Result<T>, attend: impl FnOnce(&Selection)) -> Result<T> {
         if result.is_err() && transfer == TransferMode::Collective {
-            attend(&Selection::empty(self.named.spec().shape.len()));
+            attend(&Selection::empty(self.array_log.spec().shape.len()));
         }
         result
     }
 
     fn write_logged(&self, selection: &Selection, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()> {
-        let (store, spec) = (&self.session.store, self.named.spec());
+        let (store, spec) = (&self.session.store, self.array_log.spec());
         if !store.staging.takes(&spec) {
             // The caller is told of a worse error.
             let attend = |nothing: &Selection| drop(self.inner().write(nothing, MemoryView::packed(&[]), transfer));
@@ -58,7 +57,7 @@ impl LogArray {
             let write = || self.inner().write(selection, memory, transfer);
             return match store.staging.images(&spec) {
                 // Chunks that are stored past the log must not give places to those of it before the file says so.
-                Some(_) => store.past_the_log(|| write().and_then(|()| store.staging.settle_container())),
+                Some(_) => store.bypass(|| write().and_then(|()| store.staging.write_back_container())),
                 None => write(),
             };
         }
@@ -82,9 +81,9 @@ impl LogArray {
         let most = if images { store.options.buffer.min(store.staging.limit() / 8) } else { store.options.buffer };
         let _alone = (!whole).then(|| store.changing_fields());
         let mut at = 0;
-        each_piece(selection, most / size, &mut |piece| {
+        selection.for_each_part(most / size, &mut |piece| {
             let len = (piece.len() * size) as usize;
-            let append = |packed: &[u8]| match store.append(&self.place, &self.named, piece, packed)? {
+            let append = |packed: &[u8]| match store.append(&self.place, &self.array_log, piece, packed)? {
                 true => Ok(()),
                 false => self.write_through(piece, MemoryView::packed(packed)),
             };
@@ -111,24 +110,24 @@ impl LogArray {
     fn write_through(&self, selection: &Selection, memory: MemoryView<'_>) -> Result<()> {
         let store = &self.session.store;
         let write = || self.inner().write(selection, memory, TransferMode::Independent);
-        store.past_the_log(|| write().and_then(|()| store.staging.settle_container()))
+        store.bypass(|| write().and_then(|()| store.staging.write_back_container()))
     }
 
     /// What the log has of a selection. `None`: nothing, or the format below will say what is wrong with it.
     fn overlay(&self, spec: &ArraySpec, selection: &Selection, memory: &MemoryViewMut<'_>) -> Result<Option<Overlay>> {
         let fits = selection.check_inside(&spec.shape).is_ok() && memory.check(&spec.dtype, selection.len()).is_ok();
-        if !fits || !self.named.is_logged() {
+        if !fits || !self.array_log.is_logged() {
             return Ok(None);
         }
-        match self.named.touching(selection, MOST_TOUCHED) {
+        match self.array_log.overlapping(selection, MOST_TOUCHED) {
             Some(writes) => Overlay::new(writes, spec, selection),
-            None => self.session.store.drain(Some(&self.named)).map(|()| None),
+            None => self.session.store.drain(Some(&self.array_log)).map(|()| None),
         }
     }
 
     /// Reads with what the log has over what the format below has. In a collective transfer the format below is always asked.
     fn read_merged(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: TransferMode) -> Result<()> {
-        let (store, spec) = (&self.session.store, self.named.spec());
+        let (store, spec) = (&self.session.store, self.array_log.spec());
         let attend = |nothing: &Selection| drop(self.inner().read(nothing, MemoryViewMut::packed(&mut []), transfer));
         let overlay = self.check().and_then(|()| self.overlay(&spec, selection, &memory));
         let Some(overlay) = self.or_attend(transfer, overlay, attend)? else {
@@ -158,7 +157,7 @@ impl Array for LogArray {
         if self.session.is_closed() {
             return self.inner().spec();
         }
-        Ok((*self.named.spec()).clone())
+        Ok((*self.array_log.spec()).clone())
     }
 
     /// Every rank for itself, also in a collective transfer: other ranks hear of an error at the next flush.
@@ -177,7 +176,7 @@ impl Array for LogArray {
     }
 
     fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: TransferMode) -> Result<()> {
-        let (spec, staging) = (self.named.spec(), &self.session.store.staging);
+        let (spec, staging) = (self.array_log.spec(), &self.session.store.staging);
         let through = !staging.takes(&spec) && staging.images(&spec).is_none();
         if self.session.is_closed() || through {
             return self.check_open().and_then(|()| self.inner().write_many(parts, transfer));
@@ -214,7 +213,7 @@ impl Array for LogArray {
     fn write_back(&self) -> Result<()> {
         self.check_open()?;
         if !self.session.is_closed() {
-            self.session.store.drain(Some(&self.named))?;
+            self.session.store.drain(Some(&self.array_log))?;
         }
         self.inner().write_back()
     }
@@ -223,12 +222,12 @@ impl Array for LogArray {
     /// the container. Otherwise everything is moved first.
     fn resize(&self, shape: &[u64]) -> Result<()> {
         self.check_open()?;
-        if !self.session.is_closed() && self.session.store.comm.size() == 1 && self.named.only_grows(shape) {
+        if !self.session.is_closed() && self.session.store.comm.size() == 1 && self.array_log.only_grows(shape) {
             self.check()?;
             let store = &self.session.store;
-            return store.grow(&self.place, &self.named, || {
+            return store.grow(&self.place, &self.array_log, || {
                 self.inner().resize(shape)?;
-                store.staging.make_known()?;
+                store.staging.publish_metadata()?;
                 self.inner().spec()
             });
         }
@@ -238,9 +237,9 @@ impl Array for LogArray {
             }
             self.inner().resize(shape)?;
             if !self.session.is_closed() {
-                self.session.store.staging.make_known()?;
+                self.session.store.staging.publish_metadata()?;
             }
-            self.named.set_spec(self.inner().spec()?);
+            self.array_log.set_spec(self.inner().spec()?);
             Ok(())
         })
     }
@@ -250,6 +249,6 @@ impl Array for LogArray {
         if self.closed.swap(true, Ordering::AcqRel) || self.session.is_closed() {
             return Ok(());
         }
-        self.session.close_later(self.named.clone(), self.place.clone())
+        self.session.close_later(self.array_log.clone(), self.place.clone())
     }
 }

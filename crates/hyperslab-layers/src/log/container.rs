@@ -2,7 +2,7 @@
 
 use super::array::LogArray;
 use super::session::Session;
-use crate::background::Place;
+use crate::background::ArrayHandle;
 use hyperslab_core::{Array, ArraySpec, Attribute, BackgroundStats, Container, Durability, Result, agree};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -16,9 +16,9 @@ pub(super) struct LogContainer {
 
 impl LogContainer {
     fn wrap(&self, name: &str, inner: Arc<dyn Array>) -> Result<Arc<dyn Array>> {
-        let place = Place::new(inner, name);
-        let named = self.session.store.named(&place)?;
-        Ok(Arc::new(LogArray { place, named, session: self.session.clone(), closed: AtomicBool::new(false) }))
+        let place = ArrayHandle::new(inner, name);
+        let array_log = self.session.store.array_log(&place)?;
+        Ok(Arc::new(LogArray { place, array_log, session: self.session.clone(), closed: AtomicBool::new(false) }))
     }
 }
 
@@ -37,7 +37,7 @@ impl Container for LogContainer {
     }
 
     fn create(&self, name: &str, spec: &ArraySpec) -> Result<Arc<dyn Array>> {
-        let known = || self.session.store.staging.make_known();
+        let known = || self.session.store.staging.publish_metadata();
         let create = || self.inner.create(name, spec).and_then(|array| known().map(|()| array));
         self.wrap(name, self.session.together(create)?)
     }
@@ -103,7 +103,7 @@ impl Container for LogContainer {
         let store = &self.session.store;
         agree(&*store.comm, store.take_error().and_then(|()| store.check()))?;
         store.staging.keep_until_synced(how == Durability::Durable);
-        let drained = store.drain_together();
+        let drained = store.drain_collectively();
         store.staging.keep_until_synced(false);
         if drained.is_err() {
             // Told now.
@@ -122,7 +122,7 @@ impl Container for LogContainer {
         self.session.stop();
         let store = &self.session.store;
         let before = store.take_error();
-        let drained = store.drain_together();
+        let drained = store.drain_collectively();
         let _ = store.take_error();
         if self.session.set_closed() {
             return Ok(());

@@ -1,9 +1,9 @@
 //! From the log to few large writes.
 
-use super::batch::{Batch, Waiting};
+use super::pending_writes::{PendingWrite, PendingWrites};
+use super::read_windows::ReadWindows;
 use super::reorder::{Counts, Entry, Limits, Part, Requests, Write, reorder, selection_of};
-use super::windows::Windows;
-use crate::background::{Buffer, Pool, Record};
+use crate::background::{Buffer, Pool, StagedWrite};
 use hyperslab_core::{ArraySpec, Result, Selection, Slab};
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ const MOST_SLABS: usize = 1 << 14;
 /// Hands the writes of a batch on, in rounds of at most `memory` bytes: elements, packed. As much memory again is used for
 /// writes of which only parts are needed at a time.
 pub(super) fn drain(
-    batch: &Batch,
+    batch: &PendingWrites,
     memory: u64,
     pool: &Arc<Pool>,
     each: &mut dyn FnMut(&Selection, &[u8]) -> Result<()>,
@@ -26,15 +26,15 @@ pub(super) fn drain(
 /// Writes in logs, of one array.
 pub(super) trait Source: Requests {
     fn spec(&self) -> &ArraySpec;
-    fn write(&self, number: u32) -> &Waiting;
+    fn write(&self, number: u32) -> &PendingWrite;
 }
 
-impl Source for Batch {
+impl Source for PendingWrites {
     fn spec(&self) -> &ArraySpec {
         &self.spec
     }
 
-    fn write(&self, number: u32) -> &Waiting {
+    fn write(&self, number: u32) -> &PendingWrite {
         &self.writes[number as usize]
     }
 }
@@ -57,14 +57,14 @@ pub(super) fn drain_some(
         to_read: Vec::new(),
         run: None,
         slabs: Vec::new(),
-        windows: Windows::new(limits.bytes),
+        windows: ReadWindows::new(limits.bytes),
         each,
     };
     // Rounds of one group overlap, and must not be mixed.
     let mut reached = 0;
     let counts = reorder(entries, source, limits, &mut |write| match write {
         Write::Whole(number) => round.whole(number),
-        Write::Stretch(parts) => {
+        Write::Extent(parts) => {
             if parts.first().is_some_and(|part| part.offset < reached) {
                 round.end()?;
             }
@@ -88,7 +88,7 @@ struct Round<'a> {
     /// The bytes of the array that were added last and follow each other.
     run: Option<(u64, u64)>,
     slabs: Vec<Slab>,
-    windows: Windows,
+    windows: ReadWindows,
     each: &'a mut dyn FnMut(&Selection, &[u8]) -> Result<()>,
 }
 
@@ -153,7 +153,7 @@ impl Round<'_> {
             (rest, at) = (behind, to.end);
             (&source.write(number).record, into)
         });
-        Record::read_all(wanted)
+        StagedWrite::read_all(wanted)
     }
 
     /// Writes what was collected.

@@ -1,8 +1,8 @@
 //! The options of the layer.
 
 use crate::background::{ON_LOG_FAILURE, OnLogFailure};
-use crate::journal::SyncMode;
 use hyperslab_core::{Error, OptionSpec, Result, StackElement, units};
+use hyperslab_journal::SyncMode;
 use std::path::PathBuf;
 use std::time::Duration;
 

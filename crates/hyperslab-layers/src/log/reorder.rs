@@ -13,17 +13,17 @@
 //! Stretches end at [`Limits::bytes`] and [`Limits::parts`].
 
 mod entry;
+mod extent;
 mod merge;
-mod place;
-mod stretch;
+mod range_selection;
 
 pub use entry::{Entry, Requests};
-pub use place::selection_of;
-pub use stretch::{Part, Write};
+pub use extent::{Part, Write};
+pub use range_selection::selection_of;
 
 use entry::CONTIGUOUS;
+use extent::Extent;
 use hyperslab_core::Result;
-use stretch::Stretch;
 
 /// What a stretch and a round may have at most.
 #[derive(Debug, Clone, Copy)]
@@ -80,7 +80,7 @@ pub fn reorder(
 ) -> Result<Counts> {
     entries.sort_unstable_by_key(|entry| (entry.first, entry.number));
     let mut counts = Counts::default();
-    let mut stretch = Stretch::new(limits, each);
+    let mut stretch = Extent::new(limits, each);
     let mut rest = &mut entries[..];
     while !rest.is_empty() {
         let (group, behind) = rest.split_at_mut(group_len(rest));

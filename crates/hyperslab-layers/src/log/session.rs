@@ -1,8 +1,8 @@
 //! What lives as long as a container or one of its arrays does, on one rank.
 
-use super::named::Named;
-use super::store::Store;
-use crate::background::{Place, caught};
+use super::array_log::ArrayLog;
+use super::log_state::LogState;
+use crate::background::{ArrayHandle, catch_panic};
 use hyperslab_core::{Error, Result, agree};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,17 +14,17 @@ const MOST_CLOSING: usize = 32;
 
 #[derive(Debug)]
 pub(super) struct Session {
-    pub store: Arc<Store>,
+    pub store: Arc<LogState>,
     /// Moves writes while the program computes.
     thread: Mutex<Option<JoinHandle<()>>>,
     /// In the order of closing, the same on every rank.
-    closing: Mutex<VecDeque<(Arc<Named>, Arc<Place>)>>,
+    closing: Mutex<VecDeque<(Arc<ArrayLog>, Arc<ArrayHandle>)>>,
     closed: AtomicBool,
 }
 
 impl Session {
     /// With a background thread, if that is wanted and can be had.
-    pub fn new(store: Store, background: bool) -> Self {
+    pub fn new(store: LogState, background: bool) -> Self {
         let store = Arc::new(store);
         let thread = background.then(|| start(store.clone()).ok()).flatten();
         Self { store, thread: Mutex::new(thread), closing: Mutex::default(), closed: AtomicBool::new(false) }
@@ -59,8 +59,8 @@ impl Session {
     }
 
     /// Closes an array when its writes are moved. Collective.
-    pub fn close_later(&self, named: Arc<Named>, place: Arc<Place>) -> Result<()> {
-        self.lock().push_back((named, place));
+    pub fn close_later(&self, array_log: Arc<ArrayLog>, place: Arc<ArrayHandle>) -> Result<()> {
+        self.lock().push_back((array_log, place));
         self.close_arrays(MOST_CLOSING)
     }
 
@@ -68,22 +68,22 @@ impl Session {
     /// writes could not be moved is closed too: they are in the log.
     pub fn close_arrays(&self, left: usize) -> Result<()> {
         let mut result = Ok(());
-        while let Some((named, place)) = self.next_to_close(left) {
-            let drained = if named.is_logged() { self.store.drain(Some(&named)) } else { Ok(()) };
+        while let Some((array_log, place)) = self.next_to_close(left) {
+            let drained = if array_log.is_logged() { self.store.drain(Some(&array_log)) } else { Ok(()) };
             // Reads of other handles must not go through this one.
             let closed = place.array.close().map_err(|error| error.target(&place.name));
-            self.store.forget(&named, &place);
+            self.store.forget(&array_log, &place);
             result = result.and(drained).and(closed);
         }
         result
     }
 
-    fn next_to_close(&self, left: usize) -> Option<(Arc<Named>, Arc<Place>)> {
+    fn next_to_close(&self, left: usize) -> Option<(Arc<ArrayLog>, Arc<ArrayHandle>)> {
         let mut closing = self.lock();
         if closing.len() > left { closing.pop_front() } else { None }
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<(Arc<Named>, Arc<Place>)>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<(Arc<ArrayLog>, Arc<ArrayHandle>)>> {
         self.closing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -106,12 +106,12 @@ impl Drop for Session {
     }
 }
 
-fn start(store: Arc<Store>) -> Result<JoinHandle<()>> {
+fn start(store: Arc<LogState>) -> Result<JoinHandle<()>> {
     store.pace.set_thread(true);
     let own = store.clone();
     let work = move || {
         while own.pace.wait() {
-            let drained = caught(|| own.drain_slowly()).and_then(|drained| drained);
+            let drained = catch_panic(|| own.drain_throttled()).and_then(|drained| drained);
             match drained {
                 Ok(true) => {}
                 Ok(false) => break,

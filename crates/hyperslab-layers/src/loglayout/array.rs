@@ -1,7 +1,7 @@
 //! An open array behind the layer.
 
+use super::array_state::ArrayState;
 use super::container::Shared;
-use super::named::Named;
 use super::read::Reading;
 use super::{replay, write};
 use hyperslab_core::{
@@ -13,15 +13,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// One rank's handle of an array.
 #[derive(Debug)]
-pub(super) struct LogArray {
+pub(super) struct LogLayoutArray {
     pub inner: Arc<dyn Array>,
-    pub named: Arc<Named>,
+    pub named: Arc<ArrayState>,
     pub shared: Arc<Shared>,
     closed: AtomicBool,
 }
 
-impl LogArray {
-    pub fn new(inner: Arc<dyn Array>, named: Arc<Named>, shared: Arc<Shared>) -> Self {
+impl LogLayoutArray {
+    pub fn new(inner: Arc<dyn Array>, named: Arc<ArrayState>, shared: Arc<Shared>) -> Self {
         Self { inner, named, shared, closed: AtomicBool::new(false) }
     }
 
@@ -58,7 +58,7 @@ impl LogArray {
 }
 
 #[deny(clippy::missing_trait_methods)]
-impl Array for LogArray {
+impl Array for LogLayoutArray {
     fn spec(&self) -> Result<ArraySpec> {
         self.inner.spec()
     }

@@ -1,12 +1,12 @@
 //! An open container behind the layer.
 
-use super::array::LogArray;
-use super::counts::Counts;
-use super::named::Named;
+use super::array::LogLayoutArray;
+use super::array_state::ArrayState;
+use super::index_io::Generations;
 use super::names;
 use super::options::Options;
-use super::publish::Generations;
-use super::room::Opened;
+use super::stats::LogLayoutStats;
+use super::volumes::OpenVolume;
 use hyperslab_core::{
     Array, ArraySpec, Attribute, BackgroundStats, Caps, Communicator, Container, Datatype, Durability, Error, Result,
     dims,
@@ -23,10 +23,10 @@ pub(super) struct Shared {
     pub caps: Caps,
     pub options: Options,
     pub read_only: bool,
-    pub counts: Counts,
+    pub counts: LogLayoutStats,
     pub generations: Mutex<Generations>,
     /// By name, and so in the same order on every rank.
-    arrays: Mutex<BTreeMap<String, Arc<Named>>>,
+    arrays: Mutex<BTreeMap<String, Arc<ArrayState>>>,
     closed: AtomicBool,
 }
 
@@ -44,7 +44,7 @@ impl Shared {
             caps,
             options,
             read_only,
-            counts: Counts::default(),
+            counts: LogLayoutStats::default(),
             generations: Mutex::default(),
             arrays: Mutex::default(),
             closed: AtomicBool::new(false),
@@ -64,23 +64,23 @@ impl Shared {
     }
 
     /// What is known of an array.
-    pub fn named(&self, name: &str) -> Arc<Named> {
+    pub fn named(&self, name: &str) -> Arc<ArrayState> {
         let mut arrays = self.arrays.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(named) = arrays.get(name) {
             return named.clone();
         }
-        let named = Named::new(name);
+        let named = ArrayState::new(name);
         arrays.insert(name.into(), named.clone());
         named
     }
 
     /// Everything that is known of arrays.
-    pub fn all_named(&self) -> Vec<Arc<Named>> {
+    pub fn all_named(&self) -> Vec<Arc<ArrayState>> {
         self.arrays.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
     /// Opens the volumes of an array that has no open handle. Collective.
-    fn open_volumes(&self, named: &Named) -> Result<()> {
+    fn open_volumes(&self, named: &ArrayState) -> Result<()> {
         let wanted: Vec<(u32, u64)> = {
             let state = named.lock();
             let closed = state.log.volumes.iter().filter(|volume| volume.open.is_none());
@@ -88,7 +88,7 @@ impl Shared {
         };
         for (number, regions) in wanted {
             let bytes = self.inner.array(&names::volume(number, regions, &named.name))?;
-            let open = Opened::new(bytes, regions)?;
+            let open = OpenVolume::new(bytes, regions)?;
             let mut state = named.lock();
             if let Some(volume) = state.log.volumes.iter_mut().find(|volume| volume.number == number) {
                 volume.open = Some(open);
@@ -98,7 +98,7 @@ impl Shared {
     }
 
     /// Adds a volume if an array of `spec` should have more room. Collective.
-    pub fn make_room(&self, named: &Named, spec: &ArraySpec) -> Result<()> {
+    pub fn make_room(&self, named: &ArrayState, spec: &ArraySpec) -> Result<()> {
         let ranks = self.ranks();
         let wanted = self.options.room.of_rank(dims::byte_count(&spec.shape, spec.dtype.size())?, ranks);
         let (have, number) = {
@@ -115,13 +115,14 @@ impl Shared {
         let bytes = self.inner.create(&name, &spec).map_err(|error| {
             error.hint("loglayout needs an array of bytes beside each array; use a format or options that can hold one")
         })?;
-        named.lock().log.add(number, ranks, Opened::new(bytes, ranks)?, self.rank());
+        named.lock().log.add(number, ranks, OpenVolume::new(bytes, ranks)?, self.rank());
         Ok(())
     }
 
     /// Closes the volumes of an array. Collective.
-    pub fn close_volumes(&self, named: &Named) -> Result<()> {
-        let open: Vec<Opened> = named.lock().log.volumes.iter_mut().filter_map(|volume| volume.open.take()).collect();
+    pub fn close_volumes(&self, named: &ArrayState) -> Result<()> {
+        let open: Vec<OpenVolume> =
+            named.lock().log.volumes.iter_mut().filter_map(|volume| volume.open.take()).collect();
         // All of them, whatever becomes of one: every rank does so.
         let closed: Vec<Result<()>> = open.iter().map(|open| open.bytes.close()).collect();
         closed.into_iter().collect()
@@ -130,19 +131,19 @@ impl Shared {
 
 /// One rank's container.
 #[derive(Debug)]
-pub(super) struct LogContainer {
+pub(super) struct LogLayoutContainer {
     pub shared: Arc<Shared>,
 }
 
-impl LogContainer {
+impl LogLayoutContainer {
     /// Makes a handle of an array that is open below. Collective.
-    fn wrap(&self, named: Arc<Named>, inner: Arc<dyn Array>, spec: ArraySpec) -> Result<Arc<dyn Array>> {
+    fn wrap(&self, named: Arc<ArrayState>, inner: Arc<dyn Array>, spec: ArraySpec) -> Result<Arc<dyn Array>> {
         let mut state = named.lock();
         let known = state.set_spec(spec, self.shared.rank(), self.shared.ranks());
         known.map_err(|error| error.target(format!("the index of {}", named.name)))?;
         state.handles += 1;
         drop(state);
-        Ok(Arc::new(LogArray::new(inner, named, self.shared.clone())))
+        Ok(Arc::new(LogLayoutArray::new(inner, named, self.shared.clone())))
     }
 
     fn create_new(&self, name: &str, spec: &ArraySpec) -> Result<Arc<dyn Array>> {
@@ -161,7 +162,7 @@ impl LogContainer {
 }
 
 #[deny(clippy::missing_trait_methods)]
-impl Container for LogContainer {
+impl Container for LogLayoutContainer {
     fn arrays(&self) -> Result<Vec<String>> {
         let mut names = self.shared.inner.arrays()?;
         names.retain(|name| !names::is_hidden(name));

@@ -1,12 +1,12 @@
 //! What the index says of a write, and how a rank says it to the others.
 
-use crate::journal::bytes::{Decoder, Encoder};
-use crate::journal::slabs;
 use hyperslab_core::{Datatype, ElementPlan, Error, ErrorKind, Result, Selection};
+use hyperslab_journal::selection_wire;
+use hyperslab_journal::wire::{Decoder, Encoder};
 
 /// Where the elements of a write are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum DataLocation {
     /// In a volume of the array's log, from this byte on, one after the other.
     Log { volume: u32, offset: u64 },
     /// In the array itself.
@@ -26,12 +26,12 @@ pub(super) struct Entry {
     pub selection: Selection,
     /// The bytes of each element that were written, in order; empty for whole elements.
     pub pieces: Vec<Piece>,
-    pub place: Place,
+    pub place: DataLocation,
 }
 
 /// What one rank says of one array.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Said {
+pub(super) struct IndexUpdate {
     pub array: String,
     /// What the index said of the array before counts no more.
     pub cleared: bool,
@@ -90,7 +90,7 @@ pub(super) fn corrupt(message: impl Into<String>) -> Error {
 
 /// Bytes that an entry takes in the index.
 pub(super) fn encoded_len(selection: &Selection, pieces: &[Piece]) -> u64 {
-    20 + 8 * pieces.len() as u64 + slabs::encoded_len(selection)
+    20 + 8 * pieces.len() as u64 + selection_wire::encoded_len(selection)
 }
 
 /// Appends what a rank says of an array.
@@ -105,8 +105,8 @@ pub(super) fn encode<'a>(
     out.u32(entries.len() as u32);
     for entry in entries {
         let (kind, volume, offset) = match entry.place {
-            Place::Log { volume, offset } => (IN_LOG, volume, offset),
-            Place::Array => (IN_ARRAY, 0, 0),
+            DataLocation::Log { volume, offset } => (IN_LOG, volume, offset),
+            DataLocation::Array => (IN_ARRAY, 0, 0),
         };
         out.u32(kind);
         out.u32(volume);
@@ -116,12 +116,12 @@ pub(super) fn encode<'a>(
             out.u32(piece.offset);
             out.u32(piece.len);
         }
-        slabs::encode(&entry.selection, out);
+        selection_wire::encode(&entry.selection, out);
     }
 }
 
 /// What [`encode`] wrote, any number of times. Allocates no more than a small multiple of the bytes there.
-pub(super) fn decode(bytes: &[u8]) -> Result<Vec<Said>> {
+pub(super) fn decode(bytes: &[u8]) -> Result<Vec<IndexUpdate>> {
     let mut from = Decoder(bytes);
     let mut all = Vec::new();
     while !from.0.is_empty() {
@@ -135,22 +135,22 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Vec<Said>> {
         for _ in 0..count {
             entries.push(decode_entry(&mut from)?);
         }
-        all.push(Said { array, cleared, entries });
+        all.push(IndexUpdate { array, cleared, entries });
     }
     Ok(all)
 }
 
 fn decode_entry(from: &mut Decoder<'_>) -> Result<Entry> {
     let place = match (from.u32()?, from.u32()?, from.u64()?) {
-        (IN_LOG, volume, offset) => Place::Log { volume, offset },
-        (IN_ARRAY, 0, 0) => Place::Array,
+        (IN_LOG, volume, offset) => DataLocation::Log { volume, offset },
+        (IN_ARRAY, 0, 0) => DataLocation::Array,
         _ => return Err(corrupt("the place of a write makes no sense")),
     };
     let (count, mut pieces) = (from.u32()?, Vec::new());
     for _ in 0..count {
         pieces.push(Piece { offset: from.u32()?, len: from.u32()? });
     }
-    let selection = slabs::decode(from)?;
+    let selection = selection_wire::decode(from)?;
     match selection.is_empty() {
         true => Err(corrupt("a write of nothing")),
         false => Ok(Entry { selection, pieces, place }),
@@ -162,22 +162,22 @@ fn decode_entry(from: &mut Decoder<'_>) -> Result<Entry> {
 pub(super) mod tests {
     use super::*;
 
-    pub(in super::super) fn samples() -> Vec<Said> {
+    pub(in super::super) fn samples() -> Vec<IndexUpdate> {
         let dense = |start: &[u64], count: &[u64]| Selection::dense(start, count).unwrap();
         let union = dense(&[0, 0], &[2, 3]).union_with(&dense(&[7, 1], &[1, 9])).unwrap();
-        let log = |volume, offset| Place::Log { volume, offset };
+        let log = |volume, offset| DataLocation::Log { volume, offset };
         let whole = Entry { selection: union, pieces: Vec::new(), place: log(3, 1 << 40) };
         let pieces = vec![Piece { offset: 0, len: 4 }, Piece { offset: 12, len: 8 }];
         let part = Entry { selection: Selection::all(&[]).unwrap(), pieces, place: log(0, 0) };
-        let array = Entry { place: Place::Array, ..whole.clone() };
+        let array = Entry { place: DataLocation::Array, ..whole.clone() };
         vec![
-            Said { array: "group/ä".into(), cleared: false, entries: vec![whole, part] },
-            Said { array: "b".into(), cleared: true, entries: vec![array] },
-            Said { array: String::new(), cleared: true, entries: Vec::new() },
+            IndexUpdate { array: "group/ä".into(), cleared: false, entries: vec![whole, part] },
+            IndexUpdate { array: "b".into(), cleared: true, entries: vec![array] },
+            IndexUpdate { array: String::new(), cleared: true, entries: Vec::new() },
         ]
     }
 
-    pub(in super::super) fn encoded(all: &[Said]) -> Vec<u8> {
+    pub(in super::super) fn encoded(all: &[IndexUpdate]) -> Vec<u8> {
         let mut out = Encoder::default();
         all.iter().for_each(|said| encode(&mut out, &said.array, said.cleared, said.entries.iter()));
         out.0
@@ -188,7 +188,7 @@ pub(super) mod tests {
         let bytes = encoded(&samples());
         assert_eq!(decode(&bytes).unwrap(), samples());
         let entry = &samples()[0].entries[1];
-        let alone = Said { array: String::new(), cleared: false, entries: vec![entry.clone()] };
+        let alone = IndexUpdate { array: String::new(), cleared: false, entries: vec![entry.clone()] };
         assert_eq!(encoded(&[alone]).len() as u64, 12 + encoded_len(&entry.selection, &entry.pieces));
         for len in 1..bytes.len() {
             // Cut off between two arrays, it is still something.
@@ -202,7 +202,7 @@ pub(super) mod tests {
         let entry = |pieces: &[(u32, u32)]| Entry {
             selection: Selection::dense(&[1], &[3]).unwrap(),
             pieces: pieces.iter().map(|&(offset, len)| Piece { offset, len }).collect(),
-            place: Place::Array,
+            place: DataLocation::Array,
         };
         assert!(entry(&[(0, 4), (4, 16)]).check(&dtype, &[4]).is_ok());
         assert!(entry(&[]).check(&dtype, &[3]).is_err(), "outside");

@@ -2,8 +2,8 @@
 
 use super::entry::encode;
 use super::generation::{HEAD, Head, split};
-use crate::journal::bytes::Encoder;
 use hyperslab_core::{Datatype, Result};
+use hyperslab_journal::wire::Encoder;
 
 /// Head and body of a generation, unless it was never finished; what it says is checked against an array of `shape`, too.
 pub fn generation(bytes: &[u8], dtype: &Datatype, shape: &[u64]) -> Result<Option<Vec<u8>>> {
@@ -19,9 +19,9 @@ pub fn generation(bytes: &[u8], dtype: &Datatype, shape: &[u64]) -> Result<Optio
         }
     }
     if let Some(entry) = index.entries().next() {
-        let touching = index.touching(&entry.selection, shape);
+        let overlapping = index.overlapping(&entry.selection, shape);
         // May be refused where it would come to too many pieces.
-        let _ = super::index::resolve(touching, &entry.selection);
+        let _ = super::index::resolve(overlapping, &entry.selection);
     }
     let body = super::generation::join(&[part.0]);
     let head = Head::new(head.generation, head.previous, &body);

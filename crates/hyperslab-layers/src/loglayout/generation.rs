@@ -3,9 +3,9 @@
 //! A head of 48 bytes, then the body: for each rank the length of its part (64 bits) and the part. Numbers are
 //! little-endian. The head is written last: a generation whose head is all zeros was never finished, and counts as not there.
 
-use super::entry::{Said, corrupt, decode};
-use crate::journal::bytes::{Decoder, Encoder};
+use super::entry::{IndexUpdate, corrupt, decode};
 use hyperslab_core::Result;
+use hyperslab_journal::wire::{Decoder, Encoder};
 
 const MAGIC: &[u8; 8] = b"HSLBLAYT";
 const VERSION: u32 = 1;
@@ -87,7 +87,7 @@ pub(super) fn join(parts: &[Vec<u8>]) -> Vec<u8> {
 }
 
 /// What a body says, in the order in which it counts.
-pub(super) fn split(body: &[u8]) -> Result<Vec<Said>> {
+pub(super) fn split(body: &[u8]) -> Result<Vec<IndexUpdate>> {
     let (mut from, mut all) = (Decoder(body), Vec::new());
     while !from.0.is_empty() {
         let len = usize::try_from(from.u64()?).map_err(|_| corrupt("a part is too long"))?;

@@ -1,7 +1,7 @@
 //! What is known of the writes of one array, and which of them count for elements.
 
-use super::entry::{Entry, Place, Said};
-use crate::spans::Spans;
+use super::entry::{DataLocation, Entry, IndexUpdate};
+use crate::interval_map::IntervalMap;
 use hyperslab_core::{Result, Selection};
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(super) struct Index {
 #[derive(Debug, Default)]
 struct Entries {
     all: Vec<Arc<Entry>>,
-    spans: Spans<usize>,
+    spans: IntervalMap<usize>,
 }
 
 impl Entries {
@@ -33,8 +33,8 @@ impl Entries {
     }
 
     /// Those that may have elements of the range, the newest first.
-    fn touching(&self, (first, last): (u64, u64)) -> impl Iterator<Item = &Arc<Entry>> {
-        let mut found: Vec<usize> = self.spans.touching(first, last).copied().collect();
+    fn overlapping(&self, (first, last): (u64, u64)) -> impl Iterator<Item = &Arc<Entry>> {
+        let mut found: Vec<usize> = self.spans.overlapping(first, last).copied().collect();
         found.sort_unstable_by(|a, b| b.cmp(a));
         found.into_iter().map(|at| &self.all[at])
     }
@@ -69,7 +69,7 @@ impl Index {
     }
 
     /// What a rank said at a flush.
-    pub fn store(&mut self, said: Said, shape: &[u64]) {
+    pub fn store(&mut self, said: IndexUpdate, shape: &[u64]) {
         if said.cleared {
             self.stored = Entries::default();
         }
@@ -89,14 +89,14 @@ impl Index {
     }
 
     /// Entries that may have elements of the selection, the newest first.
-    pub fn touching(&self, selection: &Selection, shape: &[u64]) -> Vec<Arc<Entry>> {
+    pub fn overlapping(&self, selection: &Selection, shape: &[u64]) -> Vec<Arc<Entry>> {
         let Some(range) = range(selection, shape) else { return Vec::new() };
-        self.waiting.touching(range).chain(self.stored.touching(range)).cloned().collect()
+        self.waiting.overlapping(range).chain(self.stored.overlapping(range)).cloned().collect()
     }
 
     /// Whether an entry has any of the selected elements.
     pub fn overlaps(&self, selection: &Selection, shape: &[u64]) -> bool {
-        self.touching(selection, shape).iter().any(|entry| entry.selection.overlaps(selection))
+        self.overlapping(selection, shape).iter().any(|entry| entry.selection.overlaps(selection))
     }
 }
 
@@ -144,12 +144,12 @@ pub(super) fn resolve(entries: Vec<Arc<Entry>>, selection: &Selection) -> Result
 impl Resolved {
     /// Whether all elements are in the array.
     pub fn nothing_logged(&self) -> bool {
-        self.whole.iter().chain(&self.over).all(|part| part.entry.place == Place::Array)
+        self.whole.iter().chain(&self.over).all(|part| part.entry.place == DataLocation::Array)
     }
 
     /// The elements of which the log has something.
     pub fn logged(&self, rank: usize) -> Result<Selection> {
-        let parts = self.whole.iter().chain(&self.over).filter(|part| part.entry.place != Place::Array);
+        let parts = self.whole.iter().chain(&self.over).filter(|part| part.entry.place != DataLocation::Array);
         Selection::union(rank, parts.flat_map(|part| part.elements.slabs().iter().cloned()))
     }
 }
@@ -160,33 +160,33 @@ mod tests {
     use super::super::entry::Piece;
     use super::*;
 
-    fn entry(first: u64, count: u64, pieces: &[Piece], place: Place) -> Entry {
+    fn entry(first: u64, count: u64, pieces: &[Piece], place: DataLocation) -> Entry {
         Entry { selection: Selection::dense(&[first], &[count]).unwrap(), pieces: pieces.to_vec(), place }
     }
 
-    const LOG: Place = Place::Log { volume: 0, offset: 0 };
+    const LOG: DataLocation = DataLocation::Log { volume: 0, offset: 0 };
 
     #[test]
     fn the_newest_entry_of_an_element_counts() {
         let (shape, mut index) = ([100], Index::default());
-        let said = |entries| Said { array: "a".into(), cleared: false, entries };
-        index.store(said(vec![entry(0, 50, &[], LOG), entry(10, 10, &[], Place::Array)]), &shape);
+        let said = |entries| IndexUpdate { array: "a".into(), cleared: false, entries };
+        index.store(said(vec![entry(0, 50, &[], LOG), entry(10, 10, &[], DataLocation::Array)]), &shape);
         index.push(entry(15, 10, &[], LOG), &shape);
         index.push(entry(0, 100, &[Piece { offset: 0, len: 1 }], LOG), &shape);
         let all = Selection::all(&shape).unwrap();
-        let resolved = resolve(index.touching(&all, &shape), &all).unwrap();
+        let resolved = resolve(index.overlapping(&all, &shape), &all).unwrap();
         let of = |part: &Part| (part.elements.clone(), part.entry.place);
         let dense = |first, count| Selection::dense(&[first], &[count]).unwrap();
         assert_eq!(of(&resolved.whole[0]), (dense(15, 10), LOG));
-        assert_eq!(of(&resolved.whole[1]), (dense(10, 5), Place::Array));
+        assert_eq!(of(&resolved.whole[1]), (dense(10, 5), DataLocation::Array));
         assert_eq!(resolved.whole[2].elements, dense(0, 10).union_with(&dense(25, 25)).unwrap());
         assert_eq!(resolved.rest, dense(50, 50));
         assert_eq!((resolved.over.len(), resolved.over[0].elements.len()), (1, 100));
         assert_eq!(resolved.logged(1).unwrap(), all);
-        assert!(index.touching(&dense(60, 1), &[100]).len() == 1);
+        assert!(index.overlapping(&dense(60, 1), &[100]).len() == 1);
         index.no_longer_waiting(2, &shape);
         assert!(index.waiting().is_empty() && !index.overlaps(&dense(60, 1), &shape));
-        index.store(Said { array: "a".into(), cleared: true, entries: Vec::new() }, &shape);
+        index.store(IndexUpdate { array: "a".into(), cleared: true, entries: Vec::new() }, &shape);
         assert!(index.is_empty());
     }
 
@@ -199,7 +199,7 @@ mod tests {
             index.push(Entry { selection, pieces: Vec::new(), place: LOG }, &shape);
         }
         for row in [0, 1, 4711, 99_997] {
-            let found = index.touching(&Selection::dense(&[row, 2], &[3, 4]).unwrap(), &shape);
+            let found = index.overlapping(&Selection::dense(&[row, 2], &[3, 4]).unwrap(), &shape);
             assert!((3..=4).contains(&found.len()), "{}", found.len());
         }
     }

@@ -1,12 +1,12 @@
 //! Reads: every element from where the index says that it is.
 
-use super::array::LogArray;
-use super::entry::{Entry, Place};
+use super::array::LogLayoutArray;
+use super::entry::{DataLocation, Entry};
 use super::index::{Part, Resolved, resolve};
 use super::log_window::{Window, copy_pieces};
-use crate::pairing::pair;
-use crate::pieces::each_piece;
-use hyperslab_core::{ArraySpec, Error, ErrorKind, MemoryViewMut, Result, Scatter, Selection, TransferMode};
+use hyperslab_core::{
+    ArraySpec, Error, ErrorKind, MemoryViewMut, Result, Scatter, Selection, TransferMode, packed_intersection,
+};
 use std::sync::Arc;
 
 /// Bytes of elements that are put together at a time.
@@ -14,12 +14,12 @@ const STAGE: u64 = 16 << 20;
 
 /// An array being read.
 pub(super) struct Reading<'a> {
-    array: &'a LogArray,
+    array: &'a LogLayoutArray,
     spec: Arc<ArraySpec>,
 }
 
 impl<'a> Reading<'a> {
-    pub fn new(array: &'a LogArray) -> Result<Self> {
+    pub fn new(array: &'a LogLayoutArray) -> Result<Self> {
         let spec = array.named.lock().spec.clone();
         let spec = spec.ok_or_else(|| Error::new(ErrorKind::Io, "read", "the array is not known"))?;
         Ok(Self { array, spec })
@@ -51,7 +51,7 @@ impl<'a> Reading<'a> {
         }
         let mut scatter = Scatter::new(memory, &self.spec.dtype, selection.len())?;
         let mut stage = Vec::new();
-        each_piece(selection, STAGE / self.size(), &mut |piece| {
+        selection.for_each_part(STAGE / self.size(), &mut |piece| {
             stage.resize((piece.len() * self.size()) as usize, 0);
             self.piece(piece, &mut stage)?;
             scatter.next_from(&stage);
@@ -62,7 +62,7 @@ impl<'a> Reading<'a> {
     /// Reads whole elements, packed.
     pub fn packed(&self, selection: &Selection, into: &mut [u8]) -> Result<()> {
         let mut rest = into;
-        each_piece(selection, STAGE / self.size(), &mut |piece| {
+        selection.for_each_part(STAGE / self.size(), &mut |piece| {
             let (now, later) = std::mem::take(&mut rest).split_at_mut((piece.len() * self.size()) as usize);
             rest = later;
             self.piece(piece, now)
@@ -71,7 +71,7 @@ impl<'a> Reading<'a> {
 
     /// Where the elements are.
     pub fn resolve(&self, selection: &Selection) -> Result<Resolved> {
-        let entries = self.array.named.lock().index.touching(selection, &self.spec.shape);
+        let entries = self.array.named.lock().index.overlapping(selection, &self.spec.shape);
         resolve(entries, selection)
     }
 
@@ -81,7 +81,7 @@ impl<'a> Reading<'a> {
             // Too many pieces for one step; fewer elements have fewer.
             Err(error) if error.kind() == ErrorKind::Unsupported && selection.len() > 1 => {
                 let mut rest = into;
-                each_piece(selection, selection.len() / 2, &mut |half| {
+                selection.for_each_part(selection.len() / 2, &mut |half| {
                     let (now, later) = std::mem::take(&mut rest).split_at_mut((half.len() * self.size()) as usize);
                     rest = later;
                     self.piece(half, now)
@@ -96,7 +96,7 @@ impl<'a> Reading<'a> {
             return self.array.inner.read(selection, MemoryViewMut::packed(into), TransferMode::Independent);
         }
         // Everything that is in the array by one call.
-        let plain = found.whole.iter().filter(|part| part.entry.place == Place::Array);
+        let plain = found.whole.iter().filter(|part| part.entry.place == DataLocation::Array);
         let slabs = plain.flat_map(|part| part.elements.slabs()).chain(found.rest.slabs()).cloned();
         let plain = Selection::union(selection.rank(), slabs)?;
         if !plain.is_empty() {
@@ -104,9 +104,9 @@ impl<'a> Reading<'a> {
         }
         for part in found.whole.iter().chain(&found.over) {
             match part.entry.place {
-                Place::Log { volume, offset } => self.take_from_log(part, volume, offset, selection, into)?,
-                Place::Array if part.entry.pieces.is_empty() => {}
-                Place::Array => self.take_pieces_from_array(part, selection, into)?,
+                DataLocation::Log { volume, offset } => self.take_from_log(part, volume, offset, selection, into)?,
+                DataLocation::Array if part.entry.pieces.is_empty() => {}
+                DataLocation::Array => self.take_pieces_from_array(part, selection, into)?,
             }
         }
         Ok(())
@@ -120,7 +120,7 @@ impl<'a> Reading<'a> {
 
     fn take_from_array(&self, elements: &Selection, selection: &Selection, into: &mut [u8]) -> Result<()> {
         let (stage, size) = (self.array_elements(elements)?, self.size());
-        pair(elements, elements, selection, &self.spec.shape, |from, to, count| {
+        packed_intersection(elements, elements, selection, &self.spec.shape, |from, to, count| {
             let [from, to, len] = [from, to, count].map(|n| (n * size) as usize);
             into[to..to + len].copy_from_slice(&stage[from..from + len]);
             Ok(())
@@ -130,7 +130,7 @@ impl<'a> Reading<'a> {
     /// Some bytes of elements that were written to the array after what the log has of them.
     fn take_pieces_from_array(&self, part: &Part, selection: &Selection, into: &mut [u8]) -> Result<()> {
         let (stage, size) = (self.array_elements(&part.elements)?, self.size() as usize);
-        pair(&part.elements, &part.elements, selection, &self.spec.shape, |from, to, count| {
+        packed_intersection(&part.elements, &part.elements, selection, &self.spec.shape, |from, to, count| {
             for n in 0..count as usize {
                 let (from, to) = ((from as usize + n) * size, (to as usize + n) * size);
                 for piece in &part.entry.pieces {
@@ -157,7 +157,7 @@ impl<'a> Reading<'a> {
         let mut window = Window::new(&*log.bytes, offset, stride, self.size());
         let put =
             |bytes: &[u8], to: u64, into: &mut [u8]| copy_pieces(bytes, &entry.pieces, stride, self.size(), to, into);
-        pair(&part.elements, &entry.selection, selection, &self.spec.shape, |from, to, count| {
+        packed_intersection(&part.elements, &entry.selection, selection, &self.spec.shape, |from, to, count| {
             window.want(from, to, count, into, &put)
         })?;
         window.finish(into, &put)

@@ -1,7 +1,7 @@
-//! Writes: appended to the log, or through to the array where that is not possible.
+//! Writes: appended to the log, or write_through to the array where that is not possible.
 
-use super::array::LogArray;
-use super::entry::{Entry, Piece, Place, encoded_len, pieces_of, stride};
+use super::array::LogLayoutArray;
+use super::entry::{DataLocation, Entry, Piece, encoded_len, pieces_of, stride};
 use super::read::Reading;
 use hyperslab_core::{
     Array, ArraySpec, Error, ErrorKind, Gather, MemoryLayout, MemoryView, Reduce, Result, Selection, TransferMode,
@@ -18,14 +18,14 @@ const LONG_DESCRIPTION: u64 = 64 << 10;
 const RESERVE: u64 = 16 << 20;
 
 /// What remains to be done for a write.
-enum Left {
+enum WriteOutcome {
     Nothing,
     /// It goes to the array.
-    Through(Vec<Piece>),
+    WriteThrough(Vec<Piece>),
 }
 
 pub(super) fn write(
-    array: &LogArray,
+    array: &LogLayoutArray,
     selection: &Selection,
     memory: MemoryView<'_>,
     transfer: TransferMode,
@@ -33,26 +33,28 @@ pub(super) fn write(
     let begun = begin(array, selection, memory);
     if !array.together(transfer) {
         return match begun? {
-            Left::Nothing => Ok(()),
-            Left::Through(pieces) => through(array, selection, memory, pieces, TransferMode::Independent),
+            WriteOutcome::Nothing => Ok(()),
+            WriteOutcome::WriteThrough(pieces) => {
+                write_through(array, selection, memory, pieces, TransferMode::Independent)
+            }
         };
     }
     let left = agree(&*array.shared.comm, begun)?;
-    let mut any = [u64::from(matches!(left, Left::Through(_)))];
+    let mut any = [u64::from(matches!(left, WriteOutcome::WriteThrough(_)))];
     array.shared.comm.all_reduce(&mut any, Reduce::Max)?;
     match left {
-        Left::Through(pieces) => through(array, selection, memory, pieces, TransferMode::Collective),
+        WriteOutcome::WriteThrough(pieces) => write_through(array, selection, memory, pieces, TransferMode::Collective),
         // With nothing to write, so that the others are not alone.
-        Left::Nothing if any[0] > 0 => {
+        WriteOutcome::Nothing if any[0] > 0 => {
             array.inner.write(&Selection::empty(selection.rank()), MemoryView::packed(&[]), TransferMode::Collective)
         }
-        Left::Nothing => Ok(()),
+        WriteOutcome::Nothing => Ok(()),
     }
 }
 
 /// In a collective transfer ranks may bring different numbers of parts.
 pub(super) fn write_many(
-    array: &LogArray,
+    array: &LogLayoutArray,
     parts: &[(&Selection, MemoryView<'_>)],
     transfer: TransferMode,
 ) -> Result<()> {
@@ -71,7 +73,7 @@ pub(super) fn write_many(
 }
 
 /// Checks a write, and appends it to the log if there is room.
-fn begin(array: &LogArray, selection: &Selection, memory: MemoryView<'_>) -> Result<Left> {
+fn begin(array: &LogLayoutArray, selection: &Selection, memory: MemoryView<'_>) -> Result<WriteOutcome> {
     let spec = array.named.lock().spec.clone();
     let spec = spec.ok_or_else(|| Error::new(ErrorKind::Io, "write", "the array is not known"))?;
     let check = || {
@@ -81,31 +83,31 @@ fn begin(array: &LogArray, selection: &Selection, memory: MemoryView<'_>) -> Res
     };
     let plan = check().map_err(|error| error.backend(super::NAME).target(&array.named.name))?;
     if selection.is_empty() {
-        return Ok(Left::Nothing);
+        return Ok(WriteOutcome::Nothing);
     }
     let pieces = pieces_of(&plan);
     if !pieces.is_empty() && !array.shared.caps.partial_fields {
         // The format below says whether it can do without the other bytes.
-        return Ok(Left::Through(pieces));
+        return Ok(WriteOutcome::WriteThrough(pieces));
     }
     let bytes = selection.len() * stride(&pieces, &spec.dtype);
     let described = encoded_len(selection, &pieces);
     let worth_while = described <= LONG_DESCRIPTION || described <= bytes;
     let has_index = array.shared.counts.index() + described <= array.shared.options.index;
     let reserved = if worth_while && has_index { array.named.lock().log.reserve(bytes) } else { None };
-    let Some((volume, offset, log)) = reserved else { return Ok(Left::Through(pieces)) };
+    let Some((volume, offset, log)) = reserved else { return Ok(WriteOutcome::WriteThrough(pieces)) };
     match append(&log, offset, selection.len(), memory, &pieces, &spec) {
         Ok(()) => {}
         // Zarr, for one, takes no parts of chunks of ranks that are processes.
-        Err(error) if error.kind() == ErrorKind::Unsupported => return Ok(Left::Through(pieces)),
+        Err(error) if error.kind() == ErrorKind::Unsupported => return Ok(WriteOutcome::WriteThrough(pieces)),
         Err(error) => return Err(error.target(&array.named.name)),
     }
-    note(array, Entry { selection: selection.clone(), pieces, place: Place::Log { volume, offset } });
+    note(array, Entry { selection: selection.clone(), pieces, place: DataLocation::Log { volume, offset } });
     array.shared.counts.logged();
-    Ok(Left::Nothing)
+    Ok(WriteOutcome::Nothing)
 }
 
-fn note(array: &LogArray, entry: Entry) {
+fn note(array: &LogLayoutArray, entry: Entry) {
     array.shared.counts.add_index(encoded_len(&entry.selection, &entry.pieces));
     array.named.lock().push(entry);
 }
@@ -170,8 +172,8 @@ fn append(
 }
 
 /// Writes to the array. Where elements are in the log, the index hears that they no longer are.
-fn through(
-    array: &LogArray,
+fn write_through(
+    array: &LogLayoutArray,
     selection: &Selection,
     memory: MemoryView<'_>,
     pieces: Vec<Piece>,
@@ -194,9 +196,9 @@ fn through(
     }
     array.inner.write(selection, memory, transfer)?;
     let size = array.named.lock().spec.as_ref().map_or(0, |spec| stride(&pieces, &spec.dtype));
-    array.shared.counts.through(selection.len() * size);
+    array.shared.counts.write_through(selection.len() * size);
     if covered {
-        note(array, Entry { selection: selection.clone(), pieces, place: Place::Array });
+        note(array, Entry { selection: selection.clone(), pieces, place: DataLocation::Array });
     }
     Ok(())
 }

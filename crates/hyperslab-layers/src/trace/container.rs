@@ -1,7 +1,7 @@
 //! An open container whose calls are recorded.
 
 use super::array::TraceArray;
-use super::publish;
+use super::merge;
 use super::recorder::Recorder;
 use hyperslab_core::workload::Step;
 use hyperslab_core::{Array, ArraySpec, Attribute, BackgroundStats, Communicator, Container, Durability, Result};
@@ -107,7 +107,7 @@ impl Container for TraceContainer {
             return self.inner.close();
         }
         let result = self.recorder.last_call(|| self.inner.close());
-        publish::publish(&self.recorder, &*self.comm);
+        merge::publish(&self.recorder, &*self.comm);
         result
     }
 }

@@ -1,6 +1,6 @@
 //! One rank's recording of one opened container.
 
-use super::part::{Begin, Part};
+use super::rank_spool::{RankSpool, SpoolHeader};
 use hyperslab_core::workload::{SEED_ATTRIBUTE, Step, write_step};
 use hyperslab_core::{ArraySpec, Attribute, Datatype, Error, OpenMode, Result};
 use std::cell::Cell;
@@ -27,13 +27,13 @@ pub(super) struct Recorder {
     gap: Duration,
     /// `None` if there is no trace on any rank.
     pub trace: Option<PathBuf>,
-    pub begin: Option<Begin>,
+    pub begin: Option<SpoolHeader>,
 }
 
 /// What is known so far.
 #[derive(Debug)]
 pub(super) struct State {
-    pub part: Option<Part>,
+    pub part: Option<RankSpool>,
     /// What people should know.
     pub diagnostics: Vec<String>,
     /// Why there is no part.
@@ -69,7 +69,7 @@ impl Recorder {
     }
 
     /// Records to `part`, or knows why this rank cannot.
-    pub fn new(part: Result<Part, String>, trace: PathBuf, begin: Begin, gap: Duration) -> Self {
+    pub fn new(part: Result<RankSpool, String>, trace: PathBuf, begin: SpoolHeader, gap: Duration) -> Self {
         let active = part.is_ok().into();
         Self { state: Mutex::new(State::new(part)), active, gap, trace: Some(trace), begin: Some(begin) }
     }
@@ -213,7 +213,7 @@ impl Recorder {
 }
 
 impl State {
-    fn new(part: Result<Part, String>) -> Self {
+    fn new(part: Result<RankSpool, String>) -> Self {
         let (part, why_not) = match part {
             Ok(part) => (Some(part), None),
             Err(reason) => (None, Some(reason)),
@@ -311,16 +311,21 @@ impl Hash {
 
 #[cfg(test)]
 mod tests {
-    use super::super::part::PART_VERSION;
+    use super::super::rank_spool::PART_VERSION;
     use super::*;
 
     #[test]
     fn a_disk_that_is_full_stops_the_recording_and_nothing_else() {
         let directory = tempfile::tempdir().unwrap();
         let trace = directory.path().join("t");
-        let begin =
-            Begin { hyperslab_trace_part: PART_VERSION, rank: 0, ranks: 1, file: "c".into(), how: OpenMode::Create };
-        let mut part = Part::create(&trace, &begin, 1 << 20).unwrap().unwrap();
+        let begin = SpoolHeader {
+            hyperslab_trace_part: PART_VERSION,
+            rank: 0,
+            ranks: 1,
+            file: "c".into(),
+            how: OpenMode::Create,
+        };
+        let mut part = RankSpool::create(&trace, &begin, 1 << 20).unwrap().unwrap();
         part.refuse_writes();
         let recorder = Recorder::new(Ok(part), trace, begin, Duration::ZERO);
         let ((), recorder) = recorder.first_call(OpenMode::Create, || Ok(())).unwrap();

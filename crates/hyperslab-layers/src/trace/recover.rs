@@ -3,9 +3,9 @@
 //! Ranks stop at different places, so each is taken up to the last collective step that all of them recorded, and what it
 //! did alone after that. Then everything that is open is closed.
 
+use super::merge::{Output, header};
 use super::names::{open_plain, part_of};
-use super::part::{Begin, Declares, declares, next_line, read_begin};
-use super::publish::{Output, header};
+use super::rank_spool::{Declares, SpoolHeader, declares, next_line, read_begin};
 use hyperslab_core::workload::{Step, write_step};
 use hyperslab_core::{ArraySpec, Error, ErrorKind, Result};
 use rustix::fs::{FlockOperation, OFlags, flock};
@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub struct TraceParts {
     trace: PathBuf,
-    begin: Begin,
+    begin: SpoolHeader,
 }
 
 /// The parts that a run left which was to write `trace`; `None` if there are none.
@@ -42,7 +42,7 @@ struct Line {
 
 impl TraceParts {
     /// Puts the trace together and removes the parts. Refuses while the run still goes on.
-    pub fn put_together(&self) -> Result<()> {
+    pub fn merge(&self) -> Result<()> {
         let ranks = self.begin.ranks;
         let mut common = u64::MAX;
         let mut total = Found::default();
@@ -114,7 +114,7 @@ impl TraceParts {
     ) -> Result<()> {
         let path = part_of(&self.trace, rank);
         let mut lines = BufReader::new(open(&path)?);
-        let expected = Begin { rank, ..self.begin.clone() };
+        let expected = SpoolHeader { rank, ..self.begin.clone() };
         if read_begin(&mut lines).as_ref() != Some(&expected) {
             return Err(Error::new(ErrorKind::Corrupt, "put trace together", "it is a part of another trace")
                 .target(path.display()));

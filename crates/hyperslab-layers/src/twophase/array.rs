@@ -1,9 +1,9 @@
 //! An open array behind the layer.
 
-use super::agreement::{Agreed, Wish, agree_on_access};
 use super::container::Shared;
 use super::exchange::Exchange;
-use super::order::Order;
+use super::plan_exchange::{ExchangePlan, RankRequest, agree_on_access};
+use super::storage_order::StorageOrder;
 use hyperslab_core::{
     Array, ArraySpec, Bytes, Datatype, MemoryLayout, MemoryView, MemoryViewMut, Reduce, Request, Result, Selection,
     TransferMode, agree,
@@ -22,7 +22,7 @@ pub(super) struct TwoPhaseArray {
 struct Now {
     dtype: Datatype,
     /// `None`: left to the format below.
-    order: Option<Order>,
+    order: Option<StorageOrder>,
 }
 
 impl TwoPhaseArray {
@@ -37,20 +37,20 @@ impl TwoPhaseArray {
         selection: &Selection,
         check: impl FnOnce(&ArraySpec) -> Result<()>,
         whole: impl FnOnce(&Datatype) -> Result<bool>,
-    ) -> Result<(Agreed, Option<Now>)> {
+    ) -> Result<(ExchangePlan, Option<Now>)> {
         let mine = self.inner.spec().and_then(|spec| {
             check(&spec)?;
-            let order = Order::new(&spec)?;
+            let order = StorageOrder::new(&spec)?;
             let left_to_format = order.is_none() || !whole(&spec.dtype)?;
             let range = order.as_ref().map(|order| order.range(selection)).transpose()?.flatten();
-            let wish = Wish { range, bytes: selection.len() * spec.dtype.size(), left_to_format };
+            let wish = RankRequest { range, bytes: selection.len() * spec.dtype.size(), left_to_format };
             Ok((wish, Now { dtype: spec.dtype, order }))
         });
         let (wish, now) = match mine {
             Ok((wish, now)) => (Ok(wish), Some(now)),
             Err(error) => (Err(error.target(&self.name)), None),
         };
-        let grain = now.as_ref().and_then(|now| now.order.as_ref()).map_or(1, Order::grain);
+        let grain = now.as_ref().and_then(|now| now.order.as_ref()).map_or(1, StorageOrder::grain);
         Ok((agree_on_access(&*self.shared.comm, wish, grain)?, now))
     }
 
@@ -70,10 +70,10 @@ impl TwoPhaseArray {
         };
         let whole = |dtype: &Datatype| Ok(memory.layout.plan(dtype)?.covers_element());
         match self.agree(selection, check, whole)? {
-            (Agreed::Exchange(access), Some(Now { dtype, order: Some(order) })) => {
+            (ExchangePlan::Exchange(access), Some(Now { dtype, order: Some(order) })) => {
                 Exchange::new(self, &order, &dtype, &access).write(selection, memory)
             }
-            (Agreed::Nothing, _) => Ok(()),
+            (ExchangePlan::Nothing, _) => Ok(()),
             _ => self.leave(|inner| inner.write(selection, memory, TransferMode::Collective)),
         }
     }
@@ -84,10 +84,10 @@ impl TwoPhaseArray {
             memory.check(&spec.dtype, selection.len())
         };
         match self.agree(selection, check, |_| Ok(true))? {
-            (Agreed::Exchange(access), Some(Now { dtype, order: Some(order) })) => {
+            (ExchangePlan::Exchange(access), Some(Now { dtype, order: Some(order) })) => {
                 Exchange::new(self, &order, &dtype, &access).read(selection, memory)
             }
-            (Agreed::Nothing, _) => Ok(()),
+            (ExchangePlan::Nothing, _) => Ok(()),
             _ => self.leave(|inner| inner.read(selection, memory, TransferMode::Collective)),
         }
     }

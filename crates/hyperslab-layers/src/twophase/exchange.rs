@@ -2,12 +2,12 @@
 
 use super::array::TwoPhaseArray;
 use super::domains::{Access, Lane, lanes};
-use super::message::{Places, corrupt, join, split};
-use super::order::Order;
+use super::message::{OffsetList, corrupt, join, split};
 use super::packed::{Incoming, Outgoing, in_order};
 use super::receiving::Receiving;
-use super::rounds::{Rounds, Walks, Windows};
+use super::rounds::{Cursors, RoundRanges, Rounds};
 use super::sending::Sending;
+use super::storage_order::StorageOrder;
 use super::writer::{Round, Target, Writer};
 use hyperslab_core::{Communicator, Datatype, Error, MemoryView, MemoryViewMut, Result, Selection, agree};
 
@@ -45,7 +45,7 @@ impl Messages {
 pub(super) struct Exchange<'a> {
     array: &'a TwoPhaseArray,
     comm: &'a dyn Communicator,
-    order: &'a Order,
+    order: &'a StorageOrder,
     dtype: &'a Datatype,
     lanes: Vec<Lane>,
     rounds: Rounds<'a>,
@@ -56,7 +56,7 @@ pub(super) struct Exchange<'a> {
 }
 
 impl<'a> Exchange<'a> {
-    pub fn new(array: &'a TwoPhaseArray, order: &'a Order, dtype: &'a Datatype, access: &Access) -> Self {
+    pub fn new(array: &'a TwoPhaseArray, order: &'a StorageOrder, dtype: &'a Datatype, access: &Access) -> Self {
         let shared = &array.shared;
         let lanes = lanes(&shared.options, access, shared.aggregators.len());
         let me = shared.aggregators.iter().position(|&rank| rank == shared.comm.rank());
@@ -75,7 +75,7 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    fn next_windows(&mut self, walks: Option<&Walks<'_>>) -> Result<Option<Windows>> {
+    fn next_windows(&mut self, walks: Option<&Cursors<'_>>) -> Result<Option<RoundRanges>> {
         let well = self.failure.is_none();
         self.rounds.next(walks, well)
     }
@@ -101,7 +101,7 @@ impl<'a> Exchange<'a> {
         let outgoing = Outgoing::new(memory, self.dtype, selection.len(), in_order(self.order, lanes.len()));
         let begin = outgoing.and_then(|outgoing| {
             let sending = Sending { order: self.order, lanes: &lanes, me: self.me, outgoing, scratch: Vec::new() };
-            Ok((sending, Walks::new(selection, self.order, &lanes)?))
+            Ok((sending, Cursors::new(selection, self.order, &lanes)?))
         });
         let mine = self.note(begin);
         let target = self.target(&lanes);
@@ -115,7 +115,7 @@ impl<'a> Exchange<'a> {
         self.end()
     }
 
-    fn write_rounds<'b>(&mut self, mut mine: Option<(Sending<'b>, Walks<'_>)>, mut writer: Writer<'b>) -> Result<()> {
+    fn write_rounds<'b>(&mut self, mut mine: Option<(Sending<'b>, Cursors<'_>)>, mut writer: Writer<'b>) -> Result<()> {
         let mut next = self.next_windows(mine.as_ref().map(|(_, walks)| walks))?;
         let mut messages = Messages::new(self.comm.size());
         while let Some(windows) = next {
@@ -152,7 +152,7 @@ impl<'a> Exchange<'a> {
         let incoming = Incoming::new(memory, self.dtype, selection.len(), in_order(self.order, lanes.len()));
         let begin = incoming.and_then(|incoming| {
             let receiving = Receiving { order: self.order, lanes: &lanes, incoming, scratch: Vec::new() };
-            Ok((receiving, Walks::new(selection, self.order, &lanes)?))
+            Ok((receiving, Cursors::new(selection, self.order, &lanes)?))
         });
         let mut mine = self.note(begin);
         let mut complete = true;
@@ -190,8 +190,8 @@ impl<'a> Exchange<'a> {
     /// Sends the replies that are ready and asks the aggregators for this rank's bytes of `windows`.
     fn ask(
         &mut self,
-        mine: &mut Option<(Receiving<'_>, Walks<'_>)>,
-        windows: Option<&Windows>,
+        mine: &mut Option<(Receiving<'_>, Cursors<'_>)>,
+        windows: Option<&RoundRanges>,
         messages: &mut Messages,
     ) -> Result<()> {
         let aggregators = &self.array.shared.aggregators;
@@ -200,7 +200,7 @@ impl<'a> Exchange<'a> {
             .zip(windows)
             .map(|((receiving, walks), windows)| receiving.requests(walks, windows, aggregators.len()));
         let requests = requests.and_then(|requests| self.note(requests)).unwrap_or_default();
-        let mut lists: Vec<Places> = std::iter::repeat_with(Places::default).take(self.comm.size()).collect();
+        let mut lists: Vec<OffsetList> = std::iter::repeat_with(OffsetList::default).take(self.comm.size()).collect();
         for (list, &rank) in requests.into_iter().zip(aggregators) {
             lists[rank] = list;
         }
@@ -218,10 +218,10 @@ impl<'a> Exchange<'a> {
     /// Makes the answers of this rank to what was asked of it.
     fn read_window(
         &self,
-        windows: &Windows,
+        windows: &RoundRanges,
         messages: &mut Messages,
-        mine: Option<&mut (Receiving<'_>, Walks<'_>)>,
-        way: Option<&Walks<'_>>,
+        mine: Option<&mut (Receiving<'_>, Cursors<'_>)>,
+        way: Option<&Cursors<'_>>,
     ) -> Result<()> {
         messages.clear();
         let Messages { parts: replies, received } = messages;
@@ -232,7 +232,7 @@ impl<'a> Exchange<'a> {
         self.array.shared.with_buffer(|buffer| {
             let answers = window.read(&asked, buffer, &*self.array.inner)?;
             let mut own = None;
-            if let (Some(Walks::Rows(walks)), Some((receiving, _)), Some(lane)) = (way, mine, self.own_lane()) {
+            if let (Some(Cursors::Rows(walks)), Some((receiving, _)), Some(lane)) = (way, mine, self.own_lane()) {
                 let mut at = walks[lane].packed();
                 window.pieces(&answers, self.comm.rank(), buffer, |piece| {
                     receiving.incoming.put(at, piece);

@@ -13,14 +13,14 @@ const TRAILER: usize = 8;
 
 /// A list of rows being written.
 #[derive(Debug, Default)]
-pub(super) struct Places {
+pub(super) struct OffsetList {
     bytes: Vec<u8>,
     /// Not yet written: the next may continue it.
     pending: Option<Row>,
     end: u64,
 }
 
-impl Places {
+impl OffsetList {
     /// Adds a row that begins at or after the end of the one before.
     pub fn push(&mut self, row: Row) {
         if !self.pending.as_mut().is_some_and(|pending| continues(pending, &row)) {
@@ -80,7 +80,7 @@ fn row_end(row: &Row) -> u64 {
 }
 
 /// Bytes and a list of places as one message. Nothing is sent for nothing.
-pub(super) fn join(mut bytes: Vec<u8>, places: Places) -> Vec<u8> {
+pub(super) fn join(mut bytes: Vec<u8>, places: OffsetList) -> Vec<u8> {
     let list = places.finish();
     if !bytes.is_empty() || !list.is_empty() {
         bytes.reserve(list.len() + TRAILER);
@@ -202,7 +202,7 @@ mod tests {
             rows in prop::collection::vec((0u64..300, 1u64..300, 1u64..5, 0u64..300), 0..20),
             bytes in prop::collection::vec(any::<u8>(), 0..20),
         ) {
-            let (mut places, mut expected, mut end) = (Places::default(), Vec::new(), 0);
+            let (mut places, mut expected, mut end) = (OffsetList::default(), Vec::new(), 0);
             for (gap, len, count, between) in rows {
                 let row = Row { offset: end + gap, len, count, stride: len + between };
                 places.push(row);
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn equal_pieces_at_equal_distances_cost_one_row() {
-        let mut places = Places::default();
+        let mut places = OffsetList::default();
         for i in 0..1000 {
             places.push(Row { offset: 512 + i * 8192, len: 4096, count: 1, stride: 4096 });
         }

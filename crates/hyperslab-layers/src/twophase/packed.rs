@@ -1,6 +1,6 @@
 //! The caller's memory as packed bytes, in the order of the selection.
 
-use super::order::Order;
+use super::storage_order::StorageOrder;
 use hyperslab_core::{Datatype, Gather, MemoryLayout, MemoryView, MemoryViewMut, Result, Scatter};
 use std::ops::Range;
 
@@ -116,6 +116,6 @@ impl<'a> Incoming<'a> {
 }
 
 /// Whether bytes of a transfer with `lanes` lanes are taken in the order of the selection.
-pub(super) fn in_order(order: &Order, lanes: usize) -> bool {
+pub(super) fn in_order(order: &StorageOrder, lanes: usize) -> bool {
     order.chunks.is_none() && lanes == 1
 }

@@ -1,16 +1,16 @@
 //! What a rank asks for in one round of a read, and what it does with the answers.
 
 use super::domains::Lane;
-use super::message::Places;
-use super::order::Order;
+use super::message::OffsetList;
 use super::packed::Incoming;
-use super::rounds::{Walks, Windows};
+use super::rounds::{Cursors, RoundRanges};
+use super::storage_order::StorageOrder;
 use hyperslab_core::{ChunkSubset, Result, Row};
 use std::ops::Range;
 
 /// Asks for a rank's bytes and puts them into its memory.
 pub(super) struct Receiving<'a> {
-    pub order: &'a Order,
+    pub order: &'a StorageOrder,
     pub lanes: &'a [Lane],
     pub incoming: Incoming<'a>,
     /// A chunk.
@@ -19,12 +19,17 @@ pub(super) struct Receiving<'a> {
 
 impl Receiving<'_> {
     /// The lists of places of one round, by number of the aggregator.
-    pub fn requests(&self, walks: &mut Walks<'_>, windows: &Windows, aggregators: usize) -> Result<Vec<Places>> {
-        let mut requests: Vec<Places> = std::iter::repeat_with(Places::default).take(aggregators).collect();
+    pub fn requests(
+        &self,
+        walks: &mut Cursors<'_>,
+        windows: &RoundRanges,
+        aggregators: usize,
+    ) -> Result<Vec<OffsetList>> {
+        let mut requests: Vec<OffsetList> = std::iter::repeat_with(OffsetList::default).take(aggregators).collect();
         for (number, (lane, window)) in self.lanes.iter().zip(windows).enumerate() {
             let Some(Range { end, .. }) = window else { continue };
             match walks {
-                Walks::Rows(walks) => {
+                Cursors::Rows(walks) => {
                     let walk = &mut walks[number];
                     while let Some(at) = walk.peek().filter(|at| at < end) {
                         let (aggregator, unit_end) = lane.aggregator(at);
@@ -33,7 +38,7 @@ impl Receiving<'_> {
                         }
                     }
                 }
-                Walks::Chunks(walks) => {
+                Cursors::Chunks(walks) => {
                     while let Some((begin, part)) = walks[number].next_before(*end)? {
                         let places = &mut requests[lane.aggregator(begin).0];
                         for run in part.within.runs(self.order.frame_shape(), self.order.element)? {
@@ -50,8 +55,8 @@ impl Receiving<'_> {
     /// already. Returns whether the answers were complete; an aggregator that failed answers nothing.
     pub fn take(
         &mut self,
-        walks: &mut Walks<'_>,
-        windows: &Windows,
+        walks: &mut Cursors<'_>,
+        windows: &RoundRanges,
         own: Option<usize>,
         answers: &mut [&[u8]],
     ) -> Result<bool> {
@@ -59,8 +64,8 @@ impl Receiving<'_> {
         for (number, (lane, window)) in lanes.iter().zip(windows).enumerate() {
             let Some(Range { end, .. }) = window else { continue };
             match walks {
-                Walks::Rows(_) if own == Some(number) => {}
-                Walks::Rows(walks) => {
+                Cursors::Rows(_) if own == Some(number) => {}
+                Cursors::Rows(walks) => {
                     let walk = &mut walks[number];
                     while let Some(at) = walk.peek().filter(|at| at < end) {
                         let (aggregator, unit_end) = lane.aggregator(at);
@@ -72,7 +77,7 @@ impl Receiving<'_> {
                         self.incoming.put(from, bytes);
                     }
                 }
-                Walks::Chunks(walks) => {
+                Cursors::Chunks(walks) => {
                     while let Some((begin, part)) = walks[number].next_before(*end)? {
                         let answer = &mut answers[lane.aggregator(begin).0];
                         let Some(bytes) = take_front(answer, part.within.len() * self.order.element) else {
@@ -87,7 +92,7 @@ impl Receiving<'_> {
     }
 
     fn put_chunk(&mut self, part: &ChunkSubset, mut bytes: &[u8]) -> Result<()> {
-        let Order { element, frame_bytes, .. } = *self.order;
+        let StorageOrder { element, frame_bytes, .. } = *self.order;
         // Chunks do not come in the order of the selection, so its bytes are never streamed.
         let packed = self.incoming.all().unwrap_or_default();
         if bytes.len() as u64 == frame_bytes {

@@ -1,24 +1,24 @@
 //! A rank's way through its selection, lane by lane and round by round.
 
 use super::domains::Lane;
-use super::order::Order;
-use super::walk::{ChunkWalk, RowWalk};
+use super::storage_cursor::{ChunkCursor, RowCursor};
+use super::storage_order::StorageOrder;
 use hyperslab_core::{Communicator, Reduce, Result, Selection};
 use std::ops::Range;
 
 /// Where the rank stands in every lane. A copy goes on from the same places.
 #[derive(Debug, Clone)]
-pub(super) enum Walks<'a> {
-    Rows(Vec<RowWalk<'a>>),
-    Chunks(Vec<ChunkWalk<'a>>),
+pub(super) enum Cursors<'a> {
+    Rows(Vec<RowCursor<'a>>),
+    Chunks(Vec<ChunkCursor<'a>>),
 }
 
-impl<'a> Walks<'a> {
+impl<'a> Cursors<'a> {
     /// At the begin of every lane.
-    pub fn new(selection: &'a Selection, order: &'a Order, lanes: &[Lane]) -> Result<Self> {
+    pub fn new(selection: &'a Selection, order: &'a StorageOrder, lanes: &[Lane]) -> Result<Self> {
         match &order.chunks {
             None => {
-                let mut walk = RowWalk::new(selection, order)?;
+                let mut walk = RowCursor::new(selection, order)?;
                 let starts = lanes.iter().map(|lane| {
                     while walk.next_before(lane.range.start).is_some() {}
                     walk.clone()
@@ -26,7 +26,7 @@ impl<'a> Walks<'a> {
                 Ok(Self::Rows(starts.collect()))
             }
             Some(grid) => {
-                let mut walk = ChunkWalk::new(selection, grid, order.frame_bytes)?;
+                let mut walk = ChunkCursor::new(selection, grid, order.frame_bytes)?;
                 let starts = lanes.iter().map(|lane| {
                     while walk.next_before(lane.range.start)?.is_some() {}
                     Ok(walk.clone())
@@ -50,7 +50,7 @@ impl<'a> Walks<'a> {
 const ROUNDS_BETWEEN_QUESTIONS: u64 = 16;
 
 /// The windows of one round, one for each lane that has any.
-pub(super) type Windows = Vec<Option<Range<u64>>>;
+pub(super) type RoundRanges = Vec<Option<Range<u64>>>;
 
 /// Which windows come next. All ranks have the same plan.
 #[derive(Debug)]
@@ -79,7 +79,7 @@ impl<'a> Rounds<'a> {
     }
 
     /// The windows of the next round; `None` when all is done, or a rank says that it failed. Collective.
-    pub fn next(&mut self, walks: Option<&Walks<'_>>, well: bool) -> Result<Option<Windows>> {
+    pub fn next(&mut self, walks: Option<&Cursors<'_>>, well: bool) -> Result<Option<RoundRanges>> {
         let number = self.begun;
         self.begun += 1;
         match self.all {
@@ -100,7 +100,7 @@ impl<'a> Rounds<'a> {
     }
 
     /// For each lane the first window that any rank has still to visit.
-    fn next_touched(&self, walks: Option<&Walks<'_>>, well: bool) -> Result<Option<Windows>> {
+    fn next_touched(&self, walks: Option<&Cursors<'_>>, well: bool) -> Result<Option<RoundRanges>> {
         let next = |(number, lane)| walks.map_or(u64::MAX, |walks| walks.next(number, lane));
         let mut values: Vec<u64> = self.lanes.iter().enumerate().map(next).chain([u64::from(well)]).collect();
         self.comm.all_reduce(&mut values, Reduce::Min)?;

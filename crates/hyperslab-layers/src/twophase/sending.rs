@@ -1,18 +1,18 @@
 //! What a rank sends in one round of a write.
 
 use super::domains::Lane;
-use super::message::{Places, join};
-use super::order::Order;
+use super::message::{OffsetList, join};
 use super::packed::Outgoing;
-use super::rounds::{Walks, Windows};
-use super::walk::{ChunkWalk, RowWalk};
+use super::rounds::{Cursors, RoundRanges};
+use super::storage_cursor::{ChunkCursor, RowCursor};
+use super::storage_order::StorageOrder;
 use hyperslab_core::{ChunkSubset, Result, Row};
 
 /// A message to one aggregator, being put together.
 #[derive(Debug, Default)]
 pub(super) struct Draft<'a> {
     bytes: Vec<u8>,
-    places: Places,
+    places: OffsetList,
     /// For the rank itself: bytes of the caller that need not be copied.
     own: Option<&'a [u8]>,
 }
@@ -32,7 +32,7 @@ impl<'a> Draft<'a> {
 
 /// Puts together what a rank sends.
 pub(super) struct Sending<'a> {
-    pub order: &'a Order,
+    pub order: &'a StorageOrder,
     pub lanes: &'a [Lane],
     /// This rank as an aggregator, by number.
     pub me: Option<usize>,
@@ -43,24 +43,29 @@ pub(super) struct Sending<'a> {
 
 impl<'a> Sending<'a> {
     /// The messages of one round, by number of the aggregator, in the memory of `empty` ones.
-    pub fn drafts(&mut self, walks: &mut Walks<'_>, windows: &Windows, empty: Vec<Vec<u8>>) -> Result<Vec<Draft<'a>>> {
+    pub fn drafts(
+        &mut self,
+        walks: &mut Cursors<'_>,
+        windows: &RoundRanges,
+        empty: Vec<Vec<u8>>,
+    ) -> Result<Vec<Draft<'a>>> {
         let mut drafts: Vec<Draft<'a>> = empty.into_iter().map(|bytes| Draft { bytes, ..Draft::default() }).collect();
         let lanes = self.lanes;
         for (number, (lane, window)) in lanes.iter().zip(windows).enumerate() {
             let Some(window) = window else { continue };
             match walks {
-                Walks::Rows(walks) if lane.count == 1 => {
+                Cursors::Rows(walks) if lane.count == 1 => {
                     self.add_contiguous(&mut walks[number], lane, window.end, &mut drafts[lane.first]);
                 }
-                Walks::Rows(walks) => self.deal_out(&mut walks[number], lane, window.end, &mut drafts),
-                Walks::Chunks(walks) => self.add_chunks(&mut walks[number], lane, window.end, &mut drafts)?,
+                Cursors::Rows(walks) => self.deal_out(&mut walks[number], lane, window.end, &mut drafts),
+                Cursors::Chunks(walks) => self.add_chunks(&mut walks[number], lane, window.end, &mut drafts)?,
             }
         }
         Ok(drafts)
     }
 
     /// Everything before `end` for the lane's one aggregator: a single piece of packed memory.
-    fn add_contiguous(&mut self, walk: &mut RowWalk<'_>, lane: &Lane, end: u64, draft: &mut Draft<'a>) {
+    fn add_contiguous(&mut self, walk: &mut RowCursor<'_>, lane: &Lane, end: u64, draft: &mut Draft<'a>) {
         let from = walk.packed();
         while let Some(row) = walk.next_before(end) {
             draft.places.push(row);
@@ -80,7 +85,7 @@ impl<'a> Sending<'a> {
     }
 
     /// Everything before `end`, unit by unit to the lane's aggregators.
-    fn deal_out(&mut self, walk: &mut RowWalk<'_>, lane: &Lane, end: u64, drafts: &mut [Draft<'_>]) {
+    fn deal_out(&mut self, walk: &mut RowCursor<'_>, lane: &Lane, end: u64, drafts: &mut [Draft<'_>]) {
         while let Some(at) = walk.peek().filter(|at| *at < end) {
             let (aggregator, unit_end) = lane.aggregator(at);
             let draft = &mut drafts[aggregator];
@@ -92,7 +97,13 @@ impl<'a> Sending<'a> {
         }
     }
 
-    fn add_chunks(&mut self, walk: &mut ChunkWalk<'_>, lane: &Lane, end: u64, drafts: &mut [Draft<'_>]) -> Result<()> {
+    fn add_chunks(
+        &mut self,
+        walk: &mut ChunkCursor<'_>,
+        lane: &Lane,
+        end: u64,
+        drafts: &mut [Draft<'_>],
+    ) -> Result<()> {
         while let Some((begin, part)) = walk.next_before(end)? {
             let (aggregator, _) = lane.aggregator(begin);
             self.add_chunk(begin, &part, &mut drafts[aggregator])?;
@@ -101,7 +112,7 @@ impl<'a> Sending<'a> {
     }
 
     fn add_chunk(&mut self, begin: u64, part: &ChunkSubset, draft: &mut Draft<'_>) -> Result<()> {
-        let Order { element, frame_bytes, .. } = *self.order;
+        let StorageOrder { element, frame_bytes, .. } = *self.order;
         // Chunks are not sent in the order of the selection, so its bytes are never streamed.
         let packed = self.outgoing.all().unwrap_or_default();
         if part.within.len() * element == frame_bytes {

@@ -1,12 +1,12 @@
 //! An aggregator's writes, while the next round is exchanged.
 
+use super::aggregator_round::AggregatorRound;
 use super::array::TwoPhaseArray;
 use super::domains::Lane;
 use super::message::split;
-use super::order::Order;
-use super::rounds::Windows;
+use super::rounds::RoundRanges;
 use super::sending::Own;
-use super::window::Window;
+use super::storage_order::StorageOrder;
 use hyperslab_core::Result;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -16,7 +16,7 @@ use std::thread::{Builder, Scope};
 #[derive(Clone, Copy)]
 pub(super) struct Target<'a> {
     pub array: &'a TwoPhaseArray,
-    pub order: &'a Order,
+    pub order: &'a StorageOrder,
     pub lanes: &'a [Lane],
     /// The rank as an aggregator, by number.
     pub aggregator: Option<usize>,
@@ -24,7 +24,7 @@ pub(super) struct Target<'a> {
 
 /// What a rank received in one round.
 pub(super) struct Round<'a> {
-    pub windows: Windows,
+    pub windows: RoundRanges,
     /// By rank.
     pub received: Vec<Vec<u8>>,
     pub own: Option<Own<'a>>,
@@ -39,12 +39,12 @@ pub(super) struct Written {
 
 impl<'a> Target<'a> {
     /// This rank's window, if it is an aggregator that has one.
-    pub fn window<'b>(&'b self, windows: &'b Windows) -> Option<Window<'b>> {
+    pub fn window<'b>(&'b self, windows: &'b RoundRanges) -> Option<AggregatorRound<'b>> {
         let aggregator = self.aggregator?;
         let covers = |lane: &Lane| (lane.first..lane.first + lane.count).contains(&aggregator);
         let number = self.lanes.iter().position(covers)?;
         let range = windows[number].as_ref()?;
-        Some(Window { order: self.order, lane: &self.lanes[number], range, aggregator })
+        Some(AggregatorRound { order: self.order, lane: &self.lanes[number], range, aggregator })
     }
 
     fn write(&self, round: Round<'_>) -> Written {

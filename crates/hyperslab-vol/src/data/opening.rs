@@ -151,7 +151,7 @@ impl Opening {
 
     /// Refuses to write to a file for which a log of a dead process waits; for reading, the user is told.
     pub(crate) fn notice(&self) -> Result<()> {
-        let warnings = hyperslab_layers::marker::notice(&self.path, self.is_writable())?;
+        let warnings = hyperslab_journal::marker::check_unrecovered(&self.path, self.is_writable())?;
         warnings.iter().for_each(|warning| eprintln!("hyperslab: warning: {warning}"));
         Ok(())
     }

@@ -67,7 +67,7 @@ impl Sample {
         let counts = reorder(&mut self.entries(), self, limits, &mut |write| {
             match write {
                 Write::Whole(number) => self.apply(number, array),
-                Write::Stretch(parts) => {
+                Write::Extent(parts) => {
                     let mut bytes = 0;
                     for (n, part) in parts.iter().enumerate() {
                         assert!(n == 0 || parts[n - 1].offset + parts[n - 1].len == part.offset);

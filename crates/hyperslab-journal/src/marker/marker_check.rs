@@ -1,0 +1,56 @@
+//! A format wrapper that refuses to write to containers with an unrecovered journal.
+
+use super::{check_unrecovered, discard};
+use hyperslab_core::{Caps, Communicator, Container, Format, OpenMode, Result, agree};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Wraps a format: checks for unrecovered journals before opening a container, and discards them when removing it.
+pub fn with_marker_check(inner: Arc<dyn Format>) -> Arc<dyn Format> {
+    Arc::new(MarkerCheck { inner })
+}
+
+#[derive(Debug)]
+struct MarkerCheck {
+    inner: Arc<dyn Format>,
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Format for MarkerCheck {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    fn caps(&self) -> Caps {
+        self.inner.caps()
+    }
+
+    fn extension(&self) -> &'static str {
+        self.inner.extension()
+    }
+
+    fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
+        let checked = match comm.rank() {
+            0 => check_unrecovered(path, how != OpenMode::Read).map(|warnings| {
+                warnings.iter().for_each(|warning| eprintln!("hyperslab: warning: {warning}"));
+            }),
+            _ => Ok(()),
+        };
+        agree(&**comm, checked)?;
+        self.inner.open(path, how, comm)
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool> {
+        self.inner.exists(path)
+    }
+
+    fn remove(&self, path: &Path) -> Result<()> {
+        // First: afterwards the identity of the file is lost.
+        discard(path)?;
+        self.inner.remove(path)
+    }
+
+    fn files(&self, path: &Path) -> Result<Vec<PathBuf>> {
+        self.inner.files(path)
+    }
+}

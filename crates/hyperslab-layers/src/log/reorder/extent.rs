@@ -1,0 +1,91 @@
+//! Parts that touch, collected into one write.
+
+use super::Limits;
+use hyperslab_core::Result;
+
+/// Contiguous bytes of the array that come from one request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// First byte in the array.
+    pub offset: u64,
+    /// Bytes.
+    pub len: u64,
+    /// The request.
+    pub request: u32,
+    /// First byte in the packed elements of the request.
+    pub at: u64,
+}
+
+/// A write to make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Write<'a> {
+    /// Contiguous bytes of the array, from these parts, one behind the other.
+    Extent(&'a [Part]),
+    /// A request as it is.
+    Whole(u32),
+}
+
+/// The write that is being collected.
+pub(super) struct Extent<'a> {
+    limits: Limits,
+    parts: Vec<Part>,
+    bytes: u64,
+    writes: u64,
+    each: &'a mut dyn FnMut(Write<'_>) -> Result<()>,
+}
+
+impl<'a> Extent<'a> {
+    pub fn new(limits: &Limits, each: &'a mut dyn FnMut(Write<'_>) -> Result<()>) -> Self {
+        Self { limits: *limits, parts: Vec::new(), bytes: 0, writes: 0, each }
+    }
+
+    /// Adds a part, as far as it is wanted. It lies behind all parts since the last [`Extent::end`].
+    pub fn push(&mut self, part: Part) -> Result<()> {
+        let (from, to) = (part.offset.max(self.limits.from), (part.offset + part.len).min(self.limits.to));
+        if from >= to {
+            return Ok(());
+        }
+        let part = Part { offset: from, len: to - from, at: part.at + (from - part.offset), ..part };
+        if let Some(last) = self.parts.last_mut() {
+            let touches = last.offset + last.len == part.offset;
+            let (bytes, unit) = (self.limits.bytes, self.limits.unit);
+            let last_unit = unit > 1 && part.offset.is_multiple_of(unit) && self.bytes + unit > bytes;
+            let fits = touches && !last_unit && self.bytes + part.len <= bytes;
+            if fits && last.request == part.request && last.at + last.len == part.at {
+                last.len += part.len;
+                self.bytes += part.len;
+                return Ok(());
+            }
+            if !fits || self.parts.len() >= self.limits.parts {
+                self.end()?;
+            }
+        }
+        self.parts.push(part);
+        self.bytes += part.len;
+        Ok(())
+    }
+
+    /// A request that is not flattened.
+    pub fn whole(&mut self, request: u32) -> Result<()> {
+        self.end()?;
+        self.writes += 1;
+        (self.each)(Write::Whole(request))
+    }
+
+    /// Hands on what was collected.
+    pub fn end(&mut self) -> Result<()> {
+        if self.parts.is_empty() {
+            return Ok(());
+        }
+        self.writes += 1;
+        let done = (self.each)(Write::Extent(&self.parts));
+        self.parts.clear();
+        self.bytes = 0;
+        done
+    }
+
+    /// Writes handed on.
+    pub fn writes(&self) -> u64 {
+        self.writes
+    }
+}
