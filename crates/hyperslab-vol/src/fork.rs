@@ -70,7 +70,7 @@ extern "C" fn in_child() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
     crate::terminate::in_child();
     let _ = std::panic::catch_unwind(|| {
-        hyperslab_plane::begin_anew_after_fork();
+        hyperslab_h5direct::reset_after_fork();
         if let Some(Held { hosts, layers, _bases, journals }) = take() {
             // The parent's alone, and its locks end with it.
             journals.forget_in_child();

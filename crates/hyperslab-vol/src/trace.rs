@@ -13,7 +13,7 @@ use hyperslab_core::{
     Array, ArraySpec, Attribute, BackgroundStats, Bytes, Caps, Communicator, Container, Durability, Error, Format,
     MemoryLayout, MemoryView, MemoryViewMut, OpenMode, Request, Result, Selection, Stack, StackElement, TransferMode,
 };
-use hyperslab_plane::Layout;
+use hyperslab_h5direct::Layout;
 use std::ffi::c_int;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};

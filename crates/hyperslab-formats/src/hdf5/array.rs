@@ -21,7 +21,7 @@ use hyperslab_core::{
     Array, ArraySpec, Datatype, Dims, Error, MAX_RANK, MemoryLayout, MemoryView, MemoryViewMut, Result, Selection,
     TransferMode, dims,
 };
-use hyperslab_plane::Touched;
+use hyperslab_h5direct::WriteEffect;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const RESIZING: &str = "resize";
@@ -186,7 +186,7 @@ impl Hdf5Array {
                 Some(refusal) => self.home.diagnostics.note(refusal),
             }
         }
-        let touched = Touched::Elements(selection);
+        let touched = WriteEffect::Elements(selection);
         dataset.beside_plane(touched, || transfer::write(self.request(dataset), selection, memory))
     }
 
@@ -198,7 +198,7 @@ impl Hdf5Array {
                 Some(refusal) => self.home.diagnostics.note(refusal),
             }
         }
-        dataset.beside_plane(Touched::Nothing, || transfer::read(self.request(dataset), selection, memory))
+        dataset.beside_plane(WriteEffect::Nothing, || transfer::read(self.request(dataset), selection, memory))
     }
 
     fn mark(&self, error: Error) -> Error {
@@ -333,8 +333,8 @@ impl Array for Hdf5Array {
                 Some(collective) => {
                     // Chunks of other ranks may be made, or move, too.
                     let touched = match self.home.ranks.count() {
-                        1 => Touched::Elements(selection),
-                        _ => Touched::Everything,
+                        1 => WriteEffect::Elements(selection),
+                        _ => WriteEffect::Everything,
                     };
                     let mine = dataset.beside_plane(touched, || {
                         together::write(self.request(dataset), collective, selection, memory)
@@ -355,7 +355,7 @@ impl Array for Hdf5Array {
 
     fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: TransferMode) -> Result<()> {
         self.with("read", |dataset| match self.together(transfer) {
-            Some(collective) => dataset.beside_plane(Touched::Nothing, || {
+            Some(collective) => dataset.beside_plane(WriteEffect::Nothing, || {
                 together::read(self.request(dataset), collective, selection, memory)
             }),
             None => self.read_alone(dataset, selection, memory),

@@ -22,7 +22,7 @@ use super::unions::Unions;
 use hdf5_metno_sys::h5p::H5P_DEFAULT;
 use hdf5_metno_sys::{h5d, h5f, h5g};
 use hyperslab_core::{Array, ArraySpec, Attribute, Container, Durability, Error, ErrorKind, Result};
-use hyperslab_plane::Limits;
+use hyperslab_h5direct::Limits;
 use std::fs::File;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
@@ -257,10 +257,10 @@ fn access(path: &Path, file: &Guarded, ranks: &Ranks, options: &Options, writabl
     };
     let limits = Limits {
         threads: options.threads.unwrap_or(0) as usize,
-        cache: options.cache.unwrap_or(hyperslab_plane::CACHE_BYTES),
+        cache: options.cache.unwrap_or(hyperslab_h5direct::CACHE_BYTES),
     };
     let by_mpi = ranks.are_processes();
-    Ok(Access { file: Arc::new(opened), limits, alone: !by_mpi || ranks.count() == 1, by_mpi })
+    Ok(Access { file: Arc::new(opened), limits, single_writer: !by_mpi || ranks.count() == 1, by_mpi })
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -12,7 +12,7 @@ use hdf5_metno_sys::h5d::{self, H5D_fill_value_t, H5D_layout_t, H5D_space_status
 use hdf5_metno_sys::h5p::H5P_DEFAULT;
 use hdf5_metno_sys::{h5f, h5i, h5o, h5p, h5t};
 use hyperslab_core::{Dims, Error, ErrorKind, MAX_RANK, Result, Selection};
-use hyperslab_plane::{Control, Facts, Layout, Limits, Place, Plane};
+use hyperslab_h5direct::{ChunkAddress, DatasetInfo, DirectDataset, Layout, Limits, MetadataBackend};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{c_int, c_uint, c_void};
@@ -32,7 +32,7 @@ const EXTENSIBLE: h5d::H5D_chunk_index_t = 4;
 /// File and object.
 type Key = (u64, [u8; 16]);
 
-static PLANES: Mutex<Option<HashMap<Key, Weak<Plane>>>> = Mutex::new(None);
+static PLANES: Mutex<Option<HashMap<Key, Weak<DirectDataset>>>> = Mutex::new(None);
 
 /// How many handles of a dataset go by libhdf5 and know of no plane.
 static BY_LIBRARY: Mutex<BTreeMap<Key, u64>> = Mutex::new(BTreeMap::new());
@@ -73,7 +73,7 @@ pub(super) struct Access {
     pub(super) file: Arc<File>,
     pub(super) limits: Limits,
     /// Whether no other process writes the file meanwhile.
-    pub(super) alone: bool,
+    pub(super) single_writer: bool,
     /// Whether MPI reaches the file. libhdf5 has neither a sieve nor a page buffer then, and to ask for the file's
     /// access list would be collective: it copies the communicator.
     pub(super) by_mpi: bool,
@@ -83,13 +83,13 @@ pub(super) struct Access {
 #[derive(Debug)]
 pub(super) enum Taken {
     /// The plane moves its elements.
-    Over(Arc<Plane>),
+    Over(Arc<DirectDataset>),
     /// libhdf5 does, for this reason.
     Left(String),
 }
 
 /// The plane that another handle of this process uses for a dataset. Call under the lock.
-pub(super) fn found(dataset: &Id) -> Result<Option<Arc<Plane>>> {
+pub(super) fn found(dataset: &Id) -> Result<Option<Arc<DirectDataset>>> {
     let planes = PLANES.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(planes) = planes.as_ref().filter(|planes| !planes.is_empty()) else { return Ok(None) };
     Ok(planes.get(&key(dataset)?).and_then(Weak::upgrade))
@@ -112,7 +112,7 @@ pub(super) fn take(name: &str, dataset: &Id, stored: &Stored, shape: &[u64], acc
     }
     // SAFETY: the dataset is live; the list is closed by `Id`.
     let list = Id::take(DOING, unsafe { h5d::H5Dget_create_plist(dataset.raw()) })?;
-    let facts = Facts {
+    let facts = DatasetInfo {
         name: name.into(),
         file: access.file.clone(),
         dtype: stored.dtype.clone(),
@@ -123,10 +123,10 @@ pub(super) fn take(name: &str, dataset: &Id, stored: &Stored, shape: &[u64], acc
         },
         filters: stated::filters(&list)?,
         fill: super::array::fill_value(&list, stored)?,
-        alone: access.alone,
+        single_writer: access.single_writer,
         guard: None,
     };
-    match Plane::new(facts, shape, access.limits)? {
+    match DirectDataset::new(facts, shape, access.limits)? {
         Ok(plane) => {
             let plane = Arc::new(plane);
             planes.insert(key, Arc::downgrade(&plane));
@@ -292,7 +292,7 @@ impl Library<'_> {
 
 /// What a walk over chunks calls.
 struct Visit<'a> {
-    each: &'a mut dyn FnMut(&[u64], Place),
+    each: &'a mut dyn FnMut(&[u64], ChunkAddress),
     rank: usize,
 }
 
@@ -310,13 +310,13 @@ extern "C" fn visit(
         (visit, origin)
     };
     if address != HADDR_UNDEF {
-        (visit.each)(origin, Place { address, bytes, mask });
+        (visit.each)(origin, ChunkAddress { address, bytes, mask });
     }
     0
 }
 
-impl Control for Library<'_> {
-    fn place(&self, allocate: bool) -> Result<Option<u64>> {
+impl MetadataBackend for Library<'_> {
+    fn dataset_address(&self, allocate: bool) -> Result<Option<u64>> {
         library::with(|| {
             if self.status()? != H5D_space_status_t::H5D_SPACE_STATUS_ALLOCATED {
                 if !allocate || self.allocation_fills()? {
@@ -330,7 +330,7 @@ impl Control for Library<'_> {
         })
     }
 
-    fn chunks(&self, each: &mut dyn FnMut(&[u64], Place)) -> Result<()> {
+    fn for_each_chunk(&self, each: &mut dyn FnMut(&[u64], ChunkAddress)) -> Result<()> {
         library::with(|| {
             // SAFETY: the dataset is live; the space is closed by `Id`.
             let space = Id::take("find chunks", unsafe { h5d::H5Dget_space(self.dataset.raw()) })?;

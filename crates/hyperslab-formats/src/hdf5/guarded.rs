@@ -12,7 +12,7 @@ use super::library::{self, Id, done};
 use super::ranks::Ranks;
 use hdf5_metno_sys::{h5d, h5f};
 use hyperslab_core::{Dims, Result};
-use hyperslab_plane::{Plane, Touched};
+use hyperslab_h5direct::{DirectDataset, WriteEffect};
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,9 +35,9 @@ pub(super) enum Way {
     /// By libhdf5; of datasets with what keeps planes away.
     Library(#[expect(dead_code, reason = "held until the handle closes")] Option<ByLibrary>),
     /// By libhdf5, while another handle of this process uses the data plane.
-    Beside(Arc<Plane>),
+    Beside(Arc<DirectDataset>),
     /// By the data plane where it can.
-    Plane(Arc<Plane>),
+    Plane(Arc<DirectDataset>),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -67,7 +67,7 @@ impl Guarded {
     }
 
     /// The plane that moves the dataset's elements, and libhdf5 for its use.
-    pub(super) fn plane(&self) -> Option<(&Plane, Library<'_>)> {
+    pub(super) fn plane(&self) -> Option<(&DirectDataset, Library<'_>)> {
         match (&self.way, &self.stored) {
             (Way::Plane(plane), Some(stored)) => Some((plane, Library { dataset: &self.id, stored })),
             _ => None,
@@ -75,7 +75,7 @@ impl Guarded {
     }
 
     /// The plane that moves the dataset's elements for any handle.
-    fn any_plane(&self) -> Option<(&Plane, Library<'_>)> {
+    fn any_plane(&self) -> Option<(&DirectDataset, Library<'_>)> {
         match (&self.way, &self.stored) {
             (Way::Plane(plane) | Way::Beside(plane), Some(stored)) => {
                 Some((plane, Library { dataset: &self.id, stored }))
@@ -85,9 +85,9 @@ impl Guarded {
     }
 
     /// Runs a transfer of libhdf5 so that it and the plane see each other's data. Not under libhdf5's lock.
-    pub(super) fn beside_plane<T>(&self, touched: Touched<'_>, body: impl FnOnce() -> Result<T>) -> Result<T> {
+    pub(super) fn beside_plane<T>(&self, touched: WriteEffect<'_>, body: impl FnOnce() -> Result<T>) -> Result<T> {
         match self.any_plane() {
-            Some((plane, library)) => plane.aside(&library, touched, body),
+            Some((plane, library)) => plane.with_library(&library, touched, body),
             None => body(),
         }
     }

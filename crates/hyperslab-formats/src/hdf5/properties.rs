@@ -16,7 +16,7 @@ use hdf5_metno_sys::h5p;
 use hdf5_metno_sys::h5t::H5T_cset_t;
 use hdf5_metno_sys::h5z::H5Z_FLAG_OPTIONAL;
 use hyperslab_core::{ArraySpec, Filter, Result};
-use hyperslab_plane::FilterSpec;
+use hyperslab_h5direct::FilterSpec;
 
 /// Threshold of alignment when only the alignment is given: small metadata stays together.
 const ALIGN_THRESHOLD: u64 = 64 << 10;

@@ -4,7 +4,7 @@ use super::transfer::Transfer;
 use crate::host::Host;
 use crate::host::api::{Const, HADDR_UNDEF, Herr, Hid, Ptr};
 use hyperslab_core::{Error, ErrorKind, MAX_RANK, Result};
-use hyperslab_plane::{Control, Place};
+use hyperslab_h5direct::{ChunkAddress, MetadataBackend};
 use std::ffi::{c_int, c_uint};
 use std::ptr::null_mut;
 use std::sync::{Mutex, PoisonError};
@@ -175,7 +175,7 @@ impl Library<'_> {
 
 /// What a walk over chunks calls.
 struct Visit<'a> {
-    each: &'a mut dyn FnMut(&[u64], Place),
+    each: &'a mut dyn FnMut(&[u64], ChunkAddress),
     rank: usize,
 }
 
@@ -188,14 +188,14 @@ unsafe extern "C" fn visit(origin: *const u64, mask: c_uint, address: u64, bytes
             (visit, origin)
         };
         if address != HADDR_UNDEF {
-            (visit.each)(origin, Place { address, bytes, mask });
+            (visit.each)(origin, ChunkAddress { address, bytes, mask });
         }
     });
     if visited.is_ok() { 0 } else { -1 }
 }
 
-impl Control for Library<'_> {
-    fn place(&self, allocate: bool) -> Result<Option<u64>> {
+impl MetadataBackend for Library<'_> {
+    fn dataset_address(&self, allocate: bool) -> Result<Option<u64>> {
         if !self.is_allocated()? {
             // SAFETY: the type is open.
             let element = unsafe { self.host.H5Tget_size(self.kind) };
@@ -210,7 +210,7 @@ impl Control for Library<'_> {
         Ok((address != HADDR_UNDEF).then_some(address))
     }
 
-    fn chunks(&self, each: &mut dyn FnMut(&[u64], Place)) -> Result<()> {
+    fn for_each_chunk(&self, each: &mut dyn FnMut(&[u64], ChunkAddress)) -> Result<()> {
         #[repr(C)]
         struct Walk {
             function: unsafe extern "C" fn(*const u64, c_uint, u64, u64, Ptr) -> c_int,
@@ -298,12 +298,12 @@ fn not_here() -> Error {
     Error::unsupported("transfer", "libhdf5 would be needed in the background")
 }
 
-impl Control for Later<'_> {
-    fn place(&self, _: bool) -> Result<Option<u64>> {
+impl MetadataBackend for Later<'_> {
+    fn dataset_address(&self, _: bool) -> Result<Option<u64>> {
         Err(not_here())
     }
 
-    fn chunks(&self, _: &mut dyn FnMut(&[u64], Place)) -> Result<()> {
+    fn for_each_chunk(&self, _: &mut dyn FnMut(&[u64], ChunkAddress)) -> Result<()> {
         Err(not_here())
     }
 

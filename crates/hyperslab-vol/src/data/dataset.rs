@@ -10,7 +10,7 @@ use crate::host::Host;
 use crate::host::api::{Const, Hid};
 use crate::object::{DATASET, Object};
 use hyperslab_core::{Array, ArraySpec, Result};
-use hyperslab_plane::{Facts, Layout, Limits, Plane};
+use hyperslab_h5direct::{DatasetInfo, DirectDataset, Layout, Limits};
 use std::ffi::{c_int, c_uint};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -153,19 +153,19 @@ pub(crate) unsafe fn taken(object: &Object) -> Taken {
         fill_value: stored.fill.clone(),
     };
     let guard = (file.rollback.strong_count() > 0).then(|| Arc::new(Guard::new(file.rollback.clone())));
-    let facts = Facts {
+    let facts = DatasetInfo {
         name: name.clone(),
         file: bytes.clone(),
         dtype: kind.dtype.clone(),
         layout: stored.layout,
         filters: stored.filters,
         fill: stored.fill,
-        alone: true,
-        guard: guard.clone().map(|guard| guard as Arc<dyn hyperslab_plane::WriteGuard>),
+        single_writer: true,
+        guard: guard.clone().map(|guard| guard as Arc<dyn hyperslab_h5direct::WriteGuard>),
     };
     let memory = if spec.filters.is_empty() { 0 } else { host.take_memory(file.settings.memory, MOST_CACHE) };
     let limits = Limits { threads: file.settings.threads, cache: memory };
-    let plane = match Plane::new(facts, &shape, limits) {
+    let plane = match DirectDataset::new(facts, &shape, limits) {
         Ok(Ok(plane)) => plane,
         Ok(Err(refusal)) => {
             host.give_memory(memory);
@@ -415,7 +415,7 @@ impl Dataset {
             result = array.map_or(Ok(()), |array| array.write_back()).and(self.elements.flush());
             self.waits.store(false, Ordering::Relaxed);
         }
-        if last && !self.passing.load(Ordering::Relaxed) && !file.is_left() && !self.elements.plane.is_independent() {
+        if last && !self.passing.load(Ordering::Relaxed) && !file.is_left() && !self.elements.plane.has_full_index() {
             if lock(&self.layered).is_some() && file.settings.modes.copies() && !file.is_inherited() {
                 *lock(&self.kept) = Some(handle);
                 // SAFETY: inside a call of the library; the connector is that of an open dataset.

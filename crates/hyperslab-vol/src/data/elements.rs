@@ -12,7 +12,7 @@ use hyperslab_core::{
     Array, ArraySpec, Bytes, Datatype, Dims, Error, Gather, MemoryLayout, MemoryView, MemoryViewMut, Request, Result,
     Scatter, Selection, TransferMode,
 };
-use hyperslab_plane::{Control, Plane, Touched};
+use hyperslab_h5direct::{DirectDataset, MetadataBackend, WriteEffect};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,7 +30,7 @@ pub(crate) struct Elements {
     pub(crate) path: PathBuf,
     /// Whether what layers hand down is in a log until it is in the file.
     pub(crate) in_log: bool,
-    pub(crate) plane: Plane,
+    pub(crate) plane: DirectDataset,
     /// What it is, but for its shape.
     pub(crate) spec: ArraySpec,
     /// The library's name for the type; open as long as there are handles.
@@ -92,13 +92,13 @@ impl Elements {
     /// Whether a write in place is found by whoever opens the file: nothing else has to be written, and a rollback leaves it.
     fn is_found(&self) -> bool {
         let taken_back = self.promised && self.guard.as_ref().is_some_and(|guard| !guard.is_for_good());
-        self.plane.is_independent() && !taken_back
+        self.plane.has_full_index() && !taken_back
     }
 
     /// All that libhdf5 knows is in the file, and committed.
     pub(crate) fn now_saved(&self) {
         self.unsaved.store(false, Ordering::Relaxed);
-        if let Some(guard) = self.guard.as_ref().filter(|_| self.promised && self.plane.is_independent()) {
+        if let Some(guard) = self.guard.as_ref().filter(|_| self.promised && self.plane.has_full_index()) {
             guard.stay();
         }
     }
@@ -108,7 +108,7 @@ impl Elements {
         if lock(&self.finished).is_empty() { Ok(()) } else { self.with_control(|_| Ok(())) }
     }
 
-    fn control_or_later<T>(&self, body: impl FnOnce(&dyn Control) -> Result<T>) -> Result<T> {
+    fn control_or_later<T>(&self, body: impl FnOnce(&dyn MetadataBackend) -> Result<T>) -> Result<T> {
         self.with_control(|library| match library {
             Some(library) => body(library),
             None => body(&Later(&self.finished)),
@@ -116,7 +116,7 @@ impl Elements {
     }
 
     /// The same while fields are held.
-    pub(super) fn beside_held<T>(&self, body: impl FnOnce(&dyn Control) -> Result<T>) -> Result<T> {
+    pub(super) fn beside_held<T>(&self, body: impl FnOnce(&dyn MetadataBackend) -> Result<T>) -> Result<T> {
         self.with_library(|library| match library {
             Some(library) => body(library),
             None => body(&Later(&self.finished)),
@@ -127,7 +127,7 @@ impl Elements {
     pub(crate) fn note_write(&self, selection: &Selection, whole: bool) -> Result<()> {
         let only_stores = whole
             && self.with_control(|library| match library {
-                Some(library) => self.plane.only_stores(library, selection),
+                Some(library) => self.plane.needs_no_reads(library, selection),
                 None => Ok(false),
             })?;
         self.only_stores.store(only_stores, Ordering::Relaxed);
@@ -136,11 +136,11 @@ impl Elements {
 
     /// Whether the plane needs nothing of libhdf5 any more; asks it for what is missing, if it can be asked.
     pub(crate) fn make_independent(&self) -> Result<bool> {
-        if self.plane.is_independent() {
+        if self.plane.has_full_index() {
             return Ok(true);
         }
         self.with_control(|library| match library {
-            Some(library) => self.plane.make_independent(library),
+            Some(library) => self.plane.load_full_index(library),
             None => Ok(false),
         })
     }
@@ -172,7 +172,7 @@ impl Elements {
         selection: &Selection,
         memory: MemoryView<'_>,
         dtype: &Datatype,
-    ) -> Result<Option<hyperslab_plane::Refusal>> {
+    ) -> Result<Option<hyperslab_h5direct::FallbackReason>> {
         if !self.is_found() {
             self.unsaved.store(true, Ordering::Relaxed);
         }
@@ -185,17 +185,17 @@ impl Elements {
         selection: &Selection,
         memory: &mut MemoryViewMut<'_>,
         dtype: &Datatype,
-    ) -> Result<Option<hyperslab_plane::Refusal>> {
+    ) -> Result<Option<hyperslab_h5direct::FallbackReason>> {
         self.control_or_later(|control| self.plane.read_as(control, selection, memory, dtype))
     }
 
     /// Runs a call of libhdf5 so that it and the plane see each other's data.
-    pub(crate) fn beside<T>(&self, touched: Touched<'_>, body: impl FnOnce() -> Result<T>) -> Result<T> {
-        if !matches!(touched, Touched::Nothing) {
+    pub(crate) fn beside<T>(&self, touched: WriteEffect<'_>, body: impl FnOnce() -> Result<T>) -> Result<T> {
+        if !matches!(touched, WriteEffect::Nothing) {
             self.unsaved.store(true, Ordering::Relaxed);
         }
         self.with_control(|library| match library {
-            Some(library) => self.plane.aside(library, touched, body),
+            Some(library) => self.plane.with_library(library, touched, body),
             None => Err(refused("transfer", "no handle of the dataset is open")),
         })
     }
@@ -207,7 +207,7 @@ impl Elements {
             let file = Space::selecting(self.host, library.shape, selection)?;
             let memory = Space::simple(self.host, &[selection.len()])?;
             let write = || library.write(memory.id(), file.id(), packed.as_ptr().cast());
-            self.plane.aside(library, Touched::Elements(selection), write)
+            self.plane.with_library(library, WriteEffect::Elements(selection), write)
         })
     }
 
@@ -217,7 +217,7 @@ impl Elements {
             let file = Space::selecting(self.host, library.shape, selection)?;
             let memory = Space::simple(self.host, &[selection.len()])?;
             let read = || library.read(memory.id(), file.id(), packed.as_mut_ptr().cast());
-            self.plane.aside(library, Touched::Nothing, read)
+            self.plane.with_library(library, WriteEffect::Nothing, read)
         })
     }
 
@@ -272,7 +272,7 @@ impl Array for ElementsArray {
     }
 
     fn allows_background_io(&self) -> bool {
-        self.elements.only_stores.load(Ordering::Relaxed) || self.elements.plane.is_independent()
+        self.elements.only_stores.load(Ordering::Relaxed) || self.elements.plane.has_full_index()
     }
 
     fn object(&self) -> Option<u64> {

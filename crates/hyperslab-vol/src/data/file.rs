@@ -205,7 +205,7 @@ impl FileState {
         if !self.writes_later || self.is_inherited() {
             return;
         }
-        if dataset.is_some_and(|dataset| !dataset.elements.plane.is_independent()) {
+        if dataset.is_some_and(|dataset| !dataset.elements.plane.has_full_index()) {
             self.early.note();
         }
         if self.early.take_if_due(self.settings.lag) {
@@ -401,14 +401,14 @@ impl FileState {
     /// Before elements of a dataset go through layers: threads of ours should be able to move them, and a recovery must find
     /// the dataset and its place in the file.
     pub(crate) fn prepare(&self, dataset: &Dataset) -> Result<()> {
-        if !dataset.elements.plane.is_independent() && dataset.elements.make_independent()? {
+        if !dataset.elements.plane.has_full_index() && dataset.elements.make_independent()? {
             self.changed.store(true, Ordering::Relaxed);
             self.early.note();
         }
         let modes = self.settings.modes;
         // What is moved later is in the log now: it may stay in the file after a rollback, if it is found there.
         let guard = dataset.elements.guard.as_ref().filter(|_| modes.log);
-        let guard = guard.filter(|_| dataset.elements.plane.is_independent());
+        let guard = guard.filter(|_| dataset.elements.plane.has_full_index());
         let unsure = guard.is_some_and(|guard| !guard.is_for_good());
         if (modes.log && self.changed.load(Ordering::Relaxed)) || unsure {
             self.save_now()?;

@@ -6,7 +6,7 @@ use super::elements::{Elements, lock};
 use super::space::refused;
 use crate::host::Host;
 use hyperslab_core::{ElementPlan, MemoryLayout, MemoryView, Result, Selection};
-use hyperslab_plane::{Control, Copies, Plane};
+use hyperslab_h5direct::{DirectDataset, MetadataBackend, StagingBuffer};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
@@ -17,7 +17,7 @@ pub(crate) struct Held {
     selection: Selection,
     /// In the order of writing: where two have the same field, the later counts.
     parts: Vec<Part>,
-    copies: Copies,
+    copies: StagingBuffer,
     /// Bytes of memory that were asked for, those that are made ready for the next fields among them.
     memory: u64,
 }
@@ -33,9 +33,9 @@ struct Part {
 
 impl Held {
     /// For elements of so many bytes in fields, of which at most `limit` bytes will be held. `None`: there is no room for that.
-    fn new(host: &'static Host, plane: &Plane, selection: &Selection, fields: u64, limit: u64) -> Option<Self> {
+    fn new(host: &'static Host, plane: &DirectDataset, selection: &Selection, fields: u64, limit: u64) -> Option<Self> {
         let room = usize::try_from(selection.len().saturating_mul(fields).min(limit)).ok()?;
-        let copies = plane.copies(room).ok()?;
+        let copies = plane.staging_buffer(room).ok()?;
         Some(Self { host, selection: selection.clone(), parts: Vec::new(), copies, memory: 0 })
     }
 
@@ -66,11 +66,11 @@ impl Held {
 
     /// When the first field is there: has memory made ready for those that are missing, but for the last of them, which is not
     /// kept.
-    fn make_ready(&mut self, plane: &Plane, fields: u64, limit: u64) {
+    fn make_ready(&mut self, plane: &DirectDataset, fields: u64, limit: u64) {
         let Some(last) = self.parts.last().map(|part| part.at.len() as u64) else { return };
         let until = self.selection.len().saturating_mul(fields).saturating_sub(last);
         if self.parts.len() == 1 && self.take_memory(until, limit) {
-            plane.make_ready(&self.copies, until as usize, &self.selection);
+            plane.prefault(&self.copies, until as usize, &self.selection);
         }
     }
 
@@ -85,11 +85,11 @@ impl Held {
     }
 
     /// Writes everything in one go, and `last` over it.
-    fn write(&self, plane: &Plane, control: &dyn Control, last: Option<MemoryView<'_>>) -> Result<()> {
+    fn write(&self, plane: &DirectDataset, control: &dyn MetadataBackend, last: Option<MemoryView<'_>>) -> Result<()> {
         let bytes = |part: &Part| self.copies.get(part.at.clone());
         let held = self.parts.iter().map(|part| MemoryView { data: bytes(part), layout: &part.layout });
         let views: Vec<MemoryView<'_>> = held.chain(last).collect();
-        match plane.write_together(control, &self.selection, &views)? {
+        match plane.write_fields(control, &self.selection, &views)? {
             None => Ok(()),
             Some(refusal) => Err(refused("write", refusal.to_string())),
         }
@@ -150,7 +150,7 @@ impl Elements {
     }
 
     /// Writes what is held. What cannot be written stays, and fails again.
-    pub(super) fn write_held(&self, control: &dyn Control) -> Result<()> {
+    pub(super) fn write_held(&self, control: &dyn MetadataBackend) -> Result<()> {
         let mut slot = lock(&self.held);
         if let Some(held) = slot.as_ref() {
             held.write(&self.plane, control, None)?;

@@ -3,7 +3,7 @@
 use crate::host::api::Hid;
 use crate::host::{self, Host};
 use hyperslab_core::{ByteOrder, Datatype, Field, MemoryLayout, StructField, StructLayout};
-use hyperslab_plane::Conversion;
+use hyperslab_h5direct::Conversion;
 use std::ffi::c_int;
 
 const INTEGER: c_int = 0;

@@ -5,7 +5,7 @@ use super::kind::describe;
 use crate::host::Host;
 use crate::host::api::Hid;
 use hyperslab_core::{Dims, Filter, MAX_RANK};
-use hyperslab_plane::{FilterSpec, Layout};
+use hyperslab_h5direct::{FilterSpec, Layout};
 use std::ffi::{c_int, c_uint};
 
 const COMPACT: c_int = 0;

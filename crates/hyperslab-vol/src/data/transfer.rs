@@ -11,7 +11,7 @@ use crate::object::Object;
 use hyperslab_core::{
     BufferRegion, Datatype, Dims, Gather, MemoryLayout, MemoryView, MemoryViewMut, Result, Selection, TransferMode,
 };
-use hyperslab_plane::{Conversion, Touched};
+use hyperslab_h5direct::{Conversion, WriteEffect};
 use std::ffi::{CStr, c_int};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -276,13 +276,21 @@ unsafe fn write_somehow(object: &Object, one: &Transfer, data: Const) -> Ended {
     let plan = match plan {
         _ if !object.writable => {
             let why = "the file is open for reading only";
-            return by_library(object, one, file, &dataset, Touched::Nothing, why.into(), native);
+            return by_library(object, one, file, &dataset, WriteEffect::Nothing, why.into(), native);
         }
         Ok(plan) if !data.is_null() && !plan.selection.is_empty() => plan,
         Ok(_) => {
-            return by_library(object, one, file, &dataset, Touched::Nothing, "nothing is transferred".into(), native);
+            return by_library(
+                object,
+                one,
+                file,
+                &dataset,
+                WriteEffect::Nothing,
+                "nothing is transferred".into(),
+                native,
+            );
         }
-        Err(why) => return by_library(object, one, file, &dataset, Touched::Everything, why, native),
+        Err(why) => return by_library(object, one, file, &dataset, WriteEffect::Everything, why, native),
     };
     let bytes = plan.selection.len() * dataset.kind.dtype.size();
     // SAFETY: the program gives memory that has all selected elements; others are not touched.
@@ -305,8 +313,8 @@ unsafe fn write_somehow(object: &Object, one: &Transfer, data: Const) -> Ended {
                     None => (Some(dtype), view),
                 },
             };
-            if kind.is_none() && (whole || dataset.elements.plane.is_independent()) {
-                if file.settings.modes.copies() && !dataset.elements.plane.is_independent() {
+            if kind.is_none() && (whole || dataset.elements.plane.has_full_index()) {
+                if file.settings.modes.copies() && !dataset.elements.plane.has_full_index() {
                     file.store_finished()?;
                     dataset.elements.note_write(&plan.selection, whole)?;
                 }
@@ -327,7 +335,7 @@ unsafe fn write_somehow(object: &Object, one: &Transfer, data: Const) -> Ended {
         let dtype = plan.dtype.as_ref().unwrap_or(&dataset.kind.dtype);
         let left = if dataset.elements.is_saved() { Left::InPlace } else { Left::Unsaved };
         let refusal = dataset.elements.write_as(&plan.selection, view, dtype)?;
-        if !dataset.elements.plane.is_independent() {
+        if !dataset.elements.plane.has_full_index() {
             object.host.pending.store(true, Ordering::Relaxed);
         }
         Ok((refusal, left))
@@ -335,7 +343,7 @@ unsafe fn write_somehow(object: &Object, one: &Transfer, data: Const) -> Ended {
     match written {
         Ok((None, left)) => Ended::well(bytes, left),
         Ok((Some(refusal), _)) => {
-            let touched = Touched::Elements(&plan.selection);
+            let touched = WriteEffect::Elements(&plan.selection);
             by_library(object, one, file, &dataset, touched, refusal.to_string(), native)
         }
         Err(error) => {
@@ -357,9 +365,17 @@ unsafe fn read_somehow(object: &Object, one: &Transfer, data: Ptr) -> Ended {
     let plan = match plan {
         Ok(plan) if !data.is_null() && !plan.selection.is_empty() => plan,
         Ok(_) => {
-            return by_library(object, one, file, &dataset, Touched::Nothing, "nothing is transferred".into(), native);
+            return by_library(
+                object,
+                one,
+                file,
+                &dataset,
+                WriteEffect::Nothing,
+                "nothing is transferred".into(),
+                native,
+            );
         }
-        Err(why) => return by_library(object, one, file, &dataset, Touched::Nothing, why, native),
+        Err(why) => return by_library(object, one, file, &dataset, WriteEffect::Nothing, why, native),
     };
     let bytes = plan.selection.len() * dataset.kind.dtype.size();
     // SAFETY: the program gives memory that has all selected elements; others are not touched.
@@ -377,9 +393,9 @@ unsafe fn read_somehow(object: &Object, one: &Transfer, data: Ptr) -> Ended {
     })();
     match read {
         Ok(None) => Ended::well(bytes, Left::Nothing),
-        Ok(Some(refusal)) => by_library(object, one, file, &dataset, Touched::Nothing, refusal.to_string(), native),
+        Ok(Some(refusal)) => by_library(object, one, file, &dataset, WriteEffect::Nothing, refusal.to_string(), native),
         // libhdf5 knows better how to say what is wrong, if something is.
-        Err(error) => by_library(object, one, file, &dataset, Touched::Nothing, error.to_string(), native),
+        Err(error) => by_library(object, one, file, &dataset, WriteEffect::Nothing, error.to_string(), native),
     }
 }
 
@@ -477,14 +493,14 @@ fn by_library(
     one: &Transfer,
     file: &FileState,
     dataset: &Arc<Dataset>,
-    touched: Touched<'_>,
+    touched: WriteEffect<'_>,
     why: String,
     native: impl FnOnce() -> Herr,
 ) -> Ended {
     // SAFETY: inside a call of the library; all identifiers are open. Afterwards the error stack is the program's.
     let bytes = unsafe { bytes_of(object, one) };
     let (mut status, mut called) = (-1, false);
-    let left = if matches!(touched, Touched::Nothing) { Left::Nothing } else { Left::Unsaved };
+    let left = if matches!(touched, WriteEffect::Nothing) { Left::Nothing } else { Left::Unsaved };
     let settled = match file.layers() {
         Ok(Some(_)) => file.settle(),
         Ok(None) => Ok(()),

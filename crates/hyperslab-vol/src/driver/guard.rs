@@ -1,6 +1,6 @@
 //! The rollback journal before the direct path's writes.
 
-use hyperslab_plane::WriteGuard;
+use hyperslab_h5direct::WriteGuard;
 use hyperslab_rollback::Rollback;
 use std::io;
 use std::sync::Weak;
@@ -41,7 +41,7 @@ impl WriteGuard for Guard {
         }
     }
 
-    fn moved(&self) {
+    fn relocated(&self) {
         self.for_good.store(false, Ordering::Relaxed);
     }
 }

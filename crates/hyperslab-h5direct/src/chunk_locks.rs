@@ -1,0 +1,116 @@
+//! Who works on which chunk: many readers or one writer at a time.
+//!
+//! A thread that holds claims waits only for chunks of higher numbers than those, so nobody waits in a circle.
+
+use std::collections::HashMap;
+use std::sync::{Condvar, Mutex, PoisonError};
+
+/// The claims on the chunks of one array.
+#[derive(Debug, Default)]
+pub(crate) struct ChunkLocks {
+    /// Readers of a chunk, or [`WRITER`].
+    held: Mutex<HashMap<u64, u32>>,
+    freed: Condvar,
+}
+
+const WRITER: u32 = u32::MAX;
+
+/// A claim, given back when dropped; by any thread.
+#[derive(Debug)]
+pub(crate) struct ChunkLock<'a> {
+    claims: &'a ChunkLocks,
+    chunk: u64,
+}
+
+impl ChunkLocks {
+    /// Waits until nobody writes the chunk.
+    pub(crate) fn read(&self, chunk: u64) -> ChunkLock<'_> {
+        self.wait(chunk, |held| match held {
+            WRITER => None,
+            readers => Some(readers + 1),
+        })
+    }
+
+    /// Waits until nobody works on the chunk.
+    pub(crate) fn write(&self, chunk: u64) -> ChunkLock<'_> {
+        self.wait(chunk, |held| (held == 0).then_some(WRITER))
+    }
+
+    /// Claims the chunk for writing, unless somebody works on it.
+    pub(crate) fn try_write(&self, chunk: u64) -> Option<ChunkLock<'_>> {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.contains_key(&chunk) {
+            return None;
+        }
+        held.insert(chunk, WRITER);
+        Some(ChunkLock { claims: self, chunk })
+    }
+
+    fn wait(&self, chunk: u64, next: impl Fn(u32) -> Option<u32>) -> ChunkLock<'_> {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(now) = next(held.get(&chunk).copied().unwrap_or(0)) {
+                held.insert(chunk, now);
+                return ChunkLock { claims: self, chunk };
+            }
+            held = self.freed.wait(held).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+impl ChunkLock<'_> {
+    /// The number of the chunk.
+    pub(crate) fn chunk(&self) -> u64 {
+        self.chunk
+    }
+}
+
+impl Drop for ChunkLock<'_> {
+    fn drop(&mut self) {
+        let mut held = self.claims.held.lock().unwrap_or_else(PoisonError::into_inner);
+        match held.get_mut(&self.chunk) {
+            Some(readers) if *readers != WRITER && *readers > 1 => *readers -= 1,
+            _ => {
+                held.remove(&self.chunk);
+                drop(held);
+                self.claims.freed.notify_all();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicI32, Ordering};
+
+    #[test]
+    fn one_writer_or_many_readers() {
+        let claims = ChunkLocks::default();
+        let (first, second) = (claims.read(3), claims.read(3));
+        assert!(claims.try_write(3).is_none());
+        drop(first);
+        assert!(claims.try_write(3).is_none());
+        drop(second);
+        let writer = claims.try_write(3);
+        assert!(writer.is_some_and(|claim| claim.chunk() == 3));
+        assert!(claims.try_write(3).is_some());
+    }
+
+    #[test]
+    fn writers_never_meet() {
+        let (claims, inside) = (ChunkLocks::default(), AtomicI32::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for turn in 0..2000u64 {
+                        let _low = claims.write(turn % 3);
+                        let _high = claims.write(7);
+                        assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0);
+                        inside.fetch_sub(1, Ordering::SeqCst);
+                    }
+                });
+            }
+        });
+    }
+}

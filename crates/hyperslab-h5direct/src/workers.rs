@@ -1,0 +1,132 @@
+//! Threads that help the calling one.
+//!
+//! They live no longer than the call, so nothing is left running in the program, and a fork finds none; only the one that makes
+//! memory ready ([`crate::staging_buffer`]) goes on beside the program, for as long as copies are kept. All calls of a process together have
+//! at most as many helpers as the machine has cores.
+
+use hyperslab_core::{Error, ErrorKind, Result};
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+static BUSY: AtomicUsize = AtomicUsize::new(0);
+
+/// The cores of the machine that this process may use. Asked once: it takes reading files of the system, which costs more
+/// than a small transfer.
+pub(crate) fn cores() -> usize {
+    // No lock: a thread that asks may not be there after a fork.
+    static CORES: AtomicUsize = AtomicUsize::new(0);
+    match CORES.load(Ordering::Relaxed) {
+        0 => {
+            let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+            CORES.store(cores, Ordering::Relaxed);
+            cores
+        }
+        cores => cores,
+    }
+}
+
+/// In a process that was forked: helpers that were busy in the parent are not here.
+pub fn reset_after_fork() {
+    BUSY.store(0, Ordering::Relaxed);
+}
+
+/// Permission for some helpers, given back when dropped.
+#[derive(Debug)]
+pub(crate) struct WorkerPermits(usize);
+
+impl WorkerPermits {
+    /// Up to `wanted`, perhaps none.
+    pub(crate) fn acquire(wanted: usize) -> Self {
+        let most = cores();
+        let mut got = 0;
+        let _ = BUSY.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |busy| {
+            got = wanted.min(most.saturating_sub(busy));
+            Some(busy + got)
+        });
+        Self(got)
+    }
+
+    /// One more than these, if it may be had: for calls whose own thread does something else.
+    pub(crate) fn and_one(mut self) -> Self {
+        let mut one = Self::acquire(1);
+        self.0 += std::mem::take(&mut one.0);
+        self
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.0
+    }
+}
+
+impl Drop for WorkerPermits {
+    fn drop(&mut self) {
+        // Helpers of a parent are not counted here.
+        let given_back = |busy: usize| Some(busy.saturating_sub(self.0));
+        let _ = BUSY.fetch_update(Ordering::Relaxed, Ordering::Relaxed, given_back);
+    }
+}
+
+/// Keeps the first error of several threads, and tells the others to stop.
+#[derive(Debug, Default)]
+pub(crate) struct FirstError(Mutex<Option<Error>>);
+
+impl FirstError {
+    /// Notes an error.
+    pub(crate) fn note(&self, error: Error) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+    }
+
+    /// Whether there is one.
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    /// The error.
+    pub(crate) fn into_result(self) -> Result<()> {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+    }
+}
+
+/// Runs what `make` makes on helpers, one each, while `mine` runs here. A helper that panics is an error. Fewer helpers
+/// may start than are allowed, even none.
+pub(crate) fn with_workers<T, F: FnOnce() + Send>(
+    helpers: &WorkerPermits,
+    make: impl Fn() -> F,
+    mine: impl FnOnce() -> T,
+) -> Result<T> {
+    if helpers.count() == 0 {
+        return Ok(mine());
+    }
+    std::thread::scope(|scope| {
+        let start = || std::thread::Builder::new().name("h5direct".into()).spawn_scoped(scope, make());
+        let started: Vec<_> = (0..helpers.count()).map_while(|_| start().ok()).collect();
+        let result = mine();
+        match started.into_iter().filter_map(|helper| helper.join().err()).count() {
+            0 => Ok(result),
+            _ => Err(Error::new(ErrorKind::Io, "transfer", "a thread failed unexpectedly")),
+        }
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn helpers_are_bounded_and_given_back() {
+        let all = WorkerPermits::acquire(usize::MAX);
+        assert!(all.count() <= cores());
+        assert_eq!(WorkerPermits::acquire(1).count(), 0);
+        drop(all);
+        assert!(WorkerPermits::acquire(1).count() <= 1);
+    }
+
+    #[test]
+    fn a_panic_is_an_error() {
+        let failed = with_workers(&WorkerPermits(1), || || panic!("expected in this test"), || 5);
+        assert!(failed.is_err());
+        assert_eq!(with_workers(&WorkerPermits(2), || || (), || 5).unwrap(), 5);
+    }
+}
