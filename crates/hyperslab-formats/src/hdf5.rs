@@ -20,36 +20,36 @@
 //! under `fill_time=ifset` contiguous space that was freed earlier in the same session is reused without being cleared.
 //! `fill_time=alloc` clears it.
 
-mod abandoned;
 mod array;
 mod attribute;
-mod cached_by_node;
-mod collective;
+mod collective_stats;
+mod collective_transfer;
 mod container;
-mod cut;
-mod data_plane;
+mod dataset_filters;
 mod dataspace;
+mod dataspace_cache;
 mod datatype;
 mod diagnostics;
+mod direct_access;
 mod driver;
 mod errors;
 mod features;
+mod filter_plugins;
 mod format;
-mod guarded;
+mod fs_coherence;
+mod handle;
+mod leaked_files;
 mod library;
-#[cfg_attr(not(feature = "parallel-hdf5"), path = "hdf5/no_mpio.rs")]
+#[cfg_attr(not(feature = "parallel-hdf5"), path = "hdf5/mpio_stub.rs")]
 mod mpio;
 mod objects;
 mod options;
 mod properties;
 mod ranks;
-mod registered;
-mod stated;
+mod split;
 mod storage;
 mod subfiles;
-mod together;
 mod transfer;
-mod unions;
 
 #[cfg(test)]
 mod tests;

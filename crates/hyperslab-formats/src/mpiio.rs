@@ -10,19 +10,19 @@
 //! an MPI job, or one rank alone in a process where MPI runs. A container should be closed by all ranks: a rank that
 //! drops it while there are others can only give its data files back when MPI ends.
 
-mod elements;
+mod data_file;
 mod errors;
 mod filetype;
 mod handle;
 mod library;
-mod moved;
+mod memory_side;
 mod options;
-mod steps;
+mod requests;
 
 use crate::FormatEntry;
 use crate::posix::{self, directory};
+use data_file::MpiContext;
 use hyperslab_core::{Caps, Communicator, Container, Error, Format, OpenMode, Result, StackElement, agree};
-use moved::Job;
 use options::Options;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -62,8 +62,8 @@ impl Format for Mpiio {
 
     fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
         let located = |error: Error| error.backend("mpiio").target(path.display());
-        let job = agree(&**comm, Job::new(comm, &self.options).map_err(located))?;
-        posix::open_moved((path, how), comm, self.options.container, "mpiio", Arc::new(job))
+        let job = agree(&**comm, MpiContext::new(comm, &self.options).map_err(located))?;
+        posix::open_with_backend((path, how), comm, self.options.container, "mpiio", Arc::new(job))
     }
 
     fn exists(&self, path: &Path) -> Result<bool> {

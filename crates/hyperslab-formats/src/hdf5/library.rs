@@ -1,8 +1,8 @@
 //! The door to libhdf5: one lock, identifiers that close themselves, results that become errors.
 
 use super::errors;
+use super::filter_plugins;
 use super::mpio;
-use super::registered;
 use hdf5_metno_sys::{LOCK, h5, h5e, h5i};
 use hyperslab_core::{Error, Result};
 use std::cell::Cell;
@@ -29,7 +29,7 @@ fn start() {
         h5::H5open();
         libc::atexit(end);
     }
-    registered::register();
+    filter_plugins::register();
 }
 
 extern "C" fn end() {

@@ -191,13 +191,13 @@ pub(super) fn refuse_surroundings(options: &Options) -> Result<()> {
 }
 
 /// Makes ranks read metadata together in the calls that use this access list.
-pub(super) fn read_metadata_together(list: &Id) -> Result<()> {
+pub(super) fn collective_metadata_reads(list: &Id) -> Result<()> {
     // SAFETY: a live access list.
     done("open", unsafe { h5p::H5Pset_all_coll_metadata_ops(list.raw(), 1) })
 }
 
 /// Makes ranks write metadata together, for a file access list.
-pub(super) fn write_metadata_together(list: &Id) -> Result<()> {
+pub(super) fn collective_metadata_writes(list: &Id) -> Result<()> {
     // SAFETY: a live file access list.
     done("open", unsafe { h5p::H5Pset_coll_metadata_write(list.raw(), 1) })
 }

@@ -1,11 +1,11 @@
 //! Elements between memory and file. libhdf5 does the work wherever it can express the memory's layout.
 
-use super::cut::cut;
 use super::dataspace::{self, is_all, raw_or_all};
+use super::dataspace_cache::DataspaceCache;
 use super::datatype::{self, Stored};
 use super::library::{self, Id, done, hid_t};
+use super::split::split;
 use super::storage::MOST_CHUNKED_DIMENSIONS;
-use super::unions::Unions;
 use hdf5_metno_sys::h5d::{self, H5D_space_status_t};
 use hdf5_metno_sys::h5p::H5P_DEFAULT;
 use hdf5_metno_sys::h5s;
@@ -23,7 +23,7 @@ const PIECE_BYTES: u64 = 4 << 20;
 pub(super) struct Request<'a> {
     pub(super) dataset: &'a Id,
     pub(super) stored: &'a Stored,
-    pub(super) unions: &'a Unions,
+    pub(super) dataspaces: &'a DataspaceCache,
     pub(super) scratch: &'a Mutex<Scratch>,
 }
 
@@ -224,7 +224,7 @@ fn in_pieces(
 ) -> Result<()> {
     let element = request.stored.dtype.size();
     let mut packed = Vec::new();
-    cut(selection, PIECE_BYTES / element, &mut |piece| {
+    split(selection, PIECE_BYTES / element, &mut |piece| {
         packed.resize((piece.len() * element) as usize, 0);
         each(piece, request.file_space()?.0, &mut packed)
     })
@@ -246,7 +246,7 @@ pub(super) fn prepare(
     shape: &[u64],
     memory: Memory,
 ) -> Result<Call> {
-    let file = if is_all(selection, shape) { None } else { Some(request.unions.select(space, shape, selection)?) };
+    let file = if is_all(selection, shape) { None } else { Some(request.dataspaces.select(space, shape, selection)?) };
     let packed = match (&memory.space, &file) {
         (Some(_), _) | (None, None) => None,
         // The same number of dimensions on both sides lets libhdf5 match chunks without visiting each element.
@@ -311,7 +311,7 @@ pub(super) fn route(request: Request<'_>, elements: u64, layout: &MemoryLayout) 
     let stored = request.stored;
     let select_within = |within: &BufferRegion| {
         let space = Arc::new(dataspace::simple(&within.shape, None)?);
-        request.unions.select(space, &within.shape, &within.selection)
+        request.dataspaces.select(space, &within.shape, &within.selection)
     };
     let plan = layout.plan(&stored.dtype)?;
     let within = layout.within.as_ref();

@@ -1,6 +1,6 @@
 //! A file of raw elements: whole transfers at offsets, through the page cache or around it.
 
-use super::staging::Staging;
+use super::buffer_pool::BufferPool;
 use hyperslab_core::{Error, ErrorKind, Result};
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -24,14 +24,14 @@ pub(crate) struct DataFile {
     file: File,
     /// The same file with `O_DIRECT`.
     direct: Option<File>,
-    staging: Arc<Staging>,
+    staging: Arc<BufferPool>,
     path: PathBuf,
     dirty: AtomicBool,
 }
 
 impl DataFile {
     /// Opens the file; never through a symbolic link. With `direct`, refuses file systems that cannot do it.
-    pub fn open(path: &Path, access: Access, direct: bool, staging: &Arc<Staging>) -> Result<Self> {
+    pub fn open(path: &Path, access: Access, direct: bool, staging: &Arc<BufferPool>) -> Result<Self> {
         let open = |flags: i32| {
             let mut options = OpenOptions::new();
             options.read(true).write(access != Access::Read).create(access == Access::Make);

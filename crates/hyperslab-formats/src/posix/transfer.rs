@@ -1,8 +1,8 @@
 //! Moving the runs of a selection between a file and memory.
 
+use super::buffer_pool::BufferPool;
 use super::data_file::DataFile;
 use super::range_lock::RangeLock;
-use super::staging::Staging;
 use hyperslab_core::{Datatype, Gather, MemoryLayout, MemoryView, MemoryViewMut, Result, Run, Scatter, Selection};
 
 /// Runs at least this long are read straight to where they belong.
@@ -18,14 +18,14 @@ pub(crate) fn is_packed(layout: &MemoryLayout, dtype: &Datatype) -> Result<bool>
 }
 
 /// How many bytes of whole elements fit in a staging buffer, no more than there are; at least one element.
-pub(crate) fn whole_elements(staging: &Staging, element: u64, elements: u64) -> usize {
+pub(crate) fn whole_elements(staging: &BufferPool, element: u64, elements: u64) -> usize {
     ((staging.size() as u64 / element).clamp(1, elements.max(1)) * element) as usize
 }
 
 /// Writes whole elements. Every run is written by itself: the bytes between runs may be another rank's at this moment.
 pub(crate) fn write(
     file: &DataFile,
-    staging: &Staging,
+    staging: &BufferPool,
     selection: &Selection,
     shape: &[u64],
     dtype: &Datatype,
@@ -64,7 +64,7 @@ pub(crate) fn write(
 /// Callers that share `file` must exclude each other; others are excluded by a lock on the range.
 pub(crate) fn write_fields(
     file: &DataFile,
-    staging: &Staging,
+    staging: &BufferPool,
     selection: &Selection,
     shape: &[u64],
     dtype: &Datatype,
@@ -95,7 +95,7 @@ pub(crate) fn write_fields(
 /// Reads the elements of one file.
 pub(crate) fn read_file(
     file: &DataFile,
-    staging: &Staging,
+    staging: &BufferPool,
     selection: &Selection,
     shape: &[u64],
     dtype: &Datatype,
@@ -115,7 +115,7 @@ pub(crate) fn read_file(
 pub(crate) fn read<S: Copy + PartialEq>(
     runs: impl Iterator<Item = (Run, S)>,
     fetch: impl Fn(S, &mut [u8], u64) -> Result<()>,
-    staging: &Staging,
+    staging: &BufferPool,
     elements: u64,
     dtype: &Datatype,
     memory: MemoryViewMut<'_>,
@@ -139,7 +139,7 @@ pub(crate) fn read<S: Copy + PartialEq>(
 struct Reader<'a, I: Iterator<Item = (Run, S)>, F, S> {
     runs: Pieces<I, S>,
     fetch: F,
-    staging: &'a Staging,
+    staging: &'a BufferPool,
     group: Vec<(Run, S)>,
 }
 
@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn small_runs_are_read_together_and_land_in_order() {
         let file: Vec<u8> = (0..200_000u32).map(|i| (i % 251) as u8).collect();
-        let staging = Staging::new(8192, 1);
+        let staging = BufferPool::new(8192, 1);
         let calls = Cell::new(0);
         let fetch = |source: u8, to: &mut [u8], at: u64| {
             calls.set(calls.get() + 1);

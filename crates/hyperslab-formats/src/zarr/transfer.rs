@@ -1,10 +1,10 @@
 //! Elements between memory and files.
 
-use super::claims;
-use super::files::Files;
+use super::array_state::{ArrayState, Current};
+use super::atomic_files::AtomicFiles;
+use super::partial_write_owners;
 use super::region::{self, Region};
-use super::staging;
-use super::state::{ArrayState, Current};
+use super::row_bands;
 use hyperslab_core::{
     ChunkGrid, ChunkSubset, ChunkSubsets, Communicator, ElementPlan, Error, ErrorKind, Gather, MemoryView,
     MemoryViewMut, Result, Scatter, Selection, agree,
@@ -20,7 +20,7 @@ pub struct Transferring<'a> {
     /// Its layout, held for the time of the transfer.
     pub current: &'a Current,
     /// Where changes are recorded.
-    pub files: &'a Files,
+    pub files: &'a AtomicFiles,
     /// Threads for the files of the call.
     pub threads: usize,
     /// Other ranks are in other processes, out of reach of the chunk locks, and may write the same files.
@@ -41,10 +41,15 @@ impl Transferring<'_> {
 
     /// Writes the selected elements together with the ranks of other processes: files may be written in part, if no
     /// other rank writes them too. Collective; a refusal is everyone's.
-    pub fn write_together(&self, comm: &dyn Communicator, selection: &Selection, memory: MemoryView<'_>) -> Result<()> {
+    pub fn write_collective(
+        &self,
+        comm: &dyn Communicator,
+        selection: &Selection,
+        memory: MemoryView<'_>,
+    ) -> Result<()> {
         let plan = agree(comm, self.check_write(selection, memory))?;
         let grid = ChunkGrid::new(&self.current.layout.shape, &self.current.layout.file)?;
-        claims::check(comm, selection, &grid, !plan.covers_element())?;
+        partial_write_owners::check(comm, selection, &grid, !plan.covers_element())?;
         Transferring { many_processes: false, ..*self }.write(selection, memory)
     }
 
@@ -62,7 +67,7 @@ impl Transferring<'_> {
         }
         let mut gather = Gather::new(memory, &layout.dtype, selection.len())?;
         let mut buffer = Vec::new();
-        staging::for_each_band(selection, layout, &mut |band| {
+        row_bands::for_each_band(selection, layout, &mut |band| {
             buffer.resize((band.len() * layout.dtype.size()) as usize, 0);
             gather.next_into(&mut buffer);
             self.write_packed(band, &buffer, &untouched)
@@ -84,7 +89,7 @@ impl Transferring<'_> {
         }
         let mut scatter = Scatter::new(memory, &layout.dtype, selection.len())?;
         let mut buffer = Vec::new();
-        staging::for_each_band(selection, layout, &mut |band| {
+        row_bands::for_each_band(selection, layout, &mut |band| {
             buffer.resize((band.len() * layout.dtype.size()) as usize, 0);
             self.read_packed(band, &mut buffer)?;
             scatter.next_from(&buffer);

@@ -1,11 +1,11 @@
 //! What a container and its open arrays share on one rank.
 
 use super::array::ArrayState;
-use super::clock::Clock;
-use super::mover::Mover;
+use super::buffer_pool::BufferPool;
+use super::data_backend::DataBackend;
+use super::io_uring::Ring;
 use super::options::{Io, Options};
-use super::ring::Ring;
-use super::staging::Staging;
+use super::write_order::WriteClock;
 use hyperslab_core::{Communicator, Error, Reduce, Result, agree};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
@@ -18,19 +18,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const MANY: usize = 4096;
 
 #[derive(Debug)]
-pub(crate) struct Home {
+pub(crate) struct ContainerState {
     pub root: PathBuf,
     pub comm: Arc<dyn Communicator>,
     pub options: Options,
     pub writable: bool,
-    pub staging: Arc<Staging>,
+    pub staging: Arc<BufferPool>,
     /// Why there is no ring although one was asked for.
     pub no_ring: Option<String>,
-    pub clock: Arc<Clock>,
+    pub clock: Arc<WriteClock>,
     /// The format's name, for errors.
     pub backend: &'static str,
     /// What moves elements instead of this module. Its files open and close on all ranks together.
-    pub mover: Option<Arc<dyn Mover>>,
+    pub data_backend: Option<Arc<dyn DataBackend>>,
     closed: AtomicBool,
     /// Open arrays by name, each with its number of handles. Sorted, so that all ranks go through them alike.
     arrays: Mutex<BTreeMap<String, (Arc<ArrayState>, usize)>>,
@@ -48,7 +48,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Home {
+impl ContainerState {
     pub fn new(root: PathBuf, comm: &Arc<dyn Communicator>, options: Options, writable: bool) -> Self {
         // A page is a whole number of blocks, and what the page cache holds is whole pages: see direct transfers.
         let align = if options.direct { rustix::param::page_size().max(4096) } else { 64 };
@@ -63,11 +63,11 @@ impl Home {
             comm: comm.clone(),
             options,
             writable,
-            staging: Arc::new(Staging::new(options.buffer, align).with_ring(ring)),
+            staging: Arc::new(BufferPool::new(options.buffer, align).with_ring(ring)),
             no_ring,
             clock: Arc::default(),
             backend: "posix",
-            mover: None,
+            data_backend: None,
             closed: AtomicBool::new(false),
             arrays: Mutex::default(),
             unsynced: Mutex::default(),
@@ -76,8 +76,8 @@ impl Home {
 
     /// The same, for elements that somebody else moves.
     #[cfg(feature = "mpi")]
-    pub fn moved_by(self, backend: &'static str, mover: Arc<dyn Mover>) -> Self {
-        Self { backend, mover: Some(mover), ..self }
+    pub fn with_backend(self, backend: &'static str, data_backend: Arc<dyn DataBackend>) -> Self {
+        Self { backend, data_backend: Some(data_backend), ..self }
     }
 
     pub fn check_open(&self, operation: &'static str) -> Result<()> {
@@ -113,12 +113,12 @@ impl Home {
     }
 
     /// Takes one handle back and releases the array with the last. Where ranks must release it together, it waits
-    /// for [`Home::close`] instead.
-    pub fn give_back(&self, name: &str) {
+    /// for [`ContainerState::close`] instead.
+    pub fn release_handle(&self, name: &str) {
         let mut arrays = lock(&self.arrays);
         let Some((_, handles)) = arrays.get_mut(name) else { return };
         *handles -= 1;
-        let releases = self.mover.is_none() || self.comm.size() == 1;
+        let releases = self.data_backend.is_none() || self.comm.size() == 1;
         if *handles == 0
             && releases
             && let Some((state, _)) = arrays.remove(name)
@@ -129,7 +129,7 @@ impl Home {
     }
 
     /// Takes one handle back and releases the array if no rank has another. Collective.
-    pub fn give_back_together(&self, name: &str) -> Result<()> {
+    pub fn release_handle_collective(&self, name: &str) -> Result<()> {
         let handles = lock(&self.arrays).get_mut(name).map(|(_, handles)| {
             *handles -= 1;
             *handles as u64

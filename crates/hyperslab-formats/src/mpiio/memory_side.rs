@@ -1,9 +1,9 @@
 //! The memory side of a transfer: where the bytes of each call come from or go to.
 
 use super::handle::Direction;
-use super::steps::{FileRuns, Limits, Step, Steps};
-use crate::posix::mover::Elements;
-use crate::posix::staging::{Buffer, Staging};
+use super::requests::{FileRuns, Request, RequestLimits, Requests};
+use crate::posix::buffer_pool::{Buffer, BufferPool};
+use crate::posix::data_backend::Elements;
 use crate::posix::transfer::{is_packed, whole_elements};
 use hyperslab_core::{ElementPiece, Gather, MemoryView, MemoryViewMut, Result, Scatter};
 use smallvec::SmallVec;
@@ -22,15 +22,16 @@ impl<'a> Memory<'a> {
     pub fn to_write(
         elements: Elements<'a>,
         memory: MemoryView<'a>,
-        staging: &'a Staging,
-        limits: Limits,
-    ) -> Result<(Self, Steps<'a>)> {
+        staging: &'a BufferPool,
+        limits: RequestLimits,
+    ) -> Result<(Self, Requests<'a>)> {
         let Elements { selection, shape, dtype } = elements;
         let runs = selection.runs(shape, dtype.size())?;
         let (element, count) = (dtype.size(), selection.len());
         if is_packed(memory.layout, dtype)? {
-            let steps = Steps::new(FileRuns::whole(runs), count * element, Limits { fill: u64::MAX, ..limits });
-            return Ok((Self::From(memory.data), steps));
+            let requests =
+                Requests::new(FileRuns::whole(runs), count * element, RequestLimits { fill: u64::MAX, ..limits });
+            return Ok((Self::From(memory.data), requests));
         }
         let plan = memory.layout.plan(dtype)?;
         let buffer = staging.take(whole_elements(staging, element, count));
@@ -44,28 +45,28 @@ impl<'a> Memory<'a> {
         };
         let file =
             if fields.is_empty() { FileRuns::whole(runs) } else { FileRuns::fields(runs, element, fields.clone()) };
-        let steps = Steps::new(file, count * moved, Limits { fill: held * moved, ..limits });
+        let requests = Requests::new(file, count * moved, RequestLimits { fill: held * moved, ..limits });
         let gather = Gather::new(memory, dtype, count)?;
-        Ok((Self::Gathered { gather, buffer, element: element as usize, fields }, steps))
+        Ok((Self::Gathered { gather, buffer, element: element as usize, fields }, requests))
     }
 
     /// The memory of a read and its calls; `limits.fill` is replaced by what memory holds.
     pub fn to_read(
         elements: Elements<'a>,
         memory: MemoryViewMut<'a>,
-        staging: &'a Staging,
-        limits: Limits,
-    ) -> Result<(Self, Steps<'a>)> {
+        staging: &'a BufferPool,
+        limits: RequestLimits,
+    ) -> Result<(Self, Requests<'a>)> {
         let Elements { selection, shape, dtype } = elements;
         let runs = FileRuns::whole(selection.runs(shape, dtype.size())?);
         let (element, count) = (dtype.size(), selection.len());
         if is_packed(memory.layout, dtype)? {
-            let steps = Steps::new(runs, count * element, Limits { fill: u64::MAX, ..limits });
-            return Ok((Self::Into(memory.data), steps));
+            let requests = Requests::new(runs, count * element, RequestLimits { fill: u64::MAX, ..limits });
+            return Ok((Self::Into(memory.data), requests));
         }
         let buffer = staging.take(whole_elements(staging, element, count));
-        let steps = Steps::new(runs, count * element, Limits { fill: buffer.len() as u64, ..limits });
-        Ok((Self::Scattered { scatter: Scatter::new(memory, dtype, count)?, buffer }, steps))
+        let requests = Requests::new(runs, count * element, RequestLimits { fill: buffer.len() as u64, ..limits });
+        Ok((Self::Scattered { scatter: Scatter::new(memory, dtype, count)?, buffer }, requests))
     }
 
     pub fn direction(&self) -> Direction {
@@ -75,18 +76,21 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// The bytes of a step, ready to be moved. They are `step.len`.
-    pub fn before(&mut self, step: Step) -> *mut c_void {
-        let part = step.at as usize..(step.at + step.len) as usize;
+    /// The bytes of a step, ready to be moved. They are `request.len`.
+    pub fn before(&mut self, request: Request) -> *mut c_void {
+        let part = request.at as usize..(request.at + request.len) as usize;
         match self {
             Self::From(data) => data[part].as_ptr().cast_mut().cast(),
             Self::Into(data) => data[part].as_mut_ptr().cast(),
             Self::Scattered { buffer, .. } => buffer[part].as_mut_ptr().cast(),
             Self::Gathered { gather, buffer, element, fields } => {
-                if step.at == 0 {
+                if request.at == 0 {
                     let moved: usize = fields.iter().map(|field| field.len as usize).sum();
-                    let elements =
-                        if fields.is_empty() { step.fill as usize / *element } else { step.fill as usize / moved };
+                    let elements = if fields.is_empty() {
+                        request.fill as usize / *element
+                    } else {
+                        request.fill as usize / moved
+                    };
                     gather.next_into(&mut buffer[..elements * *element]);
                     let mut to = 0;
                     for at in (0..if fields.is_empty() { 0 } else { elements }).map(|i| i * *element) {
@@ -103,11 +107,11 @@ impl<'a> Memory<'a> {
     }
 
     /// Takes the bytes of a step that were read.
-    pub fn after(&mut self, step: Step) {
+    pub fn after(&mut self, request: Request) {
         if let Self::Scattered { scatter, buffer } = self
-            && step.at + step.len == step.fill
+            && request.at + request.len == request.fill
         {
-            scatter.next_from(&buffer[..step.fill as usize]);
+            scatter.next_from(&buffer[..request.fill as usize]);
         }
     }
 }

@@ -33,11 +33,11 @@ pub(super) fn refuse_surroundings(_options: &Options) -> Result<()> {
     absent()
 }
 
-pub(super) fn read_metadata_together(_list: &Id) -> Result<()> {
+pub(super) fn collective_metadata_reads(_list: &Id) -> Result<()> {
     absent()
 }
 
-pub(super) fn write_metadata_together(_list: &Id) -> Result<()> {
+pub(super) fn collective_metadata_writes(_list: &Id) -> Result<()> {
     absent()
 }
 

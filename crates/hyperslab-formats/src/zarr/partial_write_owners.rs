@@ -13,19 +13,19 @@ const ROUND: usize = 1 << 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Conflict {
     file: u64,
-    in_part: u64,
+    partial_writer: u64,
     other: u64,
 }
 
 /// Refuses, on every rank alike, a write in which a rank writes part of a file that another rank writes too. With
-/// `all_in_part`, this rank leaves bytes of every element alone. Collective.
-pub fn check(comm: &dyn Communicator, selection: &Selection, grid: &ChunkGrid, all_in_part: bool) -> Result<()> {
+/// `partial_elements`, this rank leaves bytes of every element alone. Collective.
+pub fn check(comm: &dyn Communicator, selection: &Selection, grid: &ChunkGrid, partial_elements: bool) -> Result<()> {
     let mut parts = Some(selection.split_by_chunk(grid)?);
     let most = (ROUND / comm.size()).max(1);
     let mut first: Option<Conflict> = None;
     let mut any = false;
     loop {
-        let (mine, failure) = match next_names(&mut parts, grid, all_in_part, most) {
+        let (mine, failure) = match next_names(&mut parts, grid, partial_elements, most) {
             Ok(names) => (names, None),
             Err(error) => (Vec::new(), Some(error)),
         };
@@ -43,7 +43,7 @@ pub fn check(comm: &dyn Communicator, selection: &Selection, grid: &ChunkGrid, a
             for name in names.iter().filter(|_| rank != comm.rank()) {
                 let file = u64::from_le_bytes(*name);
                 if writes(selection, grid, file)? {
-                    let found = Conflict { file, in_part: rank as u64, other: comm.rank() as u64 };
+                    let found = Conflict { file, partial_writer: rank as u64, other: comm.rank() as u64 };
                     first = Some(first.map_or(found, |first| first.min(found)));
                 }
             }
@@ -60,7 +60,7 @@ pub fn check(comm: &dyn Communicator, selection: &Selection, grid: &ChunkGrid, a
 fn next_names(
     parts: &mut Option<ChunkSubsets<'_>>,
     grid: &ChunkGrid,
-    all_in_part: bool,
+    partial_elements: bool,
     most: usize,
 ) -> Result<Vec<u64>> {
     let mut names = Vec::new();
@@ -69,7 +69,7 @@ fn next_names(
             None => *parts = None,
             Some(part) => {
                 let part = part?;
-                if all_in_part || !part.covers_chunk {
+                if partial_elements || !part.covers_chunk {
                     names.push(grid.linear(&part.chunk)?);
                 }
             }
@@ -92,12 +92,15 @@ fn writes(selection: &Selection, grid: &ChunkGrid, file: u64) -> Result<bool> {
 
 /// Tells everyone of the first conflict that any rank found.
 fn refuse(comm: &dyn Communicator, grid: &ChunkGrid, mine: Option<Conflict>) -> Result<()> {
-    let said: Vec<u8> =
-        mine.iter().flat_map(|found| [found.file, found.in_part, found.other]).flat_map(u64::to_le_bytes).collect();
+    let said: Vec<u8> = mine
+        .iter()
+        .flat_map(|found| [found.file, found.partial_writer, found.other])
+        .flat_map(u64::to_le_bytes)
+        .collect();
     let heard = |said: Vec<u8>| match said.as_chunks::<8>().0 {
-        [file, in_part, other] => Some(Conflict {
+        [file, partial_writer, other] => Some(Conflict {
             file: u64::from_le_bytes(*file),
-            in_part: u64::from_le_bytes(*in_part),
+            partial_writer: u64::from_le_bytes(*partial_writer),
             other: u64::from_le_bytes(*other),
         }),
         _ => None,
@@ -110,7 +113,7 @@ fn refuse(comm: &dyn Communicator, grid: &ChunkGrid, mine: Option<Conflict>) -> 
         format!(
             "rank {} writes part of chunk {:?} (of {extents}), and rank {} writes there too, as separate processes: one \
              of them could be lost",
-            first.in_part,
+            first.partial_writer,
             chunk.as_slice(),
             first.other
         ),

@@ -1,6 +1,6 @@
 //! The directory of a store as a whole: what is in it, and removing it without touching anything else.
 
-use super::files::PARTIAL;
+use super::atomic_files::PARTIAL;
 use super::nodes::{self, Kind, METADATA_FILES};
 use hyperslab_core::{Error, ErrorKind, Result};
 use std::fs;

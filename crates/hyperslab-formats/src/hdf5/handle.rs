@@ -6,8 +6,8 @@
 //!
 //! Of files that processes share nothing waits in memory but metadata, and only a call of all of them can write that.
 
-use super::data_plane::{ByLibrary, Library};
 use super::datatype::Stored;
+use super::direct_access::{LibraryMetadata, LibraryOnly};
 use super::library::{self, Id, done};
 use super::ranks::Ranks;
 use hdf5_metno_sys::{h5d, h5f};
@@ -19,25 +19,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// An open file or dataset.
 #[derive(Debug)]
-pub(super) struct Guarded {
+pub(super) struct OwnedHandle {
     id: ManuallyDrop<Id>,
     kind: Kind,
     /// Whether there may be anything to write.
     changed: AtomicBool,
-    way: Way,
+    data_path: DataPath,
     /// Of datasets.
     stored: Option<Arc<Stored>>,
 }
 
 /// How the elements of a dataset go to the file.
 #[derive(Debug)]
-pub(super) enum Way {
+pub(super) enum DataPath {
     /// By libhdf5; of datasets with what keeps planes away.
-    Library(#[expect(dead_code, reason = "held until the handle closes")] Option<ByLibrary>),
+    Library(#[expect(dead_code, reason = "held until the handle closes")] Option<LibraryOnly>),
     /// By libhdf5, while another handle of this process uses the data plane.
-    Beside(Arc<DirectDataset>),
+    SharedWithDirect(Arc<DirectDataset>),
     /// By the data plane where it can.
-    Plane(Arc<DirectDataset>),
+    Direct(Arc<DirectDataset>),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -50,59 +50,59 @@ enum Kind {
     SharedDataset,
 }
 
-impl Guarded {
+impl OwnedHandle {
     /// Guards a file that these ranks have open.
     pub(super) fn file(id: Id, writable: bool, ranks: &Ranks) -> Self {
         let (kind, changed) =
             if ranks.are_processes() && ranks.count() > 1 { (Kind::SharedFile, false) } else { (Kind::File, writable) };
-        let (way, stored) = (Way::Library(None), None);
-        Self { id: ManuallyDrop::new(id), kind, changed: AtomicBool::new(changed), way, stored }
+        let (data_path, stored) = (DataPath::Library(None), None);
+        Self { id: ManuallyDrop::new(id), kind, changed: AtomicBool::new(changed), data_path, stored }
     }
 
     /// Guards a dataset that nothing was written to yet.
-    pub(super) fn dataset(id: Id, ranks: &Ranks, way: Way, stored: Arc<Stored>) -> Self {
+    pub(super) fn dataset(id: Id, ranks: &Ranks, data_path: DataPath, stored: Arc<Stored>) -> Self {
         let kind = if ranks.are_processes() { Kind::SharedDataset } else { Kind::Dataset };
         let stored = Some(stored);
-        Self { id: ManuallyDrop::new(id), kind, changed: AtomicBool::new(false), way, stored }
+        Self { id: ManuallyDrop::new(id), kind, changed: AtomicBool::new(false), data_path, stored }
     }
 
     /// The plane that moves the dataset's elements, and libhdf5 for its use.
-    pub(super) fn plane(&self) -> Option<(&DirectDataset, Library<'_>)> {
-        match (&self.way, &self.stored) {
-            (Way::Plane(plane), Some(stored)) => Some((plane, Library { dataset: &self.id, stored })),
+    pub(super) fn direct(&self) -> Option<(&DirectDataset, LibraryMetadata<'_>)> {
+        match (&self.data_path, &self.stored) {
+            (DataPath::Direct(plane), Some(stored)) => Some((plane, LibraryMetadata { dataset: &self.id, stored })),
             _ => None,
         }
     }
 
     /// The plane that moves the dataset's elements for any handle.
-    fn any_plane(&self) -> Option<(&DirectDataset, Library<'_>)> {
-        match (&self.way, &self.stored) {
-            (Way::Plane(plane) | Way::Beside(plane), Some(stored)) => {
-                Some((plane, Library { dataset: &self.id, stored }))
+    fn shared_direct(&self) -> Option<(&DirectDataset, LibraryMetadata<'_>)> {
+        match (&self.data_path, &self.stored) {
+            (DataPath::Direct(plane) | DataPath::SharedWithDirect(plane), Some(stored)) => {
+                Some((plane, LibraryMetadata { dataset: &self.id, stored }))
             }
             _ => None,
         }
     }
 
     /// Runs a transfer of libhdf5 so that it and the plane see each other's data. Not under libhdf5's lock.
-    pub(super) fn beside_plane<T>(&self, touched: WriteEffect<'_>, body: impl FnOnce() -> Result<T>) -> Result<T> {
-        match self.any_plane() {
-            Some((plane, library)) => plane.with_library(&library, touched, body),
+    pub(super) fn library_transfer<T>(&self, effect: WriteEffect<'_>, body: impl FnOnce() -> Result<T>) -> Result<T> {
+        match self.shared_direct() {
+            Some((plane, library)) => plane.with_library(&library, effect, body),
             None => body(),
         }
     }
 
     /// Changes the shape by a call of libhdf5, which returns it. Not under libhdf5's lock.
-    pub(super) fn resizing(&self, body: impl FnOnce() -> Result<Dims>) -> Result<()> {
-        match self.any_plane() {
+    pub(super) fn resize(&self, body: impl FnOnce() -> Result<Dims>) -> Result<()> {
+        match self.shared_direct() {
             Some((plane, library)) => plane.resize(&library, body),
             None => body().map(|_| ()),
         }
     }
 
     /// Gives libhdf5 what waits in the plane. Not under libhdf5's lock.
-    pub(super) fn settle(&self) -> Result<()> {
-        match self.any_plane() {
+    pub(super) fn write_back(&self) -> Result<()> {
+        match self.shared_direct() {
             Some((plane, library)) => plane.flush(&library),
             None => Ok(()),
         }
@@ -148,21 +148,21 @@ impl Guarded {
 
     /// Called once, before the guard is gone.
     fn release(&mut self, operation: &'static str) -> Result<()> {
-        let settled = self.settle();
+        let written_back = self.write_back();
         let released = library::with(|| {
-            settled.and_then(|()| self.flush(operation)).inspect_err(|_| library::leave_open())?;
+            written_back.and_then(|()| self.flush(operation)).inspect_err(|_| library::leave_open())?;
             // SAFETY: taken once: `close` forgets the guard, `drop` is its end.
             let id = unsafe { ManuallyDrop::take(&mut self.id) };
             id.close(operation).inspect_err(|_| library::leave_open())
         });
         // Here, since `close` forgets the guard: the plane has a file and memory.
-        self.way = Way::Library(None);
+        self.data_path = DataPath::Library(None);
         self.stored = None;
         released
     }
 }
 
-impl Drop for Guarded {
+impl Drop for OwnedHandle {
     fn drop(&mut self) {
         if matches!(self.kind, Kind::SharedFile) {
             return; // one process that gives up must not wait for the others; see `abandoned`

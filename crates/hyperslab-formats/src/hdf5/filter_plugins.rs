@@ -64,8 +64,8 @@ unsafe extern "C" fn code<const ID: u32>(
     };
     // Used even where it makes a chunk larger: when a chunk changes its mask but not its size, libhdf5 (2.2,
     // `H5D__chunk_file_alloc`) does not note the new mask, and the chunk cannot be decoded any more.
-    let stated = FilterSpec { id: ID, optional: false, parameters };
-    let coded = catch_unwind(AssertUnwindSafe(|| run(&stated, flags & H5Z_FLAG_REVERSE != 0, given, expected)));
+    let spec = FilterSpec { id: ID, optional: false, parameters };
+    let coded = catch_unwind(AssertUnwindSafe(|| run(&spec, flags & H5Z_FLAG_REVERSE != 0, given, expected)));
     let Ok(Ok(Some(coded))) = coded else { return 0 };
     // SAFETY: libhdf5 frees a filter's buffer by the same allocator, and takes the new one over.
     unsafe {
@@ -82,8 +82,8 @@ unsafe extern "C" fn code<const ID: u32>(
 }
 
 /// `None` where the filter must be left out.
-fn run(stated: &FilterSpec, decode: bool, given: &[u8], expected: usize) -> Result<Option<Vec<u8>>> {
-    let filter = Filter::new(stated)?;
+fn run(spec: &FilterSpec, decode: bool, given: &[u8], expected: usize) -> Result<Option<Vec<u8>>> {
+    let filter = Filter::new(spec)?;
     WORKSPACE.with_borrow_mut(|workspace| {
         let mut out = Vec::new();
         if decode {

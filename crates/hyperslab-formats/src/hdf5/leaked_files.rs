@@ -2,7 +2,7 @@
 //! for the others. They are closed when the same processes open a file again, or else when MPI ends.
 
 use super::container::{Slot, lock};
-use super::guarded::Guarded;
+use super::handle::OwnedHandle;
 use super::ranks::Ranks;
 use hyperslab_core::Result;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,30 +35,30 @@ impl Token {
 }
 
 /// A file and what is open in it.
-struct Abandoned {
+struct LeakedFile {
     token: Token,
-    file: Guarded,
+    file: OwnedHandle,
     arrays: Vec<Weak<Slot>>,
 }
 
-static ABANDONED: Mutex<Vec<Abandoned>> = Mutex::new(Vec::new());
+static LEAKED: Mutex<Vec<LeakedFile>> = Mutex::new(Vec::new());
 
 /// Keeps a file until all ranks can close it.
-pub(super) fn keep(token: Token, file: Guarded, arrays: Vec<Weak<Slot>>) {
-    lock(&ABANDONED).push(Abandoned { token, file, arrays });
+pub(super) fn keep(token: Token, file: OwnedHandle, arrays: Vec<Weak<Slot>>) {
+    lock(&LEAKED).push(LeakedFile { token, file, arrays });
 }
 
 /// Closes what all these ranks have abandoned. Errors have no place to go. Collective.
-pub(super) fn close_together(ranks: &Ranks) -> Result<()> {
-    let mine: Vec<u8> = lock(&ABANDONED).iter().flat_map(|file| file.token.0).collect();
+pub(super) fn close_collectively(ranks: &Ranks) -> Result<()> {
+    let mine: Vec<u8> = lock(&LEAKED).iter().flat_map(|file| file.token.0).collect();
     let all = ranks.all_gather(&mine)?;
     let everywhere = |token: &Token| {
         token.is_of(all.len())
             && all.iter().all(|tokens| tokens.chunks_exact(Token::BYTES).any(|known| known == token.0))
     };
-    let mut common: Vec<Abandoned> = lock(&ABANDONED).extract_if(.., |file| everywhere(&file.token)).collect();
+    let mut common: Vec<LeakedFile> = lock(&LEAKED).extract_if(.., |file| everywhere(&file.token)).collect();
     common.sort_by_key(|file| file.token); // in the same order on every rank
-    for Abandoned { file, arrays, .. } in common {
+    for LeakedFile { file, arrays, .. } in common {
         // Before the file, which would stay open for them.
         arrays.iter().filter_map(Weak::upgrade).for_each(|slot| drop(lock(&slot).take()));
         let _ = file.close("close");

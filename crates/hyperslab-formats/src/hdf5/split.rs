@@ -4,7 +4,7 @@ use hyperslab_core::{Dims, Result, Selection};
 
 /// Calls `each` with pieces of at most `limit` elements (at least 1), in the order of the elements.
 /// Memory grows with the pieces under way, not with the elements.
-pub(super) fn cut(selection: &Selection, limit: u64, each: &mut dyn FnMut(&Selection) -> Result<()>) -> Result<()> {
+pub(super) fn split(selection: &Selection, limit: u64, each: &mut dyn FnMut(&Selection) -> Result<()>) -> Result<()> {
     if selection.is_empty() {
         return Ok(());
     }
@@ -19,7 +19,7 @@ pub(super) fn cut(selection: &Selection, limit: u64, each: &mut dyn FnMut(&Selec
         let (mut start, mut end) = (low.clone(), high.clone());
         (start[dimension], end[dimension]) = (from, to);
         let extents: Dims = end.iter().zip(&start).map(|(e, s)| e - s).collect();
-        cut(&selection.intersect(&Selection::dense(&start, &extents)?)?, limit, each)?;
+        split(&selection.intersect(&Selection::dense(&start, &extents)?)?, limit, each)?;
     }
     Ok(())
 }
@@ -39,7 +39,7 @@ mod tests {
             let selection = Selection::union(3, slabs.into_iter().flatten()).unwrap();
             for limit in [1, 7, 64, 100_000] {
                 let mut bytes = Vec::new();
-                cut(&selection, limit, &mut |piece| {
+                split(&selection, limit, &mut |piece| {
                     assert!(piece.len() <= limit && !piece.is_empty());
                     bytes.extend(piece.runs(&shape, 1)?.flat_map(|run| run.offset..run.end()));
                     Ok(())

@@ -1,7 +1,7 @@
 //! What all ranks of this process know about an open array: one layout, replaced when the array is resized.
 
+use super::array_metadata;
 use super::chunk_files::ChunkFiles;
-use super::document;
 use super::layout::Layout;
 use super::locks::ArrayIdentity;
 use super::nodes::{self, Kind};
@@ -104,7 +104,7 @@ impl StoreState {
 
 fn read_layout(directory: &Path) -> Result<Layout> {
     match nodes::read(directory)? {
-        Some(node) if node.kind == Kind::Array => document::read(node.version, &node.document, &node.attributes),
+        Some(node) if node.kind == Kind::Array => array_metadata::read(node.version, &node.document, &node.attributes),
         Some(_) => Err(Error::new(ErrorKind::NotFound, "open array", "this is a group, not an array")),
         None => Err(Error::new(ErrorKind::NotFound, "open array", "there is no such array")),
     }

@@ -13,34 +13,34 @@ const MAX_SLABS: usize = 1 << 19;
 
 /// The unions last used by the arrays of one container.
 #[derive(Debug, Default)]
-pub(super) struct Unions(Mutex<Vec<Kept>>);
+pub(super) struct DataspaceCache(Mutex<Vec<CachedSpace>>);
 
 #[derive(Debug)]
-struct Kept {
+struct CachedSpace {
     shape: Dims,
     selection: Selection,
     space: Arc<Id>,
 }
 
-impl Unions {
+impl DataspaceCache {
     /// Like [`dataspace::select`], but equal large unions are built once. The result must not be changed.
     pub(super) fn select(&self, space: Arc<Id>, shape: &[u64], selection: &Selection) -> Result<Arc<Id>> {
         let size = selection.slabs().len();
         if !(WORTH..=MAX_SLABS).contains(&size) {
             return dataspace::select(space, shape, selection);
         }
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(at) = kept.iter().position(|k| k.shape.as_slice() == shape && k.selection == *selection) {
-            let found = kept.remove(at);
+        let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = cached.iter().position(|k| k.shape.as_slice() == shape && k.selection == *selection) {
+            let found = cached.remove(at);
             let space = found.space.clone();
-            kept.push(found); // the latest comes last
+            cached.push(found); // the latest comes last
             return Ok(space);
         }
         let space = dataspace::select(space, shape, selection)?;
-        while !kept.is_empty() && size + kept.iter().map(|k| k.selection.slabs().len()).sum::<usize>() > MAX_SLABS {
-            kept.remove(0);
+        while !cached.is_empty() && size + cached.iter().map(|k| k.selection.slabs().len()).sum::<usize>() > MAX_SLABS {
+            cached.remove(0);
         }
-        kept.push(Kept { shape: shape.into(), selection: selection.clone(), space: space.clone() });
+        cached.push(CachedSpace { shape: shape.into(), selection: selection.clone(), space: space.clone() });
         Ok(space)
     }
 

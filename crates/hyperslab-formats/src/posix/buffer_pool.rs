@@ -1,6 +1,6 @@
 //! Staging memory and the ring, used again from transfer to transfer.
 
-use super::ring::Ring;
+use super::io_uring::Ring;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, PoisonError};
 
@@ -9,7 +9,7 @@ const KEPT: usize = 2;
 
 /// Buffers of one size. More than two at once are possible; only two are kept.
 #[derive(Debug)]
-pub(crate) struct Staging {
+pub(crate) struct BufferPool {
     size: usize,
     align: usize,
     free: Mutex<Vec<Vec<u8>>>,
@@ -19,13 +19,13 @@ pub(crate) struct Staging {
 /// A buffer that goes back to where it came from. Its first byte is aligned.
 #[derive(Debug)]
 pub(crate) struct Buffer<'a> {
-    home: &'a Staging,
+    container: &'a BufferPool,
     memory: Vec<u8>,
     from: usize,
     len: usize,
 }
 
-impl Staging {
+impl BufferPool {
     /// Buffers of `size` bytes that begin at multiples of `align`.
     pub fn new(size: usize, align: usize) -> Self {
         Self { size, align, free: Mutex::default(), ring: None }
@@ -56,7 +56,7 @@ impl Staging {
         let kept = if len <= self.size { self.lock().pop() } else { None };
         let memory = kept.unwrap_or_else(|| vec![0; self.size.max(len) + self.align]);
         let from = memory.as_ptr().align_offset(self.align).min(self.align);
-        Buffer { home: self, memory, from, len }
+        Buffer { container: self, memory, from, len }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Vec<u8>>> {
@@ -79,8 +79,8 @@ impl DerefMut for Buffer<'_> {
 
 impl Drop for Buffer<'_> {
     fn drop(&mut self) {
-        if self.memory.len() == self.home.size + self.home.align {
-            let mut free = self.home.lock();
+        if self.memory.len() == self.container.size + self.container.align {
+            let mut free = self.container.lock();
             if free.len() < KEPT {
                 free.push(std::mem::take(&mut self.memory));
             }
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn buffers_are_aligned_and_come_back() {
-        let staging = Staging::new(8192, 4096);
+        let staging = BufferPool::new(8192, 4096);
         let (first, second, third) = (staging.take(10), staging.take(8192), staging.take(9000));
         for buffer in [&first, &second, &third] {
             assert_eq!(buffer.as_ptr() as usize % 4096, 0);

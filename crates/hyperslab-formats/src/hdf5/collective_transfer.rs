@@ -1,7 +1,7 @@
 //! Transfers that processes make together. Every rank makes exactly one collective call of libhdf5, whatever its
 //! memory looks like, and also if it has nothing to transfer or fails its checks: nobody waits in vain.
 
-use super::collective::{Collective, Direction};
+use super::collective_stats::{Collective, Direction};
 use super::library;
 use super::transfer::{Buffer, Call, PACKED, Request, Route, prepare, read_route, route, run};
 use hyperslab_core::{Gather, MemoryView, MemoryViewMut, Result, Scatter, Selection};
@@ -32,10 +32,10 @@ pub(super) fn read(
     memory: MemoryViewMut<'_>,
 ) -> Result<()> {
     library::with(|| match incoming(request, selection, &memory) {
-        Ok(Some((call, Place::Memory(skip)))) => {
+        Ok(Some((call, ReadTarget::Memory(skip)))) => {
             perform(request, collective, &call, Buffer::To(memory.data[skip..].as_mut_ptr()))
         }
-        Ok(Some((call, Place::Packed(mut packed)))) => {
+        Ok(Some((call, ReadTarget::Packed(mut packed)))) => {
             perform(request, collective, &call, Buffer::To(packed.as_mut_ptr()))?;
             Scatter::new(memory, &request.stored.dtype, selection.len())?.next_from(&packed);
             Ok(())
@@ -99,7 +99,7 @@ fn outgoing<'a>(
 }
 
 /// Where elements arrive.
-enum Place {
+enum ReadTarget {
     /// In the memory itself, from this byte on.
     Memory(usize),
     /// Packed, to be put in their places afterwards.
@@ -107,7 +107,11 @@ enum Place {
 }
 
 /// Where what this rank reads is to go, described in one call; `None` if it reads nothing.
-fn incoming(request: Request<'_>, selection: &Selection, memory: &MemoryViewMut<'_>) -> Result<Option<(Call, Place)>> {
+fn incoming(
+    request: Request<'_>,
+    selection: &Selection,
+    memory: &MemoryViewMut<'_>,
+) -> Result<Option<(Call, ReadTarget)>> {
     let dtype = &request.stored.dtype;
     let (space, shape) = request.file_space()?;
     selection.check_inside(&shape)?;
@@ -118,9 +122,9 @@ fn incoming(request: Request<'_>, selection: &Selection, memory: &MemoryViewMut<
     let (lies, place) = match read_route(request, selection.len(), memory.layout)? {
         Route::Direct(lies) => {
             let skip = lies.skip;
-            (lies, Place::Memory(skip))
+            (lies, ReadTarget::Memory(skip))
         }
-        Route::Pieces => (PACKED, Place::Packed(vec![0; (selection.len() * dtype.size()) as usize])),
+        Route::Pieces => (PACKED, ReadTarget::Packed(vec![0; (selection.len() * dtype.size()) as usize])),
     };
     Ok(Some((prepare(request, selection, space, &shape, lies)?, place)))
 }

@@ -2,11 +2,11 @@
 //!
 //! All handles of a dataset in this process share one plane, found by the numbers that libhdf5 gives file and object.
 
+use super::dataset_filters;
 use super::dataspace;
 use super::datatype::Stored;
 use super::errors;
 use super::library::{self, Id, count, done, hid_t, truth};
-use super::stated;
 use hdf5_metno_sys::h5::{HADDR_UNDEF, haddr_t, hsize_t};
 use hdf5_metno_sys::h5d::{self, H5D_fill_value_t, H5D_layout_t, H5D_space_status_t};
 use hdf5_metno_sys::h5p::H5P_DEFAULT;
@@ -32,31 +32,31 @@ const EXTENSIBLE: h5d::H5D_chunk_index_t = 4;
 /// File and object.
 type Key = (u64, [u8; 16]);
 
-static PLANES: Mutex<Option<HashMap<Key, Weak<DirectDataset>>>> = Mutex::new(None);
+static DATASETS: Mutex<Option<HashMap<Key, Weak<DirectDataset>>>> = Mutex::new(None);
 
 /// How many handles of a dataset go by libhdf5 and know of no plane.
-static BY_LIBRARY: Mutex<BTreeMap<Key, u64>> = Mutex::new(BTreeMap::new());
+static LIBRARY_ONLY: Mutex<BTreeMap<Key, u64>> = Mutex::new(BTreeMap::new());
 
 /// A handle that goes by libhdf5 and knows of no plane. While there is one, its dataset gets no plane.
 #[derive(Debug)]
-pub(super) struct ByLibrary(Key);
+pub(super) struct LibraryOnly(Key);
 
-impl ByLibrary {
+impl LibraryOnly {
     /// Call under the lock, together with what decides that there is no plane.
     pub(super) fn new(dataset: &Id) -> Result<Self> {
         let key = key(dataset)?;
-        *BY_LIBRARY.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default() += 1;
+        *LIBRARY_ONLY.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default() += 1;
         Ok(Self(key))
     }
 
     fn has(key: &Key) -> bool {
-        BY_LIBRARY.lock().unwrap_or_else(PoisonError::into_inner).contains_key(key)
+        LIBRARY_ONLY.lock().unwrap_or_else(PoisonError::into_inner).contains_key(key)
     }
 }
 
-impl Drop for ByLibrary {
+impl Drop for LibraryOnly {
     fn drop(&mut self) {
-        let mut handles = BY_LIBRARY.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut handles = LIBRARY_ONLY.lock().unwrap_or_else(PoisonError::into_inner);
         if let Entry::Occupied(mut handles) = handles.entry(self.0) {
             *handles.get_mut() -= 1;
             if *handles.get() == 0 {
@@ -68,7 +68,7 @@ impl Drop for ByLibrary {
 
 /// How a file's arrays use the plane.
 #[derive(Debug, Clone)]
-pub(super) struct Access {
+pub(super) struct DirectAccess {
     /// The file, opened for the plane.
     pub(super) file: Arc<File>,
     pub(super) limits: Limits,
@@ -81,34 +81,40 @@ pub(super) struct Access {
 
 /// What became of a dataset.
 #[derive(Debug)]
-pub(super) enum Taken {
+pub(super) enum Attach {
     /// The plane moves its elements.
-    Over(Arc<DirectDataset>),
+    Direct(Arc<DirectDataset>),
     /// libhdf5 does, for this reason.
-    Left(String),
+    Library(String),
 }
 
 /// The plane that another handle of this process uses for a dataset. Call under the lock.
-pub(super) fn found(dataset: &Id) -> Result<Option<Arc<DirectDataset>>> {
-    let planes = PLANES.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(planes) = planes.as_ref().filter(|planes| !planes.is_empty()) else { return Ok(None) };
-    Ok(planes.get(&key(dataset)?).and_then(Weak::upgrade))
+pub(super) fn find(dataset: &Id) -> Result<Option<Arc<DirectDataset>>> {
+    let datasets = DATASETS.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(datasets) = datasets.as_ref().filter(|datasets| !datasets.is_empty()) else { return Ok(None) };
+    Ok(datasets.get(&key(dataset)?).and_then(Weak::upgrade))
 }
 
 /// The plane of a dataset, shared with its other handles; or why it has none. Call under the lock.
-pub(super) fn take(name: &str, dataset: &Id, stored: &Stored, shape: &[u64], access: &Access) -> Result<Taken> {
+pub(super) fn attach(
+    name: &str,
+    dataset: &Id,
+    stored: &Stored,
+    shape: &[u64],
+    access: &DirectAccess,
+) -> Result<Attach> {
     let key = key(dataset)?;
-    let mut planes = PLANES.lock().unwrap_or_else(PoisonError::into_inner);
-    let planes = planes.get_or_insert_default();
-    planes.retain(|_, plane| plane.strong_count() > 0);
-    if let Some(plane) = planes.get(&key).and_then(Weak::upgrade) {
-        return Ok(Taken::Over(plane));
+    let mut datasets = DATASETS.lock().unwrap_or_else(PoisonError::into_inner);
+    let datasets = datasets.get_or_insert_default();
+    datasets.retain(|_, plane| plane.strong_count() > 0);
+    if let Some(plane) = datasets.get(&key).and_then(Weak::upgrade) {
+        return Ok(Attach::Direct(plane));
     }
-    if let Some(reason) = unsuitable(dataset, stored, access.by_mpi)? {
-        return Ok(Taken::Left(reason));
+    if let Some(reason) = fallback_reason(dataset, stored, access.by_mpi)? {
+        return Ok(Attach::Library(reason));
     }
-    if ByLibrary::has(&key) {
-        return Ok(Taken::Left("it is open elsewhere in this process without the data plane".into()));
+    if LibraryOnly::has(&key) {
+        return Ok(Attach::Library("it is open elsewhere in this process without the data plane".into()));
     }
     // SAFETY: the dataset is live; the list is closed by `Id`.
     let list = Id::take(DOING, unsafe { h5d::H5Dget_create_plist(dataset.raw()) })?;
@@ -121,7 +127,7 @@ pub(super) fn take(name: &str, dataset: &Id, stored: &Stored, shape: &[u64], acc
             H5D_layout_t::H5D_CHUNKED => Layout::Chunked(super::array::chunk(&list)?),
             _ => Layout::Contiguous,
         },
-        filters: stated::filters(&list)?,
+        filters: dataset_filters::filters(&list)?,
         fill: super::array::fill_value(&list, stored)?,
         single_writer: access.single_writer,
         guard: None,
@@ -129,10 +135,10 @@ pub(super) fn take(name: &str, dataset: &Id, stored: &Stored, shape: &[u64], acc
     match DirectDataset::new(facts, shape, access.limits)? {
         Ok(plane) => {
             let plane = Arc::new(plane);
-            planes.insert(key, Arc::downgrade(&plane));
-            Ok(Taken::Over(plane))
+            datasets.insert(key, Arc::downgrade(&plane));
+            Ok(Attach::Direct(plane))
         }
-        Err(refusal) => Ok(Taken::Left(refusal.to_string())),
+        Err(reason) => Ok(Attach::Library(reason.to_string())),
     }
 }
 
@@ -148,7 +154,7 @@ fn key(dataset: &Id) -> Result<Key> {
 
 /// Why a dataset is left to libhdf5, as far as libhdf5 knows it.
 /// Not collective.
-fn unsuitable(dataset: &Id, stored: &Stored, by_mpi: bool) -> Result<Option<String>> {
+fn fallback_reason(dataset: &Id, stored: &Stored, by_mpi: bool) -> Result<Option<String>> {
     let because = |text: &str| Ok(Some(text.to_owned()));
     // SAFETY: the dataset is live; identifiers made here are closed by `Id`; places to write to are variables.
     unsafe {
@@ -232,12 +238,12 @@ fn lists_chunks_wrongly(dataset: &Id) -> Result<bool> {
 }
 
 /// libhdf5 as the plane of one dataset asks for it.
-pub(super) struct Library<'a> {
+pub(super) struct LibraryMetadata<'a> {
     pub(super) dataset: &'a Id,
     pub(super) stored: &'a Stored,
 }
 
-impl Library<'_> {
+impl LibraryMetadata<'_> {
     fn status(&self) -> Result<H5D_space_status_t> {
         let mut status = H5D_space_status_t::H5D_SPACE_STATUS_NOT_ALLOCATED;
         // SAFETY: the dataset is live and the status is a variable of our own.
@@ -315,7 +321,7 @@ extern "C" fn visit(
     0
 }
 
-impl MetadataBackend for Library<'_> {
+impl MetadataBackend for LibraryMetadata<'_> {
     fn dataset_address(&self, allocate: bool) -> Result<Option<u64>> {
         library::with(|| {
             if self.status()? != H5D_space_status_t::H5D_SPACE_STATUS_ALLOCATED {

@@ -37,7 +37,7 @@ pub(crate) struct Header {
 /// `hyperslab.json`: a container or a group.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct GroupDescription {
+pub(crate) struct GroupMetadata {
     pub hyperslab: Of,
     pub version: u32,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -47,7 +47,7 @@ pub(crate) struct GroupDescription {
 /// `name.json`: an array.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ArrayDescription {
+pub(crate) struct ArrayMetadata {
     pub hyperslab: Of,
     pub version: u32,
     pub dtype: Datatype,
@@ -119,13 +119,13 @@ pub(crate) fn check_attribute(attribute: &Attribute) -> Result<()> {
     Ok(())
 }
 
-impl GroupDescription {
+impl GroupMetadata {
     pub fn new(of: Of) -> Self {
         Self { hyperslab: of, version: VERSION, attributes: BTreeMap::new() }
     }
 }
 
-impl ArrayDescription {
+impl ArrayMetadata {
     pub fn new(spec: &ArraySpec, files: Files) -> Self {
         Self {
             hyperslab: Of::Array,
@@ -261,7 +261,7 @@ mod tests {
     fn hostile_descriptions_are_refused() {
         let good = r#"{"hyperslab":"posix array","version":1,"dtype":"<f8","shape":[2],"order":"C","files":"shared"}"#;
         let read =
-            |text: &str| decode::<ArrayDescription>(text.as_bytes(), Of::Array, Path::new("x")).and_then(|d| d.spec());
+            |text: &str| decode::<ArrayMetadata>(text.as_bytes(), Of::Array, Path::new("x")).and_then(|d| d.spec());
         assert_eq!(read(good).unwrap().shape.as_slice(), [2]);
         let change = |from: &str, to: &str| read(&good.replace(from, to)).unwrap_err().kind();
         assert_eq!(change("\"version\":1", "\"version\":2"), ErrorKind::Unsupported);

@@ -7,9 +7,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// Stamps that rise: nanoseconds of the system clock, but always above every stamp this rank has given, has seen in an
 /// index, or has learnt from the others at a collective call.
 #[derive(Debug, Default)]
-pub(crate) struct Clock(AtomicU64);
+pub(crate) struct WriteClock(AtomicU64);
 
-impl Clock {
+impl WriteClock {
     /// A stamp above all seen.
     pub fn stamp(&self) -> u64 {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);

@@ -1,13 +1,13 @@
 //! The data file of an array, moved by MPI-IO.
 
-use super::elements::Memory;
 use super::filetype::{Filetype, Regular};
-use super::handle::{Direction, Handle, Place, Who};
+use super::handle::{Direction, FileRegion, Handle, Participants};
 use super::library;
+use super::memory_side::Memory;
 use super::options::Options;
-use super::steps::{Limits, Step, Steps};
-use crate::posix::mover::{Elements, MovedFile, Mover};
-use crate::posix::staging::Staging;
+use super::requests::{Request, RequestLimits, Requests};
+use crate::posix::buffer_pool::BufferPool;
+use crate::posix::data_backend::{BackendFile, DataBackend, Elements};
 use hyperslab_core::{
     Communicator, Error, ErrorKind, MemoryView, MemoryViewMut, Reduce, Result, Run, TransferMode, agree,
 };
@@ -18,14 +18,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The ranks of a container as MPI knows them.
 #[derive(Debug, Clone)]
-pub(super) struct Job {
+pub(super) struct MpiContext {
     comm: Arc<dyn Communicator>,
     /// `None` for one rank alone.
     handle: Option<i32>,
     options: Arc<Options>,
 }
 
-impl Job {
+impl MpiContext {
     /// Refuses ranks that are no processes of MPI.
     pub fn new(comm: &Arc<dyn Communicator>, options: &Options) -> Result<Self> {
         let handle = comm.mpi_handle();
@@ -43,18 +43,18 @@ impl Job {
     }
 }
 
-impl Mover for Job {
-    fn open(&self, path: &Path, writable: bool, staging: &Arc<Staging>) -> Result<Box<dyn MovedFile>> {
+impl DataBackend for MpiContext {
+    fn open(&self, path: &Path, writable: bool, staging: &Arc<BufferPool>) -> Result<Box<dyn BackendFile>> {
         let opened = Handle::open(self.communicator(), path, writable, &self.options);
         // If it is open on some ranks only, those cannot close it: that would need the others.
-        let together = agree(&*self.comm, opened.map_err(|error| error.target(path.display())))?;
+        let shared = agree(&*self.comm, opened.map_err(|error| error.target(path.display())))?;
         Ok(Box::new(MpiioFile {
             job: self.clone(),
             path: path.into(),
             writable,
             staging: staging.clone(),
-            together: Mutex::new(Some(together)),
-            alone: Mutex::new(None),
+            shared: Mutex::new(Some(shared)),
+            own: Mutex::new(None),
             dirty: AtomicBool::new(false),
         }))
     }
@@ -63,21 +63,21 @@ impl Mover for Job {
 /// An open data file.
 #[derive(Debug)]
 struct MpiioFile {
-    job: Job,
+    job: MpiContext,
     path: PathBuf,
     writable: bool,
-    staging: Arc<Staging>,
+    staging: Arc<BufferPool>,
     /// Open on all ranks.
-    together: Mutex<Option<Handle>>,
+    shared: Mutex<Option<Handle>>,
     /// Open on this rank, from the first transfer of its own that has a view: views are set by all who share a file.
-    alone: Mutex<Option<Handle>>,
+    own: Mutex<Option<Handle>>,
     dirty: AtomicBool,
 }
 
 /// A transfer of this rank, ready to be made.
-struct Planned<'a> {
+struct PlannedTransfer<'a> {
     memory: Memory<'a>,
-    steps: Steps<'a>,
+    requests: Requests<'a>,
     /// The selection, if one call with a regular type says it.
     regular: Option<Regular>,
 }
@@ -90,40 +90,46 @@ fn closed() -> Error {
     Error::invalid("transfer", "the data file is closed")
 }
 
-impl Planned<'_> {
+impl PlannedTransfer<'_> {
     /// How many calls, and whether one of them needs a view.
     fn count(&self) -> (u64, bool) {
         match &self.regular {
             Some(slab) => (1, !slab.levels.is_empty()),
-            None => self.steps.count(),
+            None => self.requests.count(),
         }
     }
 
     /// The next call: its step, and where it goes in the file.
-    fn next(&mut self) -> Result<Option<(Step, Place)>> {
+    fn next(&mut self) -> Result<Option<(Request, FileRegion)>> {
         if let Some(slab) = self.regular.take() {
-            let bytes = self.steps.whole();
+            let bytes = self.requests.whole();
             let place = match slab.levels.is_empty() {
-                true => Place::Run(slab.offset),
-                false => Place::View(slab.offset, Filetype::regular(&slab)?),
+                true => FileRegion::Run(slab.offset),
+                false => FileRegion::View(slab.offset, Filetype::regular(&slab)?),
             };
             return Ok(Some((bytes, place)));
         }
-        let Some(step) = self.steps.advance() else { return Ok(None) };
-        let place = match self.steps.runs() {
-            [Run { offset, .. }] => Place::Run(*offset),
-            runs => Place::View(runs.first().map_or(0, |run| run.offset), Filetype::runs(runs)?),
+        let Some(request) = self.requests.advance() else { return Ok(None) };
+        let place = match self.requests.runs() {
+            [Run { offset, .. }] => FileRegion::Run(*offset),
+            runs => FileRegion::View(runs.first().map_or(0, |run| run.offset), Filetype::runs(runs)?),
         };
-        Ok(Some((step, place)))
+        Ok(Some((request, place)))
     }
 
     /// Makes a call. With `view`, all who share the file set theirs.
-    fn call(&mut self, (step, place): (Step, Place), handle: &mut Handle, who: Who, view: bool) -> Result<()> {
+    fn call(
+        &mut self,
+        (request, place): (Request, FileRegion),
+        handle: &mut Handle,
+        who: Participants,
+        view: bool,
+    ) -> Result<()> {
         let direction = self.memory.direction();
-        let address = self.memory.before(step);
+        let address = self.memory.before(request);
         // SAFETY: `before` gives as many bytes as the step has, and to be written to for reads.
-        unsafe { handle.transfer((direction, who), place, view, address, step.len)? };
-        self.memory.after(step);
+        unsafe { handle.transfer((direction, who), place, view, address, request.len)? };
+        self.memory.after(request);
         Ok(())
     }
 }
@@ -133,18 +139,20 @@ fn call_with_nothing(handle: &mut Handle, direction: Direction, view: bool) -> R
     // An address that means nothing special to any MPI library.
     let mut nothing = [0u8; 1];
     // SAFETY: no byte is moved.
-    unsafe { handle.transfer((direction, Who::Together), Place::Run(0), view, nothing.as_mut_ptr().cast(), 0) }
+    unsafe {
+        handle.transfer((direction, Participants::AllRanks), FileRegion::Run(0), view, nothing.as_mut_ptr().cast(), 0)
+    }
 }
 
 impl MpiioFile {
-    fn limits(&self) -> Limits {
-        Limits { fill: 0, call: self.job.options.round, view: self.job.options.view }
+    fn limits(&self) -> RequestLimits {
+        RequestLimits { fill: 0, call: self.job.options.round, view: self.job.options.view }
     }
 
     /// The one call with a regular type, where views are wanted, the selection is a slab and memory holds it at once.
-    fn regular(&self, elements: Elements<'_>, memory: &Memory<'_>, steps: &Steps<'_>) -> Option<Regular> {
+    fn regular(&self, elements: Elements<'_>, memory: &Memory<'_>, requests: &Requests<'_>) -> Option<Regular> {
         let whole = !matches!(memory, Memory::Gathered { fields, .. } if !fields.is_empty());
-        let fits = steps.fits_one_call() && !elements.selection.is_empty();
+        let fits = requests.fits_one_call() && !elements.selection.is_empty();
         if !(self.job.options.view && whole && fits) {
             return None;
         }
@@ -165,15 +173,24 @@ impl MpiioFile {
         }
     }
 
-    fn plan<'a>(&self, elements: Elements<'a>, ready: Result<(Memory<'a>, Steps<'a>)>) -> Result<Planned<'a>> {
-        let (memory, steps) = ready?;
-        Ok(Planned { regular: self.regular(elements, &memory, &steps), memory, steps })
+    fn plan<'a>(
+        &self,
+        elements: Elements<'a>,
+        ready: Result<(Memory<'a>, Requests<'a>)>,
+    ) -> Result<PlannedTransfer<'a>> {
+        let (memory, requests) = ready?;
+        Ok(PlannedTransfer { regular: self.regular(elements, &memory, &requests), memory, requests })
     }
 
-    fn transfer(&self, planned: Result<Planned<'_>>, direction: Direction, transfer: TransferMode) -> Result<()> {
+    fn transfer(
+        &self,
+        planned: Result<PlannedTransfer<'_>>,
+        direction: Direction,
+        transfer: TransferMode,
+    ) -> Result<()> {
         let result = match transfer {
-            TransferMode::Independent => self.move_alone(planned?),
-            TransferMode::Collective => self.move_together(planned, direction),
+            TransferMode::Independent => self.transfer_independent(planned?),
+            TransferMode::Collective => self.transfer_collective(planned, direction),
         };
         if direction == Direction::Write {
             // Afterwards, so that a flush that runs meanwhile cannot clear it for bytes it has not seen.
@@ -182,34 +199,34 @@ impl MpiioFile {
         result.map_err(|error| error.target(self.path.display()))
     }
 
-    fn move_alone(&self, mut planned: Planned<'_>) -> Result<()> {
-        self.on_own(|handle| {
+    fn transfer_independent(&self, mut planned: PlannedTransfer<'_>) -> Result<()> {
+        self.with_own_handle(|handle| {
             while let Some(next) = planned.next()? {
-                planned.call(next, handle, Who::Alone, false)?;
+                planned.call(next, handle, Participants::ThisRank, false)?;
             }
             Ok(())
         })
     }
 
     /// Runs `work` on a file that this rank may use by itself.
-    fn on_own<T>(&self, work: impl FnOnce(&mut Handle) -> Result<T>) -> Result<T> {
+    fn with_own_handle<T>(&self, work: impl FnOnce(&mut Handle) -> Result<T>) -> Result<T> {
         if !self.job.options.view || self.job.comm.size() == 1 {
             // Its view is never set, or by nobody else.
-            return work(lock(&self.together).as_mut().ok_or_else(closed)?);
+            return work(lock(&self.shared).as_mut().ok_or_else(closed)?);
         }
-        let mut alone = lock(&self.alone);
-        if alone.is_none() {
+        let mut own = lock(&self.own);
+        if own.is_none() {
             // SAFETY: reading a constant of the library.
             let myself = unsafe { ffi::RSMPI_COMM_SELF };
-            *alone = Some(Handle::open(myself, &self.path, self.writable, &self.job.options)?);
+            *own = Some(Handle::open(myself, &self.path, self.writable, &self.job.options)?);
         }
-        work(alone.as_mut().ok_or_else(closed)?)
+        work(own.as_mut().ok_or_else(closed)?)
     }
 
     /// Every rank makes as many calls as the one with most, and all hear of the failure of any.
-    fn move_together(&self, planned: Result<Planned<'_>>, direction: Direction) -> Result<()> {
+    fn transfer_collective(&self, planned: Result<PlannedTransfer<'_>>, direction: Direction) -> Result<()> {
         let comm = &*self.job.comm;
-        let (calls, view) = planned.as_ref().map_or((0, false), Planned::count);
+        let (calls, view) = planned.as_ref().map_or((0, false), PlannedTransfer::count);
         let mut most = [u64::from(planned.is_err()), calls, u64::from(view)];
         if comm.size() > 1 {
             comm.all_reduce(&mut most, Reduce::Max)?;
@@ -219,25 +236,25 @@ impl MpiioFile {
             return agree(comm, planned.map(drop));
         }
         let mut planned = planned?;
-        let mut together = lock(&self.together);
-        let handle = together.as_mut().ok_or_else(closed)?;
+        let mut shared = lock(&self.shared);
+        let handle = shared.as_mut().ok_or_else(closed)?;
         let mut result = Ok(());
         for _ in 0..calls {
             // Who failed has nothing more to move, but the others need its calls.
             let next = if result.is_ok() { planned.next() } else { Ok(None) };
             let called = match next {
-                Ok(Some(next)) => planned.call(next, handle, Who::Together, view > 0),
+                Ok(Some(next)) => planned.call(next, handle, Participants::AllRanks, view > 0),
                 Ok(None) => call_with_nothing(handle, direction, view > 0),
                 Err(error) => call_with_nothing(handle, direction, view > 0).and(Err(error)),
             };
             result = result.and(called);
         }
-        drop(together);
+        drop(shared);
         agree(comm, result)
     }
 }
 
-impl MovedFile for MpiioFile {
+impl BackendFile for MpiioFile {
     fn write(&self, wanted: Result<Elements<'_>>, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()> {
         let planned = wanted
             .and_then(|elements| self.plan(elements, Memory::to_write(elements, memory, &self.staging, self.limits())));
@@ -255,13 +272,19 @@ impl MovedFile for MpiioFile {
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> Result<()> {
-        let written = self.on_own(|handle| {
+        let written = self.with_own_handle(|handle| {
             let mut at = offset;
             for part in bytes.chunks(self.job.options.round as usize) {
-                let way = (Direction::Write, Who::Alone);
+                let way = (Direction::Write, Participants::ThisRank);
                 // SAFETY: the address and the length are those of the slice, which MPI only reads.
                 unsafe {
-                    handle.transfer(way, Place::Run(at), false, part.as_ptr().cast_mut().cast(), part.len() as u64)?;
+                    handle.transfer(
+                        way,
+                        FileRegion::Run(at),
+                        false,
+                        part.as_ptr().cast_mut().cast(),
+                        part.len() as u64,
+                    )?;
                 }
                 at += part.len() as u64;
             }
@@ -276,10 +299,10 @@ impl MovedFile for MpiioFile {
             return Ok(());
         }
         let was_dirty = self.dirty.swap(false, Ordering::AcqRel);
-        let alone = lock(&self.alone).as_mut().filter(|_| was_dirty).map_or(Ok(()), Handle::sync);
+        let own = lock(&self.own).as_mut().filter(|_| was_dirty).map_or(Ok(()), Handle::sync);
         // Whatever came before: the others wait for this rank.
-        let together = lock(&self.together).as_mut().map_or(Ok(()), Handle::sync);
-        let synced = alone.and(together).map_err(|error| error.target(self.path.display()));
+        let shared = lock(&self.shared).as_mut().map_or(Ok(()), Handle::sync);
+        let synced = own.and(shared).map_err(|error| error.target(self.path.display()));
         if synced.is_err() {
             self.dirty.store(was_dirty, Ordering::Release);
         }
@@ -291,9 +314,9 @@ impl MovedFile for MpiioFile {
     }
 
     fn close(&self) -> Result<()> {
-        let alone = lock(&self.alone).take().map_or(Ok(()), Handle::close);
-        let together = lock(&self.together).take().map_or(Ok(()), Handle::close);
-        alone.and(together).map_err(|error| error.target(self.path.display()))
+        let own = lock(&self.own).take().map_or(Ok(()), Handle::close);
+        let shared = lock(&self.shared).take().map_or(Ok(()), Handle::close);
+        own.and(shared).map_err(|error| error.target(self.path.display()))
     }
 }
 
@@ -301,9 +324,9 @@ impl Drop for MpiioFile {
     fn drop(&mut self) {
         // An error has nobody to go to. Closing what is open together needs the other ranks, who may be elsewhere; MPI
         // takes it along when it ends.
-        let _ = lock(&self.alone).take().map(Handle::close);
+        let _ = lock(&self.own).take().map(Handle::close);
         if self.job.comm.size() == 1 {
-            let _ = lock(&self.together).take().map(Handle::close);
+            let _ = lock(&self.shared).take().map(Handle::close);
         }
     }
 }

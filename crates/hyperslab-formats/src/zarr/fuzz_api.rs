@@ -3,7 +3,7 @@
 use super::chunk_codec::ChunkCodec;
 use super::codecs::{BloscShuffle, Compressor, Pipeline};
 use super::layout::Version;
-use super::{attributes, document, json};
+use super::{array_metadata, attributes, json};
 use hyperslab_core::{ArraySpec, Result};
 use serde_json::{Map, Value};
 
@@ -15,9 +15,9 @@ pub fn array(text: &[u8], apart: &[u8]) -> Result<(ArraySpec, String)> {
         _ => (Version::V3, found.get("attributes").cloned().unwrap_or_default()),
     };
     let own = own.as_object().cloned().unwrap_or_default();
-    let layout = document::read(version, &found, &own)?;
+    let layout = array_metadata::read(version, &found, &own)?;
     read_attributes(&own);
-    let (again, kept) = document::write(&layout)?;
+    let (again, kept) = array_metadata::write(&layout)?;
     let again = match (version, again) {
         (Version::V3, Value::Object(mut object)) => {
             object.insert("attributes".into(), Value::Object(kept));

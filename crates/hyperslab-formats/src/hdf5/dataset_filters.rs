@@ -41,7 +41,7 @@ pub(super) fn filters(list: &Id) -> Result<Vec<FilterSpec>> {
 }
 
 /// A filter that is not libhdf5's own, as h5py and hdf5plugin would state it.
-pub(super) fn of(filter: Filter, dtype: &Datatype, chunk: &[u64]) -> Result<FilterSpec> {
+pub(super) fn from_filter(filter: Filter, dtype: &Datatype, chunk: &[u64]) -> Result<FilterSpec> {
     let small = |n: u64| {
         u32::try_from(n).map_err(|_| {
             Error::unsupported("create array", format!("{filter:?} cannot code chunks of 4 GiB or more"))
@@ -66,9 +66,9 @@ pub(super) fn of(filter: Filter, dtype: &Datatype, chunk: &[u64]) -> Result<Filt
 }
 
 /// The filter as the rest of the project knows it.
-pub(super) fn named(stated: &FilterSpec) -> Result<Filter> {
-    stated.to_filter().ok_or_else(|| {
-        let what = format!("the array has HDF5 filter {}, unknown here", stated.id);
+pub(super) fn to_filter(spec: &FilterSpec) -> Result<Filter> {
+    spec.to_filter().ok_or_else(|| {
+        let what = format!("the array has HDF5 filter {}, unknown here", spec.id);
         Error::unsupported("describe array", what)
             .hint("repack the file with deflate, for example with h5repack -f GZIP=4")
     })

@@ -21,7 +21,7 @@ fn name(number: u64) -> Option<&'static str> {
 }
 
 /// Refuses files that processes on several nodes may see differently.
-pub(super) fn refuse(file: &File) -> Result<()> {
+pub(super) fn refuse_incoherent(file: &File) -> Result<()> {
     let about = rustix::fs::fstatfs(file).map_err(|e| Error::io("open", e.into()))?;
     // Only the lower half is a number; kernels differ in how wide they make it, and in its sign.
     match name(about.f_type as u64 & 0xFFFF_FFFF) {
@@ -42,6 +42,6 @@ mod tests {
     fn network_file_systems_are_known_and_local_ones_taken() {
         assert_eq!(name(0x6969), Some("NFS"));
         assert_eq!(name(0xEF53), None); // ext4
-        refuse(&tempfile::tempfile().unwrap()).unwrap();
+        refuse_incoherent(&tempfile::tempfile().unwrap()).unwrap();
     }
 }

@@ -16,7 +16,7 @@ const MOST_REMEMBERED: usize = 1 << 16;
 
 /// Changes files of one store on behalf of one rank, and knows which changes are not durable yet.
 #[derive(Debug)]
-pub struct Files {
+pub struct AtomicFiles {
     root: PathBuf,
     write_empty: bool,
     changed: Mutex<Changed>,
@@ -28,7 +28,7 @@ struct Changed {
     everything: bool,
 }
 
-impl Files {
+impl AtomicFiles {
     /// For the store at `root`; `write_empty` keeps chunks that hold only the fill value.
     pub fn new(root: PathBuf, write_empty: bool) -> Self {
         Self { root, write_empty, changed: Mutex::default() }
@@ -96,7 +96,7 @@ impl Files {
         let mut changed = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
         let mut directories = BTreeSet::new();
         if changed.everything {
-            for path in super::tree::regular_files(&self.root)? {
+            for path in super::store_dir::regular_files(&self.root)? {
                 sync_file(&path)?;
                 self.add_directories(&path, &mut directories);
             }

@@ -56,7 +56,7 @@ impl Iterator for FileRuns<'_> {
 
 /// How much fits where.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct RequestLimits {
     /// Bytes that memory holds at a time.
     pub fill: u64,
     /// Bytes of one call.
@@ -67,9 +67,9 @@ pub(super) struct Limits {
 
 /// The calls of a transfer, one after the other.
 #[derive(Debug, Clone)]
-pub(super) struct Steps<'a> {
+pub(super) struct Requests<'a> {
     pieces: Pieces<FileRuns<'a>, ()>,
-    limits: Limits,
+    limits: RequestLimits,
     /// Bytes of fills not yet begun.
     left: u64,
     /// Bytes of the fill now, and how many of them have been moved.
@@ -80,20 +80,20 @@ pub(super) struct Steps<'a> {
 
 /// One call: bytes `at..at + len` of a fill of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Step {
+pub(super) struct Request {
     pub fill: u64,
     pub at: u64,
     pub len: u64,
 }
 
-impl<'a> Steps<'a> {
+impl<'a> Requests<'a> {
     /// The calls that move `total` bytes, which `runs` add up to.
-    pub fn new(runs: FileRuns<'a>, total: u64, limits: Limits) -> Self {
+    pub fn new(runs: FileRuns<'a>, total: u64, limits: RequestLimits) -> Self {
         Self { pieces: Pieces::new(runs), limits, left: total, fill: 0, at: 0, group: Vec::new() }
     }
 
-    /// The next call; [`Steps::runs`] has its bytes in the file.
-    pub fn advance(&mut self) -> Option<Step> {
+    /// The next call; [`Requests::runs`] has its bytes in the file.
+    pub fn advance(&mut self) -> Option<Request> {
         if self.at == self.fill {
             self.fill = self.left.min(self.limits.fill);
             self.left -= self.fill;
@@ -109,9 +109,9 @@ impl<'a> Steps<'a> {
             len += run.len;
             self.group.push(run);
         }
-        let step = Step { fill: self.fill, at: self.at, len };
+        let request = Request { fill: self.fill, at: self.at, len };
         self.at += len;
-        (len > 0).then_some(step)
+        (len > 0).then_some(request)
     }
 
     /// The runs of the last call, rising.
@@ -125,19 +125,19 @@ impl<'a> Steps<'a> {
     }
 
     /// Everything as one call; nothing is left then.
-    pub fn whole(&mut self) -> Step {
+    pub fn whole(&mut self) -> Request {
         let len = std::mem::take(&mut self.left);
         (self.fill, self.at) = (len, len);
-        Step { fill: len, at: 0, len }
+        Request { fill: len, at: 0, len }
     }
 
     /// How many calls are left, and whether one of them has several runs.
     pub fn count(&self) -> (u64, bool) {
-        let mut steps = self.clone();
+        let mut requests = self.clone();
         let (mut calls, mut several) = (0, false);
-        while steps.advance().is_some() {
+        while requests.advance().is_some() {
             calls += 1;
-            several |= steps.group.len() > 1;
+            several |= requests.group.len() > 1;
         }
         (calls, several)
     }
@@ -149,11 +149,11 @@ mod tests {
     use super::*;
     use hyperslab_core::Selection;
 
-    fn all(mut steps: Steps<'_>) -> Vec<(Step, Vec<Run>)> {
-        let count = steps.count().0;
+    fn all(mut requests: Requests<'_>) -> Vec<(Request, Vec<Run>)> {
+        let count = requests.count().0;
         let mut out = Vec::new();
-        while let Some(step) = steps.advance() {
-            out.push((step, steps.runs().to_vec()));
+        while let Some(request) = requests.advance() {
+            out.push((request, requests.runs().to_vec()));
         }
         assert_eq!(out.len() as u64, count);
         out
@@ -167,21 +167,24 @@ mod tests {
         for (fill, call, view) in
             [(1 << 20, 1 << 20, true), (8, 1 << 20, true), (12, 5, true), (20, 3, false), (48, 1 << 9, false)]
         {
-            let limits = Limits { fill, call, view };
-            let steps = all(Steps::new(FileRuns::whole(runs()), expected.len() as u64, limits));
+            let limits = RequestLimits { fill, call, view };
+            let requests = all(Requests::new(FileRuns::whole(runs()), expected.len() as u64, limits));
             let found: Vec<u64> =
-                steps.iter().flat_map(|(_, runs)| runs.iter().flat_map(|r| r.offset..r.end())).collect();
+                requests.iter().flat_map(|(_, runs)| runs.iter().flat_map(|r| r.offset..r.end())).collect();
             assert_eq!(found, expected, "{limits:?}");
-            for (step, runs) in &steps {
-                assert_eq!(runs.iter().map(|run| run.len).sum::<u64>(), step.len);
+            for (request, runs) in &requests {
+                assert_eq!(runs.iter().map(|run| run.len).sum::<u64>(), request.len);
                 assert!(
-                    step.len <= call && step.at + step.len <= step.fill && step.fill <= fill,
-                    "{step:?} {limits:?}"
+                    request.len <= call && request.at + request.len <= request.fill && request.fill <= fill,
+                    "{request:?} {limits:?}"
                 );
                 assert!(view || runs.len() == 1);
             }
         }
-        assert_eq!(all(Steps::new(FileRuns::whole(runs()), 48, Limits { fill: 99, call: 99, view: true })).len(), 1);
+        assert_eq!(
+            all(Requests::new(FileRuns::whole(runs()), 48, RequestLimits { fill: 99, call: 99, view: true })).len(),
+            1
+        );
     }
 
     #[test]
@@ -197,8 +200,11 @@ mod tests {
     #[test]
     fn nothing_is_no_call() {
         let nothing = Selection::empty(1);
-        let steps =
-            Steps::new(FileRuns::whole(nothing.runs(&[9], 1).unwrap()), 0, Limits { fill: 9, call: 9, view: true });
-        assert_eq!(steps.count(), (0, false));
+        let requests = Requests::new(
+            FileRuns::whole(nothing.runs(&[9], 1).unwrap()),
+            0,
+            RequestLimits { fill: 9, call: 9, view: true },
+        );
+        assert_eq!(requests.count(), (0, false));
     }
 }

@@ -1,6 +1,6 @@
 //! Doors for the fuzz targets: what lies beside the data, with what was read written again.
 
-use super::description::{ArrayDescription, GroupDescription, Of, decode};
+use super::metadata::{ArrayMetadata, GroupMetadata, Of, decode};
 use super::rank_index;
 use hyperslab_core::{Error, ErrorKind, Result};
 use std::path::Path;
@@ -11,7 +11,7 @@ fn written(description: &impl serde::Serialize) -> Result<Vec<u8>> {
 
 /// The description of an array, with its attributes.
 pub fn array(bytes: &[u8]) -> Result<Vec<u8>> {
-    let description: ArrayDescription = decode(bytes, Of::Array, Path::new("array.json"))?;
+    let description: ArrayMetadata = decode(bytes, Of::Array, Path::new("array.json"))?;
     description.spec()?;
     description.attributes.values().try_for_each(|attribute| attribute.restore().map(drop))?;
     written(&description)
@@ -20,8 +20,7 @@ pub fn array(bytes: &[u8]) -> Result<Vec<u8>> {
 /// The description of a container or group, with its attributes.
 pub fn group(bytes: &[u8]) -> Result<Vec<u8>> {
     let path = Path::new("hyperslab.json");
-    let description: GroupDescription =
-        decode(bytes, Of::Container, path).or_else(|_| decode(bytes, Of::Group, path))?;
+    let description: GroupMetadata = decode(bytes, Of::Container, path).or_else(|_| decode(bytes, Of::Group, path))?;
     description.attributes.values().try_for_each(|attribute| attribute.restore().map(drop))?;
     written(&description)
 }
