@@ -1,12 +1,12 @@
 //! The callbacks of the connector. Most pass on what they get; those that concern elements, or what waits to be written,
-//! see to it first (`crate::data`).
+//! see to it first (`crate::accel`).
 
 /// A callback with arguments, on the object itself.
 macro_rules! on_object {
     ($(#[$doc:meta])* $name:ident => $below:ident $(, $before:expr)?) => {
         $(#[$doc])*
         pub(crate) unsafe extern "C" fn $name(pointer: Ptr, arguments: Ptr, transfer: Hid, request: Req) -> Herr {
-            shielded(|| {
+            catch_panics(|| {
                 let object = object(pointer);
                 $(if $before(object, arguments) < 0 { return -1; })?
                 let status = object.host.$below(object.under, object.connector, arguments, transfer, request);
@@ -28,7 +28,7 @@ macro_rules! on_place {
             transfer: Hid,
             request: Req,
         ) -> Herr {
-            shielded(|| {
+            catch_panics(|| {
                 let object = object(pointer);
                 $(if $before(object, arguments) < 0 { return -1; })?
                 let status = object.host.$below(object.under, place, object.connector, arguments, transfer, request);
@@ -50,7 +50,7 @@ macro_rules! opening {
             transfer: Hid,
             request: Req,
         ) -> Ptr {
-            shielded(|| {
+            catch_panics(|| {
                 let object = object(pointer);
                 let (host, below) = (object.host, object.connector);
                 let under = host.$below(object.under, place, below, name, access, transfer, request);
@@ -64,7 +64,7 @@ macro_rules! opening {
 macro_rules! closing {
     ($name:ident => $below:ident) => {
         pub(crate) unsafe extern "C" fn $name(pointer: Ptr, transfer: Hid, request: Req) -> Herr {
-            shielded(|| {
+            catch_panics(|| {
                 let closed = object(pointer);
                 let status = closed.host.$below(closed.under, closed.connector, transfer, request);
                 closed.wrap_request(request);
@@ -78,13 +78,16 @@ macro_rules! closing {
 }
 
 pub(crate) mod attribute;
+pub(crate) mod blob;
 pub(crate) mod dataset;
 pub(crate) mod datatype;
 pub(crate) mod file;
 pub(crate) mod group;
+pub(crate) mod introspect;
 pub(crate) mod link;
 pub(crate) mod object;
-pub(crate) mod rest;
+pub(crate) mod request;
+pub(crate) mod token;
 
 /// The number of the operation that arguments begin with.
 ///

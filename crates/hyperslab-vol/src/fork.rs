@@ -29,7 +29,7 @@ pub(crate) fn is_child() -> bool {
 
 /// Everything that must not change while the process forks.
 struct Held {
-    hosts: Vec<(&'static Host, host::Held<'static>)>,
+    hosts: Vec<(&'static Host, host::HeldLocks<'static>)>,
     _bases: MutexGuard<'static, Vec<usize>>,
     layers: hyperslab_layers::fork::Held,
     journals: hyperslab_rollback::HeldJournals,

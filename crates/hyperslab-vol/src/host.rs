@@ -25,7 +25,7 @@ pub(crate) struct Host {
     /// What was asked for last; statistics go by that.
     pub(crate) settings: Mutex<Arc<Settings>>,
     /// Files that are open, by the library's number.
-    pub(crate) files: Mutex<HashMap<u64, Weak<crate::data::FileState>>>,
+    pub(crate) files: Mutex<HashMap<u64, Weak<crate::accel::FileState>>>,
     /// How many files this process has opened and not closed.
     pub(crate) open_files: AtomicUsize,
     /// Whether something may be waiting that libhdf5 does not find yet.
@@ -58,9 +58,9 @@ impl std::ops::Deref for Host {
 }
 
 /// Locks of a host, held while the process forks.
-pub(crate) struct Held<'a> {
+pub(crate) struct HeldLocks<'a> {
     _settings: MutexGuard<'a, Arc<Settings>>,
-    _files: MutexGuard<'a, HashMap<u64, Weak<crate::data::FileState>>>,
+    _files: MutexGuard<'a, HashMap<u64, Weak<crate::accel::FileState>>>,
     _rollbacks: MutexGuard<'a, Vec<Weak<hyperslab_rollback::Rollback>>>,
     stats: stats::Held<'a>,
 }
@@ -273,8 +273,8 @@ impl Host {
     }
 
     /// Takes the locks that any thread may hold for a moment, so that none does while the process forks.
-    pub(crate) fn hold_locks(&self) -> Held<'_> {
-        Held {
+    pub(crate) fn hold_locks(&self) -> HeldLocks<'_> {
+        HeldLocks {
             _settings: lock(&self.settings),
             _files: lock(&self.files),
             _rollbacks: lock(&self.rollbacks),
@@ -283,15 +283,15 @@ impl Host {
     }
 
     /// Begins anew in a process that was forked.
-    pub(crate) fn begin_anew(&self, held: Held<'_>) {
+    pub(crate) fn begin_anew(&self, held: HeldLocks<'_>) {
         self.open_files.store(0, Ordering::Relaxed);
         self.stats.begin_anew(held.stats);
     }
 
     /// Has what waits written by threads of ours, without the library. Nobody may use the connector from now on.
-    pub(crate) fn write_what_waits(&self) {
+    pub(crate) fn write_pending(&self) {
         let files: Vec<_> = lock(&self.files).values().filter_map(Weak::upgrade).collect();
-        files.iter().for_each(|file| file.write_what_waits());
+        files.iter().for_each(|file| file.write_pending());
         self.refresh_stats(false);
         // The last reference must not go on a thread that may not call the library.
         files.into_iter().for_each(std::mem::forget);
@@ -326,7 +326,7 @@ impl Host {
     }
 
     /// Runs something that calls the library, and leaves the program's error stack as it was. Nothing is printed.
-    pub(crate) fn keeping_errors<T>(&self, body: impl FnOnce() -> T) -> T {
+    pub(crate) fn preserving_error_stack<T>(&self, body: impl FnOnce() -> T) -> T {
         // SAFETY: called inside a call of the library.
         let stack = unsafe { self.H5Eget_current_stack() };
         let result = self.quietly(body);

@@ -9,16 +9,16 @@
 //! **Invariant:** only a thread that libhdf5 has called calls it back. Threads of ours move bytes.
 //! **Invariant:** no panic, and nothing but errors of its own error stack, reaches the program.
 
+mod accel;
 mod callbacks;
 mod class;
-mod data;
 mod driver;
 mod fork;
 mod host;
 mod info;
-mod linked;
 mod object;
 mod settings;
+mod static_link;
 mod stats;
 mod terminate;
 mod trace;

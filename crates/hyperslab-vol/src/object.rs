@@ -4,7 +4,7 @@
 //! that its connector interface promises; that is the contract all functions here and in `callbacks` rely on.
 #![expect(unsafe_op_in_unsafe_fn, reason = "the contract of callbacks is stated once, above")]
 
-use crate::data::{Dataset, FileState, Handle, Inside, is_inside};
+use crate::accel::{CallbackScope, Dataset, FileState, Handle, in_callback};
 use crate::host::Host;
 use crate::host::api::{Const, Herr, Hid, Ptr, Req};
 use crate::trace::TracedDataset;
@@ -31,9 +31,9 @@ pub(crate) struct Object {
     /// The chunk cache that the program has asked for: slots, bytes, preemption.
     pub(crate) chunk_cache: Option<(usize, usize, f64)>,
     /// Why libhdf5 moves the elements of a dataset.
-    pub(crate) left: Option<String>,
+    pub(crate) fallback_reason: Option<String>,
     /// Whether it is a virtual dataset, or elements of it are outside the file.
-    pub(crate) elsewhere: bool,
+    pub(crate) is_indirect: bool,
     /// Of datasets whose transfers are recorded.
     pub(crate) traced: Option<TracedDataset>,
     /// Whether it is a file that libhdf5 wrapped for the program.
@@ -51,9 +51,9 @@ impl Object {
     }
 
     /// Whether transfers of a dataset are libhdf5's alone, and nobody wants to know of them.
-    pub(crate) fn is_passed_on(&self) -> bool {
+    pub(crate) fn passes_through(&self) -> bool {
         let taken = self.dataset.lock().unwrap_or_else(PoisonError::into_inner).is_some();
-        !taken && !self.elsewhere && self.traced.is_none() && !self.host.wants_stats()
+        !taken && !self.is_indirect && self.traced.is_none() && !self.host.wants_stats()
     }
 
     pub(crate) fn take_dataset(&self) -> Option<Arc<Dataset>> {
@@ -61,7 +61,7 @@ impl Object {
     }
 
     /// A new object beside this one.
-    pub(crate) unsafe fn beside(&self, under: Ptr) -> Self {
+    pub(crate) unsafe fn sibling(&self, under: Ptr) -> Self {
         Self::new(self.host, under, self.connector, self.file.clone(), self.writable)
     }
 
@@ -81,8 +81,8 @@ impl Object {
             writable,
             dataset: Mutex::new(None),
             chunk_cache: None,
-            left: None,
-            elsewhere: false,
+            fallback_reason: None,
+            is_indirect: false,
             traced: None,
             wrapped: false,
         }
@@ -104,7 +104,7 @@ impl Object {
             return null_mut();
         }
         self.wrap_request(request);
-        self.beside(under).into_ptr()
+        self.sibling(under).into_ptr()
     }
 }
 
@@ -122,7 +122,7 @@ pub(crate) unsafe fn object<'a>(pointer: Ptr) -> &'a Object {
 /// Ends an object that is closed below.
 pub(crate) unsafe fn free(pointer: Ptr) {
     let object = Box::from_raw(pointer.cast::<Object>());
-    object.host.keeping_errors(|| object.host.H5Idec_ref(object.connector));
+    object.host.preserving_error_stack(|| object.host.H5Idec_ref(object.connector));
 }
 
 /// What HDF5 gets if a callback fails.
@@ -139,11 +139,11 @@ impl Failure for Ptr {
 }
 
 /// Runs a callback. A panic is a failure of this call, never of the program.
-pub(crate) fn shielded<T: Failure>(body: impl FnOnce() -> T) -> T {
-    if !is_inside() {
+pub(crate) fn catch_panics<T: Failure>(body: impl FnOnce() -> T) -> T {
+    if !in_callback() {
         crate::terminate::stop_here_if_under_way();
     }
-    let _inside = Inside::enter();
+    let _inside = CallbackScope::enter();
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)).unwrap_or(T::FAILED)
 }
 
@@ -226,7 +226,7 @@ pub(crate) unsafe extern "C" fn free_context(context: Ptr) -> Herr {
         return 0;
     }
     let host = context.host;
-    host.keeping_errors(|| {
+    host.preserving_error_stack(|| {
         let status = host.H5VLfree_wrap_ctx(context.under, context.connector);
         host.H5Idec_ref(context.connector);
         status

@@ -2,8 +2,8 @@
 //!
 //! Bytes between fields cannot be written by themselves, so that each field alone would have all elements read and written back.
 
-use super::elements::{Elements, lock};
-use super::space::refused;
+use super::dataset_io::{DatasetIo, lock};
+use super::dataspace::refused;
 use crate::host::Host;
 use hyperslab_core::{ElementPlan, MemoryLayout, MemoryView, Result, Selection};
 use hyperslab_h5direct::{DirectDataset, MetadataBackend, StagingBuffer};
@@ -12,11 +12,11 @@ use std::sync::atomic::Ordering;
 
 /// Some fields of the same elements.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct FieldBuffer {
     host: &'static Host,
     selection: Selection,
     /// In the order of writing: where two have the same field, the later counts.
-    parts: Vec<Part>,
+    writes: Vec<BufferedWrite>,
     copies: StagingBuffer,
     /// Bytes of memory that were asked for, those that are made ready for the next fields among them.
     memory: u64,
@@ -24,33 +24,33 @@ pub(crate) struct Held {
 
 /// What one call wrote.
 #[derive(Debug)]
-struct Part {
+struct BufferedWrite {
     layout: MemoryLayout,
     plan: ElementPlan,
     /// Where its bytes are among the copies.
     at: Range<usize>,
 }
 
-impl Held {
+impl FieldBuffer {
     /// For elements of so many bytes in fields, of which at most `limit` bytes will be held. `None`: there is no room for that.
     fn new(host: &'static Host, plane: &DirectDataset, selection: &Selection, fields: u64, limit: u64) -> Option<Self> {
         let room = usize::try_from(selection.len().saturating_mul(fields).min(limit)).ok()?;
         let copies = plane.staging_buffer(room).ok()?;
-        Some(Self { host, selection: selection.clone(), parts: Vec::new(), copies, memory: 0 })
+        Some(Self { host, selection: selection.clone(), writes: Vec::new(), copies, memory: 0 })
     }
 
     /// Whether no field is missing together with those of a plan.
     fn is_complete_with(&self, plan: &ElementPlan, fields: u64) -> bool {
-        ElementPlan::covered_together(self.parts.iter().map(|part| &part.plan).chain([plan])) == fields
+        ElementPlan::covered_together(self.writes.iter().map(|write| &write.plan).chain([plan])) == fields
     }
 
     /// Keeps a copy, if memory is left for it.
     fn add(&mut self, plan: ElementPlan, memory: MemoryView<'_>, limit: u64) -> bool {
         let MemoryView { data, layout } = memory;
-        if let Some(at) = self.parts.iter().position(|part| part.plan == plan) {
-            let part = self.parts.remove(at);
-            let replaced = self.copies.replace(part.at.clone(), data);
-            self.parts.push(part);
+        if let Some(at) = self.writes.iter().position(|write| write.plan == plan) {
+            let write = self.writes.remove(at);
+            let replaced = self.copies.replace(write.at.clone(), data);
+            self.writes.push(write);
             return replaced.is_ok();
         }
         let needed = (self.copies.used() + data.len()) as u64;
@@ -58,7 +58,7 @@ impl Held {
             return false;
         }
         match self.copies.add(data) {
-            Ok(Some(at)) => self.parts.push(Part { layout: layout.clone(), plan, at }),
+            Ok(Some(at)) => self.writes.push(BufferedWrite { layout: layout.clone(), plan, at }),
             _ => return false,
         }
         true
@@ -66,10 +66,10 @@ impl Held {
 
     /// When the first field is there: has memory made ready for those that are missing, but for the last of them, which is not
     /// kept.
-    fn make_ready(&mut self, plane: &DirectDataset, fields: u64, limit: u64) {
-        let Some(last) = self.parts.last().map(|part| part.at.len() as u64) else { return };
+    fn prefault(&mut self, plane: &DirectDataset, fields: u64, limit: u64) {
+        let Some(last) = self.writes.last().map(|write| write.at.len() as u64) else { return };
         let until = self.selection.len().saturating_mul(fields).saturating_sub(last);
-        if self.parts.len() == 1 && self.take_memory(until, limit) {
+        if self.writes.len() == 1 && self.take_memory(until, limit) {
             plane.prefault(&self.copies, until as usize, &self.selection);
         }
     }
@@ -85,28 +85,28 @@ impl Held {
     }
 
     /// Writes everything in one go, and `last` over it.
-    fn write(&self, plane: &DirectDataset, control: &dyn MetadataBackend, last: Option<MemoryView<'_>>) -> Result<()> {
-        let bytes = |part: &Part| self.copies.get(part.at.clone());
-        let held = self.parts.iter().map(|part| MemoryView { data: bytes(part), layout: &part.layout });
-        let views: Vec<MemoryView<'_>> = held.chain(last).collect();
-        match plane.write_fields(control, &self.selection, &views)? {
+    fn write(&self, plane: &DirectDataset, backend: &dyn MetadataBackend, last: Option<MemoryView<'_>>) -> Result<()> {
+        let bytes = |write: &BufferedWrite| self.copies.get(write.at.clone());
+        let fields = self.writes.iter().map(|write| MemoryView { data: bytes(write), layout: &write.layout });
+        let views: Vec<MemoryView<'_>> = fields.chain(last).collect();
+        match plane.write_fields(backend, &self.selection, &views)? {
             None => Ok(()),
             Some(refusal) => Err(refused("write", refusal.to_string())),
         }
     }
 }
 
-impl Drop for Held {
+impl Drop for FieldBuffer {
     fn drop(&mut self) {
         self.host.give_memory(self.memory);
     }
 }
 
-impl Elements {
+impl DatasetIo {
     /// Writes some fields of the selected elements, at once or later; all that is held takes `limit` bytes at most. `false`: it
     /// is not such a write, and nothing was done.
-    pub(crate) fn hold(&self, selection: &Selection, memory: MemoryView<'_>, limit: u64) -> Result<bool> {
-        if memory.layout.structure.is_none() || self.looked_into.load(Ordering::Relaxed) {
+    pub(crate) fn buffer_fields(&self, selection: &Selection, memory: MemoryView<'_>, limit: u64) -> Result<bool> {
+        if memory.layout.structure.is_none() || self.offset_exposed.load(Ordering::Relaxed) {
             return Ok(false);
         }
         let dtype = &self.spec.dtype;
@@ -114,53 +114,53 @@ impl Elements {
         let dense =
             memory.layout.within.is_none() && plan.pieces.iter().map(|piece| piece.len).sum::<u64>() == plan.stride;
         // What is held must not need libhdf5: a fork or the end of a dataset may come between.
-        if !dense || plan.covers_element() || selection.is_empty() || !self.make_independent()? {
+        if !dense || plan.covers_element() || selection.is_empty() || !self.load_full_index()? {
             return Ok(false);
         }
-        selection.check_inside(&self.plane.shape())?;
+        selection.check_inside(&self.direct.shape())?;
         memory.check(dtype, selection.len())?;
-        if lock(&self.held).as_ref().is_some_and(|held| held.selection != *selection) {
-            self.with_control(|_| Ok(()))?;
+        if lock(&self.field_buffer).as_ref().is_some_and(|buffer| buffer.selection != *selection) {
+            self.with_library(|_| Ok(()))?;
         }
         let memory = MemoryView { data: &memory.data[..(selection.len() * plan.stride) as usize], ..memory };
         let fields = dtype.fields().iter().map(|field| field.dtype.size()).sum();
-        let mut slot = lock(&self.held);
+        let mut slot = lock(&self.field_buffer);
         if slot.is_none() {
-            *slot = Held::new(self.host, &self.plane, selection, fields, limit);
+            *slot = FieldBuffer::new(self.host, &self.direct, selection, fields, limit);
         }
-        let Some(held) = slot.as_mut() else { return Ok(false) };
-        let complete = held.is_complete_with(&plan, fields);
-        if complete || !held.add(plan, memory, limit) {
-            if held.parts.is_empty() {
+        let Some(buffer) = slot.as_mut() else { return Ok(false) };
+        let complete = buffer.is_complete_with(&plan, fields);
+        if complete || !buffer.add(plan, memory, limit) {
+            if buffer.writes.is_empty() {
                 *slot = None;
                 return Ok(false);
             }
-            self.beside_held(|control| held.write(&self.plane, control, Some(memory)))?;
+            self.with_backend_unflushed(|backend| buffer.write(&self.direct, backend, Some(memory)))?;
             *slot = None;
         } else {
-            held.make_ready(&self.plane, fields, limit);
+            buffer.prefault(&self.direct, fields, limit);
         }
-        self.unsaved.store(true, Ordering::Relaxed);
+        self.metadata_dirty.store(true, Ordering::Relaxed);
         Ok(true)
     }
 
     /// Whether fields are held.
-    pub(crate) fn holds(&self) -> bool {
-        lock(&self.held).is_some()
+    pub(crate) fn has_buffered_fields(&self) -> bool {
+        lock(&self.field_buffer).is_some()
     }
 
     /// Writes what is held. What cannot be written stays, and fails again.
-    pub(super) fn write_held(&self, control: &dyn MetadataBackend) -> Result<()> {
-        let mut slot = lock(&self.held);
-        if let Some(held) = slot.as_ref() {
-            held.write(&self.plane, control, None)?;
+    pub(super) fn write_buffered_fields(&self, backend: &dyn MetadataBackend) -> Result<()> {
+        let mut slot = lock(&self.field_buffer);
+        if let Some(buffer) = slot.as_ref() {
+            buffer.write(&self.direct, backend, None)?;
         }
         *slot = None;
         Ok(())
     }
 
     /// Forgets what is held: the program was told that it cannot be written. Whether anything was.
-    pub(super) fn drop_held(&self) -> bool {
-        lock(&self.held).take().is_some()
+    pub(super) fn discard_buffered_fields(&self) -> bool {
+        lock(&self.field_buffer).take().is_some()
     }
 }

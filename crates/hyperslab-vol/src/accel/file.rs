@@ -1,10 +1,10 @@
 //! A file that libhdf5 has open, whatever the number of its handles.
 
+use super::callback_scope::CallbackScope;
 use super::dataset::Dataset;
-use super::early::EarlyFlush;
-use super::inside::Inside;
-use super::objects::{Objects, Seen};
-use super::stack::{Layers, Saving};
+use super::early_flush::EarlyFlush;
+use super::layer_base::{FlushMetadata, Layers};
+use super::object_numbers::{FileStamp, ObjectNumbers};
 use crate::driver;
 use crate::fork::{self, Generation};
 use crate::host::Host;
@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// The library's name for an object within a file.
-pub(crate) type Token = [u8; 16];
+pub(crate) type ObjectToken = [u8; 16];
 
 /// Datasets that the program has closed and whose writes wait.
 const MOST_CLOSED: usize = 64;
@@ -48,25 +48,25 @@ pub(crate) struct FileState {
     /// Opened for us alone; absent where libhdf5 moves everything.
     pub(crate) file: Option<Arc<File>>,
     /// Why libhdf5 moves everything.
-    left: Mutex<Option<String>>,
+    fallback_reason: Mutex<Option<String>>,
     handles: AtomicUsize,
-    pub(crate) datasets: Mutex<HashMap<Token, Arc<Dataset>>>,
+    pub(crate) datasets: Mutex<HashMap<ObjectToken, Arc<Dataset>>>,
     /// By what layers know its objects.
-    pub(crate) objects: Objects,
+    pub(crate) objects: ObjectNumbers,
     /// What the file was when something of it was kept, if it is only read.
-    seen: Mutex<Option<Seen>>,
+    last_stamp: Mutex<Option<FileStamp>>,
     layers: Mutex<Option<Arc<Layers>>>,
     /// Whether a dataset may not be in the file yet.
-    pub(super) changed: AtomicBool,
+    pub(super) metadata_changed: AtomicBool,
     /// Whether a dataset was written that has no name.
-    pub(super) nameless: AtomicBool,
+    pub(super) has_unlinked_writes: AtomicBool,
     /// Whether writes wait in memory when their calls have returned, so that metadata are flushed early.
-    writes_later: bool,
+    has_background_writes: bool,
     early: EarlyFlush,
     /// Whether nothing waited at the last fork.
-    settled_for_child: AtomicBool,
+    clean_at_fork: AtomicBool,
     /// What went wrong when the program could not be told.
-    unheard: Mutex<Option<Error>>,
+    deferred_error: Mutex<Option<Error>>,
     pub(crate) trace: Option<Arc<TracedFile>>,
     /// The journal that the file driver keeps.
     pub(crate) rollback: Weak<Rollback>,
@@ -87,21 +87,22 @@ pub(crate) struct Parts {
     pub(crate) writable: bool,
     pub(crate) buffers: Option<Buffers>,
     pub(crate) file: Option<Arc<File>>,
-    pub(crate) left: Option<String>,
+    pub(crate) fallback_reason: Option<String>,
     pub(crate) trace: Option<Arc<TracedFile>>,
     pub(crate) rollback: Weak<Rollback>,
 }
 
 impl FileState {
     pub(crate) fn new(parts: Parts) -> Result<Arc<Self>> {
-        let Parts { host, number, path, settings, writable, buffers, file, left, trace, rollback } = parts;
+        let Parts { host, number, path, settings, writable, buffers, file, fallback_reason, trace, rollback } = parts;
         let modes = settings.modes;
-        let writes_later = writable && left.is_none() && !modes.log && (modes.copies() || modes.cache);
-        if writes_later {
+        let has_background_writes =
+            writable && fallback_reason.is_none() && !modes.log && (modes.copies() || modes.cache);
+        if has_background_writes {
             crate::terminate::watch();
         }
         let state = Arc::new(Self {
-            writes_later,
+            has_background_writes,
             early: EarlyFlush::default(),
             host,
             number,
@@ -110,16 +111,16 @@ impl FileState {
             writable,
             buffers,
             file,
-            left: Mutex::new(left),
+            fallback_reason: Mutex::new(fallback_reason),
             handles: AtomicUsize::new(1),
             datasets: Mutex::default(),
-            objects: Objects::default(),
-            seen: Mutex::default(),
+            objects: ObjectNumbers::default(),
+            last_stamp: Mutex::default(),
             layers: Mutex::default(),
-            changed: AtomicBool::new(true),
-            nameless: AtomicBool::new(false),
-            unheard: Mutex::default(),
-            settled_for_child: AtomicBool::new(true),
+            metadata_changed: AtomicBool::new(true),
+            has_unlinked_writes: AtomicBool::new(false),
+            deferred_error: Mutex::default(),
+            clean_at_fork: AtomicBool::new(true),
             trace,
             rollback,
             generation: fork::generation(),
@@ -132,10 +133,11 @@ impl FileState {
                 "{}: another file of this name is still open; nothing is logged",
                 state.path.display()
             ));
-        } else if let (Some(file), None) = (&state.file, state.left()) {
-            let saving: Weak<dyn Saving> = Arc::downgrade(&(state.clone() as Arc<dyn Saving>));
+        } else if let (Some(file), None) = (&state.file, state.fallback_reason()) {
+            let flush_metadata: Weak<dyn FlushMetadata> = Arc::downgrade(&(state.clone() as Arc<dyn FlushMetadata>));
             let rolls_back = state.rolls_back();
-            let layers = Layers::open(&state.settings, &state.path, writable, file.clone(), saving, rolls_back)?;
+            let layers =
+                Layers::open(&state.settings, &state.path, writable, file.clone(), flush_metadata, rolls_back)?;
             *lock(&state.layers) = layers.map(Arc::new);
         }
         host.stats.files.fetch_add(1, Ordering::Relaxed);
@@ -154,17 +156,17 @@ impl FileState {
     }
 
     /// Why libhdf5 moves all elements of the file, if it does.
-    pub(crate) fn left(&self) -> Option<String> {
-        lock(&self.left).clone()
+    pub(crate) fn fallback_reason(&self) -> Option<String> {
+        lock(&self.fallback_reason).clone()
     }
 
-    pub(crate) fn is_left(&self) -> bool {
-        lock(&self.left).is_some()
+    pub(crate) fn is_library_only(&self) -> bool {
+        lock(&self.fallback_reason).is_some()
     }
 
     /// From now on libhdf5 moves everything. Nothing may be waiting.
     pub(crate) fn leave_to_library(&self, why: &str) {
-        lock(&self.left).get_or_insert_with(|| why.into());
+        lock(&self.fallback_reason).get_or_insert_with(|| why.into());
     }
 
     /// The layers, if there are any. A child of the process that opened the file goes without.
@@ -172,7 +174,7 @@ impl FileState {
         let layers = lock(&self.layers).clone();
         match layers {
             Some(_) if !self.is_inherited() => Ok(layers),
-            Some(_) if !self.settled_for_child.load(Ordering::Relaxed) => Err(Error::unsupported(
+            Some(_) if !self.clean_at_fork.load(Ordering::Relaxed) => Err(Error::unsupported(
                 "access",
                 "the file was opened before a fork, and writes to it wait in the parent",
             )
@@ -184,7 +186,7 @@ impl FileState {
 
     /// Whether fields of elements may be held back until all are there. What a log promises they could not keep, and layers hold
     /// writes themselves.
-    pub(crate) fn may_hold(&self) -> bool {
+    pub(crate) fn may_buffer_fields(&self) -> bool {
         !self.settings.modes.log && lock(&self.layers).is_none() && !self.is_inherited()
     }
 
@@ -202,10 +204,10 @@ impl FileState {
 
     /// After a call that may have put something new into the file: has libhdf5 write its metadata, if that is worth while now.
     pub(crate) fn flush_early(&self, dataset: Option<&Dataset>) {
-        if !self.writes_later || self.is_inherited() {
+        if !self.has_background_writes || self.is_inherited() {
             return;
         }
-        if dataset.is_some_and(|dataset| !dataset.elements.plane.has_full_index()) {
+        if dataset.is_some_and(|dataset| !dataset.io.direct.has_full_index()) {
             self.early.note();
         }
         if self.early.take_if_due(self.settings.lag) {
@@ -215,15 +217,15 @@ impl FileState {
 
     /// Has libhdf5 write its metadata. An error it meets again when the program flushes or closes.
     fn flush_metadata(&self) {
-        let flushed = self.early.measure(|| self.host.keeping_errors(|| self.save_now()));
+        let flushed = self.early.measure(|| self.host.preserving_error_stack(|| self.save_now()));
         if flushed.is_err() {
             self.early.note();
         }
     }
 
     /// Has what waits written by threads of ours, without the library.
-    pub(crate) fn write_what_waits(&self) {
-        if self.writes_later && !self.is_inherited() {
+    pub(crate) fn write_pending(&self) {
+        if self.has_background_writes && !self.is_inherited() {
             // What fails is on record.
             let _ = lock(&self.layers).clone().map_or(Ok(()), |layers| layers.container.write_back());
         }
@@ -250,7 +252,9 @@ impl FileState {
             // Another is open; or this one was closed before, which failed.
             return Ok(());
         }
-        let waits = self.writes_later && !self.is_inherited() && lock(&self.datasets).values().any(|one| one.waits());
+        let waits = self.has_background_writes
+            && !self.is_inherited()
+            && lock(&self.datasets).values().any(|one| one.has_pending());
         if !waits {
             return self.close_last();
         }
@@ -263,7 +267,7 @@ impl FileState {
     }
 
     fn close_last(&self) -> Result<()> {
-        let settled = self.settle();
+        let written_back = self.write_back();
         let layers = if self.is_inherited() { None } else { lock(&self.layers).take() };
         let closed = match layers {
             Some(layers) => {
@@ -284,7 +288,7 @@ impl FileState {
         }
         // A process may end without another word.
         self.host.refresh_stats(false);
-        settled.and(closed)
+        written_back.and(closed)
     }
 
     /// Notes that writes which have returned cannot be made, if that is what an error of layers means.
@@ -301,8 +305,8 @@ impl FileState {
     }
 
     /// An error for the next flush, or for the close.
-    pub(crate) fn tell_later(&self, error: Error) {
-        lock(&self.unheard).get_or_insert(error);
+    pub(crate) fn defer_error(&self, error: Error) {
+        lock(&self.deferred_error).get_or_insert(error);
         self.host.pending.store(true, Ordering::Relaxed);
     }
 
@@ -318,18 +322,18 @@ impl FileState {
     }
 
     /// Brings everything that waits to where libhdf5 finds it.
-    pub(crate) fn settle(&self) -> Result<()> {
+    pub(crate) fn write_back(&self) -> Result<()> {
         let layers = lock(&self.layers).clone().filter(|_| self.writable && !self.is_inherited());
         let layered = layers.map_or(Ok(()), |layers| layers.container.flush(Durability::Visible));
         let datasets: Vec<Arc<Dataset>> = lock(&self.datasets).values().cloned().collect();
-        datasets.iter().for_each(|dataset| dataset.settled());
-        let waiting = datasets.iter().filter(|dataset| dataset.is_open() || dataset.elements.holds());
+        datasets.iter().for_each(|dataset| dataset.mark_clean());
+        let waiting = datasets.iter().filter(|dataset| dataset.is_open() || dataset.io.has_buffered_fields());
         let last = self.handles.load(Ordering::Relaxed) == 0;
         let planes = waiting.map(|dataset| {
             // Chunks that wait in memory are tried again, but after the last handle.
-            dataset.elements.flush().inspect_err(|error| {
+            dataset.io.flush().inspect_err(|error| {
                 if last {
-                    dataset.elements.note_unwritten(error)
+                    dataset.io.note_unwritten(error)
                 }
             })
         });
@@ -337,27 +341,27 @@ impl FileState {
         if let Err(error) = &layered {
             self.note_unwritten(error);
         }
-        let closed = datasets.iter().map(|dataset| dataset.close_kept()).fold(Ok(()), Result::and);
+        let closed = datasets.iter().map(|dataset| dataset.run_deferred_close()).fold(Ok(()), Result::and);
         lock(&self.datasets).retain(|_, dataset| dataset.is_open());
         self.objects.bound();
-        let before = lock(&self.unheard).take().map_or(Ok(()), Err);
+        let before = lock(&self.deferred_error).take().map_or(Ok(()), Err);
         before.and(layered).and(planes).and(closed)
     }
 
     /// Writes of a dataset that the program has closed wait: not too many of them.
-    pub(crate) fn bound_closed(&self) -> Result<()> {
+    pub(crate) fn limit_deferred_closes(&self) -> Result<()> {
         let closed = lock(&self.datasets).values().filter(|dataset| dataset.is_closed()).count();
-        if closed > MOST_CLOSED { self.settle() } else { Ok(()) }
+        if closed > MOST_CLOSED { self.write_back() } else { Ok(()) }
     }
 
     /// Names and objects may be others from now on. Nothing may be waiting.
-    fn forget_names(&self) -> Result<()> {
+    fn invalidate_names(&self) -> Result<()> {
         let datasets: Vec<Arc<Dataset>> = lock(&self.datasets).values().cloned().collect();
-        let closed = datasets.iter().map(|dataset| dataset.close_kept()).fold(Ok(()), Result::and);
+        let closed = datasets.iter().map(|dataset| dataset.run_deferred_close()).fold(Ok(()), Result::and);
         for dataset in &datasets {
-            dataset.forget_layers();
-            dataset.forget_name();
-            dataset.settled();
+            dataset.drop_layers();
+            dataset.mark_renamed();
+            dataset.mark_clean();
         }
         // What the program has closed may be another object when it is opened again.
         lock(&self.datasets).retain(|_, dataset| dataset.is_open());
@@ -366,34 +370,34 @@ impl FileState {
     }
 
     /// Something of the file is opened: what is kept of one that is only read must be what it still has.
-    pub(crate) fn look_again(&self) {
+    pub(crate) fn revalidate(&self) {
         let Some(file) = self.file.as_ref().filter(|_| !self.writable) else { return };
-        let now = Seen::of(file);
-        let before = std::mem::replace(&mut *lock(&self.seen), now);
+        let now = FileStamp::of(file);
+        let before = std::mem::replace(&mut *lock(&self.last_stamp), now);
         let same = match (before, now) {
             (Some(before), Some(now)) => before.is_still(now),
             _ => false,
         };
         if !same {
-            self.forget_kept();
+            self.drop_cached();
         }
     }
 
     /// Drops what layers and planes keep of elements. Nothing may be waiting.
-    fn forget_kept(&self) {
+    fn drop_cached(&self) {
         let datasets: Vec<Arc<Dataset>> = lock(&self.datasets).values().cloned().collect();
-        datasets.iter().for_each(|dataset| dataset.forget_layers());
+        datasets.iter().for_each(|dataset| dataset.drop_layers());
         self.objects.renew();
-        self.forget_places();
+        self.invalidate_addresses();
     }
 
     /// The file is opened once more, and may be another than what is kept of it.
-    pub(crate) fn opened_again(&self) -> Result<()> {
+    pub(crate) fn reopened(&self) -> Result<()> {
         if self.writable {
-            self.settle()?;
-            self.forget_kept();
+            self.write_back()?;
+            self.drop_cached();
         }
-        self.look_again();
+        self.revalidate();
         self.opened();
         Ok(())
     }
@@ -401,16 +405,16 @@ impl FileState {
     /// Before elements of a dataset go through layers: threads of ours should be able to move them, and a recovery must find
     /// the dataset and its place in the file.
     pub(crate) fn prepare(&self, dataset: &Dataset) -> Result<()> {
-        if !dataset.elements.plane.has_full_index() && dataset.elements.make_independent()? {
-            self.changed.store(true, Ordering::Relaxed);
+        if !dataset.io.direct.has_full_index() && dataset.io.load_full_index()? {
+            self.metadata_changed.store(true, Ordering::Relaxed);
             self.early.note();
         }
         let modes = self.settings.modes;
         // What is moved later is in the log now: it may stay in the file after a rollback, if it is found there.
-        let guard = dataset.elements.guard.as_ref().filter(|_| modes.log);
-        let guard = guard.filter(|_| dataset.elements.plane.has_full_index());
+        let guard = dataset.io.guard.as_ref().filter(|_| modes.log);
+        let guard = guard.filter(|_| dataset.io.direct.has_full_index());
         let unsure = guard.is_some_and(|guard| !guard.is_for_good());
-        if (modes.log && self.changed.load(Ordering::Relaxed)) || unsure {
+        if (modes.log && self.metadata_changed.load(Ordering::Relaxed)) || unsure {
             self.save_now()?;
         }
         if let Some(guard) = guard {
@@ -420,14 +424,14 @@ impl FileState {
     }
 
     /// Gives libhdf5 the chunks that threads of ours have coded.
-    pub(crate) fn store_finished(&self) -> Result<()> {
+    pub(crate) fn store_encoded_chunks(&self) -> Result<()> {
         let datasets: Vec<Arc<Dataset>> = lock(&self.datasets).values().cloned().collect();
-        datasets.iter().try_for_each(|dataset| dataset.elements.store_finished())
+        datasets.iter().try_for_each(|dataset| dataset.io.store_encoded_chunks())
     }
 
     /// Elements of any dataset may have been changed by libhdf5. Nothing may be waiting.
-    fn forget_places(&self) {
-        lock(&self.datasets).values().for_each(|dataset| dataset.elements.plane.forget());
+    fn invalidate_addresses(&self) {
+        lock(&self.datasets).values().for_each(|dataset| dataset.io.direct.forget());
     }
 
     /// Has libhdf5 write its metadata, through any dataset that is open.
@@ -441,13 +445,13 @@ impl FileState {
         if let Some(rollback) = self.rollback.upgrade() {
             self.host.say_once(&format!("{}: the file is no longer safe from kills: {why}", self.path.display()));
             if let Err(error) = rollback.give_up() {
-                self.tell_later(Error::io("commit", error));
+                self.defer_error(Error::io("commit", error));
             }
         }
     }
 
     /// Whether the handle that is about to be closed is the last one of a file with a journal.
-    pub(crate) fn is_last_guarded(&self) -> bool {
+    pub(crate) fn is_last_with_journal(&self) -> bool {
         self.handles.load(Ordering::Relaxed) <= 1 && self.rollback.strong_count() > 0
     }
 
@@ -456,48 +460,48 @@ impl FileState {
         if self.is_inherited() {
             return;
         }
-        let inside = Inside::enter_again();
+        let inside = CallbackScope::reenter();
         // SAFETY: the thread that uses HDF5 is here, and in no call of it, or it could not fork.
-        let settled = inside.as_ref().and_then(|_| unsafe { self.host.as_if_called(|| self.settle()) });
+        let written_back = inside.as_ref().and_then(|_| unsafe { self.host.as_if_called(|| self.write_back()) });
         drop(inside);
-        let settled = match settled {
+        let written_back = match written_back {
             Some(Ok(())) => true,
             // A flush or the close tells the parent.
             Some(Err(error)) => {
-                self.tell_later(error);
+                self.defer_error(error);
                 false
             }
             // What is logged is the parent's alone, and another thread uses HDF5.
-            None => !self.settings.modes.log && self.settle_without_library().is_ok(),
+            None => !self.settings.modes.log && self.write_back_without_library().is_ok(),
         };
-        self.settled_for_child.store(settled, Ordering::Relaxed);
+        self.clean_at_fork.store(written_back, Ordering::Relaxed);
     }
 
     /// Brings to the file what needs nothing of libhdf5 for that.
-    fn settle_without_library(&self) -> Result<()> {
+    fn write_back_without_library(&self) -> Result<()> {
         let datasets: Vec<Arc<Dataset>> = lock(&self.datasets).values().cloned().collect();
-        for dataset in datasets.iter().filter(|dataset| dataset.elements.holds()) {
-            if let Err(error) = dataset.elements.flush() {
-                self.tell_later(error);
+        for dataset in datasets.iter().filter(|dataset| dataset.io.has_buffered_fields()) {
+            if let Err(error) = dataset.io.flush() {
+                self.defer_error(error);
             }
         }
         lock(&self.layers).clone().map_or(Ok(()), |layers| layers.container.write_back())
     }
 }
 
-impl Saving for FileState {
-    fn save(&self) -> Result<()> {
+impl FlushMetadata for FileState {
+    fn flush_metadata(&self) -> Result<()> {
         let datasets: Vec<Arc<Dataset>> = lock(&self.datasets).values().cloned().collect();
-        let mut unsaved = false;
+        let mut metadata_dirty = false;
         for dataset in datasets.iter().filter(|dataset| dataset.is_open()) {
-            dataset.elements.flush()?;
-            unsaved |= dataset.elements.unsaved.load(Ordering::Relaxed);
+            dataset.io.flush()?;
+            metadata_dirty |= dataset.io.metadata_dirty.load(Ordering::Relaxed);
         }
-        if !unsaved {
+        if !metadata_dirty {
             return Ok(());
         }
         self.save_now()?;
-        datasets.iter().for_each(|dataset| dataset.elements.unsaved.store(false, Ordering::Relaxed));
+        datasets.iter().for_each(|dataset| dataset.io.metadata_dirty.store(false, Ordering::Relaxed));
         Ok(())
     }
 }
@@ -509,7 +513,7 @@ impl Drop for FileState {
 }
 
 /// Brings everything that waits, of all files of a host, to where libhdf5 finds it.
-pub(crate) fn settle_all(host: &'static Host) -> Herr {
+pub(crate) fn write_back_all(host: &'static Host) -> Herr {
     if !host.pending.swap(false, Ordering::Relaxed) {
         return 0;
     }
@@ -517,7 +521,7 @@ pub(crate) fn settle_all(host: &'static Host) -> Herr {
     let files: Vec<Arc<FileState>> = lock(&host.files).values().filter_map(Weak::upgrade).collect();
     let mut status = 0;
     for file in files {
-        if let Err(error) = file.settle() {
+        if let Err(error) = file.write_back() {
             host.report(&error);
             status = -1;
         }
@@ -527,28 +531,28 @@ pub(crate) fn settle_all(host: &'static Host) -> Herr {
 }
 
 /// libhdf5 has changed elements, nobody knows which. Nothing may be waiting.
-pub(crate) fn forget_all(host: &'static Host) {
+pub(crate) fn invalidate_all(host: &'static Host) {
     let files: Vec<Arc<FileState>> = lock(&host.files).values().filter_map(Weak::upgrade).collect();
-    files.iter().for_each(|file| file.forget_places());
+    files.iter().for_each(|file| file.invalidate_addresses());
 }
 
 /// Metadata of the object's file is about to change.
-pub(crate) fn changed(object: &Object) {
+pub(crate) fn note_metadata_change(object: &Object) {
     if let Some(file) = &object.file {
-        file.changed.store(true, Ordering::Relaxed);
+        file.metadata_changed.store(true, Ordering::Relaxed);
         file.early.note();
     }
 }
 
 /// Names are about to change, or objects to go.
-pub(crate) fn renaming(object: &Object) -> Herr {
-    changed(object);
-    if settle_all(object.host) < 0 {
+pub(crate) fn before_rename(object: &Object) -> Herr {
+    note_metadata_change(object);
+    if write_back_all(object.host) < 0 {
         return -1;
     }
     // Links may lead to other files.
     let files: Vec<Arc<FileState>> = lock(&object.host.files).values().filter_map(Weak::upgrade).collect();
-    let forgotten = files.iter().map(|file| file.forget_names()).fold(Ok(()), Result::and);
+    let forgotten = files.iter().map(|file| file.invalidate_names()).fold(Ok(()), Result::and);
     match forgotten {
         Ok(()) => 0,
         Err(error) => {

@@ -1,6 +1,6 @@
 //! Which objects of a file are the same as before: the numbers that layers know them by.
 
-use super::file::Token;
+use super::file::ObjectToken;
 use std::collections::HashMap;
 use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt as _;
@@ -19,11 +19,11 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 /// The numbers of the objects of a file. libhdf5 gives the token of a deleted object to a new one; a number is never given
 /// again.
 #[derive(Debug, Default)]
-pub(crate) struct Objects(Mutex<HashMap<Token, u64>>);
+pub(crate) struct ObjectNumbers(Mutex<HashMap<ObjectToken, u64>>);
 
-impl Objects {
+impl ObjectNumbers {
     /// The number of an object, the same until `renew`.
-    pub(crate) fn number(&self, token: Token) -> u64 {
+    pub(crate) fn number(&self, token: ObjectToken) -> u64 {
         let mut numbers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *numbers.entry(token).or_insert_with(|| NEXT.fetch_add(1, Ordering::Relaxed))
     }
@@ -44,7 +44,7 @@ impl Objects {
 
 /// The state of a file that is only read, when something of it was kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct FileStamp {
     inode: u64,
     size: u64,
     modified: (i64, i64),
@@ -52,7 +52,7 @@ pub(crate) struct Seen {
     sure: bool,
 }
 
-impl Seen {
+impl FileStamp {
     /// As it is now; `None` if the system does not tell.
     pub(crate) fn of(file: &File) -> Option<Self> {
         let about = file.metadata().ok()?;

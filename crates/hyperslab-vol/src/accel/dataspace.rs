@@ -149,19 +149,19 @@ fn union(rank: usize, slabs: Vec<Slab>, points: i64, low: &[u64]) -> Result<Sele
 }
 
 /// A dataspace of our own.
-pub(crate) struct Space {
+pub(crate) struct Dataspace {
     host: &'static Host,
     id: Hid,
 }
 
-impl Drop for Space {
+impl Drop for Dataspace {
     fn drop(&mut self) {
         // SAFETY: it is open and ours; it ends inside a call of the library.
-        self.host.keeping_errors(|| unsafe { self.host.H5Sclose(self.id) });
+        self.host.preserving_error_stack(|| unsafe { self.host.H5Sclose(self.id) });
     }
 }
 
-impl Space {
+impl Dataspace {
     /// With these extents. Inside a call of the library only, as everything here.
     pub(crate) fn simple(host: &'static Host, shape: &[u64]) -> Result<Self> {
         // SAFETY: there are as many extents as stated.

@@ -25,7 +25,7 @@ const GET_NUMBER: c_int = 3;
 const GET_DESCRIPTOR: c_int = 9;
 
 /// A file that is about to be opened.
-pub(crate) struct Opening {
+pub(crate) struct FileOpen {
     host: &'static Host,
     connector: Hid,
     settings: Arc<Settings>,
@@ -33,7 +33,7 @@ pub(crate) struct Opening {
     flags: c_uint,
     buffers: Option<Buffers>,
     /// Why its elements are left to libhdf5.
-    left: Option<String>,
+    fallback_reason: Option<String>,
     /// Whether the list asked for the driver that makes plain calls of the system.
     usual_driver: bool,
     /// Whether our driver is in the list.
@@ -42,7 +42,7 @@ pub(crate) struct Opening {
     rollback: Weak<Rollback>,
 }
 
-impl Opening {
+impl FileOpen {
     /// Looks at the access list for the connector below, and has libhdf5 keep no elements in memory if they go another way.
     ///
     /// # Safety
@@ -55,7 +55,7 @@ impl Opening {
             path: std::path::absolute(name).unwrap_or_else(|_| name.into()),
             flags,
             buffers: None,
-            left: None,
+            fallback_reason: None,
             usual_driver: false,
             driven: false,
             rollback: Weak::new(),
@@ -65,7 +65,7 @@ impl Opening {
         // SAFETY: the list is open.
         match unsafe { opening.prepare(list) } {
             Ok(buffers) => opening.buffers = Some(buffers),
-            Err(why) => opening.left = Some(why.into()),
+            Err(why) => opening.fallback_reason = Some(why.into()),
         }
         opening
     }
@@ -80,7 +80,7 @@ impl Opening {
             self.driven = self.settings.modes.rolls_back()
                 && known
                 && self.usual_driver
-                && self.host.keeping_errors(|| driver::put(self.host, list));
+                && self.host.preserving_error_stack(|| driver::put(self.host, list));
         }
         if self.settings.modes.rolls_back() && self.is_writable() {
             let why = match () {
@@ -174,15 +174,15 @@ impl Opening {
         let Some(number) = (unsafe { self.number(under) }) else { return Ok(None) };
         let known = self.host.files.lock().unwrap_or_else(PoisonError::into_inner).get(&number).and_then(Weak::upgrade);
         if let Some(state) = known {
-            state.opened_again()?;
+            state.reopened()?;
             return Ok(Some(state));
         }
         let mut file = None;
-        if self.left.is_none() {
+        if self.fallback_reason.is_none() {
             // SAFETY: the file is open.
             match unsafe { self.own_file(under) } {
                 Ok(own) => file = Some(Arc::new(own)),
-                Err(why) => self.left = Some(why),
+                Err(why) => self.fallback_reason = Some(why),
             }
         }
         let writable = self.is_writable();
@@ -204,7 +204,7 @@ impl Opening {
             writable,
             buffers: self.buffers,
             file,
-            left: self.left,
+            fallback_reason: self.fallback_reason,
             trace,
             rollback: self.rollback,
         })?;

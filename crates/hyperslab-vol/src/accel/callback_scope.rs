@@ -23,9 +23,9 @@ fn this_thread() -> usize {
 }
 
 /// Ends with the callback.
-pub(crate) struct Inside(());
+pub(crate) struct CallbackScope(());
 
-impl Inside {
+impl CallbackScope {
     /// To be held by a callback.
     pub(crate) fn enter() -> Self {
         DEPTH.set(DEPTH.get() + 1);
@@ -34,24 +34,24 @@ impl Inside {
     }
 
     /// For what the thread does on its own that was the last to be called, as before a fork; `None` on any other.
-    pub(crate) fn enter_again() -> Option<Self> {
+    pub(crate) fn reenter() -> Option<Self> {
         (LAST.load(Ordering::Relaxed) == this_thread()).then(Self::enter)
     }
 }
 
-impl Drop for Inside {
+impl Drop for CallbackScope {
     fn drop(&mut self) {
         DEPTH.set(DEPTH.get() - 1);
     }
 }
 
 /// Whether this thread is inside a call of libhdf5.
-pub(crate) fn is_inside() -> bool {
+pub(crate) fn in_callback() -> bool {
     DEPTH.get() > 0
 }
 
-/// Runs `body`, in which layers call an array or a container of ours that makes the call `native` (`make_call`).
-pub(crate) fn native_call<T>(native: impl FnOnce() -> Result<()>, body: impl FnOnce() -> T) -> T {
+/// Runs `body`, in which layers call an array or a container of ours that makes the call `native` (`run_native_call`).
+pub(crate) fn with_native_call<T>(native: impl FnOnce() -> Result<()>, body: impl FnOnce() -> T) -> T {
     let native: Box<dyn FnOnce() -> Result<()> + '_> = Box::new(native);
     // SAFETY: only the lifetime changes; what is left of it goes below, before anything it borrows does.
     let native = unsafe { std::mem::transmute::<Box<dyn FnOnce() -> Result<()> + '_>, Call>(native) };
@@ -69,8 +69,8 @@ impl Drop for Emptied {
     }
 }
 
-/// Makes the call that `native_call` was given.
-pub(crate) fn make_call() -> Result<()> {
+/// Makes the call that `with_native_call` was given.
+pub(crate) fn run_native_call() -> Result<()> {
     match CALL.take() {
         Some(call) => call(),
         None => Err(Error::unsupported("call libhdf5", "there is no call to make")),

@@ -1,8 +1,8 @@
 //! What mode `log` promises of writes that no log has: they are in the file, and found there, before their calls return.
 
-use super::control::Handle;
 use super::dataset::{Dataset, is_unlinked};
 use super::file::FileState;
+use super::metadata_backend::Handle;
 use crate::driver;
 use crate::host::api::{Herr, Hid};
 use crate::object::{DATASET, Object};
@@ -18,14 +18,18 @@ pub(crate) const ATTRIBUTE: c_int = 7;
 
 impl FileState {
     /// Whether calls that write return only when a kill can no longer undo them.
-    pub(crate) fn promises(&self) -> bool {
-        self.settings.modes.log && self.writable && self.file.is_some() && !self.is_left() && !self.is_inherited()
+    pub(crate) fn survives_kill(&self) -> bool {
+        self.settings.modes.log
+            && self.writable
+            && self.file.is_some()
+            && !self.is_library_only()
+            && !self.is_inherited()
     }
 
     /// Before a call returns that has written past the log, through an open object of this kind: the kernel has everything, or the
     /// device if that was asked for.
     pub(crate) fn acknowledge(&self, through: Handle, kind: c_int) -> Result<()> {
-        if !self.promises() {
+        if !self.survives_kill() {
             return Ok(());
         }
         self.save_through(through, kind)?;
@@ -34,9 +38,9 @@ impl FileState {
 
     /// The same after libhdf5's own write to a dataset that has no other way.
     pub(crate) fn acknowledge_library(&self, through: Handle) -> Result<()> {
-        if self.promises() && is_unlinked(self.host, through) {
+        if self.survives_kill() && is_unlinked(self.host, through) {
             // Nobody finds it before it is linked.
-            self.nameless.store(true, Ordering::Relaxed);
+            self.has_unlinked_writes.store(true, Ordering::Relaxed);
             return Ok(());
         }
         self.acknowledge(through, DATASET)
@@ -44,32 +48,32 @@ impl FileState {
 
     /// The same after a write to a dataset that has one. `in_place`: nothing of libhdf5's has changed.
     pub(crate) fn acknowledge_write(&self, dataset: &Dataset, through: Handle, in_place: bool) -> Result<()> {
-        if !self.promises() {
+        if !self.survives_kill() {
             return Ok(());
         }
-        if in_place && !self.changed.load(Ordering::Relaxed) {
+        if in_place && !self.metadata_changed.load(Ordering::Relaxed) {
             return self.make_durable();
         }
         if dataset.is_unlinked() {
             // Nobody finds it before it is linked.
-            self.nameless.store(true, Ordering::Relaxed);
+            self.has_unlinked_writes.store(true, Ordering::Relaxed);
             return Ok(());
         }
-        dataset.elements.flush()?;
+        dataset.io.flush()?;
         self.save_through(through, DATASET)?;
-        dataset.elements.now_saved();
+        dataset.io.mark_metadata_flushed();
         self.make_durable()
     }
 
     /// Before a call returns that has given an object a name, seen from an open object of this kind.
     pub(crate) fn acknowledge_link(&self, through: Handle, kind: c_int) -> Result<()> {
-        if !self.promises() || !self.nameless.swap(false, Ordering::Relaxed) {
+        if !self.survives_kill() || !self.has_unlinked_writes.swap(false, Ordering::Relaxed) {
             return Ok(());
         }
         let datasets: Vec<Arc<Dataset>> = super::file::lock(&self.datasets).values().cloned().collect();
-        let flushed = datasets.iter().filter(|dataset| dataset.is_open()).try_for_each(|d| d.elements.flush());
+        let flushed = datasets.iter().filter(|dataset| dataset.is_open()).try_for_each(|d| d.io.flush());
         let saved = flushed.and_then(|()| self.acknowledge(through, kind));
-        saved.inspect_err(|_| self.nameless.store(true, Ordering::Relaxed))
+        saved.inspect_err(|_| self.has_unlinked_writes.store(true, Ordering::Relaxed))
     }
 
     /// Where writes have to survive the loss of power: returns when the device has what the kernel has of the file.
@@ -94,7 +98,7 @@ impl FileState {
         let mut arguments = Flush { operation: FLUSH, _until: 0, kind, scope: LOCAL };
         let (host, list): (_, Hid) = (self.host, self.host.default_transfer());
         // What changes meanwhile is not surely part of it.
-        self.changed.store(false, Ordering::Relaxed);
+        self.metadata_changed.store(false, Ordering::Relaxed);
         // SAFETY: the object is open, and the arguments are those of the operation.
         let mut flush = || unsafe {
             let arguments = (&raw mut arguments).cast();
@@ -106,7 +110,7 @@ impl FileState {
             0.. => Ok(()),
             _ => Err(host.failed("flush")),
         });
-        saved.inspect_err(|_| self.changed.store(true, Ordering::Relaxed))
+        saved.inspect_err(|_| self.metadata_changed.store(true, Ordering::Relaxed))
     }
 }
 
@@ -114,16 +118,16 @@ impl FileState {
 /// [`FileState::acknowledge`], with the status that it returns.
 pub(crate) fn acknowledged(object: &Object, kind: c_int, status: Herr) -> Herr {
     let Some(file) = object.file.as_ref().filter(|_| status >= 0) else { return status };
-    told(object, file.acknowledge(object.handle(), kind), status)
+    report_failure(object, file.acknowledge(object.handle(), kind), status)
 }
 
 /// The same for what gives an object a name.
 pub(crate) fn acknowledged_link(object: &Object, kind: c_int, status: Herr) -> Herr {
     let Some(file) = object.file.as_ref().filter(|_| status >= 0) else { return status };
-    told(object, file.acknowledge_link(object.handle(), kind), status)
+    report_failure(object, file.acknowledge_link(object.handle(), kind), status)
 }
 
-fn told(object: &Object, result: Result<()>, status: Herr) -> Herr {
+fn report_failure(object: &Object, result: Result<()>, status: Herr) -> Herr {
     match result {
         Ok(()) => status,
         Err(error) => {

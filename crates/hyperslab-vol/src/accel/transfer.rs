@@ -1,10 +1,10 @@
 //! Reads and writes of elements: what they mean here, and which way they go.
 
+use super::callback_scope::with_native_call;
 use super::dataset::Dataset;
-use super::file::{FileState, forget_all, settle_all};
-use super::inside::native_call;
-use super::kind::{Kind, layout};
-use super::space::{refused, selection_of};
+use super::dataspace::{refused, selection_of};
+use super::element_type::{ElementType, layout};
+use super::file::{FileState, invalidate_all, write_back_all};
 use crate::host::Host;
 use crate::host::api::{Const, H5S_ALL, H5S_BLOCK, Herr, Hid, Ptr};
 use crate::object::Object;
@@ -19,10 +19,10 @@ use std::time::Instant;
 
 /// What the program says about a transfer of one dataset.
 pub(crate) struct Transfer {
-    pub(crate) kind: Hid,
-    pub(crate) memory: Hid,
-    pub(crate) file: Hid,
-    pub(crate) list: Hid,
+    pub(crate) mem_type_id: Hid,
+    pub(crate) mem_space_id: Hid,
+    pub(crate) file_space_id: Hid,
+    pub(crate) dxpl_id: Hid,
 }
 
 /// What a transfer means.
@@ -39,7 +39,7 @@ pub(crate) struct Plan {
 /// Properties of a transfer list that libhdf5 writes its answers to.
 /// Asks a dataset for its space.
 const GET_SPACE: c_int = 2;
-const ANSWERS: [&CStr; 6] = [
+const OUTPUT_PROPERTIES: [&CStr; 6] = [
     c"actual_selection_io_mode",
     c"no_selection_io_cause",
     c"actual_chunk_opt_mode",
@@ -52,19 +52,19 @@ const ANSWERS: [&CStr; 6] = [
 ///
 /// # Safety
 /// Inside a call of the library; the list is open.
-unsafe fn asks_for_nothing(host: &Host, list: Hid) -> bool {
+unsafe fn is_default_list(host: &Host, list: Hid) -> bool {
     let usual = host.default_transfer();
     // SAFETY: all lists are open, and names end in NUL.
     unsafe {
         if list == usual || host.H5Pequal(list, usual) > 0 {
             return true;
         }
-        host.keeping_errors(|| {
+        host.preserving_error_stack(|| {
             let copy = host.H5Pcopy(list);
             if copy < 0 {
                 return false;
             }
-            for name in ANSWERS.map(CStr::as_ptr) {
+            for name in OUTPUT_PROPERTIES.map(CStr::as_ptr) {
                 if host.H5Pexist(copy, name) > 0 && host.H5Pexist(usual, name) > 0 {
                     host.H5Pcopy_prop(copy, usual, name);
                 }
@@ -83,17 +83,17 @@ impl Plan {
     /// Inside a call of the library; all identifiers are open.
     pub(crate) unsafe fn new(
         host: &'static Host,
-        kind: &Kind,
+        kind: &ElementType,
         shape: &[u64],
         one: &Transfer,
         writes: bool,
     ) -> Result<Self, String> {
         // SAFETY: the list is open.
-        if one.list != 0 && !unsafe { asks_for_nothing(host, one.list) } {
+        if one.dxpl_id != 0 && !unsafe { is_default_list(host, one.dxpl_id) } {
             return Err("the transfer list asks for something".into());
         }
         let too_large = |_| "the space is too large".to_owned();
-        let selection = match one.file {
+        let selection = match one.file_space_id {
             H5S_ALL => Selection::all(shape).map_err(too_large)?,
             space => {
                 // SAFETY: the space is open.
@@ -105,16 +105,16 @@ impl Plan {
             }
         };
         // SAFETY: the type is open.
-        let (structure, dtype) = unsafe { kind.in_memory(host, one.kind, writes) }?.structure();
+        let (structure, dtype) = unsafe { kind.in_memory(host, one.mem_type_id, writes) }?.structure();
         let element = match (&structure, &dtype) {
             (Some(structure), _) => structure.size,
             (_, Some(dtype)) => dtype.size(),
             _ => kind.dtype.size(),
         };
         let packed = || BufferRegion { shape: Dims::from_slice(&[selection.len()]), selection: Selection::empty(0) };
-        let within = match one.memory {
+        let within = match one.mem_space_id {
             H5S_BLOCK => packed(),
-            H5S_ALL if one.file == H5S_ALL => packed(),
+            H5S_ALL if one.file_space_id == H5S_ALL => packed(),
             H5S_ALL => BufferRegion { shape: shape.into(), selection: selection.clone() },
             space => {
                 // SAFETY: the space is open.
@@ -122,7 +122,7 @@ impl Plan {
                 BufferRegion { shape, selection }
             }
         };
-        let (within, offset) = part_of_memory(within, selection.len(), element)?;
+        let (within, offset) = memory_region(within, selection.len(), element)?;
         let elements =
             within.as_ref().map_or(Ok(selection.len()), |within| hyperslab_core::dims::element_count(&within.shape));
         let len = elements.ok().and_then(|elements| elements.checked_mul(element));
@@ -133,7 +133,7 @@ impl Plan {
 }
 
 /// Where elements lie in memory: `None` if one after the other, from an offset on.
-fn part_of_memory(within: BufferRegion, elements: u64, element: u64) -> Result<(Option<BufferRegion>, usize), String> {
+fn memory_region(within: BufferRegion, elements: u64, element: u64) -> Result<(Option<BufferRegion>, usize), String> {
     let BufferRegion { mut shape, selection } = within;
     if selection.rank() == 0 {
         // One piece, or one element.
@@ -159,16 +159,16 @@ fn part_of_memory(within: BufferRegion, elements: u64, element: u64) -> Result<(
 }
 
 /// How a transfer ended: the bytes of its elements, and why libhdf5 made it, if it did.
-struct Ended {
+struct TransferOutcome {
     status: Herr,
     bytes: u64,
     why: Option<String>,
-    left: Left,
+    ack: AckPending,
 }
 
 /// What is left to be done before a call that wrote may return.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Left {
+enum AckPending {
     /// A log has it, or layers that promise nothing; or nothing was written.
     Nothing,
     /// It is in the file where the file says so already.
@@ -177,13 +177,13 @@ enum Left {
     Unsaved,
 }
 
-impl Ended {
-    fn well(bytes: u64, left: Left) -> Self {
-        Self { status: 0, bytes, why: None, left }
+impl TransferOutcome {
+    fn well(bytes: u64, ack: AckPending) -> Self {
+        Self { status: 0, bytes, why: None, ack }
     }
 
     fn failed(bytes: u64) -> Self {
-        Self { status: -1, bytes, why: None, left: Left::Nothing }
+        Self { status: -1, bytes, why: None, ack: AckPending::Nothing }
     }
 }
 
@@ -192,27 +192,27 @@ impl Ended {
 /// # Safety
 /// Inside a call of the library, with the arguments it gives.
 pub(crate) unsafe fn write(object: &Object, one: &Transfer, data: Const) -> Herr {
-    if object.is_passed_on() && object.file.as_ref().is_none_or(|file| !file.promises()) {
+    if object.passes_through() && object.file.as_ref().is_none_or(|file| !file.survives_kill()) {
         // SAFETY: as above.
         return unsafe { object.handle().write(object.host, one, data) };
     }
     let begin = Instant::now();
     // SAFETY: as above, here and below.
-    let work = || unsafe { write_somehow(object, one, data) };
+    let work = || unsafe { dispatch_write(object, one, data) };
     // SAFETY: as above.
-    let mut ended = unsafe { traced(object, one, true, work) };
-    if ended.status >= 0
-        && let Err(error) = acknowledge(object, ended.left)
+    let mut outcome = unsafe { traced(object, one, true, work) };
+    if outcome.status >= 0
+        && let Err(error) = acknowledge(object, outcome.ack)
     {
         object.host.report(&error);
-        ended.status = -1;
+        outcome.status = -1;
     }
-    if let (Some(file), 0) = (&object.file, ended.status) {
+    if let (Some(file), 0) = (&object.file, outcome.status) {
         file.flush_early(object.dataset().as_deref());
     }
-    object.host.stats.write.note(ended.bytes, begin.elapsed(), ended.why.as_deref());
+    object.host.stats.write.note(outcome.bytes, begin.elapsed(), outcome.why.as_deref());
     object.host.refresh_stats_if_due();
-    ended.status
+    outcome.status
 }
 
 /// Reads elements of one dataset.
@@ -220,67 +220,72 @@ pub(crate) unsafe fn write(object: &Object, one: &Transfer, data: Const) -> Herr
 /// # Safety
 /// Inside a call of the library, with the arguments it gives.
 pub(crate) unsafe fn read(object: &Object, one: &Transfer, data: Ptr) -> Herr {
-    if object.is_passed_on() {
+    if object.passes_through() {
         // SAFETY: as above.
         return unsafe { object.handle().read(object.host, one, data) };
     }
     let begin = Instant::now();
     // SAFETY: as above, here and below.
-    let work = || unsafe { read_somehow(object, one, data) };
+    let work = || unsafe { dispatch_read(object, one, data) };
     // SAFETY: as above.
-    let ended = unsafe { traced(object, one, false, work) };
-    object.host.stats.read.note(ended.bytes, begin.elapsed(), ended.why.as_deref());
+    let outcome = unsafe { traced(object, one, false, work) };
+    object.host.stats.read.note(outcome.bytes, begin.elapsed(), outcome.why.as_deref());
     object.host.refresh_stats_if_due();
-    ended.status
+    outcome.status
 }
 
 /// Before a call that wrote returns: what was written is where `log` promises it to be.
-fn acknowledge(object: &Object, left: Left) -> Result<()> {
-    let Some(file) = object.file.as_ref().filter(|file| left != Left::Nothing && file.promises()) else {
+fn acknowledge(object: &Object, ack: AckPending) -> Result<()> {
+    let Some(file) = object.file.as_ref().filter(|file| ack != AckPending::Nothing && file.survives_kill()) else {
         return Ok(());
     };
     match object.dataset() {
-        Some(dataset) => file.acknowledge_write(&dataset, object.handle(), left == Left::InPlace),
+        Some(dataset) => file.acknowledge_write(&dataset, object.handle(), ack == AckPending::InPlace),
         None => file.acknowledge_library(object.handle()),
     }
 }
 
 /// Makes a transfer, and records it if that is asked for and can be.
-unsafe fn traced(object: &Object, one: &Transfer, writes: bool, work: impl FnOnce() -> Ended) -> Ended {
+unsafe fn traced(
+    object: &Object,
+    one: &Transfer,
+    writes: bool,
+    work: impl FnOnce() -> TransferOutcome,
+) -> TransferOutcome {
     let Some(traced) = &object.traced else { return work() };
     // SAFETY: the caller's.
     let Some(plan) = (unsafe { traced.plan(object, one, writes) }) else { return work() };
-    let mut ended = None;
-    native_call(
+    let mut outcome = None;
+    with_native_call(
         || {
-            let made = work();
-            let failed = made.status < 0;
-            ended = Some(made);
+            let result = work();
+            let failed = result.status < 0;
+            outcome = Some(result);
             if failed { Err(refused("transfer", "libhdf5 refused")) } else { Ok(()) }
         },
         || traced.record(&plan, writes),
     );
     // Recording never fails before the call; if it did, the transfer would be missing.
-    ended.unwrap_or_else(|| Ended::failed(0))
+    outcome.unwrap_or_else(|| TransferOutcome::failed(0))
 }
 
-unsafe fn write_somehow(object: &Object, one: &Transfer, data: Const) -> Ended {
+unsafe fn dispatch_write(object: &Object, one: &Transfer, data: Const) -> TransferOutcome {
     let (Some(dataset), Some(file)) = (object.dataset(), &object.file) else {
         // SAFETY: the caller's.
-        return unsafe { alone(object, one, true, || object.handle().write(object.host, one, data)) };
+        return unsafe { library_only(object, one, true, || object.handle().write(object.host, one, data)) };
     };
     // SAFETY: the caller's.
-    let plan = unsafe { plan_of(object, &dataset, file, one, true) };
+    let plan = unsafe { plan_transfer(object, &dataset, file, one, true) };
     // SAFETY: the caller's.
     let native = || unsafe { object.handle().write(object.host, one, data) };
     let plan = match plan {
         _ if !object.writable => {
             let why = "the file is open for reading only";
-            return by_library(object, one, file, &dataset, WriteEffect::Nothing, why.into(), native);
+            return through_library(object, one, file, &dataset, WriteEffect::Nothing, why.into(), native);
         }
         Ok(plan) if !data.is_null() && !plan.selection.is_empty() => plan,
         Ok(_) => {
-            return by_library(
+            return through_library(
                 object,
                 one,
                 file,
@@ -290,82 +295,84 @@ unsafe fn write_somehow(object: &Object, one: &Transfer, data: Const) -> Ended {
                 native,
             );
         }
-        Err(why) => return by_library(object, one, file, &dataset, WriteEffect::Everything, why, native),
+        Err(why) => return through_library(object, one, file, &dataset, WriteEffect::Everything, why, native),
     };
-    let bytes = plan.selection.len() * dataset.kind.dtype.size();
+    let bytes = plan.selection.len() * dataset.element_type.dtype.size();
     // SAFETY: the program gives memory that has all selected elements; others are not touched.
     let memory = unsafe { std::slice::from_raw_parts(data.cast::<u8>().add(plan.offset), plan.len) };
     let view = MemoryView { data: memory, layout: &plan.layout };
     let written = (|| {
         if let Some(array) = dataset.layered(file)? {
-            let whole = plan.dtype.is_some() || plan.layout.plan(&dataset.kind.dtype)?.covers_element();
+            let whole = plan.dtype.is_some() || plan.layout.plan(&dataset.element_type.dtype)?.covers_element();
             file.prepare(&dataset)?;
             // Where libhdf5 may have to help, it should have the program's own call.
             let converted;
             let (kind, view) = match &plan.dtype {
                 None => (None, view),
                 // As the file has it, a log can have it too.
-                Some(dtype) => match converted_to(&dataset.kind.dtype, dtype, view, plan.selection.len(), file)? {
-                    Some(packed) => {
-                        converted = packed;
-                        (None, MemoryView::packed(&converted))
+                Some(dtype) => {
+                    match convert_memory(&dataset.element_type.dtype, dtype, view, plan.selection.len(), file)? {
+                        Some(packed) => {
+                            converted = packed;
+                            (None, MemoryView::packed(&converted))
+                        }
+                        None => (Some(dtype), view),
                     }
-                    None => (Some(dtype), view),
-                },
+                }
             };
-            if kind.is_none() && (whole || dataset.elements.plane.has_full_index()) {
-                if file.settings.modes.copies() && !dataset.elements.plane.has_full_index() {
-                    file.store_finished()?;
-                    dataset.elements.note_write(&plan.selection, whole)?;
+            if kind.is_none() && (whole || dataset.io.direct.has_full_index()) {
+                if file.settings.modes.copies() && !dataset.io.direct.has_full_index() {
+                    file.store_encoded_chunks()?;
+                    dataset.io.decide_background_write(&plan.selection, whole)?;
                 }
                 object.host.pending.store(true, Ordering::Relaxed);
                 let written = array.write(&plan.selection, view, TransferMode::Independent);
-                dataset.elements.only_stores.store(false, Ordering::Relaxed);
-                return written.map(|()| (None, Left::Nothing));
+                dataset.io.needs_no_reads.store(false, Ordering::Relaxed);
+                return written.map(|()| (None, AckPending::Nothing));
             }
-            file.settle()?;
+            file.write_back()?;
         }
         if plan.dtype.is_none()
-            && file.may_hold()
-            && dataset.elements.hold(&plan.selection, view, file.settings.memory)?
+            && file.may_buffer_fields()
+            && dataset.io.buffer_fields(&plan.selection, view, file.settings.memory)?
         {
             object.host.pending.store(true, Ordering::Relaxed);
-            return Ok((None, Left::Nothing));
+            return Ok((None, AckPending::Nothing));
         }
-        let dtype = plan.dtype.as_ref().unwrap_or(&dataset.kind.dtype);
-        let left = if dataset.elements.is_saved() { Left::InPlace } else { Left::Unsaved };
-        let refusal = dataset.elements.write_as(&plan.selection, view, dtype)?;
-        if !dataset.elements.plane.has_full_index() {
+        let dtype = plan.dtype.as_ref().unwrap_or(&dataset.element_type.dtype);
+        let ack = if dataset.io.is_metadata_flushed() { AckPending::InPlace } else { AckPending::Unsaved };
+        let reason = dataset.io.write_as(&plan.selection, view, dtype)?;
+        if !dataset.io.direct.has_full_index() {
             object.host.pending.store(true, Ordering::Relaxed);
         }
-        Ok((refusal, left))
+        Ok((reason, ack))
     })();
     match written {
-        Ok((None, left)) => Ended::well(bytes, left),
-        Ok((Some(refusal), _)) => {
-            let touched = WriteEffect::Elements(&plan.selection);
-            by_library(object, one, file, &dataset, touched, refusal.to_string(), native)
+        Ok((None, ack)) => TransferOutcome::well(bytes, ack),
+        Ok((Some(reason), _)) => {
+            let effect = WriteEffect::Elements(&plan.selection);
+            through_library(object, one, file, &dataset, effect, reason.to_string(), native)
         }
         Err(error) => {
             object.host.report(&error);
-            Ended::failed(bytes)
+            TransferOutcome::failed(bytes)
         }
     }
 }
 
-unsafe fn read_somehow(object: &Object, one: &Transfer, data: Ptr) -> Ended {
+unsafe fn dispatch_read(object: &Object, one: &Transfer, data: Ptr) -> TransferOutcome {
     let (Some(dataset), Some(file)) = (object.dataset(), &object.file) else {
         // SAFETY: the caller's.
-        return unsafe { alone(object, one, false, || object.handle().read(object.host, one, data)) };
+        return unsafe { library_only(object, one, false, || object.handle().read(object.host, one, data)) };
     };
     // SAFETY: the caller's.
-    let plan = unsafe { plan_of(object, &dataset, file, one, false) };
+    let plan = unsafe { plan_transfer(object, &dataset, file, one, false) };
     // SAFETY: the caller's.
     let native = || unsafe { object.handle().read(object.host, one, data) };
     let plan = match plan {
         Ok(plan) if !data.is_null() && !plan.selection.is_empty() => plan,
         Ok(_) => {
-            return by_library(
+            return through_library(
                 object,
                 one,
                 file,
@@ -375,9 +382,9 @@ unsafe fn read_somehow(object: &Object, one: &Transfer, data: Ptr) -> Ended {
                 native,
             );
         }
-        Err(why) => return by_library(object, one, file, &dataset, WriteEffect::Nothing, why, native),
+        Err(why) => return through_library(object, one, file, &dataset, WriteEffect::Nothing, why, native),
     };
-    let bytes = plan.selection.len() * dataset.kind.dtype.size();
+    let bytes = plan.selection.len() * dataset.element_type.dtype.size();
     // SAFETY: the program gives memory that has all selected elements; others are not touched.
     let memory = unsafe { std::slice::from_raw_parts_mut(data.cast::<u8>().add(plan.offset), plan.len) };
     let mut view = MemoryViewMut { data: memory, layout: &plan.layout };
@@ -386,21 +393,23 @@ unsafe fn read_somehow(object: &Object, one: &Transfer, data: Ptr) -> Ended {
             if plan.dtype.is_none() {
                 return array.read(&plan.selection, view, TransferMode::Independent).map(|()| None);
             }
-            file.settle()?;
+            file.write_back()?;
         }
-        let dtype = plan.dtype.as_ref().unwrap_or(&dataset.kind.dtype);
-        dataset.elements.read_as(&plan.selection, &mut view, dtype)
+        let dtype = plan.dtype.as_ref().unwrap_or(&dataset.element_type.dtype);
+        dataset.io.read_as(&plan.selection, &mut view, dtype)
     })();
     match read {
-        Ok(None) => Ended::well(bytes, Left::Nothing),
-        Ok(Some(refusal)) => by_library(object, one, file, &dataset, WriteEffect::Nothing, refusal.to_string(), native),
+        Ok(None) => TransferOutcome::well(bytes, AckPending::Nothing),
+        Ok(Some(reason)) => {
+            through_library(object, one, file, &dataset, WriteEffect::Nothing, reason.to_string(), native)
+        }
         // libhdf5 knows better how to say what is wrong, if something is.
-        Err(error) => by_library(object, one, file, &dataset, WriteEffect::Nothing, error.to_string(), native),
+        Err(error) => through_library(object, one, file, &dataset, WriteEffect::Nothing, error.to_string(), native),
     }
 }
 
 /// Packed elements of the file's type, if they may take so much memory and the conversion is not libhdf5's alone.
-fn converted_to(
+fn convert_memory(
     to: &Datatype,
     from: &Datatype,
     memory: MemoryView<'_>,
@@ -424,34 +433,39 @@ fn converted_to(
     Ok(Some(converted))
 }
 
-unsafe fn plan_of(
+unsafe fn plan_transfer(
     object: &Object,
     dataset: &Dataset,
     file: &FileState,
     one: &Transfer,
     writes: bool,
 ) -> Result<Plan, String> {
-    if let Some(why) = file.left() {
+    if let Some(why) = file.fallback_reason() {
         return Err(why);
     }
-    let shape = dataset.elements.plane.shape();
+    let shape = dataset.io.direct.shape();
     // SAFETY: the caller's.
-    unsafe { Plan::new(object.host, &dataset.kind, &shape, one, writes) }
+    unsafe { Plan::new(object.host, &dataset.element_type, &shape, one, writes) }
 }
 
 /// A transfer of libhdf5, of a dataset that has no other way.
-unsafe fn alone(object: &Object, one: &Transfer, writes: bool, native: impl FnOnce() -> Herr) -> Ended {
-    if object.elsewhere && settle_all(object.host) < 0 {
-        return Ended::failed(0);
+unsafe fn library_only(
+    object: &Object,
+    one: &Transfer,
+    writes: bool,
+    native: impl FnOnce() -> Herr,
+) -> TransferOutcome {
+    if object.is_indirect && write_back_all(object.host) < 0 {
+        return TransferOutcome::failed(0);
     }
     // SAFETY: the caller's. Afterwards the error stack is the program's.
     let bytes = unsafe { bytes_of(object, one) };
     let status = native();
-    if object.elsewhere && writes {
-        forget_all(object.host);
+    if object.is_indirect && writes {
+        invalidate_all(object.host);
     }
-    let why = Some(object.left.clone().unwrap_or_else(|| "the mode asks for nothing more".into()));
-    Ended { status, bytes, why, left: if writes { Left::Unsaved } else { Left::Nothing } }
+    let why = Some(object.fallback_reason.clone().unwrap_or_else(|| "the mode asks for nothing more".into()));
+    TransferOutcome { status, bytes, why, ack: if writes { AckPending::Unsaved } else { AckPending::Nothing } }
 }
 
 /// Bytes of the elements in memory, as far as spaces say, if anybody will see the number.
@@ -459,7 +473,7 @@ unsafe fn bytes_of(object: &Object, one: &Transfer) -> u64 {
     if !object.host.wants_stats() {
         return 0;
     }
-    let space = if one.file != H5S_ALL { one.file } else { one.memory };
+    let space = if one.file_space_id != H5S_ALL { one.file_space_id } else { one.mem_space_id };
     if space == H5S_BLOCK {
         return 0;
     }
@@ -469,67 +483,67 @@ unsafe fn bytes_of(object: &Object, one: &Transfer) -> u64 {
     }
     // SAFETY: space and type are open.
     let (elements, size) =
-        unsafe { (object.host.H5Sget_select_npoints(space), object.host.H5Tget_size(one.kind) as u64) };
+        unsafe { (object.host.H5Sget_select_npoints(space), object.host.H5Tget_size(one.mem_type_id) as u64) };
     u64::try_from(elements).unwrap_or(0).saturating_mul(size)
 }
 
 /// Bytes of all elements of a dataset.
 unsafe fn bytes_of_all(object: &Object, one: &Transfer) -> u64 {
     let host = object.host;
-    let space = host.keeping_errors(|| object.handle().identifier(host, GET_SPACE));
+    let space = host.preserving_error_stack(|| object.handle().identifier(host, GET_SPACE));
     let Some(space) = space else { return 0 };
     // SAFETY: space and type are open, and the space is ours.
     let (elements, size) = unsafe {
         let elements = host.H5Sget_select_npoints(space);
         host.H5Sclose(space);
-        (elements, host.H5Tget_size(one.kind) as u64)
+        (elements, host.H5Tget_size(one.mem_type_id) as u64)
     };
     u64::try_from(elements).unwrap_or(0).saturating_mul(size)
 }
 
 /// A transfer of libhdf5 beside the plane, after everything of the file that waits in layers.
-fn by_library(
+fn through_library(
     object: &Object,
     one: &Transfer,
     file: &FileState,
     dataset: &Arc<Dataset>,
-    touched: WriteEffect<'_>,
+    effect: WriteEffect<'_>,
     why: String,
     native: impl FnOnce() -> Herr,
-) -> Ended {
+) -> TransferOutcome {
     // SAFETY: inside a call of the library; all identifiers are open. Afterwards the error stack is the program's.
     let bytes = unsafe { bytes_of(object, one) };
     let (mut status, mut called) = (-1, false);
-    let left = if matches!(touched, WriteEffect::Nothing) { Left::Nothing } else { Left::Unsaved };
-    let settled = match file.layers() {
-        Ok(Some(_)) => file.settle(),
+    let ack = if matches!(effect, WriteEffect::Nothing) { AckPending::Nothing } else { AckPending::Unsaved };
+    let written_back = match file.layers() {
+        Ok(Some(_)) => file.write_back(),
         Ok(None) => Ok(()),
         Err(error) => Err(error),
     };
-    let made = settled.and_then(|()| {
-        dataset.elements.beside(touched, || {
+    let result = written_back.and_then(|()| {
+        dataset.io.library_transfer(effect, || {
             (status, called) = (native(), true);
             if status < 0 { Err(refused("transfer", "libhdf5 refused")) } else { Ok(()) }
         })
     });
     // What libhdf5 has refused it has explained itself.
-    if let (Err(error), false) = (&made, called && status < 0) {
+    if let (Err(error), false) = (&result, called && status < 0) {
         object.host.report(error);
         status = -1;
     }
-    Ended { status, bytes, why: Some(why), left }
+    TransferOutcome { status, bytes, why: Some(why), ack }
 }
 
 /// Runs a call of libhdf5 that may read or change elements of these datasets, after everything that waits.
-pub(crate) fn beside_planes(objects: &[&Object], writes: bool, body: impl FnOnce() -> Herr) -> Herr {
+pub(crate) fn with_coherent_datasets(objects: &[&Object], writes: bool, body: impl FnOnce() -> Herr) -> Herr {
     let datasets: Vec<Arc<Dataset>> = objects.iter().filter_map(|object| object.dataset()).collect();
     for object in objects {
         // What layers keep of elements is dropped too.
-        let settled = match (object.dataset(), &object.file) {
-            (Some(_), Some(file)) => file.settle(),
+        let written_back = match (object.dataset(), &object.file) {
+            (Some(_), Some(file)) => file.write_back(),
             _ => Ok(()),
         };
-        if let Err(error) = settled {
+        if let Err(error) = written_back {
             object.host.report(&error);
             return -1;
         }
@@ -537,8 +551,8 @@ pub(crate) fn beside_planes(objects: &[&Object], writes: bool, body: impl FnOnce
     let status = body();
     if writes {
         for dataset in &datasets {
-            dataset.elements.plane.forget();
-            dataset.elements.unsaved.store(true, Ordering::Relaxed);
+            dataset.io.direct.forget();
+            dataset.io.metadata_dirty.store(true, Ordering::Relaxed);
         }
     }
     status
@@ -547,7 +561,7 @@ pub(crate) fn beside_planes(objects: &[&Object], writes: bool, body: impl FnOnce
 /// Before a call of libhdf5 that wrote elements of these datasets returns, with the status that it returns.
 pub(crate) fn acknowledge_all(objects: &[&Object], status: Herr) -> Herr {
     for object in objects.iter().filter(|_| status >= 0) {
-        if let Err(error) = acknowledge(object, Left::Unsaved) {
+        if let Err(error) = acknowledge(object, AckPending::Unsaved) {
             object.host.report(&error);
             return -1;
         }
@@ -556,17 +570,17 @@ pub(crate) fn acknowledge_all(objects: &[&Object], status: Herr) -> Herr {
 }
 
 /// Whether logged writes may stay in the log while a dataset gets this shape: it has more rows, and is otherwise the same.
-pub(crate) fn stays_logged(object: &Object, shape: &[u64]) -> bool {
+pub(crate) fn keeps_log_on_resize(object: &Object, shape: &[u64]) -> bool {
     let (Some(dataset), Some(file)) = (object.dataset(), &object.file) else { return false };
-    let old = dataset.elements.plane.shape();
-    file.promises()
+    let old = dataset.io.direct.shape();
+    file.survives_kill()
         && dataset.layered(file).is_ok_and(|array| array.is_some())
         && old.get(1..) == shape.get(1..)
         && old.first() <= shape.first()
 }
 
 /// Changes the shape of a dataset by `call`. Nothing waits in layers but what the log keeps.
-pub(crate) fn resizing(object: &Object, shape: Option<&[u64]>, mut call: impl FnMut() -> Herr) -> Herr {
+pub(crate) fn resize(object: &Object, shape: Option<&[u64]>, mut call: impl FnMut() -> Herr) -> Herr {
     let (Some(dataset), Some(file), Some(shape)) = (object.dataset(), &object.file, shape) else { return call() };
     let mut status = -1;
     let mut called = false;
@@ -575,11 +589,11 @@ pub(crate) fn resizing(object: &Object, shape: Option<&[u64]>, mut call: impl Fn
         status = call();
         if status < 0 { Err(refused("resize", "libhdf5 refused")) } else { Ok(()) }
     };
-    let resized: Result<()> = native_call(native, || {
-        let array = if file.is_left() { None } else { dataset.layered(file)? };
+    let resized: Result<()> = with_native_call(native, || {
+        let array = if file.is_library_only() { None } else { dataset.layered(file)? };
         match array {
             Some(array) => array.resize(shape),
-            None => dataset.elements.resize(shape),
+            None => dataset.io.resize(shape),
         }
     });
     if let (Err(error), false) = (&resized, called && status < 0) {
@@ -587,7 +601,7 @@ pub(crate) fn resizing(object: &Object, shape: Option<&[u64]>, mut call: impl Fn
         return -1;
     }
     // The file has the extents before a write that needs them; layers may have seen to it.
-    match acknowledge(object, Left::InPlace) {
+    match acknowledge(object, AckPending::InPlace) {
         Err(error) if status >= 0 => {
             object.host.report(&error);
             -1

@@ -1,7 +1,7 @@
 //! A file of the program as a container that layers may lie on.
 
-use super::elements::{Elements, ElementsArray};
-use super::inside::is_inside;
+use super::callback_scope::in_callback;
+use super::dataset_io::{DatasetArray, DatasetIo};
 use crate::settings::Settings;
 use hyperslab_comm::Solo;
 use hyperslab_core::{
@@ -13,16 +13,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// What the container needs of the file.
-pub(crate) trait Saving: Send + Sync {
+pub(crate) trait FlushMetadata: Send + Sync {
     /// Has libhdf5 write everything it knows to the file. On a thread that it has called only.
-    fn save(&self) -> Result<()>;
+    fn flush_metadata(&self) -> Result<()>;
 }
 
 /// The layers above the planes of a file.
 #[derive(Debug)]
 pub(crate) struct Layers {
     pub(crate) container: Arc<dyn Container>,
-    bottom: Arc<Bottom>,
+    base: Arc<LayerBase>,
 }
 
 impl Layers {
@@ -32,35 +32,35 @@ impl Layers {
         path: &Path,
         writable: bool,
         file: Arc<File>,
-        saving: Weak<dyn Saving>,
+        flush_metadata: Weak<dyn FlushMetadata>,
         rolls_back: bool,
     ) -> Result<Option<Self>> {
-        let layers = elements(settings, writable);
+        let layers = layer_elements(settings, writable);
         if layers.is_empty() {
             return Ok(None);
         }
         let format = StackElement { name: "hdf5".into(), options: Vec::new() };
-        let bottom = Arc::new(Bottom { next: Mutex::default(), file, saving, rolls_back });
-        let below: Arc<dyn Format> = Arc::new(BottomFormat(bottom.clone()));
+        let base = Arc::new(LayerBase { next: Mutex::default(), file, flush_metadata, rolls_back });
+        let below: Arc<dyn Format> = Arc::new(BaseFormat(base.clone()));
         let whole = hyperslab_layers::build(&Stack { layers, format }, below)?;
         let how = if writable { OpenMode::Update } else { OpenMode::Read };
         let comm: Arc<dyn Communicator> = Arc::new(Solo);
         let container = whole.open(path, how, &comm)?;
-        Ok(Some(Self { container, bottom }))
+        Ok(Some(Self { container, base }))
     }
 
     /// The elements of a dataset, which is the object of this number, seen through the layers.
-    pub(crate) fn array(&self, elements: &Arc<Elements>, object: u64) -> Result<Arc<dyn Array>> {
-        let next = ElementsArray { elements: elements.clone(), object };
-        *self.bottom.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(next);
-        let array = self.container.array(&elements.name);
-        self.bottom.next.lock().unwrap_or_else(PoisonError::into_inner).take();
+    pub(crate) fn array(&self, io: &Arc<DatasetIo>, object: u64) -> Result<Arc<dyn Array>> {
+        let next = DatasetArray { io: io.clone(), object };
+        *self.base.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(next);
+        let array = self.container.array(&io.name);
+        self.base.next.lock().unwrap_or_else(PoisonError::into_inner).take();
         array
     }
 }
 
 /// The layers that settings ask for, outermost first.
-fn elements(settings: &Settings, writable: bool) -> Vec<StackElement> {
+fn layer_elements(settings: &Settings, writable: bool) -> Vec<StackElement> {
     let (modes, memory) = (settings.modes, settings.memory);
     let option = |name: &str, value: String| (name.to_owned(), value);
     let lag = settings.lag.map(|_| option("lag", settings.lag_text()));
@@ -95,33 +95,33 @@ fn elements(settings: &Settings, writable: bool) -> Vec<StackElement> {
 
 /// The file itself.
 #[derive(Debug)]
-struct Bottom {
+struct LayerBase {
     /// The dataset that is being opened.
-    next: Mutex<Option<ElementsArray>>,
+    next: Mutex<Option<DatasetArray>>,
     file: Arc<File>,
-    saving: Weak<dyn Saving>,
+    flush_metadata: Weak<dyn FlushMetadata>,
     /// Whether a kill leaves the file as it was at its last commit.
     rolls_back: bool,
 }
 
-impl std::fmt::Debug for dyn Saving {
+impl std::fmt::Debug for dyn FlushMetadata {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Saving")
     }
 }
 
 #[derive(Debug)]
-struct BottomFormat(Arc<Bottom>);
+struct BaseFormat(Arc<LayerBase>);
 
 #[derive(Debug)]
-struct BottomContainer(Arc<Bottom>);
+struct BaseContainer(Arc<LayerBase>);
 
 fn by_program<T>() -> Result<T> {
     Err(Error::unsupported("access", "the program does that by calls of HDF5"))
 }
 
 #[deny(clippy::missing_trait_methods)]
-impl Format for BottomFormat {
+impl Format for BaseFormat {
     fn name(&self) -> &'static str {
         "hdf5"
     }
@@ -145,7 +145,7 @@ impl Format for BottomFormat {
     }
 
     fn open(&self, _: &Path, _: OpenMode, _: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
-        Ok(Arc::new(BottomContainer(self.0.clone())))
+        Ok(Arc::new(BaseContainer(self.0.clone())))
     }
 
     fn exists(&self, path: &Path) -> Result<bool> {
@@ -162,7 +162,7 @@ impl Format for BottomFormat {
 }
 
 #[deny(clippy::missing_trait_methods)]
-impl Container for BottomContainer {
+impl Container for BaseContainer {
     fn arrays(&self) -> Result<Vec<String>> {
         by_program()
     }
@@ -181,7 +181,7 @@ impl Container for BottomContainer {
 
     fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
         let next = self.0.next.lock().unwrap_or_else(PoisonError::into_inner).take();
-        match next.filter(|next| next.elements.name == name) {
+        match next.filter(|next| next.io.name == name) {
             Some(next) => Ok(Arc::new(next)),
             None => by_program(),
         }
@@ -209,8 +209,8 @@ impl Container for BottomContainer {
 
     /// What threads of ours have written is in the file; the rest has to be saved by libhdf5, in a call of the program.
     fn write_back(&self) -> Result<()> {
-        match self.0.saving.upgrade().filter(|_| is_inside()) {
-            Some(saving) => saving.save(),
+        match self.0.flush_metadata.upgrade().filter(|_| in_callback()) {
+            Some(flush_metadata) => flush_metadata.flush_metadata(),
             None => Ok(()),
         }
     }

@@ -1,7 +1,7 @@
 //! Which datasets libhdf5 keeps for itself, and what is known of the others.
 
-use super::control::Handle;
-use super::kind::describe;
+use super::element_type::describe;
+use super::metadata_backend::Handle;
 use crate::host::Host;
 use crate::host::api::Hid;
 use hyperslab_core::{Dims, Filter, MAX_RANK};
@@ -26,15 +26,15 @@ const MOST_PARAMETERS: usize = 256;
 
 /// Why a dataset is left to libhdf5.
 #[derive(Debug)]
-pub(crate) struct Unsuitable {
+pub(crate) struct Ineligible {
     pub(crate) why: String,
     /// Its elements are in other datasets or files.
-    pub(crate) elsewhere: bool,
+    pub(crate) is_indirect: bool,
 }
 
-impl Unsuitable {
+impl Ineligible {
     fn because(why: impl Into<String>) -> Option<Self> {
-        Some(Self { why: why.into(), elsewhere: false })
+        Some(Self { why: why.into(), is_indirect: false })
     }
 }
 
@@ -42,30 +42,30 @@ impl Unsuitable {
 ///
 /// # Safety
 /// Inside a call of the library; list and type are open.
-pub(crate) unsafe fn unsuitable(host: &'static Host, list: Hid, kind: Hid) -> Option<Unsuitable> {
+pub(crate) unsafe fn ineligible(host: &'static Host, list: Hid, kind: Hid) -> Option<Ineligible> {
     // SAFETY: the list is open, places to write to are variables.
     unsafe {
-        let elsewhere = |why: &str| Some(Unsuitable { why: why.into(), elsewhere: true });
+        let is_indirect = |why: &str| Some(Ineligible { why: why.into(), is_indirect: true });
         match host.H5Pget_layout(list) {
             CONTIGUOUS if host.H5Pget_external_count(list) != 0 => {
-                return elsewhere("its elements are in external files");
+                return is_indirect("its elements are in external files");
             }
             CONTIGUOUS => {}
             CHUNKED => {
                 let (mut options, mut time) = (1, ALLOCATED_LATE);
                 if host.H5Pget_chunk_opts(list, &raw mut options) < 0 || options != 0 {
-                    return Unsuitable::because("chunks at its edge are stored without filters");
+                    return Ineligible::because("chunks at its edge are stored without filters");
                 }
                 let filters = host.H5Pget_nfilters(list);
                 if host.H5Pget_alloc_time(list, &raw mut time) < 0 || (time == ALLOCATED_LATE && filters != 0) {
-                    return Unsuitable::because("all its chunks are filtered and stored at the first write");
+                    return Ineligible::because("all its chunks are filtered and stored at the first write");
                 }
             }
-            COMPACT => return Unsuitable::because("compact datasets are part of the metadata"),
-            _ => return elsewhere("it is a virtual dataset"),
+            COMPACT => return Ineligible::because("compact datasets are part of the metadata"),
+            _ => return is_indirect("it is a virtual dataset"),
         }
     }
-    describe(host, kind, 0).err().and_then(Unsuitable::because)
+    describe(host, kind, 0).err().and_then(Ineligible::because)
 }
 
 /// What a creation list says about elements.

@@ -1,9 +1,9 @@
 //! The elements of one dataset: moved by the data plane where that can be, by libhdf5 otherwise.
 
-use super::control::{Finished, Handle, Later, Library};
-use super::held::Held;
-use super::inside::{is_inside, make_call};
-use super::space::{Space, refused};
+use super::callback_scope::{in_callback, run_native_call};
+use super::dataspace::{Dataspace, refused};
+use super::field_buffer::FieldBuffer;
+use super::metadata_backend::{DeferredBackend, EncodedChunk, Handle, LibraryBackend};
 use crate::driver::Guard;
 use crate::host::Host;
 use crate::host::api::Hid;
@@ -23,133 +23,134 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// What is shared by all handles of a dataset, and by what waits in layers.
 #[derive(Debug)]
-pub(crate) struct Elements {
+pub(crate) struct DatasetIo {
     pub(crate) host: &'static Host,
     pub(crate) name: String,
     /// The file, for words.
     pub(crate) path: PathBuf,
     /// Whether what layers hand down is in a log until it is in the file.
     pub(crate) in_log: bool,
-    pub(crate) plane: DirectDataset,
+    pub(crate) direct: DirectDataset,
     /// What it is, but for its shape.
     pub(crate) spec: ArraySpec,
     /// The library's name for the type; open as long as there are handles.
-    pub(crate) kind: Hid,
+    pub(crate) type_id: Hid,
     pub(crate) allocation_fills: bool,
     pub(crate) handles: Mutex<Vec<Handle>>,
     /// Chunks that threads of ours have coded.
-    pub(crate) finished: Mutex<Vec<Finished>>,
+    pub(crate) encoded_chunks: Mutex<Vec<EncodedChunk>>,
     /// Fields that wait for the others of their elements.
-    pub(crate) held: Mutex<Option<Held>>,
+    pub(crate) field_buffer: Mutex<Option<FieldBuffer>>,
     /// Whether the program has been where it may have learnt the place of elements in the file, to look there itself.
-    pub(crate) looked_into: AtomicBool,
+    pub(crate) offset_exposed: AtomicBool,
     /// Whether the write that is being made needs libhdf5 to store chunks only.
-    pub(crate) only_stores: AtomicBool,
+    pub(crate) needs_no_reads: AtomicBool,
     /// Whether libhdf5 may hold metadata about where elements lie that is not in the file.
-    pub(crate) unsaved: AtomicBool,
+    pub(crate) metadata_dirty: AtomicBool,
     /// Whether a write that has returned must survive a kill.
-    pub(crate) promised: bool,
+    pub(crate) survives_kill: bool,
     /// Stands before the plane's writes, in files with a rollback journal.
     pub(crate) guard: Option<Arc<Guard>>,
 }
 
-impl Elements {
+impl DatasetIo {
     fn handle(&self) -> Option<Handle> {
         lock(&self.handles).last().copied()
     }
 
     /// Runs something with libhdf5 at hand, which has got all chunks that were coded before; on a thread that may not call it, or
     /// when no handle is open, without. Nothing is held.
-    pub(crate) fn with_control<T>(&self, body: impl FnOnce(Option<&Library<'_>>) -> Result<T>) -> Result<T> {
-        self.with_library(|library| {
+    pub(crate) fn with_library<T>(&self, body: impl FnOnce(Option<&LibraryBackend<'_>>) -> Result<T>) -> Result<T> {
+        self.with_library_unflushed(|library| {
             match library {
-                Some(library) => self.write_held(library)?,
-                None => self.write_held(&Later(&self.finished))?,
+                Some(library) => self.write_buffered_fields(library)?,
+                None => self.write_buffered_fields(&DeferredBackend(&self.encoded_chunks))?,
             }
             body(library)
         })
     }
 
     /// The same, whatever is held.
-    fn with_library<T>(&self, body: impl FnOnce(Option<&Library<'_>>) -> Result<T>) -> Result<T> {
-        match self.handle().filter(|_| is_inside()) {
+    fn with_library_unflushed<T>(&self, body: impl FnOnce(Option<&LibraryBackend<'_>>) -> Result<T>) -> Result<T> {
+        match self.handle().filter(|_| in_callback()) {
             None => body(None),
             Some(handle) => {
-                let (shape, allocation_fills) = (self.plane.shape(), self.allocation_fills);
-                let library = Library { host: self.host, handle, kind: self.kind, shape: &shape, allocation_fills };
-                let finished = std::mem::take(&mut *lock(&self.finished));
-                finished.iter().try_for_each(|chunk| chunk.store(&library))?;
+                let (shape, allocation_fills) = (self.direct.shape(), self.allocation_fills);
+                let library =
+                    LibraryBackend { host: self.host, handle, type_id: self.type_id, shape: &shape, allocation_fills };
+                let encoded_chunks = std::mem::take(&mut *lock(&self.encoded_chunks));
+                encoded_chunks.iter().try_for_each(|chunk| chunk.store(&library))?;
                 body(Some(&library))
             }
         }
     }
 
     /// Whether the file says where all elements are, so that a write in place changes nothing else.
-    pub(crate) fn is_saved(&self) -> bool {
-        self.is_found() && !self.unsaved.load(Ordering::Relaxed)
+    pub(crate) fn is_metadata_flushed(&self) -> bool {
+        self.found_after_crash() && !self.metadata_dirty.load(Ordering::Relaxed)
     }
 
     /// Whether a write in place is found by whoever opens the file: nothing else has to be written, and a rollback leaves it.
-    fn is_found(&self) -> bool {
-        let taken_back = self.promised && self.guard.as_ref().is_some_and(|guard| !guard.is_for_good());
-        self.plane.has_full_index() && !taken_back
+    fn found_after_crash(&self) -> bool {
+        let taken_back = self.survives_kill && self.guard.as_ref().is_some_and(|guard| !guard.is_for_good());
+        self.direct.has_full_index() && !taken_back
     }
 
     /// All that libhdf5 knows is in the file, and committed.
-    pub(crate) fn now_saved(&self) {
-        self.unsaved.store(false, Ordering::Relaxed);
-        if let Some(guard) = self.guard.as_ref().filter(|_| self.promised && self.plane.has_full_index()) {
+    pub(crate) fn mark_metadata_flushed(&self) {
+        self.metadata_dirty.store(false, Ordering::Relaxed);
+        if let Some(guard) = self.guard.as_ref().filter(|_| self.survives_kill && self.direct.has_full_index()) {
             guard.stay();
         }
     }
 
     /// Gives libhdf5 the chunks that were coded.
-    pub(crate) fn store_finished(&self) -> Result<()> {
-        if lock(&self.finished).is_empty() { Ok(()) } else { self.with_control(|_| Ok(())) }
+    pub(crate) fn store_encoded_chunks(&self) -> Result<()> {
+        if lock(&self.encoded_chunks).is_empty() { Ok(()) } else { self.with_library(|_| Ok(())) }
     }
 
-    fn control_or_later<T>(&self, body: impl FnOnce(&dyn MetadataBackend) -> Result<T>) -> Result<T> {
-        self.with_control(|library| match library {
+    fn with_backend<T>(&self, body: impl FnOnce(&dyn MetadataBackend) -> Result<T>) -> Result<T> {
+        self.with_library(|library| match library {
             Some(library) => body(library),
-            None => body(&Later(&self.finished)),
+            None => body(&DeferredBackend(&self.encoded_chunks)),
         })
     }
 
     /// The same while fields are held.
-    pub(super) fn beside_held<T>(&self, body: impl FnOnce(&dyn MetadataBackend) -> Result<T>) -> Result<T> {
-        self.with_library(|library| match library {
+    pub(super) fn with_backend_unflushed<T>(&self, body: impl FnOnce(&dyn MetadataBackend) -> Result<T>) -> Result<T> {
+        self.with_library_unflushed(|library| match library {
             Some(library) => body(library),
-            None => body(&Later(&self.finished)),
+            None => body(&DeferredBackend(&self.encoded_chunks)),
         })
     }
 
     /// Whether the next write of these elements may be made by a thread of ours.
-    pub(crate) fn note_write(&self, selection: &Selection, whole: bool) -> Result<()> {
-        let only_stores = whole
-            && self.with_control(|library| match library {
-                Some(library) => self.plane.needs_no_reads(library, selection),
+    pub(crate) fn decide_background_write(&self, selection: &Selection, whole: bool) -> Result<()> {
+        let needs_no_reads = whole
+            && self.with_library(|library| match library {
+                Some(library) => self.direct.needs_no_reads(library, selection),
                 None => Ok(false),
             })?;
-        self.only_stores.store(only_stores, Ordering::Relaxed);
+        self.needs_no_reads.store(needs_no_reads, Ordering::Relaxed);
         Ok(())
     }
 
     /// Whether the plane needs nothing of libhdf5 any more; asks it for what is missing, if it can be asked.
-    pub(crate) fn make_independent(&self) -> Result<bool> {
-        if self.plane.has_full_index() {
+    pub(crate) fn load_full_index(&self) -> Result<bool> {
+        if self.direct.has_full_index() {
             return Ok(true);
         }
-        self.with_control(|library| match library {
-            Some(library) => self.plane.load_full_index(library),
+        self.with_library(|library| match library {
+            Some(library) => self.direct.load_full_index(library),
             None => Ok(false),
         })
     }
 
     /// Stores what waits in the plane. Whoever is told that fields cannot be written is told once.
     pub(crate) fn flush(&self) -> Result<()> {
-        let flushed = self.control_or_later(|control| self.plane.flush(control));
+        let flushed = self.with_backend(|backend| self.direct.flush(backend));
         if let Err(error) = &flushed
-            && self.drop_held()
+            && self.discard_buffered_fields()
         {
             self.note_unwritten(error);
         }
@@ -173,10 +174,10 @@ impl Elements {
         memory: MemoryView<'_>,
         dtype: &Datatype,
     ) -> Result<Option<hyperslab_h5direct::FallbackReason>> {
-        if !self.is_found() {
-            self.unsaved.store(true, Ordering::Relaxed);
+        if !self.found_after_crash() {
+            self.metadata_dirty.store(true, Ordering::Relaxed);
         }
-        self.control_or_later(|control| self.plane.write_as(control, selection, memory, dtype))
+        self.with_backend(|backend| self.direct.write_as(backend, selection, memory, dtype))
     }
 
     /// Reads elements as a type in memory; the inner value says why libhdf5 must.
@@ -186,48 +187,48 @@ impl Elements {
         memory: &mut MemoryViewMut<'_>,
         dtype: &Datatype,
     ) -> Result<Option<hyperslab_h5direct::FallbackReason>> {
-        self.control_or_later(|control| self.plane.read_as(control, selection, memory, dtype))
+        self.with_backend(|backend| self.direct.read_as(backend, selection, memory, dtype))
     }
 
     /// Runs a call of libhdf5 so that it and the plane see each other's data.
-    pub(crate) fn beside<T>(&self, touched: WriteEffect<'_>, body: impl FnOnce() -> Result<T>) -> Result<T> {
+    pub(crate) fn library_transfer<T>(&self, touched: WriteEffect<'_>, body: impl FnOnce() -> Result<T>) -> Result<T> {
         if !matches!(touched, WriteEffect::Nothing) {
-            self.unsaved.store(true, Ordering::Relaxed);
+            self.metadata_dirty.store(true, Ordering::Relaxed);
         }
-        self.with_control(|library| match library {
-            Some(library) => self.plane.with_library(library, touched, body),
+        self.with_library(|library| match library {
+            Some(library) => self.direct.with_library(library, touched, body),
             None => Err(refused("transfer", "no handle of the dataset is open")),
         })
     }
 
     /// Packed elements, by libhdf5.
     fn write_by_library(&self, selection: &Selection, packed: &[u8]) -> Result<()> {
-        self.with_control(|library| {
+        self.with_library(|library| {
             let library = library.ok_or_else(|| refused("write", "libhdf5 would be needed in the background"))?;
-            let file = Space::selecting(self.host, library.shape, selection)?;
-            let memory = Space::simple(self.host, &[selection.len()])?;
+            let file = Dataspace::selecting(self.host, library.shape, selection)?;
+            let memory = Dataspace::simple(self.host, &[selection.len()])?;
             let write = || library.write(memory.id(), file.id(), packed.as_ptr().cast());
-            self.plane.with_library(library, WriteEffect::Elements(selection), write)
+            self.direct.with_library(library, WriteEffect::Elements(selection), write)
         })
     }
 
     fn read_by_library(&self, selection: &Selection, packed: &mut [u8]) -> Result<()> {
-        self.with_control(|library| {
+        self.with_library(|library| {
             let library = library.ok_or_else(|| refused("read", "libhdf5 would be needed in the background"))?;
-            let file = Space::selecting(self.host, library.shape, selection)?;
-            let memory = Space::simple(self.host, &[selection.len()])?;
+            let file = Dataspace::selecting(self.host, library.shape, selection)?;
+            let memory = Dataspace::simple(self.host, &[selection.len()])?;
             let read = || library.read(memory.id(), file.id(), packed.as_mut_ptr().cast());
-            self.plane.with_library(library, WriteEffect::Nothing, read)
+            self.direct.with_library(library, WriteEffect::Nothing, read)
         })
     }
 
     /// Changes the shape by the call of the program that is under way.
     pub(crate) fn resize(&self, shape: &[u64]) -> Result<()> {
         let new: Dims = shape.into();
-        let resize = || make_call().map(|()| new);
-        self.unsaved.store(true, Ordering::Relaxed);
-        self.with_control(|library| match library {
-            Some(library) => self.plane.resize(library, resize),
+        let resize = || run_native_call().map(|()| new);
+        self.metadata_dirty.store(true, Ordering::Relaxed);
+        self.with_library(|library| match library {
+            Some(library) => self.direct.resize(library, resize),
             None => Err(refused("resize", "no handle of the dataset is open")),
         })
     }
@@ -240,39 +241,39 @@ impl Elements {
 
 /// The elements as an array that layers may lie on.
 #[derive(Debug)]
-pub(crate) struct ElementsArray {
-    pub(crate) elements: Arc<Elements>,
+pub(crate) struct DatasetArray {
+    pub(crate) io: Arc<DatasetIo>,
     /// Which object of the file they are.
     pub(crate) object: u64,
 }
 
-impl ElementsArray {
+impl DatasetArray {
     fn write_now(&self, selection: &Selection, memory: MemoryView<'_>) -> Result<()> {
-        let dtype = &self.elements.spec.dtype;
-        if self.elements.write_as(selection, memory, dtype)?.is_none() {
+        let dtype = &self.io.spec.dtype;
+        if self.io.write_as(selection, memory, dtype)?.is_none() {
             return Ok(());
         }
         if memory.layout.is_packed() {
-            return self.elements.write_by_library(selection, memory.data);
+            return self.io.write_by_library(selection, memory.data);
         }
-        let mut packed = self.elements.buffer(selection)?;
+        let mut packed = self.io.buffer(selection)?;
         if !memory.layout.plan(dtype)?.covers_element() {
             // The other fields.
-            self.elements.read_by_library(selection, &mut packed)?;
+            self.io.read_by_library(selection, &mut packed)?;
         }
         Gather::new(memory, dtype, selection.len())?.next_into(&mut packed);
-        self.elements.write_by_library(selection, &packed)
+        self.io.write_by_library(selection, &packed)
     }
 }
 
 #[deny(clippy::missing_trait_methods)]
-impl Array for ElementsArray {
+impl Array for DatasetArray {
     fn spec(&self) -> Result<ArraySpec> {
-        Ok(ArraySpec { shape: self.elements.plane.shape(), ..self.elements.spec.clone() })
+        Ok(ArraySpec { shape: self.io.direct.shape(), ..self.io.spec.clone() })
     }
 
     fn allows_background_io(&self) -> bool {
-        self.elements.only_stores.load(Ordering::Relaxed) || self.elements.plane.has_full_index()
+        self.io.needs_no_reads.load(Ordering::Relaxed) || self.io.direct.has_full_index()
     }
 
     fn object(&self) -> Option<u64> {
@@ -281,23 +282,23 @@ impl Array for ElementsArray {
 
     fn write(&self, selection: &Selection, memory: MemoryView<'_>, _: TransferMode) -> Result<()> {
         let written = self.write_now(selection, memory);
-        if let (Err(error), false) = (&written, is_inside()) {
+        if let (Err(error), false) = (&written, in_callback()) {
             // Nobody may ask any more.
-            self.elements.note_unwritten(error);
+            self.io.note_unwritten(error);
         }
         written
     }
 
     fn read(&self, selection: &Selection, mut memory: MemoryViewMut<'_>, _: TransferMode) -> Result<()> {
-        let dtype = &self.elements.spec.dtype;
-        if self.elements.read_as(selection, &mut memory, dtype)?.is_none() {
+        let dtype = &self.io.spec.dtype;
+        if self.io.read_as(selection, &mut memory, dtype)?.is_none() {
             return Ok(());
         }
         if memory.layout.is_packed() {
-            return self.elements.read_by_library(selection, memory.data);
+            return self.io.read_by_library(selection, memory.data);
         }
-        let mut packed = self.elements.buffer(selection)?;
-        self.elements.read_by_library(selection, &mut packed)?;
+        let mut packed = self.io.buffer(selection)?;
+        self.io.read_by_library(selection, &mut packed)?;
         Scatter::new(memory, dtype, selection.len())?.next_from(&packed);
         Ok(())
     }
@@ -323,11 +324,11 @@ impl Array for ElementsArray {
     }
 
     fn write_back(&self) -> Result<()> {
-        if is_inside() { self.elements.flush() } else { Ok(()) }
+        if in_callback() { self.io.flush() } else { Ok(()) }
     }
 
     fn resize(&self, shape: &[u64]) -> Result<()> {
-        self.elements.resize(shape)
+        self.io.resize(shape)
     }
 
     fn close(&self) -> Result<()> {

@@ -78,11 +78,13 @@ impl Handle {
     /// # Safety
     /// Inside a call of the library; all identifiers are open, and the buffer has all selected elements.
     pub(crate) unsafe fn write(mut self, host: &Host, one: &Transfer, mut data: Const) -> Herr {
-        let (mut kind, mut memory, mut file) = (one.kind, one.memory, one.file);
+        let (mut kind, mut memory, mut file) = (one.mem_type_id, one.mem_space_id, one.file_space_id);
         let (under, connector) = (&raw mut self.under, self.connector);
         let (kind, memory, file) = (&raw mut kind, &raw mut memory, &raw mut file);
         // SAFETY: one dataset, with everything that belongs to it.
-        unsafe { host.H5VLdataset_write(1, under, connector, kind, memory, file, one.list, &raw mut data, null_mut()) }
+        unsafe {
+            host.H5VLdataset_write(1, under, connector, kind, memory, file, one.dxpl_id, &raw mut data, null_mut())
+        }
     }
 
     /// Reads elements by libhdf5.
@@ -90,26 +92,28 @@ impl Handle {
     /// # Safety
     /// Inside a call of the library; all identifiers are open, and the buffer has room for all selected elements.
     pub(crate) unsafe fn read(mut self, host: &Host, one: &Transfer, mut data: Ptr) -> Herr {
-        let (mut kind, mut memory, mut file) = (one.kind, one.memory, one.file);
+        let (mut kind, mut memory, mut file) = (one.mem_type_id, one.mem_space_id, one.file_space_id);
         let (under, connector) = (&raw mut self.under, self.connector);
         let (kind, memory, file) = (&raw mut kind, &raw mut memory, &raw mut file);
         // SAFETY: one dataset, with everything that belongs to it.
-        unsafe { host.H5VLdataset_read(1, under, connector, kind, memory, file, one.list, &raw mut data, null_mut()) }
+        unsafe {
+            host.H5VLdataset_read(1, under, connector, kind, memory, file, one.dxpl_id, &raw mut data, null_mut())
+        }
     }
 }
 
 /// libhdf5, for one dataset.
-pub(crate) struct Library<'a> {
+pub(crate) struct LibraryBackend<'a> {
     pub(crate) host: &'static Host,
     pub(crate) handle: Handle,
     /// The type of its elements.
-    pub(crate) kind: Hid,
+    pub(crate) type_id: Hid,
     pub(crate) shape: &'a [u64],
     /// Whether giving it a place writes fill values all over it.
     pub(crate) allocation_fills: bool,
 }
 
-impl Library<'_> {
+impl LibraryBackend<'_> {
     fn done(&self, doing: &'static str, status: Herr) -> Result<()> {
         if status >= 0 { Ok(()) } else { Err(self.host.failed(doing)) }
     }
@@ -135,16 +139,21 @@ impl Library<'_> {
         let first = vec![0u64; self.shape.len()];
         let one = vec![1u64; self.shape.len()];
         let data = vec![0u8; element];
-        let space = crate::data::Space::simple(self.host, self.shape)?;
+        let space = crate::accel::Dataspace::simple(self.host, self.shape)?;
         space.select(0, &first, &one, &one, &one)?;
-        let memory = crate::data::Space::simple(self.host, &one)?;
+        let memory = crate::accel::Dataspace::simple(self.host, &one)?;
         self.write(memory.id(), space.id(), data.as_ptr().cast())?;
         Ok(true)
     }
 
     /// A transfer of elements as they are in the file.
     fn usual(&self, memory: Hid, file: Hid) -> Transfer {
-        Transfer { kind: self.kind, memory, file, list: self.host.default_transfer() }
+        Transfer {
+            mem_type_id: self.type_id,
+            mem_space_id: memory,
+            file_space_id: file,
+            dxpl_id: self.host.default_transfer(),
+        }
     }
 
     /// Writes by libhdf5. The buffer has all selected elements.
@@ -194,11 +203,11 @@ unsafe extern "C" fn visit(origin: *const u64, mask: c_uint, address: u64, bytes
     if visited.is_ok() { 0 } else { -1 }
 }
 
-impl MetadataBackend for Library<'_> {
+impl MetadataBackend for LibraryBackend<'_> {
     fn dataset_address(&self, allocate: bool) -> Result<Option<u64>> {
         if !self.is_allocated()? {
             // SAFETY: the type is open.
-            let element = unsafe { self.host.H5Tget_size(self.kind) };
+            let element = unsafe { self.host.H5Tget_size(self.type_id) };
             if !allocate || self.allocation_fills || !self.allocate(element)? || !self.is_allocated()? {
                 return Ok(None);
             }
@@ -279,26 +288,26 @@ impl MetadataBackend for Library<'_> {
 
 /// A chunk that libhdf5 has to store.
 #[derive(Debug)]
-pub(crate) struct Finished {
+pub(crate) struct EncodedChunk {
     origin: Vec<u64>,
     stored: Vec<u8>,
     mask: u32,
 }
 
-impl Finished {
-    pub(crate) fn store(&self, library: &Library<'_>) -> Result<()> {
+impl EncodedChunk {
+    pub(crate) fn store(&self, library: &LibraryBackend<'_>) -> Result<()> {
         library.write_chunk(&self.origin, &self.stored, self.mask)
     }
 }
 
 /// For threads that libhdf5 has not called: chunks to store are kept until it calls, what else needs it fails.
-pub(crate) struct Later<'a>(pub(crate) &'a Mutex<Vec<Finished>>);
+pub(crate) struct DeferredBackend<'a>(pub(crate) &'a Mutex<Vec<EncodedChunk>>);
 
 fn not_here() -> Error {
     Error::unsupported("transfer", "libhdf5 would be needed in the background")
 }
 
-impl MetadataBackend for Later<'_> {
+impl MetadataBackend for DeferredBackend<'_> {
     fn dataset_address(&self, _: bool) -> Result<Option<u64>> {
         Err(not_here())
     }
@@ -312,8 +321,8 @@ impl MetadataBackend for Later<'_> {
     }
 
     fn write_chunk(&self, origin: &[u64], stored: &[u8], mask: u32) -> Result<()> {
-        let finished = Finished { origin: origin.to_vec(), stored: stored.to_vec(), mask };
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(finished);
+        let encoded = EncodedChunk { origin: origin.to_vec(), stored: stored.to_vec(), mask };
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(encoded);
         Ok(())
     }
 }

@@ -24,29 +24,29 @@ const DEEPEST: usize = 8;
 
 /// A type of the library that is ours to close.
 #[derive(Debug)]
-pub(crate) struct OwnKind {
+pub(crate) struct OwnedType {
     host: &'static Host,
     id: Hid,
 }
 
-impl OwnKind {
+impl OwnedType {
     /// `None` if the library has refused to give it.
     pub(crate) fn new(host: &'static Host, id: Hid) -> Option<Self> {
         (id >= 0).then_some(Self { host, id })
     }
 }
 
-impl Drop for OwnKind {
+impl Drop for OwnedType {
     fn drop(&mut self) {
         // SAFETY: it is open and ours; it ends inside a call of the library.
-        self.host.keeping_errors(|| unsafe { self.host.H5Tclose(self.id) });
+        self.host.preserving_error_stack(|| unsafe { self.host.H5Tclose(self.id) });
     }
 }
 
 /// The type of the elements of a dataset.
 #[derive(Debug)]
-pub(crate) struct Kind {
-    own: OwnKind,
+pub(crate) struct ElementType {
+    own: OwnedType,
     /// What it is here: bytes without meaning, if there is no better word.
     pub(crate) dtype: Datatype,
     /// Whether a recovery finds the same type in the file.
@@ -63,12 +63,12 @@ pub(crate) enum InMemory {
     Fields(StructLayout),
 }
 
-impl Kind {
+impl ElementType {
     /// Of a type that the library has given; it is closed. Or why such elements are left to the library.
     pub(crate) fn take(host: &'static Host, given: Hid) -> Result<Self, String> {
-        let given = OwnKind::new(host, given).ok_or("its type cannot be asked for")?;
+        let given = OwnedType::new(host, given).ok_or("its type cannot be asked for")?;
         // SAFETY: the type is open. A copy is no object of the file, as a named type is.
-        let own = OwnKind::new(host, unsafe { host.H5Tcopy(given.id) }).ok_or("its type cannot be copied")?;
+        let own = OwnedType::new(host, unsafe { host.H5Tcopy(given.id) }).ok_or("its type cannot be copied")?;
         let described = describe(host, own.id, 0)?;
         Ok(Self { own, dtype: described.dtype, recoverable: described.recoverable })
     }
@@ -122,7 +122,7 @@ impl Kind {
                 return Err("the structure in memory has members that the dataset has not".into());
             }
             // SAFETY: the index was given by the library.
-            let theirs = OwnKind::new(host, unsafe { host.H5Tget_member_type(self.id(), theirs as u32) });
+            let theirs = OwnedType::new(host, unsafe { host.H5Tget_member_type(self.id(), theirs as u32) });
             // SAFETY: both types are open.
             if theirs.is_none_or(|theirs| unsafe { host.H5Tequal(kind.id, theirs.id) } <= 0) {
                 return Err("a member in memory is of another type than its field".into());
@@ -181,7 +181,7 @@ pub(crate) fn describe(host: &'static Host, kind: Hid, depth: usize) -> Result<D
         REFERENCE => Err("its elements are references".into()),
         ARRAY => {
             // SAFETY: as above.
-            let base = OwnKind::new(host, unsafe { host.H5Tget_super(kind) }).ok_or("its type is unusual")?;
+            let base = OwnedType::new(host, unsafe { host.H5Tget_super(kind) }).ok_or("its type is unusual")?;
             describe(host, base.id, depth + 1).and_then(|_| only_bytes())
         }
         _ => only_bytes(),
@@ -250,7 +250,7 @@ fn is_boolean(host: &Host, kind: Hid, size: usize) -> bool {
 ///
 /// # Safety
 /// `kind` is an open compound that has so many.
-unsafe fn member(host: &'static Host, kind: Hid, at: u32) -> Result<(String, u64, OwnKind), String> {
+unsafe fn member(host: &'static Host, kind: Hid, at: u32) -> Result<(String, u64, OwnedType), String> {
     // SAFETY: the library returns text of its own, which is freed once, after copying.
     unsafe {
         let text = host.H5Tget_member_name(kind, at);
@@ -258,7 +258,7 @@ unsafe fn member(host: &'static Host, kind: Hid, at: u32) -> Result<(String, u64
         if !text.is_null() {
             host.H5free_memory(text.cast());
         }
-        let own = OwnKind::new(host, host.H5Tget_member_type(kind, at)).ok_or("a field has no type")?;
+        let own = OwnedType::new(host, host.H5Tget_member_type(kind, at)).ok_or("a field has no type")?;
         Ok((name, host.H5Tget_member_offset(kind, at) as u64, own))
     }
 }

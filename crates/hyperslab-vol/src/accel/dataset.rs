@@ -1,10 +1,10 @@
 //! A dataset whose elements go by the data plane.
 
-use super::control::Handle;
-use super::elements::Elements;
-use super::file::{FileState, Token};
-use super::kind::Kind;
-use super::suitability::{lists_chunks_wrongly, named_filters, shape_of, stored, unsuitable};
+use super::dataset_io::DatasetIo;
+use super::element_type::ElementType;
+use super::eligibility::{ineligible, lists_chunks_wrongly, named_filters, shape_of, stored};
+use super::file::{FileState, ObjectToken};
+use super::metadata_backend::Handle;
 use crate::driver::Guard;
 use crate::host::Host;
 use crate::host::api::{Const, Hid};
@@ -33,31 +33,31 @@ const MOST_CACHE: u64 = 32 << 20;
 /// A dataset. All its handles share one.
 #[derive(Debug)]
 pub(crate) struct Dataset {
-    pub(crate) elements: Arc<Elements>,
-    pub(crate) kind: Kind,
-    token: Token,
+    pub(crate) io: Arc<DatasetIo>,
+    pub(crate) element_type: ElementType,
+    token: ObjectToken,
     layered: Mutex<Option<Arc<dyn Array>>>,
     /// The program has closed its last handle, and this one waits for chunks that are being coded.
-    kept: Mutex<Option<Handle>>,
+    deferred_close: Mutex<Option<Handle>>,
     /// Whether its name is no longer sure.
     renamed: AtomicBool,
     /// Whether the object may be gone with its last handle: it has no name, or links were changed since it was opened.
-    passing: AtomicBool,
+    may_vanish: AtomicBool,
     /// Whether elements of it may be waiting in layers, or for others.
-    waits: AtomicBool,
+    has_pending: AtomicBool,
     /// Taken from the host's memory for the plane.
     memory: u64,
 }
 
 /// What became of a dataset.
-pub(crate) enum Taken {
+pub(crate) enum Attach {
     /// The plane moves its elements.
-    Over(Arc<Dataset>),
+    Direct(Arc<Dataset>),
     /// libhdf5 does.
-    Left {
+    Library {
         why: String,
         /// Its elements are in other datasets or files.
-        elsewhere: bool,
+        is_indirect: bool,
     },
 }
 
@@ -65,8 +65,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn left(why: impl Into<String>) -> Taken {
-    Taken::Left { why: why.into(), elsewhere: false }
+fn library(why: impl Into<String>) -> Attach {
+    Attach::Library { why: why.into(), is_indirect: false }
 }
 
 /// A list, space or type of ours.
@@ -83,26 +83,26 @@ impl Drop for Own<'_> {
 ///
 /// # Safety
 /// Inside a call of the library; the object is an open dataset.
-pub(crate) unsafe fn taken(object: &Object) -> Taken {
-    let Some(file) = &object.file else { return left("nothing is to be accelerated") };
+pub(crate) unsafe fn attach(object: &Object) -> Attach {
+    let Some(file) = &object.file else { return library("nothing is to be accelerated") };
     let (host, handle) = (object.host, object.handle());
     // SAFETY: the object is an open dataset.
     let Some((number, token)) = (unsafe { identity(object) }) else {
-        return Taken::Left { why: "it cannot be identified".into(), elsewhere: true };
+        return Attach::Library { why: "it cannot be identified".into(), is_indirect: true };
     };
     if number != file.number {
-        return Taken::Left { why: "it is in another file, found by a link".into(), elsewhere: true };
+        return Attach::Library { why: "it is in another file, found by a link".into(), is_indirect: true };
     }
-    let bytes = match (&file.file, file.left()) {
+    let bytes = match (&file.file, file.fallback_reason()) {
         (Some(bytes), None) => bytes,
         // What it reads may be in a file that is not left.
-        (_, why) => return Taken::Left { why: why.unwrap_or_default(), elsewhere: is_elsewhere(object) },
+        (_, why) => return Attach::Library { why: why.unwrap_or_default(), is_indirect: is_indirect(object) },
     };
-    file.look_again();
+    file.revalidate();
     let mut datasets = lock(&file.datasets);
     if let Some(known) = datasets.get(&token) {
         known.add(handle);
-        return Taken::Over(known.clone());
+        return Attach::Direct(known.clone());
     }
     let own = |operation, close| handle.identifier(host, operation).map(|id| Own(object, id, close));
     let lists = (
@@ -110,39 +110,43 @@ pub(crate) unsafe fn taken(object: &Object) -> Taken {
         own(GET_ACCESS_LIST, crate::host::api::Api::H5Pclose),
         own(GET_SPACE, crate::host::api::Api::H5Sclose),
     );
-    let (Some(creation), Some(access), Some(space)) = lists else { return left("it cannot be asked about") };
-    let kind = match handle.identifier(host, GET_TYPE).ok_or_else(String::new).and_then(|id| Kind::take(host, id)) {
-        Ok(kind) => kind,
-        Err(why) => {
-            return Taken::Left { why, elsewhere: is_elsewhere(object) };
-        }
-    };
+    let (Some(creation), Some(access), Some(space)) = lists else { return library("it cannot be asked about") };
+    let element_type =
+        match handle.identifier(host, GET_TYPE).ok_or_else(String::new).and_then(|id| ElementType::take(host, id)) {
+            Ok(element_type) => element_type,
+            Err(why) => {
+                return Attach::Library { why, is_indirect: is_indirect(object) };
+            }
+        };
     // SAFETY: list and type are open.
-    if let Some(unsuitable) = unsafe { unsuitable(host, creation.1, kind.id()) } {
-        return Taken::Left { why: unsuitable.why, elsewhere: unsuitable.elsewhere };
+    if let Some(ineligible) = unsafe { ineligible(host, creation.1, element_type.id()) } {
+        return Attach::Library { why: ineligible.why, is_indirect: ineligible.is_indirect };
     }
     // SAFETY: the space is open.
-    let Some((shape, most)) = (unsafe { shape_of(host, space.1) }) else { return left("it has no dimensions") };
+    let Some((shape, most)) = (unsafe { shape_of(host, space.1) }) else { return library("it has no dimensions") };
     // SAFETY: list and type are open.
-    let stored = unsafe { stored(host, creation.1, kind.id(), shape.len(), kind.dtype.size() as usize) };
-    let Some(stored) = stored else { return left("its creation list cannot be asked about") };
+    let stored =
+        unsafe { stored(host, creation.1, element_type.id(), shape.len(), element_type.dtype.size() as usize) };
+    let Some(stored) = stored else { return library("its creation list cannot be asked about") };
     if let Layout::Chunked(_) = stored.layout {
         let (mut slots, mut cached, mut w0) = (0, 1, 0.0);
         // SAFETY: the list is open, the dataset too.
         unsafe {
             host.H5Pget_chunk_cache(access.1, &raw mut slots, &raw mut cached, &raw mut w0);
             if cached > 0 {
-                return left("it is open elsewhere in this process with a chunk cache of libhdf5");
+                return library("it is open elsewhere in this process with a chunk cache of libhdf5");
             }
             if lists_chunks_wrongly(host, handle, &most) {
-                return left("libhdf5 does not tell where chunks are that grow along another dimension than the first");
+                return library(
+                    "libhdf5 does not tell where chunks are that grow along another dimension than the first",
+                );
             }
         }
     }
     // SAFETY: the object is an open dataset.
     let name = unsafe { name(host, handle) };
     let spec = ArraySpec {
-        dtype: kind.dtype.clone(),
+        dtype: element_type.dtype.clone(),
         shape: shape.clone(),
         max_shape: Some(most),
         chunk: match &stored.layout {
@@ -156,7 +160,7 @@ pub(crate) unsafe fn taken(object: &Object) -> Taken {
     let facts = DatasetInfo {
         name: name.clone(),
         file: bytes.clone(),
-        dtype: kind.dtype.clone(),
+        dtype: element_type.dtype.clone(),
         layout: stored.layout,
         filters: stored.filters,
         fill: stored.fill,
@@ -165,59 +169,69 @@ pub(crate) unsafe fn taken(object: &Object) -> Taken {
     };
     let memory = if spec.filters.is_empty() { 0 } else { host.take_memory(file.settings.memory, MOST_CACHE) };
     let limits = Limits { threads: file.settings.threads, cache: memory };
-    let plane = match DirectDataset::new(facts, &shape, limits) {
-        Ok(Ok(plane)) => plane,
+    let direct = match DirectDataset::new(facts, &shape, limits) {
+        Ok(Ok(direct)) => direct,
         Ok(Err(refusal)) => {
             host.give_memory(memory);
-            return left(refusal.to_string());
+            return library(refusal.to_string());
         }
         Err(error) => {
             host.give_memory(memory);
-            return left(error.to_string());
+            return library(error.to_string());
         }
     };
-    let elements = Arc::new(Elements {
+    let io = Arc::new(DatasetIo {
         host,
         name,
         path: file.path.clone(),
         in_log: file.settings.modes.log,
-        plane,
+        direct,
         spec,
-        kind: kind.id(),
+        type_id: element_type.id(),
         allocation_fills: stored.allocation_fills,
         handles: Mutex::new(vec![handle]),
-        finished: Mutex::default(),
-        held: Mutex::default(),
-        looked_into: AtomicBool::new(false),
-        only_stores: AtomicBool::new(false),
-        unsaved: AtomicBool::new(false),
-        promised: file.promises(),
+        encoded_chunks: Mutex::default(),
+        field_buffer: Mutex::default(),
+        offset_exposed: AtomicBool::new(false),
+        needs_no_reads: AtomicBool::new(false),
+        metadata_dirty: AtomicBool::new(false),
+        survives_kill: file.survives_kill(),
         guard,
     });
     host.stats.datasets.fetch_add(1, Ordering::Relaxed);
-    let (layered, kept) = (Mutex::default(), Mutex::default());
-    let (renamed, waits) = (AtomicBool::new(false), AtomicBool::new(false));
-    let passing = AtomicBool::new(elements.name.is_empty());
-    let dataset = Arc::new(Dataset { elements, kind, token, layered, kept, renamed, passing, waits, memory });
+    let (layered, deferred_close) = (Mutex::default(), Mutex::default());
+    let (renamed, has_pending) = (AtomicBool::new(false), AtomicBool::new(false));
+    let may_vanish = AtomicBool::new(io.name.is_empty());
+    let dataset = Arc::new(Dataset {
+        io,
+        element_type,
+        token,
+        layered,
+        deferred_close,
+        renamed,
+        may_vanish,
+        has_pending,
+        memory,
+    });
     datasets.insert(token, dataset.clone());
-    Taken::Over(dataset)
+    Attach::Direct(dataset)
 }
 
 /// Whether the elements of an open dataset are in other datasets or files, as far as its creation list tells.
-fn is_elsewhere(object: &Object) -> bool {
+fn is_indirect(object: &Object) -> bool {
     let host = object.host;
     object.handle().identifier(host, GET_CREATION_LIST).is_none_or(|list| {
         // SAFETY: the list is open, and ours.
         unsafe {
-            let elsewhere = host.H5Pget_layout(list) > CHUNKED || host.H5Pget_external_count(list) > 0;
+            let is_indirect = host.H5Pget_layout(list) > CHUNKED || host.H5Pget_external_count(list) > 0;
             host.H5Pclose(list);
-            elsewhere
+            is_indirect
         }
     })
 }
 
 /// The file's number and the name within it that the library has for an object.
-unsafe fn identity(object: &Object) -> Option<(u64, Token)> {
+unsafe fn identity(object: &Object) -> Option<(u64, ObjectToken)> {
     // SAFETY: the object is open.
     unsafe { info_of(object.host, object.handle(), &itself()) }.map(|info| (info.file, info.token))
 }
@@ -226,7 +240,7 @@ unsafe fn identity(object: &Object) -> Option<(u64, Token)> {
 struct About {
     /// The number of its file.
     file: u64,
-    token: Token,
+    token: ObjectToken,
     /// How many links lead to it.
     links: u64,
 }
@@ -273,7 +287,7 @@ unsafe fn info_of(host: &Host, dataset: Handle, place: &[u64; 16]) -> Option<Abo
 ///
 /// # Safety
 /// Inside a call of the library; the dataset is open.
-unsafe fn token_of(host: &Host, dataset: Handle, name: &str) -> Option<Token> {
+unsafe fn token_of(host: &Host, dataset: Handle, name: &str) -> Option<ObjectToken> {
     let path = std::ffi::CString::new(format!("/{name}")).ok()?;
     let mut place = itself();
     // By its name, which the path and an access list follow.
@@ -286,7 +300,7 @@ unsafe fn token_of(host: &Host, dataset: Handle, name: &str) -> Option<Token> {
 /// Whether nothing in the file leads to an open dataset. Inside a call of the library.
 pub(super) fn is_unlinked(host: &Host, dataset: Handle) -> bool {
     // SAFETY: the dataset is open.
-    host.keeping_errors(|| unsafe { info_of(host, dataset, &itself()) }).is_some_and(|info| info.links == 0)
+    host.preserving_error_stack(|| unsafe { info_of(host, dataset, &itself()) }).is_some_and(|info| info.links == 0)
 }
 
 /// A place that is the dataset itself, as `H5VL_loc_params_t` says it.
@@ -338,16 +352,16 @@ pub(crate) unsafe fn name(host: &Host, dataset: Handle) -> String {
 
 impl Dataset {
     fn add(&self, handle: Handle) {
-        lock(&self.elements.handles).push(handle);
+        lock(&self.io.handles).push(handle);
     }
 
     /// Whether the program has it open.
     pub(crate) fn is_open(&self) -> bool {
-        !lock(&self.elements.handles).is_empty()
+        !lock(&self.io.handles).is_empty()
     }
 
     pub(crate) fn handle(&self) -> Option<Handle> {
-        lock(&self.elements.handles).last().copied()
+        lock(&self.io.handles).last().copied()
     }
 
     /// Its elements seen through the layers of the file; `None` if they go straight to the plane.
@@ -357,48 +371,48 @@ impl Dataset {
         if self.renamed.load(Ordering::Relaxed) && self.has_its_name() {
             self.renamed.store(false, Ordering::Relaxed);
         }
-        let named = !self.elements.name.is_empty() && !self.renamed.load(Ordering::Relaxed);
-        if !named || (file.settings.modes.log && !(self.kind.recoverable && self.stays_readable(file))) {
+        let named = !self.io.name.is_empty() && !self.renamed.load(Ordering::Relaxed);
+        if !named || (file.settings.modes.log && !(self.element_type.recoverable && self.stays_readable(file))) {
             return Ok(None);
         }
         let mut layered = lock(&self.layered);
         if layered.is_none() {
-            *layered = Some(layers.array(&self.elements, file.objects.number(self.token))?);
+            *layered = Some(layers.array(&self.io, file.objects.number(self.token))?);
         }
-        self.waits.store(true, Ordering::Relaxed);
+        self.has_pending.store(true, Ordering::Relaxed);
         Ok(layered.clone())
     }
 
     /// Whether a crash leaves what was in it before. libhdf5 may put a filtered chunk of another size where the old one was, and
     /// say so in the file only later; no log of writes mends that, but a rollback journal does.
     fn stays_readable(&self, file: &FileState) -> bool {
-        self.elements.spec.filters.is_empty() || file.rolls_back()
+        self.io.spec.filters.is_empty() || file.rolls_back()
     }
 
     /// Whether nothing in the file leads to it.
     pub(crate) fn is_unlinked(&self) -> bool {
-        if !self.passing.load(Ordering::Relaxed) {
+        if !self.may_vanish.load(Ordering::Relaxed) {
             return false;
         }
-        self.handle().is_some_and(|handle| is_unlinked(self.elements.host, handle))
+        self.handle().is_some_and(|handle| is_unlinked(self.io.host, handle))
     }
 
     /// Whether it can still be found by the name that layers know.
     fn has_its_name(&self) -> bool {
-        let host = self.elements.host;
+        let host = self.io.host;
         // SAFETY: inside a call of the library; the handle is open.
-        let found = |handle| host.keeping_errors(|| unsafe { token_of(host, handle, &self.elements.name) });
+        let found = |handle| host.preserving_error_stack(|| unsafe { token_of(host, handle, &self.io.name) });
         self.handle().and_then(found) == Some(self.token)
     }
 
     /// Its name may be another's, or it may be gone with its last handle. Nothing may be waiting.
-    pub(crate) fn forget_name(&self) {
+    pub(crate) fn mark_renamed(&self) {
         self.renamed.store(true, Ordering::Relaxed);
-        self.passing.store(true, Ordering::Relaxed);
+        self.may_vanish.store(true, Ordering::Relaxed);
     }
 
     /// What layers keep of it is no longer so. Nothing may be waiting.
-    pub(crate) fn forget_layers(&self) {
+    pub(crate) fn drop_layers(&self) {
         if let Some(array) = lock(&self.layered).take() {
             let _ = array.close();
         }
@@ -408,29 +422,33 @@ impl Dataset {
     /// done, and not now.
     pub(crate) fn close_handle(&self, file: &FileState, handle: Handle) -> Result<bool> {
         let mut result = Ok(());
-        let last = lock(&self.elements.handles).len() == 1;
-        if last && self.passing.load(Ordering::Relaxed) {
+        let last = lock(&self.io.handles).len() == 1;
+        if last && self.may_vanish.load(Ordering::Relaxed) {
             // Nothing may be written to what another object may have next.
             let array = lock(&self.layered).clone();
-            result = array.map_or(Ok(()), |array| array.write_back()).and(self.elements.flush());
-            self.waits.store(false, Ordering::Relaxed);
+            result = array.map_or(Ok(()), |array| array.write_back()).and(self.io.flush());
+            self.has_pending.store(false, Ordering::Relaxed);
         }
-        if last && !self.passing.load(Ordering::Relaxed) && !file.is_left() && !self.elements.plane.has_full_index() {
+        if last
+            && !self.may_vanish.load(Ordering::Relaxed)
+            && !file.is_library_only()
+            && !self.io.direct.has_full_index()
+        {
             if lock(&self.layered).is_some() && file.settings.modes.copies() && !file.is_inherited() {
-                *lock(&self.kept) = Some(handle);
+                *lock(&self.deferred_close) = Some(handle);
                 // SAFETY: inside a call of the library; the connector is that of an open dataset.
-                unsafe { self.elements.host.H5Iinc_ref(handle.connector) };
-                return file.bound_closed().map(|()| true);
+                unsafe { self.io.host.H5Iinc_ref(handle.connector) };
+                return file.limit_deferred_closes().map(|()| true);
             }
             let array = lock(&self.layered).clone();
-            let settled = array.map_or(Ok(()), |array| array.write_back());
-            let flushed = self.elements.flush();
+            let written_back = array.map_or(Ok(()), |array| array.write_back());
+            let flushed = self.io.flush();
             if let Err(error) = &flushed {
-                self.elements.note_unwritten(error);
+                self.io.note_unwritten(error);
             }
-            result = settled.and(flushed);
+            result = written_back.and(flushed);
         }
-        let mut handles = lock(&self.elements.handles);
+        let mut handles = lock(&self.io.handles);
         if let Some(at) = handles.iter().position(|known| *known == handle) {
             handles.swap_remove(at);
         }
@@ -438,61 +456,61 @@ impl Dataset {
         drop(handles);
         if closed {
             // The next handle may bring the rest.
-            if self.elements.holds() {
-                self.waits.store(true, Ordering::Relaxed);
+            if self.io.has_buffered_fields() {
+                self.has_pending.store(true, Ordering::Relaxed);
             }
             let array = lock(&self.layered).take();
             if let Some(array) = &array {
                 let _ = array.close();
             }
             // What waits in layers must be found by the next handle, under whatever name that opens it.
-            if !self.waits.load(Ordering::Relaxed) {
+            if !self.has_pending.load(Ordering::Relaxed) {
                 lock(&file.datasets).remove(&self.token);
             } else {
-                result = result.and(file.bound_closed());
+                result = result.and(file.limit_deferred_closes());
             }
         }
         result.map(|()| false)
     }
 
     /// Closes what the program has closed. Nothing may be waiting.
-    pub(crate) fn close_kept(&self) -> Result<()> {
-        let Some(handle) = lock(&self.kept).take() else { return Ok(()) };
-        lock(&self.elements.handles).retain(|known| *known != handle);
+    pub(crate) fn run_deferred_close(&self) -> Result<()> {
+        let Some(handle) = lock(&self.deferred_close).take() else { return Ok(()) };
+        lock(&self.io.handles).retain(|known| *known != handle);
         if let Some(array) = lock(&self.layered).take_if(|_| !self.is_open()) {
             let _ = array.close();
         }
-        let host = self.elements.host;
+        let host = self.io.host;
         // SAFETY: inside a call of the library; the handle is open, and its reference to the connector ours.
         let status = unsafe {
             // When HDF5 closes down, it may be too late for that: everything is in the file then.
             let close = || host.H5VLdataset_close(handle.under, handle.connector, host.default_transfer(), null_mut());
             let status = host.quietly(close);
-            host.keeping_errors(|| host.H5Idec_ref(handle.connector));
+            host.preserving_error_stack(|| host.H5Idec_ref(handle.connector));
             status
         };
         if status < 0 { Err(host.failed("close dataset")) } else { Ok(()) }
     }
 
     /// Whether elements of it may be waiting in layers.
-    pub(crate) fn waits(&self) -> bool {
-        self.waits.load(Ordering::Relaxed)
+    pub(crate) fn has_pending(&self) -> bool {
+        self.has_pending.load(Ordering::Relaxed)
     }
 
     /// Nothing of it waits in layers.
-    pub(crate) fn settled(&self) {
-        self.waits.store(false, Ordering::Relaxed);
+    pub(crate) fn mark_clean(&self) {
+        self.has_pending.store(false, Ordering::Relaxed);
     }
 
     /// Whether the program has closed it.
     pub(crate) fn is_closed(&self) -> bool {
-        let handles = lock(&self.elements.handles).len();
-        handles == 0 || (handles == 1 && lock(&self.kept).is_some())
+        let handles = lock(&self.io.handles).len();
+        handles == 0 || (handles == 1 && lock(&self.deferred_close).is_some())
     }
 }
 
 impl Drop for Dataset {
     fn drop(&mut self) {
-        self.elements.host.give_memory(self.memory);
+        self.io.host.give_memory(self.memory);
     }
 }
