@@ -1,18 +1,17 @@
-//! Chunks that were decoded and may be wanted again, and chunks that were changed and are not stored yet.
+//! Cache of decoded chunks, clean and dirty.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// Decoded chunks, the least recently used one first to go. Holds no more bytes than its limit, apart from changed
-/// chunks that wait to be stored.
+/// LRU cache of decoded chunks. Clean chunks never exceed the limit; dirty ones may, until they are written back.
 #[derive(Debug)]
 pub(crate) struct Cache {
     limit: u64,
     held: u64,
     chunks: HashMap<u64, Entry>,
-    /// Changed chunks that somebody changes again just now.
+    /// Dirty chunks that are checked out for another change.
     checked_out: BTreeSet<u64>,
-    /// Chunk by time of last use.
+    /// Chunk by time of last use, for eviction.
     used: BTreeMap<u64, u64>,
     clock: u64,
 }
@@ -29,7 +28,7 @@ impl Cache {
         Self { limit, held: 0, chunks: HashMap::new(), checked_out: BTreeSet::new(), used: BTreeMap::new(), clock: 0 }
     }
 
-    /// The chunk, if it is here.
+    /// A cached chunk; marks it as recently used.
     pub(crate) fn get(&mut self, chunk: u64) -> Option<Arc<Vec<u8>>> {
         let entry = self.chunks.get_mut(&chunk)?;
         self.clock += 1;
@@ -39,7 +38,7 @@ impl Cache {
         Some(entry.data.clone())
     }
 
-    /// Keeps a chunk that is stored in the file too, if there is room for it besides changed ones.
+    /// Inserts a clean chunk, evicting older clean ones; does nothing if dirty chunks leave no room.
     pub(crate) fn insert_clean(&mut self, chunk: u64, data: Arc<Vec<u8>>) {
         if self.chunks.contains_key(&chunk) {
             return;
@@ -54,7 +53,7 @@ impl Cache {
         self.put(chunk, data, false);
     }
 
-    /// Holds a chunk that must be stored later.
+    /// Inserts a dirty chunk, whatever the limit.
     pub(crate) fn insert_dirty(&mut self, chunk: u64, data: Vec<u8>) {
         self.put(chunk, Arc::new(data), true);
     }
@@ -68,7 +67,7 @@ impl Cache {
         self.chunks.insert(chunk, Entry { data, changed, last_use: self.clock });
     }
 
-    /// Takes a chunk out; with whether it must be stored.
+    /// Removes a chunk; with whether it is dirty.
     pub(crate) fn take(&mut self, chunk: u64) -> Option<(Arc<Vec<u8>>, bool)> {
         let entry = self.chunks.remove(&chunk)?;
         self.used.remove(&entry.last_use);
@@ -76,7 +75,7 @@ impl Cache {
         Some((entry.data, entry.changed))
     }
 
-    /// Takes a chunk out that will be held again, changed.
+    /// Removes a chunk to be changed: it must be inserted again as dirty, and stays listed as dirty if it was.
     pub(crate) fn check_out(&mut self, chunk: u64) -> Option<Arc<Vec<u8>>> {
         let (data, changed) = self.take(chunk)?;
         if changed {
@@ -85,8 +84,8 @@ impl Cache {
         Some(data)
     }
 
-    /// Drops chunks that need not be stored until no more than `limit` bytes are held (at most its own limit); returns
-    /// the first changed one that stands in the way.
+    /// Evicts clean chunks in LRU order until at most `limit` bytes are cached (capped by the cache's own limit). Stops
+    /// at the first dirty chunk and returns it: it must be written back first.
     pub(crate) fn evict_to(&mut self, limit: u64) -> Option<u64> {
         let limit = limit.min(self.limit);
         while self.held > limit {
@@ -99,13 +98,13 @@ impl Cache {
         None
     }
 
-    /// Changed chunks, also those lent: who claims one finds it here again.
+    /// All dirty chunks, including those checked out: whoever locks one finds it in the cache again.
     pub(crate) fn dirty(&self) -> Vec<u64> {
         let here = self.used.values().copied().filter(|chunk| self.chunks.get(chunk).is_some_and(|e| e.changed));
         here.chain(self.checked_out.iter().copied()).collect()
     }
 
-    /// Drops everything that need not be stored.
+    /// Drops all clean chunks.
     pub(crate) fn drop_clean(&mut self) {
         let unchanged: Vec<u64> =
             self.chunks.iter().filter(|(_, entry)| !entry.changed).map(|(&chunk, _)| chunk).collect();
@@ -114,7 +113,7 @@ impl Cache {
         });
     }
 
-    /// The most bytes to hold.
+    /// The limit in bytes.
     pub(crate) fn limit(&self) -> u64 {
         self.limit
     }

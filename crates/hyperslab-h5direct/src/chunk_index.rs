@@ -1,41 +1,41 @@
-//! Where the chunks of an array lie, as far as it is known.
+//! Cached chunk addresses of a dataset.
 
 use crate::metadata_backend::{ChunkAddress, MetadataBackend};
 use hyperslab_core::{ChunkGrid, Dims, Error, ErrorKind, Result, Selection};
 use std::collections::HashMap;
 
-/// What is known of a chunk.
+/// The state of a chunk in the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChunkState {
-    /// It was never written.
+    /// Not allocated: it reads as fill values.
     Absent,
-    /// It lies here.
+    /// Stored at this address.
     At(ChunkAddress),
-    /// It was written since the library was asked last; with its mask, if that is known.
+    /// Stored by the library since the index was loaded; with its filter mask, if known.
     AddressUnknown(Option<u32>),
 }
 
-/// Asking for one place is as much work as looking at this many chunks in a list of all.
+/// Cost of looking up one address, in chunks visited by a load of the whole index.
 const ONE_BY_ONE: u64 = 16;
-/// Grids of up to this many chunks are kept as a list, 32 bytes for each; of larger ones only chunks that exist.
+/// Grids of up to this many chunks are a list, 32 bytes for each; larger ones a map of the allocated chunks.
 const LISTED: u64 = 1 << 20;
 
-/// How many chunks the smallest box around a selection touches.
+/// Number of chunks that the bounding box of a selection touches.
 pub(crate) fn chunks_in_bounds(selection: &Selection, grid: &ChunkGrid) -> u64 {
     let (low, high) = selection.bounds().unwrap_or_default();
     let along = |d: usize| (high[d] - 1) / grid.chunk()[d] - low[d] / grid.chunk()[d] + 1;
     (0..low.len()).map(along).fold(1, u64::saturating_mul)
 }
 
-/// The places of the chunks of an array. Made by one walk of the library over all of them.
+/// Chunk addresses, loaded by one iteration of the library over all chunks.
 #[derive(Debug, Default)]
 pub(crate) struct ChunkIndex {
     chunks: Option<Chunks>,
-    /// How many are somewhere.
+    /// Number of chunks whose address is unknown.
     unknown: u64,
-    /// Whether every chunk of the array was found.
+    /// Whether every chunk of the grid was allocated when the index was loaded.
     complete: bool,
-    /// What was spent on chunks that are somewhere, in chunks of a walk.
+    /// Cost of the lookups since the last load, in chunks visited by a load.
     spent: u64,
 }
 
@@ -53,7 +53,7 @@ impl Chunks {
         }
     }
 
-    /// Returns what was known before.
+    /// Returns the previous state.
     fn set(&mut self, chunk: u64, known: ChunkState) -> ChunkState {
         match self {
             Self::List(list) => match list.get_mut(chunk as usize) {
@@ -73,17 +73,17 @@ impl Chunks {
 }
 
 impl ChunkIndex {
-    /// What is known of a chunk. Ask [`Self::is_loaded`] first.
+    /// The state of a chunk. Meaningful only if [`Self::is_loaded`].
     pub(crate) fn get(&self, chunk: u64) -> ChunkState {
         self.chunks.as_ref().map_or(ChunkState::AddressUnknown(None), |chunks| chunks.get(chunk))
     }
 
-    /// Whether the library was asked at all.
+    /// Whether the index was ever loaded.
     pub(crate) fn is_loaded(&self) -> bool {
         self.chunks.is_some()
     }
 
-    /// Whether asking the library for all places is worth it, to find some of `wanted` chunks.
+    /// Whether loading the index is cheaper than looking up the unknown ones among `wanted` chunks.
     pub(crate) fn is_worth_loading(&self, wanted: u64) -> bool {
         match &self.chunks {
             None => true,
@@ -91,12 +91,12 @@ impl ChunkIndex {
         }
     }
 
-    /// Notes that a place was not known when it was needed.
+    /// Adds the cost of a lookup for which the address was unknown.
     pub(crate) fn note_lookup_failed(&mut self) {
         self.spent += ONE_BY_ONE;
     }
 
-    /// Notes that the library has written a chunk.
+    /// Records that the library stored a chunk: its address is unknown now.
     pub(crate) fn note_written(&mut self, chunk: u64, mask: Option<u32>) {
         if let Some(chunks) = &mut self.chunks
             && !matches!(chunks.set(chunk, ChunkState::AddressUnknown(mask)), ChunkState::AddressUnknown(_))
@@ -105,17 +105,18 @@ impl ChunkIndex {
         }
     }
 
-    /// Whether every chunk has a place that is known.
+    /// Whether the address of every chunk is known.
     pub(crate) fn is_full(&self) -> bool {
         self.complete && self.unknown == 0
     }
 
-    /// Forgets everything.
+    /// Invalidates the index.
     pub(crate) fn forget(&mut self) {
         *self = Self::default();
     }
 
-    /// The array has grown along its first dimension: chunks keep their numbers and places, and `len` is how many there are now.
+    /// Extends the index to `len` chunks after growth along the first dimension, which keeps chunk numbers and
+    /// addresses.
     pub(crate) fn grow(&mut self, len: u64) {
         let Some(chunks) = &mut self.chunks else { return };
         match chunks {
@@ -128,7 +129,7 @@ impl ChunkIndex {
         }
     }
 
-    /// Asks the library for all places.
+    /// Loads all chunk addresses from the library.
     pub(crate) fn load(&mut self, control: &dyn MetadataBackend, grid: &ChunkGrid) -> Result<()> {
         let mut chunks = if grid.len() <= LISTED {
             Chunks::List(vec![ChunkState::Absent; grid.len() as usize])

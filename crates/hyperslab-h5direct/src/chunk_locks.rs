@@ -1,21 +1,19 @@
-//! Who works on which chunk: many readers or one writer at a time.
-//!
-//! A thread that holds claims waits only for chunks of higher numbers than those, so nobody waits in a circle.
+//! Per-chunk reader-writer locks. Deadlock-free: taken in increasing chunk order.
 
 use std::collections::HashMap;
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// The claims on the chunks of one array.
+/// The locks of one dataset's chunks.
 #[derive(Debug, Default)]
 pub(crate) struct ChunkLocks {
-    /// Readers of a chunk, or [`WRITER`].
+    /// Number of readers of each locked chunk, or [`WRITER`].
     held: Mutex<HashMap<u64, u32>>,
     freed: Condvar,
 }
 
 const WRITER: u32 = u32::MAX;
 
-/// A claim, given back when dropped; by any thread.
+/// A held lock, released when dropped. May be sent to another thread.
 #[derive(Debug)]
 pub(crate) struct ChunkLock<'a> {
     claims: &'a ChunkLocks,
@@ -23,7 +21,7 @@ pub(crate) struct ChunkLock<'a> {
 }
 
 impl ChunkLocks {
-    /// Waits until nobody writes the chunk.
+    /// Locks the chunk for reading; blocks while a writer holds it.
     pub(crate) fn read(&self, chunk: u64) -> ChunkLock<'_> {
         self.wait(chunk, |held| match held {
             WRITER => None,
@@ -31,12 +29,12 @@ impl ChunkLocks {
         })
     }
 
-    /// Waits until nobody works on the chunk.
+    /// Locks the chunk for writing; blocks while anyone holds it.
     pub(crate) fn write(&self, chunk: u64) -> ChunkLock<'_> {
         self.wait(chunk, |held| (held == 0).then_some(WRITER))
     }
 
-    /// Claims the chunk for writing, unless somebody works on it.
+    /// Locks the chunk for writing; `None` if anyone holds it.
     pub(crate) fn try_write(&self, chunk: u64) -> Option<ChunkLock<'_>> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         if held.contains_key(&chunk) {
@@ -59,7 +57,7 @@ impl ChunkLocks {
 }
 
 impl ChunkLock<'_> {
-    /// The number of the chunk.
+    /// The locked chunk's number.
     pub(crate) fn chunk(&self) -> u64 {
         self.chunk
     }

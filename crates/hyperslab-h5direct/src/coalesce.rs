@@ -1,23 +1,22 @@
-//! Which bytes of the file one system call moves: neighbours are joined as long as what lies between them costs less than
-//! another call.
+//! Coalesces byte ranges into system calls: neighbours are joined while transferring the gap costs less than a call.
 
 use hyperslab_core::{Result, Row};
 
-/// Bytes that a call could move in the time that a call takes by itself: reading over smaller gaps is worth it.
+/// Break-even gap: transferring fewer bytes than this is cheaper than another system call.
 pub(crate) const WORTH_A_CALL: u64 = 4 << 10;
-/// The most bytes of a group with several rows: it is copied once more, and should be in the cache of a core then.
+/// Size limit of a group with several rows: it goes through a buffer, which should fit into a core's cache.
 const GROUP_BYTES: u64 = 256 << 10;
-/// The most rows of a group.
+/// Row limit of a group.
 const GROUP_ROWS: usize = 1024;
 
-/// Rows of equal length and count in the file and among the packed elements.
+/// Corresponding rows in the file and in the packed elements: equal length and count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pair {
     pub(crate) file: Row,
     pub(crate) memory: Row,
 }
 
-/// Rows that one call moves, rising in the file.
+/// Rows that one system call transfers, in increasing file order.
 #[derive(Debug, Default)]
 pub(crate) struct Group {
     pub(crate) start: u64,
@@ -25,38 +24,38 @@ pub(crate) struct Group {
     pub(crate) pairs: Vec<Pair>,
 }
 
-/// Takes groups.
+/// Consumer of coalesced groups.
 pub(crate) trait Sink {
-    /// The rows of the group, which is left empty or in any state.
+    /// Consumes a group; its content afterwards is unspecified.
     fn take(&mut self, group: &mut Group) -> Result<()>;
-    /// There are no more.
+    /// Called after the last group.
     fn finish(&mut self) -> Result<()> {
         Ok(())
     }
 }
 
-/// Joins rows to groups.
+/// Coalesces rows into groups.
 pub(crate) struct Coalescer<'a> {
-    /// The longest gap to move over.
+    /// Largest gap to bridge, in bytes.
     gap: u64,
     group: Group,
     sink: &'a mut dyn Sink,
 }
 
 impl<'a> Coalescer<'a> {
-    /// Joins rows with gaps of at most `gap` bytes between them.
+    /// Coalesces rows separated by at most `gap` bytes.
     pub(crate) fn new(gap: u64, sink: &'a mut dyn Sink) -> Self {
         Self { gap, group: Group::default(), sink }
     }
 
-    /// Adds rows. Those that lie before the ones already added begin a new group.
+    /// Adds rows. Rows before the current group in the file start a new group.
     pub(crate) fn add(&mut self, pair: Pair) -> Result<()> {
         let Pair { file, memory } = pair;
         if file.count == 1 {
             return self.join(pair);
         }
         if file.stride > file.len + self.gap {
-            // Every run by itself; it may still have neighbours in other rows.
+            // Each run separately: it may be adjacent to runs of other rows.
             return (0..file.count).try_for_each(|i| self.join(part(pair, i, 1)));
         }
         if file.stride == file.len && memory.stride == memory.len {
@@ -98,7 +97,7 @@ impl<'a> Coalescer<'a> {
         Ok(())
     }
 
-    /// Hands over what is left.
+    /// Emits the last group.
     pub(crate) fn finish(&mut self) -> Result<()> {
         self.hand_over()?;
         self.sink.finish()
@@ -114,7 +113,7 @@ impl<'a> Coalescer<'a> {
     }
 }
 
-/// Two single runs that follow each other on both sides.
+/// Merges two single runs that are adjacent in both file and memory.
 fn continued(last: Pair, next: Pair) -> Option<Pair> {
     let single = last.file.count == 1 && next.file.count == 1;
     let follows = end(last.file) == next.file.offset && end(last.memory) == next.memory.offset;

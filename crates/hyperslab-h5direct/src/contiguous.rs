@@ -1,4 +1,4 @@
-//! Arrays in one piece.
+//! Contiguous datasets.
 
 use crate::coalesce::{Coalescer, Pair, Sink, WORTH_A_CALL};
 use crate::direct_dataset::{DirectDataset, Extent};
@@ -11,13 +11,13 @@ use crate::workers::{FirstError, WorkerPermits, with_workers};
 use hyperslab_core::{Result, Row, Run, Selection};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Runs shorter than this are worth reading what lies between them, so that they are written in one call.
+/// Shorter strided runs are written by read-modify-write of the range that contains them, in one call.
 const SHORT: u64 = 1 << 10;
-/// A run of which every thread gets at least this much is rearranged by several.
+/// Bytes per thread of a run that must be rearranged in memory.
 const SHARE: u64 = 2 << 20;
 
 impl DirectDataset {
-    /// Whether a write must read what lies between its bytes, or is better off so; nobody else may write then.
+    /// Whether a write must, or had better, read and write back the bytes in between. Requires exclusive access.
     pub(crate) fn needs_read_modify_write(&self, shape: &[u64], selection: &Selection, whole: bool) -> Result<bool> {
         if !whole || !self.single_writer {
             return Ok(!whole);
@@ -63,7 +63,7 @@ impl DirectDataset {
         source: Source<'_>,
         read_modify_write: bool,
     ) -> Result<Option<FallbackReason>> {
-        // Only all processes together can give it a place.
+        // With other processes, allocation is a collective operation.
         let Some(base) = self.address(control, self.single_writer)? else {
             return Ok(Some(FallbackReason::NotAllocated));
         };
@@ -109,11 +109,11 @@ impl DirectDataset {
         }
     }
 
-    /// Moves a run whose elements are not packed in memory, several threads a share each.
+    /// Transfers a run whose elements are not packed in memory, divided among several threads.
     fn in_shares(&self, base: u64, run: Run, work: impl Fn(&mut Vec<u8>, Pair) -> Result<()> + Sync) -> Result<()> {
         let threads = ((run.len / SHARE) as usize).clamp(1, self.threads);
         let helpers = WorkerPermits::acquire(threads - 1);
-        // Shares are small enough that a thread which started late does not keep the others waiting.
+        // Small shares: a thread that started late delays the call little.
         let share = (SHARE / self.element).max(1) * self.element;
         let (next, errors) = (AtomicU64::new(0), FirstError::default());
         let drain = || {
@@ -136,7 +136,7 @@ impl DirectDataset {
     }
 }
 
-/// A sink used for one row.
+/// Use of a sink for a single row.
 trait TakeOne: Sink {
     fn take_one(&mut self, pair: Pair) -> Result<()>
     where

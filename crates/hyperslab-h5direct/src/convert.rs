@@ -1,11 +1,11 @@
-//! Elements of one type as those of another, with libhdf5's rules.
+//! Element type conversion with libhdf5's rules.
 //!
-//! Integers are clamped to the range of the target. Floats lose their fraction and are clamped. Integers become the nearest float,
-//! ties to even. Floats that are too large for a narrower one become infinite. Fields of compounds are matched by name; what
-//! the target has besides stays as it is.
+//! Integers are clamped to the range of the target. Floats lose their fraction and are clamped. Integers become the
+//! nearest float, ties to even. Floats that are too large for a narrower one become infinite. Fields of compounds are
+//! matched by name; what the target has besides stays as it is.
 //!
-//! The results are those of libhdf5 2.2, bit by bit, as the tests check for every pair of types. That includes what it does where
-//! one would expect otherwise, since the same program must not read other data with the plane than without:
+//! The results are those of libhdf5 2.2, bit by bit, as the tests check for every pair of types. That includes what it
+//! does where one would expect otherwise, since the same program must not read other data with the plane than without:
 //!
 //! | from | to | what | result |
 //! |---|---|---|---|
@@ -20,8 +20,8 @@
 //! | any other float | a float | not a number | all bits of the fraction set |
 //! | integers | `f2` | 65536 to 131008 | infinite for the first, not a number for the rest |
 //!
-//! "Any other" are those of 2 bytes, and pairs of which one has the other byte order. A libhdf5 of another version, or built by a
-//! compiler that knows floats of 2 bytes, may differ there: see [`Conversion::depends_on_library`].
+//! "Any other" are those of 2 bytes, and pairs of which one has the other byte order. A libhdf5 of another version, or
+//! built by a compiler that knows floats of 2 bytes, may differ there: see [`Conversion::depends_on_library`].
 
 mod cast;
 mod fast_paths;
@@ -36,7 +36,7 @@ use fields::Fields;
 use hyperslab_core::{Datatype, Error, Result};
 use numbers::Numbers;
 
-/// How elements of one type become those of another.
+/// Conversion from one element type to another.
 #[derive(Debug, Clone)]
 pub struct Conversion {
     from_size: usize,
@@ -50,14 +50,14 @@ enum How {
     Fields(Fields),
 }
 
-/// Bytes that are put aside at a time by a conversion in place.
+/// Bytes buffered at a time by an in-place conversion.
 const BUFFERED_BYTES: usize = 16 << 10;
 
 impl Conversion {
-    /// The conversion of packed elements; `None` if there is nothing to convert.
+    /// The conversion of packed elements; `None` if both types are equal.
     ///
-    /// Unsupported: text, opaque bytes and booleans unless both types are the same, and compounds with such fields of the same name
-    /// or with no common field.
+    /// Unsupported: text, opaque bytes and booleans unless both types are the same, and compounds with such fields of
+    /// the same name or with no common field.
     pub fn new(from: &Datatype, to: &Datatype) -> Result<Option<Self>> {
         if from == to {
             return Ok(None);
@@ -72,8 +72,8 @@ impl Conversion {
         Ok(Some(Self { from_size: from.size() as usize, to_size: to.size() as usize, how }))
     }
 
-    /// Whether some values become something else with another version or build of libhdf5 than 2.2 without floats of 2 bytes.
-    /// Then whoever works beside a libhdf5 that is not known should leave the conversion to it.
+    /// Whether some results differ from those of other versions or builds of libhdf5 (than 2.2 without native
+    /// `_Float16`). Next to an unknown libhdf5, leave such conversions to it.
     pub fn depends_on_library(&self) -> bool {
         match &self.how {
             How::Numbers(numbers) => numbers.depends_on_library(),
@@ -83,7 +83,7 @@ impl Conversion {
 
     /// Converts packed elements. Both slices hold the same number of whole elements.
     ///
-    /// Bytes of a compound that no common field has, padding included, stay as they are in `to`.
+    /// Bytes of `to` outside the common fields, including padding, are unchanged.
     pub fn convert(&self, from: &[u8], to: &mut [u8]) -> Result<()> {
         let elements = from.len() / self.from_size;
         let whole = elements.checked_mul(self.from_size) == Some(from.len());
@@ -110,9 +110,9 @@ impl Conversion {
         }
     }
 
-    /// Converts packed numbers at the beginning of a buffer that is large enough for either form; takes 16 KiB besides.
+    /// Converts packed numbers in place, in a buffer large enough for either type. Uses 16 KiB of stack.
     ///
-    /// Refuses compounds: what they have besides the common fields must be somewhere.
+    /// Fails for compounds, whose other fields need a destination.
     pub fn convert_in_place(&self, buffer: &mut [u8], elements: usize) -> Result<()> {
         if let How::Fields(_) = self.how {
             return Err(Error::unsupported("convert", "compounds in place").hint("convert them into another buffer"));
@@ -130,7 +130,7 @@ impl Conversion {
             buffered.copy_from_slice(&buffer[first * self.from_size..][..count * self.from_size]);
             self.run(buffered, &mut buffer[first * self.to_size..][..count * self.to_size]);
         };
-        // What grows is converted from the end on, so that nothing is overwritten that is still needed.
+        // Growing elements are converted from the end, so that no input is overwritten before it is read.
         match self.to_size <= self.from_size {
             true => (0..elements).step_by(step).for_each(&mut block),
             false => (0..elements).step_by(step).rev().for_each(&mut block),

@@ -1,4 +1,4 @@
-//! One array of a file, moved by its bytes.
+//! The direct path of one dataset: dispatch of transfers by layout, coherence with the library, shape changes.
 
 use crate::cache::Cache;
 use crate::chunk_index::{ChunkIndex, chunks_in_bounds};
@@ -17,47 +17,47 @@ use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// Memory that is a union of slabs is packed first if it is no more than this.
+/// Irregular memory selections up to this many bytes are packed before the transfer; larger ones fall back.
 const PACK_LIMIT: u64 = 16 << 20;
-/// Decoded chunks of an array that are kept, unless said otherwise.
+/// Default limit of a dataset's chunk cache, in bytes.
 pub const CACHE_BYTES: u64 = 32 << 20;
 
-/// How the elements of an array lie in the file.
+/// Storage layout of a dataset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Layout {
-    /// In one piece.
+    /// One contiguous byte range.
     Contiguous,
-    /// In chunks of these extents.
+    /// Chunks of these extents.
     Chunked(Dims),
 }
 
-/// What never changes of an array.
+/// Immutable dataset metadata.
 #[derive(Debug)]
 pub struct DatasetInfo {
-    /// What it is called in errors.
+    /// Name in error messages.
     pub name: String,
-    /// The file, opened for this alone.
+    /// The file, by a descriptor of its own.
     pub file: Arc<File>,
-    /// Type of the elements, in memory as in the file.
+    /// Element type in the file.
     pub dtype: Datatype,
-    /// How they lie in the file.
+    /// Storage layout.
     pub layout: Layout,
-    /// Filters of chunks, in the order of writing.
+    /// Filter pipeline, in encoding order.
     pub filters: Vec<FilterSpec>,
-    /// What elements are that were never written; absent: zeros.
+    /// Fill value; zeros if absent.
     pub fill: Option<Vec<u8>>,
-    /// Whether no other process writes the array meanwhile.
+    /// Whether no other process writes the dataset while it is open here.
     pub single_writer: bool,
-    /// Makes the plane's writes to the file, if they need more than a system call.
+    /// Wraps every write to the file, such as to save the overwritten bytes first.
     pub guard: Option<Arc<dyn WriteGuard>>,
 }
 
-/// What the plane may use.
+/// Resource limits of a dataset.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Threads for one call, the calling one included; 0 for as many as there are cores.
+    /// Threads of one call, including the caller; 0 means one per core.
     pub threads: usize,
-    /// Bytes of decoded chunks that are kept.
+    /// Limit of the chunk cache, in bytes.
     pub cache: u64,
 }
 
@@ -67,18 +67,18 @@ impl Default for Limits {
     }
 }
 
-/// What a call of the library touches.
+/// What a library call may change.
 #[derive(Debug, Clone, Copy)]
 pub enum WriteEffect<'a> {
-    /// It reads.
+    /// Nothing: it only reads.
     Nothing,
-    /// It writes these elements.
+    /// These elements.
     Elements(&'a Selection),
-    /// It may change anything.
+    /// Anything, including the locations of chunks.
     Everything,
 }
 
-/// One array of a file, shared by all ranks of a process that have it open.
+/// The direct path of one dataset, shared by all its handles in the process. Any thread may call it.
 #[derive(Debug)]
 pub struct DirectDataset {
     pub(crate) name: String,
@@ -91,21 +91,21 @@ pub struct DirectDataset {
     guard: Option<Arc<dyn WriteGuard>>,
     pub(crate) threads: usize,
     pub(crate) chunk_bytes: usize,
-    /// Transfers share it; who needs to be alone with the array has it for itself.
+    /// Read-locked by transfers, write-locked by resize, invalidation and read-modify-write of raw bytes.
     extent: RwLock<Extent>,
     pub(crate) state: Mutex<State>,
     pub(crate) claims: ChunkLocks,
-    /// Where an array in one piece begins; `UNKNOWN_ADDRESS` until that is known.
+    /// File address of a contiguous dataset, or [`UNKNOWN_ADDRESS`].
     address: AtomicU64,
 }
 
 const UNKNOWN_ADDRESS: u64 = u64::MAX;
 
-/// What changes with the shape.
+/// The shape and what is derived from it.
 #[derive(Debug)]
 pub(crate) struct Extent {
     pub(crate) shape: Dims,
-    /// Of chunked arrays.
+    /// `Some` for chunked datasets.
     pub(crate) grid: Option<ChunkGrid>,
 }
 
@@ -116,7 +116,7 @@ pub(crate) struct State {
 }
 
 impl DirectDataset {
-    /// Takes over an array of this shape; the inner error says why it must be left to the library.
+    /// Creates the direct path of a dataset of this shape. The inner error is the reason why it is not supported.
     pub fn new(facts: DatasetInfo, shape: &[u64], limits: Limits) -> Result<Result<Self, FallbackReason>> {
         let DatasetInfo { name, file, dtype, layout, filters, fill, single_writer, guard } = facts;
         let element = dtype.size();
@@ -158,7 +158,7 @@ impl DirectDataset {
         self.guard.as_deref()
     }
 
-    /// Tells the guard that elements may lie elsewhere.
+    /// Tells the guard that elements may have moved in the file.
     pub(crate) fn notify_relocated(&self) {
         if let Some(guard) = &self.guard {
             guard.relocated();
@@ -177,7 +177,7 @@ impl DirectDataset {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads the selected elements, or says why the library should.
+    /// Reads the selected elements. `Some`: nothing was read, the library must execute the transfer.
     pub fn read(
         &self,
         control: &dyn MetadataBackend,
@@ -187,7 +187,8 @@ impl DirectDataset {
         self.read_as(control, selection, memory, &self.dtype)
     }
 
-    /// Writes the selected elements, or says why the library should. Part of them may be written then.
+    /// Writes the selected elements. `Some`: the library must execute the transfer; part of the elements may have been
+    /// written. Filtered chunks that are covered partly stay dirty in the cache until a write-back.
     pub fn write(
         &self,
         control: &dyn MetadataBackend,
@@ -197,7 +198,7 @@ impl DirectDataset {
         self.write_as(control, selection, memory, &self.dtype)
     }
 
-    /// As [`Self::read`], with elements of another type in memory.
+    /// As [`Self::read`], converting to the element type `dtype` of memory.
     pub fn read_as(
         &self,
         control: &dyn MetadataBackend,
@@ -234,7 +235,7 @@ impl DirectDataset {
         Ok(refused)
     }
 
-    /// As [`Self::write`], with elements of another type in memory.
+    /// As [`Self::write`], converting from the element type `dtype` of memory.
     pub fn write_as(
         &self,
         control: &dyn MetadataBackend,
@@ -272,8 +273,8 @@ impl DirectDataset {
         self.write_source(control, selection, source, whole)
     }
 
-    /// As [`Self::write`], from several buffers that have some fields of every element each. Where they have the same ones, the
-    /// last counts.
+    /// As [`Self::write`], from several buffers, each with some fields of every element. Where fields overlap, the last
+    /// buffer wins.
     pub fn write_fields(
         &self,
         control: &dyn MetadataBackend,
@@ -353,12 +354,12 @@ impl DirectDataset {
         }
     }
 
-    /// Where an array in one piece begins, if that was asked before.
+    /// The cached address of a contiguous dataset.
     pub(crate) fn known_address(&self) -> Option<u64> {
         Some(self.address.load(Ordering::Acquire)).filter(|known| *known != UNKNOWN_ADDRESS)
     }
 
-    /// Where an array in one piece begins.
+    /// The address of a contiguous dataset; queries the library if it is not cached. `None`: not allocated.
     pub(crate) fn address(&self, control: &dyn MetadataBackend, allocate: bool) -> Result<Option<u64>> {
         if let Some(known) = self.known_address() {
             return Ok(Some(known));
@@ -369,12 +370,12 @@ impl DirectDataset {
         Ok(found)
     }
 
-    /// Its extents at present.
+    /// The current shape.
     pub fn shape(&self) -> Dims {
         self.extent().shape.clone()
     }
 
-    /// Whether the place of every element is known, and transfers ask nothing of the library.
+    /// Whether the address of every element is known, so that transfers need nothing of the library.
     pub fn has_full_index(&self) -> bool {
         match &self.extent().grid {
             None => self.known_address().is_some(),
@@ -382,7 +383,8 @@ impl DirectDataset {
         }
     }
 
-    /// The same, after asking the library for places if they were never asked for.
+    /// Loads the chunk index or address if it was never loaded, then answers [`Self::has_full_index`]. Allocates a
+    /// contiguous dataset where this process is the only writer.
     pub fn load_full_index(&self, control: &dyn MetadataBackend) -> Result<bool> {
         let extent = self.extent();
         match &extent.grid {
@@ -399,8 +401,8 @@ impl DirectDataset {
         }
     }
 
-    /// Whether writing the selected elements, whole ones, asks nothing of the library but to store chunks; its places are
-    /// asked for now, if they never were. True until someone else changes the array.
+    /// Whether writing the selected, complete elements needs nothing of the library but to store chunks. Loads the
+    /// chunk index if it was never loaded. Valid until another writer changes the dataset.
     pub fn needs_no_reads(&self, control: &dyn MetadataBackend, selection: &Selection) -> Result<bool> {
         let extent = self.extent();
         match &extent.grid {
@@ -414,13 +416,14 @@ impl DirectDataset {
         }
     }
 
-    /// Stores everything that waits in memory.
+    /// Writes all dirty chunks back.
     pub fn flush(&self, control: &dyn MetadataBackend) -> Result<()> {
         let extent = self.extent();
         self.write_back(&extent, control)
     }
 
-    /// Runs a call of the library, which finds everything in the file and leaves nothing stale behind here.
+    /// Writes dirty chunks back, runs a library call, then invalidates what `touched` says it may have changed. After
+    /// an error of the call everything cached is invalidated.
     pub fn with_library<T>(
         &self,
         control: &dyn MetadataBackend,
@@ -436,7 +439,7 @@ impl DirectDataset {
         self.write_back(&extent, control)?;
         self.state().cache.drop_clean();
         let result = body();
-        // A chunk without filters stays where it is.
+        // Unfiltered chunks never move.
         let settled = self.pipeline.is_plain() && self.state().index.is_full();
         if !settled {
             self.notify_relocated();
@@ -452,7 +455,8 @@ impl DirectDataset {
         result
     }
 
-    /// Notes that others have changed the array; nothing of it may be in use.
+    /// Invalidates all cached metadata and clean chunks, because another writer changed the dataset. No transfer may be
+    /// in flight.
     pub fn forget(&self) {
         self.notify_relocated();
         let mut state = self.state();
@@ -461,7 +465,7 @@ impl DirectDataset {
         self.address.store(UNKNOWN_ADDRESS, Ordering::Release);
     }
 
-    /// Changes the shape by a call of the library, which returns the new one.
+    /// Writes dirty chunks back, then changes the shape by the library call `body`, which returns the new one.
     pub fn resize(&self, control: &dyn MetadataBackend, body: impl FnOnce() -> Result<Dims>) -> Result<()> {
         let mut extent = self.extent_exclusive();
         self.write_back(&extent, control)?;
@@ -479,8 +483,8 @@ impl DirectDataset {
             Some(grid) => Some(ChunkGrid::new(&shape, grid.chunk())?),
             None => None,
         };
-        // Chunks without filters stay where they are, and keep their numbers, if there are only more rows of them and nobody else
-        // has them moved or allocated.
+        // Growth along the first dimension keeps the numbers and addresses of unfiltered chunks, unless another process
+        // allocates them.
         let rows = extent.shape.get(1..) == shape.get(1..) && extent.shape.first() <= shape.first();
         match &grid {
             Some(grid) if rows && self.single_writer && self.pipeline.is_plain() => self.state().index.grow(grid.len()),
@@ -501,7 +505,7 @@ impl DirectDataset {
         Ok(())
     }
 
-    /// Asks for the places of chunks, if they are needed and worth it.
+    /// Loads the chunk index if it was never loaded, or if that is cheaper than single lookups.
     pub(crate) fn prepare_index(
         &self,
         grid: &ChunkGrid,
@@ -510,20 +514,20 @@ impl DirectDataset {
     ) -> Result<()> {
         let mut state = self.state();
         if !state.index.is_loaded() || state.index.is_worth_loading(chunks_in_bounds(selection, grid)) {
-            // The library may be at work for another rank: what it writes meanwhile is noted only afterwards.
+            // The library may be writing for another rank: that is noted in the index only afterwards.
             state.index.load(control, grid)?;
         }
         Ok(())
     }
 
-    /// An error that names the array and a chunk.
+    /// Adds the dataset's name and the chunk's coordinates to an error.
     pub(crate) fn chunk_error(&self, error: Error, grid: &ChunkGrid, number: u64) -> Error {
         let chunk = grid.coordinates(number).map_or_else(|_| number.to_string(), |c| format!("{:?}", c.as_slice()));
         error.target(format!("{}, chunk {chunk}", self.name))
     }
 }
 
-/// The elements of a view, packed.
+/// Gathers the elements of a view into a packed buffer.
 fn gathered(memory: MemoryView<'_>, dtype: &Datatype, elements: u64) -> Result<Vec<u8>> {
     let mut packed = file::buffer((elements * dtype.size()) as usize)?;
     Gather::new(memory, dtype, elements)?.next_into(&mut packed);

@@ -1,4 +1,4 @@
-//! What a transfer would do, without doing it.
+//! Dry run of transfers: which system calls and chunks they would need.
 
 use crate::chunk_index::ChunkState;
 use crate::coalesce::{Coalescer, Group, Sink, WORTH_A_CALL};
@@ -9,18 +9,18 @@ use crate::raw_io;
 use hyperslab_core::{ChunkGrid, ElementMap, MemoryLayout, Result, Selection, units};
 use std::fmt;
 
-/// What a transfer would do, and why.
+/// Cost of a transfer that was not executed, and the reasons.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Explanation {
-    /// Bytes that were asked for.
+    /// Bytes selected.
     pub wanted: u64,
-    /// Bytes that would be moved between file and memory.
+    /// Bytes that would be transferred between file and memory.
     pub moved: u64,
-    /// Calls of the system that would move them.
+    /// System calls needed.
     pub calls: u64,
-    /// Chunks that the selection touches; 0 for an array in one piece.
+    /// Chunks touched; 0 for a contiguous dataset.
     pub chunks: u64,
-    /// In words.
+    /// Human-readable explanation, one step each.
     pub steps: Vec<String>,
 }
 
@@ -41,7 +41,7 @@ impl fmt::Display for Explanation {
     }
 }
 
-/// Counts groups instead of moving them.
+/// Sink that counts groups.
 #[derive(Default)]
 struct Counting {
     calls: u64,
@@ -59,7 +59,7 @@ impl Sink for Counting {
 }
 
 impl DirectDataset {
-    /// What reading or writing the selected elements from memory of this layout would do.
+    /// Explains reading or writing the selected elements with this memory layout. May load the chunk index.
     pub fn explain(
         &self,
         control: &dyn MetadataBackend,

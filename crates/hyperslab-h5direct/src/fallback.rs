@@ -1,21 +1,21 @@
-//! Why the plane leaves a transfer to the library.
+//! Reasons for a fallback to the library.
 
 use std::fmt;
 
-/// A reason for leaving a transfer, or an array, to the library.
+/// Why the library must execute a transfer, or all transfers of a dataset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FallbackReason {
-    /// A filter or its parameters are unknown here; what the filters said.
+    /// A filter or its parameters are not supported; with the error message.
     Filter(String),
-    /// The array has no place in the file yet, and giving it one would cost more than the transfer.
+    /// The dataset is not allocated, and allocating it would write fill values.
     NotAllocated,
-    /// Chunks were made by the library since their places were last asked for, and asking costs more than the transfer.
+    /// The library allocated chunks since the index was loaded, and reloading it costs more than the transfer.
     ChunkAddressUnknown,
-    /// The memory is a union of slabs, and too large to be packed first.
+    /// The memory is an irregular selection, too large to be packed first.
     ScatteredMemory,
-    /// The elements are of another type in memory, and cannot be converted here; what the conversion said.
+    /// The conversion between the types of memory and file is not supported; with the error message.
     Conversion(String),
-    /// Other processes may write what lies between the selected bytes.
+    /// A read-modify-write would be needed, and other processes may write the bytes in between.
     OtherWriters,
 }
 

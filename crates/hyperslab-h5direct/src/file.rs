@@ -8,11 +8,11 @@ use std::fs::File;
 use std::io::IoSliceMut;
 use std::os::unix::fs::FileExt;
 
-/// The kind of file systems in memory (statfs(2)).
+/// File system type of tmpfs, see statfs(2).
 const TMPFS: rustix::fs::FsWord = 0x0102_1994;
 
-/// Fills the buffer from a place in the file. Beyond the end of the file there are zeros, as the library would read: space
-/// that was allocated and never written.
+/// Fills the buffer from offset `at`. Bytes beyond the end of the file are zeros, as libhdf5 reads space that was
+/// allocated and never written.
 pub(crate) fn read(file: &File, mut buffer: &mut [u8], mut at: u64) -> Result<()> {
     while !buffer.is_empty() {
         match file.read_at(buffer, at) {
@@ -31,7 +31,7 @@ pub(crate) fn read(file: &File, mut buffer: &mut [u8], mut at: u64) -> Result<()
     Ok(())
 }
 
-/// Writes the whole buffer to a place in the file, through the guard if there is one.
+/// Writes the whole buffer at offset `at`, through the guard if there is one.
 pub(crate) fn write(file: &File, guard: Option<&dyn WriteGuard>, buffer: &[u8], at: u64) -> Result<()> {
     let mut write = || file.write_all_at(buffer, at);
     match guard {
@@ -41,8 +41,8 @@ pub(crate) fn write(file: &File, guard: Option<&dyn WriteGuard>, buffer: &[u8], 
     .map_err(|e| Error::io("write", e))
 }
 
-/// Fills the buffer from a place in the file if all of it is in the page cache, so that nothing waits for a device. Whether it
-/// did; `None` where the system cannot tell.
+/// Fills the buffer from offset `at` if all of it is in the page cache, without blocking. Returns whether it did;
+/// `None` if the file system does not support that.
 pub(crate) fn read_cached(file: &File, buffer: &mut [u8], at: u64) -> Option<bool> {
     let bytes = buffer.len();
     match preadv2(file, &mut [IoSliceMut::new(buffer)], at, ReadWriteFlags::NOWAIT) {
@@ -52,29 +52,29 @@ pub(crate) fn read_cached(file: &File, buffer: &mut [u8], at: u64) -> Option<boo
     }
 }
 
-/// Asks the system to read something that will be wanted soon. Only a hint.
+/// Asks the kernel to prefetch a range. Only a hint.
 pub(crate) fn will_need(file: &File, at: u64, bytes: u64) {
     let _ = fadvise(file, at, std::num::NonZeroU64::new(bytes), Advice::WillNeed);
 }
 
-/// Whether the file is kept in memory alone, where finding pages is most of the work of a write.
+/// Whether the file is on tmpfs, where allocating pages dominates the cost of a write.
 pub(crate) fn is_in_memory(file: &File) -> bool {
     fstatfs(file).is_ok_and(|system| system.f_type == TMPFS)
 }
 
-/// Takes room for some bytes of the file, which stay what they are. Whether that was done.
+/// Allocates space for a range of the file without changing its content; returns whether it succeeded.
 pub(crate) fn reserve_blocks(file: &File, at: u64, bytes: u64) -> bool {
     fallocate(file, FallocateFlags::KEEP_SIZE, at, bytes).is_ok()
 }
 
-/// A buffer whose size comes from a file or a caller.
+/// A zeroed buffer; fails instead of aborting if memory is short, since the size may come from a file.
 pub(crate) fn buffer(bytes: usize) -> Result<Vec<u8>> {
     let mut buffer = reserved(bytes)?;
     buffer.resize(bytes, 0);
     Ok(buffer)
 }
 
-/// An empty buffer with room for so many bytes.
+/// An empty buffer with this capacity; fails instead of aborting if memory is short.
 pub(crate) fn reserved(bytes: usize) -> Result<Vec<u8>> {
     let mut buffer = Vec::new();
     buffer

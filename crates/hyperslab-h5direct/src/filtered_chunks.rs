@@ -1,4 +1,4 @@
-//! Chunks with filters: coded on several threads, stored by the calling one.
+//! Filtered chunks: encoded and decoded on several threads, stored by the calling one.
 
 use crate::cache::Cache;
 use crate::chunk_index::{ChunkState, chunks_in_bounds};
@@ -15,13 +15,13 @@ use std::cell::RefCell;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Calls on less than this are not worth a thread.
+/// Minimum bytes per thread: smaller calls use fewer threads.
 const WORTH_A_THREAD: u64 = 256 << 10;
 
-/// How many chunks the system is asked to read ahead.
+/// Number of chunks to read ahead.
 const CHUNKS_AHEAD: usize = 16;
 
-/// Memory of one thread.
+/// Buffers of one thread, reused from chunk to chunk.
 #[derive(Default)]
 struct WorkerScratch {
     workspace: Workspace,
@@ -29,11 +29,11 @@ struct WorkerScratch {
     chunk: Vec<u8>,
 }
 
-/// What is to be done with a chunk.
+/// A chunk to be written.
 enum Job<'a> {
-    /// Its elements come from memory.
+    /// A subset of its elements comes from the caller's memory.
     Part(ChunkLock<'a>, Box<ChunkSubset>),
-    /// It waited in the cache.
+    /// A dirty chunk of the cache.
     WriteBack(ChunkLock<'a>, Arc<Vec<u8>>),
 }
 
@@ -44,7 +44,7 @@ impl Job<'_> {
     }
 }
 
-/// What becomes of a chunk, for the calling thread to do.
+/// A chunk that the calling thread must finish, since only it may call the library.
 enum EncodedChunk<'a> {
     Ready {
         claim: ChunkLock<'a>,
@@ -52,21 +52,21 @@ enum EncodedChunk<'a> {
         mask: u32,
         waited: Option<Arc<Vec<u8>>>,
     },
-    /// What the chunk holds must be asked of the library first.
+    /// Partly covered, and its stored data must be read through the library first.
     NeedsOldData(ChunkLock<'a>, Box<ChunkSubset>),
-    /// Its mask must be.
+    /// Its filter mask must be queried first.
     NeedsMask(Job<'a>),
 }
 
-/// Where the jobs of a call come from.
+/// Queue of the chunks of one call.
 struct Jobs<'a> {
     parts: Option<ChunkSubsets<'a>>,
-    /// Chunks of the cache to be stored, the next one last.
+    /// Dirty chunks to write back, the next one last.
     waiting: Vec<u64>,
 }
 
 impl DirectDataset {
-    /// How many threads besides the calling one are of use for a selection.
+    /// Permits for additional threads, as many as pay off for a selection.
     fn helpers(&self, grid: &ChunkGrid, selection: &Selection) -> WorkerPermits {
         self.permits_for(chunks_in_bounds(selection, grid))
     }
@@ -107,7 +107,7 @@ impl DirectDataset {
         Ok(None)
     }
 
-    /// The parts of a selection. If the first chunk is not in the page cache, the system is asked to read some ahead.
+    /// The chunk subsets of a selection. If the first chunk is not in the page cache, following ones are read ahead.
     fn with_readahead<'a>(
         &'a self,
         grid: &'a ChunkGrid,
@@ -136,7 +136,7 @@ impl DirectDataset {
         }))
     }
 
-    /// Reads a part; false if its chunk must be asked of the library, and this is not the thread to do it.
+    /// Reads one chunk subset. `false`: the chunk must be read through the library, and `control` is `None`.
     fn read_part(
         &self,
         grid: &ChunkGrid,
@@ -175,7 +175,7 @@ impl DirectDataset {
             None => None,
         };
         if let Some((packed, range)) = in_place {
-            // SAFETY: no two parts of a transfer have elements in common.
+            // SAFETY: the chunk subsets of a transfer are disjoint.
             let chunk = unsafe { packed.slice(range) };
             let decoded = self.pipeline.decode(&scratch.stored, mask, chunk, &mut scratch.workspace);
             decoded.map_err(chunk_error)?;
@@ -186,7 +186,7 @@ impl DirectDataset {
             self.decode(grid, number, mask, scratch)?;
             self.copy_out(part, &scratch.chunk, target)?;
         } else {
-            // It may be wanted again.
+            // Cached, since the rest of the chunk is likely to be read next.
             scratch.chunk = file::buffer(self.chunk_bytes)?;
             self.decode(grid, number, mask, scratch)?;
             self.copy_out(part, &scratch.chunk, target)?;
@@ -200,7 +200,7 @@ impl DirectDataset {
         self.pipeline.decode(stored, mask, chunk, workspace).map_err(|error| self.chunk_error(error, grid, number))
     }
 
-    /// Reads a stored chunk; returns its mask.
+    /// Reads the stored bytes of a chunk; returns its filter mask.
     fn load(&self, place: ChunkAddress, stored: &mut Vec<u8>) -> Result<u32> {
         if place.bytes > self.pipeline.stored_limit() as u64 {
             let message = format!("it is said to have {} bytes, more than its filters can make of it", place.bytes);
@@ -211,10 +211,10 @@ impl DirectDataset {
         Ok(place.mask)
     }
 
-    /// Copies a part's elements out of its chunk.
+    /// Copies a subset's elements from the decoded chunk to the caller's memory.
     fn copy_out(&self, part: &ChunkSubset, chunk: &[u8], target: &mut Target<'_>) -> Result<()> {
         match target.as_packed() {
-            // SAFETY: no two parts of a transfer have elements in common.
+            // SAFETY: the chunk subsets of a transfer are disjoint.
             Some(packed) => unsafe { part.copy_from_chunk_shared(chunk, packed, self.element) },
             None => crate::raw_io::for_each_row(part, self.element, 0, &mut |pair| {
                 // SAFETY: as above.
@@ -238,7 +238,8 @@ impl DirectDataset {
         self.run_jobs(grid, control, jobs, &source, whole, self.helpers(grid, selection)).map(|()| None)
     }
 
-    /// Whether writing the selected elements asks nothing of the library but to store chunks.
+    /// Whether every selected chunk is covered completely, its filter mask known, and nothing is dirty: then a write
+    /// needs nothing of the library but to store chunks.
     pub(crate) fn all_chunks_overwritten(&self, grid: &ChunkGrid, selection: &Selection) -> Result<bool> {
         {
             let state = self.state();
@@ -257,14 +258,14 @@ impl DirectDataset {
         Ok(true)
     }
 
-    /// Stores the chunks that wait in the cache.
+    /// Writes all dirty chunks back.
     pub(crate) fn write_back(&self, extent: &Extent, control: &dyn MetadataBackend) -> Result<()> {
         let Some(grid) = &extent.grid else { return Ok(()) };
         let mut waiting = self.state().cache.dirty();
         if waiting.is_empty() {
             return Ok(());
         }
-        waiting.sort_unstable_by_key(|&number| std::cmp::Reverse(number)); // claimed in rising order
+        waiting.sort_unstable_by_key(|&number| std::cmp::Reverse(number)); // locked in increasing order
         let helpers = self.permits_for(waiting.len() as u64);
         let nothing = Source::packed(&[], self.element);
         self.run_jobs(grid, control, Jobs { parts: None, waiting }, &nothing, true, helpers)
@@ -283,9 +284,9 @@ impl DirectDataset {
         let run = Run { plane: self, grid, jobs: &jobs, source, whole, errors: &errors, spare: Mutex::default() };
         let (mut scratch, mut own_source) = (WorkerScratch::default(), source.clone());
         if helpers.count() > 0 {
-            // The calling thread only stores.
+            // The calling thread only stores, so one more thread may encode.
             let helpers = helpers.and_one();
-            // Every helper may have one chunk waiting while it codes the next.
+            // Each worker may have one chunk queued while it encodes the next.
             let (sender, receiver) = sync_channel(helpers.count());
             let sender = RefCell::new(Some(sender));
             let run_worker = || {
@@ -301,7 +302,7 @@ impl DirectDataset {
                 run.store_encoded(control, &receiver, &mut own_source, &mut scratch);
             })?;
         }
-        // Everything, or what is left where no helper could start.
+        // All jobs, or those left where no worker could start.
         while let Some(job) = run.next() {
             let made = run.encode_or_cache(job, &mut own_source, &mut scratch);
             let stored = made.and_then(|made| match made {
@@ -315,14 +316,14 @@ impl DirectDataset {
         errors.into_result()
     }
 
-    /// The chunk of a part that covers it only partly, as it is now; `None` if the library must be asked.
+    /// The current content of a chunk that is covered partly; `None` if it must be read through the library.
     fn current_chunk(&self, grid: &ChunkGrid, number: u64, scratch: &mut WorkerScratch) -> Result<Option<Vec<u8>>> {
         let (kept, known) = {
             let mut state = self.state();
             (state.cache.get(number), state.index.get(number))
         };
         if let Some(kept) = kept {
-            // Taken out only now that it will be put back: an error before leaves it where it was.
+            // Checked out only here, where no error can prevent it from being inserted again.
             let taken = self.state().cache.check_out(number);
             drop(kept);
             let data = taken.map(|data| Arc::try_unwrap(data).unwrap_or_else(|shared| shared.to_vec()));
@@ -346,21 +347,21 @@ impl DirectDataset {
     }
 }
 
-/// One call that stores chunks.
+/// State of one call that writes chunks, shared by its threads.
 struct Run<'a, 's> {
     plane: &'a DirectDataset,
     grid: &'a ChunkGrid,
     jobs: &'a Mutex<Jobs<'a>>,
     source: &'a Source<'s>,
-    /// Whether the memory has every byte of the elements.
+    /// Whether the memory supplies every byte of the elements.
     whole: bool,
     errors: &'a FirstError,
-    /// Buffers to use again.
+    /// Buffers for reuse.
     spare: Mutex<Vec<Vec<u8>>>,
 }
 
 impl<'a> Run<'a, '_> {
-    /// The next job, its chunk claimed. Chunks that the cache has no room for come first.
+    /// The next job, with its chunk write-locked. Evictions from an overfull cache come first.
     fn next(&self) -> Option<Job<'a>> {
         if self.errors.is_set() {
             return None;
@@ -401,7 +402,7 @@ impl<'a> Run<'a, '_> {
         Some(Job::WriteBack(claim, data))
     }
 
-    /// Codes a chunk, or puts it into the cache.
+    /// Encodes a chunk, or inserts it into the cache as dirty (`None`) if it is covered partly.
     fn encode_or_cache(
         &self,
         job: Job<'a>,
@@ -429,7 +430,7 @@ impl<'a> Run<'a, '_> {
         self.encode(job, mask, source, scratch).map(Some).map_err(|error| plane.chunk_error(error, self.grid, number))
     }
 
-    /// Codes a whole chunk.
+    /// Encodes a complete chunk.
     fn encode(
         &self,
         job: Job<'a>,
@@ -457,7 +458,7 @@ impl<'a> Run<'a, '_> {
         }
     }
 
-    /// Changes a chunk, which then waits in the cache.
+    /// Overlays a subset's elements on a chunk and inserts it into the cache as dirty.
     fn cache_dirty(
         &self,
         claim: &ChunkLock<'_>,
@@ -470,7 +471,7 @@ impl<'a> Run<'a, '_> {
         changed
     }
 
-    /// The calling thread's part of the work on a chunk.
+    /// Finishes a chunk on the calling thread: stores it, or reads what was missing through the library first.
     fn store_chunk(
         &self,
         control: &dyn MetadataBackend,
@@ -514,7 +515,7 @@ impl<'a> Run<'a, '_> {
         }
     }
 
-    /// Asks the library for a stored chunk; returns its mask.
+    /// Reads a stored chunk through the library; returns its filter mask.
     fn read_stored(&self, control: &dyn MetadataBackend, number: u64, scratch: &mut WorkerScratch) -> Result<u32> {
         let plane = self.plane;
         let origin = self.grid.origin(&self.grid.coordinates(number)?)?;
@@ -523,7 +524,7 @@ impl<'a> Run<'a, '_> {
         asked.map_err(|error| plane.chunk_error(error, self.grid, number))
     }
 
-    /// A helper's whole work.
+    /// Loop of a worker: encodes chunks and sends them to the calling thread.
     fn run_worker(&self, sender: &SyncSender<EncodedChunk<'a>>) {
         let (mut scratch, mut source) = (WorkerScratch::default(), self.source.clone());
         while let Some(job) = self.next() {
@@ -539,7 +540,7 @@ impl<'a> Run<'a, '_> {
         }
     }
 
-    /// The calling thread's whole work.
+    /// Loop of the calling thread: stores what workers send.
     fn store_encoded(
         &self,
         control: &dyn MetadataBackend,
@@ -548,7 +549,7 @@ impl<'a> Run<'a, '_> {
         scratch: &mut WorkerScratch,
     ) {
         while let Ok(made) = made.recv() {
-            // After an error what waited stays in the cache.
+            // After an error the remaining dirty chunks stay in the cache.
             if !self.errors.is_set()
                 && let Err(error) = self.store_chunk(control, made, source, scratch)
             {

@@ -1,13 +1,15 @@
-//! The HDF5 data plane: elements between memory and a file whose layout is known.
+//! Direct reads and writes of HDF5 datasets, bypassing libhdf5.
 //!
-//! A [`DirectDataset`] moves the elements of one array by positioned I/O and codes its chunks on several threads. The library
-//! that owns the file's metadata stays in charge of it: the plane asks it where chunks lie and hands it new ones, through
-//! the trait [`MetadataBackend`], from the calling thread only. What the plane does not cover it refuses ([`FallbackReason`]), and the
-//! library does it, inside [`DirectDataset::with_library`]. It knows nothing of who that library is, nor of formats and connectors.
+//! A [`DirectDataset`] transfers the elements of one dataset by positioned I/O, and encodes and decodes its chunks on
+//! several threads. The library that owns the file's metadata remains responsible for it: chunk addresses are queried
+//! from it, and encoded chunks stored by it, through the trait [`MetadataBackend`], from the calling thread only.
+//! Transfers that are not supported here return a [`FallbackReason`]; the caller then lets the library execute them,
+//! inside [`DirectDataset::with_library`], which keeps both coherent. This crate depends on neither libhdf5 nor formats
+//! nor connectors.
 //!
-//! Memory: decoded chunks up to [`Limits::cache`] (changed ones wait there until they are stored), one chunk decoded and
-//! two coded for every thread of a call, and 32 bytes for every chunk of an array (of arrays with more than a million
-//! chunks only for those that exist).
+//! Memory: decoded chunks up to [`Limits::cache`] (plus dirty ones until they are written back), one decoded and two
+//! encoded chunks for each thread of a call, and 32 bytes for each chunk of a dataset (of datasets with more than a
+//! million chunks only for those that exist).
 
 mod cache;
 mod chunk_index;

@@ -1,7 +1,6 @@
-//! The caller's memory, reached by the numbers of elements in the order of the selection.
+//! The caller's memory, addressed by element number in selection order.
 //!
-//! Rows are given as bytes of the packed elements of the file, whatever the layout of the memory and the type of its
-//! elements are.
+//! Rows are byte ranges of the packed elements in the file's type, whatever layout and element type the memory has.
 
 use crate::convert::Conversion;
 use crate::fallback::FallbackReason;
@@ -10,10 +9,10 @@ use hyperslab_core::{
     copy_rows,
 };
 
-/// Memory to write from. Each thread has a clone of its own.
+/// Memory of a write. Each thread uses its own clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Source<'a> {
-    /// Each has some bytes of every element; later ones win.
+    /// Each supplies some bytes of every element; later ones overwrite earlier ones.
     layers: Vec<SourceLayer<'a>>,
 }
 
@@ -23,34 +22,34 @@ struct SourceLayer<'a> {
     access: ElementAccess<'a>,
 }
 
-/// Memory to read into. Each thread has a clone of its own.
+/// Memory of a read. Each thread uses its own clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Target<'a> {
     data: DisjointWriteBuffer<'a>,
     access: ElementAccess<'a>,
 }
 
-/// How the elements of the file correspond to memory.
+/// Mapping from element numbers to memory, with conversion.
 #[derive(Debug, Clone)]
 struct ElementAccess<'a> {
-    /// `None` where elements are packed.
+    /// `None` if the elements are packed.
     map: Option<ElementMap<'a>>,
-    /// Bytes of an element in the file.
+    /// Element size in the file.
     element: u64,
-    /// `None` where elements are the same in memory.
+    /// `None` if memory and file have the same element type.
     conversion_step: Option<Box<ConversionStep>>,
 }
 
 #[derive(Debug, Clone)]
 struct ConversionStep {
     conversion: Conversion,
-    /// Bytes of an element in memory.
+    /// Element size in memory.
     element: u64,
-    /// Elements of memory, packed.
+    /// Buffer for packed elements in memory's type.
     packed: Vec<u8>,
 }
 
-/// Types of elements.
+/// Element types of a transfer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Types<'a> {
     pub(crate) memory: &'a Datatype,
@@ -58,7 +57,7 @@ pub(crate) struct Types<'a> {
 }
 
 impl Types<'_> {
-    /// The conversion to the file, or from it; `None` if there is nothing to convert.
+    /// The conversion to (`writes`) or from the file's type; `None` if they are equal.
     pub(crate) fn conversion(&self, writes: bool) -> Result<Result<Option<Conversion>, FallbackReason>> {
         if self.memory == self.file {
             return Ok(Ok(None));
@@ -76,7 +75,7 @@ impl Types<'_> {
     }
 }
 
-/// Whether memory is exactly the packed elements, however the layout says so.
+/// Whether the layout is equivalent to packed elements.
 pub(crate) fn is_packed(layout: &MemoryLayout, dtype: &Datatype) -> Result<bool> {
     Ok(layout.is_packed() || (layout.within.is_none() && layout.plan(dtype)?.is_identity()))
 }
@@ -90,7 +89,7 @@ fn range(row: Row) -> std::ops::Range<usize> {
 }
 
 impl<'a> ElementAccess<'a> {
-    /// `None` if the elements cannot be reached in any order.
+    /// `None` if the layout does not permit random access to elements.
     fn new(
         layout: &'a MemoryLayout,
         types: Types<'_>,
@@ -116,7 +115,7 @@ impl<'a> ElementAccess<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// `None` if the elements cannot be reached in any order. The view must have passed its check.
+    /// `None` if the layout does not permit random access to elements. The view must have passed its check.
     pub(crate) fn new(
         view: MemoryView<'a>,
         types: Types<'_>,
@@ -131,18 +130,18 @@ impl<'a> Source<'a> {
         Self { layers: vec![SourceLayer { data, access }] }
     }
 
-    /// Lays another source of the same elements over this one.
+    /// Overlays another source of the same elements on this one.
     pub(crate) fn under(mut self, other: Self) -> Self {
         self.layers.extend(other.layers);
         self
     }
 
-    /// Elements that already are as they should be in the file.
+    /// Packed elements in the file's type.
     pub(crate) fn packed(data: &'a [u8], element: u64) -> Self {
         Self::of(data, ElementAccess { map: None, element, conversion_step: None })
     }
 
-    /// All packed elements, if that is what the memory is.
+    /// The memory as packed elements in the file's type, if it is that.
     pub(crate) fn as_packed(&self) -> Option<&'a [u8]> {
         match self.layers.as_slice() {
             [layer] => layer.access.is_identity().then_some(layer.data),
@@ -150,7 +149,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Copies the elements of a row to a buffer. Rows have the same length and count.
+    /// Copies the elements of row `from` to row `to` of a buffer. Both have equal length and count.
     pub(crate) fn copy_to(&mut self, from: Row, buffer: &mut [u8], to: Row) -> Result<()> {
         self.layers.iter_mut().try_for_each(|layer| layer.copy_to(from, buffer, to))
     }
@@ -185,13 +184,13 @@ impl SourceLayer<'_> {
     }
 }
 
-/// A structure's buffer may be longer than its elements.
+/// Truncates packed memory to its elements: a structure's buffer may be longer.
 fn cut<'a>(data: &'a [u8], access: &ElementAccess<'_>, types: Types<'_>, elements: u64) -> &'a [u8] {
     if access.map.is_none() { &data[..(elements * types.memory.size()) as usize] } else { data }
 }
 
 impl<'a> Target<'a> {
-    /// `None` if the elements cannot be reached in any order. The view must have passed its check.
+    /// `None` if the layout does not permit random access to elements. The view must have passed its check.
     pub(crate) fn new(
         view: MemoryViewMut<'a>,
         types: Types<'_>,
@@ -203,15 +202,15 @@ impl<'a> Target<'a> {
         Ok(Some(Self { data: DisjointWriteBuffer::new(&mut view.data[..bytes]), access }))
     }
 
-    /// All packed elements, if that is what the memory is.
+    /// The memory as packed elements in the file's type, if it is that.
     pub(crate) fn as_packed(&self) -> Option<DisjointWriteBuffer<'a>> {
         self.access.is_identity().then_some(self.data)
     }
 
-    /// Copies the elements of a row from a buffer. Rows have the same length and count.
+    /// Copies row `from` of a buffer to the elements of row `to`. Both have equal length and count.
     ///
     /// # Safety
-    /// Nobody else may access these elements meanwhile.
+    /// No other thread accesses these elements concurrently.
     pub(crate) unsafe fn copy_from(&mut self, to: Row, buffer: &[u8], from: Row) -> Result<()> {
         let (data, ElementAccess { map, element, conversion_step }) = (self.data, &mut self.access);
         if map.is_none() && conversion_step.is_none() {

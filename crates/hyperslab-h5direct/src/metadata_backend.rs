@@ -1,29 +1,32 @@
-//! The library that owns the file's metadata, as the plane sees it.
+//! The trait by which the direct path calls the library that owns the file's metadata.
 
 use hyperslab_core::Result;
 
-/// Where a chunk lies in the file.
+/// Location of a stored chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChunkAddress {
-    /// First byte, from the beginning of the file.
+    /// Offset in the file.
     pub address: u64,
-    /// Stored bytes.
+    /// Stored size in bytes.
     pub bytes: u64,
-    /// A bit for every filter that was left out.
+    /// Filter mask: bit `i` is set if filter `i` was skipped.
     pub mask: u32,
 }
 
-/// What the plane asks of the library that owns the metadata. Only the thread that called the plane makes these calls,
-/// while it is inside that call.
+/// The library that owns the metadata of a dataset. Called only by the thread that called the [`DirectDataset`], during
+/// that call.
+///
+/// [`DirectDataset`]: crate::DirectDataset
 pub trait MetadataBackend {
-    /// The first byte of an array in one piece; `None` while it has no place. With `allocate` it is given one, if that
-    /// does not cost more than it is worth.
+    /// The file offset of a contiguous dataset; `None` while it is not allocated. With `allocate` it is allocated
+    /// first, unless that would write fill values.
     fn dataset_address(&self, allocate: bool) -> Result<Option<u64>>;
-    /// Calls `each` with the first element and the place of every chunk that has one.
+    /// Calls `each` with the first element and the address of every allocated chunk.
     fn for_each_chunk(&self, each: &mut dyn FnMut(&[u64], ChunkAddress)) -> Result<()>;
-    /// The stored form of the chunk that begins at an element, and its mask. Refuses chunks of more than `limit` bytes,
-    /// and chunks that were never written.
+    /// Reads the stored bytes of the chunk whose first element is `origin`, and returns its filter mask. Fails for
+    /// chunks of more than `limit` bytes, and for chunks that were never written.
     fn read_chunk(&self, origin: &[u64], limit: usize, stored: &mut Vec<u8>) -> Result<u32>;
-    /// Stores a chunk. One that exists already keeps its mask: libhdf5 (2.2) does not tell all its parts of a new one.
+    /// Stores an encoded chunk. Callers pass the existing mask of a chunk that exists: libhdf5 2.2 does not record a
+    /// changed mask reliably.
     fn write_chunk(&self, origin: &[u64], stored: &[u8], mask: u32) -> Result<()>;
 }

@@ -1,4 +1,4 @@
-//! Bytes that lie in the file as they are: arrays in one piece, and chunks without filters.
+//! Raw bytes between file and memory, for contiguous datasets and unfiltered chunks.
 
 use crate::coalesce::{Coalescer, Group, Pair, Sink};
 use crate::file;
@@ -9,10 +9,10 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::ops::Range;
 
-/// Long runs that are not packed in memory are moved in tiles of about this size, so that they stay in a core's cache.
+/// Tile size of long runs that are not packed in memory: a tile fits into a core's cache.
 const TILE: u64 = 256 << 10;
 
-/// Calls `each` with the runs of a selection, at `base` and after in the file.
+/// Calls `each` with the rows of a selection of a dataset whose address is `base`.
 pub(crate) fn for_each_run(
     selection: &Selection,
     shape: &[u64],
@@ -39,7 +39,7 @@ pub(crate) fn for_each_run(
     Ok(())
 }
 
-/// Calls `each` with the rows of a part whose chunk is at `base` in the file.
+/// Calls `each` with the rows of a chunk subset whose chunk is at address `base`.
 pub(crate) fn for_each_row(
     part: &ChunkSubset,
     element: u64,
@@ -56,7 +56,7 @@ pub(crate) fn for_each_row(
     result
 }
 
-/// Reads groups into memory.
+/// Sink that reads groups into memory.
 pub(crate) struct GroupReader<'a, 'm> {
     pub(crate) file: &'a File,
     pub(crate) target: Target<'m>,
@@ -65,52 +65,52 @@ pub(crate) struct GroupReader<'a, 'm> {
     pub(crate) ahead: Readahead,
 }
 
-/// What is known of the file that is read, and groups that wait while the system reads them ahead, so that a device has several
-/// requests at once.
+/// State of readahead: groups are queued while the kernel prefetches them, so that the device has several requests in
+/// flight.
 #[derive(Debug, Default)]
 pub(crate) struct Readahead {
     residency: Residency,
-    /// The last group on a device, which the next may join.
+    /// The last group, which the next one may be merged into.
     held: Option<Group>,
-    /// Where the one before it was.
+    /// The range of the group before it.
     last: Option<Range<u64>>,
-    /// Those that the system was asked for.
+    /// Groups whose prefetch was requested.
     waiting: VecDeque<Group>,
 }
 
-/// Fills a buffer from a place in a file, or leaves it; whether it did.
+/// Fills a buffer from an offset of a file. `false`: it would have blocked, and the buffer is unspecified.
 type ReadFn<'a> = dyn FnMut(&File, &mut [u8], u64) -> Result<bool> + 'a;
 
-/// Where the bytes are.
+/// Whether reads are served from memory.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Residency {
-    /// In the page cache, as far as was seen.
+    /// All reads so far hit the page cache.
     #[default]
     PageCache,
-    /// On a device, at least some of them.
+    /// A read would have waited for the device.
     Device,
-    /// The system does not tell.
+    /// The file system does not support non-blocking reads.
     Unknown,
 }
 
-/// The most groups that wait.
+/// Maximum number of queued groups.
 const AHEAD: usize = 32;
-/// Reading over a gap of this size takes a device less time than another request.
+/// Break-even gap on a device.
 const COLD_GAP: u64 = 16 << 10;
-/// The most bytes, and the most rows, of groups that are joined on a device. What is longer the system reads ahead by itself.
+/// Size and row limits of groups merged on a device. Longer ones trigger the kernel's own readahead.
 const COLD_BYTES: u64 = 256 << 10;
 const COLD_ROWS: usize = 4096;
-/// The system sees that a file is read on where the next byte is in the same or the next page. Behind a long piece, that is worth
-/// reading what lies between: so many times less.
+/// The kernel detects a sequential read if the next byte is in the same or the next page. After a long range it pays to
+/// read a gap of up to this fraction of the range, so that the kernel's readahead continues.
 const PAGE: u64 = 4096;
 const NOT_FAR: u64 = 8;
 
-/// Whether the system reads what begins at `next` ahead by itself, and faster than it does what it is asked for.
+/// Whether the kernel's own readahead covers `next`, which is faster than explicit prefetch.
 fn reads_on(before: &Range<u64>, next: u64) -> bool {
     next >= before.end && next - before.end <= PAGE.max((before.end - before.start) / NOT_FAR)
 }
 
-/// Whether a group on a device is read together with the one before it.
+/// Whether two groups on a device are merged into one read.
 fn joins(before: &Group, next: &Group) -> bool {
     next.start >= before.end
         && next.start - before.end <= COLD_GAP
@@ -118,18 +118,18 @@ fn joins(before: &Group, next: &Group) -> bool {
         && before.pairs.len() + next.pairs.len() <= COLD_ROWS
 }
 
-/// Writes groups from memory.
+/// Sink that writes groups from memory.
 pub(crate) struct GroupWriter<'a, 'm> {
     pub(crate) file: &'a File,
     pub(crate) guard: Option<&'a dyn WriteGuard>,
     pub(crate) source: Source<'m>,
     pub(crate) element: u64,
-    /// Bytes of the group that the source does not cover are read first. The caller keeps other writers away.
+    /// Whether bytes that the source does not cover are read first. The caller excludes other writers.
     pub(crate) read_modify_write: bool,
     pub(crate) buffer: &'a mut Vec<u8>,
 }
 
-/// The run of a group that is nothing else.
+/// The run of a group that consists of a single one.
 fn single(group: &Group) -> Option<Pair> {
     match group.pairs.as_slice() {
         [pair] if pair.file.count == 1 => Some(*pair),
@@ -145,7 +145,7 @@ fn sized(buffer: &mut Vec<u8>, bytes: u64) -> Result<&mut [u8]> {
     Ok(&mut buffer[..bytes])
 }
 
-/// Cuts a run into tiles of whole elements.
+/// Splits a run into tiles of whole elements.
 fn tiles(pair: Pair, element: u64) -> impl Iterator<Item = Pair> {
     let tile = (TILE / element).max(1) * element;
     (0..pair.file.len.div_ceil(tile)).map(move |number| {
@@ -156,7 +156,7 @@ fn tiles(pair: Pair, element: u64) -> impl Iterator<Item = Pair> {
     })
 }
 
-/// The row in a buffer that begins at `start` of the file.
+/// A file row, relative to a buffer that begins at file offset `start`.
 fn in_buffer(row: Row, start: u64) -> Row {
     Row { offset: row.offset - start, ..row }
 }
@@ -195,14 +195,14 @@ impl Sink for GroupReader<'_, '_> {
 }
 
 impl GroupReader<'_, '_> {
-    /// Reads a group, at once or after the system was asked for others. `next`: where the one after it begins.
+    /// Reads a group now, or queues it for prefetch. `next`: the offset of the following group.
     fn read_from_device(&mut self, group: Group, next: Option<u64>) -> Result<()> {
         let range = group.start..group.end;
         let begins = self.ahead.waiting.is_empty() && next.is_none_or(|next| reads_on(&range, next));
         let before = self.ahead.last.replace(range);
         if let Some(before) = before.filter(|before| reads_on(before, group.start)) {
             self.read_waiting(0)?;
-            // Of a page that is left out the system would think that the file is read here and there.
+            // A skipped page would make the kernel classify the reads as random.
             if group.start / PAGE > before.end / PAGE + 1 {
                 let between = sized(self.buffer, group.start - before.end)?;
                 file::read(self.file, between, before.end)?;
@@ -217,7 +217,7 @@ impl GroupReader<'_, '_> {
         self.read_waiting(AHEAD)
     }
 
-    /// Reads groups that wait until so many are left.
+    /// Reads queued groups until `left` remain.
     fn read_waiting(&mut self, left: usize) -> Result<()> {
         while self.ahead.waiting.len() > left
             && let Some(group) = self.ahead.waiting.pop_front()
@@ -231,7 +231,7 @@ impl GroupReader<'_, '_> {
         self.read_by(group, &mut |file, buffer, at| file::read(file, buffer, at).map(|()| true)).map(|_| ())
     }
 
-    /// Reads a group if it need not wait for a device. Whether it did.
+    /// Reads a group if all of it is in the page cache; returns whether it was.
     fn read_if_cached(&mut self, group: &Group) -> Result<bool> {
         let mut told = true;
         let read = self.read_by(group, &mut |file, buffer, at| match file::read_cached(file, buffer, at) {
@@ -247,12 +247,12 @@ impl GroupReader<'_, '_> {
         Ok(read)
     }
 
-    /// Reads a group by a function that may leave it. Then the group is left unfinished.
+    /// Reads a group by `fill`. `false` if that returned `false`; memory may be filled partly then.
     fn read_by(&mut self, group: &Group, fill: &mut ReadFn<'_>) -> Result<bool> {
         if let Some(pair) = single(group) {
             if let Some(packed) = self.target.as_packed() {
                 let range = pair.memory.offset as usize..(pair.memory.offset + pair.memory.len) as usize;
-                // SAFETY: these are elements of this transfer, and no two runs of it share any.
+                // SAFETY: the range holds elements of this transfer, whose runs are disjoint.
                 return fill(self.file, unsafe { packed.slice(range) }, pair.file.offset);
             }
             for tile in tiles(pair, self.element) {
@@ -306,7 +306,7 @@ impl Sink for GroupWriter<'_, '_> {
     }
 }
 
-/// Puts the fill value where a part of a chunk that was never written goes.
+/// Writes the fill value to the memory of a chunk subset.
 pub(crate) fn fill(part: &ChunkSubset, element: u64, target: &mut Target<'_>, value: &[u8]) -> Result<()> {
     let tile = (TILE / element).max(1) * element;
     let mut copies: Vec<u8> = Vec::new();
@@ -319,7 +319,7 @@ pub(crate) fn fill(part: &ChunkSubset, element: u64, target: &mut Target<'_>, va
         while from < pair.memory.len {
             let len = piece.min(pair.memory.len - from);
             let memory = Row { offset: pair.memory.offset + from, len, ..pair.memory };
-            // SAFETY: elements of this transfer, which no other part shares.
+            // SAFETY: the chunk subsets of a transfer are disjoint.
             unsafe { target.copy_from(memory, &copies, Row { offset: 0, len, count: memory.count, stride: 0 }) }?;
             from += len;
         }
@@ -327,7 +327,7 @@ pub(crate) fn fill(part: &ChunkSubset, element: u64, target: &mut Target<'_>, va
     })
 }
 
-/// Adds the rows of a part to a grouping.
+/// Adds the rows of a chunk subset to a coalescer.
 pub(crate) fn add_part(grouping: &mut Coalescer<'_>, part: &ChunkSubset, element: u64, base: u64) -> Result<()> {
     for_each_row(part, element, base, &mut |pair| grouping.add(pair))
 }

@@ -1,7 +1,7 @@
-//! Copies of what callers hand over one after another, for later.
+//! Memory that holds copies of small writes until they are written in one call.
 //!
-//! Fresh memory costs more than the copy to it, so that a thread finds the pages of the next copies while the program makes their
-//! bytes.
+//! Page faults of fresh memory cost more than copying, so a thread prefaults the pages of the next copies while the
+//! program computes their bytes.
 
 use crate::direct_dataset::DirectDataset;
 use crate::file;
@@ -14,14 +14,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What a thread takes at a time: as much as a large page of the system.
+/// Unit of work of a thread: one huge page.
 const SHARE: usize = 2 << 20;
-/// Bytes of a file whose memory is found at a time: others that change the file wait for so long.
+/// Bytes of a tmpfs file allocated per call: other writers of the file are blocked for that long.
 const STEP: u64 = 4 << 20;
-/// A large page that takes longer than this had to be made out of small ones.
+/// A huge page that takes longer than this had to be compacted first; no more are requested then.
 const PATIENCE: Duration = Duration::from_millis(2);
 
-/// Room for copies. Only pages that are used, or made ready, take memory.
+/// A buffer of fixed capacity. Only pages that were written or prefaulted occupy memory.
 #[derive(Debug)]
 pub struct StagingBuffer {
     pages: Arc<Pages>,
@@ -30,19 +30,19 @@ pub struct StagingBuffer {
     threads: usize,
 }
 
-/// The memory, which a thread may make ready meanwhile. That changes nothing of what it holds.
+/// The memory, which another thread may prefault at any time; that does not change its content.
 #[derive(Debug)]
 struct Pages {
     memory: MmapRaw,
-    /// Where the room begins, so that shares are large pages.
+    /// Offset of the buffer, aligned to huge pages.
     start: usize,
-    /// What is before this is used or ready, or will be in a moment.
+    /// Everything before this is in use or prefaulted, or about to be.
     ready: AtomicUsize,
     large: AtomicBool,
 }
 
 impl DirectDataset {
-    /// Room for `bytes` bytes of copies; large ones are made by several threads.
+    /// Allocates a buffer of `bytes` bytes. Large copies use several threads.
     pub fn staging_buffer(&self, bytes: usize) -> Result<StagingBuffer> {
         let mapped = bytes.checked_add(SHARE).map(MmapMut::map_anon);
         let memory = match mapped {
@@ -54,9 +54,9 @@ impl DirectDataset {
         Ok(StagingBuffer { pages: Arc::new(pages), room: bytes, used: 0, threads: self.threads })
     }
 
-    /// Has a thread make the first `until` bytes of the room ready, and then the place in the file of the elements that will be
-    /// written from it. It ends when that is done, when the copies are dropped, and when the system does not know how. Nobody
-    /// waits for it.
+    /// Starts a thread that prefaults the first `until` bytes of the buffer, then the file pages that the selection
+    /// will be written to, if the file is on tmpfs. It ends when done, when the buffer is dropped, or when the system
+    /// does not support it. Never joined.
     pub fn prefault(&self, copies: &StagingBuffer, until: usize, selection: &Selection) {
         let (until, helper) = (until.min(copies.room), WorkerPermits::acquire(1));
         if helper.count() == 0 || until < copies.used + SHARE {
@@ -69,11 +69,11 @@ impl DirectDataset {
                 |pages: Arc<Pages>| pages.prefault_next(until) || place.as_mut().is_some_and(TmpfsRange::prefault_next);
             while pages.upgrade().is_some_and(&mut next) {}
         };
-        // Without a thread nothing is ready, which only takes longer.
+        // Without the thread nothing is prefaulted, which only costs time.
         let _ = std::thread::Builder::new().name("h5direct".into()).spawn(work);
     }
 
-    /// Where elements lie in one piece in a file that is kept in memory.
+    /// The file range of a contiguous selection, if the file is on tmpfs.
     fn tmpfs_range(&self, selection: &Selection) -> Option<TmpfsRange> {
         let extent = self.extent();
         let base = self.known_address().filter(|_| extent.grid.is_none())?;
@@ -83,15 +83,15 @@ impl DirectDataset {
     }
 }
 
-/// Bytes of a file whose memory has yet to be found.
+/// A range of a tmpfs file whose pages are to be allocated.
 struct TmpfsRange {
     file: Arc<File>,
     at: Range<u64>,
 }
 
 impl TmpfsRange {
-    /// Finds memory for some of them; whether there may be more. Whoever makes the file shorter at this very moment leaves a few
-    /// pages behind its end, until it is removed.
+    /// Allocates the next pages; returns whether more may follow. If the file is truncated concurrently, a few pages
+    /// beyond its end stay allocated until it is removed.
     fn prefault_next(&mut self) -> bool {
         let len = (self.at.end - self.at.start).min(STEP);
         let found = len > 0 && file::reserve_blocks(&self.file, self.at.start, len);
@@ -101,12 +101,12 @@ impl TmpfsRange {
 }
 
 impl StagingBuffer {
-    /// How many bytes of copies there are.
+    /// Bytes in use.
     pub fn used(&self) -> usize {
         self.used
     }
 
-    /// Copies `data`; where the copy is. `None`: there is no room.
+    /// Appends a copy of `data` and returns its range; `None` if it does not fit.
     pub fn add(&mut self, data: &[u8]) -> Result<Option<Range<usize>>> {
         let at = self.used..self.used + data.len();
         if data.len() > self.room - self.used {
@@ -118,10 +118,10 @@ impl StagingBuffer {
         Ok(Some(at))
     }
 
-    /// Puts `data` where a copy of as many bytes is.
+    /// Overwrites a copy of the same length.
     pub fn replace(&mut self, at: Range<usize>, data: &[u8]) -> Result<()> {
         let pages = &self.pages;
-        // SAFETY: the range is inside the room by the check of the slice below, and borrowed as this is.
+        // SAFETY: the range is inside the buffer by the check of the slice below, and borrowed as this is.
         let all = unsafe { std::slice::from_raw_parts_mut(pages.at(0), self.used) };
         let to = &mut all[at.clone()];
         let helpers = WorkerPermits::acquire((data.len() / SHARE).clamp(1, self.threads) - 1);
@@ -139,7 +139,7 @@ impl StagingBuffer {
         with_workers(&helpers, || &work, work)
     }
 
-    /// The bytes of a copy.
+    /// Returns a copy.
     pub fn get(&self, at: Range<usize>) -> &[u8] {
         // SAFETY: the first so many bytes were written, and nobody changes them while this is borrowed.
         let all = unsafe { std::slice::from_raw_parts(self.pages.at(0).cast_const(), self.used) };
@@ -148,12 +148,12 @@ impl StagingBuffer {
 }
 
 impl Pages {
-    /// A place in the room.
+    /// The address of an offset in the buffer.
     fn at(&self, place: usize) -> *mut u8 {
         self.memory.as_mut_ptr().wrapping_add(self.start + place)
     }
 
-    /// Makes a share ready that nobody uses yet; whether there may be another.
+    /// Prefaults the next unused share; returns whether more may follow.
     fn prefault_next(&self, until: usize) -> bool {
         let next = |ready: usize| {
             let from = ready.next_multiple_of(SHARE);
@@ -165,7 +165,8 @@ impl Pages {
         self.with_large_page(from, SHARE, populate).is_ok()
     }
 
-    /// Does what touches the bytes at a place for the first time. Whole shares get large pages, as long as these are at hand.
+    /// Runs `touch`, which faults in the bytes at an offset. Requests a huge page for a whole share, until one was
+    /// slow.
     fn with_large_page<T>(&self, place: usize, len: usize, touch: impl FnOnce() -> T) -> T {
         let begin = Instant::now();
         let asked = len == SHARE

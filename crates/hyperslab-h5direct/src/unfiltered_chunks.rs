@@ -1,4 +1,4 @@
-//! Chunks without filters: each an array in one piece, at a place of its own.
+//! Unfiltered chunks: each is a contiguous byte range at its own address.
 
 use crate::chunk_index::ChunkState;
 use crate::coalesce::{Coalescer, WORTH_A_CALL};
@@ -57,7 +57,7 @@ impl DirectDataset {
                 if !self.single_writer {
                     return Ok(Some(FallbackReason::OtherWriters));
                 }
-                // Another rank may be making the same chunk.
+                // Another thread may be allocating the same chunk.
                 let claim = self.claims.write(number);
                 known = self.state().index.get(number);
                 if known == ChunkState::Absent {
@@ -80,13 +80,13 @@ impl DirectDataset {
         grouping.finish().map(|()| None)
     }
 
-    /// The number of a part's chunk, and what is known of it.
+    /// The number of a subset's chunk, and its state in the index.
     pub(crate) fn chunk_state(&self, grid: &ChunkGrid, part: &ChunkSubset) -> Result<(u64, ChunkState)> {
         let number = grid.linear(&part.chunk)?;
         Ok((number, self.state().index.get(number)))
     }
 
-    /// Hands a chunk to the library that has no place yet.
+    /// Has the library allocate and store a new chunk.
     fn make_chunk(
         &self,
         grid: &ChunkGrid,
@@ -104,18 +104,18 @@ impl DirectDataset {
         control.write_chunk(&origin, buffer, 0)
     }
 
-    /// The bytes of a whole chunk, if they lie in memory as in the file.
+    /// The bytes of a complete chunk, if the caller's memory holds them as the file does.
     pub(crate) fn chunk_in_memory<'m>(&self, part: &ChunkSubset, source: &Source<'m>) -> Result<Option<&'m [u8]>> {
         let Some(packed) = source.as_packed() else { return Ok(None) };
         Ok(self.packed_chunk(part)?.and_then(|range| packed.get(range)))
     }
 
-    /// Where among the packed elements a whole chunk is, if all of them lie there as in the file.
+    /// The range of the packed elements that is a complete chunk, if it is contiguous there.
     pub(crate) fn packed_chunk(&self, part: &ChunkSubset) -> Result<Option<Range<usize>>> {
         let mut found = None;
         if part.covers_chunk {
             part.for_each_row(self.element, |chunk, memory| {
-                // One row that is the chunk has no other beside it.
+                // A single row that is the whole chunk.
                 let one = chunk.offset == 0
                     && chunk.len * chunk.count == self.chunk_bytes as u64
                     && (chunk.count == 1 || chunk.stride == chunk.len && memory.stride == memory.len);
@@ -127,7 +127,7 @@ impl DirectDataset {
         Ok(found)
     }
 
-    /// A chunk that was never written, with the part's elements in it.
+    /// Builds a new chunk in `buffer`: fill values, overlaid with the subset's elements.
     pub(crate) fn assemble(
         &self,
         part: &ChunkSubset,
@@ -144,12 +144,12 @@ impl DirectDataset {
         self.overlay(part, source, buffer)
     }
 
-    /// Puts the part's elements over a chunk.
+    /// Overlays a subset's elements on a chunk.
     pub(crate) fn overlay(&self, part: &ChunkSubset, source: &mut Source<'_>, chunk: &mut [u8]) -> Result<()> {
         raw_io::for_each_row(part, self.element, 0, &mut |pair| source.copy_to(pair.memory, chunk, pair.file))
     }
 
-    /// Makes a buffer of chunk size what a chunk is that was never written.
+    /// Fills a chunk with the fill value.
     pub(crate) fn fill_chunk(&self, chunk: &mut [u8]) {
         if self.fill.iter().all(|byte| *byte == self.fill[0]) {
             return chunk.fill(self.fill[0]);

@@ -1,8 +1,8 @@
 //! Threads that help the calling one.
 //!
-//! They live no longer than the call, so nothing is left running in the program, and a fork finds none; only the one that makes
-//! memory ready ([`crate::staging_buffer`]) goes on beside the program, for as long as copies are kept. All calls of a process together have
-//! at most as many helpers as the machine has cores.
+//! They live no longer than the call, so nothing is left running in the program, and a fork finds none; only the one
+//! that makes memory ready ([`crate::staging_buffer`]) goes on beside the program, for as long as copies are kept. All
+//! calls of a process together have at most as many helpers as the machine has cores.
 
 use hyperslab_core::{Error, ErrorKind, Result};
 use std::sync::Mutex;
@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 static BUSY: AtomicUsize = AtomicUsize::new(0);
 
-/// The cores of the machine that this process may use. Asked once: it takes reading files of the system, which costs more
-/// than a small transfer.
+/// Number of cores available to this process. Queried once: it reads files of the system, which costs more than a small
+/// transfer.
 pub(crate) fn cores() -> usize {
-    // No lock: a thread that asks may not be there after a fork.
+    // No lock: after a fork its holder might not exist.
     static CORES: AtomicUsize = AtomicUsize::new(0);
     match CORES.load(Ordering::Relaxed) {
         0 => {
@@ -26,17 +26,17 @@ pub(crate) fn cores() -> usize {
     }
 }
 
-/// In a process that was forked: helpers that were busy in the parent are not here.
+/// Resets the count of busy workers in a forked child, where those of the parent do not exist.
 pub fn reset_after_fork() {
     BUSY.store(0, Ordering::Relaxed);
 }
 
-/// Permission for some helpers, given back when dropped.
+/// Permits to start worker threads, returned when dropped.
 #[derive(Debug)]
 pub(crate) struct WorkerPermits(usize);
 
 impl WorkerPermits {
-    /// Up to `wanted`, perhaps none.
+    /// Acquires up to `wanted` permits, possibly none. Never blocks.
     pub(crate) fn acquire(wanted: usize) -> Self {
         let most = cores();
         let mut got = 0;
@@ -47,7 +47,7 @@ impl WorkerPermits {
         Self(got)
     }
 
-    /// One more than these, if it may be had: for calls whose own thread does something else.
+    /// Acquires one more permit if available, for calls whose own thread does other work.
     pub(crate) fn and_one(mut self) -> Self {
         let mut one = Self::acquire(1);
         self.0 += std::mem::take(&mut one.0);
@@ -61,35 +61,35 @@ impl WorkerPermits {
 
 impl Drop for WorkerPermits {
     fn drop(&mut self) {
-        // Helpers of a parent are not counted here.
+        // Permits acquired before a fork are not counted in the child.
         let given_back = |busy: usize| Some(busy.saturating_sub(self.0));
         let _ = BUSY.fetch_update(Ordering::Relaxed, Ordering::Relaxed, given_back);
     }
 }
 
-/// Keeps the first error of several threads, and tells the others to stop.
+/// The first error of several threads; the others stop when it is set.
 #[derive(Debug, Default)]
 pub(crate) struct FirstError(Mutex<Option<Error>>);
 
 impl FirstError {
-    /// Notes an error.
+    /// Records an error unless there is one.
     pub(crate) fn note(&self, error: Error) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
     }
 
-    /// Whether there is one.
+    /// Whether an error was recorded.
     pub(crate) fn is_set(&self) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// The error.
+    /// The recorded error, if any.
     pub(crate) fn into_result(self) -> Result<()> {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
     }
 }
 
-/// Runs what `make` makes on helpers, one each, while `mine` runs here. A helper that panics is an error. Fewer helpers
-/// may start than are allowed, even none.
+/// Runs one `make()` on each permitted worker while `mine` runs on this thread; joins all. A worker's panic is returned
+/// as an error. Fewer workers than permitted may start, even none.
 pub(crate) fn with_workers<T, F: FnOnce() + Send>(
     helpers: &WorkerPermits,
     make: impl Fn() -> F,

@@ -1,15 +1,15 @@
-//! Loops for pairs whose usual numbers take a few instructions, and whose others take many: where a block has only usual ones, it
-//! is converted by vector instructions.
+//! Vectorised fast paths for conversions with rare special cases: a block without special values is converted by vector
+//! instructions, any other value by value.
 
 use super::cast::Cast;
 use super::float_narrowing::{DOUBLE, HALF, SINGLE, narrow};
 use super::half::Half;
 use super::kernel::{Kernel, Kind, compiled};
 
-/// Numbers of a block.
+/// Numbers per block.
 const BLOCK: usize = 32;
 
-/// A loop over blocks. `$usual` gives the result of a usual number, and whether it is one; `$any` the result of any.
+/// A loop over blocks. `$usual` returns the result for an ordinary number and whether it is one; `$any` converts any.
 macro_rules! blocks {
     ($from:ty, $to:ty, $usual:ident, $any:ident) => {{
         #[inline(always)]
@@ -35,7 +35,7 @@ macro_rules! blocks {
     }};
 }
 
-/// Floats to narrower ones: usual are zero and those whose result has a full exponent.
+/// Narrowing of floats: ordinary are zero and numbers whose result is normal.
 macro_rules! narrowing {
     ($from:ty, $signed:ty, $from_form:ident, $to:ty, $to_form:ident) => {{
             #[inline(always)]
@@ -62,7 +62,7 @@ macro_rules! narrowing {
     }};
 }
 
-/// Integers to floats of 2 bytes: usual are those below 65536, which a float of 4 bytes holds exactly.
+/// Integers to 2-byte floats: ordinary are magnitudes below 65536, which `f32` represents exactly.
 macro_rules! integers_to_half {
     ($from:ty) => {{
         #[inline(always)]
@@ -88,8 +88,8 @@ macro_rules! integers_to_half {
     }};
 }
 
-/// Floats to integers of 8 bytes, for which few machines have vector instructions: usual are those below 2^51, whose whole part
-/// can be read from the fraction of a float of 8 bytes.
+/// Floats to 8-byte integers, for which few machines have vector instructions: ordinary are magnitudes below 2^51,
+/// whose integer part can be read from the fraction bits of an `f64`.
 macro_rules! floats_to_long {
     ($from:ty, $to:ty, $rules:ident) => {{
         #[inline(always)]
@@ -117,7 +117,7 @@ macro_rules! floats_to_long {
     }};
 }
 
-/// The loop of a pair that has such.
+/// The fast path of a pair of types, if there is one.
 pub(super) fn kernel(from: Kind, to: Kind, hard: bool) -> Option<Kernel> {
     Some(match (from, to) {
         (Kind::F64, Kind::F32) if !hard => narrowing!(u64, i64, DOUBLE, u32, SINGLE),
