@@ -16,7 +16,7 @@ const WRITER: u32 = u32::MAX;
 /// A held lock, released when dropped. May be sent to another thread.
 #[derive(Debug)]
 pub(crate) struct ChunkLock<'a> {
-    claims: &'a ChunkLocks,
+    locks: &'a ChunkLocks,
     chunk: u64,
 }
 
@@ -41,7 +41,7 @@ impl ChunkLocks {
             return None;
         }
         held.insert(chunk, WRITER);
-        Some(ChunkLock { claims: self, chunk })
+        Some(ChunkLock { locks: self, chunk })
     }
 
     fn wait(&self, chunk: u64, next: impl Fn(u32) -> Option<u32>) -> ChunkLock<'_> {
@@ -49,7 +49,7 @@ impl ChunkLocks {
         loop {
             if let Some(now) = next(held.get(&chunk).copied().unwrap_or(0)) {
                 held.insert(chunk, now);
-                return ChunkLock { claims: self, chunk };
+                return ChunkLock { locks: self, chunk };
             }
             held = self.freed.wait(held).unwrap_or_else(PoisonError::into_inner);
         }
@@ -65,13 +65,13 @@ impl ChunkLock<'_> {
 
 impl Drop for ChunkLock<'_> {
     fn drop(&mut self) {
-        let mut held = self.claims.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.locks.held.lock().unwrap_or_else(PoisonError::into_inner);
         match held.get_mut(&self.chunk) {
             Some(readers) if *readers != WRITER && *readers > 1 => *readers -= 1,
             _ => {
                 held.remove(&self.chunk);
                 drop(held);
-                self.claims.freed.notify_all();
+                self.locks.freed.notify_all();
             }
         }
     }
@@ -84,26 +84,26 @@ mod tests {
 
     #[test]
     fn one_writer_or_many_readers() {
-        let claims = ChunkLocks::default();
-        let (first, second) = (claims.read(3), claims.read(3));
-        assert!(claims.try_write(3).is_none());
+        let locks = ChunkLocks::default();
+        let (first, second) = (locks.read(3), locks.read(3));
+        assert!(locks.try_write(3).is_none());
         drop(first);
-        assert!(claims.try_write(3).is_none());
+        assert!(locks.try_write(3).is_none());
         drop(second);
-        let writer = claims.try_write(3);
-        assert!(writer.is_some_and(|claim| claim.chunk() == 3));
-        assert!(claims.try_write(3).is_some());
+        let writer = locks.try_write(3);
+        assert!(writer.is_some_and(|lock| lock.chunk() == 3));
+        assert!(locks.try_write(3).is_some());
     }
 
     #[test]
     fn writers_never_meet() {
-        let (claims, inside) = (ChunkLocks::default(), AtomicI32::new(0));
+        let (locks, inside) = (ChunkLocks::default(), AtomicI32::new(0));
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for turn in 0..2000u64 {
-                        let _low = claims.write(turn % 3);
-                        let _high = claims.write(7);
+                        let _low = locks.write(turn % 3);
+                        let _high = locks.write(7);
                         assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0);
                         inside.fetch_sub(1, Ordering::SeqCst);
                     }

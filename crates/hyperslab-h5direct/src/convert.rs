@@ -5,7 +5,7 @@
 //! matched by name; what the target has besides stays as it is.
 //!
 //! The results are those of libhdf5 2.2, bit by bit, as the tests check for every pair of types. That includes what it
-//! does where one would expect otherwise, since the same program must not read other data with the plane than without:
+//! does where one would expect otherwise, since the same program must not read different data by the direct path than by libhdf5:
 //!
 //! | from | to | what | result |
 //! |---|---|---|---|

@@ -94,7 +94,7 @@ pub struct DirectDataset {
     /// Read-locked by transfers, write-locked by resize, invalidation and read-modify-write of raw bytes.
     extent: RwLock<Extent>,
     pub(crate) state: Mutex<State>,
-    pub(crate) claims: ChunkLocks,
+    pub(crate) locks: ChunkLocks,
     /// File address of a contiguous dataset, or [`UNKNOWN_ADDRESS`].
     address: AtomicU64,
 }
@@ -148,7 +148,7 @@ impl DirectDataset {
             chunk_bytes,
             extent: RwLock::new(Extent { shape: shape.into(), grid }),
             state: Mutex::new(State { index: ChunkIndex::default(), cache: Cache::new(limits.cache) }),
-            claims: ChunkLocks::default(),
+            locks: ChunkLocks::default(),
             address: AtomicU64::new(UNKNOWN_ADDRESS),
             dtype,
         }))

@@ -46,14 +46,14 @@ impl fmt::Display for Explanation {
 struct Counting {
     calls: u64,
     moved: u64,
-    joined: u64,
+    coalesced: u64,
 }
 
 impl Sink for Counting {
     fn take(&mut self, group: &mut Group) -> Result<()> {
         self.calls += 1;
         self.moved += group.end - group.start;
-        self.joined += u64::from(group.pairs.len() > 1 || group.pairs.iter().any(|pair| pair.file.count > 1));
+        self.coalesced += u64::from(group.pairs.len() > 1 || group.pairs.iter().any(|pair| pair.file.count > 1));
         Ok(())
     }
 }
@@ -219,10 +219,10 @@ impl DirectDataset {
         out.moved += counting.moved * if read_modify_write { 2 } else { 1 };
         if read_modify_write {
             out.steps.push("bytes between the selected ones are read first and written back with them".into());
-        } else if counting.joined > 0 {
+        } else if counting.coalesced > 0 {
             out.steps.push(format!(
                 "{} of the calls move neighbours together: a gap below {} costs less than another call",
-                counting.joined,
+                counting.coalesced,
                 units::display_size(WORTH_A_CALL)
             ));
         }

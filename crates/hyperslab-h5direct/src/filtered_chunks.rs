@@ -32,25 +32,25 @@ struct WorkerScratch {
 /// A chunk to be written.
 enum Job<'a> {
     /// A subset of its elements comes from the caller's memory.
-    Part(ChunkLock<'a>, Box<ChunkSubset>),
+    Subset(ChunkLock<'a>, Box<ChunkSubset>),
     /// A dirty chunk of the cache.
     WriteBack(ChunkLock<'a>, Arc<Vec<u8>>),
 }
 
 impl Job<'_> {
     fn chunk(&self) -> u64 {
-        let (Self::Part(claim, _) | Self::WriteBack(claim, _)) = self;
-        claim.chunk()
+        let (Self::Subset(lock, _) | Self::WriteBack(lock, _)) = self;
+        lock.chunk()
     }
 }
 
 /// A chunk that the calling thread must finish, since only it may call the library.
 enum EncodedChunk<'a> {
     Ready {
-        claim: ChunkLock<'a>,
+        lock: ChunkLock<'a>,
         bytes: Vec<u8>,
         mask: u32,
-        waited: Option<Arc<Vec<u8>>>,
+        cached: Option<Arc<Vec<u8>>>,
     },
     /// Partly covered, and its stored data must be read through the library first.
     NeedsOldData(ChunkLock<'a>, Box<ChunkSubset>),
@@ -85,14 +85,14 @@ impl DirectDataset {
     ) -> Result<Option<FallbackReason>> {
         self.prepare_index(grid, control, selection)?;
         let parts = Mutex::new(self.with_readahead(grid, selection)?);
-        let (left, errors) = (Mutex::new(Vec::new()), FirstError::default());
+        let (deferred, errors) = (Mutex::new(Vec::new()), FirstError::default());
         let drain = || {
             let (mut scratch, mut target) = (WorkerScratch::default(), target.clone());
             while !errors.is_set() {
                 let Some(part) = parts.lock().unwrap_or_else(PoisonError::into_inner).next() else { return };
                 match part.and_then(|part| Ok((self.read_part(grid, None, &part, &mut target, &mut scratch)?, part))) {
                     Ok((true, _)) => {}
-                    Ok((false, part)) => left.lock().unwrap_or_else(PoisonError::into_inner).push(part),
+                    Ok((false, part)) => deferred.lock().unwrap_or_else(PoisonError::into_inner).push(part),
                     Err(error) => errors.note(error),
                 }
             }
@@ -100,7 +100,7 @@ impl DirectDataset {
         with_workers(&self.helpers(grid, selection), || &drain, drain)?;
         errors.into_result()?;
         let (mut scratch, mut target) = (WorkerScratch::default(), target.clone());
-        for part in left.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        for part in deferred.into_inner().unwrap_or_else(PoisonError::into_inner) {
             self.state().index.note_lookup_failed();
             self.read_part(grid, Some(control), &part, &mut target, &mut scratch)?;
         }
@@ -146,7 +146,7 @@ impl DirectDataset {
         scratch: &mut WorkerScratch,
     ) -> Result<bool> {
         let number = grid.linear(&part.chunk)?;
-        let _claim = self.claims.read(number);
+        let _lock = self.locks.read(number);
         let (kept, known) = {
             let mut state = self.state();
             (state.cache.get(number), state.index.get(number))
@@ -281,7 +281,7 @@ impl DirectDataset {
         helpers: WorkerPermits,
     ) -> Result<()> {
         let (jobs, errors) = (Mutex::new(jobs), FirstError::default());
-        let run = Run { plane: self, grid, jobs: &jobs, source, whole, errors: &errors, spare: Mutex::default() };
+        let run = Run { dataset: self, grid, jobs: &jobs, source, whole, errors: &errors, spare: Mutex::default() };
         let (mut scratch, mut own_source) = (WorkerScratch::default(), source.clone());
         if helpers.count() > 0 {
             // The calling thread only stores, so one more thread may encode.
@@ -304,9 +304,9 @@ impl DirectDataset {
         }
         // All jobs, or those left where no worker could start.
         while let Some(job) = run.next() {
-            let made = run.encode_or_cache(job, &mut own_source, &mut scratch);
-            let stored = made.and_then(|made| match made {
-                Some(made) => run.store_chunk(control, made, &mut own_source, &mut scratch),
+            let encoded = run.encode_or_cache(job, &mut own_source, &mut scratch);
+            let stored = encoded.and_then(|encoded| match encoded {
+                Some(encoded) => run.store_chunk(control, encoded, &mut own_source, &mut scratch),
                 None => Ok(()),
             });
             if let Err(error) = stored {
@@ -349,7 +349,7 @@ impl DirectDataset {
 
 /// State of one call that writes chunks, shared by its threads.
 struct Run<'a, 's> {
-    plane: &'a DirectDataset,
+    dataset: &'a DirectDataset,
     grid: &'a ChunkGrid,
     jobs: &'a Mutex<Jobs<'a>>,
     source: &'a Source<'s>,
@@ -371,10 +371,10 @@ impl<'a> Run<'a, '_> {
             return Some(job);
         }
         while let Some(number) = jobs.waiting.pop() {
-            let claim = self.plane.claims.write(number);
-            let waited = self.plane.state().cache.get(number);
-            if let Some(data) = waited {
-                return Some(Job::WriteBack(claim, data));
+            let lock = self.dataset.locks.write(number);
+            let cached = self.dataset.state().cache.get(number);
+            if let Some(data) = cached {
+                return Some(Job::WriteBack(lock, data));
             }
         }
         let part = jobs.parts.as_mut()?.next();
@@ -384,7 +384,7 @@ impl<'a> Run<'a, '_> {
                 None
             }
             Some(part) => match part.and_then(|part| Ok((self.grid.linear(&part.chunk)?, part))) {
-                Ok((number, part)) => Some(Job::Part(self.plane.claims.write(number), Box::new(part))),
+                Ok((number, part)) => Some(Job::Subset(self.dataset.locks.write(number), Box::new(part))),
                 Err(error) => {
                     self.errors.note(error);
                     None
@@ -394,12 +394,12 @@ impl<'a> Run<'a, '_> {
     }
 
     fn next_eviction(&self) -> Option<Job<'a>> {
-        let mut state = self.plane.state();
+        let mut state = self.dataset.state();
         let limit = state.cache.limit();
         let number = Cache::evict_to(&mut state.cache, limit)?;
-        let claim = self.plane.claims.try_write(number)?;
+        let lock = self.dataset.locks.try_write(number)?;
         let data = state.cache.get(number)?;
-        Some(Job::WriteBack(claim, data))
+        Some(Job::WriteBack(lock, data))
     }
 
     /// Encodes a chunk, or inserts it into the cache as dirty (`None`) if it is covered partly.
@@ -409,25 +409,25 @@ impl<'a> Run<'a, '_> {
         source: &mut Source<'_>,
         scratch: &mut WorkerScratch,
     ) -> Result<Option<EncodedChunk<'a>>> {
-        let plane = self.plane;
-        if let Job::Part(claim, part) = &job
+        let dataset = self.dataset;
+        if let Job::Subset(lock, part) = &job
             && !(self.whole && part.covers_chunk)
         {
-            return match plane.current_chunk(self.grid, claim.chunk(), scratch)? {
-                Some(chunk) => self.cache_dirty(claim, part, chunk, source).map(|()| None),
+            return match dataset.current_chunk(self.grid, lock.chunk(), scratch)? {
+                Some(chunk) => self.cache_dirty(lock, part, chunk, source).map(|()| None),
                 None => {
-                    let Job::Part(claim, part) = job else { return Ok(None) };
-                    Ok(Some(EncodedChunk::NeedsOldData(claim, part)))
+                    let Job::Subset(lock, part) = job else { return Ok(None) };
+                    Ok(Some(EncodedChunk::NeedsOldData(lock, part)))
                 }
             };
         }
         let number = job.chunk();
-        let mask = match plane.state().index.get(number) {
+        let mask = match dataset.state().index.get(number) {
             ChunkState::Absent => 0,
             ChunkState::At(ChunkAddress { mask, .. }) | ChunkState::AddressUnknown(Some(mask)) => mask,
             ChunkState::AddressUnknown(None) => return Ok(Some(EncodedChunk::NeedsMask(job))),
         };
-        self.encode(job, mask, source, scratch).map(Some).map_err(|error| plane.chunk_error(error, self.grid, number))
+        self.encode(job, mask, source, scratch).map(Some).map_err(|error| dataset.chunk_error(error, self.grid, number))
     }
 
     /// Encodes a complete chunk.
@@ -438,22 +438,22 @@ impl<'a> Run<'a, '_> {
         source: &mut Source<'_>,
         scratch: &mut WorkerScratch,
     ) -> Result<EncodedChunk<'a>> {
-        let plane = self.plane;
+        let dataset = self.dataset;
         match job {
-            Job::WriteBack(claim, data) => {
-                let bytes = self.copy(plane.pipeline.encode_with(&data, mask, &mut scratch.workspace)?);
-                Ok(EncodedChunk::Ready { claim, bytes, mask, waited: Some(data) })
+            Job::WriteBack(lock, data) => {
+                let bytes = self.copy(dataset.pipeline.encode_with(&data, mask, &mut scratch.workspace)?);
+                Ok(EncodedChunk::Ready { lock, bytes, mask, cached: Some(data) })
             }
-            Job::Part(claim, part) => {
-                let chunk = match plane.chunk_in_memory(&part, source)? {
+            Job::Subset(lock, part) => {
+                let chunk = match dataset.chunk_in_memory(&part, source)? {
                     Some(chunk) => chunk,
                     None => {
-                        plane.assemble(&part, source, true, &mut scratch.chunk)?;
+                        dataset.assemble(&part, source, true, &mut scratch.chunk)?;
                         &scratch.chunk
                     }
                 };
-                let bytes = self.copy(plane.pipeline.encode_with(chunk, mask, &mut scratch.workspace)?);
-                Ok(EncodedChunk::Ready { claim, bytes, mask, waited: None })
+                let bytes = self.copy(dataset.pipeline.encode_with(chunk, mask, &mut scratch.workspace)?);
+                Ok(EncodedChunk::Ready { lock, bytes, mask, cached: None })
             }
         }
     }
@@ -461,13 +461,13 @@ impl<'a> Run<'a, '_> {
     /// Overlays a subset's elements on a chunk and inserts it into the cache as dirty.
     fn cache_dirty(
         &self,
-        claim: &ChunkLock<'_>,
+        lock: &ChunkLock<'_>,
         part: &ChunkSubset,
         mut chunk: Vec<u8>,
         source: &mut Source<'_>,
     ) -> Result<()> {
-        let changed = self.plane.overlay(part, source, &mut chunk);
-        self.plane.state().cache.insert_dirty(claim.chunk(), chunk);
+        let changed = self.dataset.overlay(part, source, &mut chunk);
+        self.dataset.state().cache.insert_dirty(lock.chunk(), chunk);
         changed
     }
 
@@ -475,53 +475,53 @@ impl<'a> Run<'a, '_> {
     fn store_chunk(
         &self,
         control: &dyn MetadataBackend,
-        made: EncodedChunk<'a>,
+        encoded: EncodedChunk<'a>,
         source: &mut Source<'_>,
         scratch: &mut WorkerScratch,
     ) -> Result<()> {
-        let plane = self.plane;
-        match made {
-            EncodedChunk::Ready { claim, bytes, mask, waited } => {
-                let number = claim.chunk();
+        let dataset = self.dataset;
+        match encoded {
+            EncodedChunk::Ready { lock, bytes, mask, cached } => {
+                let number = lock.chunk();
                 let origin = self.grid.origin(&self.grid.coordinates(number)?)?;
                 control
                     .write_chunk(&origin, &bytes, mask)
-                    .map_err(|error| plane.chunk_error(error, self.grid, number))?;
-                let mut state = plane.state();
+                    .map_err(|error| dataset.chunk_error(error, self.grid, number))?;
+                let mut state = dataset.state();
                 state.index.note_written(number, Some(mask));
                 state.cache.take(number);
-                if let Some(data) = waited {
+                if let Some(data) = cached {
                     state.cache.insert_clean(number, data);
                 }
                 drop(state);
-                drop(claim);
+                drop(lock);
                 let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
                 spare.push(bytes);
                 Ok(())
             }
             EncodedChunk::NeedsMask(job) => {
                 let mask = self.read_stored(control, job.chunk(), scratch)?;
-                let made = self.encode(job, mask, source, scratch)?;
-                self.store_chunk(control, made, source, scratch)
+                let encoded = self.encode(job, mask, source, scratch)?;
+                self.store_chunk(control, encoded, source, scratch)
             }
-            EncodedChunk::NeedsOldData(claim, part) => {
-                let number = claim.chunk();
-                plane.state().index.note_lookup_failed();
+            EncodedChunk::NeedsOldData(lock, part) => {
+                let number = lock.chunk();
+                dataset.state().index.note_lookup_failed();
                 let mask = self.read_stored(control, number, scratch)?;
-                scratch.chunk = file::buffer(plane.chunk_bytes)?;
-                plane.decode(self.grid, number, mask, scratch)?;
-                self.cache_dirty(&claim, &part, std::mem::take(&mut scratch.chunk), source)
+                scratch.chunk = file::buffer(dataset.chunk_bytes)?;
+                dataset.decode(self.grid, number, mask, scratch)?;
+                self.cache_dirty(&lock, &part, std::mem::take(&mut scratch.chunk), source)
             }
         }
     }
 
     /// Reads a stored chunk through the library; returns its filter mask.
     fn read_stored(&self, control: &dyn MetadataBackend, number: u64, scratch: &mut WorkerScratch) -> Result<u32> {
-        let plane = self.plane;
+        let dataset = self.dataset;
         let origin = self.grid.origin(&self.grid.coordinates(number)?)?;
-        let limit = plane.pipeline.stored_limit();
+        let limit = dataset.pipeline.stored_limit();
         let asked = control.read_chunk(&origin, limit, &mut scratch.stored);
-        asked.map_err(|error| plane.chunk_error(error, self.grid, number))
+        asked.map_err(|error| dataset.chunk_error(error, self.grid, number))
     }
 
     /// Loop of a worker: encodes chunks and sends them to the calling thread.
@@ -529,8 +529,8 @@ impl<'a> Run<'a, '_> {
         let (mut scratch, mut source) = (WorkerScratch::default(), self.source.clone());
         while let Some(job) = self.next() {
             match self.encode_or_cache(job, &mut source, &mut scratch) {
-                Ok(Some(made)) => {
-                    if sender.send(made).is_err() {
+                Ok(Some(encoded)) => {
+                    if sender.send(encoded).is_err() {
                         return;
                     }
                 }
@@ -544,14 +544,14 @@ impl<'a> Run<'a, '_> {
     fn store_encoded(
         &self,
         control: &dyn MetadataBackend,
-        made: &Receiver<EncodedChunk<'a>>,
+        encoded: &Receiver<EncodedChunk<'a>>,
         source: &mut Source<'_>,
         scratch: &mut WorkerScratch,
     ) {
-        while let Ok(made) = made.recv() {
+        while let Ok(encoded) = encoded.recv() {
             // After an error the remaining dirty chunks stay in the cache.
             if !self.errors.is_set()
-                && let Err(error) = self.store_chunk(control, made, source, scratch)
+                && let Err(error) = self.store_chunk(control, encoded, source, scratch)
             {
                 self.errors.note(error);
             }

@@ -188,7 +188,7 @@ mod tests {
     use hyperslab_core::{Datatype, Selection};
     use std::sync::Arc;
 
-    fn plane() -> DirectDataset {
+    fn dataset() -> DirectDataset {
         let facts = DatasetInfo {
             name: "x".into(),
             file: Arc::new(tempfile::tempfile().unwrap()),
@@ -211,14 +211,14 @@ mod tests {
         let all = Selection::all(&[1]).unwrap();
         let sizes = [0, 1, 4096, SHARE, 3 * SHARE + 12345, 0, 2 * SHARE - 1, 77];
         for ahead in [false, true] {
-            let plane = plane();
-            let mut copies = plane.staging_buffer(sizes.iter().sum()).unwrap();
+            let dataset = dataset();
+            let mut copies = dataset.staging_buffer(sizes.iter().sum()).unwrap();
             let mut kept = Vec::new();
             for (seed, len) in sizes.into_iter().enumerate() {
                 let data = bytes(len, seed);
                 kept.push((copies.add(&data).unwrap().unwrap(), data));
                 if ahead {
-                    plane.prefault(&copies, usize::MAX, &all);
+                    dataset.prefault(&copies, usize::MAX, &all);
                 }
                 assert!(kept.iter().all(|(at, data)| copies.get(at.clone()) == data), "{len} bytes");
             }
@@ -232,17 +232,17 @@ mod tests {
 
     #[test]
     fn what_is_made_ready_may_go_at_any_time() {
-        let (plane, all) = (plane(), Selection::all(&[1]).unwrap());
+        let (dataset, all) = (dataset(), Selection::all(&[1]).unwrap());
         for _ in 0..20 {
-            let mut copies = plane.staging_buffer(16 * SHARE).unwrap();
+            let mut copies = dataset.staging_buffer(16 * SHARE).unwrap();
             copies.add(&bytes(SHARE, 0)).unwrap().unwrap();
-            plane.prefault(&copies, 15 * SHARE, &all);
+            dataset.prefault(&copies, 15 * SHARE, &all);
         }
     }
 
     #[test]
     fn too_much_is_an_error() {
-        assert!(plane().staging_buffer(usize::MAX).is_err());
-        assert!(plane().staging_buffer(usize::MAX / 2).is_err());
+        assert!(dataset().staging_buffer(usize::MAX).is_err());
+        assert!(dataset().staging_buffer(usize::MAX / 2).is_err());
     }
 }

@@ -49,7 +49,7 @@ impl DirectDataset {
         let (mut buffer, mut new_chunk) = (Vec::new(), Vec::new());
         let mut writing = self.writing(&source, read_modify_write, &mut buffer);
         let mut grouping = Coalescer::new(if read_modify_write { WORTH_A_CALL } else { 0 }, &mut writing);
-        let mut elsewhere = source.clone();
+        let mut new_chunk_source = source.clone();
         for part in selection.split_by_chunk(grid)? {
             let part = part?;
             let (number, mut known) = self.chunk_state(grid, &part)?;
@@ -58,16 +58,16 @@ impl DirectDataset {
                     return Ok(Some(FallbackReason::OtherWriters));
                 }
                 // Another thread may be allocating the same chunk.
-                let claim = self.claims.write(number);
+                let lock = self.locks.write(number);
                 known = self.state().index.get(number);
                 if known == ChunkState::Absent {
-                    self.make_chunk(grid, control, &part, &mut elsewhere, whole, &mut new_chunk)
+                    self.make_chunk(grid, control, &part, &mut new_chunk_source, whole, &mut new_chunk)
                         .map_err(|error| self.chunk_error(error, grid, number))?;
                     self.state().index.note_written(number, Some(0));
                     self.notify_relocated();
                     continue;
                 }
-                drop(claim);
+                drop(lock);
             }
             match known {
                 ChunkState::At(place) => raw_io::add_part(&mut grouping, &part, self.element, place.address)?,

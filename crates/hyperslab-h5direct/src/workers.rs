@@ -1,8 +1,8 @@
-//! Threads that help the calling one.
+//! Worker threads of one call.
 //!
-//! They live no longer than the call, so nothing is left running in the program, and a fork finds none; only the one
-//! that makes memory ready ([`crate::staging_buffer`]) goes on beside the program, for as long as copies are kept. All
-//! calls of a process together have at most as many helpers as the machine has cores.
+//! They are joined before the call returns, so none survives into the program or across a fork. The only exception is
+//! the prefault thread of [`crate::staging_buffer`], which ends with its buffer. At most one worker per core runs in a
+//! process, over all concurrent calls.
 
 use hyperslab_core::{Error, ErrorKind, Result};
 use std::sync::Mutex;

@@ -28,7 +28,7 @@ impl MetadataBackend for OnePiece {
     }
 }
 
-fn plane(file: File, dtype: &str, shape: &[u64]) -> DirectDataset {
+fn dataset(file: File, dtype: &str, shape: &[u64]) -> DirectDataset {
     let facts = DatasetInfo {
         name: "array".into(),
         file: Arc::new(file),
@@ -46,7 +46,7 @@ fn plane(file: File, dtype: &str, shape: &[u64]) -> DirectDataset {
 fn numbers_are_converted_both_ways_in_every_layout() {
     let file = tempfile::tempfile().unwrap();
     let shape = [40, 30];
-    let plane = plane(file.try_clone().unwrap(), ">i2", &shape);
+    let dataset = dataset(file.try_clone().unwrap(), ">i2", &shape);
     let memory = "<f8".parse::<Datatype>().unwrap();
     let value = |at: usize| at as f64 * 3.0 - 1000.5;
     for selection in [
@@ -56,7 +56,7 @@ fn numbers_are_converted_both_ways_in_every_layout() {
     ] {
         let n = selection.len() as usize;
         let numbers: Vec<u8> = (0..n).flat_map(|i| value(i).to_le_bytes()).collect();
-        assert_eq!(plane.write_as(&OnePiece, &selection, MemoryView::packed(&numbers), &memory).unwrap(), None);
+        assert_eq!(dataset.write_as(&OnePiece, &selection, MemoryView::packed(&numbers), &memory).unwrap(), None);
         // What is in the file, by itself.
         for (number, run) in selection.runs(&shape, 2).unwrap().flat_map(|r| (r.offset..r.end()).step_by(2)).enumerate()
         {
@@ -66,30 +66,30 @@ fn numbers_are_converted_both_ways_in_every_layout() {
         }
         let mut back = vec![0; n * 8];
         let view = &mut MemoryViewMut::packed(&mut back);
-        assert_eq!(plane.read_as(&OnePiece, &selection, view, &memory).unwrap(), None);
+        assert_eq!(dataset.read_as(&OnePiece, &selection, view, &memory).unwrap(), None);
         let expected: Vec<u8> = (0..n).flat_map(|i| f64::from(value(i) as i16).to_le_bytes()).collect();
         assert!(back == expected);
         // Into structures, whose other bytes stay.
         let layout = MemoryLayout::member(20, 8);
         let mut structures = vec![9; n * 20];
         let view = &mut MemoryViewMut { data: &mut structures, layout: &layout };
-        assert_eq!(plane.read_as(&OnePiece, &selection, view, &memory).unwrap(), None);
+        assert_eq!(dataset.read_as(&OnePiece, &selection, view, &memory).unwrap(), None);
         for (structure, number) in structures.chunks(20).zip(expected.chunks(8)) {
             assert!(structure[8..16] == *number && structure[..8] == [9; 8] && structure[16..] == [9; 4]);
         }
         let view = MemoryView { data: &structures, layout: &layout };
-        assert_eq!(plane.write_as(&OnePiece, &selection, view, &memory).unwrap(), None);
+        assert_eq!(dataset.write_as(&OnePiece, &selection, view, &memory).unwrap(), None);
         let view = &mut MemoryViewMut::packed(&mut back);
-        assert_eq!(plane.read_as(&OnePiece, &selection, view, &memory).unwrap(), None);
+        assert_eq!(dataset.read_as(&OnePiece, &selection, view, &memory).unwrap(), None);
         assert!(back == expected);
     }
 }
 
 #[test]
 fn what_cannot_be_converted_is_refused() {
-    let plane = plane(tempfile::tempfile().unwrap(), "<i4", &[8]);
+    let dataset = dataset(tempfile::tempfile().unwrap(), "<i4", &[8]);
     let all = Selection::all(&[8]).unwrap();
     let text = Datatype::FixedString(4);
-    let refused = plane.write_as(&OnePiece, &all, MemoryView::packed(&[0; 32]), &text).unwrap();
+    let refused = dataset.write_as(&OnePiece, &all, MemoryView::packed(&[0; 32]), &text).unwrap();
     assert!(matches!(refused, Some(FallbackReason::Conversion(_))), "{refused:?}");
 }

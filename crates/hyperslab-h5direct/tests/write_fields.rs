@@ -33,7 +33,7 @@ fn field(name: &str, offset: u64, dtype: Datatype) -> Field {
     Field { name: name.into(), offset, dtype }
 }
 
-fn plane(file: &Arc<std::fs::File>, dtype: &Datatype, elements: u64) -> DirectDataset {
+fn dataset(file: &Arc<std::fs::File>, dtype: &Datatype, elements: u64) -> DirectDataset {
     let facts = DatasetInfo {
         name: "x".into(),
         file: file.clone(),
@@ -61,7 +61,7 @@ fn written(names: &[&str], selection: &Selection, elements: u64) -> (Vec<u8>, Ve
     let file = Arc::new(tempfile::tempfile().unwrap());
     let mut expected = vec![7u8; (BASE + elements * 16) as usize];
     file.write_all_at(&expected, 0).unwrap();
-    let plane = plane(&file, &dtype, elements);
+    let dataset = dataset(&file, &dtype, elements);
     let width = |name: &str| dtype.field(name).unwrap().dtype.size();
     let columns: Vec<(MemoryLayout, Vec<u8>)> = names
         .iter()
@@ -83,7 +83,7 @@ fn written(names: &[&str], selection: &Selection, elements: u64) -> (Vec<u8>, Ve
         }
     }
     let views: Vec<MemoryView<'_>> = columns.iter().map(|(layout, data)| MemoryView { data, layout }).collect();
-    assert!(plane.write_fields(&InOnePiece, selection, &views).unwrap().is_none());
+    assert!(dataset.write_fields(&InOnePiece, selection, &views).unwrap().is_none());
     let mut found = vec![0; expected.len()];
     file.read_exact_at(&mut found, 0).unwrap();
     (found, expected)
@@ -109,13 +109,13 @@ fn whole_elements_are_not_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x");
     let file = Arc::new(std::fs::File::create(&path).unwrap());
-    let plane = plane(&file, &dtype, 1000);
+    let dataset = dataset(&file, &dtype, 1000);
     let (a, b) = (column(1000, 4, 1), column(1000, 4, 2));
     let (one, two) = (MemoryLayout::fields(4, [("a", 0)]), MemoryLayout::fields(4, [("b", 0)]));
     let views = [MemoryView { data: &a, layout: &one }, MemoryView { data: &b, layout: &two }];
     let all = Selection::all(&[1000]).unwrap();
-    assert!(plane.write_fields(&InOnePiece, &all, &views[..1]).is_err());
-    assert!(plane.write_fields(&InOnePiece, &all, &views).unwrap().is_none());
+    assert!(dataset.write_fields(&InOnePiece, &all, &views[..1]).is_err());
+    assert!(dataset.write_fields(&InOnePiece, &all, &views).unwrap().is_none());
     let found = std::fs::read(&path).unwrap();
     let element = |i: usize| [&a[i * 4..i * 4 + 4], &b[i * 4..i * 4 + 4]].concat();
     let expected: Vec<u8> = (0..1000).flat_map(element).collect();
