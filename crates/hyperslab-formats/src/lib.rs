@@ -1,4 +1,4 @@
-//! Where arrays rest. Each format is one folder, one feature where it needs a library, and one line in the registry.
+//! Storage formats. Each is one module, one cargo feature if it needs a library, and one entry in the registry.
 
 mod registry;
 mod versions;

@@ -1,9 +1,9 @@
-//! Raw files: each array is its elements in row-major order and a small JSON description beside them.
+//! Raw files: each array is a file of its elements in row-major order, and a JSON file of metadata.
 //!
-//! A container is a directory; `docs/posix-format.md` describes what is in it. Every write goes to the operating system
-//! before it returns, so it is visible to other ranks and programs at once; [`Durability::Durable`] syncs. Ranks write
-//! different elements of one array at once without locks; only writes of some fields of a compound lock the range they
-//! change. Memory is bounded by two staging buffers per container, plus, with a file per rank, the indices read.
+//! A container is a directory, specified in `docs/posix-format.md`. Every write reaches the operating system before it
+//! returns, so it is visible to other ranks and programs immediately; [`Durability::Durable`] syncs. Ranks may write
+//! different elements of one array concurrently, without locks; only writes of some fields of a compound lock the byte
+//! range they change. Memory is bounded by two buffers per container, plus, with one file per rank, the indices read.
 //!
 //! [`Durability::Durable`]: hyperslab_core::Durability::Durable
 
@@ -42,7 +42,7 @@ use options::{Files, Options};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The registry's line.
+/// Registry entry.
 pub const ENTRY: FormatEntry = FormatEntry {
     name: "posix",
     about: "raw files in a directory, with JSON descriptions",
@@ -60,7 +60,7 @@ pub struct Posix {
     options: Options,
 }
 
-/// Makes the directory and its mark. On rank 0.
+/// Creates the container's directory and metadata. Rank 0 only.
 fn make(path: &Path, container: &ContainerState) -> Result<()> {
     let fail = |cause| Error::io("create", cause).backend("posix").target(path.display());
     std::fs::create_dir(path).map_err(fail)?;
@@ -76,7 +76,7 @@ fn make(path: &Path, container: &ContainerState) -> Result<()> {
     Ok(())
 }
 
-/// Opens a container whose elements are moved by `data_backend`, called `backend` in errors. Collective.
+/// Opens a container whose elements are transferred by `data_backend`; `backend` names it in errors. Collective.
 #[cfg(feature = "mpi")]
 pub(crate) fn open_with_backend(
     (path, how): (&Path, OpenMode),
@@ -105,7 +105,7 @@ fn open_container(path: &Path, how: OpenMode, container: ContainerState) -> Resu
     Ok(Arc::new(PosixContainer { container: Arc::new(container) }))
 }
 
-/// Whether anything is at `path`.
+/// Whether `path` exists, whatever it is.
 pub(crate) fn exists(path: &Path) -> Result<bool> {
     match std::fs::symlink_metadata(path) {
         Ok(_) => Ok(true),
@@ -114,7 +114,7 @@ pub(crate) fn exists(path: &Path) -> Result<bool> {
     }
 }
 
-/// What containers with these options can do, whoever moves their elements.
+/// Capabilities of containers with these options, whatever the data backend.
 pub(crate) fn caps(options: &Options) -> Caps {
     Caps {
         readable: true,

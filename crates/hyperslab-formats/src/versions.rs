@@ -1,8 +1,8 @@
-//! Which libraries stand behind the formats.
+//! Versions of the libraries that formats use.
 
 use std::collections::BTreeMap;
 
-/// Name and version of every library that is compiled in.
+/// Name and version of every compiled-in library.
 pub fn library_versions() -> BTreeMap<String, String> {
     [
         #[cfg(feature = "hdf5")]

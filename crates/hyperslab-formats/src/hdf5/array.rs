@@ -31,7 +31,7 @@ const DESCRIBING: &str = "describe array";
 #[derive(Debug)]
 pub(super) struct Hdf5Array {
     name: String,
-    /// Shared with the container, which empties it when closed.
+    /// Shared with the container, whose close takes the handle out.
     slot: Arc<Slot>,
     stored: Arc<Stored>,
     scratch: Mutex<Scratch>,
@@ -39,48 +39,48 @@ pub(super) struct Hdf5Array {
     context: Arc<FileContext>,
 }
 
-/// What the arrays of an open file share.
+/// State shared by the arrays of an open file.
 #[derive(Debug)]
 pub(super) struct FileContext {
     pub(super) dataspaces: DataspaceCache,
     pub(super) ranks: Ranks,
-    /// Where ranks are processes.
+    /// `Some` if ranks are processes.
     pub(super) collective: Option<Collective>,
     pub(super) writable: bool,
-    /// Whether the data plane was asked for, alike on every rank.
+    /// Whether the direct path was requested, the same on every rank.
     pub(super) plane: bool,
-    /// With the data plane.
+    /// `Some` with the direct path.
     pub(super) access: Option<DirectAccess>,
     pub(super) diagnostics: Diagnostics,
 }
 
-/// What processes cannot do with an array that they share.
+/// Restrictions on writes of an array that processes share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ParallelLimits {
     None,
-    /// Filtered: chunks change their size and place, so all processes must write together.
+    /// Filtered: chunks change size and address, so writes must be collective.
     CollectiveWritesOnly,
-    /// Structures that libhdf5 must convert: it would read what it writes over, by collective calls that ranks without
+    /// Structures that libhdf5 must convert: it reads the overwritten elements by collective calls that ranks without
     /// elements do not make.
     IndependentWritesOnly,
-    /// Nobody may write.
+    /// No writes at all.
     ReadOnly(ReadOnlyReason),
 }
 
-/// Why processes cannot write an array at all.
+/// Why processes cannot write an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ReadOnlyReason {
     Compact,
-    /// With filters, which libhdf5 does not combine with conversions in parallel.
+    /// Filtered and converted, a combination that parallel libhdf5 does not support.
     Converted,
-    /// Chunks without filters are missing. Of those libhdf5 (2.2) makes in every process only the ones that this process
-    /// writes, in collective writes too, so that each has another idea of the file.
+    /// Unfiltered chunks are not allocated. libhdf5 2.2 allocates in each process only the chunks which that process
+    /// writes, even in collective writes, so that the processes' metadata diverge.
     Sparse,
 }
 
 impl Hdf5Array {
-    /// Takes over an open dataset. Refuses element types and shapes this project does not know. `placement` is known
-    /// of a dataset made here.
+    /// Takes over an open dataset. Fails for unsupported element types and shapes. `placement` is `Some` for a dataset
+    /// created here.
     pub(super) fn new(
         name: &str,
         dataset: Id,
@@ -123,7 +123,7 @@ impl Hdf5Array {
         Ok(Self { name: name.into(), slot, stored, scratch, limits, context })
     }
 
-    /// What the container empties on close.
+    /// The slot from which the container's close takes the handle.
     pub(super) fn slot(&self) -> &Arc<Slot> {
         &self.slot
     }
@@ -145,12 +145,12 @@ impl Hdf5Array {
         Request { dataset: dataset.id(), stored, dataspaces: &context.dataspaces, scratch }
     }
 
-    /// What a transfer uses that all processes make together; `None` if each rank acts for itself.
+    /// State of collective transfers; `None` if the transfer is independent.
     fn collective(&self, transfer: TransferMode) -> Option<&Collective> {
         self.context.collective.as_ref().filter(|_| transfer == TransferMode::Collective)
     }
 
-    /// Like [`Self::together`] for writes, alike on every rank.
+    /// Like [`Self::collective`] for writes; the same on every rank.
     fn collective_write(&self, transfer: TransferMode) -> Option<&Collective> {
         let collective = self.collective(transfer)?;
         if self.limits == ParallelLimits::IndependentWritesOnly {
@@ -160,7 +160,7 @@ impl Hdf5Array {
         Some(collective)
     }
 
-    /// Refuses writes that would harm the file, alike on every rank.
+    /// Fails for writes that would corrupt the file; the same on every rank.
     fn refuse_unsafe_write(&self, transfer: TransferMode) -> Result<()> {
         match self.limits {
             ParallelLimits::CollectiveWritesOnly if transfer == TransferMode::Independent => Err(Error::unsupported(
@@ -183,7 +183,7 @@ impl Hdf5Array {
         }
     }
 
-    /// Writes for this rank alone: by the plane, or by libhdf5 where the plane refuses.
+    /// Independent write: by the direct path, with fallback to libhdf5.
     fn write_independent(&self, dataset: &OwnedHandle, selection: &Selection, memory: MemoryView<'_>) -> Result<()> {
         if let Some((plane, library)) = dataset.direct() {
             match plane.write(&library, selection, memory)? {
@@ -195,7 +195,7 @@ impl Hdf5Array {
         dataset.library_transfer(effect, || transfer::write(self.request(dataset), selection, memory))
     }
 
-    /// As [`Self::write_independent`].
+    /// Independent read: by the direct path, with fallback to libhdf5.
     fn read_independent(
         &self,
         dataset: &OwnedHandle,
@@ -215,7 +215,7 @@ impl Hdf5Array {
         error.backend(super::NAME).target(&self.name)
     }
 
-    /// Refuses shapes the dataset cannot take, alike on every rank. Returns whether there is anything to change.
+    /// Validates a new shape; the same on every rank. Returns whether it differs from the current one.
     fn check_resize(&self, dataset: &Id, shape: &[u64]) -> Result<bool> {
         refuse_writing(RESIZING, self.context.writable)?;
         dims::byte_count(shape, self.stored.dtype.size())?;
@@ -263,7 +263,7 @@ impl Hdf5Array {
     }
 }
 
-/// What processes cannot do with a dataset. Call under the lock.
+/// Determines the restrictions of a dataset. Call under libhdf5's lock.
 fn limits(dataset: &Id, element: &Id, stored: &Stored, writable: bool) -> Result<ParallelLimits> {
     const DOING: &str = "open array";
     // SAFETY: the dataset is live; the list is closed by `Id`.
@@ -287,7 +287,7 @@ fn limits(dataset: &Id, element: &Id, stored: &Stored, writable: bool) -> Result
     }
 }
 
-/// Whether an array of this creation list gets chunks only when they are written. Call under the lock.
+/// Whether chunks are allocated only when they are written. Call under libhdf5's lock.
 fn makes_chunks_late(list: &Id) -> Result<bool> {
     let mut time = H5D_alloc_time_t::H5D_ALLOC_TIME_EARLY;
     // SAFETY: the list is live and the time is a variable of our own.
@@ -300,10 +300,10 @@ fn makes_chunks_late(list: &Id) -> Result<bool> {
     Ok(time != H5D_alloc_time_t::H5D_ALLOC_TIME_EARLY)
 }
 
-/// Whether the shape can never change. Refuses shapes this project does not know.
+/// Whether the shape can never change. Fails for unsupported shapes.
 fn is_fixed(dataset: &Id) -> Result<bool> {
-    // Only a contiguous array that has its place in the file has an offset. Asking for it is much cheaper than for the
-    // creation list, which libhdf5 copies.
+    // Only an allocated contiguous dataset has an offset. Querying it is much cheaper than the creation list, which
+    // libhdf5 copies.
     // SAFETY: the dataset is live.
     let offset = unsafe { h5d::H5Dget_offset(dataset.raw()) };
     let (_, shape) = transfer::file_space(dataset)?;
@@ -319,7 +319,7 @@ fn is_fixed(dataset: &Id) -> Result<bool> {
     Ok(matches!(layout, H5D_layout_t::H5D_CONTIGUOUS | H5D_layout_t::H5D_COMPACT))
 }
 
-/// Refuses arrays whose selections libhdf5 cannot walk without harm.
+/// Fails for datasets whose selections make libhdf5 overflow a buffer.
 fn refuse_too_many_dimensions(rank: usize, layout: H5D_layout_t) -> Result<()> {
     if layout == H5D_layout_t::H5D_CHUNKED && rank > MOST_CHUNKED_DIMENSIONS {
         let message = format!("{rank} dimensions with chunks are too many for libhdf5");
@@ -341,7 +341,7 @@ impl Array for Hdf5Array {
             dataset.note_change();
             let written = match self.collective_write(transfer) {
                 Some(collective) => {
-                    // Chunks of other ranks may be made, or move, too.
+                    // Chunks written by other ranks may be allocated, or move, too.
                     let effect = match self.context.ranks.count() {
                         1 => WriteEffect::Elements(selection),
                         _ => WriteEffect::Everything,
@@ -350,9 +350,9 @@ impl Array for Hdf5Array {
                         collective_transfer::write(self.request(dataset), collective, selection, memory)
                     });
                     if self.limits == ParallelLimits::CollectiveWritesOnly || self.context.plane {
-                        // A chunk of several ranks is written by one of them: only then can the others read theirs. And
-                        // MPI-IO gathers elements at few ranks: Open MPI's ompio lets the others go on before those
-                        // have written, and those may write back what they read between the elements.
+                        // A chunk shared by several ranks is written by one of them, and must be complete before others
+                        // read it. And MPI-IO aggregates elements at few ranks: Open MPI's ompio lets the other ranks
+                        // continue before those have written, and they may write back stale bytes between the elements.
                         self.context.ranks.barrier()?;
                     }
                     mine
@@ -407,7 +407,7 @@ impl Array for Hdf5Array {
     }
 }
 
-/// What the dataset is now. Call under the lock.
+/// The dataset's current specification. Call under libhdf5's lock.
 fn describe(dataset: &Id, stored: &Stored) -> Result<ArraySpec> {
     // SAFETY: the dataset is live; both identifiers are closed by `Id`.
     let (space, list) = unsafe {

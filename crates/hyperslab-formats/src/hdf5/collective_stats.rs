@@ -1,4 +1,4 @@
-//! Transfers that processes make together, and what became of them: libhdf5 falls back to independent ones silently.
+//! Statistics of collective transfers: libhdf5 falls back to independent ones silently.
 
 use super::dataspace;
 use super::library::{self, Id, done};
@@ -17,14 +17,14 @@ pub(super) enum Direction {
     Read,
 }
 
-/// What collective transfers of one container need, and how they went on this rank.
+/// Property lists of one container's collective transfers, and their outcomes on this rank.
 #[derive(Debug)]
 pub(super) struct Collective {
     list: Id,
-    /// A memory of which nothing is selected.
+    /// A dataspace with nothing selected.
     nothing: Arc<Id>,
     tally: Mutex<Tally>,
-    /// Whether the file could not be written once.
+    /// Whether a write to the file failed.
     failed: AtomicBool,
 }
 
@@ -43,36 +43,36 @@ impl Collective {
         })
     }
 
-    /// The transfer list. libhdf5 forgets the last outcome when the next transfer begins.
+    /// The transfer property list, which also holds the outcome of the last transfer.
     pub(super) fn list(&self) -> &Id {
         &self.list
     }
 
-    /// A memory of which nothing is selected.
+    /// A dataspace with nothing selected.
     pub(super) fn nothing(&self) -> &Arc<Id> {
         &self.nothing
     }
 
-    /// Notes how the transfer that has just succeeded went. Call under the lock.
+    /// Records the outcome of the transfer that has just succeeded. Call under libhdf5's lock.
     pub(super) fn note(&self, direction: Direction) -> Result<()> {
         let (mode, causes) = mpio::outcome(&self.list)?;
         self.tally().count(direction, mode, causes);
         Ok(())
     }
 
-    /// Notes a transfer that libhdf5 was not asked to make collectively, because elements must be converted.
+    /// Records a transfer that was made independently because of a type conversion.
     pub(super) fn note_conversion(&self, direction: Direction) {
         self.tally().count(direction, 0, CONVERSION);
     }
 
-    /// Notes an error that may leave the processes with different ideas of the file.
+    /// Records an error after which the processes' metadata may diverge.
     pub(super) fn note_error(&self, error: &Error) {
         if matches!(error.kind(), ErrorKind::Io | ErrorKind::NoSpace) {
             self.failed.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Refuses to close a file that could not be written: libhdf5 (2.2) then waits for itself forever.
+    /// Fails if a write failed before: closing such a file deadlocks libhdf5 2.2.
     pub(super) fn refuse_closing(&self) -> Result<()> {
         if self.failed.load(Ordering::Relaxed) {
             return Err(Error::new(ErrorKind::Io, "close", "the file could not be written before, and stays open")
@@ -81,7 +81,7 @@ impl Collective {
         Ok(())
     }
 
-    /// What people should know.
+    /// Human-readable notes on transfers that were not collective.
     pub(super) fn diagnostics(&self) -> Vec<String> {
         self.tally().diagnostics()
     }

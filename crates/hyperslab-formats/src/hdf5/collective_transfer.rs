@@ -1,5 +1,5 @@
-//! Transfers that processes make together. Every rank makes exactly one collective call of libhdf5, whatever its
-//! memory looks like, and also if it has nothing to transfer or fails its checks: nobody waits in vain.
+//! Collective transfers. Every rank makes exactly one collective call of libhdf5, whatever its memory layout, even if
+//! it has nothing to transfer or its arguments are invalid: no rank blocks for ever.
 
 use super::collective_stats::{Collective, Direction};
 use super::library;
@@ -48,7 +48,7 @@ pub(super) fn read(
     })
 }
 
-/// Takes part with nothing.
+/// Takes part without elements.
 fn join(request: Request<'_>, collective: &Collective, direction: Direction) -> Result<()> {
     let mut nowhere = [0u8; 1];
     let buffer = match direction {
@@ -66,7 +66,7 @@ fn perform(request: Request<'_>, collective: &Collective, call: &Call, buffer: B
     })
 }
 
-/// What this rank has to write, described in one call; `None` if nothing.
+/// Describes this rank's write as one call; `None` if it has no elements.
 fn outgoing<'a>(
     request: Request<'_>,
     selection: &Selection,
@@ -81,8 +81,8 @@ fn outgoing<'a>(
     }
     let whole = memory.layout.plan(dtype)?.covers_element();
     match route(request, selection.len(), memory.layout)? {
-        // libhdf5 (2.2) converts structures over what the file holds, which it reads by a collective call that ranks
-        // with other memory do not make. So structures are taken apart here.
+        // To convert structures, libhdf5 2.2 reads the file's elements by a collective call that ranks with other
+        // memory layouts do not make. So they are gathered here.
         Route::Direct(lies) if whole && lies.element.is_none() => {
             let bytes = &memory.data[lies.skip..];
             Ok(Some((prepare(request, selection, space, &shape, lies)?, Cow::Borrowed(bytes))))
@@ -98,15 +98,15 @@ fn outgoing<'a>(
     }
 }
 
-/// Where elements arrive.
+/// Destination of a read.
 enum ReadTarget {
-    /// In the memory itself, from this byte on.
+    /// The caller's memory, from this byte on.
     Memory(usize),
-    /// Packed, to be put in their places afterwards.
+    /// A packed buffer, to be scattered afterwards.
     Packed(Vec<u8>),
 }
 
-/// Where what this rank reads is to go, described in one call; `None` if it reads nothing.
+/// Describes this rank's read as one call; `None` if it has no elements.
 fn incoming(
     request: Request<'_>,
     selection: &Selection,

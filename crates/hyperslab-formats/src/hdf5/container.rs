@@ -28,23 +28,23 @@ use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// What is open, until it is closed. A container can take it away from its arrays.
+/// A handle, until it is closed. The container's close takes it out of its arrays.
 pub(super) type Slot = Mutex<Option<OwnedHandle>>;
 
-/// What calls on an open file need, made before it is opened, since failing afterwards would be too late for the others.
+/// Resources of an open file, created before it is opened: failing afterwards would leave other ranks blocked.
 #[derive(Debug)]
 pub(super) struct OpenResources {
     links: Id,
     arrays: Id,
     objects: Id,
-    /// Where ranks are processes; taken by the open file.
+    /// `Some` if ranks are processes; moved into the open file.
     collective: Option<Collective>,
-    /// Where ranks are several processes.
+    /// `Some` if ranks are several processes.
     token: Option<Token>,
 }
 
 impl OpenResources {
-    /// Collective where ranks are processes.
+    /// Creates the resources. Collective if ranks are processes.
     pub(super) fn new(options: &Options, ranks: &Ranks, writable: bool) -> Result<Self> {
         let several = ranks.are_processes() && ranks.count() > 1;
         let token = several.then(|| Token::new(ranks)).transpose()?;
@@ -68,17 +68,17 @@ pub(super) struct Hdf5Container {
     arrays: Mutex<Vec<Weak<Slot>>>,
     context: Arc<FileContext>,
     options: Arc<Options>,
-    /// Made here, so that its directory entry must be made durable too.
+    /// Whether the file was created here, so that its directory entry must be made durable too.
     created: bool,
     resources: OpenResources,
 }
 
-/// The error of a handle used after close.
+/// Error of a call on a closed handle.
 pub(super) fn closed(operation: &'static str, what: &str) -> Error {
     Error::invalid(operation, format!("the {what} is closed"))
 }
 
-/// Refuses to change a file opened for reading.
+/// Fails if the file is open for reading only.
 pub(super) fn refuse_writing(operation: &'static str, writable: bool) -> Result<()> {
     if writable {
         return Ok(());
@@ -86,7 +86,7 @@ pub(super) fn refuse_writing(operation: &'static str, writable: bool) -> Result<
     Err(Error::invalid(operation, "the file is open for reading only").hint("open it for update"))
 }
 
-/// The error of compact arrays among processes.
+/// Error of compact arrays in files shared by processes.
 pub(super) fn refuse_compact(operation: &'static str) -> Error {
     Error::unsupported(operation, "compact arrays lie in the metadata, of which every process would write its own")
         .hint("use layout=contiguous")
@@ -139,7 +139,7 @@ impl Hdf5Container {
         error.backend(super::NAME).target(self.path.display())
     }
 
-    /// Changes the file; every rank returns when that is done, or an error. `None` where another rank did it.
+    /// Changes the file; returns on every rank when done. `None` if another rank made the call. Collective.
     fn change<T>(
         &self,
         operation: &'static str,
@@ -151,7 +151,7 @@ impl Hdf5Container {
         self.context.ranks.change(checked.map_err(|error| self.mark(error)), || self.noting(self.with(operation, body)))
     }
 
-    /// Remembers errors that make closing dangerous.
+    /// Records errors after which closing would hang.
     fn noting<T>(&self, result: Result<T>) -> Result<T> {
         result.inspect_err(|error| self.context.collective.iter().for_each(|collective| collective.note_error(error)))
     }
@@ -194,7 +194,7 @@ impl Hdf5Container {
         })
     }
 
-    /// Makes an open dataset an array of this container.
+    /// Registers an open dataset as an array of this container.
     fn adopt(&self, name: &str, dataset: Id, placement: Option<&Placement>) -> Result<Arc<dyn Array>> {
         let array = Hdf5Array::new(name, dataset, self.context.clone(), placement)
             .map_err(|error| error.backend(super::NAME).target(name))?;
@@ -204,9 +204,9 @@ impl Hdf5Container {
         Ok(Arc::new(array))
     }
 
-    /// Gives back arrays and file; the first error is reported, everything is released.
+    /// Closes all arrays and the file, also after an error; returns the first error.
     fn release(&self, file: OwnedHandle) -> Result<()> {
-        // Once for all arrays: flushing them one by one would write their metadata one by one.
+        // One flush for all arrays: flushing them separately would write their metadata separately.
         let mut result = self.write_back_arrays().and_then(|()| file.flush("close"));
         let flushed = result.is_ok();
         for slot in lock(&self.arrays).drain(..).filter_map(|slot| slot.upgrade()) {
@@ -221,7 +221,7 @@ impl Hdf5Container {
         result.and(file.close("close")).map_err(|error| self.mark(error))
     }
 
-    /// Gives libhdf5 what waits in the data plane.
+    /// Writes dirty chunks of all direct paths back.
     fn write_back_arrays(&self) -> Result<()> {
         let slots: Vec<_> = lock(&self.arrays).iter().filter_map(Weak::upgrade).collect();
         slots.iter().try_for_each(|slot| lock(slot).as_ref().map_or(Ok(()), OwnedHandle::write_back))
@@ -239,7 +239,7 @@ impl Hdf5Container {
         let sync = || {
             match descriptor {
                 Some(descriptor) => descriptor.sync_all()?,
-                // Every process for its own node's cache: MPI-IO has no descriptor to give.
+                // Every process syncs, for the page cache of its node: MPI-IO exposes no descriptor.
                 None => std::iter::once(self.path.clone())
                     .chain(subfiles::list(&self.path)?)
                     .try_for_each(|file| File::open(file)?.sync_all())?,
@@ -250,7 +250,7 @@ impl Hdf5Container {
     }
 }
 
-/// What the data plane needs of an open file.
+/// Prepares an open file for the direct path; fails if that is not supported.
 fn access(path: &Path, file: &OwnedHandle, ranks: &Ranks, options: &Options, writable: bool) -> Result<DirectAccess> {
     let opened = if options.driver == DriverChoice::Subfiling {
         return Err(Error::unsupported("open", "the file is spread over subfiles"));
@@ -290,7 +290,7 @@ fn own_descriptor(file: &Id) -> Result<File> {
     }
 }
 
-/// Makes the name of a new file durable. File systems that cannot do it have nothing to lose.
+/// Makes the directory entry of a new file durable. File systems that do not support it need not.
 fn sync_directory(path: &Path) -> std::io::Result<()> {
     let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match File::open(parent)?.sync_all() {
@@ -381,7 +381,7 @@ impl Container for Hdf5Container {
 
     fn write_back(&self) -> Result<()> {
         self.write_back_arrays().map_err(|error| self.mark(error))?;
-        // With MPI-IO data are in the file when a write returns, and flushing is collective.
+        // With MPI-IO, data are in the file when a write returns, and a flush would be collective.
         match self.context.writable && !self.context.ranks.are_processes() {
             true => self.noting(self.flush_now(Durability::Visible)),
             false => self.with("write back", |_| Ok(())),
@@ -403,7 +403,7 @@ impl Container for Hdf5Container {
         if self.resources.token.is_some()
             && let Some(collective) = &self.context.collective
         {
-            // An error drops the guard, which leaves the file open.
+            // An error drops the handle, which leaves the file open.
             self.context.ranks.agree(collective.refuse_closing().map_err(|error| self.mark(error)))?;
         }
         self.context.ranks.agree(self.release(file))

@@ -1,4 +1,4 @@
-//! The filters of a dataset, in the words of its file.
+//! Filter pipelines of datasets as `FilterSpec`s.
 
 use super::library::{Id, count, done};
 use hdf5_metno_sys::h5p;
@@ -6,10 +6,10 @@ use hdf5_metno_sys::h5z::H5Z_FLAG_OPTIONAL;
 use hyperslab_core::{Datatype, Error, Filter, Result, dims};
 use hyperslab_filters::{BitshuffleCodec, BloscCodec, BloscShuffle, FilterSpec};
 
-/// The most parameters that a filter may have here.
+/// Maximum number of filter parameters.
 const MOST_PARAMETERS: usize = 256;
 
-/// Every filter of a creation list, in the order of writing. Call under the lock.
+/// The filters of a creation list, in encoding order. Call under libhdf5's lock.
 pub(super) fn filters(list: &Id) -> Result<Vec<FilterSpec>> {
     const DOING: &str = "describe array";
     // SAFETY: the list is live.
@@ -40,7 +40,7 @@ pub(super) fn filters(list: &Id) -> Result<Vec<FilterSpec>> {
     Ok(filters)
 }
 
-/// A filter that is not libhdf5's own, as h5py and hdf5plugin would state it.
+/// The specification of a registered filter, with the parameters that h5py and hdf5plugin use.
 pub(super) fn from_filter(filter: Filter, dtype: &Datatype, chunk: &[u64]) -> Result<FilterSpec> {
     let small = |n: u64| {
         u32::try_from(n).map_err(|_| {
@@ -65,7 +65,7 @@ pub(super) fn from_filter(filter: Filter, dtype: &Datatype, chunk: &[u64]) -> Re
     })
 }
 
-/// The filter as the rest of the project knows it.
+/// The filter of a specification; fails if it is unknown.
 pub(super) fn to_filter(spec: &FilterSpec) -> Result<Filter> {
     spec.to_filter().ok_or_else(|| {
         let what = format!("the array has HDF5 filter {}, unknown here", spec.id);

@@ -1,17 +1,17 @@
-//! Large unions as libhdf5 keeps them, remembered: building one costs more than many a transfer that uses it, and
-//! programs write variable after variable with the same decomposition.
+//! Cache of large dataspace unions: building one can cost more than its transfer, and programs write variable after
+//! variable with the same decomposition.
 
 use super::dataspace;
 use super::library::Id;
 use hyperslab_core::{Dims, Result, Selection};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Slabs from which a union is worth remembering.
+/// Minimum number of slabs of a cached union.
 const WORTH: usize = 64;
-/// Most slabs remembered, over all unions.
+/// Maximum number of slabs over all cached unions.
 const MAX_SLABS: usize = 1 << 19;
 
-/// The unions last used by the arrays of one container.
+/// LRU cache of the unions used by the arrays of one container.
 #[derive(Debug, Default)]
 pub(super) struct DataspaceCache(Mutex<Vec<CachedSpace>>);
 
@@ -44,7 +44,7 @@ impl DataspaceCache {
         Ok(space)
     }
 
-    /// Forgets everything.
+    /// Empties the cache.
     pub(super) fn clear(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }

@@ -1,6 +1,7 @@
-//! The data plane of an open dataset: elements that go around libhdf5, which keeps the metadata.
+//! Direct path of an open dataset: elements bypass libhdf5, which keeps the metadata.
 //!
-//! All handles of a dataset in this process share one plane, found by the numbers that libhdf5 gives file and object.
+//! All handles of a dataset in this process share one [`DirectDataset`], found by libhdf5's file number and object
+//! token.
 
 use super::dataset_filters;
 use super::dataspace;
@@ -22,27 +23,27 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 const DOING: &str = "open array";
 
 unsafe extern "C" {
-    /// Since HDF5 1.10.2, and missing in the bindings.
+    /// Exists since HDF5 1.10.2; missing in the bindings.
     fn H5Dget_chunk_storage_size(dataset: hid_t, offset: *const hsize_t, bytes: *mut hsize_t) -> c_int;
 }
 
-/// An extensible array, of chunks that grow along one dimension only; missing in the bindings.
+/// Chunk index "extensible array", of datasets with one unlimited dimension; missing in the bindings.
 const EXTENSIBLE: h5d::H5D_chunk_index_t = 4;
 
-/// File and object.
+/// File number and object token.
 type Key = (u64, [u8; 16]);
 
 static DATASETS: Mutex<Option<HashMap<Key, Weak<DirectDataset>>>> = Mutex::new(None);
 
-/// How many handles of a dataset go by libhdf5 and know of no plane.
+/// Number of library-only handles of each dataset.
 static LIBRARY_ONLY: Mutex<BTreeMap<Key, u64>> = Mutex::new(BTreeMap::new());
 
-/// A handle that goes by libhdf5 and knows of no plane. While there is one, its dataset gets no plane.
+/// Registration of a handle that uses libhdf5 without coherence. While one exists, its dataset gets no direct path.
 #[derive(Debug)]
 pub(super) struct LibraryOnly(Key);
 
 impl LibraryOnly {
-    /// Call under the lock, together with what decides that there is no plane.
+    /// Call under libhdf5's lock, in the same critical section as the lookup that found no direct path.
     pub(super) fn new(dataset: &Id) -> Result<Self> {
         let key = key(dataset)?;
         *LIBRARY_ONLY.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default() += 1;
@@ -66,36 +67,36 @@ impl Drop for LibraryOnly {
     }
 }
 
-/// How a file's arrays use the plane.
+/// What the direct path of a file's datasets needs.
 #[derive(Debug, Clone)]
 pub(super) struct DirectAccess {
-    /// The file, opened for the plane.
+    /// The file, by a descriptor of its own.
     pub(super) file: Arc<File>,
     pub(super) limits: Limits,
-    /// Whether no other process writes the file meanwhile.
+    /// Whether no other process writes the file while it is open here.
     pub(super) single_writer: bool,
-    /// Whether MPI reaches the file. libhdf5 has neither a sieve nor a page buffer then, and to ask for the file's
-    /// access list would be collective: it copies the communicator.
+    /// Whether the file is open by the MPI-IO driver. libhdf5 has neither sieve nor page buffer then, and querying the
+    /// file access list would be collective: it duplicates the communicator.
     pub(super) by_mpi: bool,
 }
 
-/// What became of a dataset.
+/// Result of [`attach`].
 #[derive(Debug)]
 pub(super) enum Attach {
-    /// The plane moves its elements.
+    /// The dataset uses the direct path.
     Direct(Arc<DirectDataset>),
-    /// libhdf5 does, for this reason.
+    /// libhdf5 transfers its elements, for this reason.
     Library(String),
 }
 
-/// The plane that another handle of this process uses for a dataset. Call under the lock.
+/// The direct path that another handle of this process uses, if any. Call under libhdf5's lock.
 pub(super) fn find(dataset: &Id) -> Result<Option<Arc<DirectDataset>>> {
     let datasets = DATASETS.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(datasets) = datasets.as_ref().filter(|datasets| !datasets.is_empty()) else { return Ok(None) };
     Ok(datasets.get(&key(dataset)?).and_then(Weak::upgrade))
 }
 
-/// The plane of a dataset, shared with its other handles; or why it has none. Call under the lock.
+/// Finds or creates the direct path of a dataset. Call under libhdf5's lock.
 pub(super) fn attach(
     name: &str,
     dataset: &Id,
@@ -152,8 +153,7 @@ fn key(dataset: &Id) -> Result<Key> {
     Ok((info.fileno, token))
 }
 
-/// Why a dataset is left to libhdf5, as far as libhdf5 knows it.
-/// Not collective.
+/// Why a dataset cannot use the direct path, as far as its property lists say; `None` if it can. Independent.
 fn fallback_reason(dataset: &Id, stored: &Stored, by_mpi: bool) -> Result<Option<String>> {
     let because = |text: &str| Ok(Some(text.to_owned()));
     // SAFETY: the dataset is live; identifiers made here are closed by `Id`; places to write to are variables.
@@ -212,8 +212,8 @@ fn fallback_reason(dataset: &Id, stored: &Stored, by_mpi: bool) -> Result<Option
     Ok(None)
 }
 
-/// Whether the first chunk written makes libhdf5 store all chunks, with filters that it may leave out: the plane would not
-/// know, and the chunk would keep the mask of the one that was just made in its place.
+/// Whether the first write makes libhdf5 allocate and filter all chunks: their filter masks would be unknown here, and
+/// a written chunk would keep the mask of the one allocated in its place.
 fn allocates_with_filters(list: &Id) -> Result<bool> {
     let mut time = h5d::H5D_alloc_time_t::H5D_ALLOC_TIME_DEFAULT;
     // SAFETY: the list is live and the time a variable.
@@ -224,8 +224,8 @@ fn allocates_with_filters(list: &Id) -> Result<bool> {
     Ok(time == h5d::H5D_alloc_time_t::H5D_ALLOC_TIME_LATE && count(DOING, filters)? > 0)
 }
 
-/// Whether libhdf5 (2.2, `H5D__earray_idx_iterate_cb`) takes chunks for others when it lists them: it numbers those of an
-/// extensible array with the growing dimension first, and forgets that when it walks over them.
+/// Whether `H5Dchunk_iter` reports wrong coordinates (libhdf5 2.2, `H5D__earray_idx_iterate_cb`): an extensible array
+/// numbers its chunks with the unlimited dimension first, which the iteration ignores.
 fn lists_chunks_wrongly(dataset: &Id) -> Result<bool> {
     let mut index = 0;
     // SAFETY: the dataset is live and the place to write to is a variable; the space is closed by `Id`.
@@ -237,7 +237,7 @@ fn lists_chunks_wrongly(dataset: &Id) -> Result<bool> {
     Ok(index == EXTENSIBLE && grows.is_some_and(|dimension| dimension > 0))
 }
 
-/// libhdf5 as the plane of one dataset asks for it.
+/// libhdf5 as the metadata backend of one dataset.
 pub(super) struct LibraryMetadata<'a> {
     pub(super) dataset: &'a Id,
     pub(super) stored: &'a Stored,
@@ -251,7 +251,7 @@ impl LibraryMetadata<'_> {
         Ok(status)
     }
 
-    /// Whether giving the array its place writes fill values all over it.
+    /// Whether allocating the dataset writes fill values.
     fn allocation_fills(&self) -> Result<bool> {
         let mut defined = H5D_fill_value_t::H5D_FILL_VALUE_UNDEFINED;
         let mut time = h5d::H5D_fill_time_t::H5D_FILL_TIME_IFSET;
@@ -268,7 +268,8 @@ impl LibraryMetadata<'_> {
         })
     }
 
-    /// Gives the array its place by writing its first element, which is all zeros or anything.
+    /// Allocates the dataset by writing its first element. Only for datasets without fill value, where that is
+    /// harmless.
     fn allocate(&self) -> Result<()> {
         // SAFETY: the dataset is live; both spaces are closed by `Id`, and have one element selected, for which the
         // buffer has room.
@@ -296,7 +297,7 @@ impl LibraryMetadata<'_> {
     }
 }
 
-/// What a walk over chunks calls.
+/// User data of the chunk iteration.
 struct Visit<'a> {
     each: &'a mut dyn FnMut(&[u64], ChunkAddress),
     rank: usize,
@@ -384,9 +385,9 @@ impl MetadataBackend for LibraryMetadata<'_> {
     }
 }
 
-/// A descriptor of the open file of its own: a duplicate would keep libhdf5's lock on the file. Call under the lock.
+/// Opens a second descriptor of the open file; a duplicate would keep libhdf5's file lock. Call under libhdf5's lock.
 ///
-/// It may write if libhdf5's own may, whatever the handle: others that may write can share the plane that uses it.
+/// Writable if libhdf5's own descriptor is, since writable handles may share the direct path that uses it.
 pub(super) fn reopen(file: &Id) -> Result<File> {
     let mut handle: *mut c_void = std::ptr::null_mut();
     // SAFETY: the file is live and uses the default driver, whose handle is a pointer to its descriptor.

@@ -1,4 +1,4 @@
-//! Filters that libhdf5 does not have of its own, lent to it: what the data plane leaves to libhdf5, it then can code too.
+//! Registers additional filters with libhdf5, so that it can encode and decode whatever the direct path can.
 
 use hdf5_metno_sys::h5::{H5allocate_memory, H5free_memory};
 use hdf5_metno_sys::h5z::{H5Z_CLASS_T_VERS, H5Z_FLAG_REVERSE, H5Z_class2_t, H5Zfilter_avail, H5Zregister};
@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::ffi::{CStr, c_uint, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What HDF5 1.x allows a chunk to have; larger ones are the data plane's alone.
+/// Chunk size limit of HDF5 1.x; larger chunks are supported by the direct path only.
 const MOST_BYTES: usize = u32::MAX as usize;
 
 thread_local! {
@@ -17,7 +17,7 @@ thread_local! {
 
 type Function = unsafe extern "C" fn(c_uint, usize, *const c_uint, usize, *mut usize, *mut *mut c_void) -> usize;
 
-/// Offers the filters to libhdf5, unless it has them already. Call under the lock, once.
+/// Registers the filters that libhdf5 lacks. Call once, under libhdf5's lock.
 pub(super) fn register() {
     let filters: [(i32, &CStr, Function); 6] = [
         (32000, c"lzf", code::<32000>),
@@ -47,7 +47,7 @@ pub(super) fn register() {
     }
 }
 
-/// What libhdf5 calls to code the bytes at `buffer`; returns their new number, or 0 if that failed.
+/// Filter callback of libhdf5: encodes or decodes the bytes at `buffer`; returns the new size, or 0 on failure.
 unsafe extern "C" fn code<const ID: u32>(
     flags: c_uint,
     number: usize,
@@ -56,14 +56,14 @@ unsafe extern "C" fn code<const ID: u32>(
     room: *mut usize,
     buffer: *mut *mut c_void,
 ) -> usize {
-    // SAFETY: libhdf5 passes `number` parameters, and a buffer with `bytes` bytes in use; no pointer is null but that of
-    // no parameters.
+    // SAFETY: libhdf5 passes `number` parameters, and a buffer with `bytes` bytes in use; no pointer is null but that
+    // of no parameters.
     let (parameters, given, expected) = unsafe {
         let parameters = if number == 0 { &[] } else { std::slice::from_raw_parts(values, number) };
         (parameters.to_vec(), std::slice::from_raw_parts((*buffer).cast::<u8>(), bytes), *room)
     };
-    // Used even where it makes a chunk larger: when a chunk changes its mask but not its size, libhdf5 (2.2,
-    // `H5D__chunk_file_alloc`) does not note the new mask, and the chunk cannot be decoded any more.
+    // Applied even if it makes a chunk larger: when a chunk's mask changes but not its size, libhdf5 2.2
+    // (`H5D__chunk_file_alloc`) does not record the new mask, and the chunk becomes undecodable.
     let spec = FilterSpec { id: ID, optional: false, parameters };
     let coded = catch_unwind(AssertUnwindSafe(|| run(&spec, flags & H5Z_FLAG_REVERSE != 0, given, expected)));
     let Ok(Ok(Some(coded))) = coded else { return 0 };
@@ -81,7 +81,7 @@ unsafe extern "C" fn code<const ID: u32>(
     coded.len()
 }
 
-/// `None` where the filter must be left out.
+/// `None` if the filter must be skipped.
 fn run(spec: &FilterSpec, decode: bool, given: &[u8], expected: usize) -> Result<Option<Vec<u8>>> {
     let filter = Filter::new(spec)?;
     WORKSPACE.with_borrow_mut(|workspace| {

@@ -1,10 +1,10 @@
-//! File systems of which every node may keep a copy of its own: what one writes others may not see until much later. MPI-IO
-//! works around that with locks, which positioned reads and writes of ours know nothing of.
+//! File systems without cache coherence between nodes: writes of one may become visible to others much later. MPI-IO
+//! works around that with file locks, which the direct path does not take.
 
 use hyperslab_core::{Error, Result};
 use std::fs::File;
 
-/// Their numbers and names, as in `statfs(2)`.
+/// File system types and names, see `statfs(2)`.
 const KNOWN: [(u64, &str); 7] = [
     (0x6969, "NFS"),
     (0x517B, "SMB"),
@@ -15,15 +15,15 @@ const KNOWN: [(u64, &str); 7] = [
     (0x6573_5546, "FUSE"),
 ];
 
-/// The name of such a file system.
+/// The name of a file system without coherence, by its type.
 fn name(number: u64) -> Option<&'static str> {
     KNOWN.iter().find(|(known, _)| *known == number).map(|(_, name)| *name)
 }
 
-/// Refuses files that processes on several nodes may see differently.
+/// Fails for files on a file system without coherence between nodes.
 pub(super) fn refuse_incoherent(file: &File) -> Result<()> {
     let about = rustix::fs::fstatfs(file).map_err(|e| Error::io("open", e.into()))?;
-    // Only the lower half is a number; kernels differ in how wide they make it, and in its sign.
+    // Only the lower 32 bits are significant; kernels differ in width and sign.
     match name(about.f_type as u64 & 0xFFFF_FFFF) {
         None => Ok(()),
         Some(name) => {

@@ -1,10 +1,10 @@
-//! Files and datasets: identifiers whose close may have to write.
+//! Owned identifiers of files and datasets, whose close may have to write.
 //!
-//! When that write fails, libhdf5 frees the object yet keeps its identifier, and later calls (on any file) touch freed
-//! memory. So everything is flushed first; if that fails the object is left open until the process ends, and libhdf5
-//! is not closed down then.
+//! If that write fails, libhdf5 frees the object but keeps its identifier, and later calls (on any file) use freed
+//! memory. So everything is flushed before closing; if that fails the object stays open until the process ends, and
+//! libhdf5 is not shut down.
 //!
-//! Of files that processes share nothing waits in memory but metadata, and only a call of all of them can write that.
+//! Files shared by processes buffer only metadata, which only a collective call can flush.
 
 use super::datatype::Stored;
 use super::direct_access::{LibraryMetadata, LibraryOnly};
@@ -22,21 +22,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(super) struct OwnedHandle {
     id: ManuallyDrop<Id>,
     kind: Kind,
-    /// Whether there may be anything to write.
+    /// Whether there may be buffered data.
     changed: AtomicBool,
     data_path: DataPath,
-    /// Of datasets.
+    /// `Some` for datasets.
     stored: Option<Arc<Stored>>,
 }
 
-/// How the elements of a dataset go to the file.
+/// How the elements of a dataset are transferred.
 #[derive(Debug)]
 pub(super) enum DataPath {
-    /// By libhdf5; of datasets with what keeps planes away.
+    /// By libhdf5; for datasets with the registration that excludes the direct path.
     Library(#[expect(dead_code, reason = "held until the handle closes")] Option<LibraryOnly>),
-    /// By libhdf5, while another handle of this process uses the data plane.
+    /// By libhdf5, kept coherent with the direct path that another handle of this process uses.
     SharedWithDirect(Arc<DirectDataset>),
-    /// By the data plane where it can.
+    /// By the direct path, with fallback to libhdf5.
     Direct(Arc<DirectDataset>),
 }
 
@@ -44,14 +44,14 @@ pub(super) enum DataPath {
 enum Kind {
     File,
     Dataset,
-    /// Shared by processes: closing waits for the others.
+    /// Shared by processes: closing is collective.
     SharedFile,
-    /// In such a file: closing concerns this process only.
+    /// In a shared file: closing is independent.
     SharedDataset,
 }
 
 impl OwnedHandle {
-    /// Guards a file that these ranks have open.
+    /// Takes over a file that these ranks have open.
     pub(super) fn file(id: Id, writable: bool, ranks: &Ranks) -> Self {
         let (kind, changed) =
             if ranks.are_processes() && ranks.count() > 1 { (Kind::SharedFile, false) } else { (Kind::File, writable) };
@@ -59,14 +59,14 @@ impl OwnedHandle {
         Self { id: ManuallyDrop::new(id), kind, changed: AtomicBool::new(changed), data_path, stored }
     }
 
-    /// Guards a dataset that nothing was written to yet.
+    /// Takes over a dataset to which nothing was written yet.
     pub(super) fn dataset(id: Id, ranks: &Ranks, data_path: DataPath, stored: Arc<Stored>) -> Self {
         let kind = if ranks.are_processes() { Kind::SharedDataset } else { Kind::Dataset };
         let stored = Some(stored);
         Self { id: ManuallyDrop::new(id), kind, changed: AtomicBool::new(false), data_path, stored }
     }
 
-    /// The plane that moves the dataset's elements, and libhdf5 for its use.
+    /// The direct path of this handle, and its metadata backend.
     pub(super) fn direct(&self) -> Option<(&DirectDataset, LibraryMetadata<'_>)> {
         match (&self.data_path, &self.stored) {
             (DataPath::Direct(plane), Some(stored)) => Some((plane, LibraryMetadata { dataset: &self.id, stored })),
@@ -74,7 +74,7 @@ impl OwnedHandle {
         }
     }
 
-    /// The plane that moves the dataset's elements for any handle.
+    /// The direct path of this or any other handle of the dataset, and its metadata backend.
     fn shared_direct(&self) -> Option<(&DirectDataset, LibraryMetadata<'_>)> {
         match (&self.data_path, &self.stored) {
             (DataPath::Direct(plane) | DataPath::SharedWithDirect(plane), Some(stored)) => {
@@ -84,7 +84,8 @@ impl OwnedHandle {
         }
     }
 
-    /// Runs a transfer of libhdf5 so that it and the plane see each other's data. Not under libhdf5's lock.
+    /// Runs a transfer of libhdf5, coherent with the direct path: dirty chunks are written back first, and what
+    /// `effect` says may have changed is invalidated afterwards. Do not call under libhdf5's lock.
     pub(super) fn library_transfer<T>(&self, effect: WriteEffect<'_>, body: impl FnOnce() -> Result<T>) -> Result<T> {
         match self.shared_direct() {
             Some((plane, library)) => plane.with_library(&library, effect, body),
@@ -92,7 +93,7 @@ impl OwnedHandle {
         }
     }
 
-    /// Changes the shape by a call of libhdf5, which returns it. Not under libhdf5's lock.
+    /// Changes the shape by the libhdf5 call `body`, which returns the new one. Do not call under libhdf5's lock.
     pub(super) fn resize(&self, body: impl FnOnce() -> Result<Dims>) -> Result<()> {
         match self.shared_direct() {
             Some((plane, library)) => plane.resize(&library, body),
@@ -100,7 +101,7 @@ impl OwnedHandle {
         }
     }
 
-    /// Gives libhdf5 what waits in the plane. Not under libhdf5's lock.
+    /// Writes dirty chunks of the direct path back. Do not call under libhdf5's lock.
     pub(super) fn write_back(&self) -> Result<()> {
         match self.shared_direct() {
             Some((plane, library)) => plane.flush(&library),
@@ -108,17 +109,17 @@ impl OwnedHandle {
         }
     }
 
-    /// The identifier inside.
+    /// The identifier.
     pub(super) fn id(&self) -> &Id {
         &self.id
     }
 
-    /// Notes that something was written.
+    /// Marks the object as written to.
     pub(super) fn note_change(&self) {
         self.changed.store(true, Ordering::Relaxed);
     }
 
-    /// Writes what is pending.
+    /// Flushes the object if it was written to. Does nothing for shared files, where that is collective.
     pub(super) fn flush(&self, operation: &'static str) -> Result<()> {
         if !self.changed.load(Ordering::Relaxed) || matches!(self.kind, Kind::SharedFile | Kind::SharedDataset) {
             return Ok(());
@@ -135,18 +136,18 @@ impl OwnedHandle {
         })
     }
 
-    /// Notes that nothing is pending, because the whole file was flushed.
+    /// Marks the object as flushed, because the whole file was.
     pub(super) fn note_flushed(&self) {
         self.changed.store(false, Ordering::Relaxed);
     }
 
-    /// Writes what is pending and gives the identifier back; reports what failed.
+    /// Flushes and closes the object. After an error it stays open until the process ends.
     pub(super) fn close(self, operation: &'static str) -> Result<()> {
         let mut this = ManuallyDrop::new(self);
         this.release(operation)
     }
 
-    /// Called once, before the guard is gone.
+    /// Called once, by `close` or `drop`.
     fn release(&mut self, operation: &'static str) -> Result<()> {
         let written_back = self.write_back();
         let released = library::with(|| {
@@ -155,7 +156,7 @@ impl OwnedHandle {
             let id = unsafe { ManuallyDrop::take(&mut self.id) };
             id.close(operation).inspect_err(|_| library::leave_open())
         });
-        // Here, since `close` forgets the guard: the plane has a file and memory.
+        // Dropped here, since `close` forgets `self`: the direct path owns a file and memory.
         self.data_path = DataPath::Library(None);
         self.stored = None;
         released
@@ -167,7 +168,7 @@ impl Drop for OwnedHandle {
         if matches!(self.kind, Kind::SharedFile) {
             return; // one process that gives up must not wait for the others; see `abandoned`
         }
-        // Errors have no place to go in a drop.
+        // A drop cannot report errors.
         let _ = self.release("close");
     }
 }

@@ -1,5 +1,5 @@
-//! Files of several processes that were dropped without being closed. One process alone cannot close them: it would wait
-//! for the others. They are closed when the same processes open a file again, or else when MPI ends.
+//! Shared files that were dropped without being closed. Closing is collective, so they are closed when the same
+//! processes open a file again, or else when MPI ends.
 
 use super::container::{Slot, lock};
 use super::handle::OwnedHandle;
@@ -8,14 +8,14 @@ use hyperslab_core::Result;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, Weak};
 
-/// Names one opening of a file alike on every rank that took part.
+/// Identifies one opening of a file, the same on every rank that took part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Token([u8; Token::BYTES]);
 
 impl Token {
     const BYTES: usize = 32;
 
-    /// A new one, of the first rank's making. Collective.
+    /// Creates a token on the first rank. Collective.
     pub(super) fn new(ranks: &Ranks) -> Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let since = std::time::UNIX_EPOCH.elapsed().map_or(0, |time| time.as_nanos() as u64);
@@ -34,7 +34,7 @@ impl Token {
     }
 }
 
-/// A file and what is open in it.
+/// A leaked file and its open arrays.
 struct LeakedFile {
     token: Token,
     file: OwnedHandle,
@@ -43,12 +43,12 @@ struct LeakedFile {
 
 static LEAKED: Mutex<Vec<LeakedFile>> = Mutex::new(Vec::new());
 
-/// Keeps a file until all ranks can close it.
+/// Keeps a file until all its ranks can close it.
 pub(super) fn keep(token: Token, file: OwnedHandle, arrays: Vec<Weak<Slot>>) {
     lock(&LEAKED).push(LeakedFile { token, file, arrays });
 }
 
-/// Closes what all these ranks have abandoned. Errors have no place to go. Collective.
+/// Closes files that all these ranks have leaked. Errors of closing are ignored. Collective.
 pub(super) fn close_collectively(ranks: &Ranks) -> Result<()> {
     let mine: Vec<u8> = lock(&LEAKED).iter().flat_map(|file| file.token.0).collect();
     let all = ranks.all_gather(&mine)?;
@@ -59,7 +59,7 @@ pub(super) fn close_collectively(ranks: &Ranks) -> Result<()> {
     let mut common: Vec<LeakedFile> = lock(&LEAKED).extract_if(.., |file| everywhere(&file.token)).collect();
     common.sort_by_key(|file| file.token); // in the same order on every rank
     for LeakedFile { file, arrays, .. } in common {
-        // Before the file, which would stay open for them.
+        // Arrays first: they would keep the file open.
         arrays.iter().filter_map(Weak::upgrade).for_each(|slot| drop(lock(&slot).take()));
         let _ = file.close("close");
     }

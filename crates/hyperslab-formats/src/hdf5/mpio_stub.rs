@@ -1,5 +1,4 @@
-//! In place of `mpio` where libhdf5 knows one process only. Nothing here is reached but by mistake: without MPI no
-//! driver is chosen that would need it.
+//! Replaces `mpio` in builds without parallel HDF5. Never called: without MPI no driver is chosen that needs it.
 
 use super::library::Id;
 use super::options::Options;

@@ -1,9 +1,9 @@
-//! Cuts a selection into pieces of bounded size that follow each other in row-major order.
+//! Splits a selection into pieces of bounded size, in row-major order.
 
 use hyperslab_core::{Dims, Result, Selection};
 
-/// Calls `each` with pieces of at most `limit` elements (at least 1), in the order of the elements.
-/// Memory grows with the pieces under way, not with the elements.
+/// Calls `each` with pieces of at most `limit` elements (at least 1), in row-major order of their elements. Memory is
+/// proportional to the slabs of one piece, not to the number of elements.
 pub(super) fn split(selection: &Selection, limit: u64, each: &mut dyn FnMut(&Selection) -> Result<()>) -> Result<()> {
     if selection.is_empty() {
         return Ok(());
@@ -12,7 +12,7 @@ pub(super) fn split(selection: &Selection, limit: u64, each: &mut dyn FnMut(&Sel
         return each(selection);
     }
     let Some((low, high)) = selection.bounds() else { return Ok(()) };
-    // Cutting the slowest dimension that has any extent keeps row-major order: all of the first part comes first.
+    // Splitting along the slowest dimension with extent > 1 keeps row-major order.
     let Some(dimension) = (0..low.len()).find(|&d| high[d] - low[d] > 1) else { return each(selection) };
     let middle = low[dimension] + (high[dimension] - low[dimension]) / 2;
     for (from, to) in [(low[dimension], middle), (middle, high[dimension])] {

@@ -1,4 +1,4 @@
-//! The files beside an HDF5 file that was written with the subfiling driver.
+//! Subfiles of an HDF5 file that was written with the subfiling driver.
 //!
 //! libhdf5 puts the data into `NAME.subfile_INODE_I_of_N` and their list into `NAME.subfile_INODE.config`, where INODE
 //! belongs to the file NAME itself, which holds little more than the superblock.
@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The subfiles and their list, sorted; none for an ordinary file, or where nothing is.
+/// The subfiles and their configuration file, sorted; empty for an ordinary or missing file.
 pub(super) fn list(path: &Path) -> std::io::Result<Vec<PathBuf>> {
     let inode = match path.metadata() {
         Ok(found) if found.is_file() => found.ino(),
@@ -37,7 +37,7 @@ pub(super) fn list(path: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The file that lists the subfiles.
+/// The configuration file, which lists the subfiles.
 fn config_path(path: &Path, inode: u64) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".subfile_{inode}.config"));

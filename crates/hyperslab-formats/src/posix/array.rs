@@ -16,14 +16,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
-/// One array on one rank, shared by all its handles there.
+/// State of one open array on one rank, shared by its handles.
 #[derive(Debug)]
 pub(crate) struct ArrayState {
     stem: PathBuf,
-    /// As opened; the shape of now is in `open`.
+    /// As of opening; the current shape is in `open`.
     spec: ArraySpec,
     open: RwLock<Option<Opened>>,
-    /// Range locks do not exclude threads that share a descriptor.
+    /// Serialises partial-field writes of threads: range locks do not exclude users of the same descriptor.
     fields: Mutex<()>,
 }
 
@@ -37,12 +37,12 @@ struct Opened {
 enum Data {
     Shared(DataFile),
     PerRank(RankFiles),
-    /// In the shared form, moved by somebody else.
+    /// One shared file, transferred by a data backend.
     Backend(Box<dyn BackendFile>),
 }
 
 impl ArrayState {
-    /// Opens the data of an array on this rank.
+    /// Opens the data files of an array on this rank. Collective if there is a data backend.
     pub fn open(container: &ContainerState, stem: &Path, spec: &ArraySpec, files: Files) -> Result<Self> {
         let bytes = dims::byte_count(&spec.shape, spec.dtype.size())?;
         let shared = || {
@@ -58,7 +58,7 @@ impl ArrayState {
         let data = match (files, &container.data_backend) {
             (Files::Shared, None) => Data::Shared(shared()?),
             (Files::Shared, Some(data_backend)) => {
-                // Opening is collective, so every rank must know first that every rank will.
+                // Opening is collective: agree first that every rank will take part.
                 agree(&*container.comm, shared().map(drop))?;
                 Data::Backend(data_backend.open(&data_file(stem), container.writable, &container.staging)?)
             }
@@ -91,8 +91,7 @@ impl ArrayState {
         self.open.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Closes the files. Returns those whose content may not have reached the device. Collective if somebody else
-    /// moves the data.
+    /// Closes the files. Returns those that may not be durable yet. Collective if there is a data backend.
     pub fn release(&self) -> Result<Vec<PathBuf>> {
         let opened = self.open.write().unwrap_or_else(PoisonError::into_inner).take();
         match opened.map(|opened| opened.data) {
@@ -106,7 +105,7 @@ impl ArrayState {
         }
     }
 
-    /// Makes the data survive loss of power. Returns what must be synced besides. Collective if somebody else moves it.
+    /// Makes the data durable. Returns paths that must be synced in addition. Collective if there is a data backend.
     pub fn sync(&self) -> Result<Vec<PathBuf>> {
         match self.read_lock().as_ref().map(|opened| &opened.data) {
             Some(Data::Shared(file)) => file.sync().map(|()| Vec::new()),
@@ -116,7 +115,7 @@ impl ArrayState {
         }
     }
 
-    /// Writes the fill value into this rank's share of the elements from row `from` on; nothing if that is zero.
+    /// Writes the fill value to this rank's share of the rows from `from` on. Does nothing if it is zero.
     pub fn fill_from_row(&self, container: &ContainerState, from: u64) -> Result<()> {
         let Some(fill) = self.spec.fill_value.as_deref().filter(|fill| fill.iter().any(|byte| *byte != 0)) else {
             return Ok(());
@@ -257,7 +256,7 @@ impl PosixArray {
         }
     }
 
-    /// Refuses shapes that the array cannot have. Returns the shape of now.
+    /// Validates a new shape. Returns the current one.
     fn check_resize(&self, shape: &[u64]) -> Result<Dims> {
         self.container.check_writable("resize")?;
         let guard = self.opened("resize")?;
@@ -281,7 +280,7 @@ impl PosixArray {
         Ok(now.clone())
     }
 
-    /// Changes the files and the description. On rank 0, while no rank transfers.
+    /// Changes files and metadata to a new shape. Rank 0 only, while no transfer is in flight.
     fn change_shape(&self, now: &[u64], shape: &[u64]) -> Result<()> {
         let element = self.state.spec.dtype.size();
         let shrinks = shape < now;
@@ -310,14 +309,14 @@ impl PosixArray {
                 Some(&through_mine)
             }
         };
-        // What a description promises must be there: it shrinks before the file and grows after it.
+        // The metadata must never claim more than the file holds: it shrinks before the file and grows after it.
         match file {
             Some(file) if shrinks => {
                 describe()?;
                 file.set_len(dims::byte_count(shape, element)?)?;
             }
             Some(file) => {
-                // A shrink that was interrupted may have left old elements beyond the end.
+                // An interrupted shrink may have left old elements beyond the end.
                 file.set_len(dims::byte_count(now, element)?)?;
                 let bytes = dims::byte_count(shape, element)?;
                 file.set_len(bytes)?;

@@ -1,13 +1,13 @@
-//! Staging memory and the ring, used again from transfer to transfer.
+//! Pool of aligned buffers, and the io_uring, reused from transfer to transfer.
 
 use super::io_uring::Ring;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, PoisonError};
 
-/// How many buffers are kept for the next transfer.
+/// Number of free buffers kept.
 const KEPT: usize = 2;
 
-/// Buffers of one size. More than two at once are possible; only two are kept.
+/// Buffers of one size. Never blocks: buffers beyond those kept are allocated and freed.
 #[derive(Debug)]
 pub(crate) struct BufferPool {
     size: usize,
@@ -16,7 +16,7 @@ pub(crate) struct BufferPool {
     ring: Option<Ring>,
 }
 
-/// A buffer that goes back to where it came from. Its first byte is aligned.
+/// A buffer, returned to its pool when dropped. Aligned as the pool says.
 #[derive(Debug)]
 pub(crate) struct Buffer<'a> {
     container: &'a BufferPool,
@@ -26,32 +26,32 @@ pub(crate) struct Buffer<'a> {
 }
 
 impl BufferPool {
-    /// Buffers of `size` bytes that begin at multiples of `align`.
+    /// A pool of buffers of `size` bytes, aligned to `align`.
     pub fn new(size: usize, align: usize) -> Self {
         Self { size, align, free: Mutex::default(), ring: None }
     }
 
-    /// The same, with a ring for large transfers.
+    /// Adds an io_uring for large transfers.
     pub fn with_ring(self, ring: Option<Ring>) -> Self {
         Self { ring, ..self }
     }
 
-    /// The ring, if there is one.
+    /// The io_uring, if there is one.
     pub fn ring(&self) -> Option<&Ring> {
         self.ring.as_ref()
     }
 
-    /// The usual size of a buffer.
+    /// Size of pooled buffers.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// What `Buffer`s begin at multiples of.
+    /// Alignment of buffers.
     pub fn align(&self) -> usize {
         self.align
     }
 
-    /// A buffer of `len` bytes with any content. Longer ones than usual are possible: one element must fit.
+    /// A buffer of `len` bytes with unspecified content. May exceed the pooled size, since one element must fit.
     pub fn take(&self, len: usize) -> Buffer<'_> {
         let kept = if len <= self.size { self.lock().pop() } else { None };
         let memory = kept.unwrap_or_else(|| vec![0; self.size.max(len) + self.align]);

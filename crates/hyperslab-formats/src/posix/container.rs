@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Most bytes an attribute may have; larger ones belong in an array.
+/// Size limit of an attribute in bytes.
 const LONGEST_ATTRIBUTE: usize = 1 << 20;
 
-/// A container on one rank.
+/// One rank's handle of an open container.
 #[derive(Debug)]
 pub(crate) struct PosixContainer {
     pub container: Arc<ContainerState>,
@@ -33,7 +33,7 @@ fn is_there(path: &Path) -> Result<bool> {
     }
 }
 
-/// A description and how to rewrite it, for objects that have attributes.
+/// Metadata of an object that has attributes.
 enum ObjectMetadata {
     Group(GroupMetadata),
     Array(ArrayMetadata),
@@ -64,7 +64,7 @@ impl PosixContainer {
         }
     }
 
-    /// Makes the directory of a group and those above it. On rank 0.
+    /// Creates the directories of a group and its parents. Rank 0 only.
     fn make_groups(&self, name: &str) -> Result<()> {
         let mut above = self.container.root.clone();
         for (at, _) in name.match_indices('/').chain([(name.len(), "")]).filter(|_| !name.is_empty()) {
@@ -90,7 +90,7 @@ impl PosixContainer {
         Ok(())
     }
 
-    /// Refuses a path through anything but groups, so that a symbolic link cannot lead out of the container.
+    /// Fails unless all parents are groups, so that a symbolic link cannot lead out of the container.
     fn check_groups_above(&self, name: &str) -> Result<()> {
         for (at, _) in name.match_indices('/') {
             check_group(&names::group_directory(&self.container.root, &name[..at])?)?;
@@ -98,7 +98,7 @@ impl PosixContainer {
         Ok(())
     }
 
-    /// Makes the files of a new array. On rank 0.
+    /// Creates the files of a new array. Rank 0 only.
     fn make_array(&self, name: &str, spec: &ArraySpec) -> Result<()> {
         self.container.check_writable("create")?;
         check_spec(spec)?;
@@ -126,7 +126,7 @@ impl PosixContainer {
                 let path = data_file(stem);
                 let file = DataFile::open(&path, Access::Make, self.container.options.direct, &self.container.staging)?;
                 let bytes = dims::byte_count(&spec.shape, spec.dtype.size())?;
-                // Whatever an interrupted program left there is not part of this array.
+                // Left over from an interrupted creation, if anything.
                 file.set_len(0)?;
                 file.set_len(bytes)?;
                 if self.container.options.preallocate {
@@ -149,7 +149,7 @@ impl PosixContainer {
         Arc::new(PosixArray { container: self.container.clone(), state, name: name.into(), closed })
     }
 
-    /// The description of the root, a group or an array, and its path.
+    /// Reads the metadata of the root, a group or an array; with its path.
     fn described(&self, object: &str) -> Result<(PathBuf, ObjectMetadata)> {
         let root = &self.container.root;
         self.check_groups_above(object)?;
@@ -204,7 +204,7 @@ fn check_spec(spec: &ArraySpec) -> Result<()> {
     Ok(())
 }
 
-/// Takes away what a failed creation left. What cannot be removed is reported by the next creation.
+/// Removes the files of a failed creation. Errors are ignored: the next creation reports them.
 fn remove_array(stem: &Path) {
     let _ = std::fs::remove_file(data_file(stem));
     let _ = std::fs::remove_dir(with_extension(stem, RANKS));
@@ -233,7 +233,7 @@ impl Container for PosixContainer {
 
     fn create(&self, name: &str, spec: &ArraySpec) -> Result<Arc<dyn Array>> {
         let comm = &*self.container.comm;
-        // Every rank judges its own arguments, so that nonsense on one of them is not ignored by the others.
+        // Every rank validates its own arguments, so that all fail if one is invalid.
         let judge = || {
             self.container.check_writable("create")?;
             check_spec(spec)?;
@@ -253,7 +253,7 @@ impl Container for PosixContainer {
         };
         agree(comm, open().map_err(|error: Error| self.locate(error, name))).inspect_err(|_| {
             if self.container.data_backend.is_some() {
-                // Open on all ranks or on none. The error that brought us here is the one to report.
+                // Close on all ranks. The first error is the one to report.
                 let _ = self.container.discard(name);
             }
             if comm.rank() == 0
@@ -331,7 +331,8 @@ impl Container for PosixContainer {
         list().map_err(|error: Error| self.locate(error, object))
     }
 
-    /// Writes are visible when they return. `Durable` syncs the files this rank changed and the directories of new ones.
+    /// Writes are visible when they return. `Durable` syncs the files that this rank changed, and directories of new
+    /// ones.
     fn diagnostics(&self) -> Vec<String> {
         let why = self.container.no_ring.as_ref();
         why.map(|why| format!("posix made plain calls: this system does not allow io_uring ({why})"))
@@ -340,7 +341,7 @@ impl Container for PosixContainer {
     }
 
     fn write_back(&self) -> Result<()> {
-        // Nothing is kept in this process.
+        // Nothing is buffered in the process.
         self.container.check_open("write back").map_err(|error| self.locate(error, ""))
     }
 

@@ -1,4 +1,4 @@
-//! What a container and its open arrays share on one rank.
+//! State shared by a container and its open arrays on one rank.
 
 use super::array::ArrayState;
 use super::buffer_pool::BufferPool;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// More files than this waiting for a durable flush, and the whole file system is synced instead.
+/// A durable flush of more files than this syncs the whole file system instead.
 const MANY: usize = 4096;
 
 #[derive(Debug)]
@@ -24,20 +24,20 @@ pub(crate) struct ContainerState {
     pub options: Options,
     pub writable: bool,
     pub staging: Arc<BufferPool>,
-    /// Why there is no ring although one was asked for.
+    /// Why io_uring is unavailable although it was requested.
     pub no_ring: Option<String>,
     pub clock: Arc<WriteClock>,
     /// The format's name, for errors.
     pub backend: &'static str,
-    /// What moves elements instead of this module. Its files open and close on all ranks together.
+    /// Transfers elements instead of this module, if set. Its files are opened and closed collectively.
     pub data_backend: Option<Arc<dyn DataBackend>>,
     closed: AtomicBool,
-    /// Open arrays by name, each with its number of handles. Sorted, so that all ranks go through them alike.
+    /// Open arrays by name, with their number of handles. Sorted, so that all ranks iterate in the same order.
     arrays: Mutex<BTreeMap<String, (Arc<ArrayState>, usize)>>,
     unsynced: Mutex<Unsynced>,
 }
 
-/// Files and directories changed since the last durable flush that no open array stands for.
+/// Files and directories changed since the last durable flush, other than those of open arrays.
 #[derive(Debug, Default)]
 struct Unsynced {
     files: BTreeSet<PathBuf>,
@@ -50,7 +50,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl ContainerState {
     pub fn new(root: PathBuf, comm: &Arc<dyn Communicator>, options: Options, writable: bool) -> Self {
-        // A page is a whole number of blocks, and what the page cache holds is whole pages: see direct transfers.
+        // Page alignment is block alignment, and keeps direct transfers from sharing pages with cached ones.
         let align = if options.direct { rustix::param::page_size().max(4096) } else { 64 };
         let wanted = options.io == Io::Uring || (options.io == Io::Auto && options.direct);
         let (ring, no_ring) = match wanted.then(Ring::new) {
@@ -74,7 +74,7 @@ impl ContainerState {
         }
     }
 
-    /// The same, for elements that somebody else moves.
+    /// Sets the data backend.
     #[cfg(feature = "mpi")]
     pub fn with_backend(self, backend: &'static str, data_backend: Arc<dyn DataBackend>) -> Self {
         Self { backend, data_backend: Some(data_backend), ..self }
@@ -95,12 +95,12 @@ impl ContainerState {
         Ok(())
     }
 
-    /// Does `work` on rank 0; all ranks succeed or fail together. Collective.
+    /// Runs `work` on rank 0; all ranks succeed or fail alike. Collective.
     pub fn on_root<T: Default>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
         agree(&*self.comm, if self.comm.rank() == 0 { work() } else { Ok(T::default()) })
     }
 
-    /// Gives out one more handle of an open array, opening it with `open` if nobody has.
+    /// Adds a handle of an array, calling `open` if it is not open yet.
     pub fn share(&self, name: &str, open: impl FnOnce() -> Result<ArrayState>) -> Result<Arc<ArrayState>> {
         let mut arrays = lock(&self.arrays);
         if let Some((state, handles)) = arrays.get_mut(name) {
@@ -112,8 +112,8 @@ impl ContainerState {
         Ok(state)
     }
 
-    /// Takes one handle back and releases the array with the last. Where ranks must release it together, it waits
-    /// for [`ContainerState::close`] instead.
+    /// Drops a handle, and releases the array with the last one. If release is collective, it is deferred to
+    /// [`ContainerState::close`].
     pub fn release_handle(&self, name: &str) {
         let mut arrays = lock(&self.arrays);
         let Some((_, handles)) = arrays.get_mut(name) else { return };
@@ -123,12 +123,12 @@ impl ContainerState {
             && releases
             && let Some((state, _)) = arrays.remove(name)
         {
-            // An error is lost, as it is for whoever drops a handle.
+            // Errors are ignored, as when dropping any handle.
             let _ = state.release().map(|files| self.note_files(files));
         }
     }
 
-    /// Takes one handle back and releases the array if no rank has another. Collective.
+    /// Drops a handle, and releases the array if no rank has another one. Collective.
     pub fn release_handle_collective(&self, name: &str) -> Result<()> {
         let handles = lock(&self.arrays).get_mut(name).map(|(_, handles)| {
             *handles -= 1;
@@ -142,26 +142,26 @@ impl ContainerState {
         if most == [0] { self.discard(name) } else { Ok(()) }
     }
 
-    /// Releases an array whoever has handles of it. Collective where there is a mover.
+    /// Releases an array regardless of its handles. Collective if there is a data backend.
     pub fn discard(&self, name: &str) -> Result<()> {
         let removed = lock(&self.arrays).remove(name);
         removed.map_or(Ok(()), |(state, _)| state.release().map(|files| self.note_files(files)))
     }
 
-    /// Remembers files for the next durable flush.
+    /// Adds files to the next durable flush.
     pub fn note_files(&self, files: impl IntoIterator<Item = PathBuf>) {
         lock(&self.unsynced).files.extend(files);
     }
 
-    /// Remembers a directory with new entries for the next durable flush.
+    /// Adds a directory with new entries to the next durable flush.
     pub fn note_directory(&self, directory: PathBuf) {
         lock(&self.unsynced).directories.insert(directory);
     }
 
-    /// Makes everything this rank wrote survive loss of power: data, then descriptions, then directories.
+    /// Makes all writes of this rank durable: data, then metadata, then directories.
     pub fn sync(&self) -> Result<()> {
         let states: Vec<_> = lock(&self.arrays).values().map(|(state, _)| state.clone()).collect();
-        // All of them, whatever happens to one: ranks may have to do this together.
+        // All arrays, even after an error: the calls may be collective.
         let mut synced = Ok(());
         for state in states {
             synced = synced.and(state.sync().map(|files| self.note_files(files)));
@@ -187,7 +187,7 @@ impl ContainerState {
         rustix::fs::syncfs(root).map_err(|cause| fail(cause.into()))
     }
 
-    /// Releases everything. `None` but for the first time. Collective where there is a mover.
+    /// Releases all arrays; `None` if already closed. Collective if there is a data backend.
     pub fn close(&self) -> Option<Result<()>> {
         if self.closed.swap(true, Ordering::AcqRel) {
             return None;
@@ -195,7 +195,7 @@ impl ContainerState {
         let arrays = std::mem::take(&mut *lock(&self.arrays));
         let mut released = Ok(());
         for (state, _) in arrays.into_values() {
-            // All of them, whatever happens to one.
+            // All arrays, even after an error.
             released = released.and(state.release().map(drop));
         }
         Some(released)

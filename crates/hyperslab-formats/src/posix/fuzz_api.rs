@@ -1,4 +1,4 @@
-//! Doors for the fuzz targets: what lies beside the data, with what was read written again.
+//! Entry points of the fuzz targets: decode metadata, and encode it again.
 
 use super::metadata::{ArrayMetadata, GroupMetadata, Of, decode};
 use super::rank_index;
@@ -9,7 +9,7 @@ fn written(description: &impl serde::Serialize) -> Result<Vec<u8>> {
     serde_json::to_vec(description).map_err(|cause| Error::new(ErrorKind::Io, "write description", cause.to_string()))
 }
 
-/// The description of an array, with its attributes.
+/// Metadata of an array, with its attributes.
 pub fn array(bytes: &[u8]) -> Result<Vec<u8>> {
     let description: ArrayMetadata = decode(bytes, Of::Array, Path::new("array.json"))?;
     description.spec()?;
@@ -17,7 +17,7 @@ pub fn array(bytes: &[u8]) -> Result<Vec<u8>> {
     written(&description)
 }
 
-/// The description of a container or group, with its attributes.
+/// Metadata of a container or group, with its attributes.
 pub fn group(bytes: &[u8]) -> Result<Vec<u8>> {
     let path = Path::new("hyperslab.json");
     let description: GroupMetadata = decode(bytes, Of::Container, path).or_else(|_| decode(bytes, Of::Group, path))?;

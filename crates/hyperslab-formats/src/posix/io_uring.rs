@@ -1,7 +1,7 @@
-//! Transfers by io_uring: the pieces of a large transfer are with the kernel at the same time.
+//! Large transfers by io_uring, with many operations in flight.
 //!
-//! A transfer returns when nothing of it is with the kernel any more, whatever happened: only so may its memory be used
-//! again.
+//! A transfer returns only when none of its operations is in flight, also after an error: only then may its memory be
+//! reused.
 
 use io_uring::{IoUring, Probe, opcode, squeue, types};
 use std::fs::File;
@@ -9,15 +9,15 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::sync::{Mutex, PoisonError, TryLockError};
 
-/// Pieces under way at a time.
+/// Operations in flight.
 const DEPTH: usize = 16;
-/// Bytes of a piece: whole blocks of any device.
+/// Bytes per operation: a multiple of any device's block size.
 const PIECE: usize = 1 << 20;
 
-/// A queue to the kernel, used by one transfer at a time.
+/// An io_uring instance, used by one transfer at a time.
 pub(crate) struct Ring {
     ring: Mutex<Option<IoUring>>,
-    /// A child that was forked must not take what this process waits for.
+    /// Process that created it: a forked child must not consume its completions.
     process: u32,
 }
 
@@ -27,25 +27,25 @@ impl std::fmt::Debug for Ring {
     }
 }
 
-/// What to do with memory.
+/// Direction and memory of a transfer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Direction {
     Write,
     Read,
 }
 
-/// A part of a transfer.
+/// One operation of a transfer.
 struct Piece {
     memory: *mut u8,
     len: usize,
     offset: u64,
-    /// Bytes that were transferred.
+    /// Bytes transferred so far.
     done: usize,
     ended: bool,
 }
 
 impl Ring {
-    /// Fails where the kernel has none, or does not let this process use it.
+    /// Fails if the kernel does not support io_uring, or forbids it to this process.
     pub fn new() -> io::Result<Self> {
         let ring = IoUring::new(DEPTH as u32)?;
         let mut probe = Probe::new();
@@ -56,13 +56,13 @@ impl Ring {
         }
     }
 
-    /// Writes everything. `None`: it is better done by a plain call, because it is small or the ring is in use.
+    /// Writes all bytes. `None`: use a plain call instead, because the transfer is small or the ring is busy.
     pub fn write(&self, file: &File, bytes: &[u8], offset: u64) -> Option<io::Result<()>> {
         let pieces = self.pieces(bytes.as_ptr().cast_mut(), bytes.len(), offset)?;
         Some(self.run(file, pieces, Direction::Write, 1)?.map(drop))
     }
 
-    /// Reads until full or the end of the file, in units of `unit` bytes; returns the bytes read. `None` as for writes.
+    /// Reads until full or end of file, in units of `unit` bytes; returns the bytes read. `None` as for writes.
     pub fn read(&self, file: &File, bytes: &mut [u8], offset: u64, unit: usize) -> Option<io::Result<usize>> {
         let pieces = self.pieces(bytes.as_mut_ptr(), bytes.len(), offset)?;
         self.run(file, pieces, Direction::Read, unit)
@@ -92,11 +92,11 @@ impl Ring {
         let ring = guard.as_mut()?;
         let done = transfer(ring, file, &mut pieces, direction, unit);
         if done.is_err() {
-            // What it still has in its queue must never be submitted.
+            // Entries still queued must never be submitted.
             *guard = None;
         }
         Some(done.map(|()| {
-            // The end of the file is where the first piece stopped.
+            // The first short operation marks the end of the file.
             let whole = pieces.iter().take_while(|piece| piece.done == piece.len).count();
             let part = pieces.get(whole).map_or(0, |piece| piece.done);
             pieces[..whole].iter().map(|piece| piece.len).sum::<usize>() + part
@@ -104,7 +104,7 @@ impl Ring {
     }
 }
 
-/// Transfers all pieces. Returns when none is under way, also after an error.
+/// Executes all operations. Returns when none is in flight, also after an error.
 fn transfer(
     ring: &mut IoUring,
     file: &File,
@@ -131,7 +131,7 @@ fn transfer(
         }
         match ring.submit_and_wait(1) {
             Err(cause) if !is_passing(&cause) => {
-                // Whatever was not submitted never will be. The rest ends without further calls.
+                // Nothing more is submitted; operations in flight complete without further calls.
                 under_way -= ring.submission().len();
                 failure.get_or_insert(cause);
                 while under_way > 0 {
@@ -166,7 +166,7 @@ fn entry(file: &File, piece: &Piece, direction: Direction) -> squeue::Entry {
 }
 
 impl Piece {
-    /// Takes note of how an operation ended.
+    /// Records the completion of an operation.
     fn take(&mut self, result: i32, direction: Direction, unit: usize) -> io::Result<()> {
         if result < 0 {
             let cause = io::Error::from_raw_os_error(-result);
@@ -186,7 +186,7 @@ impl Piece {
     }
 }
 
-/// Whether trying again may help.
+/// Whether the error is transient.
 fn is_passing(cause: &io::Error) -> bool {
     matches!(cause.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock | io::ErrorKind::ResourceBusy)
 }

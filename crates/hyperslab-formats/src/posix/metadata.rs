@@ -1,4 +1,4 @@
-//! The JSON beside the data: what the container, its groups and its arrays are.
+//! JSON metadata of containers, groups and arrays.
 
 use super::options::Files;
 use hyperslab_core::{ArraySpec, Attribute, Datatype, Dims, Error, ErrorKind, Result};
@@ -10,13 +10,13 @@ use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// The version of the stored form that this code reads and writes.
+/// Version of the format that this code reads and writes.
 pub(crate) const VERSION: u32 = 1;
 
-/// Longest description read or written.
+/// Size limit of a metadata file in bytes.
 const LONGEST: u64 = 16 << 20;
 
-/// What kind of thing a description is of. Also tells our JSON from anybody else's.
+/// Object kind of a metadata file. Also distinguishes it from other JSON files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Of {
     #[serde(rename = "posix container")]
@@ -27,14 +27,14 @@ pub(crate) enum Of {
     Array,
 }
 
-/// The part that all descriptions share. Read first, so that a newer version is told from a broken file.
+/// Common header. Decoded first, to distinguish a newer version from a corrupt file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Header {
     pub hyperslab: Of,
     pub version: u32,
 }
 
-/// `hyperslab.json`: a container or a group.
+/// `hyperslab.json`: metadata of a container or group.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GroupMetadata {
@@ -44,7 +44,7 @@ pub(crate) struct GroupMetadata {
     pub attributes: BTreeMap<String, StoredAttribute>,
 }
 
-/// `name.json`: an array.
+/// `name.json`: metadata of an array.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ArrayMetadata {
@@ -64,7 +64,7 @@ pub(crate) struct ArrayMetadata {
     pub attributes: BTreeMap<String, StoredAttribute>,
 }
 
-/// An attribute as a person would write it where that is exact, as hexadecimal digits otherwise.
+/// An attribute: natural JSON where that is exact, hexadecimal otherwise.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
 pub(crate) enum StoredAttribute {
@@ -107,7 +107,7 @@ impl StoredAttribute {
     }
 }
 
-/// Refuses an attribute whose bytes do not fit its type and shape.
+/// Fails if an attribute's bytes do not match its type and shape.
 pub(crate) fn check_attribute(attribute: &Attribute) -> Result<()> {
     let need = hyperslab_core::dims::byte_count(&attribute.shape, attribute.dtype.size())?;
     if need != attribute.data.len() as u64 {
@@ -140,7 +140,7 @@ impl ArrayMetadata {
         }
     }
 
-    /// The specification, checked: a description may come from anywhere.
+    /// The validated specification: the file may come from anywhere.
     pub fn spec(&self) -> Result<ArraySpec> {
         let mut spec = ArraySpec::new(self.dtype.clone(), &self.shape);
         spec.max_shape = self.max_shape.clone();
@@ -172,7 +172,7 @@ fn from_hex(text: &str) -> Result<Vec<u8>> {
     digits.collect::<Option<_>>().ok_or_else(|| corrupt("bytes are not pairs of hexadecimal digits".into()))
 }
 
-/// The bytes of a description, at most 16 MiB. Does not follow a symbolic link.
+/// Reads a metadata file of at most 16 MiB. Does not follow a symbolic link.
 pub(crate) fn load(path: &Path) -> Result<Vec<u8>> {
     let read = || -> std::io::Result<Vec<u8>> {
         let file = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
@@ -187,7 +187,7 @@ pub(crate) fn load(path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Decodes a description of the wanted kind; says so when a newer version wrote it.
+/// Decodes metadata of the expected kind. Fails with `Unsupported` if another version wrote it.
 pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8], of: Of, path: &Path) -> Result<T> {
     let wrong = |message: String| corrupt(message).target(path.display());
     let header: Header = serde_json::from_slice(bytes)
@@ -205,7 +205,7 @@ pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8], of: Of, path: &Path) -> 
     serde_json::from_slice(bytes).map_err(|cause| wrong(cause.to_string()))
 }
 
-/// Replaces the description at `path` in one step: a reader sees the old or the new one.
+/// Atomically replaces the metadata file at `path`: readers see the old or the new content.
 pub(crate) fn store<T: Serialize>(path: &Path, description: &T) -> Result<()> {
     let mut text = serde_json::to_vec_pretty(description)
         .map_err(|cause| Error::new(ErrorKind::Io, "write description", cause.to_string()))?;
@@ -222,7 +222,7 @@ pub(crate) fn store<T: Serialize>(path: &Path, description: &T) -> Result<()> {
         std::fs::rename(&unfinished, path)
     };
     write().map_err(|cause| {
-        // Left behind it would do no harm; the error is what matters.
+        // A leftover file is harmless; the error is what matters.
         let _ = std::fs::remove_file(&unfinished);
         Error::io("write description", cause).target(path.display())
     })

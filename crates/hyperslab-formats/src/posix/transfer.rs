@@ -1,18 +1,18 @@
-//! Moving the runs of a selection between a file and memory.
+//! Transfers of a selection's runs between file and memory.
 
 use super::buffer_pool::BufferPool;
 use super::data_file::DataFile;
 use super::range_lock::RangeLock;
 use hyperslab_core::{Datatype, Gather, MemoryLayout, MemoryView, MemoryViewMut, Result, Run, Scatter, Selection};
 
-/// Runs at least this long are read straight to where they belong.
+/// Runs of at least this length are read directly into their destination.
 const LONG: u64 = 64 << 10;
-/// Reading over a gap this long costs no more than a second system call.
+/// Break-even gap: reading it costs no more than a second system call.
 const GAP: u64 = 16 << 10;
-/// Most runs taken out of one larger read.
+/// Maximum number of runs coalesced into one read.
 const GROUP: usize = 4096;
 
-/// Whether memory is exactly the packed elements, however the layout says so.
+/// Whether the layout is equivalent to packed elements.
 pub(crate) fn is_packed(layout: &MemoryLayout, dtype: &Datatype) -> Result<bool> {
     Ok(layout.is_packed() || (layout.within.is_none() && layout.plan(dtype)?.is_identity()))
 }
@@ -22,7 +22,7 @@ pub(crate) fn whole_elements(staging: &BufferPool, element: u64, elements: u64) 
     ((staging.size() as u64 / element).clamp(1, elements.max(1)) * element) as usize
 }
 
-/// Writes whole elements. Every run is written by itself: the bytes between runs may be another rank's at this moment.
+/// Writes complete elements. Runs are never coalesced: another rank may be writing the bytes in between.
 pub(crate) fn write(
     file: &DataFile,
     staging: &BufferPool,
@@ -60,8 +60,8 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// Writes some fields of the selected elements and keeps the others, also where other ranks write those meanwhile.
-/// Callers that share `file` must exclude each other; others are excluded by a lock on the range.
+/// Writes some fields of the selected elements by read-modify-write; concurrent writes of the other fields are
+/// preserved. Callers that share `file` must exclude each other; others are excluded by a lock on the byte range.
 pub(crate) fn write_fields(
     file: &DataFile,
     staging: &BufferPool,
@@ -111,7 +111,7 @@ pub(crate) fn read_file(
     read(runs, fetch, staging, selection.len(), dtype, memory)
 }
 
-/// Reads runs that lie in one or several sources, rising, into memory. `fetch` fills bytes from a source.
+/// Reads runs of one or several sources, in increasing order, into memory. `fetch` reads bytes from a source.
 pub(crate) fn read<S: Copy + PartialEq>(
     runs: impl Iterator<Item = (Run, S)>,
     fetch: impl Fn(S, &mut [u8], u64) -> Result<()>,
@@ -149,7 +149,7 @@ where
     F: Fn(S, &mut [u8], u64) -> Result<()>,
     S: Copy + PartialEq,
 {
-    /// Fills `packed` with the next bytes of the runs. Small runs near each other are read as one.
+    /// Fills `packed` with the next bytes of the runs. Small neighbouring runs are coalesced into one read.
     fn fill(&mut self, packed: &mut [u8]) -> Result<()> {
         let mut done = 0;
         while done < packed.len() {
