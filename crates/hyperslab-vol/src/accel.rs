@@ -1,8 +1,8 @@
-//! The other way that elements of datasets go, and everything that keeps it coherent with libhdf5's own.
+//! Acceleration of dataset transfers, and coherence with libhdf5.
 //!
-//! A `FileState` stands for a file that libhdf5 has open, a `Dataset` for one of its datasets whose elements go by the data
-//! plane. With modes that hold writes back, a stack of layers lies above the planes of a file (`stack`); its threads move
-//! bytes only, since `Array::allows_background_io` says for which arrays that is enough.
+//! `FileState` is a file that libhdf5 has open, `Dataset` one of its datasets that uses the direct path. In modes that
+//! buffer writes, layers wrap the direct paths of a file (`layer_base`); their threads never call libhdf5, which
+//! `Array::allows_background_io` guarantees.
 
 mod acknowledge;
 mod callback_scope;

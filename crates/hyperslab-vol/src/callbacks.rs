@@ -1,7 +1,7 @@
-//! The callbacks of the connector. Most pass on what they get; those that concern elements, or what waits to be written,
-//! see to it first (`crate::accel`).
+//! VOL callbacks. Most forward to the connector below; those that may read or move buffered data write it back first
+//! (`crate::accel`).
 
-/// A callback with arguments, on the object itself.
+/// Defines a callback with arguments, on the object itself.
 macro_rules! on_object {
     ($(#[$doc:meta])* $name:ident => $below:ident $(, $before:expr)?) => {
         $(#[$doc])*
@@ -17,7 +17,7 @@ macro_rules! on_object {
     };
 }
 
-/// A callback with arguments, on a place seen from the object.
+/// Defines a callback with arguments, on a location relative to the object.
 macro_rules! on_place {
     ($(#[$doc:meta])* $name:ident => $below:ident $(, $before:expr)?) => {
         $(#[$doc])*
@@ -39,7 +39,7 @@ macro_rules! on_place {
     };
 }
 
-/// A callback that opens something by name.
+/// Defines a callback that opens an object by name.
 macro_rules! opening {
     ($name:ident => $below:ident) => {
         pub(crate) unsafe extern "C" fn $name(
@@ -60,7 +60,7 @@ macro_rules! opening {
     };
 }
 
-/// A callback that closes an object.
+/// Defines a callback that closes an object.
 macro_rules! closing {
     ($name:ident => $below:ident) => {
         pub(crate) unsafe extern "C" fn $name(pointer: Ptr, transfer: Hid, request: Req) -> Herr {
@@ -89,7 +89,7 @@ pub(crate) mod object;
 pub(crate) mod request;
 pub(crate) mod token;
 
-/// The number of the operation that arguments begin with.
+/// The operation code at the start of arguments.
 ///
 /// # Safety
 /// They are arguments of a `get`, `specific` or `optional` callback.

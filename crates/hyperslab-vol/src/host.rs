@@ -1,4 +1,4 @@
-//! The libhdf5 that loaded the connector. A process may have several; each is a host of its own.
+//! The libhdf5 that loaded the connector: the host. A process may contain several.
 
 pub(crate) mod api;
 mod old;
@@ -16,10 +16,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 /// Hosts that a process may have.
 pub(crate) const MOST: usize = 8;
 
-/// One libhdf5 and all that the connector keeps for it.
+/// One libhdf5, and the connector's state for it.
 pub(crate) struct Host {
     api: Api,
-    /// Whether its structures are known here; calls are passed on only, if not.
+    /// Whether its version's structures are known; otherwise all calls are only forwarded.
     pub(crate) known: bool,
     pub(crate) stats: Stats,
     /// What was asked for last; statistics go by that.
@@ -28,9 +28,9 @@ pub(crate) struct Host {
     pub(crate) files: Mutex<HashMap<u64, Weak<crate::accel::FileState>>>,
     /// How many files this process has opened and not closed.
     pub(crate) open_files: AtomicUsize,
-    /// Whether something may be waiting that libhdf5 does not find yet.
+    /// Whether there may be buffered data that libhdf5 does not see yet.
     pub(crate) pending: AtomicBool,
-    /// Bytes of memory that planes have.
+    /// Memory reserved by datasets, in bytes.
     memory: AtomicU64,
     said: AtomicBool,
     class: OnceLock<&'static Class>,
@@ -57,7 +57,7 @@ impl std::ops::Deref for Host {
     }
 }
 
-/// Locks of a host, held while the process forks.
+/// Guards of a host's locks, held during a fork.
 pub(crate) struct HeldLocks<'a> {
     _settings: MutexGuard<'a, Arc<Settings>>,
     _files: MutexGuard<'a, HashMap<u64, Weak<crate::accel::FileState>>>,
@@ -310,8 +310,8 @@ impl Host {
         }
     }
 
-    /// Hands an error to the program through the library's error stack. The number that the system gave is written as the
-    /// library itself does, which is how h5py finds it.
+    /// Hands an error to the program through the library's error stack. The number that the system gave is written as
+    /// the library itself does, which is how h5py finds it.
     pub(crate) fn report(&self, error: &Error) {
         self.stats.errors.fetch_add(1, Ordering::Relaxed);
         let mut text = format!("hyperslab: {error}");

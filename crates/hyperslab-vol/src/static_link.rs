@@ -1,7 +1,7 @@
-//! The door for programs that are linked with a libhdf5 and with this crate, and cannot load a plugin.
+//! Registration for programs that link with a libhdf5 and with this crate, and cannot load a plugin.
 
-/// Registers the connector with the libhdf5 that the program is linked with: `hyperslab_core::Result<i64>`, the identifier for
-/// `H5Pset_vol`. The program must not be inside a call of libhdf5 on another thread.
+/// Registers the connector with the libhdf5 that the program is linked with: `hyperslab_core::Result<i64>`, the
+/// identifier for `H5Pset_vol`. The program must not be inside a call of libhdf5 on another thread.
 ///
 /// It names symbols of libhdf5, so it must stand in a crate that is linked with one.
 #[macro_export]

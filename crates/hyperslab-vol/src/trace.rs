@@ -1,7 +1,7 @@
-//! Recording what a program does with its files, as workloads.
+//! Records the program's HDF5 calls as workloads.
 //!
-//! The layer `trace` records calls of a format below it. Here that format has no data: its arrays make the call of libhdf5
-//! that is under way, so that the layer sees when it begins and ends.
+//! The layer `trace` records calls to the format below it. Here that is a format without data, whose arrays execute the
+//! program's current libhdf5 call, so that the layer times it.
 
 use crate::accel::{ElementType, Plan, Transfer, named_filters, run_native_call, shape_of, stored, with_native_call};
 use crate::host::Host;
@@ -23,10 +23,10 @@ const GET_CREATION_LIST: c_int = 1;
 const GET_SPACE: c_int = 2;
 const GET_TYPE: c_int = 5;
 
-/// Files that this process has recorded.
+/// Number of files that this process has recorded.
 static RECORDED: AtomicU64 = AtomicU64::new(0);
 
-/// A file whose calls are recorded.
+/// A traced file.
 #[derive(Debug)]
 pub(crate) struct TracedFile {
     container: Arc<dyn Container>,
@@ -35,14 +35,14 @@ pub(crate) struct TracedFile {
     unnamed: AtomicU64,
 }
 
-/// A dataset whose transfers are recorded.
+/// A traced dataset.
 pub(crate) struct TracedDataset {
     array: Arc<dyn Array>,
     element_type: ElementType,
 }
 
 impl TracedFile {
-    /// `None` if there can be no trace, which the user is told.
+    /// Starts a trace; `None` if it cannot be created, which is reported to the user.
     pub(crate) fn open(host: &'static Host, settings: &Settings, path: &Path, how: OpenMode) -> Option<Self> {
         let number = RECORDED.fetch_add(1, Ordering::Relaxed) + 1;
         let file = settings.trace.display().to_string();
@@ -126,7 +126,7 @@ impl TracedDataset {
     /// Records the transfer that is under way, and makes it.
     pub(crate) fn record(&self, plan: &Plan, writes: bool) {
         let (selection, layout) = (&plan.selection, &plan.layout);
-        // How it ended is known where it was made.
+        // The caller knows the outcome.
         let _ = match writes {
             true => self.array.write(selection, MemoryView { data: &[], layout }, TransferMode::Independent),
             false => self.array.read(selection, MemoryViewMut { data: &mut [], layout }, TransferMode::Independent),
@@ -167,7 +167,7 @@ unsafe fn described(object: &Object) -> Option<(ElementType, ArraySpec)> {
     Some((element_type, spec))
 }
 
-/// A format without data, whose arrays make the call that is under way.
+/// A format without data, whose arrays execute the program's current libhdf5 call.
 #[derive(Debug)]
 struct NativeFormat(Arc<Mutex<Option<ArraySpec>>>);
 

@@ -268,8 +268,7 @@ impl LibraryMetadata<'_> {
         })
     }
 
-    /// Allocates the dataset by writing its first element. Only for datasets without fill value, where that is
-    /// harmless.
+    /// Allocates the dataset by writing zeros to its first element, which is zero or undefined anyway.
     fn allocate(&self) -> Result<()> {
         // SAFETY: the dataset is live; both spaces are closed by `Id`, and have one element selected, for which the
         // buffer has room.

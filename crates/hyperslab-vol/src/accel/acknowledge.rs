@@ -1,4 +1,4 @@
-//! What mode `log` promises of writes that no log has: they are in the file, and found there, before their calls return.
+//! Mode `log`: writes that bypass the log are in the file, and reachable by its metadata, before their calls return.
 
 use super::dataset::{Dataset, is_unlinked};
 use super::file::FileState;
@@ -13,11 +13,11 @@ use std::sync::atomic::Ordering;
 
 const FLUSH: c_int = 0;
 const LOCAL: c_int = 0;
-/// Where the kinds of objects begin that can be asked to flush their file.
+/// `H5I_ATTR`; object types in `H5VL_file_specific_args_t` are `H5I_type_t`.
 pub(crate) const ATTRIBUTE: c_int = 7;
 
 impl FileState {
-    /// Whether calls that write return only when a kill can no longer undo them.
+    /// Whether write calls must return only when the write survives a kill of the process.
     pub(crate) fn survives_kill(&self) -> bool {
         self.settings.modes.log
             && self.writable
@@ -26,8 +26,8 @@ impl FileState {
             && !self.is_inherited()
     }
 
-    /// Before a call returns that has written past the log, through an open object of this kind: the kernel has everything, or the
-    /// device if that was asked for.
+    /// Call before returning from a write that bypassed the log; `through` is any open object of type `kind`. Flushes
+    /// metadata to the kernel, and syncs to the device if the settings ask for that.
     pub(crate) fn acknowledge(&self, through: Handle, kind: c_int) -> Result<()> {
         if !self.survives_kill() {
             return Ok(());
@@ -36,17 +36,17 @@ impl FileState {
         self.make_durable()
     }
 
-    /// The same after libhdf5's own write to a dataset that has no other way.
+    /// The same after a write by libhdf5 to a dataset without direct path.
     pub(crate) fn acknowledge_library(&self, through: Handle) -> Result<()> {
         if self.survives_kill() && is_unlinked(self.host, through) {
-            // Nobody finds it before it is linked.
+            // Unreachable until it is linked.
             self.has_unlinked_writes.store(true, Ordering::Relaxed);
             return Ok(());
         }
         self.acknowledge(through, DATASET)
     }
 
-    /// The same after a write to a dataset that has one. `in_place`: nothing of libhdf5's has changed.
+    /// The same after a write to a dataset with direct path. `in_place`: no metadata changed.
     pub(crate) fn acknowledge_write(&self, dataset: &Dataset, through: Handle, in_place: bool) -> Result<()> {
         if !self.survives_kill() {
             return Ok(());
@@ -55,7 +55,7 @@ impl FileState {
             return self.make_durable();
         }
         if dataset.is_unlinked() {
-            // Nobody finds it before it is linked.
+            // Unreachable until it is linked.
             self.has_unlinked_writes.store(true, Ordering::Relaxed);
             return Ok(());
         }
@@ -65,7 +65,7 @@ impl FileState {
         self.make_durable()
     }
 
-    /// Before a call returns that has given an object a name, seen from an open object of this kind.
+    /// Call before returning from the creation of a link: flushes writes to objects that were unlinked until now.
     pub(crate) fn acknowledge_link(&self, through: Handle, kind: c_int) -> Result<()> {
         if !self.survives_kill() || !self.has_unlinked_writes.swap(false, Ordering::Relaxed) {
             return Ok(());
@@ -76,7 +76,7 @@ impl FileState {
         saved.inspect_err(|_| self.has_unlinked_writes.store(true, Ordering::Relaxed))
     }
 
-    /// Where writes have to survive the loss of power: returns when the device has what the kernel has of the file.
+    /// Syncs the file if writes must be durable.
     fn make_durable(&self) -> Result<()> {
         let durable = self.settings.durability.as_deref().is_some_and(|how| !matches!(how, "none" | "on-flush"));
         match self.file.as_ref().filter(|_| durable) {
@@ -85,26 +85,26 @@ impl FileState {
         }
     }
 
-    /// Has libhdf5 write its metadata, through an object of this kind that is open.
+    /// Has libhdf5 flush the file's metadata, through any open object of type `kind`.
     pub(crate) fn save_through(&self, through: Handle, kind: c_int) -> Result<()> {
         #[repr(C)]
         struct Flush {
             operation: c_int,
-            /// The rest may hold pointers, and begins where these may.
+            /// The union that follows is aligned for pointers.
             _until: c_int,
             kind: c_int,
             scope: c_int,
         }
         let mut arguments = Flush { operation: FLUSH, _until: 0, kind, scope: LOCAL };
         let (host, list): (_, Hid) = (self.host, self.host.default_transfer());
-        // What changes meanwhile is not surely part of it.
+        // Cleared first: changes during the flush may not be part of it.
         self.metadata_changed.store(false, Ordering::Relaxed);
         // SAFETY: the object is open, and the arguments are those of the operation.
         let mut flush = || unsafe {
             let arguments = (&raw mut arguments).cast();
             host.H5VLfile_specific(through.under, through.connector, arguments, list, std::ptr::null_mut())
         };
-        // Other modes promise the state of the program's own flushes, and nothing newer.
+        // In other modes only the program's own flushes commit.
         let flushed = if self.settings.modes.log { driver::flushing(host, flush) } else { Ok(flush()) };
         let saved = flushed.and_then(|status: Herr| match status {
             0.. => Ok(()),
@@ -114,14 +114,13 @@ impl FileState {
     }
 }
 
-/// Before a call on an object returns that has changed what the file says, other than elements of a dataset: as
-/// [`FileState::acknowledge`], with the status that it returns.
+/// [`FileState::acknowledge`] for a call with status `status` that changed metadata; returns the final status.
 pub(crate) fn acknowledged(object: &Object, kind: c_int, status: Herr) -> Herr {
     let Some(file) = object.file.as_ref().filter(|_| status >= 0) else { return status };
     report_failure(object, file.acknowledge(object.handle(), kind), status)
 }
 
-/// The same for what gives an object a name.
+/// [`FileState::acknowledge_link`] for a call with status `status`; returns the final status.
 pub(crate) fn acknowledged_link(object: &Object, kind: c_int, status: Herr) -> Herr {
     let Some(file) = object.file.as_ref().filter(|_| status >= 0) else { return status };
     report_failure(object, file.acknowledge_link(object.handle(), kind), status)

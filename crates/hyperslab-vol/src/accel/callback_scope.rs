@@ -1,4 +1,4 @@
-//! Which threads may call libhdf5: those that it has called, while they are inside that call.
+//! Tracks which threads are inside a callback of libhdf5: only those may call it.
 
 use hyperslab_core::{Error, Result};
 use std::cell::{Cell, RefCell};
@@ -9,31 +9,31 @@ type Call = Box<dyn FnOnce() -> Result<()>>;
 
 thread_local! {
     static DEPTH: Cell<u32> = const { Cell::new(0) };
-    /// Any address will do to tell threads apart.
+    /// Its address identifies the thread.
     static THREAD: u8 = const { 0 };
-    /// A call of libhdf5 that something further in makes at the right moment.
+    /// The program's own libhdf5 call, to be run by the innermost array or container.
     static CALL: RefCell<Option<Call>> = const { RefCell::new(None) };
 }
 
-/// The thread that libhdf5 has called last.
+/// The thread of the last callback.
 static LAST: AtomicUsize = AtomicUsize::new(0);
 
 fn this_thread() -> usize {
     THREAD.with(|thread| std::ptr::from_ref(thread) as usize)
 }
 
-/// Ends with the callback.
+/// Marks this thread as inside a callback until dropped.
 pub(crate) struct CallbackScope(());
 
 impl CallbackScope {
-    /// To be held by a callback.
+    /// Enters a callback.
     pub(crate) fn enter() -> Self {
         DEPTH.set(DEPTH.get() + 1);
         LAST.store(this_thread(), Ordering::Relaxed);
         Self(())
     }
 
-    /// For what the thread does on its own that was the last to be called, as before a fork; `None` on any other.
+    /// Enters outside a callback, such as before a fork, on the thread of the last callback; `None` on any other.
     pub(crate) fn reenter() -> Option<Self> {
         (LAST.load(Ordering::Relaxed) == this_thread()).then(Self::enter)
     }
@@ -45,12 +45,12 @@ impl Drop for CallbackScope {
     }
 }
 
-/// Whether this thread is inside a call of libhdf5.
+/// Whether this thread is inside a callback.
 pub(crate) fn in_callback() -> bool {
     DEPTH.get() > 0
 }
 
-/// Runs `body`, in which layers call an array or a container of ours that makes the call `native` (`run_native_call`).
+/// Runs `body`, which passes through layers to an array or container that runs `native` by [`run_native_call`].
 pub(crate) fn with_native_call<T>(native: impl FnOnce() -> Result<()>, body: impl FnOnce() -> T) -> T {
     let native: Box<dyn FnOnce() -> Result<()> + '_> = Box::new(native);
     // SAFETY: only the lifetime changes; what is left of it goes below, before anything it borrows does.
@@ -59,7 +59,7 @@ pub(crate) fn with_native_call<T>(native: impl FnOnce() -> Result<()>, body: imp
     body()
 }
 
-/// Puts back what was there before, whatever happens.
+/// Restores the outer call when dropped.
 struct Emptied(Option<Call>);
 
 impl Drop for Emptied {
@@ -69,7 +69,7 @@ impl Drop for Emptied {
     }
 }
 
-/// Makes the call that `with_native_call` was given.
+/// Runs the call that [`with_native_call`] was given, at most once.
 pub(crate) fn run_native_call() -> Result<()> {
     match CALL.take() {
         Some(call) => call(),

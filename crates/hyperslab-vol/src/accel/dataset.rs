@@ -1,4 +1,4 @@
-//! A dataset whose elements go by the data plane.
+//! Open datasets that use the direct path.
 
 use super::dataset_io::DatasetIo;
 use super::element_type::ElementType;
@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const GET_ACCESS_LIST: c_int = 0;
 const GET_CREATION_LIST: c_int = 1;
 const GET_SPACE: c_int = 2;
-/// The last layout that keeps elements in the file itself.
+/// `H5D_CHUNKED`; higher layouts keep elements outside the dataset.
 const CHUNKED: c_int = 2;
 const GET_TYPE: c_int = 5;
 const GET_NAME: c_int = 1;
@@ -27,36 +27,36 @@ const GET_INFO: c_int = 3;
 const BASIC: c_uint = 1;
 const BY_NAME: u64 = 1;
 const MOST_NAME: usize = 4096;
-/// Decoded chunks that are kept of one dataset at most.
+/// Limit of one dataset's chunk cache, in bytes.
 const MOST_CACHE: u64 = 32 << 20;
 
-/// A dataset. All its handles share one.
+/// A dataset with direct path, shared by all its handles.
 #[derive(Debug)]
 pub(crate) struct Dataset {
     pub(crate) io: Arc<DatasetIo>,
     pub(crate) element_type: ElementType,
     token: ObjectToken,
     layered: Mutex<Option<Arc<dyn Array>>>,
-    /// The program has closed its last handle, and this one waits for chunks that are being coded.
+    /// The program's last handle, closed by the program; kept open until chunks encoded in the background are stored.
     deferred_close: Mutex<Option<Handle>>,
-    /// Whether its name is no longer sure.
+    /// Whether its name may have changed.
     renamed: AtomicBool,
-    /// Whether the object may be gone with its last handle: it has no name, or links were changed since it was opened.
+    /// Whether the object may be deleted with its last handle: it has no name, or links changed since it was opened.
     may_vanish: AtomicBool,
-    /// Whether elements of it may be waiting in layers, or for others.
+    /// Whether layers or the field buffer may hold writes to it.
     has_pending: AtomicBool,
-    /// Taken from the host's memory for the plane.
+    /// Bytes of the host's memory budget reserved for its chunk cache.
     memory: u64,
 }
 
-/// What became of a dataset.
+/// Result of [`attach`].
 pub(crate) enum Attach {
-    /// The plane moves its elements.
+    /// The dataset uses the direct path.
     Direct(Arc<Dataset>),
-    /// libhdf5 does.
+    /// libhdf5 transfers its elements.
     Library {
         why: String,
-        /// Its elements are in other datasets or files.
+        /// Whether its elements are in other datasets or files.
         is_indirect: bool,
     },
 }
@@ -69,7 +69,7 @@ fn library(why: impl Into<String>) -> Attach {
     Attach::Library { why: why.into(), is_indirect: false }
 }
 
-/// A list, space or type of ours.
+/// An owned identifier, closed by the function given.
 struct Own<'a>(&'a Object, Hid, unsafe fn(&crate::host::api::Api, Hid) -> c_int);
 
 impl Drop for Own<'_> {
@@ -79,7 +79,7 @@ impl Drop for Own<'_> {
     }
 }
 
-/// The plane of a dataset that was opened, shared with its other handles; or why it has none.
+/// Finds or creates the direct path of a dataset that was opened, or the reason why it has none.
 ///
 /// # Safety
 /// Inside a call of the library; the object is an open dataset.
@@ -95,7 +95,7 @@ pub(crate) unsafe fn attach(object: &Object) -> Attach {
     }
     let bytes = match (&file.file, file.fallback_reason()) {
         (Some(bytes), None) => bytes,
-        // What it reads may be in a file that is not left.
+        // Its elements may be in a file that is accelerated.
         (_, why) => return Attach::Library { why: why.unwrap_or_default(), is_indirect: is_indirect(object) },
     };
     file.revalidate();
@@ -217,7 +217,7 @@ pub(crate) unsafe fn attach(object: &Object) -> Attach {
     Attach::Direct(dataset)
 }
 
-/// Whether the elements of an open dataset are in other datasets or files, as far as its creation list tells.
+/// Whether the elements of an open dataset are in other datasets or files, according to its creation list.
 fn is_indirect(object: &Object) -> bool {
     let host = object.host;
     object.handle().identifier(host, GET_CREATION_LIST).is_none_or(|list| {
@@ -230,24 +230,24 @@ fn is_indirect(object: &Object) -> bool {
     })
 }
 
-/// The file's number and the name within it that the library has for an object.
+/// File number and object token of an object.
 unsafe fn identity(object: &Object) -> Option<(u64, ObjectToken)> {
     // SAFETY: the object is open.
     unsafe { info_of(object.host, object.handle(), &itself()) }.map(|info| (info.file, info.token))
 }
 
-/// What the library tells of an object.
+/// Object information of libhdf5.
 struct About {
-    /// The number of its file.
+    /// File number.
     file: u64,
     token: ObjectToken,
-    /// How many links lead to it.
+    /// Number of hard links.
     links: u64,
 }
 
-/// What is at a place seen from a dataset.
+/// Information of the object at a location relative to a dataset.
 unsafe fn info_of(host: &Host, dataset: Handle, place: &[u64; 16]) -> Option<About> {
-    // As many bytes as `H5O_info2_t` may have, and more.
+    // Larger than `H5O_info2_t`.
     let mut info = [0u64; 64];
     #[repr(C)]
     struct Whole {
@@ -279,11 +279,11 @@ unsafe fn info_of(host: &Host, dataset: Handle, place: &[u64; 16]) -> Option<Abo
     let mut token = [0; 16];
     token[..8].copy_from_slice(&info[1].to_ne_bytes());
     token[8..].copy_from_slice(&info[2].to_ne_bytes());
-    // Behind the token: the kind of object, and the number of links.
+    // After the token: object type (lower half) and reference count (upper half).
     Some(About { file: info[0], token, links: info[3] >> 32 })
 }
 
-/// The token of what has this path in the file of a dataset.
+/// The token of the object with this path in a dataset's file.
 ///
 /// # Safety
 /// Inside a call of the library; the dataset is open.
@@ -297,13 +297,13 @@ unsafe fn token_of(host: &Host, dataset: Handle, name: &str) -> Option<ObjectTok
     unsafe { info_of(host, dataset, &place) }.map(|info| info.token)
 }
 
-/// Whether nothing in the file leads to an open dataset. Inside a call of the library.
+/// Whether no link leads to an open dataset. Inside a callback.
 pub(super) fn is_unlinked(host: &Host, dataset: Handle) -> bool {
     // SAFETY: the dataset is open.
     host.preserving_error_stack(|| unsafe { info_of(host, dataset, &itself()) }).is_some_and(|info| info.links == 0)
 }
 
-/// A place that is the dataset itself, as `H5VL_loc_params_t` says it.
+/// `H5VL_loc_params_t` of the object itself.
 fn itself() -> [u64; 16] {
     let mut place = [0; 16];
     // The kind of object, and below it "by itself", which is 0.
@@ -311,7 +311,7 @@ fn itself() -> [u64; 16] {
     place
 }
 
-/// The path of a dataset within its file, without the first slash; empty if it has none.
+/// The path of a dataset without the leading slash; empty if it has none.
 ///
 /// # Safety
 /// Inside a call of the library; the dataset is open.
@@ -364,10 +364,10 @@ impl Dataset {
         lock(&self.io.handles).last().copied()
     }
 
-    /// Its elements seen through the layers of the file; `None` if they go straight to the plane.
+    /// Its array on top of the file's layers; `None` if transfers use the direct path immediately.
     pub(crate) fn layered(&self, file: &FileState) -> Result<Option<Arc<dyn Array>>> {
         let Some(layers) = file.layers()? else { return Ok(None) };
-        // A recovery needs a name, and the same type.
+        // A recovery finds the dataset by its name, and needs the same type.
         if self.renamed.load(Ordering::Relaxed) && self.has_its_name() {
             self.renamed.store(false, Ordering::Relaxed);
         }
@@ -383,13 +383,13 @@ impl Dataset {
         Ok(layered.clone())
     }
 
-    /// Whether a crash leaves what was in it before. libhdf5 may put a filtered chunk of another size where the old one was, and
-    /// say so in the file only later; no log of writes mends that, but a rollback journal does.
+    /// Whether a crash preserves its previous content. libhdf5 may overwrite a filtered chunk by one of another size
+    /// before it updates the metadata; a redo log cannot repair that, but a rollback journal can.
     fn stays_readable(&self, file: &FileState) -> bool {
         self.io.spec.filters.is_empty() || file.rolls_back()
     }
 
-    /// Whether nothing in the file leads to it.
+    /// Whether no link leads to it.
     pub(crate) fn is_unlinked(&self) -> bool {
         if !self.may_vanish.load(Ordering::Relaxed) {
             return false;
@@ -397,7 +397,7 @@ impl Dataset {
         self.handle().is_some_and(|handle| is_unlinked(self.io.host, handle))
     }
 
-    /// Whether it can still be found by the name that layers know.
+    /// Whether the name that layers know still leads to it.
     fn has_its_name(&self) -> bool {
         let host = self.io.host;
         // SAFETY: inside a call of the library; the handle is open.
@@ -405,26 +405,27 @@ impl Dataset {
         self.handle().and_then(found) == Some(self.token)
     }
 
-    /// Its name may be another's, or it may be gone with its last handle. Nothing may be waiting.
+    /// Records that its name may have changed, and that it may be deleted with its last handle. Requires that nothing
+    /// is buffered.
     pub(crate) fn mark_renamed(&self) {
         self.renamed.store(true, Ordering::Relaxed);
         self.may_vanish.store(true, Ordering::Relaxed);
     }
 
-    /// What layers keep of it is no longer so. Nothing may be waiting.
+    /// Drops what layers cache of it. Requires that nothing is buffered.
     pub(crate) fn drop_layers(&self) {
         if let Some(array) = lock(&self.layered).take() {
             let _ = array.close();
         }
     }
 
-    /// A handle is about to be closed below. With the last one goes what needs libhdf5; `true`: it is closed when that is
-    /// done, and not now.
+    /// Prepares the close of a handle: before the last one, whatever needs libhdf5 is written back. `true`: the close
+    /// is deferred until chunks encoded in the background are stored.
     pub(crate) fn close_handle(&self, file: &FileState, handle: Handle) -> Result<bool> {
         let mut result = Ok(());
         let last = lock(&self.io.handles).len() == 1;
         if last && self.may_vanish.load(Ordering::Relaxed) {
-            // Nothing may be written to what another object may have next.
+            // Its space may be reused by another object, so nothing may be written later.
             let array = lock(&self.layered).clone();
             result = array.map_or(Ok(()), |array| array.write_back()).and(self.io.flush());
             self.has_pending.store(false, Ordering::Relaxed);
@@ -455,7 +456,7 @@ impl Dataset {
         let closed = handles.is_empty();
         drop(handles);
         if closed {
-            // The next handle may bring the rest.
+            // The next handle may write the missing fields.
             if self.io.has_buffered_fields() {
                 self.has_pending.store(true, Ordering::Relaxed);
             }
@@ -463,7 +464,7 @@ impl Dataset {
             if let Some(array) = &array {
                 let _ = array.close();
             }
-            // What waits in layers must be found by the next handle, under whatever name that opens it.
+            // Data buffered in layers must be visible to the next handle, whatever name opens it.
             if !self.has_pending.load(Ordering::Relaxed) {
                 lock(&file.datasets).remove(&self.token);
             } else {
@@ -473,7 +474,7 @@ impl Dataset {
         result.map(|()| false)
     }
 
-    /// Closes what the program has closed. Nothing may be waiting.
+    /// Executes a deferred close. Requires that nothing is buffered.
     pub(crate) fn run_deferred_close(&self) -> Result<()> {
         let Some(handle) = lock(&self.deferred_close).take() else { return Ok(()) };
         lock(&self.io.handles).retain(|known| *known != handle);
@@ -483,7 +484,7 @@ impl Dataset {
         let host = self.io.host;
         // SAFETY: inside a call of the library; the handle is open, and its reference to the connector ours.
         let status = unsafe {
-            // When HDF5 closes down, it may be too late for that: everything is in the file then.
+            // May fail while HDF5 shuts down, which is harmless: everything is in the file.
             let close = || host.H5VLdataset_close(handle.under, handle.connector, host.default_transfer(), null_mut());
             let status = host.quietly(close);
             host.preserving_error_stack(|| host.H5Idec_ref(handle.connector));
@@ -492,12 +493,12 @@ impl Dataset {
         if status < 0 { Err(host.failed("close dataset")) } else { Ok(()) }
     }
 
-    /// Whether elements of it may be waiting in layers.
+    /// Whether layers or the field buffer may hold writes to it.
     pub(crate) fn has_pending(&self) -> bool {
         self.has_pending.load(Ordering::Relaxed)
     }
 
-    /// Nothing of it waits in layers.
+    /// Records that nothing of it is buffered.
     pub(crate) fn mark_clean(&self) {
         self.has_pending.store(false, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! The elements of one dataset: moved by the data plane where that can be, by libhdf5 otherwise.
+//! Transfers of one dataset: by the direct path, with fallback to libhdf5.
 
 use super::callback_scope::{in_callback, run_native_call};
 use super::dataspace::{Dataspace, refused};
@@ -21,35 +21,35 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What is shared by all handles of a dataset, and by what waits in layers.
+/// Transfer state of a dataset, shared by its handles and by layers that buffer its writes.
 #[derive(Debug)]
 pub(crate) struct DatasetIo {
     pub(crate) host: &'static Host,
     pub(crate) name: String,
-    /// The file, for words.
+    /// The file's path, for messages.
     pub(crate) path: PathBuf,
-    /// Whether what layers hand down is in a log until it is in the file.
+    /// Whether a log holds writes until they are in the file.
     pub(crate) in_log: bool,
     pub(crate) direct: DirectDataset,
-    /// What it is, but for its shape.
+    /// The specification; its shape is not maintained.
     pub(crate) spec: ArraySpec,
-    /// The library's name for the type; open as long as there are handles.
+    /// Type identifier; open while the dataset has handles.
     pub(crate) type_id: Hid,
     pub(crate) allocation_fills: bool,
     pub(crate) handles: Mutex<Vec<Handle>>,
-    /// Chunks that threads of ours have coded.
+    /// Chunks encoded in the background, to be stored by the next callback.
     pub(crate) encoded_chunks: Mutex<Vec<EncodedChunk>>,
-    /// Fields that wait for the others of their elements.
+    /// Fields that wait for the other fields of their elements.
     pub(crate) field_buffer: Mutex<Option<FieldBuffer>>,
-    /// Whether the program has been where it may have learnt the place of elements in the file, to look there itself.
+    /// Whether the program may have queried the dataset's file offset, and so may read the file itself.
     pub(crate) offset_exposed: AtomicBool,
-    /// Whether the write that is being made needs libhdf5 to store chunks only.
+    /// Whether the current write needs nothing of libhdf5 but to store chunks.
     pub(crate) needs_no_reads: AtomicBool,
-    /// Whether libhdf5 may hold metadata about where elements lie that is not in the file.
+    /// Whether libhdf5 may hold unflushed metadata about the location of elements.
     pub(crate) metadata_dirty: AtomicBool,
     /// Whether a write that has returned must survive a kill.
     pub(crate) survives_kill: bool,
-    /// Stands before the plane's writes, in files with a rollback journal.
+    /// Guard around direct writes, in files with a rollback journal.
     pub(crate) guard: Option<Arc<Guard>>,
 }
 
@@ -58,8 +58,8 @@ impl DatasetIo {
         lock(&self.handles).last().copied()
     }
 
-    /// Runs something with libhdf5 at hand, which has got all chunks that were coded before; on a thread that may not call it, or
-    /// when no handle is open, without. Nothing is held.
+    /// Runs `body` with the metadata backend, after writing buffered fields and storing queued chunks. `None` on
+    /// threads outside a callback, and if no handle is open.
     pub(crate) fn with_library<T>(&self, body: impl FnOnce(Option<&LibraryBackend<'_>>) -> Result<T>) -> Result<T> {
         self.with_library_unflushed(|library| {
             match library {
@@ -70,7 +70,7 @@ impl DatasetIo {
         })
     }
 
-    /// The same, whatever is held.
+    /// The same without writing buffered fields.
     fn with_library_unflushed<T>(&self, body: impl FnOnce(Option<&LibraryBackend<'_>>) -> Result<T>) -> Result<T> {
         match self.handle().filter(|_| in_callback()) {
             None => body(None),
@@ -85,18 +85,18 @@ impl DatasetIo {
         }
     }
 
-    /// Whether the file says where all elements are, so that a write in place changes nothing else.
+    /// Whether the file's metadata on disk locates all elements, so that a write in place is complete by itself.
     pub(crate) fn is_metadata_flushed(&self) -> bool {
         self.found_after_crash() && !self.metadata_dirty.load(Ordering::Relaxed)
     }
 
-    /// Whether a write in place is found by whoever opens the file: nothing else has to be written, and a rollback leaves it.
+    /// Whether a write in place is found after a crash: no metadata must be flushed, and a rollback does not undo it.
     fn found_after_crash(&self) -> bool {
         let taken_back = self.survives_kill && self.guard.as_ref().is_some_and(|guard| !guard.is_for_good());
         self.direct.has_full_index() && !taken_back
     }
 
-    /// All that libhdf5 knows is in the file, and committed.
+    /// Records that libhdf5's metadata are in the file, and committed.
     pub(crate) fn mark_metadata_flushed(&self) {
         self.metadata_dirty.store(false, Ordering::Relaxed);
         if let Some(guard) = self.guard.as_ref().filter(|_| self.survives_kill && self.direct.has_full_index()) {
@@ -104,7 +104,7 @@ impl DatasetIo {
         }
     }
 
-    /// Gives libhdf5 the chunks that were coded.
+    /// Stores the chunks that were encoded in the background.
     pub(crate) fn store_encoded_chunks(&self) -> Result<()> {
         if lock(&self.encoded_chunks).is_empty() { Ok(()) } else { self.with_library(|_| Ok(())) }
     }
@@ -116,7 +116,7 @@ impl DatasetIo {
         })
     }
 
-    /// The same while fields are held.
+    /// Runs `body` with a metadata backend, without writing buffered fields.
     pub(super) fn with_backend_unflushed<T>(&self, body: impl FnOnce(&dyn MetadataBackend) -> Result<T>) -> Result<T> {
         self.with_library_unflushed(|library| match library {
             Some(library) => body(library),
@@ -124,7 +124,7 @@ impl DatasetIo {
         })
     }
 
-    /// Whether the next write of these elements may be made by a thread of ours.
+    /// Decides whether the next write of these elements may be executed in the background.
     pub(crate) fn decide_background_write(&self, selection: &Selection, whole: bool) -> Result<()> {
         let needs_no_reads = whole
             && self.with_library(|library| match library {
@@ -135,7 +135,7 @@ impl DatasetIo {
         Ok(())
     }
 
-    /// Whether the plane needs nothing of libhdf5 any more; asks it for what is missing, if it can be asked.
+    /// Whether the address of every element is known; loads the index first if this thread may call libhdf5.
     pub(crate) fn load_full_index(&self) -> Result<bool> {
         if self.direct.has_full_index() {
             return Ok(true);
@@ -146,7 +146,8 @@ impl DatasetIo {
         })
     }
 
-    /// Stores what waits in the plane. Whoever is told that fields cannot be written is told once.
+    /// Writes dirty chunks and buffered fields back. After an error buffered fields are discarded, so that it is
+    /// reported once.
     pub(crate) fn flush(&self) -> Result<()> {
         let flushed = self.with_backend(|backend| self.direct.flush(backend));
         if let Err(error) = &flushed
@@ -157,7 +158,7 @@ impl DatasetIo {
         flushed
     }
 
-    /// Notes that elements cannot be written whose write has returned.
+    /// Records that acknowledged writes are lost.
     pub(crate) fn note_unwritten(&self, error: &Error) {
         self.host.note_unwritten(Unwritten {
             file: self.path.display().to_string(),
@@ -167,7 +168,7 @@ impl DatasetIo {
         });
     }
 
-    /// Writes elements of a type in memory; the inner value says why libhdf5 must.
+    /// Writes elements of type `dtype` in memory. `Some`: libhdf5 must execute the transfer.
     pub(crate) fn write_as(
         &self,
         selection: &Selection,
@@ -180,7 +181,7 @@ impl DatasetIo {
         self.with_backend(|backend| self.direct.write_as(backend, selection, memory, dtype))
     }
 
-    /// Reads elements as a type in memory; the inner value says why libhdf5 must.
+    /// Reads elements as type `dtype` in memory. `Some`: libhdf5 must execute the transfer.
     pub(crate) fn read_as(
         &self,
         selection: &Selection,
@@ -190,7 +191,8 @@ impl DatasetIo {
         self.with_backend(|backend| self.direct.read_as(backend, selection, memory, dtype))
     }
 
-    /// Runs a call of libhdf5 so that it and the plane see each other's data.
+    /// Runs a libhdf5 call coherently: dirty chunks are written back first, then what it may have changed is
+    /// invalidated.
     pub(crate) fn library_transfer<T>(&self, touched: WriteEffect<'_>, body: impl FnOnce() -> Result<T>) -> Result<T> {
         if !matches!(touched, WriteEffect::Nothing) {
             self.metadata_dirty.store(true, Ordering::Relaxed);
@@ -201,7 +203,7 @@ impl DatasetIo {
         })
     }
 
-    /// Packed elements, by libhdf5.
+    /// Writes packed elements by libhdf5.
     fn write_by_library(&self, selection: &Selection, packed: &[u8]) -> Result<()> {
         self.with_library(|library| {
             let library = library.ok_or_else(|| refused("write", "libhdf5 would be needed in the background"))?;
@@ -222,7 +224,7 @@ impl DatasetIo {
         })
     }
 
-    /// Changes the shape by the call of the program that is under way.
+    /// Changes the shape by the program's current call.
     pub(crate) fn resize(&self, shape: &[u64]) -> Result<()> {
         let new: Dims = shape.into();
         let resize = || run_native_call().map(|()| new);
@@ -239,11 +241,11 @@ impl DatasetIo {
     }
 }
 
-/// The elements as an array that layers may lie on.
+/// The dataset as the array at the bottom of the layers.
 #[derive(Debug)]
 pub(crate) struct DatasetArray {
     pub(crate) io: Arc<DatasetIo>,
-    /// Which object of the file they are.
+    /// Object number in the file.
     pub(crate) object: u64,
 }
 
@@ -258,7 +260,7 @@ impl DatasetArray {
         }
         let mut packed = self.io.buffer(selection)?;
         if !memory.layout.plan(dtype)?.covers_element() {
-            // The other fields.
+            // Read-modify-write: the other fields.
             self.io.read_by_library(selection, &mut packed)?;
         }
         Gather::new(memory, dtype, selection.len())?.next_into(&mut packed);
@@ -283,7 +285,7 @@ impl Array for DatasetArray {
     fn write(&self, selection: &Selection, memory: MemoryView<'_>, _: TransferMode) -> Result<()> {
         let written = self.write_now(selection, memory);
         if let (Err(error), false) = (&written, in_callback()) {
-            // Nobody may ask any more.
+            // The program's call may have returned: record the loss.
             self.io.note_unwritten(error);
         }
         written

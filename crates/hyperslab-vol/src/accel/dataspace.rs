@@ -1,4 +1,4 @@
-//! Dataspaces of the program as selections, and the other way round.
+//! Conversion between libhdf5 dataspaces and selections.
 
 use crate::host::Host;
 use crate::host::api::{H5S_ALL, H5S_BLOCK, H5S_PLIST, Hid};
@@ -6,9 +6,9 @@ use hyperslab_core::{Dims, Error, MAX_RANK, Result, Selection, Slab};
 use std::ffi::c_int;
 use std::ptr::null;
 
-/// More blocks of an irregular selection are left to libhdf5.
+/// Irregular selections with more blocks fall back to libhdf5.
 const MOST_BLOCKS: i64 = 1 << 16;
-/// More points are left to libhdf5.
+/// Point selections with more points fall back to libhdf5.
 const MOST_POINTS: i64 = 1 << 14;
 const SELECTED_NONE: c_int = 0;
 const SELECTED_POINTS: c_int = 1;
@@ -17,7 +17,7 @@ const SELECTED_ALL: c_int = 3;
 const SET: c_int = 0;
 const OR: c_int = 1;
 
-/// The extents of a space and what is selected in it; or why that cannot be said.
+/// Extents and selection of a dataspace. The error is the reason for a fallback.
 ///
 /// # Safety
 /// Inside a call of the library; `space` is open.
@@ -111,7 +111,7 @@ unsafe fn blocks(host: &Host, space: Hid, rank: usize, low: &[u64]) -> Result<Se
     union(rank, slabs, points, low)
 }
 
-/// Points in the order of the array; others would have to be put in order.
+/// A selection of points in row-major order; others are not supported.
 unsafe fn points(host: &Host, space: Hid, shape: &[u64]) -> Result<Selection, &'static str> {
     let rank = shape.len();
     // SAFETY: inside a call of the library, on an open space.
@@ -148,7 +148,7 @@ fn union(rank: usize, slabs: Vec<Slab>, points: i64, low: &[u64]) -> Result<Sele
     if begins && i64::try_from(selection.len()) == Ok(points) { Ok(selection) } else { Err(odd) }
 }
 
-/// A dataspace of our own.
+/// An owned dataspace.
 pub(crate) struct Dataspace {
     host: &'static Host,
     id: Hid,

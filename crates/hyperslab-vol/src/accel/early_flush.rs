@@ -1,36 +1,36 @@
-//! Metadata that are flushed before anybody asks, where elements are written in the background.
+//! Early metadata flushes while elements are written in the background.
 //!
-//! libhdf5 writes its metadata when a file is closed. A process that is killed while writes wait would leave a file that nobody
-//! can open; so they are flushed inside the program's own calls, soon after something new is there, and before the last close
-//! waits for the rest.
+//! libhdf5 writes its metadata when a file is closed. If the process is killed while writes are pending, the file could
+//! not be opened; so metadata are flushed inside the program's own calls, soon after they change, and before the last
+//! close waits for pending writes.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A flush comes only after so many times the time that the last one took.
+/// Minimum interval between flushes, in durations of the last flush.
 const COST: u32 = 20;
 
-/// When metadata of a file were flushed, and whether there are new ones.
+/// When a file's metadata were last flushed, and whether they have changed since.
 #[derive(Debug, Default)]
 pub(crate) struct EarlyFlush {
     new: AtomicBool,
-    /// When the last one ended, and how long it took.
+    /// End and duration of the last flush.
     last: Mutex<Option<(Instant, Duration)>>,
 }
 
 impl EarlyFlush {
-    /// Something is new.
+    /// Records a metadata change.
     pub(crate) fn note(&self) {
         self.new.store(true, Ordering::Relaxed);
     }
 
-    /// Whether something is new, which is taken to be flushed now.
+    /// Whether metadata changed; clears the flag, since the caller flushes now.
     pub(crate) fn take(&self) -> bool {
         self.new.swap(false, Ordering::Relaxed)
     }
 
-    /// The same if a flush costs little, or was not made for as long as `lag`.
+    /// The same, but `false` if the last flush was expensive and less than `lag` ago.
     pub(crate) fn take_if_due(&self, lag: Option<Duration>) -> bool {
         if !self.new.load(Ordering::Relaxed) {
             return false;
@@ -40,7 +40,7 @@ impl EarlyFlush {
         last.is_none_or(due) && self.take()
     }
 
-    /// Measures a flush.
+    /// Runs and times a flush.
     pub(crate) fn measure<T>(&self, flush: impl FnOnce() -> T) -> T {
         let begin = Instant::now();
         let result = flush();

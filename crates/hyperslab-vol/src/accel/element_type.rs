@@ -1,4 +1,4 @@
-//! Types of elements: what libhdf5 says of them, as far as it matters here.
+//! Element types: libhdf5 datatypes as `Datatype`s.
 
 use crate::host::api::Hid;
 use crate::host::{self, Host};
@@ -22,7 +22,7 @@ const MOST_BYTES: usize = 1 << 24;
 const MOST_FIELDS: c_int = 4096;
 const DEEPEST: usize = 8;
 
-/// A type of the library that is ours to close.
+/// An owned datatype identifier.
 #[derive(Debug)]
 pub(crate) struct OwnedType {
     host: &'static Host,
@@ -30,7 +30,7 @@ pub(crate) struct OwnedType {
 }
 
 impl OwnedType {
-    /// `None` if the library has refused to give it.
+    /// `None` if the identifier is negative, which means an error.
     pub(crate) fn new(host: &'static Host, id: Hid) -> Option<Self> {
         (id >= 0).then_some(Self { host, id })
     }
@@ -43,28 +43,28 @@ impl Drop for OwnedType {
     }
 }
 
-/// The type of the elements of a dataset.
+/// The element type of a dataset.
 #[derive(Debug)]
 pub(crate) struct ElementType {
     own: OwnedType,
-    /// What it is here: bytes without meaning, if there is no better word.
+    /// Its equivalent; opaque bytes if there is none.
     pub(crate) dtype: Datatype,
-    /// Whether a recovery finds the same type in the file.
+    /// Whether a recovery would read the same type from the file.
     pub(crate) recoverable: bool,
 }
 
-/// How elements in memory relate to those of a dataset.
+/// Relation of the element type in memory to that of the dataset.
 pub(crate) enum InMemory {
-    /// They are the same.
+    /// Equal.
     Same,
-    /// They are other numbers.
+    /// Another numeric type.
     Numbers(Datatype),
-    /// They are structures with some of the fields.
+    /// A structure with some of the fields.
     Fields(StructLayout),
 }
 
 impl ElementType {
-    /// Of a type that the library has given; it is closed. Or why such elements are left to the library.
+    /// Takes over a type identifier. The error is the reason for a fallback to libhdf5.
     pub(crate) fn take(host: &'static Host, given: Hid) -> Result<Self, String> {
         let given = OwnedType::new(host, given).ok_or("its type cannot be asked for")?;
         // SAFETY: the type is open. A copy is no object of the file, as a named type is.
@@ -77,7 +77,7 @@ impl ElementType {
         self.own.id
     }
 
-    /// How a type in memory relates to it; or why the library must convert.
+    /// Compares a type in memory. The error is the reason why libhdf5 must convert.
     ///
     /// # Safety
     /// Inside a call of the library; `memory` is open.

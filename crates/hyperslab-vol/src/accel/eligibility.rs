@@ -1,4 +1,4 @@
-//! Which datasets libhdf5 keeps for itself, and what is known of the others.
+//! Decides which datasets may use the direct path, and reads their metadata.
 
 use super::element_type::describe;
 use super::metadata_backend::Handle;
@@ -18,17 +18,17 @@ const FILLED_NEVER: c_int = 1;
 const FILLED_IF_SET: c_int = 2;
 const OPTIONAL: c_uint = 1;
 const GET_CHUNK_INDEX: c_int = 1;
-/// Of chunks that grow along one dimension only.
+/// `H5D_CHUNK_IDX_EARRAY`: one unlimited dimension.
 const EXTENSIBLE_ARRAY: c_int = 4;
 const UNLIMITED: u64 = u64::MAX;
-/// The most parameters that a filter may have here.
+/// Maximum number of filter parameters.
 const MOST_PARAMETERS: usize = 256;
 
-/// Why a dataset is left to libhdf5.
+/// Why a dataset cannot use the direct path.
 #[derive(Debug)]
 pub(crate) struct Ineligible {
     pub(crate) why: String,
-    /// Its elements are in other datasets or files.
+    /// Whether its elements are in other datasets or files.
     pub(crate) is_indirect: bool,
 }
 
@@ -38,7 +38,7 @@ impl Ineligible {
     }
 }
 
-/// Why a dataset with this creation list and type is left to libhdf5, as far as these say.
+/// Why a dataset with this creation list and type cannot use the direct path; `None` if it can.
 ///
 /// # Safety
 /// Inside a call of the library; list and type are open.

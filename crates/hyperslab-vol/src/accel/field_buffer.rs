@@ -1,6 +1,6 @@
-//! Fields of elements that a program writes one after another: held until all are there, and written as whole elements.
+//! Collects fields that a program writes one call after another, until the elements are complete.
 //!
-//! Bytes between fields cannot be written by themselves, so that each field alone would have all elements read and written back.
+//! Writing a single field is a read-modify-write of all elements; writing complete elements is not.
 
 use super::dataset_io::{DatasetIo, lock};
 use super::dataspace::refused;
@@ -10,41 +10,41 @@ use hyperslab_h5direct::{DirectDataset, MetadataBackend, StagingBuffer};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-/// Some fields of the same elements.
+/// Writes of some fields of the same elements.
 #[derive(Debug)]
 pub(crate) struct FieldBuffer {
     host: &'static Host,
     selection: Selection,
-    /// In the order of writing: where two have the same field, the later counts.
+    /// In program order: where fields overlap, the later write wins.
     writes: Vec<BufferedWrite>,
     copies: StagingBuffer,
-    /// Bytes of memory that were asked for, those that are made ready for the next fields among them.
+    /// Bytes reserved in the host's budget, including prefaulted ones.
     memory: u64,
 }
 
-/// What one call wrote.
+/// One buffered write.
 #[derive(Debug)]
 struct BufferedWrite {
     layout: MemoryLayout,
     plan: ElementPlan,
-    /// Where its bytes are among the copies.
+    /// Range of its bytes in the staging buffer.
     at: Range<usize>,
 }
 
 impl FieldBuffer {
-    /// For elements of so many bytes in fields, of which at most `limit` bytes will be held. `None`: there is no room for that.
+    /// A buffer for elements with `fields` bytes of fields each, of at most `limit` bytes. `None` if memory is short.
     fn new(host: &'static Host, plane: &DirectDataset, selection: &Selection, fields: u64, limit: u64) -> Option<Self> {
         let room = usize::try_from(selection.len().saturating_mul(fields).min(limit)).ok()?;
         let copies = plane.staging_buffer(room).ok()?;
         Some(Self { host, selection: selection.clone(), writes: Vec::new(), copies, memory: 0 })
     }
 
-    /// Whether no field is missing together with those of a plan.
+    /// Whether all fields are present together with those of `plan`.
     fn is_complete_with(&self, plan: &ElementPlan, fields: u64) -> bool {
         ElementPlan::covered_together(self.writes.iter().map(|write| &write.plan).chain([plan])) == fields
     }
 
-    /// Keeps a copy, if memory is left for it.
+    /// Buffers a copy; `false` if the budget is exhausted.
     fn add(&mut self, plan: ElementPlan, memory: MemoryView<'_>, limit: u64) -> bool {
         let MemoryView { data, layout } = memory;
         if let Some(at) = self.writes.iter().position(|write| write.plan == plan) {
@@ -64,8 +64,7 @@ impl FieldBuffer {
         true
     }
 
-    /// When the first field is there: has memory made ready for those that are missing, but for the last of them, which is not
-    /// kept.
+    /// After the first write: prefaults memory for the missing fields except the last one, which is not buffered.
     fn prefault(&mut self, plane: &DirectDataset, fields: u64, limit: u64) {
         let Some(last) = self.writes.last().map(|write| write.at.len() as u64) else { return };
         let until = self.selection.len().saturating_mul(fields).saturating_sub(last);
@@ -74,7 +73,7 @@ impl FieldBuffer {
         }
     }
 
-    /// Asks for memory until there are so many bytes of it.
+    /// Reserves memory up to `needed` bytes.
     fn take_memory(&mut self, needed: u64, limit: u64) -> bool {
         let more = needed.saturating_sub(self.memory);
         let taken = more == 0 || self.host.try_memory(limit, more);
@@ -84,7 +83,7 @@ impl FieldBuffer {
         taken
     }
 
-    /// Writes everything in one go, and `last` over it.
+    /// Writes all buffered fields in one transfer, with `last` over them.
     fn write(&self, plane: &DirectDataset, backend: &dyn MetadataBackend, last: Option<MemoryView<'_>>) -> Result<()> {
         let bytes = |write: &BufferedWrite| self.copies.get(write.at.clone());
         let fields = self.writes.iter().map(|write| MemoryView { data: bytes(write), layout: &write.layout });
@@ -103,8 +102,8 @@ impl Drop for FieldBuffer {
 }
 
 impl DatasetIo {
-    /// Writes some fields of the selected elements, at once or later; all that is held takes `limit` bytes at most. `false`: it
-    /// is not such a write, and nothing was done.
+    /// Buffers a write of some fields, or completes the elements and writes them. Buffers take at most `limit` bytes.
+    /// `false`: the write is not eligible, and nothing was done.
     pub(crate) fn buffer_fields(&self, selection: &Selection, memory: MemoryView<'_>, limit: u64) -> Result<bool> {
         if memory.layout.structure.is_none() || self.offset_exposed.load(Ordering::Relaxed) {
             return Ok(false);
@@ -113,7 +112,7 @@ impl DatasetIo {
         let plan = memory.layout.plan(dtype)?;
         let dense =
             memory.layout.within.is_none() && plan.pieces.iter().map(|piece| piece.len).sum::<u64>() == plan.stride;
-        // What is held must not need libhdf5: a fork or the end of a dataset may come between.
+        // Buffered fields must be writable without libhdf5: a fork or the close of the dataset may come first.
         if !dense || plan.covers_element() || selection.is_empty() || !self.load_full_index()? {
             return Ok(false);
         }
@@ -144,12 +143,12 @@ impl DatasetIo {
         Ok(true)
     }
 
-    /// Whether fields are held.
+    /// Whether any field is buffered.
     pub(crate) fn has_buffered_fields(&self) -> bool {
         lock(&self.field_buffer).is_some()
     }
 
-    /// Writes what is held. What cannot be written stays, and fails again.
+    /// Writes buffered fields. After an error they stay buffered.
     pub(super) fn write_buffered_fields(&self, backend: &dyn MetadataBackend) -> Result<()> {
         let mut slot = lock(&self.field_buffer);
         if let Some(buffer) = slot.as_ref() {
@@ -159,7 +158,7 @@ impl DatasetIo {
         Ok(())
     }
 
-    /// Forgets what is held: the program was told that it cannot be written. Whether anything was.
+    /// Discards buffered fields, after the program was told of the error. Returns whether there were any.
     pub(super) fn discard_buffered_fields(&self) -> bool {
         lock(&self.field_buffer).take().is_some()
     }

@@ -21,56 +21,56 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// The library's name for an object within a file.
+/// libhdf5's token of an object within a file.
 pub(crate) type ObjectToken = [u8; 16];
 
-/// Datasets that the program has closed and whose writes wait.
+/// Limit of closed datasets with buffered writes.
 const MOST_CLOSED: usize = 64;
 
-/// What libhdf5 would keep in memory, had the connector not forbidden it.
+/// The program's settings of libhdf5's caches, which the connector disables.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Buffers {
     pub(crate) sieve: usize,
-    /// Slots, bytes and preemption of chunk caches.
+    /// Chunk cache: slots, bytes, preemption.
     pub(crate) chunks: (usize, usize, f64),
 }
 
-/// A file.
+/// State of an open file, shared by its handles.
 #[derive(Debug)]
 pub(crate) struct FileState {
     pub(crate) host: &'static Host,
-    /// The library's number for it.
+    /// libhdf5's file number.
     pub(crate) number: u64,
     pub(crate) path: PathBuf,
     pub(crate) settings: Arc<Settings>,
     pub(crate) writable: bool,
     pub(crate) buffers: Option<Buffers>,
-    /// Opened for us alone; absent where libhdf5 moves everything.
+    /// A descriptor of its own; `None` if libhdf5 executes all transfers.
     pub(crate) file: Option<Arc<File>>,
-    /// Why libhdf5 moves everything.
+    /// Why libhdf5 executes all transfers, if so.
     fallback_reason: Mutex<Option<String>>,
     handles: AtomicUsize,
     pub(crate) datasets: Mutex<HashMap<ObjectToken, Arc<Dataset>>>,
-    /// By what layers know its objects.
+    /// The numbers by which layers know its objects.
     pub(crate) objects: ObjectNumbers,
-    /// What the file was when something of it was kept, if it is only read.
+    /// Stamp of a read-only file at the time when data were cached.
     last_stamp: Mutex<Option<FileStamp>>,
     layers: Mutex<Option<Arc<Layers>>>,
-    /// Whether a dataset may not be in the file yet.
+    /// Whether there may be unflushed metadata.
     pub(super) metadata_changed: AtomicBool,
-    /// Whether a dataset was written that has no name.
+    /// Whether an unlinked dataset was written to.
     pub(super) has_unlinked_writes: AtomicBool,
-    /// Whether writes wait in memory when their calls have returned, so that metadata are flushed early.
+    /// Whether writes may be buffered when their calls have returned, so that metadata are flushed early.
     has_background_writes: bool,
     early: EarlyFlush,
-    /// Whether nothing waited at the last fork.
+    /// Whether nothing was buffered at the last fork.
     clean_at_fork: AtomicBool,
-    /// What went wrong when the program could not be told.
+    /// An error to be reported by the next flush or close.
     deferred_error: Mutex<Option<Error>>,
     pub(crate) trace: Option<Arc<TracedFile>>,
-    /// The journal that the file driver keeps.
+    /// The rollback journal of the file driver.
     pub(crate) rollback: Weak<Rollback>,
-    /// The process that opened it, which has its threads.
+    /// The process that opened it, which owns its threads.
     generation: Generation,
 }
 
@@ -145,7 +145,7 @@ impl FileState {
         Ok(state)
     }
 
-    /// Whether a kill leaves the file as it was at its last commit.
+    /// Whether a rollback journal restores the last commit after a kill.
     pub(crate) fn rolls_back(&self) -> bool {
         self.rollback.strong_count() > 0
     }
@@ -155,7 +155,7 @@ impl FileState {
         self.generation != fork::generation()
     }
 
-    /// Why libhdf5 moves all elements of the file, if it does.
+    /// Why libhdf5 executes all transfers of the file, if so.
     pub(crate) fn fallback_reason(&self) -> Option<String> {
         lock(&self.fallback_reason).clone()
     }
@@ -164,12 +164,12 @@ impl FileState {
         lock(&self.fallback_reason).is_some()
     }
 
-    /// From now on libhdf5 moves everything. Nothing may be waiting.
+    /// Has libhdf5 execute all transfers from now on. Requires that nothing is buffered.
     pub(crate) fn leave_to_library(&self, why: &str) {
         lock(&self.fallback_reason).get_or_insert_with(|| why.into());
     }
 
-    /// The layers, if there are any. A child of the process that opened the file goes without.
+    /// The layers, if any; none in a forked child, whose parent owns their threads.
     pub(crate) fn layers(&self) -> Result<Option<Arc<Layers>>> {
         let layers = lock(&self.layers).clone();
         match layers {
@@ -184,13 +184,13 @@ impl FileState {
         }
     }
 
-    /// Whether fields of elements may be held back until all are there. What a log promises they could not keep, and layers hold
-    /// writes themselves.
+    /// Whether single fields may be buffered until elements are complete. Not with a log, whose guarantee that would
+    /// break, nor with layers, which buffer writes themselves.
     pub(crate) fn may_buffer_fields(&self) -> bool {
         !self.settings.modes.log && lock(&self.layers).is_none() && !self.is_inherited()
     }
 
-    /// Puts back into an access list what the program had asked for.
+    /// Restores the program's settings in an access list.
     pub(crate) fn restore(&self, list: Hid) {
         // SAFETY: inside a call of the library; the list is open.
         unsafe { driver::take_out(self.host, list) };
@@ -202,7 +202,7 @@ impl FileState {
         }
     }
 
-    /// After a call that may have put something new into the file: has libhdf5 write its metadata, if that is worth while now.
+    /// Flushes metadata early if that is due; called after calls that may have changed them.
     pub(crate) fn flush_early(&self, dataset: Option<&Dataset>) {
         if !self.has_background_writes || self.is_inherited() {
             return;
@@ -215,7 +215,7 @@ impl FileState {
         }
     }
 
-    /// Has libhdf5 write its metadata. An error it meets again when the program flushes or closes.
+    /// Has libhdf5 flush its metadata. Errors are ignored: they recur when the program flushes or closes.
     fn flush_metadata(&self) {
         let flushed = self.early.measure(|| self.host.preserving_error_stack(|| self.save_now()));
         if flushed.is_err() {
@@ -223,33 +223,34 @@ impl FileState {
         }
     }
 
-    /// Has what waits written by threads of ours, without the library.
+    /// Writes buffered data by background threads, without libhdf5.
     pub(crate) fn write_pending(&self) {
         if self.has_background_writes && !self.is_inherited() {
-            // What fails is on record.
+            // Lost writes are recorded.
             let _ = lock(&self.layers).clone().map_or(Ok(()), |layers| layers.container.write_back());
         }
     }
 
-    /// Another handle of the file.
+    /// Adds a handle.
     pub(crate) fn opened(&self) {
         if self.handles.fetch_add(1, Ordering::Relaxed) == 0 && !self.is_inherited() {
             self.host.open_files.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// A handle that was only wrapped is gone.
+    /// Removes a handle that was only wrapped.
     pub(crate) fn unwrapped(&self) {
         if self.handles.fetch_sub(1, Ordering::Relaxed) == 1 && !self.is_inherited() {
             self.host.open_files.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
-    /// A handle is about to be closed. With the last one nothing may wait any more.
+    /// Removes a handle that is about to be closed. Before the last one, everything is written back and layers are
+    /// closed.
     pub(crate) fn close_handle(&self) -> Result<()> {
         let one_less = |handles: usize| handles.checked_sub(1);
         if self.handles.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less) != Ok(1) {
-            // Another is open; or this one was closed before, which failed.
+            // Another handle is open, or closing this one failed before.
             return Ok(());
         }
         let waits = self.has_background_writes
@@ -259,7 +260,7 @@ impl FileState {
             return self.close_last();
         }
         if self.early.take() {
-            // So that a kill while the rest is written leaves a file that can be opened.
+            // So that a kill during the following writes leaves a file that can be opened.
             self.flush_metadata();
         }
         let what = format!("{}: closed when what waits in memory is written", self.path.display());
@@ -278,7 +279,7 @@ impl FileState {
             }
             None => Ok(()),
         };
-        // Datasets that are still open keep the file open in libhdf5, and their elements go by it from now on.
+        // Datasets that are still open keep the file open in libhdf5, which executes their transfers from now on.
         self.leave_to_library("the file is closed, and only a dataset of it is still open");
         if let Some(trace) = &self.trace {
             trace.close();
@@ -286,12 +287,12 @@ impl FileState {
         if !self.is_inherited() {
             self.host.open_files.fetch_sub(1, Ordering::Relaxed);
         }
-        // A process may end without another word.
+        // The process may end without shutting HDF5 down.
         self.host.refresh_stats(false);
         written_back.and(closed)
     }
 
-    /// Notes that writes which have returned cannot be made, if that is what an error of layers means.
+    /// Records that acknowledged writes are lost, if that is what an error of layers means.
     fn note_unwritten(&self, error: &Error) {
         if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::InvalidInput) {
             return;
@@ -304,13 +305,13 @@ impl FileState {
         });
     }
 
-    /// An error for the next flush, or for the close.
+    /// Saves an error for the next flush or close.
     pub(crate) fn defer_error(&self, error: Error) {
         lock(&self.deferred_error).get_or_insert(error);
         self.host.pending.store(true, Ordering::Relaxed);
     }
 
-    /// Tells the user what must be known of the layers, and the rest to those who ask for statistics.
+    /// Prints critical diagnostics of the layers, and adds all to the statistics.
     fn tell(&self, layers: &Layers) {
         for remark in layers.container.diagnostics() {
             let remark = format!("{}: {remark}", self.path.display());
@@ -321,7 +322,7 @@ impl FileState {
         }
     }
 
-    /// Brings everything that waits to where libhdf5 finds it.
+    /// Writes all buffered data of the file back, and executes deferred closes. Afterwards libhdf5 sees everything.
     pub(crate) fn write_back(&self) -> Result<()> {
         let layers = lock(&self.layers).clone().filter(|_| self.writable && !self.is_inherited());
         let layered = layers.map_or(Ok(()), |layers| layers.container.flush(Durability::Visible));
@@ -330,7 +331,7 @@ impl FileState {
         let waiting = datasets.iter().filter(|dataset| dataset.is_open() || dataset.io.has_buffered_fields());
         let last = self.handles.load(Ordering::Relaxed) == 0;
         let planes = waiting.map(|dataset| {
-            // Chunks that wait in memory are tried again, but after the last handle.
+            // Dirty chunks are retried by the next write-back, except after the last handle.
             dataset.io.flush().inspect_err(|error| {
                 if last {
                     dataset.io.note_unwritten(error)
@@ -348,13 +349,13 @@ impl FileState {
         before.and(layered).and(planes).and(closed)
     }
 
-    /// Writes of a dataset that the program has closed wait: not too many of them.
+    /// Writes everything back if too many closed datasets have buffered writes.
     pub(crate) fn limit_deferred_closes(&self) -> Result<()> {
         let closed = lock(&self.datasets).values().filter(|dataset| dataset.is_closed()).count();
         if closed > MOST_CLOSED { self.write_back() } else { Ok(()) }
     }
 
-    /// Names and objects may be others from now on. Nothing may be waiting.
+    /// Invalidates names and object numbers. Requires that nothing is buffered.
     fn invalidate_names(&self) -> Result<()> {
         let datasets: Vec<Arc<Dataset>> = lock(&self.datasets).values().cloned().collect();
         let closed = datasets.iter().map(|dataset| dataset.run_deferred_close()).fold(Ok(()), Result::and);
@@ -363,13 +364,13 @@ impl FileState {
             dataset.mark_renamed();
             dataset.mark_clean();
         }
-        // What the program has closed may be another object when it is opened again.
+        // The token of a closed dataset may belong to another object when it is opened again.
         lock(&self.datasets).retain(|_, dataset| dataset.is_open());
         self.objects.renew();
         closed
     }
 
-    /// Something of the file is opened: what is kept of one that is only read must be what it still has.
+    /// Drops cached data of a read-only file if it has changed since. Called whenever something of it is opened.
     pub(crate) fn revalidate(&self) {
         let Some(file) = self.file.as_ref().filter(|_| !self.writable) else { return };
         let now = FileStamp::of(file);
@@ -383,7 +384,7 @@ impl FileState {
         }
     }
 
-    /// Drops what layers and planes keep of elements. Nothing may be waiting.
+    /// Drops cached elements and addresses. Requires that nothing is buffered.
     fn drop_cached(&self) {
         let datasets: Vec<Arc<Dataset>> = lock(&self.datasets).values().cloned().collect();
         datasets.iter().for_each(|dataset| dataset.drop_layers());
@@ -391,7 +392,7 @@ impl FileState {
         self.invalidate_addresses();
     }
 
-    /// The file is opened once more, and may be another than what is kept of it.
+    /// Adds a handle; drops cached data, since the file may have changed.
     pub(crate) fn reopened(&self) -> Result<()> {
         if self.writable {
             self.write_back()?;
@@ -402,15 +403,15 @@ impl FileState {
         Ok(())
     }
 
-    /// Before elements of a dataset go through layers: threads of ours should be able to move them, and a recovery must find
-    /// the dataset and its place in the file.
+    /// Prepares a dataset for a write through layers: loads its index, so that background threads can execute it, and
+    /// flushes metadata if a recovery needs them to find the dataset.
     pub(crate) fn prepare(&self, dataset: &Dataset) -> Result<()> {
         if !dataset.io.direct.has_full_index() && dataset.io.load_full_index()? {
             self.metadata_changed.store(true, Ordering::Relaxed);
             self.early.note();
         }
         let modes = self.settings.modes;
-        // What is moved later is in the log now: it may stay in the file after a rollback, if it is found there.
+        // The log holds the write, so it may stay in the file after a rollback if metadata locate it.
         let guard = dataset.io.guard.as_ref().filter(|_| modes.log);
         let guard = guard.filter(|_| dataset.io.direct.has_full_index());
         let unsure = guard.is_some_and(|guard| !guard.is_for_good());
@@ -423,24 +424,24 @@ impl FileState {
         Ok(())
     }
 
-    /// Gives libhdf5 the chunks that threads of ours have coded.
+    /// Stores the chunks of all datasets that were encoded in the background.
     pub(crate) fn store_encoded_chunks(&self) -> Result<()> {
         let datasets: Vec<Arc<Dataset>> = lock(&self.datasets).values().cloned().collect();
         datasets.iter().try_for_each(|dataset| dataset.io.store_encoded_chunks())
     }
 
-    /// Elements of any dataset may have been changed by libhdf5. Nothing may be waiting.
+    /// Invalidates cached addresses and chunks of all datasets. Requires that nothing is buffered.
     fn invalidate_addresses(&self) {
         lock(&self.datasets).values().for_each(|dataset| dataset.io.direct.forget());
     }
 
-    /// Has libhdf5 write its metadata, through any dataset that is open.
+    /// Has libhdf5 flush its metadata, through any open dataset.
     fn save_now(&self) -> Result<()> {
         let handle = lock(&self.datasets).values().find_map(|dataset| dataset.handle());
         handle.map_or(Ok(()), |handle| self.save_through(handle, DATASET))
     }
 
-    /// The file is written for readers that follow: what they see cannot be taken back.
+    /// Gives up the rollback journal, such as for SWMR: what readers have seen cannot be rolled back.
     pub(crate) fn end_rollback(&self, why: &str) {
         if let Some(rollback) = self.rollback.upgrade() {
             self.host.say_once(&format!("{}: the file is no longer safe from kills: {why}", self.path.display()));
@@ -450,12 +451,12 @@ impl FileState {
         }
     }
 
-    /// Whether the handle that is about to be closed is the last one of a file with a journal.
+    /// Whether the handle about to be closed is the last one of a file with a rollback journal.
     pub(crate) fn is_last_with_journal(&self) -> bool {
         self.handles.load(Ordering::Relaxed) <= 1 && self.rollback.strong_count() > 0
     }
 
-    /// Before the program forks: what waits goes to the file. Only the thread that uses HDF5 can do all of it.
+    /// Writes buffered data back before a fork. Complete only on the thread that uses HDF5.
     pub(crate) fn before_fork(&self) {
         if self.is_inherited() {
             return;
@@ -466,18 +467,18 @@ impl FileState {
         drop(inside);
         let written_back = match written_back {
             Some(Ok(())) => true,
-            // A flush or the close tells the parent.
+            // The parent's next flush or close reports it.
             Some(Err(error)) => {
                 self.defer_error(error);
                 false
             }
-            // What is logged is the parent's alone, and another thread uses HDF5.
+            // The log belongs to the parent only, and another thread uses HDF5.
             None => !self.settings.modes.log && self.write_back_without_library().is_ok(),
         };
         self.clean_at_fork.store(written_back, Ordering::Relaxed);
     }
 
-    /// Brings to the file what needs nothing of libhdf5 for that.
+    /// Writes back whatever needs nothing of libhdf5.
     fn write_back_without_library(&self) -> Result<()> {
         let datasets: Vec<Arc<Dataset>> = lock(&self.datasets).values().cloned().collect();
         for dataset in datasets.iter().filter(|dataset| dataset.io.has_buffered_fields()) {
@@ -512,7 +513,7 @@ impl Drop for FileState {
     }
 }
 
-/// Brings everything that waits, of all files of a host, to where libhdf5 finds it.
+/// Writes all buffered data of all files of a host back. Does nothing if none is pending.
 pub(crate) fn write_back_all(host: &'static Host) -> Herr {
     if !host.pending.swap(false, Ordering::Relaxed) {
         return 0;
@@ -530,13 +531,13 @@ pub(crate) fn write_back_all(host: &'static Host) -> Herr {
     status
 }
 
-/// libhdf5 has changed elements, nobody knows which. Nothing may be waiting.
+/// Invalidates all files after libhdf5 changed unknown elements. Requires that nothing is buffered.
 pub(crate) fn invalidate_all(host: &'static Host) {
     let files: Vec<Arc<FileState>> = lock(&host.files).values().filter_map(Weak::upgrade).collect();
     files.iter().for_each(|file| file.invalidate_addresses());
 }
 
-/// Metadata of the object's file is about to change.
+/// Records that metadata of the object's file are about to change.
 pub(crate) fn note_metadata_change(object: &Object) {
     if let Some(file) = &object.file {
         file.metadata_changed.store(true, Ordering::Relaxed);
@@ -544,7 +545,7 @@ pub(crate) fn note_metadata_change(object: &Object) {
     }
 }
 
-/// Names are about to change, or objects to go.
+/// Writes everything back and invalidates names, before links change or objects are deleted.
 pub(crate) fn before_rename(object: &Object) -> Herr {
     note_metadata_change(object);
     if write_back_all(object.host) < 0 {

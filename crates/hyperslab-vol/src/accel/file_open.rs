@@ -1,4 +1,4 @@
-//! What becomes of a file that is being opened: whether its elements may go another way, and with what below.
+//! Opening of files: decides about acceleration, and prepares the access list.
 
 use super::file::{Buffers, FileState, Parts};
 use crate::driver;
@@ -24,7 +24,7 @@ const GET_CREATION_LIST: c_int = 2;
 const GET_NUMBER: c_int = 3;
 const GET_DESCRIPTOR: c_int = 9;
 
-/// A file that is about to be opened.
+/// A file that is being opened.
 pub(crate) struct FileOpen {
     host: &'static Host,
     connector: Hid,
@@ -32,18 +32,18 @@ pub(crate) struct FileOpen {
     path: PathBuf,
     flags: c_uint,
     buffers: Option<Buffers>,
-    /// Why its elements are left to libhdf5.
+    /// Why libhdf5 transfers all its elements, if so.
     fallback_reason: Option<String>,
-    /// Whether the list asked for the driver that makes plain calls of the system.
+    /// Whether the access list asked for the `sec2` driver.
     usual_driver: bool,
-    /// Whether our driver is in the list.
+    /// Whether the connector's driver was put into the access list.
     driven: bool,
     /// The journal of the file that was opened.
     rollback: Weak<Rollback>,
 }
 
 impl FileOpen {
-    /// Looks at the access list for the connector below, and has libhdf5 keep no elements in memory if they go another way.
+    /// Inspects the access list for the connector below; disables libhdf5's caches of elements if the file is eligible.
     ///
     /// # Safety
     /// Inside a call of the library; the list is open and ours.
@@ -70,8 +70,8 @@ impl FileOpen {
         opening
     }
 
-    /// Puts our driver into the list where files are to survive kills: of files that are only read too, since libhdf5 knows a
-    /// file that is open already by its driver.
+    /// Puts the connector's driver into the access list in modes with a rollback journal; also for reading, since
+    /// libhdf5 identifies a file that is already open by its driver.
     unsafe fn drive(&mut self, list: Hid) {
         // SAFETY: the list is open.
         unsafe {
@@ -98,7 +98,7 @@ impl FileOpen {
         unsafe { self.host.H5VLget_value(self.connector, &raw mut value) >= 0 && value == 0 }
     }
 
-    /// Opens the file by a call of libhdf5, after bringing it back to its last commit if its writer was killed.
+    /// Opens the file by libhdf5, after a rollback to its last commit if its writer was killed.
     pub(crate) fn open(&mut self, open: impl FnOnce() -> Ptr) -> Result<Ptr> {
         if self.usual_driver {
             driver::roll_back_before(self.host, &self.path)?;
@@ -111,7 +111,7 @@ impl FileOpen {
         Ok(under)
     }
 
-    /// Whether the file was made by this call, and has a journal: what an empty file has should be the first commit.
+    /// Whether the file was created by this call and has a journal: the empty file should be the first commit.
     pub(crate) fn is_new(&self) -> bool {
         self.flags & (TRUNCATE | CREATE) != 0 && self.rollback.strong_count() > 0
     }
@@ -149,19 +149,19 @@ impl FileOpen {
         }
     }
 
-    /// Refuses to write to a file for which a log of a dead process waits; for reading, the user is told.
+    /// Fails for writing if a log of a dead process has not been recovered; warns for reading.
     pub(crate) fn notice(&self) -> Result<()> {
         let warnings = hyperslab_layers::marker::notice(&self.path, self.is_writable())?;
         warnings.iter().for_each(|warning| eprintln!("hyperslab: warning: {warning}"));
         Ok(())
     }
 
-    /// Whether the program wants to write.
+    /// Whether the file is opened for writing.
     pub(crate) fn is_writable(&self) -> bool {
         self.flags & (WRITABLE | TRUNCATE | CREATE) != 0
     }
 
-    /// The state of the file that was opened; `None` if calls are only passed on.
+    /// Finds or creates the state of the opened file; `None` if all calls are only forwarded.
     ///
     /// # Safety
     /// Inside a call of the library; `under` is the open file.
@@ -244,7 +244,7 @@ impl FileOpen {
         unsafe { self.get(under, &mut get) }.then_some(number)
     }
 
-    /// A descriptor of the file of our own: a duplicate would keep libhdf5's lock on the file.
+    /// Opens a second descriptor of the file; a duplicate would keep libhdf5's file lock.
     unsafe fn own_file(&self, under: Ptr) -> Result<File, String> {
         let host = self.host;
         // SAFETY: the file is open; lists are closed here; places to write to are variables.
@@ -287,8 +287,8 @@ impl FileOpen {
         let (host, mut handle): (_, Ptr) = (self.host, null_mut());
         let mut inner = Descriptor { access, handle: &raw mut handle };
         let mut optional = Optional { operation: GET_DESCRIPTOR, arguments: (&raw mut inner).cast() };
-        // SAFETY: the file is open, and the arguments are those of the operation; the usual driver's handle is a pointer
-        // to its descriptor.
+        // SAFETY: the file is open, and the arguments are those of the operation; the usual driver's handle is a
+        // pointer to its descriptor.
         unsafe {
             let arguments = (&raw mut optional).cast();
             let status = host.H5VLfile_optional(under, self.connector, arguments, host.default_transfer(), null_mut());
@@ -297,7 +297,7 @@ impl FileOpen {
     }
 }
 
-/// Whether a list asks for the driver that makes plain calls of the system.
+/// Whether an access list asks for the `sec2` driver.
 unsafe fn is_usual_driver(host: &Host, list: Hid) -> bool {
     // SAFETY: the list is open; the other one is closed here.
     unsafe {

@@ -1,4 +1,4 @@
-//! A file of the program as a container that layers may lie on.
+//! The program's file as the container at the bottom of the layers.
 
 use super::callback_scope::in_callback;
 use super::dataset_io::{DatasetArray, DatasetIo};
@@ -12,13 +12,13 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// What the container needs of the file.
+/// Callback of the container for flushing libhdf5's metadata.
 pub(crate) trait FlushMetadata: Send + Sync {
-    /// Has libhdf5 write everything it knows to the file. On a thread that it has called only.
+    /// Has libhdf5 flush the file. Only inside a callback.
     fn flush_metadata(&self) -> Result<()>;
 }
 
-/// The layers above the planes of a file.
+/// The layers above the direct paths of a file.
 #[derive(Debug)]
 pub(crate) struct Layers {
     pub(crate) container: Arc<dyn Container>,
@@ -26,7 +26,7 @@ pub(crate) struct Layers {
 }
 
 impl Layers {
-    /// As the settings say; `None` if they want none.
+    /// Opens the layers that the settings ask for; `None` if there are none.
     pub(crate) fn open(
         settings: &Settings,
         path: &Path,
@@ -49,7 +49,7 @@ impl Layers {
         Ok(Some(Self { container, base }))
     }
 
-    /// The elements of a dataset, which is the object of this number, seen through the layers.
+    /// The array of a dataset, on top of the layers; `object` is its object number.
     pub(crate) fn array(&self, io: &Arc<DatasetIo>, object: u64) -> Result<Arc<dyn Array>> {
         let next = DatasetArray { io: io.clone(), object };
         *self.base.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(next);
@@ -66,7 +66,7 @@ fn layer_elements(settings: &Settings, writable: bool) -> Vec<StackElement> {
     let lag = settings.lag.map(|_| option("lag", settings.lag_text()));
     let mut layers = Vec::new();
     if modes.log && writable {
-        // Bytes of the list of writes, and of a round of moving them.
+        // Bytes of pending writes, and of one drain round.
         let mut options =
             vec![option("memory", (memory / 2).to_string()), option("buffer", (memory / 16).max(1 << 16).to_string())];
         options.extend(settings.log_dir.iter().map(|folder| option("dir", folder.display().to_string())));
@@ -93,14 +93,14 @@ fn layer_elements(settings: &Settings, writable: bool) -> Vec<StackElement> {
     layers
 }
 
-/// The file itself.
+/// The file below the layers.
 #[derive(Debug)]
 struct LayerBase {
     /// The dataset that is being opened.
     next: Mutex<Option<DatasetArray>>,
     file: Arc<File>,
     flush_metadata: Weak<dyn FlushMetadata>,
-    /// Whether a kill leaves the file as it was at its last commit.
+    /// Whether a rollback journal restores the last commit after a kill.
     rolls_back: bool,
 }
 
@@ -207,7 +207,7 @@ impl Container for BaseContainer {
         BackgroundStats::default()
     }
 
-    /// What threads of ours have written is in the file; the rest has to be saved by libhdf5, in a call of the program.
+    /// Background writes are in the file already; the rest is flushed by libhdf5, if inside a callback.
     fn write_back(&self) -> Result<()> {
         match self.0.flush_metadata.upgrade().filter(|_| in_callback()) {
             Some(flush_metadata) => flush_metadata.flush_metadata(),

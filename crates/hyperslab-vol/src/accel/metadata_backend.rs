@@ -1,4 +1,4 @@
-//! The program's libhdf5 as the data plane asks for it.
+//! The program's libhdf5 as metadata backend of the direct path.
 
 use super::transfer::Transfer;
 use crate::host::Host;
@@ -17,7 +17,7 @@ const GET_OFFSET: c_int = 9;
 const CHUNK_ITER: c_int = 10;
 const ALLOCATED: c_int = 2;
 
-/// A dataset that is open below.
+/// An open dataset of the connector below.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Handle {
     pub(crate) under: Ptr,
@@ -29,7 +29,7 @@ unsafe impl Send for Handle {}
 // SAFETY: as above.
 unsafe impl Sync for Handle {}
 
-/// Arguments of operations that only libhdf5's own connector has.
+/// Arguments of an optional operation of the native connector.
 #[repr(C)]
 struct Optional {
     operation: c_int,
@@ -37,7 +37,7 @@ struct Optional {
 }
 
 impl Handle {
-    /// An operation that only libhdf5's own connector has.
+    /// Calls an optional operation of the native connector.
     ///
     /// # Safety
     /// `arguments` are those of the operation, and the thread is inside a call of the library.
@@ -48,7 +48,7 @@ impl Handle {
         unsafe { host.H5VLdataset_optional(self.under, self.connector, (&raw mut optional).cast(), list, null_mut()) }
     }
 
-    /// Something that can be asked of a dataset.
+    /// Calls a `get` operation.
     ///
     /// # Safety
     /// `arguments` are those of a `get` operation, and the thread is inside a call of the library.
@@ -58,7 +58,7 @@ impl Handle {
         unsafe { host.H5VLdataset_get(self.under, self.connector, arguments, host.default_transfer(), null_mut()) }
     }
 
-    /// An identifier that can be asked of a dataset: its lists, space or type. The caller closes it.
+    /// Queries an identifier: property lists, dataspace or type. The caller closes it.
     pub(crate) fn identifier(self, host: &Host, operation: c_int) -> Option<Hid> {
         #[repr(C)]
         struct Get {
@@ -102,14 +102,14 @@ impl Handle {
     }
 }
 
-/// libhdf5, for one dataset.
+/// libhdf5 as metadata backend of one dataset. Exists only inside callbacks.
 pub(crate) struct LibraryBackend<'a> {
     pub(crate) host: &'static Host,
     pub(crate) handle: Handle,
-    /// The type of its elements.
+    /// Element type identifier.
     pub(crate) type_id: Hid,
     pub(crate) shape: &'a [u64],
-    /// Whether giving it a place writes fill values all over it.
+    /// Whether allocating the dataset writes fill values.
     pub(crate) allocation_fills: bool,
 }
 
@@ -131,7 +131,7 @@ impl LibraryBackend<'_> {
         Ok(status == ALLOCATED)
     }
 
-    /// Gives the array its place by writing its first element, which is all zeros or anything.
+    /// Allocates the dataset by writing zeros to its first element, which is zero or undefined anyway.
     fn allocate(&self, element: usize) -> Result<bool> {
         if self.shape.is_empty() || self.shape.contains(&0) {
             return Ok(false);
@@ -146,7 +146,7 @@ impl LibraryBackend<'_> {
         Ok(true)
     }
 
-    /// A transfer of elements as they are in the file.
+    /// A transfer in the file's type with default properties.
     fn usual(&self, memory: Hid, file: Hid) -> Transfer {
         Transfer {
             mem_type_id: self.type_id,
@@ -182,7 +182,7 @@ impl LibraryBackend<'_> {
     }
 }
 
-/// What a walk over chunks calls.
+/// User data of the chunk iteration.
 struct Visit<'a> {
     each: &'a mut dyn FnMut(&[u64], ChunkAddress),
     rank: usize,
@@ -286,7 +286,7 @@ impl MetadataBackend for LibraryBackend<'_> {
     }
 }
 
-/// A chunk that libhdf5 has to store.
+/// An encoded chunk to be stored by libhdf5.
 #[derive(Debug)]
 pub(crate) struct EncodedChunk {
     origin: Vec<u64>,
@@ -300,7 +300,7 @@ impl EncodedChunk {
     }
 }
 
-/// For threads that libhdf5 has not called: chunks to store are kept until it calls, what else needs it fails.
+/// Backend for threads outside callbacks: chunks to be stored are queued for the next callback, everything else fails.
 pub(crate) struct DeferredBackend<'a>(pub(crate) &'a Mutex<Vec<EncodedChunk>>);
 
 fn not_here() -> Error {

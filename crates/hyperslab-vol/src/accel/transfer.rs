@@ -1,4 +1,4 @@
-//! Reads and writes of elements: what they mean here, and which way they go.
+//! Reads and writes of datasets: translation of the arguments, and dispatch to layers, direct path or libhdf5.
 
 use super::callback_scope::with_native_call;
 use super::dataset::Dataset;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// What the program says about a transfer of one dataset.
+/// The program's arguments of a transfer of one dataset.
 pub(crate) struct Transfer {
     pub(crate) mem_type_id: Hid,
     pub(crate) mem_space_id: Hid,
@@ -25,13 +25,13 @@ pub(crate) struct Transfer {
     pub(crate) dxpl_id: Hid,
 }
 
-/// What a transfer means.
+/// A translated transfer.
 pub(crate) struct Plan {
     pub(crate) selection: Selection,
     pub(crate) layout: MemoryLayout,
-    /// Of the elements in memory, if it is another one.
+    /// Element type in memory, if it differs.
     dtype: Option<Datatype>,
-    /// Where the part of memory begins, and how long it is.
+    /// Byte range of the program's buffer that the transfer touches.
     offset: usize,
     len: usize,
 }
@@ -48,7 +48,7 @@ const OUTPUT_PROPERTIES: [&CStr; 6] = [
     c"global_no_collective_cause",
 ];
 
-/// Whether a list is the usual one, apart from what libhdf5 has answered in it: programs use one list for many calls.
+/// Whether a transfer list has default values, except for output properties: programs reuse lists.
 ///
 /// # Safety
 /// Inside a call of the library; the list is open.
@@ -77,7 +77,7 @@ unsafe fn is_default_list(host: &Host, list: Hid) -> bool {
 }
 
 impl Plan {
-    /// What a transfer means; or why that cannot be said.
+    /// Translates a transfer. The error is the reason for a fallback.
     ///
     /// # Safety
     /// Inside a call of the library; all identifiers are open.
@@ -132,11 +132,11 @@ impl Plan {
     }
 }
 
-/// Where elements lie in memory: `None` if one after the other, from an offset on.
+/// Memory region of a transfer, and its byte offset; `None` if it is contiguous.
 fn memory_region(within: BufferRegion, elements: u64, element: u64) -> Result<(Option<BufferRegion>, usize), String> {
     let BufferRegion { mut shape, selection } = within;
     if selection.rank() == 0 {
-        // One piece, or one element.
+        // Contiguous, or a single element.
         let fits = shape.iter().product::<u64>() == elements || (shape.is_empty() && elements == 1);
         return if fits { Ok((None, 0)) } else { Err("memory and file differ in the number of elements".into()) };
     }
@@ -147,7 +147,7 @@ fn memory_region(within: BufferRegion, elements: u64, element: u64) -> Result<(O
         return Ok((None, run.offset as usize));
     }
     let Some((low, high)) = selection.bounds() else { return Ok((None, 0)) };
-    // Rows before and after the selection need not exist.
+    // The buffer need not contain rows before and after the selection.
     let row = shape[1..].iter().try_fold(element, |bytes, extent| bytes.checked_mul(*extent));
     let offset = row.and_then(|row| row.checked_mul(low[0])).and_then(|offset| usize::try_from(offset).ok());
     let offset = offset.ok_or("the memory exceeds the address space")?;
@@ -158,7 +158,7 @@ fn memory_region(within: BufferRegion, elements: u64, element: u64) -> Result<(O
     Ok((Some(BufferRegion { shape, selection }), offset))
 }
 
-/// How a transfer ended: the bytes of its elements, and why libhdf5 made it, if it did.
+/// Outcome of a transfer: its size, and the fallback reason if libhdf5 executed it.
 struct TransferOutcome {
     status: Herr,
     bytes: u64,
@@ -166,14 +166,14 @@ struct TransferOutcome {
     ack: AckPending,
 }
 
-/// What is left to be done before a call that wrote may return.
+/// What must be flushed before a write call returns, in modes where it must survive a kill.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum AckPending {
-    /// A log has it, or layers that promise nothing; or nothing was written.
+    /// Nothing: a log or layers hold it, or nothing was written.
     Nothing,
-    /// It is in the file where the file says so already.
+    /// Elements only: they were written in place, and the file's metadata locate them.
     InPlace,
-    /// libhdf5 or the plane may have it, or what says where it is, in memory.
+    /// Metadata too: libhdf5 or the direct path may hold elements or their location in memory.
     Unsaved,
 }
 
@@ -234,7 +234,7 @@ pub(crate) unsafe fn read(object: &Object, one: &Transfer, data: Ptr) -> Herr {
     outcome.status
 }
 
-/// Before a call that wrote returns: what was written is where `log` promises it to be.
+/// Flushes what the mode requires before a write call returns.
 fn acknowledge(object: &Object, ack: AckPending) -> Result<()> {
     let Some(file) = object.file.as_ref().filter(|file| ack != AckPending::Nothing && file.survives_kill()) else {
         return Ok(());
@@ -245,7 +245,7 @@ fn acknowledge(object: &Object, ack: AckPending) -> Result<()> {
     }
 }
 
-/// Makes a transfer, and records it if that is asked for and can be.
+/// Executes a transfer, and records it if the file is traced.
 unsafe fn traced(
     object: &Object,
     one: &Transfer,
@@ -265,7 +265,7 @@ unsafe fn traced(
         },
         || traced.record(&plan, writes),
     );
-    // Recording never fails before the call; if it did, the transfer would be missing.
+    // Recording never fails before the call; that would skip the transfer.
     outcome.unwrap_or_else(|| TransferOutcome::failed(0))
 }
 
@@ -305,11 +305,11 @@ unsafe fn dispatch_write(object: &Object, one: &Transfer, data: Const) -> Transf
         if let Some(array) = dataset.layered(file)? {
             let whole = plan.dtype.is_some() || plan.layout.plan(&dataset.element_type.dtype)?.covers_element();
             file.prepare(&dataset)?;
-            // Where libhdf5 may have to help, it should have the program's own call.
+            // If libhdf5 may be needed, use the direct path, whose fallback is the program's own call.
             let converted;
             let (kind, view) = match &plan.dtype {
                 None => (None, view),
-                // As the file has it, a log can have it too.
+                // Converted to the file's type, it can be logged.
                 Some(dtype) => {
                     match convert_memory(&dataset.element_type.dtype, dtype, view, plan.selection.len(), file)? {
                         Some(packed) => {
@@ -403,12 +403,13 @@ unsafe fn dispatch_read(object: &Object, one: &Transfer, data: Ptr) -> TransferO
         Ok(Some(reason)) => {
             through_library(object, one, file, &dataset, WriteEffect::Nothing, reason.to_string(), native)
         }
-        // libhdf5 knows better how to say what is wrong, if something is.
+        // libhdf5 reports errors best.
         Err(error) => through_library(object, one, file, &dataset, WriteEffect::Nothing, error.to_string(), native),
     }
 }
 
-/// Packed elements of the file's type, if they may take so much memory and the conversion is not libhdf5's alone.
+/// Converts to packed elements of the file's type; `None` if memory is short or the result depends on libhdf5's
+/// version.
 fn convert_memory(
     to: &Datatype,
     from: &Datatype,
@@ -448,7 +449,7 @@ unsafe fn plan_transfer(
     unsafe { Plan::new(object.host, &dataset.element_type, &shape, one, writes) }
 }
 
-/// A transfer of libhdf5, of a dataset that has no other way.
+/// Executes a transfer of a dataset without direct path, by libhdf5.
 unsafe fn library_only(
     object: &Object,
     one: &Transfer,
@@ -468,7 +469,7 @@ unsafe fn library_only(
     TransferOutcome { status, bytes, why, ack: if writes { AckPending::Unsaved } else { AckPending::Nothing } }
 }
 
-/// Bytes of the elements in memory, as far as spaces say, if anybody will see the number.
+/// Bytes of the transfer in memory; 0 if statistics are off.
 unsafe fn bytes_of(object: &Object, one: &Transfer) -> u64 {
     if !object.host.wants_stats() {
         return 0;
@@ -487,7 +488,7 @@ unsafe fn bytes_of(object: &Object, one: &Transfer) -> u64 {
     u64::try_from(elements).unwrap_or(0).saturating_mul(size)
 }
 
-/// Bytes of all elements of a dataset.
+/// Bytes of all elements of a dataset in memory.
 unsafe fn bytes_of_all(object: &Object, one: &Transfer) -> u64 {
     let host = object.host;
     let space = host.preserving_error_stack(|| object.handle().identifier(host, GET_SPACE));
@@ -501,7 +502,7 @@ unsafe fn bytes_of_all(object: &Object, one: &Transfer) -> u64 {
     u64::try_from(elements).unwrap_or(0).saturating_mul(size)
 }
 
-/// A transfer of libhdf5 beside the plane, after everything of the file that waits in layers.
+/// Fallback: executes a transfer by libhdf5, coherently, after the file's layers were written back.
 fn through_library(
     object: &Object,
     one: &Transfer,
@@ -526,7 +527,7 @@ fn through_library(
             if status < 0 { Err(refused("transfer", "libhdf5 refused")) } else { Ok(()) }
         })
     });
-    // What libhdf5 has refused it has explained itself.
+    // libhdf5 has reported its own errors.
     if let (Err(error), false) = (&result, called && status < 0) {
         object.host.report(error);
         status = -1;
@@ -534,11 +535,11 @@ fn through_library(
     TransferOutcome { status, bytes, why: Some(why), ack }
 }
 
-/// Runs a call of libhdf5 that may read or change elements of these datasets, after everything that waits.
+/// Runs a libhdf5 call that may read or change elements of these datasets, coherently.
 pub(crate) fn with_coherent_datasets(objects: &[&Object], writes: bool, body: impl FnOnce() -> Herr) -> Herr {
     let datasets: Vec<Arc<Dataset>> = objects.iter().filter_map(|object| object.dataset()).collect();
     for object in objects {
-        // What layers keep of elements is dropped too.
+        // This also invalidates the caches of layers.
         let written_back = match (object.dataset(), &object.file) {
             (Some(_), Some(file)) => file.write_back(),
             _ => Ok(()),
@@ -558,7 +559,7 @@ pub(crate) fn with_coherent_datasets(objects: &[&Object], writes: bool, body: im
     status
 }
 
-/// Before a call of libhdf5 that wrote elements of these datasets returns, with the status that it returns.
+/// Flushes what the mode requires before a libhdf5 write to these datasets returns; returns the final status.
 pub(crate) fn acknowledge_all(objects: &[&Object], status: Herr) -> Herr {
     for object in objects.iter().filter(|_| status >= 0) {
         if let Err(error) = acknowledge(object, AckPending::Unsaved) {
@@ -569,7 +570,7 @@ pub(crate) fn acknowledge_all(objects: &[&Object], status: Herr) -> Herr {
     status
 }
 
-/// Whether logged writes may stay in the log while a dataset gets this shape: it has more rows, and is otherwise the same.
+/// Whether logged writes may stay in the log during this resize: it only adds rows.
 pub(crate) fn keeps_log_on_resize(object: &Object, shape: &[u64]) -> bool {
     let (Some(dataset), Some(file)) = (object.dataset(), &object.file) else { return false };
     let old = dataset.io.direct.shape();
@@ -579,7 +580,7 @@ pub(crate) fn keeps_log_on_resize(object: &Object, shape: &[u64]) -> bool {
         && old.first() <= shape.first()
 }
 
-/// Changes the shape of a dataset by `call`. Nothing waits in layers but what the log keeps.
+/// Changes the shape of a dataset by `call`. Requires that nothing is buffered in layers, except in the log.
 pub(crate) fn resize(object: &Object, shape: Option<&[u64]>, mut call: impl FnMut() -> Herr) -> Herr {
     let (Some(dataset), Some(file), Some(shape)) = (object.dataset(), &object.file, shape) else { return call() };
     let mut status = -1;
@@ -600,7 +601,7 @@ pub(crate) fn resize(object: &Object, shape: Option<&[u64]>, mut call: impl FnMu
         object.host.report(error);
         return -1;
     }
-    // The file has the extents before a write that needs them; layers may have seen to it.
+    // The file must have the new extents before a write that needs them; layers may have flushed them already.
     match acknowledge(object, AckPending::InPlace) {
         Err(error) if status >= 0 => {
             object.host.report(&error);

@@ -1,4 +1,4 @@
-//! Attributes: passed on. They never hold elements that wait.
+//! Attribute callbacks: forwarded. Attributes are never buffered.
 #![expect(unsafe_op_in_unsafe_fn, reason = "the contract of callbacks is stated in `object`")]
 
 use crate::accel::{ATTRIBUTE, acknowledged, note_metadata_change};

@@ -1,4 +1,4 @@
-//! Datasets: their elements may go another way than libhdf5's.
+//! Dataset callbacks: transfers may bypass libhdf5.
 #![expect(unsafe_op_in_unsafe_fn, reason = "the contract of callbacks is stated in `object`")]
 
 use crate::accel::{Attach, Transfer, attach, ineligible, name, note_metadata_change, transfer, write_back_all};
@@ -57,7 +57,7 @@ impl Drop for AccessList {
     }
 }
 
-/// The object of a dataset below: with another way for its elements, if there is one.
+/// Wraps a dataset of the connector below, attached to its direct path if it is eligible.
 unsafe fn attach_dataset(parent: &Object, under: Ptr, wanted: Option<(usize, usize, f64)>) -> Object {
     let mut new = parent.sibling(under);
     new.chunk_cache = wanted;
@@ -68,7 +68,7 @@ unsafe fn attach_dataset(parent: &Object, under: Ptr, wanted: Option<(usize, usi
     new
 }
 
-/// For HDF5 to keep, recorded from now on if that is asked for.
+/// Transfers ownership to HDF5; starts tracing if the file is traced.
 unsafe fn publish(mut object: Object, created: bool) -> Ptr {
     if let Some(trace) = object.file.clone().and_then(|file| file.trace.clone()) {
         let handle = object.handle();
@@ -78,7 +78,7 @@ unsafe fn publish(mut object: Object, created: bool) -> Ptr {
     object.into_ptr()
 }
 
-/// Ends an object that HDF5 never got, and what is below it.
+/// Closes and frees an object that HDF5 never received.
 unsafe fn discard(object: Object, transfer: Hid) {
     let host = object.host;
     host.preserving_error_stack(|| {
@@ -87,7 +87,7 @@ unsafe fn discard(object: Object, transfer: Hid) {
     });
 }
 
-/// Whether libhdf5 moves the elements of a dataset and would like to keep some of its chunks.
+/// Whether libhdf5 executes the dataset's transfers and the program wants a chunk cache.
 unsafe fn wants_cache(object: &Object, wanted: (usize, usize, f64)) -> bool {
     let handle = object.handle();
     let host = object.host;

@@ -1,4 +1,4 @@
-//! Named datatypes: passed on.
+//! Callbacks of named datatypes: forwarded.
 #![expect(unsafe_op_in_unsafe_fn, reason = "the contract of callbacks is stated in `object`")]
 
 use crate::accel::note_metadata_change;

@@ -1,4 +1,4 @@
-//! Files: opened with what the elements' other ways need, and closed after everything that waits.
+//! File callbacks: open prepares acceleration, flush and close write buffered data back.
 #![expect(unsafe_op_in_unsafe_fn, reason = "the contract of callbacks is stated in `object`")]
 
 use crate::accel::{FileOpen, FileState, write_back_all};
@@ -267,8 +267,8 @@ pub(crate) unsafe extern "C" fn close(pointer: Ptr, transfer: Hid, request: Req)
                 file.host.report(&error);
                 return -1;
             }
-            // Closing writes next to nothing after this, so that a failure of closing costs nothing of what was there. What
-            // fails here fails again below, and is told then.
+            // Closing writes next to nothing after this, so that a failure of closing costs nothing of what was there.
+            // What fails here fails again below, and is told then.
             if guarded {
                 let _ = file.host.preserving_error_stack(|| commit(file.host, file.under, file.connector));
             }

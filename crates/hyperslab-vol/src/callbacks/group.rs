@@ -1,4 +1,4 @@
-//! Groups: passed on, after what waits where files are mounted or flushed.
+//! Group callbacks: forwarded, after a write-back for mounts and flushes.
 #![expect(unsafe_op_in_unsafe_fn, reason = "the contract of callbacks is stated in `object`")]
 
 use crate::accel::{note_metadata_change, write_back_all};

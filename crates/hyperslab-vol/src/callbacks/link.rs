@@ -1,4 +1,4 @@
-//! Links: passed on, after what waits where objects may go away or get other names.
+//! Link callbacks: forwarded, after a write-back if objects may be deleted or renamed.
 #![expect(unsafe_op_in_unsafe_fn, reason = "the contract of callbacks is stated in `object`")]
 
 use crate::accel::{acknowledged_link, before_rename, note_metadata_change};

@@ -1,4 +1,4 @@
-//! Objects of any kind: passed on, after what waits where elements are copied or flushed.
+//! Generic object callbacks: forwarded, after a write-back for copies and flushes.
 #![expect(unsafe_op_in_unsafe_fn, reason = "the contract of callbacks is stated in `object`")]
 
 use crate::accel::{acknowledged, before_rename, note_metadata_change, write_back_all};
