@@ -60,7 +60,7 @@ use options::Options;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Registry line.
+/// Registry entry.
 pub const ENTRY: FormatEntry = FormatEntry {
     name: "zarr",
     about: "Zarr version 2 and 3 in a directory, one file per chunk or shard",
@@ -102,7 +102,7 @@ impl Format for Zarr {
             collective: false,
             many_processes: true,
             prefetch: false,
-            // Each is a file, which another one replaces.
+            // Each is a file, replaced atomically.
             relocates_chunks: false,
             filters: FILTERS,
             max_rank: MAX_RANK,

@@ -1,4 +1,4 @@
-//! Property lists: everything libhdf5 is told besides data, made in one place.
+//! Property lists: all settings passed to libhdf5.
 
 use super::dataset_filters;
 use super::driver::Driver;
@@ -107,8 +107,8 @@ fn access(class: hid_t, options: &Options, ranks: &Ranks) -> Result<Id> {
 pub(super) fn array_access(options: &Options, ranks: &Ranks, writable: bool) -> Result<Id> {
     let list = access(*h5p::H5P_CLS_DATASET_ACCESS, options, ranks)?;
     if options.plane || ranks.are_processes() && writable {
-        // What the data plane writes must not be hidden by a copy. And libhdf5 (2.2) caches what a process reads of chunks with filters, and does not forget it when they are written
-        // by all.
+        // No chunk cache: it would hide direct writes. And libhdf5 2.2 does not invalidate cached filtered chunks after
+        // collective writes of other processes.
         // SAFETY: `list` is a live dataset access list.
         unsafe { done("open", h5p::H5Pset_chunk_cache(list.raw(), 0, 0, 0.0))? };
     } else if options.cache.is_some() || options.cache_slots.is_some() || options.cache_w0.is_some() {

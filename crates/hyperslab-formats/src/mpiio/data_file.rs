@@ -1,4 +1,4 @@
-//! The data file of an array, moved by MPI-IO.
+//! The data file of an array, by MPI-IO.
 
 use super::filetype::{Filetype, Regular};
 use super::handle::{Direction, FileRegion, Handle, Participants};
@@ -16,17 +16,17 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The ranks of a container as MPI knows them.
+/// Communicator and options of a container.
 #[derive(Debug, Clone)]
 pub(super) struct MpiContext {
     comm: Arc<dyn Communicator>,
-    /// `None` for one rank alone.
+    /// MPI communicator handle; `None` for a single rank.
     handle: Option<i32>,
     options: Arc<Options>,
 }
 
 impl MpiContext {
-    /// Refuses ranks that are no processes of MPI.
+    /// Fails for ranks that are not processes of an MPI job.
     pub fn new(comm: &Arc<dyn Communicator>, options: &Options) -> Result<Self> {
         let handle = comm.mpi_handle();
         if handle.is_none() && comm.size() > 1 {
@@ -46,7 +46,7 @@ impl MpiContext {
 impl DataBackend for MpiContext {
     fn open(&self, path: &Path, writable: bool, staging: &Arc<BufferPool>) -> Result<Box<dyn BackendFile>> {
         let opened = Handle::open(self.communicator(), path, writable, &self.options);
-        // If it is open on some ranks only, those cannot close it: that would need the others.
+        // If the open fails on some ranks only, the others cannot close the file: that is collective.
         let shared = agree(&*self.comm, opened.map_err(|error| error.target(path.display())))?;
         Ok(Box::new(MpiioFile {
             job: self.clone(),
@@ -67,18 +67,18 @@ struct MpiioFile {
     path: PathBuf,
     writable: bool,
     staging: Arc<BufferPool>,
-    /// Open on all ranks.
+    /// Opened by all ranks together; `None` after close.
     shared: Mutex<Option<Handle>>,
-    /// Open on this rank, from the first transfer of its own that has a view: views are set by all who share a file.
+    /// Opened by this rank alone, at its first independent transfer with a view: setting a view is collective.
     own: Mutex<Option<Handle>>,
     dirty: AtomicBool,
 }
 
-/// A transfer of this rank, ready to be made.
+/// A prepared transfer of this rank.
 struct PlannedTransfer<'a> {
     memory: Memory<'a>,
     requests: Requests<'a>,
-    /// The selection, if one call with a regular type says it.
+    /// The selection as a regular datatype, if one call suffices.
     regular: Option<Regular>,
 }
 
@@ -91,7 +91,7 @@ fn closed() -> Error {
 }
 
 impl PlannedTransfer<'_> {
-    /// How many calls, and whether one of them needs a view.
+    /// Number of calls, and whether any needs a view.
     fn count(&self) -> (u64, bool) {
         match &self.regular {
             Some(slab) => (1, !slab.levels.is_empty()),
@@ -99,7 +99,7 @@ impl PlannedTransfer<'_> {
         }
     }
 
-    /// The next call: its step, and where it goes in the file.
+    /// The next request and its file region.
     fn next(&mut self) -> Result<Option<(Request, FileRegion)>> {
         if let Some(slab) = self.regular.take() {
             let bytes = self.requests.whole();
@@ -117,7 +117,7 @@ impl PlannedTransfer<'_> {
         Ok(Some((request, place)))
     }
 
-    /// Makes a call. With `view`, all who share the file set theirs.
+    /// Executes a request. With `view`, all ranks that share the handle set a view.
     fn call(
         &mut self,
         (request, place): (Request, FileRegion),
@@ -134,9 +134,9 @@ impl PlannedTransfer<'_> {
     }
 }
 
-/// Takes part in a collective call with nothing.
+/// Takes part in a collective call without elements.
 fn call_with_nothing(handle: &mut Handle, direction: Direction, view: bool) -> Result<()> {
-    // An address that means nothing special to any MPI library.
+    // A valid address: some MPI libraries treat null specially.
     let mut nothing = [0u8; 1];
     // SAFETY: no byte is moved.
     unsafe {
@@ -149,7 +149,7 @@ impl MpiioFile {
         RequestLimits { fill: 0, call: self.job.options.round, view: self.job.options.view }
     }
 
-    /// The one call with a regular type, where views are wanted, the selection is a slab and memory holds it at once.
+    /// The selection as a regular datatype, if views are enabled, it is a slab, and one request holds it.
     fn regular(&self, elements: Elements<'_>, memory: &Memory<'_>, requests: &Requests<'_>) -> Option<Regular> {
         let whole = !matches!(memory, Memory::Gathered { fields, .. } if !fields.is_empty());
         let fits = requests.fits_one_call() && !elements.selection.is_empty();
@@ -159,8 +159,8 @@ impl MpiioFile {
         Regular::of(elements.selection, elements.shape, elements.dtype.size())
     }
 
-    /// Refuses to read beyond the end of the file: ROMIO reports all bytes as read in collective calls, whether there were
-    /// any or not.
+    /// Fails for reads beyond the end of the file: ROMIO reports all bytes as read in collective calls, even if they do
+    /// not exist.
     fn refuse_short(&self, elements: Elements<'_>) -> Result<()> {
         let last = elements.selection.last_byte(elements.shape, elements.dtype.size());
         let len = std::fs::metadata(&self.path).map_err(|cause| Error::io("read", cause))?.len();
@@ -193,7 +193,7 @@ impl MpiioFile {
             TransferMode::Collective => self.transfer_collective(planned, direction),
         };
         if direction == Direction::Write {
-            // Afterwards, so that a flush that runs meanwhile cannot clear it for bytes it has not seen.
+            // After the write, so that a concurrent flush cannot clear the flag for bytes it has not synced.
             self.dirty.store(true, Ordering::Release);
         }
         result.map_err(|error| error.target(self.path.display()))
@@ -208,10 +208,10 @@ impl MpiioFile {
         })
     }
 
-    /// Runs `work` on a file that this rank may use by itself.
+    /// Runs `work` on a handle that this rank may use independently.
     fn with_own_handle<T>(&self, work: impl FnOnce(&mut Handle) -> Result<T>) -> Result<T> {
         if !self.job.options.view || self.job.comm.size() == 1 {
-            // Its view is never set, or by nobody else.
+            // No view is ever set on it, or there is no other rank.
             return work(lock(&self.shared).as_mut().ok_or_else(closed)?);
         }
         let mut own = lock(&self.own);
@@ -223,7 +223,7 @@ impl MpiioFile {
         work(own.as_mut().ok_or_else(closed)?)
     }
 
-    /// Every rank makes as many calls as the one with most, and all hear of the failure of any.
+    /// Every rank makes as many calls as the rank with most; all fail if any does.
     fn transfer_collective(&self, planned: Result<PlannedTransfer<'_>>, direction: Direction) -> Result<()> {
         let comm = &*self.job.comm;
         let (calls, view) = planned.as_ref().map_or((0, false), PlannedTransfer::count);
@@ -240,7 +240,7 @@ impl MpiioFile {
         let handle = shared.as_mut().ok_or_else(closed)?;
         let mut result = Ok(());
         for _ in 0..calls {
-            // Who failed has nothing more to move, but the others need its calls.
+            // A failed rank transfers nothing more, but must take part in the others' calls.
             let next = if result.is_ok() { planned.next() } else { Ok(None) };
             let called = match next {
                 Ok(Some(next)) => planned.call(next, handle, Participants::AllRanks, view > 0),
@@ -300,7 +300,7 @@ impl BackendFile for MpiioFile {
         }
         let was_dirty = self.dirty.swap(false, Ordering::AcqRel);
         let own = lock(&self.own).as_mut().filter(|_| was_dirty).map_or(Ok(()), Handle::sync);
-        // Whatever came before: the others wait for this rank.
+        // Even after an error, since it is collective.
         let shared = lock(&self.shared).as_mut().map_or(Ok(()), Handle::sync);
         let synced = own.and(shared).map_err(|error| error.target(self.path.display()));
         if synced.is_err() {
@@ -322,8 +322,7 @@ impl BackendFile for MpiioFile {
 
 impl Drop for MpiioFile {
     fn drop(&mut self) {
-        // An error has nobody to go to. Closing what is open together needs the other ranks, who may be elsewhere; MPI
-        // takes it along when it ends.
+        // A drop cannot report errors. Closing the shared handle is collective; MPI releases it when it ends.
         let _ = lock(&self.own).take().map(Handle::close);
         if self.job.comm.size() == 1 {
             let _ = lock(&self.shared).take().map(Handle::close);

@@ -10,32 +10,32 @@ use std::ffi::{CString, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Which way bytes go.
+/// Transfer direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Direction {
     Write,
     Read,
 }
 
-/// Who takes part in a call.
+/// Which ranks take part in a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Participants {
-    /// This rank.
+    /// This rank only: independent.
     ThisRank,
-    /// Every rank that has the file open with it.
+    /// All ranks that opened the file together: collective.
     AllRanks,
 }
 
-/// Where in the file the bytes of a call are.
+/// File region of a call.
 #[derive(Debug)]
 pub(super) enum FileRegion {
-    /// In one piece from this offset.
+    /// Contiguous, from this offset.
     Run(u64),
-    /// Scattered as the type says, from this offset.
+    /// A file view with this datatype, from this offset.
     View(u64, Filetype),
 }
 
-/// An open file, on some ranks together. Only [`Handle::close`] closes it: that needs all of them.
+/// An open MPI file of one or more ranks. Closed only by [`Handle::close`], which is collective.
 #[derive(Debug)]
 pub(super) struct Handle {
     file: ffi::MPI_File,
@@ -211,7 +211,7 @@ impl Handle {
         })
     }
 
-    /// Makes what was written survive loss of power. Every rank that has the file open takes part.
+    /// Makes previous writes durable. Collective.
     pub fn sync(&mut self) -> Result<()> {
         library::check_running("flush")?;
         let _turn = library::turn();
@@ -219,7 +219,7 @@ impl Handle {
         call("flush", || unsafe { ffi::MPI_File_sync(self.file) })
     }
 
-    /// Closes the file. Every rank that has it open takes part.
+    /// Closes the file. Collective.
     pub fn close(self) -> Result<()> {
         if !library::running() {
             return Ok(()); // MPI took it along

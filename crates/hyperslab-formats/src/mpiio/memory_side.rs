@@ -1,4 +1,4 @@
-//! The memory side of a transfer: where the bytes of each call come from or go to.
+//! The memory side of a transfer: source or destination of each request's bytes.
 
 use super::handle::Direction;
 use super::requests::{FileRuns, Request, RequestLimits, Requests};
@@ -9,7 +9,7 @@ use hyperslab_core::{ElementPiece, Gather, MemoryView, MemoryViewMut, Result, Sc
 use smallvec::SmallVec;
 use std::ffi::c_void;
 
-/// Memory that is packed as it is, or is gathered from or scattered to in fills of a staging buffer.
+/// Packed memory, or memory gathered into or scattered from a buffer, one fill at a time.
 pub(super) enum Memory<'a> {
     From(&'a [u8]),
     Into(&'a mut [u8]),
@@ -18,7 +18,7 @@ pub(super) enum Memory<'a> {
 }
 
 impl<'a> Memory<'a> {
-    /// The memory of a write and its calls; `limits.fill` is replaced by what memory holds.
+    /// Memory and requests of a write; `limits.fill` is set to the capacity.
     pub fn to_write(
         elements: Elements<'a>,
         memory: MemoryView<'a>,
@@ -50,7 +50,7 @@ impl<'a> Memory<'a> {
         Ok((Self::Gathered { gather, buffer, element: element as usize, fields }, requests))
     }
 
-    /// The memory of a read and its calls; `limits.fill` is replaced by what memory holds.
+    /// Memory and requests of a read; `limits.fill` is set to the capacity.
     pub fn to_read(
         elements: Elements<'a>,
         memory: MemoryViewMut<'a>,
@@ -76,7 +76,7 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// The bytes of a step, ready to be moved. They are `request.len`.
+    /// Prepares a request; returns the address of its `request.len` bytes.
     pub fn before(&mut self, request: Request) -> *mut c_void {
         let part = request.at as usize..(request.at + request.len) as usize;
         match self {
@@ -106,7 +106,7 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// Takes the bytes of a step that were read.
+    /// Consumes the bytes that a request has read.
     pub fn after(&mut self, request: Request) {
         if let Self::Scattered { scatter, buffer } = self
             && request.at + request.len == request.fill

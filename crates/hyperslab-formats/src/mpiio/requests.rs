@@ -1,10 +1,10 @@
-//! A selection as calls of MPI: which bytes of the file each of them moves.
+//! Splits a selection into MPI requests: the file bytes of each call.
 
 use crate::posix::transfer::Pieces;
 use hyperslab_core::{ElementPiece, Run, Runs};
 use smallvec::SmallVec;
 
-/// The most runs that one call describes; memory for their description is bounded by it.
+/// Maximum number of runs per request, which bounds the memory for its datatype.
 const RUNS: usize = 1 << 16;
 
 /// The runs of elements, or of some fields of them.
@@ -12,7 +12,7 @@ const RUNS: usize = 1 << 16;
 pub(super) struct FileRuns<'a> {
     runs: Runs<'a>,
     element: u64,
-    /// Bytes of an element that are moved, by their place in it; empty for whole elements.
+    /// Fields to transfer, in element order; empty for complete elements.
     fields: SmallVec<[ElementPiece; 2]>,
     current: Option<Run>,
     next_field: usize,
@@ -54,31 +54,31 @@ impl Iterator for FileRuns<'_> {
     }
 }
 
-/// How much fits where.
+/// Size limits of requests.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RequestLimits {
-    /// Bytes that memory holds at a time.
+    /// Capacity of memory per fill, in bytes.
     pub fill: u64,
-    /// Bytes of one call.
+    /// Bytes per call.
     pub call: u64,
-    /// One call for many runs.
+    /// Whether one call may cover many runs by a file view.
     pub view: bool,
 }
 
-/// The calls of a transfer, one after the other.
+/// Iterator over the requests of a transfer.
 #[derive(Debug, Clone)]
 pub(super) struct Requests<'a> {
     pieces: Pieces<FileRuns<'a>, ()>,
     limits: RequestLimits,
-    /// Bytes of fills not yet begun.
+    /// Bytes of later fills.
     left: u64,
-    /// Bytes of the fill now, and how many of them have been moved.
+    /// Bytes of the current fill, and how many of them are done.
     fill: u64,
     at: u64,
     group: Vec<Run>,
 }
 
-/// One call: bytes `at..at + len` of a fill of memory.
+/// One call: bytes `at..at + len` of a fill of `fill` bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Request {
     pub fill: u64,
@@ -87,12 +87,12 @@ pub(super) struct Request {
 }
 
 impl<'a> Requests<'a> {
-    /// The calls that move `total` bytes, which `runs` add up to.
+    /// The requests for `runs` of `total` bytes.
     pub fn new(runs: FileRuns<'a>, total: u64, limits: RequestLimits) -> Self {
         Self { pieces: Pieces::new(runs), limits, left: total, fill: 0, at: 0, group: Vec::new() }
     }
 
-    /// The next call; [`Requests::runs`] has its bytes in the file.
+    /// The next request; its file bytes are in [`Requests::runs`].
     pub fn advance(&mut self) -> Option<Request> {
         if self.at == self.fill {
             self.fill = self.left.min(self.limits.fill);
@@ -114,24 +114,24 @@ impl<'a> Requests<'a> {
         (len > 0).then_some(request)
     }
 
-    /// The runs of the last call, rising.
+    /// The runs of the last request, in increasing order.
     pub fn runs(&self) -> &[Run] {
         &self.group
     }
 
-    /// Whether one call can move everything, where no call has been made.
+    /// Whether one request suffices. Valid before the first one.
     pub fn fits_one_call(&self) -> bool {
         self.left <= self.limits.fill.min(self.limits.call)
     }
 
-    /// Everything as one call; nothing is left then.
+    /// Everything as one request.
     pub fn whole(&mut self) -> Request {
         let len = std::mem::take(&mut self.left);
         (self.fill, self.at) = (len, len);
         Request { fill: len, at: 0, len }
     }
 
-    /// How many calls are left, and whether one of them has several runs.
+    /// Number of remaining requests, and whether any has several runs.
     pub fn count(&self) -> (u64, bool) {
         let mut requests = self.clone();
         let (mut calls, mut several) = (0, false);

@@ -1,4 +1,4 @@
-//! The metadata document of an array, read and written.
+//! Metadata documents of arrays: encoding and decoding.
 
 use super::codecs::{Pipeline, name_and_configuration};
 use super::datatype::{self, DTYPE_ATTRIBUTE};
@@ -7,8 +7,8 @@ use super::layout::{ChunkKeys, Layout, Sharding, Version};
 use hyperslab_core::{ByteOrder, Datatype, Dims, Error, ErrorKind, Result};
 use serde_json::{Map, Value, json};
 
-/// The attribute that keeps how far an array may grow: a list of extents and nulls (no limit), or null for fixed.
-/// Arrays without it, such as those of other programs, may grow without limit.
+/// Attribute for the maximum shape: a list of extents and nulls (unlimited), or null for fixed. Arrays without it, such
+/// as those of other programs, are unlimited.
 pub const MAX_SHAPE_ATTRIBUTE: &str = "_hyperslab_max_shape";
 
 fn corrupt(message: impl Into<String>) -> Error {
@@ -19,7 +19,7 @@ fn unsupported(message: impl Into<String>) -> Error {
     Error::unsupported("read zarr metadata", message)
 }
 
-/// The document of an array and the attributes that belong to its layout.
+/// Encodes a layout: the document, and the attributes that complete it.
 pub fn write(layout: &Layout) -> Result<(Value, Map<String, Value>)> {
     let stored = datatype::to_json(&layout.dtype, layout.version);
     // A disguised compound is raw bytes to Zarr, and so is its fill value: base64 either way.
@@ -89,7 +89,7 @@ fn codecs_v3(layout: &Layout, order: Option<ByteOrder>) -> Vec<Value> {
     }})]
 }
 
-/// The layout that a document and the attributes of its array describe.
+/// Decodes and validates a layout from a document and its attributes.
 pub fn read(version: Version, document: &Value, attributes: &Map<String, Value>) -> Result<Layout> {
     let mut layout = match version {
         Version::V2 => read_v2(document)?,

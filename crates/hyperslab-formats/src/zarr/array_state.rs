@@ -1,4 +1,4 @@
-//! What all ranks of this process know about an open array: one layout, replaced when the array is resized.
+//! State of open arrays, shared by all ranks of the process: one layout, replaced on resize.
 
 use super::array_metadata;
 use super::chunk_files::ChunkFiles;
@@ -10,34 +10,34 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 
-/// An array that some rank of this process has open.
+/// An array open in this process.
 #[derive(Debug)]
 pub struct ArrayState {
     /// Its name in the store.
     pub name: String,
-    /// Its name among all locks.
+    /// Its identity among all locks.
     pub identity: ArrayIdentity,
     current: RwLock<Current>,
 }
 
-/// The array as it is now.
+/// The current layout of an array.
 #[derive(Debug)]
 pub struct Current {
     /// Shape, chunks, codecs.
     pub layout: Layout,
     /// Its files.
     pub chunks: ChunkFiles,
-    /// Known to hold nothing but fill value beyond its shape, so that growing needs no look at the files.
+    /// Whether files certainly hold only fill values beyond the shape, so that growing need not check them.
     pub clean_beyond: bool,
 }
 
 impl ArrayState {
-    /// Held during transfers.
+    /// Read lock, held during transfers.
     pub fn reading(&self) -> RwLockReadGuard<'_, Current> {
         self.current.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Held while the shape changes.
+    /// Write lock, held during a resize.
     pub fn changing(&self) -> RwLockWriteGuard<'_, Current> {
         self.current.write().unwrap_or_else(PoisonError::into_inner)
     }
@@ -46,7 +46,7 @@ impl ArrayState {
 type Arrays = Mutex<HashMap<String, Weak<ArrayState>>>;
 type Stores = Mutex<HashMap<PathBuf, Weak<StoreState>>>;
 
-/// The open arrays of a store that some rank of this process has open.
+/// A store open in this process, with its open arrays.
 #[derive(Debug)]
 pub struct StoreState {
     root: PathBuf,
@@ -59,7 +59,7 @@ fn stores() -> &'static Stores {
 }
 
 impl StoreState {
-    /// The state of the store at a canonical path, shared by everyone who has it open.
+    /// Finds or creates the state of the store at a canonical path.
     pub fn of(root: &Path) -> Arc<Self> {
         let mut stores = stores().lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(state) = stores.get(root).and_then(Weak::upgrade) {
@@ -71,13 +71,12 @@ impl StoreState {
         state
     }
 
-    /// Lets the next opener begin anew: the store has been replaced.
+    /// Drops the state of a store that was removed or replaced.
     pub fn forget(root: &Path) {
         stores().lock().unwrap_or_else(PoisonError::into_inner).remove(root);
     }
 
-    /// Reads the metadata of an array and returns what everyone shares of it. `clean_beyond` says that it is known
-    /// to hold nothing beyond its shape.
+    /// Reads an array's metadata and returns its shared state. `clean_beyond` as in [`Current::clean_beyond`].
     pub fn array(&self, name: &str, clean_beyond: bool) -> Result<Arc<ArrayState>> {
         let directory = nodes::directory(&self.root, name);
         let layout = read_layout(&directory)?;

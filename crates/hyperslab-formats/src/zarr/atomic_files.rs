@@ -1,4 +1,4 @@
-//! Files of a store: replaced as a whole, read within bounds, remembered until they are durable.
+//! Files of a store: replaced atomically, read within bounds, synced by durable flushes.
 
 use hyperslab_core::{Error, ErrorKind, Result};
 use std::collections::BTreeSet;
@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// The end of the names of files under construction. A crash may leave one behind; nobody reads it.
+/// Suffix of temporary files. A crash may leave one behind; it is never read.
 pub const PARTIAL: &str = ".partial";
 
-/// How many changed files are remembered one by one before a durable flush syncs the whole store instead.
+/// A durable flush of more changed files than this syncs the whole store.
 const MOST_REMEMBERED: usize = 1 << 16;
 
-/// Changes files of one store on behalf of one rank, and knows which changes are not durable yet.
+/// Writes files of a store for one rank, and tracks those that are not durable yet.
 #[derive(Debug)]
 pub struct AtomicFiles {
     root: PathBuf,
@@ -29,12 +29,12 @@ struct Changed {
 }
 
 impl AtomicFiles {
-    /// For the store at `root`; `write_empty` keeps chunks that hold only the fill value.
+    /// For the store at `root`. `write_empty`: chunks that hold only fill values get a file.
     pub fn new(root: PathBuf, write_empty: bool) -> Self {
         Self { root, write_empty, changed: Mutex::default() }
     }
 
-    /// Whether chunks that hold only the fill value get a file.
+    /// Whether chunks that hold only fill values get a file.
     pub fn write_empty(&self) -> bool {
         self.write_empty
     }
@@ -44,7 +44,8 @@ impl AtomicFiles {
         &self.root
     }
 
-    /// Replaces the file by the concatenation of `parts`, creating directories. Readers see the old or the new file.
+    /// Atomically replaces the file by the concatenation of `parts`, creating directories. Readers see the old or the
+    /// new file.
     pub fn replace(&self, path: &Path, parts: &[&[u8]]) -> Result<()> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let mut temporary = path.as_os_str().to_owned();
@@ -78,7 +79,7 @@ impl AtomicFiles {
         }
     }
 
-    /// Has the next durable flush sync this file.
+    /// Adds the file to the next durable flush.
     pub fn remember(&self, path: &Path) {
         let mut changed = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
         if changed.everything {
@@ -91,7 +92,7 @@ impl AtomicFiles {
         }
     }
 
-    /// Makes every change of this rank survive loss of power. After a failure the changes are still remembered.
+    /// Makes all changes of this rank durable. After an error a later call retries them.
     pub fn sync(&self) -> Result<()> {
         let mut changed = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
         let mut directories = BTreeSet::new();

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What a store and its arrays have in common on one rank.
+/// State shared by a store and its arrays on one rank.
 #[derive(Debug)]
 pub struct StoreContext {
     pub(super) comm: Arc<dyn Communicator>,

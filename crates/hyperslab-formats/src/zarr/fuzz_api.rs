@@ -1,4 +1,4 @@
-//! Doors for the fuzz targets: metadata documents and compressed chunks of strangers.
+//! Entry points of the fuzz targets: untrusted metadata documents and compressed chunks.
 
 use super::chunk_codec::ChunkCodec;
 use super::codecs::{BloscShuffle, Compressor, Pipeline};
@@ -7,7 +7,8 @@ use super::{array_metadata, attributes, json};
 use hyperslab_core::{ArraySpec, Result};
 use serde_json::{Map, Value};
 
-/// The array that a document describes, and the document that describes it again. The attributes of version 2 lie apart.
+/// The array that a document describes, and the document that describes it again. The attributes of version 2 lie
+/// apart.
 pub fn array(text: &[u8], apart: &[u8]) -> Result<(ArraySpec, String)> {
     let found = json::parse(text)?;
     let (version, own) = match found.get("zarr_format").and_then(Value::as_u64) {

@@ -1,15 +1,14 @@
-//! Which ranks write files in part, agreed before a collective write by ranks that are separate processes.
+//! Conflict detection before collective writes by separate processes: at most one rank may write a partly covered file.
 //!
-//! A part of a file is written by reading, changing and replacing it, which loses what another process writes there
-//! meanwhile. So each rank names the files that it writes in part, and every other rank says whether it writes one of
-//! them too.
+//! A partial write is a read-modify-write of the file, which loses concurrent writes of another process. So each rank
+//! announces the files that it covers partly, and every other rank checks whether it writes one of them too.
 
 use hyperslab_core::{ChunkGrid, ChunkSubsets, Communicator, Dims, Error, Result, Selection, dims};
 
-/// The most files that all ranks together name in one exchange.
+/// Maximum number of files announced by all ranks in one exchange.
 const ROUND: usize = 1 << 20;
 
-/// A file that one rank writes in part and another one too.
+/// A file that one rank covers partly and another one writes too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Conflict {
     file: u64,
@@ -17,8 +16,8 @@ struct Conflict {
     other: u64,
 }
 
-/// Refuses, on every rank alike, a write in which a rank writes part of a file that another rank writes too. With
-/// `partial_elements`, this rank leaves bytes of every element alone. Collective.
+/// Fails, on every rank alike, if a rank covers a file partly that another rank writes too. `partial_elements`: this
+/// rank does not write all bytes of its elements, so that it covers every file partly. Collective.
 pub fn check(comm: &dyn Communicator, selection: &Selection, grid: &ChunkGrid, partial_elements: bool) -> Result<()> {
     let mut parts = Some(selection.split_by_chunk(grid)?);
     let most = (ROUND / comm.size()).max(1);
@@ -52,11 +51,11 @@ pub fn check(comm: &dyn Communicator, selection: &Selection, grid: &ChunkGrid, p
             break;
         }
     }
-    // Nobody writes in part, as every rank knows.
+    // If no rank announced a file, all know that there is no conflict.
     if any { refuse(comm, grid, first) } else { Ok(()) }
 }
 
-/// The numbers of up to `most` more files that the selection covers in part; `parts` is gone after the last.
+/// Up to `most` more files that the selection covers partly; sets `parts` to `None` after the last.
 fn next_names(
     parts: &mut Option<ChunkSubsets<'_>>,
     grid: &ChunkGrid,
@@ -90,7 +89,7 @@ fn writes(selection: &Selection, grid: &ChunkGrid, file: u64) -> Result<bool> {
     Ok(near && selection.overlaps(&Selection::dense(&start, &extent)?))
 }
 
-/// Tells everyone of the first conflict that any rank found.
+/// Agrees on the first conflict of all ranks, and fails with it.
 fn refuse(comm: &dyn Communicator, grid: &ChunkGrid, mine: Option<Conflict>) -> Result<()> {
     let said: Vec<u8> = mine
         .iter()

@@ -1,13 +1,12 @@
-//! Memory that is not packed, moved through a packed buffer band by band.
+//! Splits selections into bands of chunk-file rows, for transfers through a packed buffer.
 
 use super::layout::Layout;
 use hyperslab_core::{Dims, Result, Selection};
 
-/// A band has at most 64 MiB, unless one row of files alone selects more: then that row. It never has more than the
-/// elements of the call.
+/// Size limit of a band, unless a single row of files selects more.
 const BAND_BYTES: u64 = 64 << 20;
 
-/// Calls `visit` with consecutive bands of the selection, cut between rows of files so that no file is in two bands.
+/// Calls `visit` with consecutive bands of the selection, split between rows of files so that no file is in two bands.
 pub fn for_each_band(
     selection: &Selection,
     layout: &Layout,
@@ -20,7 +19,7 @@ pub fn for_each_band(
     }
 }
 
-/// The rows of files `first..end`, which hold the whole of `selection`.
+/// Splits `selection`, which lies in the rows of files `first..end`, recursively.
 fn band(
     selection: &Selection,
     layout: &Layout,

@@ -1,4 +1,4 @@
-//! The directory of a store as a whole: what is in it, and removing it without touching anything else.
+//! The directory of a store: listing, and removal that never deletes foreign files.
 
 use super::atomic_files::PARTIAL;
 use super::nodes::{self, Kind, METADATA_FILES};
@@ -97,7 +97,7 @@ fn objects(root: &Path) -> Result<(Vec<String>, Vec<String>)> {
     Ok((out, groups))
 }
 
-/// Refuses a path that is no Zarr store, so that nothing else is ever taken for one.
+/// Fails if the path is not a Zarr store.
 pub fn check_store(path: &Path, operation: &'static str) -> Result<()> {
     let meta = fs::symlink_metadata(path).map_err(io(operation, path))?;
     let is_store = if meta.is_symlink() {

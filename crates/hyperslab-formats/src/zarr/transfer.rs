@@ -1,4 +1,4 @@
-//! Elements between memory and files.
+//! Transfers between memory and chunk files.
 
 use super::array_state::{ArrayState, Current};
 use super::atomic_files::AtomicFiles;
@@ -17,21 +17,21 @@ use std::sync::{Mutex, PoisonError};
 pub struct Transferring<'a> {
     /// The array.
     pub state: &'a ArrayState,
-    /// Its layout, held for the time of the transfer.
+    /// Its current layout, read-locked during the transfer.
     pub current: &'a Current,
-    /// Where changes are recorded.
+    /// Writes files and tracks changes.
     pub files: &'a AtomicFiles,
-    /// Threads for the files of the call.
+    /// Number of threads.
     pub threads: usize,
-    /// Other ranks are in other processes, out of reach of the chunk locks, and may write the same files.
+    /// Whether ranks of other processes, which the chunk locks do not exclude, may write the same files.
     pub many_processes: bool,
 }
 
-/// Bytes of an element that a write leaves alone.
+/// Bytes of an element that a write does not change.
 type Untouched = Vec<Range<usize>>;
 
 impl Transferring<'_> {
-    /// Refuses a write that makes no sense.
+    /// Validates a write.
     fn check_write(&self, selection: &Selection, memory: MemoryView<'_>) -> Result<ElementPlan> {
         let layout = &self.current.layout;
         selection.check_inside(&layout.shape)?;
@@ -39,8 +39,8 @@ impl Transferring<'_> {
         memory.layout.plan(&layout.dtype)
     }
 
-    /// Writes the selected elements together with the ranks of other processes: files may be written in part, if no
-    /// other rank writes them too. Collective; a refusal is everyone's.
+    /// Collective write of ranks in separate processes: a rank may cover a file partly if no other rank writes it.
+    /// Fails on all ranks alike.
     pub fn write_collective(
         &self,
         comm: &dyn Communicator,
