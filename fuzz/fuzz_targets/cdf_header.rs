@@ -3,5 +3,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    hyperslab_formats::netcdf3::fuzzing::header(bytes);
+    hyperslab_formats::netcdf3::fuzz_api::header(bytes);
 });

@@ -1,7 +1,7 @@
 //! Stored chunks of Zarr arrays; the first byte chooses the codecs. A panic inside a codec is an error to the caller.
 #![no_main]
 
-use hyperslab_formats::zarr::fuzzing::chunk;
+use hyperslab_formats::zarr::fuzz_api::chunk;
 
 const BYTES: usize = 4096;
 

@@ -1,7 +1,7 @@
 //! Zarr metadata of versions 2 and 3, the attributes of version 2 behind a line with a single `=`.
 #![no_main]
 
-use hyperslab_formats::zarr::fuzzing::array;
+use hyperslab_formats::zarr::fuzz_api::array;
 
 libfuzzer_sys::fuzz_target!(|text: &[u8]| {
     let between = text.windows(3).position(|bytes| bytes == b"\n=\n");

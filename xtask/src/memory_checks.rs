@@ -11,11 +11,11 @@ use crate::shell;
 use crate::workspace::Workspace;
 
 /// The crates with copy kernels, filters and the direct path.
-const SANITIZED: [&str; 3] = ["hyperslab-core", "hyperslab-filters", "hyperslab-plane"];
+const SANITIZED: [&str; 3] = ["hyperslab-core", "hyperslab-filters", "hyperslab-h5direct"];
 /// What Miri runs: code without system calls and without C, by parts of the tests' names.
 const INTERPRETED: [(&str, &[&str]); 2] = [
     ("hyperslab-core", &["copy", "selection", "chunks", "shared_bytes", "memory", "runs", "slab", "span", "dims"]),
-    ("hyperslab-plane", &["convert", "claims", "grouping"]),
+    ("hyperslab-h5direct", &["convert", "chunk_locks", "coalesce"]),
 ];
 /// Random cases for each property: Miri takes some hundred times longer.
 const FEW_CASES: &str = "4";

@@ -1,16 +1,18 @@
-//! HDF5 through libhdf5, nothing in between: what a benchmark of libhdf5 must measure.
+//! HDF5 files by libhdf5, with nothing in between, as a benchmark of libhdf5 requires; with `plane=on` by the direct
+//! path.
 //!
-//! libhdf5 is not entered by two threads at once: every call runs under one lock of the process, so thread ranks take
-//! turns ([`Caps::serialises_ranks`](hyperslab_core::Caps)). The ranks of one process share the open file inside
+//! All libhdf5 calls are serialised by one lock per process, so thread ranks take turns
+//! ([`Caps::serialises_ranks`](hyperslab_core::Caps)). The ranks of one process share the open file inside
 //! libhdf5: rank 0 creates files, groups, arrays and attributes, the others open them afterwards.
 //!
 //! With the feature `parallel-hdf5` the processes of an MPI job share a file by libhdf5's MPI-IO driver. Every process
 //! then makes the calls that open, create, resize, flush and close, so one that drops a container without closing it
-//! leaves the file open until the same processes open another, or MPI ends: closing would wait for the others. What is allocated later in files of one process is allocated
-//! when an array is created. Arrays with filters are written by collective transfers only, and compact arrays not at
-//! all, since every process would have to write the same. Collective transfers that libhdf5 ran independently are told
-//! by [`Container::diagnostics`](hyperslab_core::Container::diagnostics). What MPI-IO does not report nobody learns: ompio of
-//! Open MPI 4.1 calls collective writes successful that a full disk cut short; its other implementation, ROMIO
+//! leaves the file open until the same processes open another, or MPI ends: closing would wait for the others. What is
+//! allocated later in files of one process is allocated when an array is created. Arrays with filters are written by
+//! collective transfers only, and compact arrays not at all, since every process would have to write the same.
+//! Collective transfers that libhdf5 ran independently are reported by
+//! [`Container::diagnostics`](hyperslab_core::Container::diagnostics). What MPI-IO does not report nobody learns: ompio
+//! of Open MPI 4.1 calls collective writes successful that a full disk cut short; its other implementation, ROMIO
 //! (`mpirun --mca io romio321`), does not.
 //!
 //! `Visible` is H5Fflush: other programs that open the file then see the data, ranks of this process always do.
@@ -20,36 +22,36 @@
 //! under `fill_time=ifset` contiguous space that was freed earlier in the same session is reused without being cleared.
 //! `fill_time=alloc` clears it.
 
-mod abandoned;
 mod array;
 mod attribute;
-mod cached_by_node;
-mod collective;
+mod collective_stats;
+mod collective_transfer;
 mod container;
-mod cut;
-mod data_plane;
+mod dataset_filters;
 mod dataspace;
+mod dataspace_cache;
 mod datatype;
 mod diagnostics;
+mod direct_access;
 mod driver;
 mod errors;
 mod features;
+mod filter_plugins;
 mod format;
-mod guarded;
+mod fs_coherence;
+mod handle;
+mod leaked_files;
 mod library;
-#[cfg_attr(not(feature = "parallel-hdf5"), path = "hdf5/no_mpio.rs")]
+#[cfg_attr(not(feature = "parallel-hdf5"), path = "hdf5/mpio_stub.rs")]
 mod mpio;
 mod objects;
 mod options;
 mod properties;
 mod ranks;
-mod registered;
-mod stated;
+mod split;
 mod storage;
 mod subfiles;
-mod together;
 mod transfer;
-mod unions;
 
 #[cfg(test)]
 mod tests;

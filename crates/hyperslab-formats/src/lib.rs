@@ -1,7 +1,7 @@
-//! Where arrays rest. Each format is one folder, one feature where it needs a library, and one line in the registry.
+//! Storage formats. Each is one module, one cargo feature if it needs a library, and one entry in the registry.
 
-mod libraries;
 mod registry;
+mod versions;
 
 #[cfg(feature = "hdf5")]
 pub mod hdf5;
@@ -13,5 +13,5 @@ pub mod posix;
 #[cfg(feature = "zarr")]
 pub mod zarr;
 
-pub use libraries::library_versions;
 pub use registry::{Build, FormatEntry, build, formats};
+pub use versions::library_versions;

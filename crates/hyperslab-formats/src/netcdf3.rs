@@ -16,7 +16,7 @@ mod define;
 mod encode;
 mod fill;
 #[doc(hidden)]
-pub mod fuzzing;
+pub mod fuzz_api;
 mod header;
 mod header_file;
 mod journal;
@@ -33,7 +33,7 @@ mod values;
 
 use crate::FormatEntry;
 use crate::posix::data_file::{Access, DataFile};
-use crate::posix::staging::Staging;
+use crate::posix::buffer_pool::BufferPool;
 use container::CdfContainer;
 use header::Header;
 use hyperslab_core::{
@@ -147,7 +147,7 @@ fn prepare(path: &Path, how: OpenMode, options: &Options) -> Result<Vec<u8>> {
                 .target(path.display())
                 .hint("open it for reading to save what is there"));
         }
-        let staging = Arc::new(Staging::new(4096, 64));
+        let staging = Arc::new(BufferPool::new(4096, 64));
         let writable = DataFile::open(path, Access::Write, false, &staging)?;
         if repairs { header_file::repair(path, &writable, &header)? } else { journal::remove(path)? }
     }

@@ -1,14 +1,16 @@
-//! Nowhere: writes are checked and discarded, reads leave the buffer as it is. Measures what everything else costs.
+//! The null format: writes are validated and discarded, reads leave the buffer unchanged. Measures the overhead of
+//! everything above a format.
 //!
-//! What an array is (not what it holds) is remembered for the life of the process, by path, so that a later open for
-//! reading finds the arrays an earlier one created. Two limits keep that from growing without bound:
-//! * Beyond [`REMEMBERED_ARRAYS`] arrays in the process the ones created first are forgotten; opening such an array
-//!   again says `NotFound`. Arrays that are open stay usable.
+//! Array metadata (not elements) is kept for the life of the process, by path, so that a later open for reading finds
+//! the arrays of an earlier one. Two limits bound its memory:
+//! * Beyond [`REMEMBERED_ARRAYS`] arrays in the process the oldest are evicted; opening one again fails with
+//!   `NotFound`. Open arrays stay usable.
 //! * Each container keeps its first 4096 attributes of up to 4 KiB and discards others.
 //!
 //! Containers themselves (some hundred bytes each) are kept until removed.
 //!
-//! `remove`, `Create` and `Truncate` forget the container at their path. Nothing ever exists, so `Create` refuses no path.
+//! `remove`, `Create` and `Truncate` forget the container at their path. Nothing ever exists, so `Create` refuses no
+//! path.
 
 use crate::FormatEntry;
 use hyperslab_core::{
@@ -28,7 +30,7 @@ pub const ENTRY: FormatEntry = FormatEntry {
     build: Some(build),
 };
 
-/// How many arrays of this process are remembered.
+/// Maximum number of arrays whose metadata is kept in the process.
 pub const REMEMBERED_ARRAYS: usize = 1 << 18;
 
 const ATTRIBUTES: usize = 4096;
@@ -38,11 +40,11 @@ fn build(_element: &StackElement) -> Result<Arc<dyn Format>> {
     Ok(Arc::new(Null))
 }
 
-/// The format that discards.
+/// The null format.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Null;
 
-/// What is remembered of an array. The shape is outside the specification so that transfers read it without a lock.
+/// Metadata of an array. The shape is separate from the specification, so that transfers read it without a lock.
 #[derive(Debug)]
 struct Remembered {
     spec: ArraySpec,
@@ -56,7 +58,7 @@ impl Remembered {
     }
 }
 
-/// What is remembered of a container.
+/// Metadata of a container.
 #[derive(Debug, Default)]
 struct Names {
     arrays: BTreeMap<String, Arc<Remembered>>,
@@ -78,7 +80,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Does `work` once per process and has every rank succeed or fail alike.
+/// Runs `work` once per process; all ranks succeed or fail alike. Collective.
 fn once<T: Default>(comm: &dyn Communicator, work: impl FnOnce() -> Result<T>) -> Result<T> {
     let mine = if comm.rank() == 0 || !comm.one_process() { work() } else { Ok(T::default()) };
     agree(comm, mine)
@@ -193,7 +195,7 @@ impl NullContainer {
     }
 }
 
-/// What makes no sense whatever exists already; every rank judges its own arguments.
+/// Validates arguments regardless of what exists; each rank checks its own.
 fn check_new(name: &str, spec: &ArraySpec) -> Result<()> {
     spec.check()?;
     if name.is_empty() || spec.dtype.size() == 0 {
@@ -305,7 +307,7 @@ impl NullArray {
         Ok(())
     }
 
-    /// Refuses what any other format would refuse. Allocates nothing and takes no lock.
+    /// Validates a transfer as any other format would. Allocates nothing, takes no lock.
     fn check_transfer(&self, operation: &'static str, selection: &Selection) -> Result<()> {
         self.check_open(operation)?;
         let extents = &self.array.extents;

@@ -1,50 +1,50 @@
-//! Raw files: each array is its elements in row-major order and a small JSON description beside them.
+//! Raw files: each array is a file of its elements in row-major order, and a JSON file of metadata.
 //!
-//! A container is a directory; `docs/posix-format.md` describes what is in it. Every write goes to the operating system
-//! before it returns, so it is visible to other ranks and programs at once; [`Durability::Durable`] syncs. Ranks write
-//! different elements of one array at once without locks; only writes of some fields of a compound lock the range they
-//! change. Memory is bounded by two staging buffers per container, plus, with a file per rank, the indices read.
+//! A container is a directory, specified in `docs/posix-format.md`. Every write reaches the operating system before it
+//! returns, so it is visible to other ranks and programs immediately; [`Durability::Durable`] syncs. Ranks may write
+//! different elements of one array concurrently, without locks; only writes of some fields of a compound lock the byte
+//! range they change. Memory is bounded by two buffers per container, plus, with one file per rank, the indices read.
 //!
 //! [`Durability::Durable`]: hyperslab_core::Durability::Durable
 
 mod array;
+pub(crate) mod buffer_pool;
 pub(crate) mod byte_order;
-mod clock;
 mod container;
+mod container_state;
+pub(crate) mod data_backend;
 pub(crate) mod data_file;
-pub(crate) mod description;
 pub(crate) mod directory;
 #[doc(hidden)]
-pub mod fuzzing;
-mod home;
-pub(crate) mod mover;
+pub mod fuzz_api;
+mod io_uring;
+pub(crate) mod metadata;
 pub(crate) mod names;
 pub(crate) mod options;
 pub(crate) mod placement;
 mod range_lock;
 pub(crate) mod rank_files;
 mod rank_index;
-mod ring;
-pub(crate) mod staging;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
 pub(crate) mod transfer;
+mod write_order;
 
 use crate::FormatEntry;
 use container::PosixContainer;
-use description::{GroupDescription, Of};
-use home::Home;
+use container_state::ContainerState;
+#[cfg(feature = "mpi")]
+use data_backend::DataBackend;
 use hyperslab_core::{
     Caps, Communicator, Container, Error, FilterSet, Format, MAX_RANK, OpenMode, Result, StackElement,
 };
-#[cfg(feature = "mpi")]
-use mover::Mover;
+use metadata::{GroupMetadata, Of};
 use options::{Files, Options};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The registry's line.
+/// Registry entry.
 pub const ENTRY: FormatEntry = FormatEntry {
     name: "posix",
     about: "raw files in a directory, with JSON descriptions",
@@ -62,51 +62,52 @@ pub struct Posix {
     options: Options,
 }
 
-/// Makes the directory and its mark. On rank 0.
-fn make(path: &Path, home: &Home) -> Result<()> {
+/// Creates the container's directory and metadata. Rank 0 only.
+fn make(path: &Path, container: &ContainerState) -> Result<()> {
     let fail = |cause| Error::io("create", cause).backend("posix").target(path.display());
     std::fs::create_dir(path).map_err(fail)?;
     let mark = path.join(names::MARK);
-    description::store(&mark, &GroupDescription::new(Of::Container)).inspect_err(|_| {
+    metadata::store(&mark, &GroupMetadata::new(Of::Container)).inspect_err(|_| {
         // Empty, as far as this program knows; if not, it stays.
         let _ = std::fs::remove_dir(path);
     })?;
-    home.note_files([mark]);
-    home.note_directory(path.into());
+    container.note_files([mark]);
+    container.note_directory(path.into());
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    home.note_directory(parent.into());
+    container.note_directory(parent.into());
     Ok(())
 }
 
-/// Opens a container whose elements are moved by `mover`, called `backend` in errors. Collective.
+/// Opens a container whose elements are transferred by `data_backend`; `backend` names it in errors. Collective.
 #[cfg(feature = "mpi")]
-pub(crate) fn open_moved(
+pub(crate) fn open_with_backend(
     (path, how): (&Path, OpenMode),
     comm: &Arc<dyn Communicator>,
     options: Options,
     backend: &'static str,
-    mover: Arc<dyn Mover>,
+    data_backend: Arc<dyn DataBackend>,
 ) -> Result<Arc<dyn Container>> {
-    let home = Home::new(path.into(), comm, options, how != OpenMode::Read).moved_by(backend, mover);
-    open_container(path, how, home)
+    let container =
+        ContainerState::new(path.into(), comm, options, how != OpenMode::Read).with_backend(backend, data_backend);
+    open_container(path, how, container)
 }
 
-fn open_container(path: &Path, how: OpenMode, home: Home) -> Result<Arc<dyn Container>> {
+fn open_container(path: &Path, how: OpenMode, container: ContainerState) -> Result<Arc<dyn Container>> {
     let prepare = || match how {
         OpenMode::Read | OpenMode::Update => directory::check_container(path).map(drop),
-        OpenMode::Create => make(path, &home),
+        OpenMode::Create => make(path, &container),
         OpenMode::Truncate => {
             if exists(path)? {
                 directory::remove(path)?;
             }
-            make(path, &home)
+            make(path, &container)
         }
     };
-    home.on_root(|| prepare().map_err(|error| error.backend(home.backend).target(path.display())))?;
-    Ok(Arc::new(PosixContainer { home: Arc::new(home) }))
+    container.on_root(|| prepare().map_err(|error| error.backend(container.backend).target(path.display())))?;
+    Ok(Arc::new(PosixContainer { container: Arc::new(container) }))
 }
 
-/// Whether anything is at `path`.
+/// Whether `path` exists, whatever it is.
 pub(crate) fn exists(path: &Path) -> Result<bool> {
     match std::fs::symlink_metadata(path) {
         Ok(_) => Ok(true),
@@ -115,7 +116,7 @@ pub(crate) fn exists(path: &Path) -> Result<bool> {
     }
 }
 
-/// What containers with these options can do, whoever moves their elements.
+/// Capabilities of containers with these options, whatever the data backend.
 pub(crate) fn caps(options: &Options) -> Caps {
     Caps {
         readable: true,
@@ -153,7 +154,7 @@ impl Format for Posix {
     }
 
     fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
-        open_container(path, how, Home::new(path.into(), comm, self.options, how != OpenMode::Read))
+        open_container(path, how, ContainerState::new(path.into(), comm, self.options, how != OpenMode::Read))
     }
 
     fn exists(&self, path: &Path) -> Result<bool> {

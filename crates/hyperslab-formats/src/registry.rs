@@ -1,21 +1,21 @@
-//! The formats by name.
+//! Registry of formats.
 
 use hyperslab_core::{Error, Format, OptionSpec, Result, StackElement, suggest};
 use std::sync::Arc;
 
-/// Makes a format from its name and options.
+/// Constructor of a format from its stack element.
 pub type Build = fn(&StackElement) -> Result<Arc<dyn Format>>;
 
-/// A format that a stack string can name.
+/// Registry entry of a format.
 #[derive(Debug, Clone, Copy)]
 pub struct FormatEntry {
-    /// Its name in stack strings.
+    /// Name in stack strings.
     pub name: &'static str,
-    /// One line for people.
+    /// One-line description for users.
     pub about: &'static str,
-    /// The options it understands.
+    /// Supported options.
     pub options: &'static [OptionSpec],
-    /// Builds it from a stack element; `None` when it is not compiled in.
+    /// Constructor; `None` if the format is not compiled in.
     pub build: Option<Build>,
 }
 
@@ -38,7 +38,7 @@ const MPIIO: FormatEntry =
 const FORMATS: &[FormatEntry] = &[crate::posix::ENTRY, HDF5, ZARR, crate::netcdf3::ENTRY, MPIIO, crate::null::ENTRY];
 
 impl FormatEntry {
-    /// What makes a program that has it.
+    /// How to build a program that includes it.
     pub fn how_to_build(&self) -> String {
         match self.name {
             "mpiio" => "build it with cargo xtask build --mpi".to_owned(),
@@ -48,12 +48,12 @@ impl FormatEntry {
     }
 }
 
-/// Every format this version knows, compiled in or not.
+/// All formats of this version, compiled in or not.
 pub fn formats() -> &'static [FormatEntry] {
     FORMATS
 }
 
-/// The format that `element` names, with its options checked.
+/// Builds the format that `element` names. Fails for unknown names and invalid options.
 pub fn build(element: &StackElement) -> Result<Arc<dyn Format>> {
     let entry = FORMATS.iter().find(|entry| entry.name == element.name).ok_or_else(|| {
         Error::invalid("choose format", format!("there is no format {:?}", element.name))

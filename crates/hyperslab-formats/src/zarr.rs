@@ -21,32 +21,32 @@
 //! attributes that JSON cannot say; none of the three is listed among an object's attributes.
 
 mod array;
+mod array_metadata;
+mod array_state;
+mod atomic_files;
 mod attributes;
 mod base64;
 mod chunk_codec;
 mod chunk_files;
-mod claims;
 mod codecs;
 mod container;
 mod datatype;
-mod document;
-mod files;
 mod fill_value;
 mod frame_size;
 #[doc(hidden)]
-pub mod fuzzing;
+pub mod fuzz_api;
 mod json;
 mod layout;
 mod locks;
 mod nodes;
 mod options;
+mod partial_write_owners;
 mod region;
 mod resize;
+mod row_bands;
 mod shard;
-mod staging;
-mod state;
+mod store_dir;
 mod transfer;
-mod tree;
 
 #[cfg(test)]
 mod tests;
@@ -60,7 +60,7 @@ use options::Options;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Registry line.
+/// Registry entry.
 pub const ENTRY: FormatEntry = FormatEntry {
     name: "zarr",
     about: "Zarr version 2 and 3 in a directory, one file per chunk or shard",
@@ -103,7 +103,7 @@ impl Format for Zarr {
             collective: false,
             many_processes: true,
             prefetch: false,
-            // Each is a file, which another one replaces.
+            // Each is a file, replaced atomically.
             relocates_chunks: false,
             filters: FILTERS,
             max_rank: MAX_RANK,
@@ -128,14 +128,16 @@ impl Format for Zarr {
 
     fn remove(&self, path: &Path) -> Result<()> {
         let canonical = path.canonicalize();
-        tree::remove(path, "remove").map_err(|e| e.backend("zarr"))?;
+        store_dir::remove(path, "remove").map_err(|e| e.backend("zarr"))?;
         if let Ok(canonical) = canonical {
-            state::StoreState::forget(&canonical);
+            array_state::StoreState::forget(&canonical);
         }
         Ok(())
     }
 
     fn files(&self, path: &Path) -> Result<Vec<PathBuf>> {
-        tree::check_store(path, "list files").and_then(|()| tree::regular_files(path)).map_err(|e| e.backend("zarr"))
+        store_dir::check_store(path, "list files")
+            .and_then(|()| store_dir::regular_files(path))
+            .map_err(|e| e.backend("zarr"))
     }
 }

@@ -1,12 +1,12 @@
-//! The callbacks of the connector. Most pass on what they get; those that concern elements, or what waits to be written,
-//! see to it first (`crate::data`).
+//! VOL callbacks. Most forward to the connector below; those that may read or move buffered data write it back first
+//! (`crate::accel`).
 
-/// A callback with arguments, on the object itself.
+/// Defines a callback with arguments, on the object itself.
 macro_rules! on_object {
     ($(#[$doc:meta])* $name:ident => $below:ident $(, $before:expr)?) => {
         $(#[$doc])*
         pub(crate) unsafe extern "C" fn $name(pointer: Ptr, arguments: Ptr, transfer: Hid, request: Req) -> Herr {
-            shielded(|| {
+            catch_panics(|| {
                 let object = object(pointer);
                 $(if $before(object, arguments) < 0 { return -1; })?
                 let status = object.host.$below(object.under, object.connector, arguments, transfer, request);
@@ -17,7 +17,7 @@ macro_rules! on_object {
     };
 }
 
-/// A callback with arguments, on a place seen from the object.
+/// Defines a callback with arguments, on a location relative to the object.
 macro_rules! on_place {
     ($(#[$doc:meta])* $name:ident => $below:ident $(, $before:expr)?) => {
         $(#[$doc])*
@@ -28,7 +28,7 @@ macro_rules! on_place {
             transfer: Hid,
             request: Req,
         ) -> Herr {
-            shielded(|| {
+            catch_panics(|| {
                 let object = object(pointer);
                 $(if $before(object, arguments) < 0 { return -1; })?
                 let status = object.host.$below(object.under, place, object.connector, arguments, transfer, request);
@@ -39,7 +39,7 @@ macro_rules! on_place {
     };
 }
 
-/// A callback that opens something by name.
+/// Defines a callback that opens an object by name.
 macro_rules! opening {
     ($name:ident => $below:ident) => {
         pub(crate) unsafe extern "C" fn $name(
@@ -50,7 +50,7 @@ macro_rules! opening {
             transfer: Hid,
             request: Req,
         ) -> Ptr {
-            shielded(|| {
+            catch_panics(|| {
                 let object = object(pointer);
                 let (host, below) = (object.host, object.connector);
                 let under = host.$below(object.under, place, below, name, access, transfer, request);
@@ -60,11 +60,11 @@ macro_rules! opening {
     };
 }
 
-/// A callback that closes an object.
+/// Defines a callback that closes an object.
 macro_rules! closing {
     ($name:ident => $below:ident) => {
         pub(crate) unsafe extern "C" fn $name(pointer: Ptr, transfer: Hid, request: Req) -> Herr {
-            shielded(|| {
+            catch_panics(|| {
                 let closed = object(pointer);
                 let status = closed.host.$below(closed.under, closed.connector, transfer, request);
                 closed.wrap_request(request);
@@ -78,15 +78,18 @@ macro_rules! closing {
 }
 
 pub(crate) mod attribute;
+pub(crate) mod blob;
 pub(crate) mod dataset;
 pub(crate) mod datatype;
 pub(crate) mod file;
 pub(crate) mod group;
+pub(crate) mod introspect;
 pub(crate) mod link;
 pub(crate) mod object;
-pub(crate) mod rest;
+pub(crate) mod request;
+pub(crate) mod token;
 
-/// The number of the operation that arguments begin with.
+/// The operation code at the start of arguments.
 ///
 /// # Safety
 /// They are arguments of a `get`, `specific` or `optional` callback.

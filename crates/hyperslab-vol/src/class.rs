@@ -1,6 +1,8 @@
 //! The table of callbacks that HDF5 gets: version 3 of its class, the same in 1.14 and 2.x.
 
-use crate::callbacks::{attribute, dataset, datatype, file, group, link, object as any, rest};
+use crate::callbacks::{
+    attribute, blob, dataset, datatype, file, group, introspect, link, object as any, request, token,
+};
 use crate::host::api::Const;
 use crate::{info, object};
 use std::ffi::CStr;
@@ -44,7 +46,7 @@ fn of<const SLOT: usize>() -> &'static Class {
         crate::settings::STRING_VERSION as usize,
         0, // capabilities: those of the connector below
     ];
-    let life = fields![rest::initialize::<SLOT>, rest::terminate::<SLOT>];
+    let life = fields![introspect::initialize::<SLOT>, introspect::terminate::<SLOT>];
     let infos = [size_of::<info::Info>()];
     let functions = fields![
         info::copy::<SLOT>,
@@ -102,23 +104,23 @@ fn of<const SLOT: usize>() -> &'static Class {
         any::get,
         any::specific,
         any::optional,
-        rest::get_class::<SLOT>,
-        rest::get_capabilities::<SLOT>,
-        rest::query_optional,
-        rest::request_wait,
-        rest::request_notify,
-        rest::request_cancel,
-        rest::request_specific,
-        rest::request_optional,
-        rest::request_free,
-        rest::blob_put,
-        rest::blob_get,
-        rest::blob_specific,
-        rest::blob_optional,
-        rest::token_compare,
-        rest::token_to_text,
-        rest::token_from_text,
-        rest::optional,
+        introspect::get_class::<SLOT>,
+        introspect::get_capabilities::<SLOT>,
+        introspect::query_optional,
+        request::wait,
+        request::notify,
+        request::cancel,
+        request::specific,
+        request::optional,
+        request::free,
+        blob::put,
+        blob::get,
+        blob::specific,
+        blob::optional,
+        token::compare,
+        token::to_text,
+        token::from_text,
+        introspect::optional,
     ];
     let mut class = [0; FIELDS];
     let fields = head.into_iter().chain(life).chain(infos).chain(functions);

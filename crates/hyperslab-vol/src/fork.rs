@@ -1,9 +1,9 @@
-//! What happens when the program forks.
+//! Fork handling.
 //!
-//! Before the fork, writes that wait in memory go to their files. The child has no threads of ours and shares the parent's
-//! descriptors: files that it inherits open go the direct way, and what goes on in a log is the parent's alone. Files that the
-//! child opens itself are served as in any process. No lock of ours is held by another thread at that moment, since the one
-//! that forks holds all those that outlive a file.
+//! Before the fork, buffered writes are written back. The child has no background threads and shares the parent's
+//! descriptors: inherited open files use the direct path without layers, and a log belongs to the parent only. Files
+//! that the child opens itself are accelerated as usual. The forking thread holds all global locks of the connector, so
+//! that no other thread does at that moment.
 
 use crate::host::{self, Host};
 use std::cell::RefCell;
@@ -29,7 +29,7 @@ pub(crate) fn is_child() -> bool {
 
 /// Everything that must not change while the process forks.
 struct Held {
-    hosts: Vec<(&'static Host, host::Held<'static>)>,
+    hosts: Vec<(&'static Host, host::HeldLocks<'static>)>,
     _bases: MutexGuard<'static, Vec<usize>>,
     layers: hyperslab_layers::fork::ForkGuard,
     journals: hyperslab_rollback::HeldJournals,
@@ -70,7 +70,7 @@ extern "C" fn in_child() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
     crate::terminate::in_child();
     let _ = std::panic::catch_unwind(|| {
-        hyperslab_plane::begin_anew_after_fork();
+        hyperslab_h5direct::reset_after_fork();
         if let Some(Held { hosts, layers, _bases, journals }) = take() {
             // The parent's alone, and its locks end with it.
             journals.forget_in_child();

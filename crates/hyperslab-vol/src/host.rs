@@ -1,4 +1,4 @@
-//! The libhdf5 that loaded the connector. A process may have several; each is a host of its own.
+//! The libhdf5 that loaded the connector: the host. A process may contain several.
 
 pub(crate) mod api;
 mod old;
@@ -19,21 +19,21 @@ pub(crate) const MOST: usize = 8;
 /// What the user is told at most, as long as he is told each of it once.
 const MOST_SAID: usize = 8;
 
-/// One libhdf5 and all that the connector keeps for it.
+/// One libhdf5, and the connector's state for it.
 pub(crate) struct Host {
     api: Api,
-    /// Whether its structures are known here; calls are passed on only, if not.
+    /// Whether its version's structures are known; otherwise all calls are only forwarded.
     pub(crate) known: bool,
     pub(crate) stats: Stats,
     /// What was asked for last; statistics go by that.
     pub(crate) settings: Mutex<Arc<Settings>>,
     /// Files that are open, by the library's number.
-    pub(crate) files: Mutex<HashMap<u64, Weak<crate::data::FileState>>>,
+    pub(crate) files: Mutex<HashMap<u64, Weak<crate::accel::FileState>>>,
     /// How many files this process has opened and not closed.
     pub(crate) open_files: AtomicUsize,
-    /// Whether something may be waiting that libhdf5 does not find yet.
+    /// Whether there may be buffered data that libhdf5 does not see yet.
     pub(crate) pending: AtomicBool,
-    /// Bytes of memory that planes have.
+    /// Memory reserved by datasets, in bytes.
     memory: AtomicU64,
     /// What the user was told, at most [`MOST_SAID`] texts.
     said: Mutex<Vec<String>>,
@@ -61,10 +61,10 @@ impl std::ops::Deref for Host {
     }
 }
 
-/// Locks of a host, held while the process forks.
-pub(crate) struct Held<'a> {
+/// Guards of a host's locks, held during a fork.
+pub(crate) struct HeldLocks<'a> {
     _settings: MutexGuard<'a, Arc<Settings>>,
-    _files: MutexGuard<'a, HashMap<u64, Weak<crate::data::FileState>>>,
+    _files: MutexGuard<'a, HashMap<u64, Weak<crate::accel::FileState>>>,
     _rollbacks: MutexGuard<'a, Vec<Weak<hyperslab_rollback::Rollback>>>,
     _said: MutexGuard<'a, Vec<String>>,
     stats: stats::Held<'a>,
@@ -278,8 +278,8 @@ impl Host {
     }
 
     /// Takes the locks that any thread may hold for a moment, so that none does while the process forks.
-    pub(crate) fn hold_locks(&self) -> Held<'_> {
-        Held {
+    pub(crate) fn hold_locks(&self) -> HeldLocks<'_> {
+        HeldLocks {
             _settings: lock(&self.settings),
             _files: lock(&self.files),
             _rollbacks: lock(&self.rollbacks),
@@ -289,15 +289,15 @@ impl Host {
     }
 
     /// Begins anew in a process that was forked.
-    pub(crate) fn begin_anew(&self, held: Held<'_>) {
+    pub(crate) fn begin_anew(&self, held: HeldLocks<'_>) {
         self.open_files.store(0, Ordering::Relaxed);
         self.stats.begin_anew(held.stats);
     }
 
     /// Has what waits written by threads of ours, without the library. Nobody may use the connector from now on.
-    pub(crate) fn write_what_waits(&self) {
+    pub(crate) fn write_pending(&self) {
         let files: Vec<_> = lock(&self.files).values().filter_map(Weak::upgrade).collect();
-        files.iter().for_each(|file| file.write_what_waits());
+        files.iter().for_each(|file| file.write_pending());
         self.refresh_stats(false);
         // The last reference must not go on a thread that may not call the library.
         files.into_iter().for_each(std::mem::forget);
@@ -318,8 +318,8 @@ impl Host {
         }
     }
 
-    /// Hands an error to the program through the library's error stack. The number that the system gave is written as the
-    /// library itself does, which is how h5py finds it.
+    /// Hands an error to the program through the library's error stack. The number that the system gave is written as
+    /// the library itself does, which is how h5py finds it.
     pub(crate) fn report(&self, error: &Error) {
         self.stats.errors.fetch_add(1, Ordering::Relaxed);
         let mut text = format!("hyperslab: {error}");
@@ -334,7 +334,7 @@ impl Host {
     }
 
     /// Runs something that calls the library, and leaves the program's error stack as it was. Nothing is printed.
-    pub(crate) fn keeping_errors<T>(&self, body: impl FnOnce() -> T) -> T {
+    pub(crate) fn preserving_error_stack<T>(&self, body: impl FnOnce() -> T) -> T {
         // SAFETY: called inside a call of the library.
         let stack = unsafe { self.H5Eget_current_stack() };
         let result = self.quietly(body);

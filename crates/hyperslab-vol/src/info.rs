@@ -20,7 +20,7 @@ pub(crate) struct Info {
 impl Drop for Info {
     fn drop(&mut self) {
         // SAFETY: the reference and the information below are this one's own; it ends inside a call of the library.
-        self.host.keeping_errors(|| unsafe {
+        self.host.preserving_error_stack(|| unsafe {
             if !self.under.is_null() {
                 self.host.H5VLfree_connector_info(self.connector, self.under);
             }
@@ -132,7 +132,7 @@ pub(crate) unsafe extern "C" fn to_text(info: Const, text: *mut *mut c_char) -> 
 
 pub(crate) unsafe extern "C" fn from_text<const SLOT: usize>(text: Text, info: *mut Ptr) -> Herr {
     let Some(host) = of_slot(SLOT) else { return -1 };
-    match crate::object::shielded(|| match Info::parse(host, &host::text(text)) {
+    match crate::object::catch_panics(|| match Info::parse(host, &host::text(text)) {
         Some(info) => Box::into_raw(Box::new(info)).cast(),
         None => null_mut(),
     }) {

@@ -1,10 +1,10 @@
-//! What HDF5 gets for an object below, and how it wraps such.
+//! Wrappers of the objects of the connector below, and the wrap callbacks.
 //!
-//! Callbacks are called by libhdf5 with objects that they have returned and that are not closed, and with the arguments
-//! that its connector interface promises; that is the contract all functions here and in `callbacks` rely on.
+//! **Contract** of all functions here and in `callbacks`: libhdf5 passes objects that callbacks have returned and that
+//! are not closed, and arguments as its VOL interface specifies.
 #![expect(unsafe_op_in_unsafe_fn, reason = "the contract of callbacks is stated once, above")]
 
-use crate::data::{Dataset, FileState, Handle, Inside, is_inside};
+use crate::accel::{CallbackScope, Dataset, FileState, Handle, in_callback};
 use crate::host::Host;
 use crate::host::api::{Const, Herr, Hid, Ptr, Req};
 use crate::trace::TracedDataset;
@@ -16,32 +16,32 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) const FILE: c_int = 1;
 pub(crate) const DATASET: c_int = 5;
 
-/// An object of the connector below, and what is known of it.
+/// An object of the connector below, with its state.
 pub(crate) struct Object {
     pub(crate) under: Ptr,
     /// The connector below.
     pub(crate) connector: Hid,
     pub(crate) host: &'static Host,
-    /// The file it was reached through, if its elements may go another way.
+    /// The file it was reached through, if that is accelerated or traced.
     pub(crate) file: Option<Arc<FileState>>,
-    /// Whether the handle of the file that it was reached through may write.
+    /// Whether that file's handle permits writing.
     pub(crate) writable: bool,
-    /// Of datasets whose elements do.
+    /// `Some` for datasets with direct path.
     pub(crate) dataset: Mutex<Option<Arc<Dataset>>>,
-    /// The chunk cache that the program has asked for: slots, bytes, preemption.
+    /// The program's chunk cache settings: slots, bytes, preemption.
     pub(crate) chunk_cache: Option<(usize, usize, f64)>,
-    /// Why libhdf5 moves the elements of a dataset.
-    pub(crate) left: Option<String>,
+    /// Why libhdf5 executes the dataset's transfers, if so.
+    pub(crate) fallback_reason: Option<String>,
     /// Whether it is a virtual dataset, or elements of it are outside the file.
-    pub(crate) elsewhere: bool,
-    /// Of datasets whose transfers are recorded.
+    pub(crate) is_indirect: bool,
+    /// `Some` for traced datasets.
     pub(crate) traced: Option<TracedDataset>,
-    /// Whether it is a file that libhdf5 wrapped for the program.
+    /// Whether it is a file handle that libhdf5 created by wrapping.
     wrapped: bool,
 }
 
 impl Object {
-    /// What is below, if it is a dataset.
+    /// The handle of a dataset.
     pub(crate) fn handle(&self) -> Handle {
         Handle { under: self.under, connector: self.connector }
     }
@@ -50,18 +50,18 @@ impl Object {
         self.dataset.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether transfers of a dataset are libhdf5's alone, and nobody wants to know of them.
-    pub(crate) fn is_passed_on(&self) -> bool {
+    /// Whether transfers are simply forwarded: no direct path, trace or statistics.
+    pub(crate) fn passes_through(&self) -> bool {
         let taken = self.dataset.lock().unwrap_or_else(PoisonError::into_inner).is_some();
-        !taken && !self.elsewhere && self.traced.is_none() && !self.host.wants_stats()
+        !taken && !self.is_indirect && self.traced.is_none() && !self.host.wants_stats()
     }
 
     pub(crate) fn take_dataset(&self) -> Option<Arc<Dataset>> {
         self.dataset.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// A new object beside this one.
-    pub(crate) unsafe fn beside(&self, under: Ptr) -> Self {
+    /// A new object reached through the same file.
+    pub(crate) unsafe fn sibling(&self, under: Ptr) -> Self {
         Self::new(self.host, under, self.connector, self.file.clone(), self.writable)
     }
 
@@ -81,30 +81,30 @@ impl Object {
             writable,
             dataset: Mutex::new(None),
             chunk_cache: None,
-            left: None,
-            elsewhere: false,
+            fallback_reason: None,
+            is_indirect: false,
             traced: None,
             wrapped: false,
         }
     }
 
-    /// For HDF5 to keep.
+    /// Transfers ownership to HDF5.
     pub(crate) fn into_ptr(self) -> Ptr {
         Box::into_raw(Box::new(self)).cast()
     }
 
-    /// Wraps a request of the connector below.
+    /// Wraps an asynchronous request of the connector below.
     pub(crate) unsafe fn wrap_request(&self, request: Req) {
         wrap_request(self.host, self.connector, request);
     }
 
-    /// The object for HDF5 that stands for a new one below.
+    /// Wraps a new object of the connector below; null if `under` is.
     pub(crate) unsafe fn child(&self, under: Ptr, request: Req) -> Ptr {
         if under.is_null() {
             return null_mut();
         }
         self.wrap_request(request);
-        self.beside(under).into_ptr()
+        self.sibling(under).into_ptr()
     }
 }
 
@@ -114,18 +114,18 @@ pub(crate) unsafe fn wrap_request(host: &'static Host, connector: Hid, request: 
     }
 }
 
-/// The object behind what HDF5 has.
+/// The object behind HDF5's pointer.
 pub(crate) unsafe fn object<'a>(pointer: Ptr) -> &'a Object {
     &*pointer.cast::<Object>()
 }
 
-/// Ends an object that is closed below.
+/// Frees an object that is closed below.
 pub(crate) unsafe fn free(pointer: Ptr) {
     let object = Box::from_raw(pointer.cast::<Object>());
-    object.host.keeping_errors(|| object.host.H5Idec_ref(object.connector));
+    object.host.preserving_error_stack(|| object.host.H5Idec_ref(object.connector));
 }
 
-/// What HDF5 gets if a callback fails.
+/// The return value of a failed callback.
 pub(crate) trait Failure {
     const FAILED: Self;
 }
@@ -138,24 +138,24 @@ impl Failure for Ptr {
     const FAILED: Self = null_mut();
 }
 
-/// Runs a callback. A panic is a failure of this call, never of the program.
-pub(crate) fn shielded<T: Failure>(body: impl FnOnce() -> T) -> T {
-    if !is_inside() {
+/// Runs a callback inside a [`CallbackScope`]. A panic makes the callback fail, and never unwinds into the program.
+pub(crate) fn catch_panics<T: Failure>(body: impl FnOnce() -> T) -> T {
+    if !in_callback() {
         crate::terminate::stop_here_if_under_way();
     }
-    let _inside = Inside::enter();
+    let _inside = CallbackScope::enter();
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)).unwrap_or(T::FAILED)
 }
 
 thread_local! {
-    /// Whether libhdf5 wraps a file that nobody closes.
+    /// Whether libhdf5 is wrapping a file for internal use, which is never closed.
     pub(crate) static WRAPS_FOR_ITSELF: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What HDF5 needs to wrap further objects, for the time of one call: it is made and freed with every one, so that this should take
-/// no calls of the library where nothing is below.
+/// Wrap context of one call. Created and freed with every call, so it avoids library calls if the connector below has
+/// no context.
 struct Context {
-    /// Counted as in use only if there is something to be freed by it: the object of the call holds it meanwhile.
+    /// Referenced only if `under` must be freed by it; the call's object keeps it open meanwhile.
     connector: Hid,
     under: Ptr,
     file: Option<Arc<FileState>>,
@@ -164,7 +164,7 @@ struct Context {
 }
 
 pub(crate) unsafe extern "C" fn get_object(pointer: Const) -> Ptr {
-    // Of an object whose closing failed libhdf5 keeps the identifier, with nothing behind it.
+    // libhdf5 keeps the identifier of an object whose close failed, with a null object.
     if pointer.is_null() {
         return null_mut();
     }
@@ -226,7 +226,7 @@ pub(crate) unsafe extern "C" fn free_context(context: Ptr) -> Herr {
         return 0;
     }
     let host = context.host;
-    host.keeping_errors(|| {
+    host.preserving_error_stack(|| {
         let status = host.H5VLfree_wrap_ctx(context.under, context.connector);
         host.H5Idec_ref(context.connector);
         status

@@ -1,7 +1,7 @@
-//! What the user has asked for: the connector's string, and variables of the environment for what it leaves out.
+//! Settings of the connector: the connector string, with environment variables as defaults.
 //!
-//! Version 1: `key=value` parts joined by `;`, without white space (HDF5 cuts the string there). docs/connector.md is the
-//! promise made to users.
+//! Version 1: `key=value` parts joined by `;`, without white space (HDF5 cuts the string there). docs/connector.md is
+//! the promise made to users.
 
 use hyperslab_core::units;
 use std::path::PathBuf;
@@ -31,22 +31,22 @@ const KEYS: [&str; 12] = [
 const LAG: Duration = Duration::from_secs(1);
 const LONGEST_LAG: Duration = Duration::from_secs(3600);
 
-/// What is done beyond passing calls on.
+/// Modes: what is done beyond forwarding calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Modes {
-    /// Elements go around libhdf5, coded on several threads.
+    /// Elements bypass libhdf5; filters run on several threads.
     pub(crate) codec: bool,
-    /// Writes return after a copy.
+    /// Writes are buffered and executed in the background.
     pub(crate) background: bool,
-    /// Writes go to a log that survives a crash.
+    /// Writes go to a crash-safe log first.
     pub(crate) log: bool,
-    /// What was read is kept.
+    /// Reads are cached.
     pub(crate) cache: bool,
-    /// Calls are recorded.
+    /// Calls are traced.
     pub(crate) trace: bool,
-    /// Writes return after a copy, or are waited for, whatever should take less.
+    /// Buffered or synchronous writes, whichever is predicted to be faster.
     pub(crate) auto: bool,
-    /// Files survive a kill as of their last flush.
+    /// Files survive a kill in the state of their last flush.
     pub(crate) safe: bool,
 }
 
@@ -89,7 +89,7 @@ impl Modes {
         Ok(modes)
     }
 
-    /// Whether writes may be made by threads of ours after their calls have returned, from copies in memory.
+    /// Whether writes may be executed in the background after their calls have returned.
     pub(crate) fn copies(&self) -> bool {
         self.background || self.auto
     }
@@ -99,7 +99,7 @@ impl Modes {
         self.safe || self.log
     }
 
-    /// Whether elements may go another way than libhdf5's.
+    /// Whether elements may bypass libhdf5.
     pub(crate) fn accelerate(&self) -> bool {
         self.codec || self.background || self.log || self.cache || self.auto
     }
@@ -172,7 +172,8 @@ pub(crate) struct Under {
 }
 
 impl Settings {
-    /// From the connector's string and the environment. What is wrong is told in words, and nothing is accelerated then.
+    /// From the connector's string and the environment. What is wrong is told in words, and nothing is accelerated
+    /// then.
     pub(crate) fn parse(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> (Self, Under, Option<String>) {
         let (text, under) = take_under(text);
         match Self::read(&text, variable) {

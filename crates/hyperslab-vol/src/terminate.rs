@@ -96,7 +96,7 @@ fn wait_for_signal(semaphore: *mut libc::sem_t) {
     while unsafe { libc::sem_wait(semaphore) } != 0 {}
     let _ = std::panic::catch_unwind(|| {
         let what = "SIGTERM: the process ends when what waits in memory is written".to_owned();
-        telling_if_slow(what, || host::all().for_each(|host| host.write_what_waits()));
+        telling_if_slow(what, || host::all().for_each(|host| host.write_pending()));
     });
     if action() == on_signal as *const () as usize {
         set_action(libc::SIG_DFL);

@@ -1,9 +1,9 @@
-//! Recording what a program does with its files, as workloads.
+//! Records the program's HDF5 calls as workloads.
 //!
-//! The layer `trace` records calls of a format below it. Here that format has no data: its arrays make the call of libhdf5
-//! that is under way, so that the layer sees when it begins and ends.
+//! The layer `trace` records calls to the format below it. Here that is a format without data, whose arrays execute the
+//! program's current libhdf5 call, so that the layer times it.
 
-use crate::data::{Kind, Plan, Transfer, make_call, named_filters, native_call, shape_of, stored};
+use crate::accel::{ElementType, Plan, Transfer, named_filters, run_native_call, shape_of, stored, with_native_call};
 use crate::host::Host;
 use crate::host::api::{Herr, Hid};
 use crate::object::Object;
@@ -13,7 +13,7 @@ use hyperslab_core::{
     Array, ArraySpec, Attribute, BackgroundStats, Bytes, Caps, Communicator, Container, Durability, Error, Format,
     MemoryLayout, MemoryView, MemoryViewMut, OpenMode, Request, Result, Selection, Stack, StackElement, TransferMode,
 };
-use hyperslab_plane::Layout;
+use hyperslab_h5direct::Layout;
 use std::ffi::c_int;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,10 +23,10 @@ const GET_CREATION_LIST: c_int = 1;
 const GET_SPACE: c_int = 2;
 const GET_TYPE: c_int = 5;
 
-/// Files that this process has recorded.
+/// Number of files that this process has recorded.
 static RECORDED: AtomicU64 = AtomicU64::new(0);
 
-/// A file whose calls are recorded.
+/// A traced file.
 #[derive(Debug)]
 pub(crate) struct TracedFile {
     container: Arc<dyn Container>,
@@ -35,14 +35,14 @@ pub(crate) struct TracedFile {
     unnamed: AtomicU64,
 }
 
-/// A dataset whose transfers are recorded.
+/// A traced dataset.
 pub(crate) struct TracedDataset {
     array: Arc<dyn Array>,
-    kind: Kind,
+    element_type: ElementType,
 }
 
 impl TracedFile {
-    /// `None` if there can be no trace, which the user is told.
+    /// Starts a trace; `None` if it cannot be created, which is reported to the user.
     pub(crate) fn open(host: &'static Host, settings: &Settings, path: &Path, how: OpenMode) -> Option<Self> {
         let number = RECORDED.fetch_add(1, Ordering::Relaxed) + 1;
         let file = settings.trace.display().to_string();
@@ -50,7 +50,7 @@ impl TracedFile {
         let element = |name: &str, options| StackElement { name: name.into(), options };
         let layers = vec![element("trace", vec![("file".to_owned(), file)])];
         let next = Arc::new(Mutex::new(None));
-        let below: Arc<dyn Format> = Arc::new(Conduit(next.clone()));
+        let below: Arc<dyn Format> = Arc::new(NativeFormat(next.clone()));
         let comm: Arc<dyn Communicator> = Arc::new(Solo);
         let opened = hyperslab_layers::build(&Stack { layers, format: element("hdf5", Vec::new()) }, below)
             .and_then(|format| format.open(path, how, &comm));
@@ -69,7 +69,7 @@ impl TracedFile {
     /// Inside a call of the library; the object is an open dataset.
     pub(crate) unsafe fn dataset(&self, object: &Object, name: &str, created: bool) -> Option<TracedDataset> {
         // SAFETY: the caller's.
-        let (kind, spec) = unsafe { described(object) }?;
+        let (element_type, spec) = unsafe { described(object) }?;
         let array = match created {
             // Programs may write elements first and link the dataset to a name later (h5py: `file[name] = data`).
             true if name.is_empty() => {
@@ -82,7 +82,7 @@ impl TracedFile {
                 self.container.array(name)
             }
         };
-        array.ok().map(|array| TracedDataset { array, kind })
+        array.ok().map(|array| TracedDataset { array, element_type })
     }
 
     /// Records a flush.
@@ -93,14 +93,14 @@ impl TracedFile {
             if status < 0 { Err(Error::unsupported("flush", "libhdf5 refused")) } else { Ok(()) }
         };
         // The status says what has failed.
-        let _ = native_call(made, || self.container.flush(Durability::Visible));
+        let _ = with_native_call(made, || self.container.flush(Durability::Visible));
         status
     }
 
     /// Ends the recording.
     pub(crate) fn close(&self) {
         // What cannot be written is lost; the program goes on.
-        let _ = native_call(|| Ok(()), || self.container.close());
+        let _ = with_native_call(|| Ok(()), || self.container.close());
     }
 }
 
@@ -120,13 +120,13 @@ impl TracedDataset {
             shape?.0
         };
         // SAFETY: the caller's.
-        unsafe { Plan::new(host, &self.kind, &shape, one, writes) }.ok()
+        unsafe { Plan::new(host, &self.element_type, &shape, one, writes) }.ok()
     }
 
     /// Records the transfer that is under way, and makes it.
     pub(crate) fn record(&self, plan: &Plan, writes: bool) {
         let (selection, layout) = (&plan.selection, &plan.layout);
-        // How it ended is known where it was made.
+        // The caller knows the outcome.
         let _ = match writes {
             true => self.array.write(selection, MemoryView { data: &[], layout }, TransferMode::Independent),
             false => self.array.read(selection, MemoryViewMut { data: &mut [], layout }, TransferMode::Independent),
@@ -140,21 +140,21 @@ impl TracedDataset {
 }
 
 /// Type and description of a dataset.
-unsafe fn described(object: &Object) -> Option<(Kind, ArraySpec)> {
+unsafe fn described(object: &Object) -> Option<(ElementType, ArraySpec)> {
     let (host, handle) = (object.host, object.handle());
-    let kind = Kind::take(host, handle.identifier(host, GET_TYPE)?).ok()?;
+    let element_type = ElementType::take(host, handle.identifier(host, GET_TYPE)?).ok()?;
     let (space, list): (Hid, Hid) = (handle.identifier(host, GET_SPACE)?, handle.identifier(host, GET_CREATION_LIST)?);
     // SAFETY: space, list and type are open, the first two ours.
     let (shape, stored) = unsafe {
         let shape = shape_of(host, space);
         let rank = shape.as_ref().map_or(0, |(shape, _)| shape.len());
-        let stored = stored(host, list, kind.id(), rank, kind.dtype.size() as usize);
+        let stored = stored(host, list, element_type.id(), rank, element_type.dtype.size() as usize);
         host.H5Sclose(space);
         host.H5Pclose(list);
         (shape?, stored?)
     };
     let spec = ArraySpec {
-        dtype: kind.dtype.clone(),
+        dtype: element_type.dtype.clone(),
         shape: shape.0.clone(),
         max_shape: (shape.1.iter().zip(&shape.0).any(|(most, extent)| *most != Some(*extent))).then_some(shape.1),
         chunk: match stored.layout {
@@ -164,17 +164,17 @@ unsafe fn described(object: &Object) -> Option<(Kind, ArraySpec)> {
         filters: named_filters(&stored.filters),
         fill_value: stored.fill,
     };
-    Some((kind, spec))
+    Some((element_type, spec))
 }
 
-/// A format without data, whose arrays make the call that is under way.
+/// A format without data, whose arrays execute the program's current libhdf5 call.
 #[derive(Debug)]
-struct Conduit(Arc<Mutex<Option<ArraySpec>>>);
+struct NativeFormat(Arc<Mutex<Option<ArraySpec>>>);
 
 #[derive(Debug)]
-struct ConduitArray(ArraySpec);
+struct NativeArray(ArraySpec);
 
-impl Format for Conduit {
+impl Format for NativeFormat {
     fn name(&self) -> &'static str {
         "hdf5"
     }
@@ -203,7 +203,7 @@ impl Format for Conduit {
     }
 
     fn remove(&self, _: &Path) -> Result<()> {
-        make_call()
+        run_native_call()
     }
 
     fn files(&self, path: &Path) -> Result<Vec<PathBuf>> {
@@ -211,7 +211,7 @@ impl Format for Conduit {
     }
 }
 
-impl Container for Conduit {
+impl Container for NativeFormat {
     fn arrays(&self) -> Result<Vec<String>> {
         Ok(Vec::new())
     }
@@ -221,12 +221,12 @@ impl Container for Conduit {
     }
 
     fn create(&self, _: &str, spec: &ArraySpec) -> Result<Arc<dyn Array>> {
-        Ok(Arc::new(ConduitArray(spec.clone())))
+        Ok(Arc::new(NativeArray(spec.clone())))
     }
 
     fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
         match self.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            Some(spec) => Ok(Arc::new(ConduitArray(spec))),
+            Some(spec) => Ok(Arc::new(NativeArray(spec))),
             None => Err(Error::unsupported("open array", "nothing is known of it").target(name)),
         }
     }
@@ -252,33 +252,33 @@ impl Container for Conduit {
     }
 
     fn flush(&self, _: Durability) -> Result<()> {
-        make_call()
+        run_native_call()
     }
 
     fn close(&self) -> Result<()> {
-        make_call()
+        run_native_call()
     }
 }
 
-impl Array for ConduitArray {
+impl Array for NativeArray {
     fn spec(&self) -> Result<ArraySpec> {
         Ok(self.0.clone())
     }
 
     fn write(&self, _: &Selection, _: MemoryView<'_>, _: TransferMode) -> Result<()> {
-        make_call()
+        run_native_call()
     }
 
     fn read(&self, _: &Selection, _: MemoryViewMut<'_>, _: TransferMode) -> Result<()> {
-        make_call()
+        run_native_call()
     }
 
     fn submit_write(&self, _: &Selection, _: Bytes, _: &MemoryLayout, _: TransferMode) -> Result<Request> {
-        make_call().map(|()| Request::done())
+        run_native_call().map(|()| Request::done())
     }
 
     fn resize(&self, _: &[u64]) -> Result<()> {
-        make_call()
+        run_native_call()
     }
 
     fn close(&self) -> Result<()> {

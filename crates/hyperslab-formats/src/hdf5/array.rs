@@ -1,19 +1,19 @@
 //! An open HDF5 dataset.
 
-use super::collective::{Collective, Direction};
+use super::collective_stats::{Collective, Direction};
+use super::collective_transfer;
 use super::container::{Slot, closed, refuse_compact, refuse_writing};
-use super::data_plane::{self, Access, ByLibrary, Taken};
+use super::dataset_filters;
 use super::dataspace;
+use super::dataspace_cache::DataspaceCache;
 use super::datatype::{self, Stored};
 use super::diagnostics::Diagnostics;
-use super::guarded::{Guarded, Way};
+use super::direct_access::{self, Attach, DirectAccess, LibraryOnly};
+use super::handle::{DataPath, OwnedHandle};
 use super::library::{self, Id, count, done, truth};
 use super::ranks::Ranks;
-use super::stated;
 use super::storage::{MOST_CHUNKED_DIMENSIONS, Placement};
-use super::together;
 use super::transfer::{self, Request, Scratch};
-use super::unions::Unions;
 use hdf5_metno_sys::h5::HADDR_UNDEF;
 use hdf5_metno_sys::h5d::{self, H5D_alloc_time_t, H5D_fill_value_t, H5D_layout_t};
 use hdf5_metno_sys::{h5p, h5t};
@@ -21,7 +21,7 @@ use hyperslab_core::{
     Array, ArraySpec, Datatype, Dims, Error, MAX_RANK, MemoryLayout, MemoryView, MemoryViewMut, Result, Selection,
     TransferMode, dims,
 };
-use hyperslab_plane::Touched;
+use hyperslab_h5direct::WriteEffect;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const RESIZING: &str = "resize";
@@ -31,58 +31,63 @@ const DESCRIBING: &str = "describe array";
 #[derive(Debug)]
 pub(super) struct Hdf5Array {
     name: String,
-    /// Shared with the container, which empties it when closed.
+    /// Shared with the container, whose close takes the handle out.
     slot: Arc<Slot>,
     stored: Arc<Stored>,
     scratch: Mutex<Scratch>,
-    limits: Limits,
-    home: Arc<Home>,
+    limits: ParallelLimits,
+    context: Arc<FileContext>,
 }
 
-/// What the arrays of an open file share.
+/// State shared by the arrays of an open file.
 #[derive(Debug)]
-pub(super) struct Home {
-    pub(super) unions: Unions,
+pub(super) struct FileContext {
+    pub(super) dataspaces: DataspaceCache,
     pub(super) ranks: Ranks,
-    /// Where ranks are processes.
+    /// `Some` if ranks are processes.
     pub(super) collective: Option<Collective>,
     pub(super) writable: bool,
-    /// Whether the data plane was asked for, alike on every rank.
+    /// Whether the direct path was requested, the same on every rank.
     pub(super) plane: bool,
-    /// With the data plane.
-    pub(super) access: Option<Access>,
+    /// `Some` with the direct path.
+    pub(super) access: Option<DirectAccess>,
     pub(super) diagnostics: Diagnostics,
 }
 
-/// What processes cannot do with an array that they share.
+/// Restrictions on writes of an array that processes share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Limits {
+enum ParallelLimits {
     None,
-    /// Filtered: chunks change their size and place, so all processes must write together.
-    WriteTogether,
-    /// Structures that libhdf5 must convert: it would read what it writes over, by collective calls that ranks without
+    /// Filtered: chunks change size and address, so writes must be collective.
+    CollectiveWritesOnly,
+    /// Structures that libhdf5 must convert: it reads the overwritten elements by collective calls that ranks without
     /// elements do not make.
-    WriteAlone,
-    /// Nobody may write.
-    NeverWrite(Because),
+    IndependentWritesOnly,
+    /// No writes at all.
+    ReadOnly(ReadOnlyReason),
 }
 
-/// Why processes cannot write an array at all.
+/// Why processes cannot write an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Because {
+enum ReadOnlyReason {
     Compact,
-    /// With filters, which libhdf5 does not combine with conversions in parallel.
+    /// Filtered and converted, a combination that parallel libhdf5 does not support.
     Converted,
-    /// Chunks without filters are missing. Of those libhdf5 (2.2) makes in every process only the ones that this process
-    /// writes, in collective writes too, so that each has another idea of the file.
+    /// Unfiltered chunks are not allocated. libhdf5 2.2 allocates in each process only the chunks which that process
+    /// writes, even in collective writes, so that the processes' metadata diverge.
     Sparse,
 }
 
 impl Hdf5Array {
-    /// Takes over an open dataset. Refuses element types and shapes this project does not know. `placement` is known
-    /// of a dataset made here.
-    pub(super) fn new(name: &str, dataset: Id, home: Arc<Home>, placement: Option<&Placement>) -> Result<Self> {
-        let (stored, scratch, limits, way) = library::with(|| {
+    /// Takes over an open dataset. Fails for unsupported element types and shapes. `placement` is `Some` for a dataset
+    /// created here.
+    pub(super) fn new(
+        name: &str,
+        dataset: Id,
+        context: Arc<FileContext>,
+        placement: Option<&Placement>,
+    ) -> Result<Self> {
+        let (stored, scratch, limits, data_path) = library::with(|| {
             // SAFETY: the dataset is live; what is returned is closed by `Id`.
             let element = Id::take("open array", unsafe { h5d::H5Dget_type(dataset.raw()) })?;
             let stored = datatype::read(&element)?;
@@ -90,44 +95,44 @@ impl Hdf5Array {
                 Some(placement) => !matches!(placement, Placement::Chunked(_)),
                 None => is_fixed(&dataset)?,
             };
-            let limits = if home.ranks.are_processes() && home.ranks.count() > 1 {
-                limits(&dataset, &element, &stored, home.writable)?
+            let limits = if context.ranks.are_processes() && context.ranks.count() > 1 {
+                limits(&dataset, &element, &stored, context.writable)?
             } else {
-                Limits::None
+                ParallelLimits::None
             };
-            let way = match &home.access {
-                None => match data_plane::found(&dataset)? {
-                    Some(plane) => Way::Beside(plane),
-                    None => Way::Library(Some(ByLibrary::new(&dataset)?)),
+            let data_path = match &context.access {
+                None => match direct_access::find(&dataset)? {
+                    Some(plane) => DataPath::SharedWithDirect(plane),
+                    None => DataPath::Library(Some(LibraryOnly::new(&dataset)?)),
                 },
                 Some(access) => {
                     let (_, shape) = transfer::file_space(&dataset)?;
-                    match data_plane::take(name, &dataset, &stored, &shape, access)? {
-                        Taken::Over(plane) => Way::Plane(plane),
-                        Taken::Left(reason) => {
-                            home.diagnostics.note(&reason);
-                            Way::Library(Some(ByLibrary::new(&dataset)?))
+                    match direct_access::attach(name, &dataset, &stored, &shape, access)? {
+                        Attach::Direct(plane) => DataPath::Direct(plane),
+                        Attach::Library(reason) => {
+                            context.diagnostics.note(&reason);
+                            DataPath::Library(Some(LibraryOnly::new(&dataset)?))
                         }
                     }
                 }
             };
-            Ok::<_, Error>((stored, Scratch::new(fixed), limits, way))
+            Ok::<_, Error>((stored, Scratch::new(fixed), limits, data_path))
         })?;
         let stored = Arc::new(stored);
-        let slot = Arc::new(Mutex::new(Some(Guarded::dataset(dataset, &home.ranks, way, stored.clone()))));
-        Ok(Self { name: name.into(), slot, stored, scratch, limits, home })
+        let slot = Arc::new(Mutex::new(Some(OwnedHandle::dataset(dataset, &context.ranks, data_path, stored.clone()))));
+        Ok(Self { name: name.into(), slot, stored, scratch, limits, context })
     }
 
-    /// What the container empties on close.
+    /// The slot from which the container's close takes the handle.
     pub(super) fn slot(&self) -> &Arc<Slot> {
         &self.slot
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Guarded>> {
+    fn lock(&self) -> MutexGuard<'_, Option<OwnedHandle>> {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn with<T>(&self, operation: &'static str, body: impl FnOnce(&Guarded) -> Result<T>) -> Result<T> {
+    fn with<T>(&self, operation: &'static str, body: impl FnOnce(&OwnedHandle) -> Result<T>) -> Result<T> {
         match self.lock().as_ref() {
             Some(dataset) => body(dataset),
             None => Err(closed(operation, "array")),
@@ -135,41 +140,41 @@ impl Hdf5Array {
         .map_err(|error| self.mark(error))
     }
 
-    fn request<'a>(&'a self, dataset: &'a Guarded) -> Request<'a> {
-        let Self { stored, home, scratch, .. } = self;
-        Request { dataset: dataset.id(), stored, unions: &home.unions, scratch }
+    fn request<'a>(&'a self, dataset: &'a OwnedHandle) -> Request<'a> {
+        let Self { stored, context, scratch, .. } = self;
+        Request { dataset: dataset.id(), stored, dataspaces: &context.dataspaces, scratch }
     }
 
-    /// What a transfer uses that all processes make together; `None` if each rank acts for itself.
-    fn together(&self, transfer: TransferMode) -> Option<&Collective> {
-        self.home.collective.as_ref().filter(|_| transfer == TransferMode::Collective)
+    /// State of collective transfers; `None` if the transfer is independent.
+    fn collective(&self, transfer: TransferMode) -> Option<&Collective> {
+        self.context.collective.as_ref().filter(|_| transfer == TransferMode::Collective)
     }
 
-    /// Like [`Self::together`] for writes, alike on every rank.
-    fn together_writing(&self, transfer: TransferMode) -> Option<&Collective> {
-        let collective = self.together(transfer)?;
-        if self.limits == Limits::WriteAlone {
+    /// Like [`Self::collective`] for writes; the same on every rank.
+    fn collective_write(&self, transfer: TransferMode) -> Option<&Collective> {
+        let collective = self.collective(transfer)?;
+        if self.limits == ParallelLimits::IndependentWritesOnly {
             collective.note_conversion(Direction::Write);
             return None;
         }
         Some(collective)
     }
 
-    /// Refuses writes that would harm the file, alike on every rank.
-    fn refuse_harm(&self, transfer: TransferMode) -> Result<()> {
+    /// Fails for writes that would corrupt the file; the same on every rank.
+    fn refuse_unsafe_write(&self, transfer: TransferMode) -> Result<()> {
         match self.limits {
-            Limits::WriteTogether if transfer == TransferMode::Independent => Err(Error::unsupported(
+            ParallelLimits::CollectiveWritesOnly if transfer == TransferMode::Independent => Err(Error::unsupported(
                 "write",
                 "processes cannot write an array with filters independently of each other",
             )
             .hint("use collective transfers, or an array without filters")),
-            Limits::NeverWrite(Because::Compact) => Err(refuse_compact("write")),
-            Limits::NeverWrite(Because::Converted) => Err(Error::unsupported(
+            ParallelLimits::ReadOnly(ReadOnlyReason::Compact) => Err(refuse_compact("write")),
+            ParallelLimits::ReadOnly(ReadOnlyReason::Converted) => Err(Error::unsupported(
                 "write",
                 "processes cannot write an array with filters whose elements are not stored as in memory",
             )
             .hint("write it with one rank, or create an array of this machine's own types")),
-            Limits::NeverWrite(Because::Sparse) => Err(Error::unsupported(
+            ParallelLimits::ReadOnly(ReadOnlyReason::Sparse) => Err(Error::unsupported(
                 "write",
                 "processes cannot write an array some of whose chunks were never written: libhdf5 would damage the file",
             )
@@ -178,36 +183,41 @@ impl Hdf5Array {
         }
     }
 
-    /// Writes for this rank alone: by the plane, or by libhdf5 where the plane refuses.
-    fn write_alone(&self, dataset: &Guarded, selection: &Selection, memory: MemoryView<'_>) -> Result<()> {
-        if let Some((plane, library)) = dataset.plane() {
+    /// Independent write: by the direct path, with fallback to libhdf5.
+    fn write_independent(&self, dataset: &OwnedHandle, selection: &Selection, memory: MemoryView<'_>) -> Result<()> {
+        if let Some((plane, library)) = dataset.direct() {
             match plane.write(&library, selection, memory)? {
                 None => return Ok(()),
-                Some(refusal) => self.home.diagnostics.note(refusal),
+                Some(reason) => self.context.diagnostics.note(reason),
             }
         }
-        let touched = Touched::Elements(selection);
-        dataset.beside_plane(touched, || transfer::write(self.request(dataset), selection, memory))
+        let effect = WriteEffect::Elements(selection);
+        dataset.library_transfer(effect, || transfer::write(self.request(dataset), selection, memory))
     }
 
-    /// As [`Self::write_alone`].
-    fn read_alone(&self, dataset: &Guarded, selection: &Selection, mut memory: MemoryViewMut<'_>) -> Result<()> {
-        if let Some((plane, library)) = dataset.plane() {
+    /// Independent read: by the direct path, with fallback to libhdf5.
+    fn read_independent(
+        &self,
+        dataset: &OwnedHandle,
+        selection: &Selection,
+        mut memory: MemoryViewMut<'_>,
+    ) -> Result<()> {
+        if let Some((plane, library)) = dataset.direct() {
             match plane.read(&library, selection, &mut memory)? {
                 None => return Ok(()),
-                Some(refusal) => self.home.diagnostics.note(refusal),
+                Some(reason) => self.context.diagnostics.note(reason),
             }
         }
-        dataset.beside_plane(Touched::Nothing, || transfer::read(self.request(dataset), selection, memory))
+        dataset.library_transfer(WriteEffect::Nothing, || transfer::read(self.request(dataset), selection, memory))
     }
 
     fn mark(&self, error: Error) -> Error {
         error.backend(super::NAME).target(&self.name)
     }
 
-    /// Refuses shapes the dataset cannot take, alike on every rank. Returns whether there is anything to change.
+    /// Validates a new shape; the same on every rank. Returns whether it differs from the current one.
     fn check_resize(&self, dataset: &Id, shape: &[u64]) -> Result<bool> {
-        refuse_writing(RESIZING, self.home.writable)?;
+        refuse_writing(RESIZING, self.context.writable)?;
         dims::byte_count(shape, self.stored.dtype.size())?;
         library::with(|| {
             // SAFETY: the dataset is live.
@@ -238,8 +248,8 @@ impl Hdf5Array {
                 return Err(Error::unsupported(RESIZING, "only chunked arrays can change shape")
                     .hint("create the array with a maximum shape or with chunks"));
             }
-            let several = self.home.ranks.are_processes() && self.home.ranks.count() > 1;
-            if several && self.limits != Limits::WriteTogether && makes_chunks_late(&list)? {
+            let many_processes = self.context.ranks.are_processes() && self.context.ranks.count() > 1;
+            if many_processes && self.limits != ParallelLimits::CollectiveWritesOnly && makes_chunks_late(&list)? {
                 let chunk = chunk(&list)?;
                 let more = |d: usize| shape[d].div_ceil(chunk[d]) > extents.shape[d].div_ceil(chunk[d]);
                 if (0..shape.len()).any(more) {
@@ -253,31 +263,31 @@ impl Hdf5Array {
     }
 }
 
-/// What processes cannot do with a dataset. Call under the lock.
-fn limits(dataset: &Id, element: &Id, stored: &Stored, writable: bool) -> Result<Limits> {
+/// Determines the restrictions of a dataset. Call under libhdf5's lock.
+fn limits(dataset: &Id, element: &Id, stored: &Stored, writable: bool) -> Result<ParallelLimits> {
     const DOING: &str = "open array";
     // SAFETY: the dataset is live; the list is closed by `Id`.
     unsafe {
         let list = Id::take(DOING, h5d::H5Dget_create_plist(dataset.raw()))?;
         if h5p::H5Pget_layout(list.raw()) == H5D_layout_t::H5D_COMPACT {
-            return Ok(Limits::NeverWrite(Because::Compact));
+            return Ok(ParallelLimits::ReadOnly(ReadOnlyReason::Compact));
         }
         let filtered = count(DOING, h5p::H5Pget_nfilters(list.raw()))? > 0;
         if writable && !filtered && makes_chunks_late(&list)? && !transfer::is_allocated(dataset)? {
-            return Ok(Limits::NeverWrite(Because::Sparse));
+            return Ok(ParallelLimits::ReadOnly(ReadOnlyReason::Sparse));
         }
         let structure = matches!(stored.dtype, Datatype::Compound(_));
         let converts = (structure || filtered) && !truth(DOING, h5t::H5Tequal(element.raw(), stored.memory.raw()))?;
         Ok(match (filtered, converts) {
-            (true, true) => Limits::NeverWrite(Because::Converted),
-            (true, false) => Limits::WriteTogether,
-            (false, true) => Limits::WriteAlone,
-            (false, false) => Limits::None,
+            (true, true) => ParallelLimits::ReadOnly(ReadOnlyReason::Converted),
+            (true, false) => ParallelLimits::CollectiveWritesOnly,
+            (false, true) => ParallelLimits::IndependentWritesOnly,
+            (false, false) => ParallelLimits::None,
         })
     }
 }
 
-/// Whether an array of this creation list gets chunks only when they are written. Call under the lock.
+/// Whether chunks are allocated only when they are written. Call under libhdf5's lock.
 fn makes_chunks_late(list: &Id) -> Result<bool> {
     let mut time = H5D_alloc_time_t::H5D_ALLOC_TIME_EARLY;
     // SAFETY: the list is live and the time is a variable of our own.
@@ -290,10 +300,10 @@ fn makes_chunks_late(list: &Id) -> Result<bool> {
     Ok(time != H5D_alloc_time_t::H5D_ALLOC_TIME_EARLY)
 }
 
-/// Whether the shape can never change. Refuses shapes this project does not know.
+/// Whether the shape can never change. Fails for unsupported shapes.
 fn is_fixed(dataset: &Id) -> Result<bool> {
-    // Only a contiguous array that has its place in the file has an offset. Asking for it is much cheaper than for the
-    // creation list, which libhdf5 copies.
+    // Only an allocated contiguous dataset has an offset. Querying it is much cheaper than the creation list, which
+    // libhdf5 copies.
     // SAFETY: the dataset is live.
     let offset = unsafe { h5d::H5Dget_offset(dataset.raw()) };
     let (_, shape) = transfer::file_space(dataset)?;
@@ -309,7 +319,7 @@ fn is_fixed(dataset: &Id) -> Result<bool> {
     Ok(matches!(layout, H5D_layout_t::H5D_CONTIGUOUS | H5D_layout_t::H5D_COMPACT))
 }
 
-/// Refuses arrays whose selections libhdf5 cannot walk without harm.
+/// Fails for datasets whose selections make libhdf5 overflow a buffer.
 fn refuse_too_many_dimensions(rank: usize, layout: H5D_layout_t) -> Result<()> {
     if layout == H5D_layout_t::H5D_CHUNKED && rank > MOST_CHUNKED_DIMENSIONS {
         let message = format!("{rank} dimensions with chunks are too many for libhdf5");
@@ -325,47 +335,48 @@ impl Array for Hdf5Array {
 
     fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()> {
         self.with("write", |dataset| {
-            refuse_writing("write", self.home.writable)?;
-            self.refuse_harm(transfer)?;
+            refuse_writing("write", self.context.writable)?;
+            self.refuse_unsafe_write(transfer)?;
             transfer::refuse_cutting(&self.stored)?;
             dataset.note_change();
-            let written = match self.together_writing(transfer) {
+            let written = match self.collective_write(transfer) {
                 Some(collective) => {
-                    // Chunks of other ranks may be made, or move, too.
-                    let touched = match self.home.ranks.count() {
-                        1 => Touched::Elements(selection),
-                        _ => Touched::Everything,
+                    // Chunks written by other ranks may be allocated, or move, too.
+                    let effect = match self.context.ranks.count() {
+                        1 => WriteEffect::Elements(selection),
+                        _ => WriteEffect::Everything,
                     };
-                    let mine = dataset.beside_plane(touched, || {
-                        together::write(self.request(dataset), collective, selection, memory)
+                    let mine = dataset.library_transfer(effect, || {
+                        collective_transfer::write(self.request(dataset), collective, selection, memory)
                     });
-                    if self.limits == Limits::WriteTogether || self.home.plane {
-                        // A chunk of several ranks is written by one of them: only then can the others read theirs. And
-                        // MPI-IO gathers elements at few ranks: Open MPI's ompio lets the others go on before those
-                        // have written, and those may write back what they read between the elements.
-                        self.home.ranks.barrier()?;
+                    if self.limits == ParallelLimits::CollectiveWritesOnly || self.context.plane {
+                        // A chunk shared by several ranks is written by one of them, and must be complete before others
+                        // read it. And MPI-IO aggregates elements at few ranks: Open MPI's ompio lets the other ranks
+                        // continue before those have written, and they may write back stale bytes between the elements.
+                        self.context.ranks.barrier()?;
                     }
                     mine
                 }
-                None => self.write_alone(dataset, selection, memory),
+                None => self.write_independent(dataset, selection, memory),
             };
-            written.inspect_err(|error| self.home.collective.iter().for_each(|collective| collective.note_error(error)))
+            written
+                .inspect_err(|error| self.context.collective.iter().for_each(|collective| collective.note_error(error)))
         })
     }
 
     fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: TransferMode) -> Result<()> {
-        self.with("read", |dataset| match self.together(transfer) {
-            Some(collective) => dataset.beside_plane(Touched::Nothing, || {
-                together::read(self.request(dataset), collective, selection, memory)
+        self.with("read", |dataset| match self.collective(transfer) {
+            Some(collective) => dataset.library_transfer(WriteEffect::Nothing, || {
+                collective_transfer::read(self.request(dataset), collective, selection, memory)
             }),
-            None => self.read_alone(dataset, selection, memory),
+            None => self.read_independent(dataset, selection, memory),
         })
     }
 
     fn explain(&self, selection: &Selection, layout: &MemoryLayout, writes: bool) -> Result<Option<String>> {
         self.with("explain", |dataset| {
-            let Some((plane, library)) = dataset.plane() else {
-                let reasons = self.home.diagnostics.list();
+            let Some((plane, library)) = dataset.direct() else {
+                let reasons = self.context.diagnostics.list();
                 return Ok((!reasons.is_empty()).then(|| reasons.join("\n")));
             };
             plane.explain(&library, selection, layout, writes).map(|explained| Some(explained.to_string()))
@@ -374,29 +385,29 @@ impl Array for Hdf5Array {
 
     fn resize(&self, shape: &[u64]) -> Result<()> {
         let checked = self.with(RESIZING, |dataset| self.check_resize(dataset.id(), shape));
-        let changes = self.home.ranks.agree(checked)?;
-        let resize = |dataset: &Guarded| {
+        let changes = self.context.ranks.agree(checked)?;
+        let resize = |dataset: &OwnedHandle| {
             if !changes {
                 return Ok(());
             }
             dataset.note_change();
-            dataset.resizing(|| {
+            dataset.resize(|| {
                 // SAFETY: the dataset is live and has as many dimensions as `shape` (checked above).
                 library::with(|| done(RESIZING, unsafe { h5d::H5Dset_extent(dataset.id().raw(), shape.as_ptr()) }))?;
                 Ok(shape.into())
             })
         };
-        self.home.ranks.change(Ok(()), || self.with(RESIZING, resize)).map(|_| ())
+        self.context.ranks.change(Ok(()), || self.with(RESIZING, resize)).map(|_| ())
     }
 
     fn close(&self) -> Result<()> {
         let Some(dataset) = self.lock().take() else { return Ok(()) };
         let mine = dataset.close("close array").map_err(|error| self.mark(error));
-        self.home.ranks.agree(mine)
+        self.context.ranks.agree(mine)
     }
 }
 
-/// What the dataset is now. Call under the lock.
+/// The dataset's current specification. Call under libhdf5's lock.
 fn describe(dataset: &Id, stored: &Stored) -> Result<ArraySpec> {
     // SAFETY: the dataset is live; both identifiers are closed by `Id`.
     let (space, list) = unsafe {
@@ -414,7 +425,7 @@ fn describe(dataset: &Id, stored: &Stored) -> Result<ArraySpec> {
         max_shape: (!fixed).then(|| extents.max.to_vec()),
         shape: extents.shape,
         chunk: if layout == H5D_layout_t::H5D_CHUNKED { Some(chunk(&list)?) } else { None },
-        filters: stated::filters(&list)?.iter().map(stated::named).collect::<Result<_>>()?,
+        filters: dataset_filters::filters(&list)?.iter().map(dataset_filters::to_filter).collect::<Result<_>>()?,
         fill_value: fill_value(&list, stored)?,
     })
 }

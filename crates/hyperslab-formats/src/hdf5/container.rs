@@ -1,50 +1,50 @@
 //! An open HDF5 file.
 
-use super::abandoned::{self, Token};
-use super::array::{Hdf5Array, Home};
+use super::array::{FileContext, Hdf5Array};
 use super::attribute;
-use super::cached_by_node;
-use super::collective::Collective;
-use super::data_plane::{self, Access};
+use super::collective_stats::Collective;
 use super::dataspace;
+use super::dataspace_cache::DataspaceCache;
 use super::datatype;
 use super::diagnostics::Diagnostics;
+use super::direct_access::{self, DirectAccess};
 use super::errors;
-use super::guarded::Guarded;
+use super::fs_coherence;
+use super::handle::OwnedHandle;
+use super::leaked_files::{self, Token};
 use super::library::{self, Id, done};
 use super::objects::{self, Found};
-use super::options::{Options, Wanted};
+use super::options::{DriverChoice, Options};
 use super::properties;
 use super::ranks::Ranks;
 use super::storage::{Placement, Storage};
 use super::subfiles;
-use super::unions::Unions;
 use hdf5_metno_sys::h5p::H5P_DEFAULT;
 use hdf5_metno_sys::{h5d, h5f, h5g};
 use hyperslab_core::{Array, ArraySpec, Attribute, Container, Durability, Error, ErrorKind, Result};
-use hyperslab_plane::Limits;
+use hyperslab_h5direct::Limits;
 use std::fs::File;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// What is open, until it is closed. A container can take it away from its arrays.
-pub(super) type Slot = Mutex<Option<Guarded>>;
+/// A handle, until it is closed. The container's close takes it out of its arrays.
+pub(super) type Slot = Mutex<Option<OwnedHandle>>;
 
-/// What calls on an open file need, made before it is opened, since failing afterwards would be too late for the others.
+/// Resources of an open file, created before it is opened: failing afterwards would leave other ranks blocked.
 #[derive(Debug)]
-pub(super) struct Means {
+pub(super) struct OpenResources {
     links: Id,
     arrays: Id,
     objects: Id,
-    /// Where ranks are processes; taken by the open file.
+    /// `Some` if ranks are processes; moved into the open file.
     collective: Option<Collective>,
-    /// Where ranks are several processes.
+    /// `Some` if ranks are several processes.
     token: Option<Token>,
 }
 
-impl Means {
-    /// Collective where ranks are processes.
+impl OpenResources {
+    /// Creates the resources. Collective if ranks are processes.
     pub(super) fn new(options: &Options, ranks: &Ranks, writable: bool) -> Result<Self> {
         let several = ranks.are_processes() && ranks.count() > 1;
         let token = several.then(|| Token::new(ranks)).transpose()?;
@@ -66,19 +66,19 @@ pub(super) struct Hdf5Container {
     path: PathBuf,
     file: Slot,
     arrays: Mutex<Vec<Weak<Slot>>>,
-    home: Arc<Home>,
+    context: Arc<FileContext>,
     options: Arc<Options>,
-    /// Made here, so that its directory entry must be made durable too.
+    /// Whether the file was created here, so that its directory entry must be made durable too.
     created: bool,
-    means: Means,
+    resources: OpenResources,
 }
 
-/// The error of a handle used after close.
+/// Error of a call on a closed handle.
 pub(super) fn closed(operation: &'static str, what: &str) -> Error {
     Error::invalid(operation, format!("the {what} is closed"))
 }
 
-/// Refuses to change a file opened for reading.
+/// Fails if the file is open for reading only.
 pub(super) fn refuse_writing(operation: &'static str, writable: bool) -> Result<()> {
     if writable {
         return Ok(());
@@ -86,7 +86,7 @@ pub(super) fn refuse_writing(operation: &'static str, writable: bool) -> Result<
     Err(Error::invalid(operation, "the file is open for reading only").hint("open it for update"))
 }
 
-/// The error of compact arrays among processes.
+/// Error of compact arrays in files shared by processes.
 pub(super) fn refuse_compact(operation: &'static str) -> Error {
     Error::unsupported(operation, "compact arrays lie in the metadata, of which every process would write its own")
         .hint("use layout=contiguous")
@@ -96,10 +96,10 @@ impl Hdf5Container {
     /// Takes over an open file.
     pub(super) fn new(
         path: &Path,
-        file: Guarded,
+        file: OwnedHandle,
         ranks: Ranks,
         options: Arc<Options>,
-        mut means: Means,
+        mut resources: OpenResources,
         writable: bool,
         created: bool,
     ) -> Self {
@@ -112,10 +112,18 @@ impl Hdf5Container {
                 None
             }
         };
-        let (unions, collective) = (Unions::default(), means.collective.take());
-        let home = Arc::new(Home { unions, ranks, collective, writable, plane: options.plane, access, diagnostics });
+        let (dataspaces, collective) = (DataspaceCache::default(), resources.collective.take());
+        let context = Arc::new(FileContext {
+            dataspaces,
+            ranks,
+            collective,
+            writable,
+            plane: options.plane,
+            access,
+            diagnostics,
+        });
         let (file, arrays) = (Mutex::new(Some(file)), Mutex::default());
-        Self { path: path.into(), file, arrays, home, options, created, means }
+        Self { path: path.into(), file, arrays, context, options, created, resources }
     }
 
     /// Runs `body` under the lock with the open file.
@@ -131,21 +139,21 @@ impl Hdf5Container {
         error.backend(super::NAME).target(self.path.display())
     }
 
-    /// Changes the file; every rank returns when that is done, or an error. `None` where another rank did it.
+    /// Changes the file; returns on every rank when done. `None` if another rank made the call. Collective.
     fn change<T>(
         &self,
         operation: &'static str,
         checked: Result<()>,
         body: impl FnOnce(&Id) -> Result<T>,
     ) -> Result<Option<T>> {
-        let checked = refuse_writing(operation, self.home.writable).and(checked);
+        let checked = refuse_writing(operation, self.context.writable).and(checked);
         let checked = checked.and_then(|()| self.with(operation, |_| Ok(())));
-        self.home.ranks.change(checked.map_err(|error| self.mark(error)), || self.noting(self.with(operation, body)))
+        self.context.ranks.change(checked.map_err(|error| self.mark(error)), || self.noting(self.with(operation, body)))
     }
 
-    /// Remembers errors that make closing dangerous.
+    /// Records errors after which closing would hang.
     fn noting<T>(&self, result: Result<T>) -> Result<T> {
-        result.inspect_err(|error| self.home.collective.iter().for_each(|collective| collective.note_error(error)))
+        result.inspect_err(|error| self.context.collective.iter().for_each(|collective| collective.note_error(error)))
     }
 
     fn open_dataset(&self, name: &str) -> Result<Id> {
@@ -153,7 +161,7 @@ impl Hdf5Container {
         let text = objects::path(DOING, name)?;
         self.with(DOING, |file| {
             // SAFETY: file and list are live, the name ends in NUL.
-            let raw = unsafe { h5d::H5Dopen2(file.raw(), text.as_ptr(), self.means.arrays.raw()) };
+            let raw = unsafe { h5d::H5Dopen2(file.raw(), text.as_ptr(), self.resources.arrays.raw()) };
             Id::take(DOING, raw).map_err(|failure| objects::why_not(DOING, file, name, Found::Array, failure))
         })
     }
@@ -164,7 +172,7 @@ impl Hdf5Container {
         let element = datatype::create(&spec.dtype)?;
         let space = dataspace::simple(&spec.shape, spec.max_shape.as_deref())?;
         let creation = {
-            let shared = self.home.ranks.are_processes() && self.home.ranks.count() > 1;
+            let shared = self.context.ranks.are_processes() && self.context.ranks.count() > 1;
             properties::array_creation(spec, storage, &self.options, element.raw(), shared)?
         };
         // SAFETY: every identifier is live, the name ends in NUL.
@@ -174,9 +182,9 @@ impl Hdf5Container {
                 text.as_ptr(),
                 element.raw(),
                 space.raw(),
-                self.means.links.raw(),
+                self.resources.links.raw(),
                 creation.raw(),
-                self.means.arrays.raw(),
+                self.resources.arrays.raw(),
             )
         };
         Id::take(DOING, raw).map_err(|failure| match objects::probe(DOING, file, name) {
@@ -186,9 +194,9 @@ impl Hdf5Container {
         })
     }
 
-    /// Makes an open dataset an array of this container.
+    /// Registers an open dataset as an array of this container.
     fn adopt(&self, name: &str, dataset: Id, placement: Option<&Placement>) -> Result<Arc<dyn Array>> {
-        let array = Hdf5Array::new(name, dataset, self.home.clone(), placement)
+        let array = Hdf5Array::new(name, dataset, self.context.clone(), placement)
             .map_err(|error| error.backend(super::NAME).target(name))?;
         let mut arrays = lock(&self.arrays);
         arrays.retain(|slot| slot.strong_count() > 0);
@@ -196,10 +204,10 @@ impl Hdf5Container {
         Ok(Arc::new(array))
     }
 
-    /// Gives back arrays and file; the first error is reported, everything is released.
-    fn release(&self, file: Guarded) -> Result<()> {
-        // Once for all arrays: flushing them one by one would write their metadata one by one.
-        let mut result = self.settle_arrays().and_then(|()| file.flush("close"));
+    /// Closes all arrays and the file, also after an error; returns the first error.
+    fn release(&self, file: OwnedHandle) -> Result<()> {
+        // One flush for all arrays: flushing them separately would write their metadata separately.
+        let mut result = self.write_back_arrays().and_then(|()| file.flush("close"));
         let flushed = result.is_ok();
         for slot in lock(&self.arrays).drain(..).filter_map(|slot| slot.upgrade()) {
             if let Some(dataset) = lock(&slot).take() {
@@ -209,14 +217,14 @@ impl Hdf5Container {
                 result = result.and(dataset.close("close"));
             }
         }
-        self.home.unions.clear();
+        self.context.dataspaces.clear();
         result.and(file.close("close")).map_err(|error| self.mark(error))
     }
 
-    /// Gives libhdf5 what waits in the data plane.
-    fn settle_arrays(&self) -> Result<()> {
+    /// Writes dirty chunks of all direct paths back.
+    fn write_back_arrays(&self) -> Result<()> {
         let slots: Vec<_> = lock(&self.arrays).iter().filter_map(Weak::upgrade).collect();
-        slots.iter().try_for_each(|slot| lock(slot).as_ref().map_or(Ok(()), Guarded::settle))
+        slots.iter().try_for_each(|slot| lock(slot).as_ref().map_or(Ok(()), OwnedHandle::write_back))
     }
 
     fn flush_now(&self, how: Durability) -> Result<()> {
@@ -225,15 +233,15 @@ impl Hdf5Container {
         let descriptor = self.with(DOING, |file| {
             // SAFETY: the file is live.
             done(DOING, unsafe { h5f::H5Fflush(file.raw(), h5f::H5F_scope_t::H5F_SCOPE_GLOBAL) })?;
-            let own = durable && !self.home.ranks.are_processes();
+            let own = durable && !self.context.ranks.are_processes();
             own.then(|| own_descriptor(file)).transpose()
         })?;
         let sync = || {
             match descriptor {
                 Some(descriptor) => descriptor.sync_all()?,
-                // Every process for its own node's cache: MPI-IO has no descriptor to give.
+                // Every process syncs, for the page cache of its node: MPI-IO exposes no descriptor.
                 None => std::iter::once(self.path.clone())
-                    .chain(subfiles::beside(&self.path)?)
+                    .chain(subfiles::list(&self.path)?)
                     .try_for_each(|file| File::open(file)?.sync_all())?,
             }
             if self.created { sync_directory(&self.path) } else { Ok(()) }
@@ -242,25 +250,25 @@ impl Hdf5Container {
     }
 }
 
-/// What the data plane needs of an open file.
-fn access(path: &Path, file: &Guarded, ranks: &Ranks, options: &Options, writable: bool) -> Result<Access> {
-    let opened = if options.driver == Wanted::Subfiling {
+/// Prepares an open file for the direct path; fails if that is not supported.
+fn access(path: &Path, file: &OwnedHandle, ranks: &Ranks, options: &Options, writable: bool) -> Result<DirectAccess> {
+    let opened = if options.driver == DriverChoice::Subfiling {
         return Err(Error::unsupported("open", "the file is spread over subfiles"));
     } else if ranks.are_processes() {
         let file = File::options().read(true).write(writable).open(path).map_err(|e| Error::io("open", e))?;
         if writable && ranks.count() > 1 {
-            cached_by_node::refuse(&file)?;
+            fs_coherence::refuse_incoherent(&file)?;
         }
         file
     } else {
-        library::with(|| data_plane::reopen(file.id()))?
+        library::with(|| direct_access::reopen(file.id()))?
     };
     let limits = Limits {
         threads: options.threads.unwrap_or(0) as usize,
-        cache: options.cache.unwrap_or(hyperslab_plane::CACHE_BYTES),
+        cache: options.cache.unwrap_or(hyperslab_h5direct::CACHE_BYTES),
     };
     let by_mpi = ranks.are_processes();
-    Ok(Access { file: Arc::new(opened), limits, alone: !by_mpi || ranks.count() == 1, by_mpi })
+    Ok(DirectAccess { file: Arc::new(opened), limits, single_writer: !by_mpi || ranks.count() == 1, by_mpi })
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -282,7 +290,7 @@ fn own_descriptor(file: &Id) -> Result<File> {
     }
 }
 
-/// Makes the name of a new file durable. File systems that cannot do it have nothing to lose.
+/// Makes the directory entry of a new file durable. File systems that do not support it need not.
 fn sync_directory(path: &Path) -> std::io::Result<()> {
     let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match File::open(parent)?.sync_all() {
@@ -308,8 +316,9 @@ impl Container for Hdf5Container {
                 return Ok(());
             }
             // SAFETY: file and list are live, the name ends in NUL.
-            let raw =
-                unsafe { h5g::H5Gcreate2(file.raw(), text.as_ptr(), self.means.links.raw(), H5P_DEFAULT, H5P_DEFAULT) };
+            let raw = unsafe {
+                h5g::H5Gcreate2(file.raw(), text.as_ptr(), self.resources.links.raw(), H5P_DEFAULT, H5P_DEFAULT)
+            };
             match Id::take(DOING, raw) {
                 Ok(group) => group.close(DOING),
                 Err(failure) => match objects::probe(DOING, file, name).map_err(|e| e.target(name))? {
@@ -324,18 +333,18 @@ impl Container for Hdf5Container {
 
     fn create(&self, name: &str, spec: &ArraySpec) -> Result<Arc<dyn Array>> {
         const DOING: &str = "create array";
-        let storage = self.home.ranks.agree(self.decide(name, spec))?;
+        let storage = self.context.ranks.agree(self.decide(name, spec))?;
         let made = self.change(DOING, Ok(()), |file| self.create_dataset(file, name, spec, &storage))?;
         let opened = match made {
             Some(dataset) => Ok(dataset),
             None => self.open_dataset(name),
         };
-        self.home.ranks.agree(opened.and_then(|dataset| self.adopt(name, dataset, Some(&storage.placement))))
+        self.context.ranks.agree(opened.and_then(|dataset| self.adopt(name, dataset, Some(&storage.placement))))
     }
 
     fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
         let checked = objects::path("open array", name).and_then(|_| self.with("open array", |_| Ok(())));
-        self.home
+        self.context
             .ranks
             .everyone(checked, || self.open_dataset(name).and_then(|dataset| self.adopt(name, dataset, None)))
     }
@@ -345,7 +354,7 @@ impl Container for Hdf5Container {
         let mark = |error: Error| error.target(format!("{object}@{name}"));
         let checked = objects::path(DOING, object).and_then(|_| attribute::check(name, value).map_err(mark));
         self.change(DOING, checked, |file| {
-            let open = objects::open(DOING, file, object, self.means.objects.raw())?;
+            let open = objects::open(DOING, file, object, self.resources.objects.raw())?;
             attribute::set(&open, name, value).map_err(mark)
         })
         .map(|_| ())
@@ -365,48 +374,48 @@ impl Container for Hdf5Container {
 
     fn diagnostics(&self) -> Vec<String> {
         let mut diagnostics =
-            self.home.collective.as_ref().map_or_else(Vec::new, |collective| collective.diagnostics());
-        diagnostics.extend(self.home.diagnostics.list());
+            self.context.collective.as_ref().map_or_else(Vec::new, |collective| collective.diagnostics());
+        diagnostics.extend(self.context.diagnostics.list());
         diagnostics
     }
 
     fn write_back(&self) -> Result<()> {
-        self.settle_arrays().map_err(|error| self.mark(error))?;
-        // With MPI-IO data are in the file when a write returns, and flushing is collective.
-        match self.home.writable && !self.home.ranks.are_processes() {
+        self.write_back_arrays().map_err(|error| self.mark(error))?;
+        // With MPI-IO, data are in the file when a write returns, and a flush would be collective.
+        match self.context.writable && !self.context.ranks.are_processes() {
             true => self.noting(self.flush_now(Durability::Visible)),
             false => self.with("write back", |_| Ok(())),
         }
     }
 
     fn flush(&self, how: Durability) -> Result<()> {
-        let settled = self.settle_arrays();
-        self.home.ranks.barrier()?; // what every rank has written by now
-        let checked = settled.and_then(|()| self.with("flush", |_| Ok(())));
-        if !self.home.writable {
-            return self.home.ranks.agree(checked);
+        let written_back = self.write_back_arrays();
+        self.context.ranks.barrier()?; // what every rank has written by now
+        let checked = written_back.and_then(|()| self.with("flush", |_| Ok(())));
+        if !self.context.writable {
+            return self.context.ranks.agree(checked);
         }
-        self.home.ranks.change(checked, || self.noting(self.flush_now(how))).map(|_| ())
+        self.context.ranks.change(checked, || self.noting(self.flush_now(how))).map(|_| ())
     }
 
     fn close(&self) -> Result<()> {
         let Some(file) = lock(&self.file).take() else { return Ok(()) };
-        if self.means.token.is_some()
-            && let Some(collective) = &self.home.collective
+        if self.resources.token.is_some()
+            && let Some(collective) = &self.context.collective
         {
-            // An error drops the guard, which leaves the file open.
-            self.home.ranks.agree(collective.refuse_closing().map_err(|error| self.mark(error)))?;
+            // An error drops the handle, which leaves the file open.
+            self.context.ranks.agree(collective.refuse_closing().map_err(|error| self.mark(error)))?;
         }
-        self.home.ranks.agree(self.release(file))
+        self.context.ranks.agree(self.release(file))
     }
 }
 
 impl Drop for Hdf5Container {
     fn drop(&mut self) {
-        if let Some(token) = self.means.token
+        if let Some(token) = self.resources.token
             && let Some(file) = lock(&self.file).take()
         {
-            abandoned::keep(token, file, std::mem::take(&mut *lock(&self.arrays)));
+            leaked_files::keep(token, file, std::mem::take(&mut *lock(&self.arrays)));
         }
     }
 }
@@ -418,7 +427,10 @@ impl Hdf5Container {
         }
         let mark = |error: Error| error.backend(super::NAME).target(name);
         let storage = Storage::decide(spec, &self.options).map_err(mark)?;
-        if storage.placement == Placement::Compact && self.home.ranks.are_processes() && self.home.ranks.count() > 1 {
+        if storage.placement == Placement::Compact
+            && self.context.ranks.are_processes()
+            && self.context.ranks.count() > 1
+        {
             return Err(mark(refuse_compact("create array")));
         }
         objects::path("create array", name)?;

@@ -1,6 +1,6 @@
 //! Which driver of libhdf5 reaches the file.
 
-use super::options::{Options, Wanted};
+use super::options::{DriverChoice, Options};
 use super::ranks::Changes;
 use hyperslab_core::{Communicator, Error, Result};
 
@@ -19,18 +19,18 @@ impl Driver {
         let handle = comm.mpi_handle().filter(|_| cfg!(feature = "parallel-hdf5"));
         let alone = comm.size() == 1 || comm.one_process();
         match (options.driver, handle) {
-            (Wanted::Auto, _) if alone => Ok(Self::Default),
-            (Wanted::Auto | Wanted::Mpio, Some(handle)) => Ok(Self::Mpio(handle)),
-            (Wanted::Subfiling, Some(handle)) => Ok(Self::Subfiling(handle)),
-            (Wanted::Auto, None) if cfg!(feature = "parallel-hdf5") => {
+            (DriverChoice::Auto, _) if alone => Ok(Self::Default),
+            (DriverChoice::Auto | DriverChoice::Mpio, Some(handle)) => Ok(Self::Mpio(handle)),
+            (DriverChoice::Subfiling, Some(handle)) => Ok(Self::Subfiling(handle)),
+            (DriverChoice::Auto, None) if cfg!(feature = "parallel-hdf5") => {
                 Err(Error::unsupported("open", "ranks in several processes need MPI to share an HDF5 file")
                     .hint("start the ranks with mpirun, or use thread ranks"))
             }
-            (Wanted::Auto, None) => {
+            (DriverChoice::Auto, None) => {
                 Err(Error::unsupported("open", "ranks in several processes need parallel HDF5, which this build lacks")
                     .hint("use thread ranks, or a build with the feature parallel-hdf5"))
             }
-            (Wanted::Mpio | Wanted::Subfiling, None) => {
+            (DriverChoice::Mpio | DriverChoice::Subfiling, None) => {
                 Err(Error::unsupported("open", "driver=mpio and driver=subfiling need ranks of an MPI job")
                     .hint("start the ranks with mpirun, or use driver=auto"))
             }
@@ -53,7 +53,7 @@ mod tests {
     fn one_rank_needs_no_mpi_unless_it_asks() {
         let mut options = Options::default();
         assert_eq!(Driver::choose(&options, &*Solo::shared()).unwrap(), Driver::Default);
-        for wanted in [Wanted::Mpio, Wanted::Subfiling] {
+        for wanted in [DriverChoice::Mpio, DriverChoice::Subfiling] {
             options.driver = wanted;
             assert!(Driver::choose(&options, &*Solo::shared()).is_err());
         }

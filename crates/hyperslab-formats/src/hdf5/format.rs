@@ -1,9 +1,9 @@
 //! The format: opening, finding and removing files.
 
-use super::abandoned;
-use super::container::{Hdf5Container, Means};
+use super::container::{Hdf5Container, OpenResources};
 use super::driver::Driver;
-use super::guarded::Guarded;
+use super::handle::OwnedHandle;
+use super::leaked_files;
 use super::library::{self, Id, done, hid_t, truth};
 use super::mpio;
 use super::options::Options;
@@ -57,14 +57,14 @@ impl Hdf5 {
             OpenMode::Create => Ok(()),
             OpenMode::Truncate => {
                 refuse_strangers("truncate", path)?;
-                let subfiles = subfiles::beside(path).map_err(|e| Error::io("truncate", e))?;
+                let subfiles = subfiles::list(path).map_err(|e| Error::io("truncate", e))?;
                 if subfiles.is_empty() { Ok(()) } else { remove_all("truncate", path, subfiles) }
             }
         }
     }
 
     /// One rank's part of opening.
-    fn open_file(&self, path: &Path, how: OpenMode, driver: Driver, ranks: &Ranks) -> Result<Guarded> {
+    fn open_file(&self, path: &Path, how: OpenMode, driver: Driver, ranks: &Ranks) -> Result<OwnedHandle> {
         let name = c_path(path)?;
         let file = library::with(|| {
             let access = properties::file_access(&self.options, driver)?;
@@ -89,7 +89,7 @@ impl Hdf5 {
             }
             Ok::<_, Error>(file)
         })?;
-        Ok(Guarded::file(file, how != OpenMode::Read, ranks))
+        Ok(OwnedHandle::file(file, how != OpenMode::Read, ranks))
     }
 }
 
@@ -198,18 +198,18 @@ impl Format for Hdf5 {
         let driver = Driver::choose(&self.options, &**comm).map_err(mark)?;
         let ranks = Ranks::new(comm.clone(), driver.changes());
         if ranks.are_processes() {
-            abandoned::close_together(&ranks)?;
+            leaked_files::close_collectively(&ranks)?;
         }
         let creates = matches!(how, OpenMode::Create | OpenMode::Truncate);
-        let means = Means::new(&self.options, &ranks, how != OpenMode::Read).and_then(|means| {
+        let resources = OpenResources::new(&self.options, &ranks, how != OpenMode::Read).and_then(|resources| {
             if let Driver::Subfiling(_) = driver {
                 mpio::refuse_surroundings(&self.options)?;
             }
             let looks = ranks.is_first() || !creates && !ranks.are_processes();
-            if looks { self.make_ready(path, how, driver).map(|()| means) } else { Ok(means) }
+            if looks { self.make_ready(path, how, driver).map(|()| resources) } else { Ok(resources) }
         });
-        let (means, checked) = match means {
-            Ok(means) => (Some(means), Ok(())),
+        let (resources, checked) = match resources {
+            Ok(resources) => (Some(resources), Ok(())),
             Err(error) => (None, Err(mark(error))),
         };
         let open = |how| self.open_file(path, how, driver, &ranks).map_err(mark);
@@ -219,9 +219,9 @@ impl Format for Hdf5 {
         } else {
             ranks.everyone(checked, || open(how))?
         };
-        let Some(means) = means else { return Err(mark(Error::invalid("open", "nothing was made ready"))) };
+        let Some(resources) = resources else { return Err(mark(Error::invalid("open", "nothing was made ready"))) };
         let options = self.options.clone();
-        Ok(Arc::new(Hdf5Container::new(path, file, ranks, options, means, how != OpenMode::Read, creates)))
+        Ok(Arc::new(Hdf5Container::new(path, file, ranks, options, resources, how != OpenMode::Read, creates)))
     }
 
     fn exists(&self, path: &Path) -> Result<bool> {
@@ -233,7 +233,7 @@ impl Format for Hdf5 {
             if !is_hdf5("remove", path)? {
                 return Err(Error::invalid("remove", "this is not an HDF5 file, and is left alone"));
             }
-            let subfiles = subfiles::beside(path).map_err(|e| Error::io("remove", e))?;
+            let subfiles = subfiles::list(path).map_err(|e| Error::io("remove", e))?;
             remove_all("remove", path, subfiles)
         };
         remove().map_err(|error| error.backend(super::NAME).target(path.display()))
@@ -241,6 +241,6 @@ impl Format for Hdf5 {
 
     fn files(&self, path: &Path) -> Result<Vec<PathBuf>> {
         let mark = |e| Error::io("look", e).backend(super::NAME).target(path.display());
-        Ok(std::iter::once(path.into()).chain(subfiles::beside(path).map_err(mark)?).collect())
+        Ok(std::iter::once(path.into()).chain(subfiles::list(path).map_err(mark)?).collect())
     }
 }

@@ -1,8 +1,8 @@
-//! The door to libhdf5: one lock, identifiers that close themselves, results that become errors.
+//! Access to libhdf5: the process-wide lock, owned identifiers, error conversion.
 
 use super::errors;
+use super::filter_plugins;
 use super::mpio;
-use super::registered;
 use hdf5_metno_sys::{LOCK, h5, h5e, h5i};
 use hyperslab_core::{Error, Result};
 use std::cell::Cell;
@@ -29,7 +29,7 @@ fn start() {
         h5::H5open();
         libc::atexit(end);
     }
-    registered::register();
+    filter_plugins::register();
 }
 
 extern "C" fn end() {
@@ -42,12 +42,12 @@ extern "C" fn end() {
     }
 }
 
-/// Notes that something stays open that could not be written, so that it is not tried again at the end.
+/// Records that an object stays open because it could not be flushed, so that libhdf5 is not shut down at exit.
 pub(super) fn leave_open() {
     LEFT_OPEN.store(true, Ordering::Relaxed);
 }
 
-/// Runs `body` as the only user of libhdf5 in this process. May nest. Must not wait for other ranks inside.
+/// Runs `body` under libhdf5's lock. Reentrant. Waiting for other ranks inside would deadlock.
 pub(super) fn with<T>(body: impl FnOnce() -> T) -> T {
     let _guard = LOCK.lock();
     if !QUIET.get() {
@@ -69,7 +69,7 @@ pub fn library_version() -> String {
     format!("{major}.{minor}.{release}")
 }
 
-/// An identifier of libhdf5, given back when dropped.
+/// An owned libhdf5 identifier, closed when dropped.
 #[derive(Debug)]
 pub(super) struct Id(hid_t);
 

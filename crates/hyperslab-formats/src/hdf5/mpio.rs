@@ -1,4 +1,4 @@
-//! What only parallel libhdf5 has: files reached by MPI, and transfers that ranks make together.
+//! Functions that only parallel libhdf5 has: the MPI-IO and subfiling drivers, and collective transfers.
 
 use super::errors;
 use super::library::{Id, c_text, done, hid_t};
@@ -190,19 +190,19 @@ pub(super) fn refuse_surroundings(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Makes ranks read metadata together in the calls that use this access list.
-pub(super) fn read_metadata_together(list: &Id) -> Result<()> {
+/// Makes metadata reads collective in calls with this access list.
+pub(super) fn collective_metadata_reads(list: &Id) -> Result<()> {
     // SAFETY: a live access list.
     done("open", unsafe { h5p::H5Pset_all_coll_metadata_ops(list.raw(), 1) })
 }
 
-/// Makes ranks write metadata together, for a file access list.
-pub(super) fn write_metadata_together(list: &Id) -> Result<()> {
+/// Makes metadata writes collective, for a file access list.
+pub(super) fn collective_metadata_writes(list: &Id) -> Result<()> {
     // SAFETY: a live file access list.
     done("open", unsafe { h5p::H5Pset_coll_metadata_write(list.raw(), 1) })
 }
 
-/// The list for transfers that all ranks make together.
+/// A transfer list for collective transfers.
 pub(super) fn collective_transfer(options: &Options) -> Result<Id> {
     const DOING: &str = "open";
     let list = properties::new(DOING, *h5p::H5P_CLS_DATASET_XFER)?;

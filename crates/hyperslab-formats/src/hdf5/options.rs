@@ -132,7 +132,7 @@ pub(super) enum Locking {
 
 /// The `driver` option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Wanted {
+pub(super) enum DriverChoice {
     #[default]
     Auto,
     Mpio,
@@ -176,7 +176,7 @@ pub(super) struct Options {
     pub(super) locking: Option<Locking>,
     /// Whether the file's mark of a writer may be taken off.
     pub(super) abandoned: bool,
-    pub(super) driver: Wanted,
+    pub(super) driver: DriverChoice,
     pub(super) collective_metadata: bool,
     #[cfg_attr(not(feature = "parallel-hdf5"), expect(dead_code, reason = "refused when parsed"))]
     pub(super) chunk_io: Option<ChunkIo>,
@@ -221,8 +221,8 @@ impl Options {
         ];
         const LOCKING: &[(&str, Locking)] =
             &[("yes", Locking::Yes), ("no", Locking::No), ("best_effort", Locking::BestEffort)];
-        const DRIVERS: &[(&str, Wanted)] =
-            &[("auto", Wanted::Auto), ("mpio", Wanted::Mpio), ("subfiling", Wanted::Subfiling)];
+        const DRIVERS: &[(&str, DriverChoice)] =
+            &[("auto", DriverChoice::Auto), ("mpio", DriverChoice::Mpio), ("subfiling", DriverChoice::Subfiling)];
         const CHUNK_IO: &[(&str, Option<ChunkIo>)] =
             &[("auto", None), ("one", Some(ChunkIo::One)), ("multi", Some(ChunkIo::Multi))];
         const CONCENTRATORS: &[(&str, Concentrators)] = &[("node", Concentrators::Node), ("rank", Concentrators::Rank)];
@@ -312,7 +312,7 @@ impl Options {
             ("ioc_selection", self.ioc_selection.is_some()),
             ("ioc_per_node", self.ioc_per_node.is_some()),
         ];
-        if let Some((key, _)) = given.iter().find(|(_, given)| *given && self.driver != Wanted::Subfiling) {
+        if let Some((key, _)) = given.iter().find(|(_, given)| *given && self.driver != DriverChoice::Subfiling) {
             return bad(format!("{key} concerns driver=subfiling only"), "add driver=subfiling, or leave it out");
         }
         if self.stripe_size.is_some_and(|size| size == 0 || i64::try_from(size).is_err()) {

@@ -1,11 +1,11 @@
-//! Property lists: everything libhdf5 is told besides data, made in one place.
+//! Property lists: all settings passed to libhdf5.
 
+use super::dataset_filters;
 use super::driver::Driver;
 use super::library::{Id, done, hid_t};
 use super::mpio;
 use super::options::{Locking, Options};
 use super::ranks::Ranks;
-use super::stated;
 use super::storage::{Placement, Storage};
 use hdf5_metno_sys::h5d::H5D_alloc_time_t::H5D_ALLOC_TIME_EARLY;
 use hdf5_metno_sys::h5d::{
@@ -16,7 +16,7 @@ use hdf5_metno_sys::h5p;
 use hdf5_metno_sys::h5t::H5T_cset_t;
 use hdf5_metno_sys::h5z::H5Z_FLAG_OPTIONAL;
 use hyperslab_core::{ArraySpec, Filter, Result};
-use hyperslab_plane::FilterSpec;
+use hyperslab_h5direct::FilterSpec;
 
 /// Threshold of alignment when only the alignment is given: small metadata stays together.
 const ALIGN_THRESHOLD: u64 = 64 << 10;
@@ -36,7 +36,7 @@ pub(super) fn file_access(options: &Options, driver: Driver) -> Result<Id> {
         Driver::Subfiling(handle) => mpio::use_subfiling(&list, handle, options)?,
     }
     if driver != Driver::Default && options.collective_metadata {
-        mpio::write_metadata_together(&list)?;
+        mpio::collective_metadata_writes(&list)?;
     }
     let set = |status: i32| done("open", status);
     // SAFETY: `list` is a live file access list; the calls only store values in it.
@@ -98,7 +98,7 @@ pub(super) fn object_access(options: &Options, ranks: &Ranks) -> Result<Id> {
 fn access(class: hid_t, options: &Options, ranks: &Ranks) -> Result<Id> {
     let list = new("open", class)?;
     if ranks.are_processes() && options.collective_metadata {
-        mpio::read_metadata_together(&list)?;
+        mpio::collective_metadata_reads(&list)?;
     }
     Ok(list)
 }
@@ -107,8 +107,8 @@ fn access(class: hid_t, options: &Options, ranks: &Ranks) -> Result<Id> {
 pub(super) fn array_access(options: &Options, ranks: &Ranks, writable: bool) -> Result<Id> {
     let list = access(*h5p::H5P_CLS_DATASET_ACCESS, options, ranks)?;
     if options.plane || ranks.are_processes() && writable {
-        // What the data plane writes must not be hidden by a copy. And libhdf5 (2.2) caches what a process reads of chunks with filters, and does not forget it when they are written
-        // by all.
+        // No chunk cache: it would hide direct writes. And libhdf5 2.2 does not invalidate cached filtered chunks after
+        // collective writes of other processes.
         // SAFETY: `list` is a live dataset access list.
         unsafe { done("open", h5p::H5Pset_chunk_cache(list.raw(), 0, 0, 0.0))? };
     } else if options.cache.is_some() || options.cache_slots.is_some() || options.cache_w0.is_some() {
@@ -151,7 +151,8 @@ pub(super) fn array_creation(
                         Placement::Chunked(chunk) => chunk.as_slice(),
                         _ => &[],
                     };
-                    let FilterSpec { id, optional, parameters } = stated::of(*registered, &spec.dtype, chunk)?;
+                    let FilterSpec { id, optional, parameters } =
+                        dataset_filters::from_filter(*registered, &spec.dtype, chunk)?;
                     let flags = if optional { H5Z_FLAG_OPTIONAL } else { 0 };
                     let (number, values) = (parameters.len(), parameters.as_ptr());
                     set(h5p::H5Pset_filter(list.raw(), id as i32, flags, number, values))?;

@@ -1,14 +1,14 @@
-//! The ranks that have a file open together, and which of them make the calls that change it.
+//! The ranks that share an open file, and which of them make the calls that change it.
 
 use hyperslab_core::{Communicator, Result, agree};
 use std::sync::Arc;
 
-/// Who makes the calls of libhdf5 that change a file.
+/// Which ranks make the libhdf5 calls that change a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Changes {
-    /// Ranks of one process share the file inside libhdf5, so one call is enough.
+    /// Ranks are threads that share the file inside libhdf5: the first one calls.
     FirstRank,
-    /// Every process has its own libhdf5, and these work together: all make the same call.
+    /// Ranks are processes, each with its own libhdf5: all make the same collective call.
     EveryRank,
 }
 
@@ -24,7 +24,7 @@ impl Ranks {
         Self { comm, changes }
     }
 
-    /// Whether the ranks are processes that call libhdf5 together.
+    /// Whether the ranks are processes that call libhdf5 collectively.
     pub(super) fn are_processes(&self) -> bool {
         self.changes == Changes::EveryRank
     }
@@ -73,7 +73,7 @@ impl Ranks {
         self.agree(mine)
     }
 
-    /// Something that every rank does for itself, though processes do it together, such as opening.
+    /// Runs `body` on every rank, collectively if ranks are processes, such as to open the file.
     pub(super) fn everyone<T>(&self, checked: Result<()>, body: impl FnOnce() -> Result<T>) -> Result<T> {
         let mine = match self.changes {
             Changes::FirstRank => checked.and_then(|()| body()),

@@ -1,4 +1,4 @@
-//! The files beside an HDF5 file that was written with the subfiling driver.
+//! Subfiles of an HDF5 file that was written with the subfiling driver.
 //!
 //! libhdf5 puts the data into `NAME.subfile_INODE_I_of_N` and their list into `NAME.subfile_INODE.config`, where INODE
 //! belongs to the file NAME itself, which holds little more than the superblock.
@@ -8,8 +8,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The subfiles and their list, sorted; none for an ordinary file, or where nothing is.
-pub(super) fn beside(path: &Path) -> std::io::Result<Vec<PathBuf>> {
+/// The subfiles and their configuration file, sorted; empty for an ordinary or missing file.
+pub(super) fn list(path: &Path) -> std::io::Result<Vec<PathBuf>> {
     let inode = match path.metadata() {
         Ok(found) if found.is_file() => found.ino(),
         Ok(_) => return Ok(Vec::new()),
@@ -20,7 +20,7 @@ pub(super) fn beside(path: &Path) -> std::io::Result<Vec<PathBuf>> {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let prefix = [name.as_bytes(), format!(".subfile_{inode}").as_bytes()].concat();
     // A look at one name is enough for ordinary files, whose folder may be large.
-    if !list(path, inode).exists() {
+    if !config_path(path, inode).exists() {
         return Ok(Vec::new());
     }
     let mut found = Vec::new();
@@ -37,8 +37,8 @@ pub(super) fn beside(path: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The file that lists the subfiles.
-fn list(path: &Path, inode: u64) -> PathBuf {
+/// The configuration file, which lists the subfiles.
+fn config_path(path: &Path, inode: u64) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".subfile_{inode}.config"));
     path.with_file_name(name)
@@ -55,7 +55,7 @@ fn is_subfile(rest: &[u8]) -> bool {
 
 /// Refuses to open a file with a driver that would not find its data.
 pub(super) fn refuse_wrong_driver(path: &Path, subfiling: bool) -> Result<()> {
-    let split = !beside(path).map_err(|e| Error::io("open", e))?.is_empty();
+    let split = !list(path).map_err(|e| Error::io("open", e))?.is_empty();
     match (split, subfiling) {
         (true, false) => Err(Error::new(ErrorKind::Unsupported, "open", "the data of this file lies in subfiles")
             .hint("open it on MPI ranks with hdf5(driver=subfiling)")),
@@ -75,9 +75,9 @@ mod tests {
     fn only_what_belongs_to_the_file_is_found() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.h5");
-        assert!(beside(&path).unwrap().is_empty());
+        assert!(list(&path).unwrap().is_empty());
         std::fs::write(&path, b"x").unwrap();
-        assert!(beside(&path).unwrap().is_empty());
+        assert!(list(&path).unwrap().is_empty());
         let inode = path.metadata().unwrap().ino();
         let own = [".config", "_1_of_2", "_2_of_2"].map(|end| dir.path().join(format!("a.h5.subfile_{inode}{end}")));
         let others =
@@ -86,7 +86,7 @@ mod tests {
             .cloned()
             .chain(others.map(|name| dir.path().join(name)))
             .for_each(|p| std::fs::write(p, b"y").unwrap());
-        assert_eq!(beside(&path).unwrap(), own);
+        assert_eq!(list(&path).unwrap(), own);
         assert!(refuse_wrong_driver(&path, false).is_err() && refuse_wrong_driver(&path, true).is_ok());
     }
 }

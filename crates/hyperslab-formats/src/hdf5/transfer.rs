@@ -1,11 +1,11 @@
-//! Elements between memory and file. libhdf5 does the work wherever it can express the memory's layout.
+//! Transfers by libhdf5, directly to and from the caller's memory wherever libhdf5 can express its layout.
 
-use super::cut::cut;
 use super::dataspace::{self, is_all, raw_or_all};
+use super::dataspace_cache::DataspaceCache;
 use super::datatype::{self, Stored};
 use super::library::{self, Id, done, hid_t};
+use super::split::split;
 use super::storage::MOST_CHUNKED_DIMENSIONS;
-use super::unions::Unions;
 use hdf5_metno_sys::h5d::{self, H5D_space_status_t};
 use hdf5_metno_sys::h5p::H5P_DEFAULT;
 use hdf5_metno_sys::h5s;
@@ -23,11 +23,11 @@ const PIECE_BYTES: u64 = 4 << 20;
 pub(super) struct Request<'a> {
     pub(super) dataset: &'a Id,
     pub(super) stored: &'a Stored,
-    pub(super) unions: &'a Unions,
+    pub(super) dataspaces: &'a DataspaceCache,
     pub(super) scratch: &'a Mutex<Scratch>,
 }
 
-/// Dataspaces kept from call to call: making them anew costs microseconds, as much as a small transfer.
+/// Dataspaces cached from call to call: creating them costs microseconds, as much as a small transfer.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     /// Whether the shape can never change, so that the file's space may be kept.
@@ -54,11 +54,11 @@ pub(super) enum Buffer {
 /// How memory is described to libhdf5.
 pub(super) enum Route {
     Direct(Memory),
-    /// In a way that has no words: copied to packed pieces.
+    /// Not expressible: copied through packed pieces.
     Pieces,
 }
 
-/// Memory in the words of libhdf5.
+/// Memory layout as libhdf5 type and dataspace.
 pub(super) struct Memory {
     /// `None`: the array's own type.
     pub(super) element: Option<Id>,
@@ -70,7 +70,7 @@ pub(super) struct Memory {
 
 pub(super) const PACKED: Memory = Memory { element: None, space: None, skip: 0 };
 
-/// Refuses arrays that cannot take every value of their type.
+/// Fails for arrays that cannot store every value of their type.
 pub(super) fn refuse_cutting(stored: &Stored) -> Result<()> {
     if stored.terminated {
         return Err(Error::unsupported("write", "texts of this array end in NUL, so full-length text would be cut")
@@ -79,7 +79,7 @@ pub(super) fn refuse_cutting(stored: &Stored) -> Result<()> {
     Ok(())
 }
 
-/// Writes the selected elements, this rank for itself.
+/// Writes the selected elements. Independent.
 pub(super) fn write(request: Request<'_>, selection: &Selection, memory: MemoryView<'_>) -> Result<()> {
     let dtype = &request.stored.dtype;
     library::with(|| {
@@ -115,7 +115,7 @@ pub(super) fn write(request: Request<'_>, selection: &Selection, memory: MemoryV
     })
 }
 
-/// Reads the selected elements, this rank for itself. Bytes of memory that no element or member covers stay as they are.
+/// Reads the selected elements. Independent. Bytes of memory that no element or member covers are unchanged.
 pub(super) fn read(request: Request<'_>, selection: &Selection, memory: MemoryViewMut<'_>) -> Result<()> {
     let dtype = &request.stored.dtype;
     library::with(|| {
@@ -149,9 +149,9 @@ fn loses_other_fields(request: Request<'_>, layout: &MemoryLayout) -> bool {
     same_size && !request.scratch().fixed
 }
 
-/// Allocates an array by writing one element as it is. When libhdf5 allocates all of an array (in one piece, or in chunks
-/// with alloc_time=late) in a write that selects every element it leaves the fill value out, and so the fields that are
-/// not written.
+/// Allocates an array by writing one element as it is. When libhdf5 allocates all of an array (in one piece, or in
+/// chunks with alloc_time=late) in a write that selects every element it leaves the fill value out, and so the fields
+/// that are not written.
 fn make_room(request: Request<'_>, selection: &Selection, space: &Arc<Id>, shape: &Dims) -> Result<()> {
     if !is_all(selection, shape) || is_allocated(request.dataset)? {
         return Ok(());
@@ -168,7 +168,7 @@ fn has_gaps(layout: &MemoryLayout, dtype: &Datatype) -> Result<bool> {
     Ok(plan.pieces.iter().map(|piece| piece.len).sum::<u64>() < plan.stride)
 }
 
-/// Whether every element has its place in the file, so that a read never makes up fill values.
+/// Whether the dataset is fully allocated, so that a read never returns fill values.
 pub(super) fn is_allocated(dataset: &Id) -> Result<bool> {
     let mut status = H5D_space_status_t::H5D_SPACE_STATUS_NOT_ALLOCATED;
     // SAFETY: the dataset is live and the status is a variable of our own.
@@ -224,7 +224,7 @@ fn in_pieces(
 ) -> Result<()> {
     let element = request.stored.dtype.size();
     let mut packed = Vec::new();
-    cut(selection, PIECE_BYTES / element, &mut |piece| {
+    split(selection, PIECE_BYTES / element, &mut |piece| {
         packed.resize((piece.len() * element) as usize, 0);
         each(piece, request.file_space()?.0, &mut packed)
     })
@@ -246,7 +246,7 @@ pub(super) fn prepare(
     shape: &[u64],
     memory: Memory,
 ) -> Result<Call> {
-    let file = if is_all(selection, shape) { None } else { Some(request.unions.select(space, shape, selection)?) };
+    let file = if is_all(selection, shape) { None } else { Some(request.dataspaces.select(space, shape, selection)?) };
     let packed = match (&memory.space, &file) {
         (Some(_), _) | (None, None) => None,
         // The same number of dimensions on both sides lets libhdf5 match chunks without visiting each element.
@@ -283,7 +283,7 @@ impl Call {
     }
 }
 
-/// One transfer of this rank alone. As for [`prepare`] and [`Call::perform`].
+/// One independent transfer. Requirements as for [`prepare`] and [`Call::perform`].
 pub(super) fn run(
     request: Request<'_>,
     selection: &Selection,
@@ -311,7 +311,7 @@ pub(super) fn route(request: Request<'_>, elements: u64, layout: &MemoryLayout) 
     let stored = request.stored;
     let select_within = |within: &BufferRegion| {
         let space = Arc::new(dataspace::simple(&within.shape, None)?);
-        request.unions.select(space, &within.shape, &within.selection)
+        request.dataspaces.select(space, &within.shape, &within.selection)
     };
     let plan = layout.plan(&stored.dtype)?;
     let within = layout.within.as_ref();

@@ -10,32 +10,32 @@ use std::ffi::{CString, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Which way bytes go.
+/// Transfer direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Direction {
     Write,
     Read,
 }
 
-/// Who takes part in a call.
+/// Which ranks take part in a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Who {
-    /// This rank.
-    Alone,
-    /// Every rank that has the file open with it.
-    Together,
+pub(super) enum Participants {
+    /// This rank only: independent.
+    ThisRank,
+    /// All ranks that opened the file together: collective.
+    AllRanks,
 }
 
-/// Where in the file the bytes of a call are.
+/// File region of a call.
 #[derive(Debug)]
-pub(super) enum Place {
-    /// In one piece from this offset.
+pub(super) enum FileRegion {
+    /// Contiguous, from this offset.
     Run(u64),
-    /// Scattered as the type says, from this offset.
+    /// A file view with this datatype, from this offset.
     View(u64, Filetype),
 }
 
-/// An open file, on some ranks together. Only [`Handle::close`] closes it: that needs all of them.
+/// An open MPI file of one or more ranks. Closed only by [`Handle::close`], which is collective.
 #[derive(Debug)]
 pub(super) struct Handle {
     file: ffi::MPI_File,
@@ -123,8 +123,8 @@ impl Handle {
     /// `len` bytes at `address` are valid for reading, and when the direction is [`Direction::Read`] for writing.
     pub unsafe fn transfer(
         &mut self,
-        (direction, who): (Direction, Who),
-        place: Place,
+        (direction, who): (Direction, Participants),
+        place: FileRegion,
         view: bool,
         address: *mut c_void,
         len: u64,
@@ -134,13 +134,13 @@ impl Handle {
         let turn = library::turn();
         let count = c_int::try_from(len).map_err(|_| Error::invalid(operation, "more bytes than MPI can count"))?;
         let (offset, viewed) = match &place {
-            Place::Run(offset) => {
+            FileRegion::Run(offset) => {
                 let reset = view || self.viewing;
                 self.viewing = view;
                 let viewed = if reset { self.set_view(0, byte()) } else { Ok(()) };
                 (*offset as ffi::MPI_Offset, viewed)
             }
-            Place::View(first, filetype) => {
+            FileRegion::View(first, filetype) => {
                 self.viewing = true;
                 (0, self.set_view(*first, filetype.handle()))
             }
@@ -148,8 +148,8 @@ impl Handle {
         // The others of a collective call wait for this rank, whatever became of its view.
         let count = match (&viewed, who) {
             (Ok(()), _) => count,
-            (Err(_), Who::Together) => 0,
-            (Err(_), Who::Alone) => return viewed,
+            (Err(_), Participants::AllRanks) => 0,
+            (Err(_), Participants::ThisRank) => return viewed,
         };
         // SAFETY: plain data for which all zeros is a valid value.
         let mut status: ffi::MPI_Status = unsafe { std::mem::zeroed() };
@@ -157,14 +157,16 @@ impl Handle {
         // SAFETY: the file is open, and the caller vouches for the memory.
         call(operation, || unsafe {
             match (direction, who) {
-                (Direction::Write, Who::Alone) => {
+                (Direction::Write, Participants::ThisRank) => {
                     ffi::MPI_File_write_at(file, offset, address, count, byte(), status_at)
                 }
-                (Direction::Write, Who::Together) => {
+                (Direction::Write, Participants::AllRanks) => {
                     ffi::MPI_File_write_at_all(file, offset, address, count, byte(), status_at)
                 }
-                (Direction::Read, Who::Alone) => ffi::MPI_File_read_at(file, offset, address, count, byte(), status_at),
-                (Direction::Read, Who::Together) => {
+                (Direction::Read, Participants::ThisRank) => {
+                    ffi::MPI_File_read_at(file, offset, address, count, byte(), status_at)
+                }
+                (Direction::Read, Participants::AllRanks) => {
                     ffi::MPI_File_read_at_all(file, offset, address, count, byte(), status_at)
                 }
             }
@@ -176,9 +178,11 @@ impl Handle {
         // SAFETY: the status is that of the call above.
         call(operation, || unsafe { ffi::MPI_Get_count(status_at, byte(), &raw mut moved) })?;
         if count > 0 && moved != count {
-            if let (Direction::Write, Who::Alone, Place::Run(offset), 1..) = (direction, who, &place, moved) {
+            if let (Direction::Write, Participants::ThisRank, FileRegion::Run(offset), 1..) =
+                (direction, who, &place, moved)
+            {
                 // The next call says why, or finishes.
-                let (next, rest) = (Place::Run(offset + moved as u64), len - moved as u64);
+                let (next, rest) = (FileRegion::Run(offset + moved as u64), len - moved as u64);
                 drop(turn);
                 // SAFETY: what is left of the caller's memory.
                 return unsafe { self.transfer((direction, who), next, view, address.byte_add(moved as usize), rest) };
@@ -207,7 +211,7 @@ impl Handle {
         })
     }
 
-    /// Makes what was written survive loss of power. Every rank that has the file open takes part.
+    /// Makes previous writes durable. Collective.
     pub fn sync(&mut self) -> Result<()> {
         library::check_running("flush")?;
         let _turn = library::turn();
@@ -215,7 +219,7 @@ impl Handle {
         call("flush", || unsafe { ffi::MPI_File_sync(self.file) })
     }
 
-    /// Closes the file. Every rank that has it open takes part.
+    /// Closes the file. Collective.
     pub fn close(self) -> Result<()> {
         if !library::running() {
             return Ok(()); // MPI took it along

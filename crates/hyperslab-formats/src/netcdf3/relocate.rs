@@ -4,7 +4,7 @@ use super::encode::encode;
 use super::header::{Header, Variable};
 use crate::posix::data_file::{Access, DataFile};
 use crate::posix::names::with_extension;
-use crate::posix::staging::Staging;
+use crate::posix::buffer_pool::BufferPool;
 use hyperslab_core::{Error, Result};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(crate) fn unfinished(path: &Path) -> PathBuf {
 pub(crate) fn relocate(
     path: &Path,
     file: &DataFile,
-    staging: &Arc<Staging>,
+    staging: &Arc<BufferPool>,
     (old, new): (&Header, &Header),
     durable: bool,
 ) -> Result<()> {
@@ -52,7 +52,7 @@ pub(crate) fn relocate(
 struct Mover<'a> {
     from: &'a DataFile,
     to: &'a DataFile,
-    staging: &'a Staging,
+    staging: &'a BufferPool,
     /// Of the old file: what others have written may be shorter than its header says.
     size: u64,
 }

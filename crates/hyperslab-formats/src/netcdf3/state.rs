@@ -8,7 +8,7 @@ use super::journal::sync_directory;
 use super::names::unused;
 use super::options::Options;
 use crate::posix::data_file::{Access, DataFile};
-use crate::posix::staging::Staging;
+use crate::posix::buffer_pool::BufferPool;
 use hyperslab_core::{Communicator, Error, ErrorKind, Result, agree};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub(crate) struct Shared {
     pub comm: Arc<dyn Communicator>,
     pub options: Options,
     pub writable: bool,
-    pub staging: Arc<Staging>,
+    pub staging: Arc<BufferPool>,
     /// Whether this rank may have put elements where the header says, so that they cannot be placed anew for nothing.
     pub touched: AtomicBool,
     closed: AtomicBool,
@@ -100,7 +100,7 @@ impl Shared {
             comm: comm.clone(),
             options,
             writable,
-            staging: Arc::new(Staging::new(options.buffer, 64)),
+            staging: Arc::new(BufferPool::new(options.buffer, 64)),
             touched: AtomicBool::new(false),
             closed: AtomicBool::new(true),
             state: RwLock::new(None),

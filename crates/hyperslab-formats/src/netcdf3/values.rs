@@ -3,7 +3,7 @@
 use super::header::CdfAttribute;
 use super::types::{CdfType, Version};
 use crate::posix::byte_order::reverse_each;
-use crate::posix::description::check_attribute;
+use crate::posix::metadata::check_attribute;
 use hyperslab_core::{Attribute, ByteOrder, Datatype, Dims, Error, Result, dims};
 
 /// The type that numbers are stored as; `None` for what is no number of the format.

@@ -1,10 +1,10 @@
 //! An open array.
 
+use super::container_state::ContainerState;
+use super::data_backend::{BackendFile, Elements};
 use super::data_file::{Access, DataFile};
-use super::description::{self, ArrayDescription, Of};
-use super::directory::{data_file, description_file};
-use super::home::Home;
-use super::mover::{Elements, MovedFile};
+use super::directory::{data_file, metadata_file};
+use super::metadata::{self, ArrayMetadata, Of};
 use super::names::{RANKS, with_extension};
 use super::options::Files;
 use super::placement::Placement;
@@ -17,14 +17,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
-/// One array on one rank, shared by all its handles there.
+/// State of one open array on one rank, shared by its handles.
 #[derive(Debug)]
 pub(crate) struct ArrayState {
     stem: PathBuf,
-    /// As opened; the shape of now is in `open`.
+    /// As of opening; the current shape is in `open`.
     spec: ArraySpec,
     open: RwLock<Option<Opened>>,
-    /// Range locks do not exclude threads that share a descriptor.
+    /// Serialises partial-field writes of threads: range locks do not exclude users of the same descriptor.
     fields: Mutex<()>,
 }
 
@@ -38,17 +38,17 @@ struct Opened {
 enum Data {
     Shared(DataFile),
     PerRank(RankFiles),
-    /// In the shared form, moved by somebody else.
-    Moved(Box<dyn MovedFile>),
+    /// One shared file, transferred by a data backend.
+    Backend(Box<dyn BackendFile>),
 }
 
 impl ArrayState {
-    /// Opens the data of an array on this rank.
-    pub fn open(home: &Home, stem: &Path, spec: &ArraySpec, files: Files) -> Result<Self> {
+    /// Opens the data files of an array on this rank. Collective if there is a data backend.
+    pub fn open(container: &ContainerState, stem: &Path, spec: &ArraySpec, files: Files) -> Result<Self> {
         let bytes = dims::byte_count(&spec.shape, spec.dtype.size())?;
         let shared = || {
-            let access = if home.writable { Access::Write } else { Access::Read };
-            let file = DataFile::open(&data_file(stem), access, home.options.direct, &home.staging)?;
+            let access = if container.writable { Access::Write } else { Access::Read };
+            let file = DataFile::open(&data_file(stem), access, container.options.direct, &container.staging)?;
             let found = file.len()?;
             if found < bytes {
                 let message = format!("the data file has {found} bytes, the array {bytes}");
@@ -56,12 +56,12 @@ impl ArrayState {
             }
             Ok(file)
         };
-        let data = match (files, &home.mover) {
+        let data = match (files, &container.data_backend) {
             (Files::Shared, None) => Data::Shared(shared()?),
-            (Files::Shared, Some(mover)) => {
-                // Opening is collective, so every rank must know first that every rank will.
-                agree(&*home.comm, shared().map(drop))?;
-                Data::Moved(mover.open(&data_file(stem), home.writable, &home.staging)?)
+            (Files::Shared, Some(data_backend)) => {
+                // Opening is collective: agree first that every rank will take part.
+                agree(&*container.comm, shared().map(drop))?;
+                Data::Backend(data_backend.open(&data_file(stem), container.writable, &container.staging)?)
             }
             (Files::PerRank, Some(_)) => {
                 return Err(Error::unsupported(
@@ -71,10 +71,17 @@ impl ArrayState {
                 .hint("read it with posix"));
             }
             (Files::PerRank, None) => {
-                let place = (home.comm.rank(), home.comm.size());
-                let (directory, direct) = (with_extension(stem, RANKS), home.options.direct);
+                let place = (container.comm.rank(), container.comm.size());
+                let (directory, direct) = (with_extension(stem, RANKS), container.options.direct);
                 let dimensions = spec.shape.len();
-                Data::PerRank(RankFiles::open(&directory, place, dimensions, direct, &home.staging, &home.clock)?)
+                Data::PerRank(RankFiles::open(
+                    &directory,
+                    place,
+                    dimensions,
+                    direct,
+                    &container.staging,
+                    &container.clock,
+                )?)
             }
         };
         let open = RwLock::new(Some(Opened { shape: spec.shape.clone(), data }));
@@ -85,14 +92,13 @@ impl ArrayState {
         self.open.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Closes the files. Returns those whose content may not have reached the device. Collective if somebody else
-    /// moves the data.
+    /// Closes the files. Returns those that may not be durable yet. Collective if there is a data backend.
     pub fn release(&self) -> Result<Vec<PathBuf>> {
         let opened = self.open.write().unwrap_or_else(PoisonError::into_inner).take();
         match opened.map(|opened| opened.data) {
             Some(Data::Shared(file)) if file.is_dirty() => Ok(vec![file.path().into()]),
             Some(Data::PerRank(files)) => Ok(files.own_paths()),
-            Some(Data::Moved(file)) => {
+            Some(Data::Backend(file)) => {
                 file.close()?;
                 Ok(if file.is_dirty() { vec![data_file(&self.stem)] } else { Vec::new() })
             }
@@ -100,18 +106,18 @@ impl ArrayState {
         }
     }
 
-    /// Makes the data survive loss of power. Returns what must be synced besides. Collective if somebody else moves it.
+    /// Makes the data durable. Returns paths that must be synced in addition. Collective if there is a data backend.
     pub fn sync(&self) -> Result<Vec<PathBuf>> {
         match self.read_lock().as_ref().map(|opened| &opened.data) {
             Some(Data::Shared(file)) => file.sync().map(|()| Vec::new()),
             Some(Data::PerRank(files)) => files.sync().map(|directory| directory.into_iter().collect()),
-            Some(Data::Moved(file)) => file.sync().map(|()| Vec::new()),
+            Some(Data::Backend(file)) => file.sync().map(|()| Vec::new()),
             None => Ok(Vec::new()),
         }
     }
 
-    /// Writes the fill value into this rank's share of the elements from row `from` on; nothing if that is zero.
-    pub fn fill_from_row(&self, home: &Home, from: u64) -> Result<()> {
+    /// Writes the fill value to this rank's share of the rows from `from` on. Does nothing if it is zero.
+    pub fn fill_from_row(&self, container: &ContainerState, from: u64) -> Result<()> {
         let Some(fill) = self.spec.fill_value.as_deref().filter(|fill| fill.iter().any(|byte| *byte != 0)) else {
             return Ok(());
         };
@@ -119,7 +125,7 @@ impl ArrayState {
         let Some(Opened { shape, data }) = guard.as_ref() else { return Ok(()) };
         let write_at = |bytes: &[u8], at: u64| match data {
             Data::Shared(file) => file.write_at(bytes, at),
-            Data::Moved(file) => file.write_at(bytes, at),
+            Data::Backend(file) => file.write_at(bytes, at),
             Data::PerRank(_) => Ok(()),
         };
         if matches!(data, Data::PerRank(_)) {
@@ -128,10 +134,11 @@ impl ArrayState {
         let element = fill.len() as u64;
         let total = dims::element_count(shape)?;
         let first = if shape.is_empty() { 0 } else { total / shape[0].max(1) * from };
-        let share = |rank: usize| first + (u128::from(total - first) * rank as u128 / home.comm.size() as u128) as u64;
-        let (mut at, end) = (share(home.comm.rank()) * element, share(home.comm.rank() + 1) * element);
-        let whole = (home.staging.size() as u64 / element).max(1) * element;
-        let mut buffer = home.staging.take(whole.min(end - at) as usize);
+        let share =
+            |rank: usize| first + (u128::from(total - first) * rank as u128 / container.comm.size() as u128) as u64;
+        let (mut at, end) = (share(container.comm.rank()) * element, share(container.comm.rank() + 1) * element);
+        let whole = (container.staging.size() as u64 / element).max(1) * element;
+        let mut buffer = container.staging.take(whole.min(end - at) as usize);
         fill_with(&mut buffer, Some(fill));
         while at < end {
             let n = (end - at).min(buffer.len() as u64);
@@ -145,7 +152,7 @@ impl ArrayState {
 /// A handle of an open array.
 #[derive(Debug)]
 pub(crate) struct PosixArray {
-    pub home: Arc<Home>,
+    pub container: Arc<ContainerState>,
     pub state: Arc<ArrayState>,
     pub name: String,
     pub closed: AtomicBool,
@@ -153,7 +160,7 @@ pub(crate) struct PosixArray {
 
 impl PosixArray {
     fn opened(&self, operation: &'static str) -> Result<RwLockReadGuard<'_, Option<Opened>>> {
-        self.home.check_open(operation).map_err(|error| self.locate(error))?;
+        self.container.check_open(operation).map_err(|error| self.locate(error))?;
         if self.closed.load(Ordering::Acquire) {
             return Err(self.closed_error(operation));
         }
@@ -165,7 +172,7 @@ impl PosixArray {
     }
 
     fn locate(&self, error: Error) -> Error {
-        error.backend(self.home.backend).target(&self.name).rank(self.home.comm.rank())
+        error.backend(self.container.backend).target(&self.name).rank(self.container.comm.rank())
     }
 
     fn check_write<'a>(
@@ -174,7 +181,7 @@ impl PosixArray {
         selection: &'a Selection,
         memory: MemoryView<'_>,
     ) -> Result<Elements<'a>> {
-        self.home.check_writable("write")?;
+        self.container.check_writable("write")?;
         let dtype = &self.state.spec.dtype;
         selection.check_inside(shape)?;
         if !memory.layout.is_packed() || memory.data.len() as u64 != selection.len() * dtype.size() {
@@ -191,10 +198,10 @@ impl PosixArray {
         how: TransferMode,
     ) -> Result<()> {
         let Opened { shape, data } = opened;
-        let staging = &self.home.staging;
+        let staging = &self.container.staging;
         let whole = |dtype| Ok(memory.layout.is_packed() || memory.layout.plan(dtype)?.covers_element());
         match (data, self.check_write(shape, selection, memory)) {
-            (Data::Moved(file), checked) => file.write(checked, memory, how),
+            (Data::Backend(file), checked) => file.write(checked, memory, how),
             (_, Err(error)) => Err(error),
             (_, Ok(_)) if selection.is_empty() => Ok(()),
             (Data::Shared(file), Ok(Elements { selection, shape, dtype })) if whole(dtype)? => {
@@ -238,11 +245,11 @@ impl PosixArray {
         let Opened { shape, data } = opened;
         let fill = self.state.spec.fill_value.as_deref();
         match (data, self.check_read(shape, selection, &memory)) {
-            (Data::Moved(file), checked) => file.read(checked, memory, how),
+            (Data::Backend(file), checked) => file.read(checked, memory, how),
             (_, Err(error)) => Err(error),
             (_, Ok(_)) if selection.is_empty() => Ok(()),
             (Data::Shared(file), Ok(Elements { selection, shape, dtype })) => {
-                transfer::read_file((file, &Placement::ALONE), &self.home.staging, selection, shape, dtype, memory)
+                transfer::read_file((file, &Placement::ALONE), &self.container.staging, selection, shape, dtype, memory)
             }
             (Data::PerRank(files), Ok(Elements { selection, shape, dtype })) => {
                 files.read(selection, shape, dtype, fill, memory)
@@ -250,9 +257,9 @@ impl PosixArray {
         }
     }
 
-    /// Refuses shapes that the array cannot have. Returns the shape of now.
+    /// Validates a new shape. Returns the current one.
     fn check_resize(&self, shape: &[u64]) -> Result<Dims> {
-        self.home.check_writable("resize")?;
+        self.container.check_writable("resize")?;
         let guard = self.opened("resize")?;
         let Some(Opened { shape: now, .. }) = guard.as_ref() else { return Err(self.closed_error("resize")) };
         let spec = ArraySpec { shape: shape.into(), ..self.state.spec.clone() };
@@ -274,15 +281,15 @@ impl PosixArray {
         Ok(now.clone())
     }
 
-    /// Changes the files and the description. On rank 0, while no rank transfers.
+    /// Changes files and metadata to a new shape. Rank 0 only, while no transfer is in flight.
     fn change_shape(&self, now: &[u64], shape: &[u64]) -> Result<()> {
         let element = self.state.spec.dtype.size();
         let shrinks = shape < now;
-        let path = description_file(&self.state.stem);
+        let path = metadata_file(&self.state.stem);
         let describe = || {
-            let mut description: ArrayDescription = description::decode(&description::load(&path)?, Of::Array, &path)?;
+            let mut description: ArrayMetadata = metadata::decode(&metadata::load(&path)?, Of::Array, &path)?;
             description.shape = shape.into();
-            description::store(&path, &description)
+            metadata::store(&path, &description)
         };
         let guard = self.state.read_lock();
         let Some(opened) = guard.as_ref() else { return Err(self.closed_error("resize")) };
@@ -296,34 +303,34 @@ impl PosixArray {
                 None
             }
             Data::Shared(file) => Some(file),
-            Data::Moved(_) => {
+            Data::Backend(_) => {
                 let data = data_file(&self.state.stem);
-                through_mine = DataFile::open(&data, Access::Write, false, &self.home.staging)?;
-                self.home.note_files([data]);
+                through_mine = DataFile::open(&data, Access::Write, false, &self.container.staging)?;
+                self.container.note_files([data]);
                 Some(&through_mine)
             }
         };
-        // What a description promises must be there: it shrinks before the file and grows after it.
+        // The metadata must never claim more than the file holds: it shrinks before the file and grows after it.
         match file {
             Some(file) if shrinks => {
                 describe()?;
                 file.set_len(dims::byte_count(shape, element)?)?;
             }
             Some(file) => {
-                // A shrink that was interrupted may have left old elements beyond the end.
+                // An interrupted shrink may have left old elements beyond the end.
                 file.set_len(dims::byte_count(now, element)?)?;
                 let bytes = dims::byte_count(shape, element)?;
                 file.set_len(bytes)?;
-                if self.home.options.preallocate {
+                if self.container.options.preallocate {
                     file.reserve(bytes)?;
                 }
                 describe()?;
             }
             None => {}
         }
-        self.home.note_files([path]);
+        self.container.note_files([path]);
         if let Some(directory) = self.state.stem.parent() {
-            self.home.note_directory(directory.into());
+            self.container.note_directory(directory.into());
         }
         Ok(())
     }
@@ -352,18 +359,18 @@ impl Array for PosixArray {
     }
 
     fn resize(&self, shape: &[u64]) -> Result<()> {
-        let comm = &*self.home.comm;
+        let comm = &*self.container.comm;
         let now = agree(comm, self.check_resize(shape).map_err(|error| self.locate(error)))?;
         if now.as_slice() == shape {
             return Ok(());
         }
-        self.home.clock.agree(comm)?;
-        self.home.on_root(|| self.change_shape(&now, shape).map_err(|error| self.locate(error)))?;
+        self.container.clock.agree(comm)?;
+        self.container.on_root(|| self.change_shape(&now, shape).map_err(|error| self.locate(error)))?;
         if let Some(opened) = self.state.open.write().unwrap_or_else(PoisonError::into_inner).as_mut() {
             opened.shape = shape.into();
         }
-        self.home.clock.agree(comm)?;
-        let filled = if shape > now.as_slice() { self.state.fill_from_row(&self.home, now[0]) } else { Ok(()) };
+        self.container.clock.agree(comm)?;
+        let filled = if shape > now.as_slice() { self.state.fill_from_row(&self.container, now[0]) } else { Ok(()) };
         agree(comm, filled.map_err(|error| self.locate(error)))
     }
 
@@ -371,10 +378,10 @@ impl Array for PosixArray {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
-        if self.home.mover.is_some() {
-            return self.home.give_back_together(&self.name).map_err(|error| self.locate(error));
+        if self.container.data_backend.is_some() {
+            return self.container.release_handle_collective(&self.name).map_err(|error| self.locate(error));
         }
-        self.home.give_back(&self.name);
+        self.container.release_handle(&self.name);
         Ok(())
     }
 }
@@ -382,7 +389,7 @@ impl Array for PosixArray {
 impl Drop for PosixArray {
     fn drop(&mut self) {
         if !self.closed.swap(true, Ordering::AcqRel) {
-            self.home.give_back(&self.name);
+            self.container.release_handle(&self.name);
         }
     }
 }

@@ -1,6 +1,6 @@
-//! A file of raw elements: whole transfers at offsets, through the page cache or around it.
+//! A file of raw elements: complete transfers at offsets, through the page cache or by `O_DIRECT`.
 
-use super::staging::Staging;
+use super::buffer_pool::BufferPool;
 use hyperslab_core::{Error, ErrorKind, Result};
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) enum Access {
     Read,
     Write,
-    /// Writing; made if it is not there.
+    /// Write access; created if missing.
     Make,
 }
 
@@ -24,14 +24,14 @@ pub(crate) struct DataFile {
     file: File,
     /// The same file with `O_DIRECT`.
     direct: Option<File>,
-    staging: Arc<Staging>,
+    staging: Arc<BufferPool>,
     path: PathBuf,
     dirty: AtomicBool,
 }
 
 impl DataFile {
-    /// Opens the file; never through a symbolic link. With `direct`, refuses file systems that cannot do it.
-    pub fn open(path: &Path, access: Access, direct: bool, staging: &Arc<Staging>) -> Result<Self> {
+    /// Opens the file; never follows a symbolic link. With `direct`, fails on file systems without `O_DIRECT`.
+    pub fn open(path: &Path, access: Access, direct: bool, staging: &Arc<BufferPool>) -> Result<Self> {
         let open = |flags: i32| {
             let mut options = OpenOptions::new();
             options.read(true).write(access != Access::Read).create(access == Access::Make);
@@ -55,7 +55,7 @@ impl DataFile {
         &self.path
     }
 
-    /// The descriptor that goes through the page cache.
+    /// The descriptor for I/O through the page cache.
     pub fn buffered(&self) -> &File {
         &self.file
     }
@@ -64,13 +64,13 @@ impl DataFile {
         self.file.metadata().map(|about| about.len()).map_err(|cause| self.fail("read size", cause))
     }
 
-    /// Cuts the file, or lengthens it with zeros.
+    /// Truncates the file, or extends it with zeros.
     pub fn set_len(&self, len: u64) -> Result<()> {
         self.dirty.store(true, Ordering::Relaxed);
         self.file.set_len(len).map_err(|cause| self.fail("set size", cause))
     }
 
-    /// Reserves the space of the first `len` bytes.
+    /// Allocates space for the first `len` bytes.
     pub fn reserve(&self, len: u64) -> Result<()> {
         if len == 0 {
             return Ok(());
@@ -94,12 +94,12 @@ impl DataFile {
             None => self.write_all(&self.file, bytes, offset).map_err(|cause| self.fail("write", cause)),
             Some(direct) => self.write_around_cache(direct, bytes, offset),
         };
-        // Afterwards, so that a flush that runs meanwhile cannot clear it for bytes it has not seen.
+        // After the write, so that a concurrent flush cannot clear the flag for bytes it has not synced.
         self.dirty.store(true, Ordering::Release);
         result
     }
 
-    /// Writes through the page cache whatever the mode. For blocks that are changed in part.
+    /// Writes through the page cache even if the file is open for `O_DIRECT`. For partly changed blocks.
     pub fn write_cached(&self, bytes: &[u8], offset: u64) -> Result<()> {
         let result = self.write_all(&self.file, bytes, offset).map_err(|cause| self.fail("write", cause));
         self.dirty.store(true, Ordering::Release);
@@ -114,13 +114,13 @@ impl DataFile {
         }
     }
 
-    /// Reads through the page cache whatever the mode.
+    /// Reads through the page cache even if the file is open for `O_DIRECT`.
     pub fn read_cached(&self, bytes: &mut [u8], offset: u64) -> Result<()> {
         let got = self.read_up_to(&self.file, bytes, offset, 1).map_err(|cause| self.fail("read", cause))?;
         if got < bytes.len() { Err(self.too_short(offset + got as u64)) } else { Ok(()) }
     }
 
-    /// Makes what was written since the last call survive loss of power.
+    /// Makes writes since the last call durable.
     pub fn sync(&self) -> Result<()> {
         if !self.dirty.swap(false, Ordering::AcqRel) {
             return Ok(());
@@ -131,13 +131,13 @@ impl DataFile {
         })
     }
 
-    /// Whether something was written that [`DataFile::sync`] has not seen.
+    /// Whether there are writes that [`DataFile::sync`] has not made durable.
     pub fn is_dirty(&self) -> bool {
         self.dirty.load(Ordering::Acquire)
     }
 
-    /// Whole blocks go around the cache. Blocks written in part go through it, where the kernel merges the parts of
-    /// several writers; it writes such pages back before a direct transfer of the same blocks.
+    /// Complete blocks are written by `O_DIRECT`. Partly covered blocks go through the page cache, where the kernel
+    /// merges concurrent writers; it writes such pages back before a direct transfer of the same blocks.
     fn write_around_cache(&self, direct: &File, bytes: &[u8], offset: u64) -> Result<()> {
         let align = self.staging.align();
         let head = (offset.next_multiple_of(align as u64) - offset).min(bytes.len() as u64) as usize;
@@ -199,7 +199,7 @@ impl DataFile {
         by_ring.unwrap_or_else(|| read_up_to(file, bytes, offset, unit))
     }
 
-    /// A buffer length for `len` bytes: whole blocks, no more than needed.
+    /// Buffer length for `len` bytes: complete blocks, no more than needed.
     fn block_buffer(&self, len: usize) -> usize {
         let align = self.staging.align();
         let largest = (self.staging.size() / align * align).max(align);
@@ -229,7 +229,7 @@ fn no_direct(path: &Path) -> Error {
         .hint("use direct=no, or a directory on another file system")
 }
 
-/// Writes everything; short writes and interruptions are continued.
+/// Writes all bytes; continues after short writes and interruptions.
 fn write_all_at(file: &File, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
     while !bytes.is_empty() {
         match file.write_at(bytes, offset) {
@@ -245,8 +245,8 @@ fn write_all_at(file: &File, mut bytes: &[u8], mut offset: u64) -> io::Result<()
     Ok(())
 }
 
-/// Reads until full or the end of the file; short reads and interruptions are continued. Returns the bytes read.
-/// The file is read in units of `unit` bytes: less than a whole number of them comes only at its end.
+/// Reads until `bytes` is full or the file ends; continues after short reads and interruptions. Returns the bytes read.
+/// A read that is not a multiple of `unit` bytes means the end of the file.
 fn read_up_to(file: &File, bytes: &mut [u8], offset: u64, unit: usize) -> io::Result<usize> {
     let mut done = 0;
     while done < bytes.len() {

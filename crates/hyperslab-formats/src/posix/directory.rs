@@ -1,6 +1,6 @@
 //! The container as a directory: what is in it, and taking it away.
 
-use super::description::{ArrayDescription, GroupDescription, Of, decode, load};
+use super::metadata::{ArrayMetadata, GroupMetadata, Of, decode, load};
 use super::names::{self, DATA, DESCRIPTION, INDEX, MARK, RANKS, UNFINISHED, with_extension};
 use hyperslab_core::{Error, ErrorKind, Result};
 use std::collections::BTreeSet;
@@ -25,7 +25,7 @@ pub(crate) struct Contents {
 }
 
 /// Refuses what is not a container of this format and version.
-pub(crate) fn check_container(root: &Path) -> Result<GroupDescription> {
+pub(crate) fn check_container(root: &Path) -> Result<GroupMetadata> {
     let refuse = |kind, message: String| Error::new(kind, "open", message).backend("posix").target(root.display());
     let about =
         std::fs::metadata(root).map_err(|cause| Error::io("open", cause).backend("posix").target(root.display()))?;
@@ -126,13 +126,13 @@ pub(crate) fn rank_of_file(name: &str) -> Option<(u32, &str)> {
 }
 
 fn is_description(path: &Path) -> bool {
-    load(path).and_then(|bytes| decode::<ArrayDescription>(&bytes, Of::Array, path)).is_ok()
+    load(path).and_then(|bytes| decode::<ArrayMetadata>(&bytes, Of::Array, path)).is_ok()
 }
 
 /// Whether the directory is a group of ours: it has the mark, or is empty, as an interrupted removal leaves it.
 pub(crate) fn is_group(directory: &Path) -> bool {
     let mark = directory.join(MARK);
-    load(&mark).and_then(|bytes| decode::<GroupDescription>(&bytes, Of::Group, &mark)).is_ok()
+    load(&mark).and_then(|bytes| decode::<GroupMetadata>(&bytes, Of::Group, &mark)).is_ok()
         || std::fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_none())
 }
 
@@ -193,6 +193,6 @@ pub(crate) fn data_file(stem: &Path) -> PathBuf {
 }
 
 /// The description of an array.
-pub(crate) fn description_file(stem: &Path) -> PathBuf {
+pub(crate) fn metadata_file(stem: &Path) -> PathBuf {
     with_extension(stem, DESCRIPTION)
 }

@@ -7,9 +7,9 @@
 use hyperslab_core::{Error, Result};
 use std::path::{Path, PathBuf};
 
-/// The description of a group or, in the topmost directory, of the container.
+/// Metadata file of a group or, in the root, of the container.
 pub(crate) const MARK: &str = "hyperslab.json";
-/// Extension of an array's description.
+/// Extension of an array's metadata file.
 pub(crate) const DESCRIPTION: &str = "json";
 /// Extension of a data file.
 pub(crate) const DATA: &str = "raw";

@@ -1,12 +1,12 @@
-//! A lock on a range of bytes of a file, against other ranks and programs.
+//! Advisory lock on a byte range of a file, against other ranks and programs.
 
 use super::data_file::DataFile;
 use hyperslab_core::{Error, Result};
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// Holds the range until dropped. Belongs to the open file description, so ranks that are threads exclude each other
-/// as processes do, each having opened the file for itself.
+/// Holds the lock until dropped. Bound to the open file description, so that thread ranks, each with its own
+/// descriptor, exclude each other as processes do.
 #[derive(Debug)]
 pub(crate) struct RangeLock<'a> {
     file: &'a DataFile,
@@ -15,7 +15,7 @@ pub(crate) struct RangeLock<'a> {
 }
 
 impl<'a> RangeLock<'a> {
-    /// Waits until nobody else holds any of the `len` bytes at `offset`.
+    /// Locks `len` bytes at `offset`; blocks while another holder overlaps.
     pub fn wait(file: &'a DataFile, offset: u64, len: u64) -> Result<Self> {
         loop {
             match set(file, libc::F_OFD_SETLKW, libc::F_WRLCK, offset, len) {

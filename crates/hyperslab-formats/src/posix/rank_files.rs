@@ -3,13 +3,13 @@
 //! Each file has the layout of the whole array, with holes where its rank wrote nothing. Reading asks the indices who
 //! wrote an element last.
 
-use super::clock::Clock;
+use super::buffer_pool::BufferPool;
 use super::data_file::{Access, DataFile};
 use super::names::DATA;
 use super::placement::Placement;
 use super::rank_index::{Event, IndexReader, IndexWriter};
-use super::staging::Staging;
 use super::transfer;
+use super::write_order::WriteClock;
 use hyperslab_core::{Datatype, Error, ErrorKind, MemoryView, MemoryViewMut, Result, Run, Runs, Selection};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -22,8 +22,8 @@ pub(crate) struct RankFiles {
     directory: PathBuf,
     rank: u32,
     direct: bool,
-    staging: Arc<Staging>,
-    clock: Arc<Clock>,
+    staging: Arc<BufferPool>,
+    clock: Arc<WriteClock>,
     own: Mutex<Option<Own>>,
     indices: Mutex<IndexReader>,
 }
@@ -45,8 +45,8 @@ impl RankFiles {
         (rank, size): (usize, usize),
         dimensions: usize,
         direct: bool,
-        staging: &Arc<Staging>,
-        clock: &Arc<Clock>,
+        staging: &Arc<BufferPool>,
+        clock: &Arc<WriteClock>,
     ) -> Result<Self> {
         let number = |n: usize| u32::try_from(n).map_err(|_| Error::unsupported("open", "more than 2^32 ranks"));
         Ok(Self {

@@ -1,8 +1,8 @@
 //! What each rank wrote into its own file: one JSON line per write, only ever appended to.
 
-use super::clock::Clock;
 use super::directory::rank_of_file;
 use super::names::INDEX;
+use super::write_order::WriteClock;
 use hyperslab_core::{Dims, Error, ErrorKind, Result, Selection, Slab};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -155,7 +155,7 @@ impl IndexReader {
     }
 
     /// Reads what was appended since the last call.
-    pub fn refresh(&mut self, clock: &Clock) -> Result<()> {
+    pub fn refresh(&mut self, clock: &WriteClock) -> Result<()> {
         let before = self.records.len();
         let mut total = 0;
         for (&rank, done) in &mut self.read {

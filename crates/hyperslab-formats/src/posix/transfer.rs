@@ -1,32 +1,32 @@
-//! Moving the runs of a selection between a file and memory.
+//! Transfers of a selection's runs between file and memory.
 
+use super::buffer_pool::BufferPool;
 use super::data_file::DataFile;
 use super::placement::Placement;
 use super::range_lock::RangeLock;
-use super::staging::Staging;
 use hyperslab_core::{Datatype, Gather, MemoryLayout, MemoryView, MemoryViewMut, Result, Run, Scatter, Selection};
 
-/// Runs at least this long are read straight to where they belong.
+/// Runs of at least this length are read directly into their destination.
 const LONG: u64 = 64 << 10;
-/// Reading over a gap this long costs no more than a second system call.
+/// Break-even gap: reading it costs no more than a second system call.
 const GAP: u64 = 16 << 10;
-/// Most runs taken out of one larger read.
+/// Maximum number of runs coalesced into one read.
 const GROUP: usize = 4096;
 
-/// Whether memory is exactly the packed elements, however the layout says so.
+/// Whether the layout is equivalent to packed elements.
 pub(crate) fn is_packed(layout: &MemoryLayout, dtype: &Datatype) -> Result<bool> {
     Ok(layout.is_packed() || (layout.within.is_none() && layout.plan(dtype)?.is_identity()))
 }
 
 /// How many bytes of whole elements fit in a staging buffer, no more than there are; at least one element.
-pub(crate) fn whole_elements(staging: &Staging, element: u64, elements: u64) -> usize {
+pub(crate) fn whole_elements(staging: &BufferPool, element: u64, elements: u64) -> usize {
     ((staging.size() as u64 / element).clamp(1, elements.max(1)) * element) as usize
 }
 
-/// Writes whole elements. Every run is written by itself: the bytes between runs may be another rank's at this moment.
+/// Writes complete elements. Runs are never coalesced: another rank may be writing the bytes in between.
 pub(crate) fn write(
     (file, place): (&DataFile, &Placement),
-    staging: &Staging,
+    staging: &BufferPool,
     selection: &Selection,
     shape: &[u64],
     dtype: &Datatype,
@@ -64,11 +64,11 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// Writes some fields of the selected elements and keeps the others, also where other ranks write those meanwhile.
-/// Callers that share `file` must exclude each other; others are excluded by a lock on the range.
+/// Writes some fields of the selected elements by read-modify-write; concurrent writes of the other fields are
+/// preserved. Callers that share `file` must exclude each other; others are excluded by a lock on the byte range.
 pub(crate) fn write_fields(
     file: &DataFile,
-    staging: &Staging,
+    staging: &BufferPool,
     selection: &Selection,
     shape: &[u64],
     dtype: &Datatype,
@@ -99,7 +99,7 @@ pub(crate) fn write_fields(
 /// Reads the elements of one file.
 pub(crate) fn read_file(
     (file, place): (&DataFile, &Placement),
-    staging: &Staging,
+    staging: &BufferPool,
     selection: &Selection,
     shape: &[u64],
     dtype: &Datatype,
@@ -116,12 +116,12 @@ pub(crate) fn read_file(
     read(runs, fetch, staging, place, (selection.len(), dtype), memory)
 }
 
-/// Reads runs that lie in one or several sources, rising, into memory. `fetch` fills bytes from a source, in the byte order
-/// of `place`.
+/// Reads runs of one or several sources, in increasing order, into memory. `fetch` reads bytes from a source, in the byte
+/// order of `place`.
 pub(crate) fn read<S: Copy + PartialEq>(
     runs: impl Iterator<Item = (Run, S)>,
     fetch: impl Fn(S, &mut [u8], u64) -> Result<()>,
-    staging: &Staging,
+    staging: &BufferPool,
     place: &Placement,
     (elements, dtype): (u64, &Datatype),
     memory: MemoryViewMut<'_>,
@@ -152,7 +152,7 @@ pub(crate) fn read<S: Copy + PartialEq>(
 struct Reader<'a, I: Iterator<Item = (Run, S)>, F, S> {
     runs: Pieces<I, S>,
     fetch: F,
-    staging: &'a Staging,
+    staging: &'a BufferPool,
     group: Vec<(Run, S)>,
 }
 
@@ -162,7 +162,7 @@ where
     F: Fn(S, &mut [u8], u64) -> Result<()>,
     S: Copy + PartialEq,
 {
-    /// Fills `packed` with the next bytes of the runs. Small runs near each other are read as one.
+    /// Fills `packed` with the next bytes of the runs. Small neighbouring runs are coalesced into one read.
     fn fill(&mut self, packed: &mut [u8]) -> Result<()> {
         let mut done = 0;
         while done < packed.len() {
@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn small_runs_are_read_together_and_land_in_order() {
         let file: Vec<u8> = (0..200_000u32).map(|i| (i % 251) as u8).collect();
-        let staging = Staging::new(8192, 1);
+        let staging = BufferPool::new(8192, 1);
         let calls = Cell::new(0);
         let fetch = |source: u8, to: &mut [u8], at: u64| {
             calls.set(calls.get() + 1);

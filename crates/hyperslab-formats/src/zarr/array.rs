@@ -1,8 +1,8 @@
 //! An open array of a store.
 
-use super::container::Shared;
+use super::array_state::ArrayState;
+use super::container::StoreContext;
 use super::resize;
-use super::state::ArrayState;
 use super::transfer::Transferring;
 use hyperslab_core::{Array, ArraySpec, Error, MemoryView, MemoryViewMut, Result, Selection, TransferMode, agree};
 use std::sync::Arc;
@@ -11,18 +11,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// One rank's handle on an array.
 #[derive(Debug)]
 pub struct ZarrArray {
-    shared: Arc<Shared>,
+    context: Arc<StoreContext>,
     state: Arc<ArrayState>,
     closed: AtomicBool,
 }
 
 impl ZarrArray {
-    pub(super) fn new(shared: Arc<Shared>, state: Arc<ArrayState>) -> Self {
-        Self { shared, state, closed: AtomicBool::new(false) }
+    pub(super) fn new(context: Arc<StoreContext>, state: Arc<ArrayState>) -> Self {
+        Self { context, state, closed: AtomicBool::new(false) }
     }
 
     fn check_open(&self, operation: &'static str) -> Result<()> {
-        self.shared.check_open(operation)?;
+        self.context.check_open(operation)?;
         if self.closed.load(Ordering::Acquire) {
             return Err(Error::invalid(operation, "the array has been closed"));
         }
@@ -38,9 +38,9 @@ impl ZarrArray {
         run(Transferring {
             state: &self.state,
             current: &current,
-            files: &self.shared.files,
-            threads: self.shared.options.threads,
-            many_processes: self.shared.many_processes(),
+            files: &self.context.files,
+            threads: self.context.options.threads,
+            many_processes: self.context.many_processes(),
         })
     }
 }
@@ -52,12 +52,12 @@ impl Array for ZarrArray {
     }
 
     fn write(&self, selection: &Selection, memory: MemoryView<'_>, how: TransferMode) -> Result<()> {
-        let together = how == TransferMode::Collective && self.shared.many_processes();
+        let together = how == TransferMode::Collective && self.context.many_processes();
         self.check_open("write")
-            .and_then(|()| self.shared.check_writable("write"))
+            .and_then(|()| self.context.check_writable("write"))
             .and_then(|()| {
                 self.transfer(|transfer| match together {
-                    true => transfer.write_together(&*self.shared.comm, selection, memory),
+                    true => transfer.write_collective(&*self.context.comm, selection, memory),
                     false => transfer.write(selection, memory),
                 })
             })
@@ -71,16 +71,16 @@ impl Array for ZarrArray {
     }
 
     fn resize(&self, shape: &[u64]) -> Result<()> {
-        let comm = &*self.shared.comm;
+        let comm = &*self.context.comm;
         let checked = self
             .check_open("resize")
-            .and_then(|()| self.shared.check_writable("resize"))
+            .and_then(|()| self.context.check_writable("resize"))
             .and_then(|()| resize::check(&self.state.reading(), shape));
         // Every rank checks the old shape before rank 0 changes what they share.
         agree(comm, checked.map_err(|e| self.named(e)))?;
-        let done = if comm.rank() == 0 { resize::apply(&self.state, &self.shared.files, shape) } else { Ok(()) };
+        let done = if comm.rank() == 0 { resize::apply(&self.state, &self.context.files, shape) } else { Ok(()) };
         agree(comm, done.map_err(|e| self.named(e)))?;
-        let known = self.shared.store.array(&self.state.name, true);
+        let known = self.context.store.array(&self.state.name, true);
         agree(comm, known.map(drop).map_err(|e| self.named(e)))
     }
 

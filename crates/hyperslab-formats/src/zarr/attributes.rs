@@ -5,8 +5,8 @@
 //! is: where reading it naturally (64-bit integers and floats, text without padding) would give another type or shape
 //! than was set, the attribute [`TYPES_ATTRIBUTE`] of the same object keeps it.
 
+use super::array_metadata::MAX_SHAPE_ATTRIBUTE;
 use super::datatype::DTYPE_ATTRIBUTE;
-use super::document::MAX_SHAPE_ATTRIBUTE;
 use super::fill_value;
 use super::layout::Version;
 use hyperslab_core::{Attribute, ByteOrder, Datatype, Dims, Error, ErrorKind, Result, dims};
@@ -25,7 +25,7 @@ pub fn is_hidden(name: &str) -> bool {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct StoredType {
     #[serde(rename = "type")]
     dtype: Datatype,
     shape: Dims,
@@ -44,7 +44,7 @@ pub fn set(attributes: &mut Map<String, Value>, name: &str, value: &Attribute) -
     };
     types.remove(name);
     if !natural {
-        types.insert(name.into(), json!(Kept { dtype: value.dtype.clone(), shape: value.shape.clone() }));
+        types.insert(name.into(), json!(StoredType { dtype: value.dtype.clone(), shape: value.shape.clone() }));
     }
     attributes.insert(name.into(), json);
     if !types.is_empty() {
@@ -62,7 +62,7 @@ pub fn get(attributes: &Map<String, Value>, name: &str) -> Result<Attribute> {
     let kept = attributes
         .get(TYPES_ATTRIBUTE)
         .and_then(|types| types.get(name))
-        .and_then(|kept| serde_json::from_value::<Kept>(kept.clone()).ok());
+        .and_then(|kept| serde_json::from_value::<StoredType>(kept.clone()).ok());
     // Another program may have changed the value since; what no longer fits is read naturally.
     match kept.and_then(|kept| typed(value, &kept)) {
         Some(attribute) => Ok(attribute),
@@ -174,7 +174,7 @@ fn natural(value: &Value) -> Result<Attribute> {
 }
 
 /// A JSON value as the type and shape it was set with; `None` when it does not fit exactly.
-fn typed(value: &Value, kept: &Kept) -> Option<Attribute> {
+fn typed(value: &Value, kept: &StoredType) -> Option<Attribute> {
     // Empty lists end the nesting early, so the number of elements decides, not the lists.
     let (shape, items) = flatten(value)?;
     if shape != kept.shape && !(items.is_empty() && dims::element_count(&kept.shape).ok()? == 0) {

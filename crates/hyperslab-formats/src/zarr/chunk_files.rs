@@ -1,9 +1,9 @@
 //! The files of an array's chunks or shards, decoded and encoded. Callers hold the chunk's lock.
 
+use super::atomic_files::{self, AtomicFiles};
 use super::chunk_codec::ChunkCodec;
-use super::files::{self, Files};
 use super::layout::Layout;
-use super::region::{self, Place, Region};
+use super::region::{self, BoxInBuffer, Region};
 use super::shard::{Shard, ShardIndex};
 use hyperslab_core::{Dims, Error, ErrorKind, Result};
 use std::borrow::Cow;
@@ -50,7 +50,7 @@ impl ChunkFiles {
         let loaded = match &self.index {
             Some(shards) => self.load_shard(layout, shards, &path, region),
             None if self.codec.is_plain() && !layout.column_major => load_rows(layout, &path, region),
-            None => files::read(&path, self.codec.encoded_limit())?
+            None => atomic_files::read(&path, self.codec.encoded_limit())?
                 .map(|stored| {
                     let data = self.codec.decode(stored)?;
                     let reversed: Dims = layout.file.iter().rev().copied().collect();
@@ -78,8 +78,8 @@ impl ChunkFiles {
                     .take()
                     .unwrap_or_else(|| region::filled(chunk.iter().product::<u64>() as usize * element, &layout.fill)),
             };
-            let from = Place { shape: chunk, start: &zeros };
-            let to = Place { shape: &layout.file, start: &grid.start(at) };
+            let from = BoxInBuffer { shape: chunk, start: &zeros };
+            let to = BoxInBuffer { shape: &layout.file, start: &grid.start(at) };
             region::copy_box(&decoded, from, &mut data, to, chunk, element);
             Ok(())
         })?;
@@ -90,7 +90,7 @@ impl ChunkFiles {
     /// touches are taken from it, the others stay as they are in the shard.
     pub fn store(
         &self,
-        files: &Files,
+        files: &AtomicFiles,
         layout: &Layout,
         index: &[u64],
         data: &[u8],
@@ -113,7 +113,7 @@ impl ChunkFiles {
     #[allow(clippy::too_many_arguments)]
     fn store_shard(
         &self,
-        files: &Files,
+        files: &AtomicFiles,
         layout: &Layout,
         shards: &ShardIndex,
         path: &Path,
@@ -134,8 +134,8 @@ impl ChunkFiles {
                 chunks.push(shard.chunk(grid.number(at), self.codec.encoded_limit())?.map(Cow::Owned));
                 return Ok(());
             }
-            let from = Place { shape: &layout.file, start: &grid.start(at) };
-            region::copy_box(data, from, &mut scratch, Place { shape: chunk, start: &zeros }, chunk, element);
+            let from = BoxInBuffer { shape: &layout.file, start: &grid.start(at) };
+            region::copy_box(data, from, &mut scratch, BoxInBuffer { shape: chunk, start: &zeros }, chunk, element);
             let empty = (!files.write_empty() || !is_touched) && region::is_filled(&scratch, &layout.fill);
             chunks.push(if empty { None } else { Some(Cow::Owned(self.codec.encode(&scratch)?.into_owned())) });
             Ok::<(), Error>(())
@@ -146,7 +146,7 @@ impl ChunkFiles {
 
 /// Chunks stored as they are: only the rows that the region spans are read.
 fn load_rows(layout: &Layout, path: &Path, region: &Region) -> Result<Option<Loaded>> {
-    let Some((file, length)) = files::open(path)? else { return Ok(None) };
+    let Some((file, length)) = atomic_files::open(path)? else { return Ok(None) };
     let bytes = layout.file_bytes();
     if length != bytes as u64 {
         let message = format!("{length} bytes where a chunk has {bytes}");

@@ -1,14 +1,14 @@
 //! An open store.
 
 use super::array::ZarrArray;
+use super::array_metadata;
+use super::array_state::StoreState;
+use super::atomic_files::AtomicFiles;
 use super::attributes;
-use super::document;
-use super::files::Files;
 use super::layout::{Layout, Version};
 use super::nodes::{self, Kind, Node};
 use super::options::Options;
-use super::state::StoreState;
-use super::tree;
+use super::store_dir;
 use hyperslab_core::{
     Array, ArraySpec, Attribute, Communicator, Container, Durability, Error, ErrorKind, OpenMode, Result, agree,
 };
@@ -16,19 +16,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What a store and its arrays have in common on one rank.
+/// State shared by a store and its arrays on one rank.
 #[derive(Debug)]
-pub struct Shared {
+pub struct StoreContext {
     pub(super) comm: Arc<dyn Communicator>,
     pub(super) options: Options,
-    pub(super) files: Files,
+    pub(super) files: AtomicFiles,
     pub(super) store: Arc<StoreState>,
     version: Version,
     how: OpenMode,
     closed: AtomicBool,
 }
 
-impl Shared {
+impl StoreContext {
     pub(super) fn check_open(&self, operation: &'static str) -> Result<()> {
         if self.closed.load(Ordering::Acquire) {
             return Err(Error::invalid(operation, "the store has been closed"));
@@ -51,7 +51,7 @@ impl Shared {
 /// One rank's handle on a store.
 #[derive(Debug)]
 pub struct ZarrContainer {
-    shared: Arc<Shared>,
+    context: Arc<StoreContext>,
 }
 
 impl ZarrContainer {
@@ -63,27 +63,27 @@ impl ZarrContainer {
         let opened = Self::build(path, how, comm, options);
         if let (0, OpenMode::Create | OpenMode::Truncate, Ok(container)) = (comm.rank(), how, &opened) {
             // Made before there was a container to remember it until it is durable.
-            let files = &container.shared.files;
+            let files = &container.context.files;
             nodes::METADATA_FILES.iter().for_each(|name| files.remember(&files.root().join(name)));
         }
         agree(&**comm, opened.map_err(named))
     }
 
     fn build(path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>, options: &Options) -> Result<Self> {
-        tree::check_store(path, "open")?;
+        store_dir::check_store(path, "open")?;
         let root = path.canonicalize().map_err(|e| Error::io("open", e))?;
         let missing = || Error::new(ErrorKind::NotFound, "open", "there is no Zarr store");
         let version = nodes::read(&root)?.ok_or_else(missing)?.version;
         let store = StoreState::of(&root);
-        let files = Files::new(root, options.write_empty);
+        let files = AtomicFiles::new(root, options.write_empty);
         let closed = AtomicBool::new(false);
-        let shared = Shared { comm: comm.clone(), options: options.clone(), files, store, version, how, closed };
-        Ok(Self { shared: Arc::new(shared) })
+        let context = StoreContext { comm: comm.clone(), options: options.clone(), files, store, version, how, closed };
+        Ok(Self { context: Arc::new(context) })
     }
 
     fn named(&self, object: &str) -> impl Fn(Error) -> Error {
         let target = match object {
-            "" => self.shared.files.root().display().to_string(),
+            "" => self.context.files.root().display().to_string(),
             name => name.to_owned(),
         };
         move |error| error.backend("zarr").target(&target)
@@ -91,20 +91,20 @@ impl ZarrContainer {
 
     /// Checks on every rank, acts on rank 0, and lets all ranks know how it went.
     fn on_rank_zero(&self, object: &str, operation: &'static str, act: impl FnOnce() -> Result<()>) -> Result<()> {
-        let shared = &*self.shared;
-        let checked = shared
+        let context = &*self.context;
+        let checked = context
             .check_open(operation)
-            .and_then(|()| shared.check_writable(operation))
+            .and_then(|()| context.check_writable(operation))
             .and_then(|()| nodes::check_name(object));
         let done = match checked {
-            Ok(()) if shared.comm.rank() == 0 => act(),
+            Ok(()) if context.comm.rank() == 0 => act(),
             other => other,
         };
-        agree(&*shared.comm, done.map_err(self.named(object)))
+        agree(&*context.comm, done.map_err(self.named(object)))
     }
 
     fn directory(&self, name: &str) -> PathBuf {
-        nodes::directory(self.shared.files.root(), name)
+        nodes::directory(self.context.files.root(), name)
     }
 
     /// Creates the groups in `names` that are not there. The caller holds the lock for changing metadata.
@@ -117,25 +117,25 @@ impl ZarrContainer {
                     return Err(Error::new(ErrorKind::AlreadyExists, "create group", "there is an array of this name")
                         .target(if name.is_empty() { "/" } else { name }));
                 }
-                None => nodes::write(&self.shared.files, &directory, &nodes::new_group(self.shared.version))?,
+                None => nodes::write(&self.context.files, &directory, &nodes::new_group(self.context.version))?,
             }
         }
         Ok(())
     }
 
     fn create_array(&self, name: &str, layout: &Layout) -> Result<()> {
-        let files = &self.shared.files;
+        let files = &self.context.files;
         let directory = self.directory(name);
         let _changing = nodes::change_metadata();
         if nodes::read(&directory)?.is_some() {
             return Err(Error::new(ErrorKind::AlreadyExists, "create array", "there is an object of this name"));
         }
-        if directory.exists() && !tree::regular_files(&directory)?.is_empty() {
+        if directory.exists() && !store_dir::regular_files(&directory)?.is_empty() {
             let message = "there are files in the place of the new array";
             return Err(Error::new(ErrorKind::AlreadyExists, "create array", message).target(directory.display()));
         }
         self.create_groups(nodes::ancestors(name))?;
-        let (document, attributes) = document::write(layout)?;
+        let (document, attributes) = array_metadata::write(layout)?;
         let node = Node { version: layout.version, kind: Kind::Array, document, attributes };
         nodes::write(files, &directory, &node)?;
         nodes::drop_consolidated(files, name)
@@ -148,18 +148,18 @@ impl ZarrContainer {
     }
 
     fn new_layout(&self, spec: &ArraySpec) -> Result<Layout> {
-        let (have, asked) = (self.shared.version, self.shared.options.version);
+        let (have, asked) = (self.context.version, self.context.options.version);
         if asked.is_some_and(|asked| asked != have) {
             return Err(Error::invalid("create array", "the store has another Zarr version than the option asks for")
                 .hint("leave out version"));
         }
-        Layout::new(spec, &self.shared.options, have)
+        Layout::new(spec, &self.context.options, have)
     }
 
     fn opened(&self, name: &str, clean_beyond: bool) -> Result<Arc<dyn Array>> {
-        let state = nodes::check_name(name).and_then(|()| self.shared.store.array(name, clean_beyond));
-        let state = agree(&*self.shared.comm, state.map_err(self.named(name)))?;
-        Ok(Arc::new(ZarrArray::new(self.shared.clone(), state)))
+        let state = nodes::check_name(name).and_then(|()| self.context.store.array(name, clean_beyond));
+        let state = agree(&*self.context.comm, state.map_err(self.named(name)))?;
+        Ok(Arc::new(ZarrArray::new(self.context.clone(), state)))
     }
 }
 
@@ -167,13 +167,13 @@ impl ZarrContainer {
 fn prepare(path: &Path, how: OpenMode, options: &Options) -> Result<()> {
     let there = path.symlink_metadata().is_ok();
     match how {
-        OpenMode::Read | OpenMode::Update => return tree::check_store(path, "open"),
+        OpenMode::Read | OpenMode::Update => return store_dir::check_store(path, "open"),
         OpenMode::Create if there => {
             return Err(Error::new(ErrorKind::AlreadyExists, "create", "something is there already"));
         }
         OpenMode::Truncate if there => {
             let canonical = path.canonicalize().map_err(|e| Error::io("create", e))?;
-            tree::remove(path, "replace")?;
+            store_dir::remove(path, "replace")?;
             StoreState::forget(&canonical);
         }
         OpenMode::Create | OpenMode::Truncate => {}
@@ -181,22 +181,22 @@ fn prepare(path: &Path, how: OpenMode, options: &Options) -> Result<()> {
     std::fs::create_dir(path).map_err(|e| Error::io("create", e))?;
     let root = path.canonicalize().map_err(|e| Error::io("create", e))?;
     StoreState::forget(&root);
-    let files = Files::new(root.clone(), false);
+    let files = AtomicFiles::new(root.clone(), false);
     nodes::write(&files, &root, &nodes::new_group(options.version.unwrap_or(Version::V3)))
 }
 
 impl Container for ZarrContainer {
     fn arrays(&self) -> Result<Vec<String>> {
-        self.shared
+        self.context
             .check_open("list arrays")
-            .and_then(|()| tree::arrays(self.shared.files.root()))
+            .and_then(|()| store_dir::arrays(self.context.files.root()))
             .map_err(self.named(""))
     }
 
     fn groups(&self) -> Result<Vec<String>> {
-        self.shared
+        self.context
             .check_open("list groups")
-            .and_then(|()| tree::groups(self.shared.files.root()))
+            .and_then(|()| store_dir::groups(self.context.files.root()))
             .map_err(self.named(""))
     }
 
@@ -204,29 +204,29 @@ impl Container for ZarrContainer {
         self.on_rank_zero(name, "create group", || {
             let _changing = nodes::change_metadata();
             self.create_groups(nodes::ancestors(name).chain([name]))?;
-            nodes::drop_consolidated(&self.shared.files, name)
+            nodes::drop_consolidated(&self.context.files, name)
         })
     }
 
     fn create(&self, name: &str, spec: &ArraySpec) -> Result<Arc<dyn Array>> {
-        let shared = &*self.shared;
-        let layout = shared.check_open("create array").and_then(|()| match name {
+        let context = &*self.context;
+        let layout = context.check_open("create array").and_then(|()| match name {
             "" => Err(Error::new(ErrorKind::AlreadyExists, "create array", "the root is a group already")),
             _ => self.new_layout(spec),
         });
-        let layout = agree(&*shared.comm, layout.map_err(self.named(name)))?;
+        let layout = agree(&*context.comm, layout.map_err(self.named(name)))?;
         self.on_rank_zero(name, "create array", || self.create_array(name, &layout))?;
         self.opened(name, true)
     }
 
     fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
-        agree(&*self.shared.comm, self.shared.check_open("open array").map_err(self.named(name)))?;
+        agree(&*self.context.comm, self.context.check_open("open array").map_err(self.named(name)))?;
         self.opened(name, false)
     }
 
     fn set_attribute(&self, object: &str, name: &str, value: &Attribute) -> Result<()> {
         self.on_rank_zero(object, "set attribute", || {
-            let files = &self.shared.files;
+            let files = &self.context.files;
             let _changing = nodes::change_metadata();
             let mut node = self.node(object)?;
             attributes::set(&mut node.attributes, name, value)?;
@@ -236,7 +236,7 @@ impl Container for ZarrContainer {
     }
 
     fn attribute(&self, object: &str, name: &str) -> Result<Attribute> {
-        self.shared
+        self.context
             .check_open("read attribute")
             .and_then(|()| self.node(object))
             .and_then(|node| attributes::get(&node.attributes, name))
@@ -244,7 +244,7 @@ impl Container for ZarrContainer {
     }
 
     fn attributes(&self, object: &str) -> Result<Vec<String>> {
-        self.shared
+        self.context
             .check_open("list attributes")
             .and_then(|()| self.node(object))
             .map(|node| attributes::names(&node.attributes))
@@ -253,22 +253,22 @@ impl Container for ZarrContainer {
 
     fn write_back(&self) -> Result<()> {
         // Nothing is kept in this process.
-        self.shared.check_open("write back").map_err(self.named(""))
+        self.context.check_open("write back").map_err(self.named(""))
     }
 
     fn flush(&self, how: Durability) -> Result<()> {
-        let flushed = self.shared.check_open("flush").and_then(|()| match how {
+        let flushed = self.context.check_open("flush").and_then(|()| match how {
             Durability::Visible => Ok(()),
-            Durability::Durable => self.shared.files.sync(),
+            Durability::Durable => self.context.files.sync(),
         });
-        agree(&*self.shared.comm, flushed.map_err(self.named("")))
+        agree(&*self.context.comm, flushed.map_err(self.named("")))
     }
 
     fn close(&self) -> Result<()> {
-        if self.shared.closed.swap(true, Ordering::AcqRel) {
+        if self.context.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
         // Writes are in their files when they return; once everyone is here, all of them are visible.
-        agree(&*self.shared.comm, Ok(()))
+        agree(&*self.context.comm, Ok(()))
     }
 }

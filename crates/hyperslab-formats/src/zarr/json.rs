@@ -1,6 +1,6 @@
 //! Metadata files as JSON.
 
-use super::files::{self, Files};
+use super::atomic_files::{self, AtomicFiles};
 use hyperslab_core::{Error, ErrorKind, Result};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -11,7 +11,7 @@ const MAX_BYTES: u64 = 1 << 26;
 
 /// The document in a file; `None` when there is no such file.
 pub fn read(path: &Path) -> Result<Option<Value>> {
-    let Some(bytes) = files::read(path, MAX_BYTES)? else { return Ok(None) };
+    let Some(bytes) = atomic_files::read(path, MAX_BYTES)? else { return Ok(None) };
     parse(&bytes).map(Some).map_err(|error| error.target(path.display()))
 }
 
@@ -23,7 +23,7 @@ pub fn parse(bytes: &[u8]) -> Result<Value> {
 }
 
 /// Replaces the document in a file.
-pub fn write(files: &Files, path: &Path, document: &Value) -> Result<()> {
+pub fn write(files: &AtomicFiles, path: &Path, document: &Value) -> Result<()> {
     let text = serde_json::to_vec_pretty(document)
         .map_err(|e| Error::new(ErrorKind::Io, "write zarr metadata", e.to_string()))?;
     files.replace(path, &[&text])

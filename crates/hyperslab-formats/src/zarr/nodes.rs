@@ -1,6 +1,6 @@
 //! Groups and arrays of a store: their metadata files, their attributes, their names.
 
-use super::files::Files;
+use super::atomic_files::AtomicFiles;
 use super::json;
 use super::layout::Version;
 use hyperslab_core::{Error, ErrorKind, Result};
@@ -47,7 +47,7 @@ pub fn check_name(name: &str) -> Result<()> {
     if name.is_empty() {
         return Ok(());
     }
-    if name.split('/').count() > super::tree::MAX_DEPTH {
+    if name.split('/').count() > super::store_dir::MAX_DEPTH {
         return bad("is too deep");
     }
     for part in name.split('/') {
@@ -57,7 +57,7 @@ pub fn check_name(name: &str) -> Result<()> {
         if part.contains('\0') || part.starts_with("__") {
             return bad("has a part with NUL or beginning with __, which Zarr keeps for itself");
         }
-        if METADATA_FILES.contains(&part) || part.ends_with(super::files::PARTIAL) {
+        if METADATA_FILES.contains(&part) || part.ends_with(super::atomic_files::PARTIAL) {
             return bad("has a part that is the name of a metadata or temporary file");
         }
     }
@@ -111,7 +111,7 @@ pub fn read(directory: &Path) -> Result<Option<Node>> {
 }
 
 /// Writes the metadata of an object. The caller holds [`change_metadata`].
-pub fn write(files: &Files, directory: &Path, node: &Node) -> Result<()> {
+pub fn write(files: &AtomicFiles, directory: &Path, node: &Node) -> Result<()> {
     match node.version {
         Version::V3 => {
             let mut document = node.document.clone();
@@ -145,7 +145,7 @@ pub fn new_group(version: Version) -> Node {
 
 /// Removes copies of metadata that groups above `name` (and `name` itself) keep; a change would make them lie.
 /// The caller holds [`change_metadata`].
-pub fn drop_consolidated(files: &Files, name: &str) -> Result<()> {
+pub fn drop_consolidated(files: &AtomicFiles, name: &str) -> Result<()> {
     for group in ancestors(name).chain([name]) {
         let directory = directory(files.root(), group);
         files.remove(&directory.join(".zmetadata"))?;

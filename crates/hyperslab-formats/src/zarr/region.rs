@@ -43,14 +43,14 @@ pub fn for_each_index<E>(region: &Region, mut visit: impl FnMut(&[u64]) -> Resul
 
 /// A row-major buffer of `shape`, and where a box begins in it.
 #[derive(Debug, Clone, Copy)]
-pub struct Place<'a> {
+pub struct BoxInBuffer<'a> {
     /// Extents of the buffer.
     pub shape: &'a [u64],
     /// First index of the box.
     pub start: &'a [u64],
 }
 
-impl Place<'_> {
+impl BoxInBuffer<'_> {
     fn offset(&self, at: &[u64]) -> usize {
         let starts = self.start.iter().zip(at);
         self.shape.iter().zip(starts).fold(0, |linear, (extent, (start, i))| linear * extent + start + i) as usize
@@ -58,7 +58,14 @@ impl Place<'_> {
 }
 
 /// Copies a box of `extent` elements of `element` bytes between two buffers.
-pub fn copy_box(from: &[u8], from_at: Place<'_>, to: &mut [u8], to_at: Place<'_>, extent: &[u64], element: usize) {
+pub fn copy_box(
+    from: &[u8],
+    from_at: BoxInBuffer<'_>,
+    to: &mut [u8],
+    to_at: BoxInBuffer<'_>,
+    extent: &[u64],
+    element: usize,
+) {
     // Trailing dimensions that the box covers on both sides are one contiguous run.
     let mut split = extent.len();
     let mut run = element;
@@ -137,9 +144,9 @@ mod tests {
         let whole_rows = [2, 6];
         copy_box(
             &from,
-            Place { shape: &[4, 6], start: &[1, 0] },
+            BoxInBuffer { shape: &[4, 6], start: &[1, 0] },
             &mut to,
-            Place { shape: &[2, 6], start: &[0, 0] },
+            BoxInBuffer { shape: &[2, 6], start: &[0, 0] },
             &whole_rows,
             1,
         );
@@ -147,15 +154,22 @@ mod tests {
         let mut to = vec![255; 9];
         copy_box(
             &from,
-            Place { shape: &[4, 6], start: &[2, 4] },
+            BoxInBuffer { shape: &[4, 6], start: &[2, 4] },
             &mut to,
-            Place { shape: &[3, 3], start: &[1, 0] },
+            BoxInBuffer { shape: &[3, 3], start: &[1, 0] },
             &[2, 2],
             1,
         );
         assert_eq!(to, [255, 255, 255, 16, 17, 255, 22, 23, 255]);
         let mut one = vec![0; 2];
-        copy_box(&[7, 8], Place { shape: &[], start: &[] }, &mut one, Place { shape: &[], start: &[] }, &[], 2);
+        copy_box(
+            &[7, 8],
+            BoxInBuffer { shape: &[], start: &[] },
+            &mut one,
+            BoxInBuffer { shape: &[], start: &[] },
+            &[],
+            2,
+        );
         assert_eq!(one, [7, 8]);
     }
 

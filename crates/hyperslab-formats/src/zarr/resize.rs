@@ -5,12 +5,12 @@
 //! interruption leaves the old shape with some of the elements to be dropped already at the fill value, never old
 //! elements that come back. Arrays that others have shrunk without clearing are cleared when they grow.
 
-use super::document;
-use super::files::Files;
+use super::array_metadata;
+use super::array_state::{ArrayState, Current};
+use super::atomic_files::AtomicFiles;
 use super::nodes;
 use super::region::{self, Region};
-use super::state::{ArrayState, Current};
-use super::tree;
+use super::store_dir;
 use hyperslab_core::{Dims, Error, ErrorKind, Result, dims};
 use serde_json::json;
 
@@ -39,7 +39,7 @@ pub fn check(current: &Current, shape: &[u64]) -> Result<()> {
 }
 
 /// Gives the array its new shape, on disk and for everyone in this process.
-pub fn apply(state: &ArrayState, files: &Files, shape: &[u64]) -> Result<()> {
+pub fn apply(state: &ArrayState, files: &AtomicFiles, shape: &[u64]) -> Result<()> {
     let mut current = state.changing();
     check(&current, shape)?;
     let keep: Dims = current.layout.shape.iter().zip(shape).map(|(old, new)| *old.min(new)).collect();
@@ -54,7 +54,7 @@ pub fn apply(state: &ArrayState, files: &Files, shape: &[u64]) -> Result<()> {
         let directory = current.chunks.directory();
         let gone = || Error::new(ErrorKind::NotFound, "resize", "the array's metadata is gone");
         let mut node = nodes::read(directory)?.ok_or_else(gone)?;
-        document::read(node.version, &node.document, &node.attributes)?;
+        array_metadata::read(node.version, &node.document, &node.attributes)?;
         let object = node.document.as_object_mut().ok_or_else(gone)?;
         object.insert("shape".into(), json!(shape));
         nodes::write(files, directory, &node)?;
@@ -66,10 +66,10 @@ pub fn apply(state: &ArrayState, files: &Files, shape: &[u64]) -> Result<()> {
 }
 
 /// Removes and clears what lies outside `keep`. Looks at the files that exist, not at the chunks that could.
-fn clear_beyond(state: &ArrayState, current: &Current, files: &Files, keep: &[u64]) -> Result<()> {
+fn clear_beyond(state: &ArrayState, current: &Current, files: &AtomicFiles, keep: &[u64]) -> Result<()> {
     let Current { layout, chunks, .. } = current;
     let everything = Region::all(&layout.file);
-    for path in tree::regular_files(chunks.directory())? {
+    for path in store_dir::regular_files(chunks.directory())? {
         let name = path.strip_prefix(chunks.directory()).ok().and_then(|name| name.to_str());
         let Some(index) = name.and_then(|name| layout.keys.parse(name, keep.len())) else { continue };
         // How much of the file stays, in each dimension.
@@ -88,7 +88,7 @@ fn clear_beyond(state: &ArrayState, current: &Current, files: &Files, keep: &[u6
         let element = layout.dtype.size() as usize;
         let mut cleared = region::filled(layout.file_bytes(), &layout.fill);
         let zeros = Dims::from_elem(0, keep.len());
-        let place = region::Place { shape: &layout.file, start: &zeros };
+        let place = region::BoxInBuffer { shape: &layout.file, start: &zeros };
         region::copy_box(&loaded.data, place, &mut cleared, place, &stays, element);
         if cleared != loaded.data {
             chunks.store(files, layout, &index, &cleared, &everything, None)?;

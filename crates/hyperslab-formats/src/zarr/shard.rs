@@ -1,8 +1,8 @@
 //! A shard file: chunks one after another and an index of (offset, length) pairs, 2^64-1 twice for absent chunks.
 
+use super::atomic_files::{self, AtomicFiles};
 use super::chunk_codec::ChunkCodec;
 use super::codecs::Pipeline;
-use super::files::{self, Files};
 use super::layout::{Layout, Sharding};
 use hyperslab_core::{Error, ErrorKind, Result};
 use std::borrow::Cow;
@@ -42,7 +42,7 @@ impl ShardIndex {
 
     /// Opens a shard; `None` when the file is not there.
     pub fn open(&self, path: &Path) -> Result<Option<Shard>> {
-        let Some((file, length)) = files::open(path)? else { return Ok(None) };
+        let Some((file, length)) = atomic_files::open(path)? else { return Ok(None) };
         let corrupt = |message: &str| Error::new(ErrorKind::Corrupt, "read shard", message).target(path.display());
         let at = if self.at_end { length.checked_sub(self.stored_bytes) } else { Some(0) };
         let at = at.ok_or_else(|| corrupt("shorter than its index"))?;
@@ -69,7 +69,7 @@ impl ShardIndex {
     }
 
     /// Replaces a shard by these stored chunks; one without any chunk is removed.
-    pub fn write(&self, files: &Files, path: &Path, chunks: &[Option<Cow<'_, [u8]>>]) -> Result<()> {
+    pub fn write(&self, files: &AtomicFiles, path: &Path, chunks: &[Option<Cow<'_, [u8]>>]) -> Result<()> {
         if chunks.iter().all(Option::is_none) {
             return files.remove(path);
         }

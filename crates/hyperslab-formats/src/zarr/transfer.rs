@@ -1,10 +1,10 @@
-//! Elements between memory and files.
+//! Transfers between memory and chunk files.
 
-use super::claims;
-use super::files::Files;
+use super::array_state::{ArrayState, Current};
+use super::atomic_files::AtomicFiles;
+use super::partial_write_owners;
 use super::region::{self, Region};
-use super::staging;
-use super::state::{ArrayState, Current};
+use super::row_bands;
 use hyperslab_core::{
     ChunkGrid, ChunkSubset, ChunkSubsets, Communicator, ElementPlan, Error, ErrorKind, Gather, MemoryView,
     MemoryViewMut, Result, Scatter, Selection, agree,
@@ -17,21 +17,21 @@ use std::sync::{Mutex, PoisonError};
 pub struct Transferring<'a> {
     /// The array.
     pub state: &'a ArrayState,
-    /// Its layout, held for the time of the transfer.
+    /// Its current layout, read-locked during the transfer.
     pub current: &'a Current,
-    /// Where changes are recorded.
-    pub files: &'a Files,
-    /// Threads for the files of the call.
+    /// Writes files and tracks changes.
+    pub files: &'a AtomicFiles,
+    /// Number of threads.
     pub threads: usize,
-    /// Other ranks are in other processes, out of reach of the chunk locks, and may write the same files.
+    /// Whether ranks of other processes, which the chunk locks do not exclude, may write the same files.
     pub many_processes: bool,
 }
 
-/// Bytes of an element that a write leaves alone.
+/// Bytes of an element that a write does not change.
 type Untouched = Vec<Range<usize>>;
 
 impl Transferring<'_> {
-    /// Refuses a write that makes no sense.
+    /// Validates a write.
     fn check_write(&self, selection: &Selection, memory: MemoryView<'_>) -> Result<ElementPlan> {
         let layout = &self.current.layout;
         selection.check_inside(&layout.shape)?;
@@ -39,12 +39,17 @@ impl Transferring<'_> {
         memory.layout.plan(&layout.dtype)
     }
 
-    /// Writes the selected elements together with the ranks of other processes: files may be written in part, if no
-    /// other rank writes them too. Collective; a refusal is everyone's.
-    pub fn write_together(&self, comm: &dyn Communicator, selection: &Selection, memory: MemoryView<'_>) -> Result<()> {
+    /// Collective write of ranks in separate processes: a rank may cover a file partly if no other rank writes it.
+    /// Fails on all ranks alike.
+    pub fn write_collective(
+        &self,
+        comm: &dyn Communicator,
+        selection: &Selection,
+        memory: MemoryView<'_>,
+    ) -> Result<()> {
         let plan = agree(comm, self.check_write(selection, memory))?;
         let grid = ChunkGrid::new(&self.current.layout.shape, &self.current.layout.file)?;
-        claims::check(comm, selection, &grid, !plan.covers_element())?;
+        partial_write_owners::check(comm, selection, &grid, !plan.covers_element())?;
         Transferring { many_processes: false, ..*self }.write(selection, memory)
     }
 
@@ -62,7 +67,7 @@ impl Transferring<'_> {
         }
         let mut gather = Gather::new(memory, &layout.dtype, selection.len())?;
         let mut buffer = Vec::new();
-        staging::for_each_band(selection, layout, &mut |band| {
+        row_bands::for_each_band(selection, layout, &mut |band| {
             buffer.resize((band.len() * layout.dtype.size()) as usize, 0);
             gather.next_into(&mut buffer);
             self.write_packed(band, &buffer, &untouched)
@@ -84,7 +89,7 @@ impl Transferring<'_> {
         }
         let mut scatter = Scatter::new(memory, &layout.dtype, selection.len())?;
         let mut buffer = Vec::new();
-        staging::for_each_band(selection, layout, &mut |band| {
+        row_bands::for_each_band(selection, layout, &mut |band| {
             buffer.resize((band.len() * layout.dtype.size()) as usize, 0);
             self.read_packed(band, &mut buffer)?;
             scatter.next_from(&buffer);

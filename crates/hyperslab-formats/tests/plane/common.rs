@@ -58,7 +58,7 @@ pub fn open(stack: &str, path: &Path, how: OpenMode) -> Result<Arc<dyn Container
 /// A fresh directory, in memory where the machine has that.
 pub fn directory() -> std::io::Result<tempfile::TempDir> {
     let mut builder = tempfile::Builder::new();
-    builder.prefix("hyperslab-plane-");
+    builder.prefix("hyperslab-h5direct-");
     builder.tempdir_in("/dev/shm").or_else(|_| builder.tempdir())
 }
 

@@ -1,10 +1,10 @@
-//! Attributes: passed on. They never hold elements that wait.
+//! Attribute callbacks: forwarded. Attributes are never buffered.
 #![expect(unsafe_op_in_unsafe_fn, reason = "the contract of callbacks is stated in `object`")]
 
+use crate::accel::{ATTRIBUTE, acknowledged, note_metadata_change};
 use crate::callbacks::operation;
-use crate::data::{ATTRIBUTE, acknowledged, changed};
 use crate::host::api::{Const, Herr, Hid, Ptr, Req, Text};
-use crate::object::{object, shielded};
+use crate::object::{catch_panics, object};
 use std::ffi::c_int;
 
 const RENAME: c_int = 4;
@@ -20,9 +20,9 @@ pub(crate) unsafe extern "C" fn create(
     transfer: Hid,
     request: Req,
 ) -> Ptr {
-    shielded(|| {
+    catch_panics(|| {
         let object = object(pointer);
-        changed(object);
+        note_metadata_change(object);
         let (host, below) = (object.host, object.connector);
         let under =
             host.H5VLattr_create(object.under, place, below, name, kind, space, create, access, transfer, request);
@@ -33,7 +33,7 @@ pub(crate) unsafe extern "C" fn create(
 opening!(open => H5VLattr_open);
 
 pub(crate) unsafe extern "C" fn read(pointer: Ptr, kind: Hid, data: Ptr, transfer: Hid, request: Req) -> Herr {
-    shielded(|| {
+    catch_panics(|| {
         let object = object(pointer);
         let status = object.host.H5VLattr_read(object.under, object.connector, kind, data, transfer, request);
         object.wrap_request(request);
@@ -42,9 +42,9 @@ pub(crate) unsafe extern "C" fn read(pointer: Ptr, kind: Hid, data: Ptr, transfe
 }
 
 pub(crate) unsafe extern "C" fn write(pointer: Ptr, kind: Hid, data: Const, transfer: Hid, request: Req) -> Herr {
-    shielded(|| {
+    catch_panics(|| {
         let object = object(pointer);
-        changed(object);
+        note_metadata_change(object);
         let status = object.host.H5VLattr_write(object.under, object.connector, kind, data, transfer, request);
         object.wrap_request(request);
         acknowledged(object, ATTRIBUTE, status)
@@ -61,9 +61,9 @@ pub(crate) unsafe extern "C" fn specific(
     transfer: Hid,
     request: Req,
 ) -> Herr {
-    shielded(|| {
+    catch_panics(|| {
         let object = object(pointer);
-        changed(object);
+        note_metadata_change(object);
         let (host, below, under) = (object.host, object.connector, object.under);
         let status = host.H5VLattr_specific(under, place, below, arguments, transfer, request);
         object.wrap_request(request);

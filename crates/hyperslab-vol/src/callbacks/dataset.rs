@@ -1,11 +1,11 @@
-//! Datasets: their elements may go another way than libhdf5's.
+//! Dataset callbacks: transfers may bypass libhdf5.
 #![expect(unsafe_op_in_unsafe_fn, reason = "the contract of callbacks is stated in `object`")]
 
+use crate::accel::{Attach, Transfer, attach, ineligible, name, note_metadata_change, transfer, write_back_all};
 use crate::callbacks::operation;
-use crate::data::{Taken, Transfer, changed, name, settle_all, taken, transfer, unsuitable};
 use crate::host::Host;
 use crate::host::api::{Const, Herr, Hid, Ptr, Req, Text};
-use crate::object::{Object, free, object, shielded};
+use crate::object::{Object, catch_panics, free, object};
 use std::ffi::c_int;
 use std::ptr::null_mut;
 use std::sync::atomic::Ordering;
@@ -53,46 +53,47 @@ impl AccessList {
 impl Drop for AccessList {
     fn drop(&mut self) {
         // SAFETY: the list is this one's own; it ends inside a call of the library.
-        self.host.keeping_errors(|| unsafe { self.host.H5Pclose(self.list) });
+        self.host.preserving_error_stack(|| unsafe { self.host.H5Pclose(self.list) });
     }
 }
 
-/// The object of a dataset below: with another way for its elements, if there is one.
-unsafe fn with_way(parent: &Object, under: Ptr, wanted: Option<(usize, usize, f64)>) -> Object {
-    let mut new = parent.beside(under);
+/// Wraps a dataset of the connector below, attached to its direct path if it is eligible.
+unsafe fn attach_dataset(parent: &Object, under: Ptr, wanted: Option<(usize, usize, f64)>) -> Object {
+    let mut new = parent.sibling(under);
     new.chunk_cache = wanted;
-    match parent.host.keeping_errors(|| taken(&new)) {
-        Taken::Over(dataset) => new.dataset = std::sync::Mutex::new(Some(dataset)),
-        Taken::Left { why, elsewhere } => (new.left, new.elsewhere) = (Some(why), elsewhere),
+    match parent.host.preserving_error_stack(|| attach(&new)) {
+        Attach::Direct(dataset) => new.dataset = std::sync::Mutex::new(Some(dataset)),
+        Attach::Library { why, is_indirect } => (new.fallback_reason, new.is_indirect) = (Some(why), is_indirect),
     }
     new
 }
 
-/// For HDF5 to keep, recorded from now on if that is asked for.
-unsafe fn finished(mut object: Object, created: bool) -> Ptr {
+/// Transfers ownership to HDF5; starts tracing if the file is traced.
+unsafe fn publish(mut object: Object, created: bool) -> Ptr {
     if let Some(trace) = object.file.clone().and_then(|file| file.trace.clone()) {
         let handle = object.handle();
-        object.traced = object.host.keeping_errors(|| trace.dataset(&object, &name(object.host, handle), created));
+        object.traced =
+            object.host.preserving_error_stack(|| trace.dataset(&object, &name(object.host, handle), created));
     }
     object.into_ptr()
 }
 
-/// Ends an object that HDF5 never got, and what is below it.
+/// Closes and frees an object that HDF5 never received.
 unsafe fn discard(object: Object, transfer: Hid) {
     let host = object.host;
-    host.keeping_errors(|| {
+    host.preserving_error_stack(|| {
         host.H5VLdataset_close(object.under, object.connector, transfer, null_mut());
         host.H5Idec_ref(object.connector);
     });
 }
 
-/// Whether libhdf5 moves the elements of a dataset and would like to keep some of its chunks.
+/// Whether libhdf5 executes the dataset's transfers and the program wants a chunk cache.
 unsafe fn wants_cache(object: &Object, wanted: (usize, usize, f64)) -> bool {
     let handle = object.handle();
     let host = object.host;
-    object.left.is_some()
+    object.fallback_reason.is_some()
         && wanted.1 > 0
-        && host.keeping_errors(|| {
+        && host.preserving_error_stack(|| {
             handle.identifier(host, GET_CREATION_LIST).is_some_and(|list| {
                 let layout = host.H5Pget_layout(list);
                 host.H5Pclose(list);
@@ -113,13 +114,13 @@ pub(crate) unsafe extern "C" fn create(
     transfer: Hid,
     request: Req,
 ) -> Ptr {
-    shielded(|| {
+    catch_panics(|| {
         let parent = object(pointer);
-        changed(parent);
+        note_metadata_change(parent);
         let (host, below) = (parent.host, parent.connector);
-        let changes = parent.file.as_ref().is_some_and(|file| file.buffers.is_some() && !file.is_left());
-        let other = host.keeping_errors(|| match changes {
-            true => AccessList::new(parent, access, unsuitable(host, create, kind).is_some()),
+        let changes = parent.file.as_ref().is_some_and(|file| file.buffers.is_some() && !file.is_library_only());
+        let other = host.preserving_error_stack(|| match changes {
+            true => AccessList::new(parent, access, ineligible(host, create, kind).is_some()),
             false => None,
         });
         let list = other.as_ref().map_or(access, |other| other.list);
@@ -140,7 +141,7 @@ pub(crate) unsafe extern "C" fn create(
             return null_mut();
         }
         parent.wrap_request(request);
-        finished(with_way(parent, under, other.map(|other| other.wanted)), true)
+        publish(attach_dataset(parent, under, other.map(|other| other.wanted)), true)
     })
 }
 
@@ -152,10 +153,10 @@ pub(crate) unsafe extern "C" fn open(
     transfer: Hid,
     request: Req,
 ) -> Ptr {
-    shielded(|| {
+    catch_panics(|| {
         let parent = object(pointer);
         let (host, below) = (parent.host, parent.connector);
-        let other = host.keeping_errors(|| AccessList::new(parent, access, false));
+        let other = host.preserving_error_stack(|| AccessList::new(parent, access, false));
         let list = other.as_ref().map_or(access, |other| other.list);
         let under = host.H5VLdataset_open(parent.under, place, below, name, list, transfer, request);
         if under.is_null() {
@@ -163,21 +164,21 @@ pub(crate) unsafe extern "C" fn open(
         }
         parent.wrap_request(request);
         let wanted = other.map(|other| other.wanted);
-        let found = with_way(parent, under, wanted);
-        finished(with_cache(parent, found, place, name, access, transfer), false)
+        let found = attach_dataset(parent, under, wanted);
+        publish(with_cache(parent, found, place, name, access, transfer), false)
     })
 }
 
 /// The object of a dataset that was opened without an access list of its own, at a place seen from the parent.
 pub(crate) unsafe fn found(parent: &Object, under: Ptr, place: Const, transfer: Hid) -> Ptr {
     let wanted = parent.file.as_ref().and_then(|file| file.buffers).map(|buffers| buffers.chunks);
-    let mut found = with_way(parent, under, wanted);
+    let mut found = attach_dataset(parent, under, wanted);
     let place = &*place.cast::<Place>();
     if place.how == BY_NAME {
         let itself = Place { kind: place.kind, how: BY_ITSELF, name: std::ptr::null(), _more: [0; 6] };
         found = with_cache(parent, found, (&raw const itself).cast(), place.name, 0, transfer);
     }
-    finished(found, false)
+    publish(found, false)
 }
 
 /// The beginning of a place that HDF5 gives.
@@ -193,10 +194,10 @@ struct Place {
 unsafe fn with_cache(parent: &Object, found: Object, place: Const, name: Text, access: Hid, transfer: Hid) -> Object {
     let host = parent.host;
     let Some(wanted) = found.chunk_cache.filter(|wanted| wants_cache(&found, *wanted)) else { return found };
-    let Some(other) = host.keeping_errors(|| AccessList::new(parent, access, true)) else { return found };
-    let (left, elsewhere) = (found.left.clone(), found.elsewhere);
+    let Some(other) = host.preserving_error_stack(|| AccessList::new(parent, access, true)) else { return found };
+    let (left, is_indirect) = (found.fallback_reason.clone(), found.is_indirect);
     let again = |list| {
-        host.keeping_errors(|| {
+        host.preserving_error_stack(|| {
             host.H5VLdataset_open(parent.under, place, parent.connector, name, list, transfer, null_mut())
         })
     };
@@ -206,13 +207,13 @@ unsafe fn with_cache(parent: &Object, found: Object, place: Const, name: Text, a
         return found;
     }
     discard(found, transfer);
-    let mut object = parent.beside(second);
-    object.host.keeping_errors(|| host.H5VLdataset_close(second, parent.connector, transfer, null_mut()));
+    let mut object = parent.sibling(second);
+    object.host.preserving_error_stack(|| host.H5VLdataset_close(second, parent.connector, transfer, null_mut()));
     object.under = again(other.list);
     if object.under.is_null() {
         object.under = again(access);
     }
-    (object.left, object.elsewhere, object.chunk_cache) = (left, elsewhere, Some(wanted));
+    (object.fallback_reason, object.is_indirect, object.chunk_cache) = (left, is_indirect, Some(wanted));
     object
 }
 
@@ -226,9 +227,9 @@ pub(crate) unsafe extern "C" fn read(
     data: *mut Ptr,
     request: Req,
 ) -> Herr {
-    shielded(|| {
+    catch_panics(|| {
         if count == 1 {
-            let one = Transfer { kind: *kinds, memory: *memory, file: *files, list };
+            let one = Transfer { mem_type_id: *kinds, mem_space_id: *memory, file_space_id: *files, dxpl_id: list };
             return transfer::read(object(*pointers), &one, *data);
         }
         let first = object(*pointers);
@@ -254,9 +255,9 @@ pub(crate) unsafe extern "C" fn write(
     data: *mut Const,
     request: Req,
 ) -> Herr {
-    shielded(|| {
+    catch_panics(|| {
         if count == 1 {
-            let one = Transfer { kind: *kinds, memory: *memory, file: *files, list };
+            let one = Transfer { mem_type_id: *kinds, mem_space_id: *memory, file_space_id: *files, dxpl_id: list };
             return transfer::write(object(*pointers), &one, *data);
         }
         let first = object(*pointers);
@@ -282,11 +283,11 @@ unsafe fn many(
 ) -> Herr {
     let objects: Vec<&Object> = (0..count).map(|at| object(*pointers.add(at))).collect();
     let Some(first) = objects.first() else { return body(null_mut()) };
-    if settle_all(first.host) < 0 {
+    if write_back_all(first.host) < 0 {
         return -1;
     }
     let mut under: Vec<Ptr> = objects.iter().map(|object| object.under).collect();
-    let status = transfer::beside_planes(&objects, writes, || body(under.as_mut_ptr()));
+    let status = transfer::with_coherent_datasets(&objects, writes, || body(under.as_mut_ptr()));
     first.wrap_request(request);
     if writes { transfer::acknowledge_all(&objects, status) } else { status }
 }
@@ -299,10 +300,10 @@ struct List {
 }
 
 pub(crate) unsafe extern "C" fn get(pointer: Ptr, arguments: Ptr, transfer: Hid, request: Req) -> Herr {
-    shielded(|| {
+    catch_panics(|| {
         let dataset = object(pointer);
         let asked = operation(arguments);
-        if matches!(asked, GET_SPACE_STATUS | GET_STORAGE_SIZE) && settle_all(dataset.host) < 0 {
+        if matches!(asked, GET_SPACE_STATUS | GET_STORAGE_SIZE) && write_back_all(dataset.host) < 0 {
             return -1;
         }
         let status = dataset.host.H5VLdataset_get(dataset.under, dataset.connector, arguments, transfer, request);
@@ -323,25 +324,25 @@ struct Extents {
 
 /// The extents that a dataset is to have, if its elements go another way.
 unsafe fn new_extents<'a>(dataset: &Object, arguments: Ptr) -> Option<&'a [u64]> {
-    let rank = dataset.dataset().map_or(0, |dataset| dataset.elements.plane.shape().len());
+    let rank = dataset.dataset().map_or(0, |dataset| dataset.io.direct.shape().len());
     let extents = (*arguments.cast::<Extents>()).extents;
     (rank > 0 && !extents.is_null()).then(|| std::slice::from_raw_parts(extents, rank))
 }
 
 pub(crate) unsafe extern "C" fn specific(pointer: Ptr, arguments: Ptr, transfer: Hid, request: Req) -> Herr {
-    shielded(|| {
+    catch_panics(|| {
         let dataset = object(pointer);
-        changed(dataset);
+        note_metadata_change(dataset);
         let shape = (operation(arguments) == SET_EXTENT).then(|| new_extents(dataset, arguments)).flatten();
-        let stays = shape.is_some_and(|shape| transfer::stays_logged(dataset, shape));
-        if !stays && settle_all(dataset.host) < 0 {
+        let stays = shape.is_some_and(|shape| transfer::keeps_log_on_resize(dataset, shape));
+        if !stays && write_back_all(dataset.host) < 0 {
             return -1;
         }
         let (host, below, under) = (dataset.host, dataset.connector, dataset.under);
         let call = || host.H5VLdataset_specific(under, below, arguments, transfer, request);
         let status = match operation(arguments) {
-            SET_EXTENT => transfer::resizing(dataset, shape, call),
-            REFRESH => transfer::beside_planes(&[dataset], true, call),
+            SET_EXTENT => transfer::resize(dataset, shape, call),
+            REFRESH => transfer::with_coherent_datasets(&[dataset], true, call),
             _ => call(),
         };
         crate::object::wrap_request(host, below, request);
@@ -350,16 +351,16 @@ pub(crate) unsafe extern "C" fn specific(pointer: Ptr, arguments: Ptr, transfer:
 }
 
 pub(crate) unsafe extern "C" fn optional(pointer: Ptr, arguments: Ptr, list: Hid, request: Req) -> Herr {
-    shielded(|| {
+    catch_panics(|| {
         let dataset = object(pointer);
-        if settle_all(dataset.host) < 0 {
+        if write_back_all(dataset.host) < 0 {
             return -1;
         }
         if let Some(dataset) = dataset.dataset() {
-            dataset.elements.looked_into.store(true, Ordering::Relaxed);
+            dataset.io.offset_exposed.store(true, Ordering::Relaxed);
         }
         let (host, below, under) = (dataset.host, dataset.connector, dataset.under);
-        let status = transfer::beside_planes(&[dataset], true, || {
+        let status = transfer::with_coherent_datasets(&[dataset], true, || {
             host.H5VLdataset_optional(under, below, arguments, list, request)
         });
         dataset.wrap_request(request);
@@ -369,7 +370,7 @@ pub(crate) unsafe extern "C" fn optional(pointer: Ptr, arguments: Ptr, list: Hid
 
 /// An error of what had waited is told by the next flush of the file, or by its close.
 pub(crate) unsafe extern "C" fn close(pointer: Ptr, transfer: Hid, request: Req) -> Herr {
-    shielded(|| {
+    catch_panics(|| {
         let closed = object(pointer);
         if let (Some(dataset), Some(file)) = (closed.take_dataset(), &closed.file) {
             let handle = closed.handle();
@@ -383,7 +384,7 @@ pub(crate) unsafe extern "C" fn close(pointer: Ptr, transfer: Hid, request: Req)
                     return 0;
                 }
                 // HDF5 would have a dataset that is neither open nor closed.
-                Err(error) => file.tell_later(error),
+                Err(error) => file.defer_error(error),
             }
         }
         if let Some(traced) = &closed.traced {

@@ -1,9 +1,9 @@
-//! Named datatypes: passed on.
+//! Callbacks of named datatypes: forwarded.
 #![expect(unsafe_op_in_unsafe_fn, reason = "the contract of callbacks is stated in `object`")]
 
-use crate::data::changed;
+use crate::accel::note_metadata_change;
 use crate::host::api::{Const, Herr, Hid, Ptr, Req, Text};
-use crate::object::{object, shielded};
+use crate::object::{catch_panics, object};
 
 pub(crate) unsafe extern "C" fn commit(
     pointer: Ptr,
@@ -16,9 +16,9 @@ pub(crate) unsafe extern "C" fn commit(
     transfer: Hid,
     request: Req,
 ) -> Ptr {
-    shielded(|| {
+    catch_panics(|| {
         let object = object(pointer);
-        changed(object);
+        note_metadata_change(object);
         let (host, below) = (object.host, object.connector);
         let under =
             host.H5VLdatatype_commit(object.under, place, below, name, kind, link, create, access, transfer, request);

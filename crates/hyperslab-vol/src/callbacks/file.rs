@@ -1,13 +1,13 @@
-//! Files: opened with what the elements' other ways need, and closed after everything that waits.
+//! File callbacks: open prepares acceleration, flush and close write buffered data back.
 #![expect(unsafe_op_in_unsafe_fn, reason = "the contract of callbacks is stated in `object`")]
 
+use crate::accel::{FileOpen, FileState, write_back_all};
 use crate::callbacks::operation;
-use crate::data::{FileState, Opening, settle_all};
 use crate::driver;
 use crate::host::api::{Herr, Hid, Ptr, Req, Text};
 use crate::host::{Host, of_slot, text};
 use crate::info::Info;
-use crate::object::{FILE, Object, WRAPS_FOR_ITSELF, free, object, shielded, wrap_request};
+use crate::object::{FILE, Object, WRAPS_FOR_ITSELF, catch_panics, free, object, wrap_request};
 use hyperslab_core::Result;
 use std::ffi::{c_int, c_uint};
 use std::ptr::null_mut;
@@ -43,7 +43,7 @@ impl Below {
 impl Drop for Below {
     fn drop(&mut self) {
         // SAFETY: the list is this one's own; it ends inside a call of the library.
-        self.host.keeping_errors(|| unsafe { self.host.H5Pclose(self.list) });
+        self.host.preserving_error_stack(|| unsafe { self.host.H5Pclose(self.list) });
     }
 }
 
@@ -56,10 +56,10 @@ unsafe fn opened(
     request: Req,
     body: impl FnOnce(&'static Host, Hid) -> Ptr,
 ) -> Ptr {
-    shielded(|| {
+    catch_panics(|| {
         let Some(host) = of_slot(slot) else { return null_mut() };
         let Some(below) = Below::new(host, access) else { return null_mut() };
-        let mut opening = Opening::new(host, &below.info, below.list, &text(name), flags);
+        let mut opening = FileOpen::new(host, &below.info, below.list, &text(name), flags);
         let writable = opening.is_writable();
         // Before libhdf5 may cut the file off.
         if let Err(error) = opening.notice() {
@@ -78,7 +78,7 @@ unsafe fn opened(
         }
         let connector = below.info.connector;
         wrap_request(host, connector, request);
-        let attached = host.keeping_errors(|| {
+        let attached = host.preserving_error_stack(|| {
             if opening.is_new() {
                 commit(host, under, connector)?;
             }
@@ -87,7 +87,9 @@ unsafe fn opened(
         match attached {
             Ok(file) => Object::new(host, under, connector, file, writable).into_ptr(),
             Err(error) => {
-                host.keeping_errors(|| host.H5VLfile_close(under, connector, host.default_transfer(), null_mut()));
+                host.preserving_error_stack(|| {
+                    host.H5VLfile_close(under, connector, host.default_transfer(), null_mut())
+                });
                 host.report(&error);
                 null_mut()
             }
@@ -144,7 +146,7 @@ struct List {
 }
 
 pub(crate) unsafe extern "C" fn get(pointer: Ptr, arguments: Ptr, transfer: Hid, request: Req) -> Herr {
-    shielded(|| {
+    catch_panics(|| {
         let file = object(pointer);
         let status = file.host.H5VLfile_get(file.under, file.connector, arguments, transfer, request);
         file.wrap_request(request);
@@ -178,11 +180,11 @@ pub(crate) unsafe extern "C" fn specific<const SLOT: usize>(
     transfer: Hid,
     request: Req,
 ) -> Herr {
-    shielded(|| {
+    catch_panics(|| {
         let Some(host) = of_slot(SLOT) else { return -1 };
         let doing = operation(arguments);
         if let IS_ACCESSIBLE | DELETE = doing {
-            if settle_all(host) < 0 {
+            if write_back_all(host) < 0 {
                 return -1;
             }
             // As many bytes as the structure has: that of the other operation is shorter.
@@ -194,7 +196,7 @@ pub(crate) unsafe extern "C" fn specific<const SLOT: usize>(
             }
             let Some(below) = Below::new(host, given.list) else { return -1 };
             // As the files are opened, so that libhdf5 knows those that are open.
-            drop(Opening::new(host, &below.info, below.list, &text(given.name), 0));
+            drop(FileOpen::new(host, &below.info, below.list, &text(given.name), 0));
             given.list = below.list;
             let connector = below.info.connector;
             let status = host.H5VLfile_specific(null_mut(), connector, (&raw mut given).cast(), transfer, request);
@@ -202,7 +204,7 @@ pub(crate) unsafe extern "C" fn specific<const SLOT: usize>(
             return status;
         }
         let file = object(pointer);
-        if doing == FLUSH && settle_all(host) < 0 {
+        if doing == FLUSH && write_back_all(host) < 0 {
             return -1;
         }
         let call = || host.H5VLfile_specific(file.under, file.connector, arguments, transfer, request);
@@ -222,7 +224,7 @@ pub(crate) unsafe extern "C" fn specific<const SLOT: usize>(
                 if let Some(state) = &file.file {
                     state.opened();
                 }
-                *again = file.beside(*again).into_ptr();
+                *again = file.sibling(*again).into_ptr();
             }
         }
         status
@@ -238,9 +240,9 @@ fn flushed(host: &'static Host, flush: impl FnOnce() -> Herr) -> Herr {
 }
 
 pub(crate) unsafe extern "C" fn optional(pointer: Ptr, arguments: Ptr, transfer: Hid, request: Req) -> Herr {
-    shielded(|| {
+    catch_panics(|| {
         let file = object(pointer);
-        if settle_all(file.host) < 0 {
+        if write_back_all(file.host) < 0 {
             return -1;
         }
         if let (START_SWMR, Some(state)) = (operation(arguments), &file.file) {
@@ -257,10 +259,10 @@ pub(crate) unsafe extern "C" fn optional(pointer: Ptr, arguments: Ptr, transfer:
 
 /// An error of what had waited is told once, and the file stays open; closing it again closes it.
 pub(crate) unsafe extern "C" fn close(pointer: Ptr, transfer: Hid, request: Req) -> Herr {
-    shielded(|| {
+    catch_panics(|| {
         let file = object(pointer);
         if let Some(state) = &file.file {
-            let guarded = file.writable && state.is_last_guarded();
+            let guarded = file.writable && state.is_last_with_journal();
             if let Err(error) = state.close_handle() {
                 file.host.report(&error);
                 return -1;
@@ -270,7 +272,7 @@ pub(crate) unsafe extern "C" fn close(pointer: Ptr, transfer: Hid, request: Req)
             // again below, and is told then.
             if guarded {
                 let commit = || commit(file.host, file.under, file.connector);
-                let _ = file.host.keeping_errors(|| commit().or_else(|_| commit()));
+                let _ = file.host.preserving_error_stack(|| commit().or_else(|_| commit()));
             }
         }
         let status = file.host.H5VLfile_close(file.under, file.connector, transfer, request);

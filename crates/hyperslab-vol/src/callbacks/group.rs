@@ -1,10 +1,10 @@
-//! Groups: passed on, after what waits where files are mounted or flushed.
+//! Group callbacks: forwarded, after a write-back for mounts and flushes.
 #![expect(unsafe_op_in_unsafe_fn, reason = "the contract of callbacks is stated in `object`")]
 
+use crate::accel::{note_metadata_change, write_back_all};
 use crate::callbacks::operation;
-use crate::data::{changed, settle_all};
 use crate::host::api::{Const, Herr, Hid, Ptr, Req, Text};
-use crate::object::{object, shielded};
+use crate::object::{catch_panics, object};
 use std::ffi::c_int;
 
 const MOUNT: c_int = 0;
@@ -28,9 +28,9 @@ pub(crate) unsafe extern "C" fn create(
     transfer: Hid,
     request: Req,
 ) -> Ptr {
-    shielded(|| {
+    catch_panics(|| {
         let object = object(pointer);
-        changed(object);
+        note_metadata_change(object);
         let (host, below) = (object.host, object.connector);
         let under = host.H5VLgroup_create(object.under, place, below, name, link, create, access, transfer, request);
         object.child(under, request)
@@ -41,10 +41,10 @@ opening!(open => H5VLgroup_open);
 on_object!(get => H5VLgroup_get);
 
 pub(crate) unsafe extern "C" fn specific(pointer: Ptr, arguments: Ptr, transfer: Hid, request: Req) -> Herr {
-    shielded(|| {
+    catch_panics(|| {
         let (host, below, under) = {
             let group = object(pointer);
-            if settle_all(group.host) < 0 {
+            if write_back_all(group.host) < 0 {
                 return -1;
             }
             (group.host, group.connector, group.under)

@@ -1,10 +1,10 @@
-//! Links: passed on, after what waits where objects may go away or get other names.
+//! Link callbacks: forwarded, after a write-back if objects may be deleted or renamed.
 #![expect(unsafe_op_in_unsafe_fn, reason = "the contract of callbacks is stated in `object`")]
 
+use crate::accel::{acknowledged_link, before_rename, note_metadata_change};
 use crate::callbacks::operation;
-use crate::data::{acknowledged_link, changed, renaming};
 use crate::host::api::{Const, Herr, Hid, Ptr, Req};
-use crate::object::{Object, object, shielded};
+use crate::object::{Object, catch_panics, object};
 use std::ffi::c_int;
 use std::ptr::null_mut;
 
@@ -27,12 +27,12 @@ pub(crate) unsafe extern "C" fn create(
     transfer: Hid,
     request: Req,
 ) -> Herr {
-    shielded(|| {
+    catch_panics(|| {
         let given = &mut *arguments.cast::<New>();
         let own = (!pointer.is_null()).then(|| object(pointer));
         let target = (given.operation == HARD && !given.target.is_null()).then(|| object(given.target));
         let Some(known) = own.or(target) else { return -1 };
-        changed(known);
+        note_metadata_change(known);
         let under = own.map_or(null_mut(), |object| object.under);
         let before = given.target;
         if let Some(target) = target {
@@ -63,9 +63,9 @@ macro_rules! from_to {
             transfer: Hid,
             request: Req,
         ) -> Herr {
-            shielded(|| {
+            catch_panics(|| {
                 let known = if from.is_null() { object(to) } else { object(from) };
-                if renaming(known) < 0 {
+                if before_rename(known) < 0 {
                     return -1;
                 }
                 let under = |pointer: Ptr| if pointer.is_null() { null_mut() } else { object(pointer).under };
@@ -85,11 +85,11 @@ on_place!(get => H5VLlink_get);
 
 /// What is deleted gives its place in the file to others.
 unsafe fn before_specific(object: &Object, arguments: Ptr) -> Herr {
-    if operation(arguments) == DELETE { renaming(object) } else { 0 }
+    if operation(arguments) == DELETE { before_rename(object) } else { 0 }
 }
 
 on_place!(specific => H5VLlink_specific, before_specific);
 on_place!(optional => H5VLlink_optional, |object, _| {
-    changed(object);
+    note_metadata_change(object);
     0
 });

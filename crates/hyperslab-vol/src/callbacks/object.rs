@@ -1,10 +1,10 @@
-//! Objects of any kind: passed on, after what waits where elements are copied or flushed.
+//! Generic object callbacks: forwarded, after a write-back for copies and flushes.
 #![expect(unsafe_op_in_unsafe_fn, reason = "the contract of callbacks is stated in `object`")]
 
+use crate::accel::{acknowledged, before_rename, note_metadata_change, write_back_all};
 use crate::callbacks::{dataset, operation};
-use crate::data::{acknowledged, changed, renaming, settle_all};
 use crate::host::api::{Const, Herr, Hid, Ptr, Req, Text};
-use crate::object::{DATASET, Object, object, shielded};
+use crate::object::{DATASET, Object, catch_panics, object};
 use std::ffi::c_int;
 
 const CHANGE_REFERENCES: c_int = 0;
@@ -12,7 +12,7 @@ const FLUSH: c_int = 4;
 const REFRESH: c_int = 5;
 
 pub(crate) unsafe extern "C" fn open(pointer: Ptr, place: Const, kind: *mut c_int, transfer: Hid, request: Req) -> Ptr {
-    shielded(|| {
+    catch_panics(|| {
         let object = object(pointer);
         let under = object.host.H5VLobject_open(object.under, place, object.connector, kind, transfer, request);
         let kind = if under.is_null() || kind.is_null() { 0 } else { *kind };
@@ -36,10 +36,10 @@ pub(crate) unsafe extern "C" fn copy(
     transfer: Hid,
     request: Req,
 ) -> Herr {
-    shielded(|| {
+    catch_panics(|| {
         let (from, to) = (object(from), object(to));
-        changed(to);
-        if settle_all(from.host) < 0 {
+        note_metadata_change(to);
+        if write_back_all(from.host) < 0 {
             return -1;
         }
         let (host, below) = (from.host, from.connector);
@@ -60,14 +60,14 @@ pub(crate) unsafe extern "C" fn specific(
     transfer: Hid,
     request: Req,
 ) -> Herr {
-    shielded(|| {
+    catch_panics(|| {
         let own: &Object = object(pointer);
-        if operation(arguments) == CHANGE_REFERENCES && renaming(own) < 0 {
+        if operation(arguments) == CHANGE_REFERENCES && before_rename(own) < 0 {
             return -1;
         }
         if matches!(operation(arguments), FLUSH | REFRESH) {
-            changed(own);
-            if settle_all(own.host) < 0 {
+            note_metadata_change(own);
+            if write_back_all(own.host) < 0 {
                 return -1;
             }
         }
@@ -78,4 +78,4 @@ pub(crate) unsafe extern "C" fn specific(
     })
 }
 
-on_place!(optional => H5VLobject_optional, |object: &Object, _| settle_all(object.host));
+on_place!(optional => H5VLobject_optional, |object: &Object, _| write_back_all(object.host));

@@ -1,12 +1,12 @@
 //! The rollback journal before the direct path's writes.
 
-use hyperslab_plane::WriteGuard;
+use hyperslab_h5direct::WriteGuard;
 use hyperslab_rollback::Rollback;
 use std::io;
 use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Stands before the writes of one dataset.
+/// Write guard of one dataset: saves overwritten bytes to the rollback journal first.
 #[derive(Debug)]
 pub(crate) struct Guard {
     rollback: Weak<Rollback>,
@@ -25,7 +25,7 @@ impl Guard {
         self.for_good.load(Ordering::Relaxed)
     }
 
-    /// From now on writes stay after a rollback, until elements lie elsewhere: all that libhdf5 knows is committed.
+    /// Exempts further writes from rollback until elements move: all metadata are committed.
     pub(crate) fn stay(&self) {
         self.for_good.store(true, Ordering::Relaxed);
     }
@@ -41,7 +41,7 @@ impl WriteGuard for Guard {
         }
     }
 
-    fn moved(&self) {
+    fn relocated(&self) {
         self.for_good.store(false, Ordering::Relaxed);
     }
 }

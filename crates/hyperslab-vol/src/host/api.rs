@@ -431,7 +431,7 @@ mod tests {
             std::ptr::without_provenance_mut(8)
         };
         Functions::find(&find).map(drop).unwrap();
-        let named = include_str!("../linked.rs");
+        let named = include_str!("../static_link.rs");
         let missing = |name: &&String| !named.split_whitespace().any(|word| word == name.as_str());
         assert_eq!(asked.borrow().iter().filter(missing).collect::<Vec<_>>(), Vec::<&String>::new());
     }

@@ -1,11 +1,11 @@
-//! Data that a program was told was written, and that is not in its file.
+//! Lost writes: acknowledged to the program, but not in its file.
 
 use serde::Serialize;
 
 /// The most datasets that are named.
 const MOST: usize = 32;
 
-/// Writes to one dataset that could not be made after their calls had returned.
+/// Lost writes of one dataset.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Unwritten {
     pub(crate) file: String,

@@ -237,7 +237,7 @@ fn seeds_are_headers() {
     let mut count = 0;
     for seed in std::fs::read_dir(seeds).unwrap() {
         let path = seed.unwrap().path();
-        assert!(super::super::fuzzing::header(&std::fs::read(&path).unwrap()), "{}", path.display());
+        assert!(super::super::fuzz_api::header(&std::fs::read(&path).unwrap()), "{}", path.display());
         count += 1;
     }
     assert_eq!(count, 9);

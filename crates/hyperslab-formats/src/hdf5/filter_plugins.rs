@@ -1,0 +1,95 @@
+//! Registers additional filters with libhdf5, so that it can encode and decode whatever the direct path can.
+
+use hdf5_metno_sys::h5::{H5allocate_memory, H5free_memory};
+use hdf5_metno_sys::h5z::{H5Z_CLASS_T_VERS, H5Z_FLAG_REVERSE, H5Z_class2_t, H5Zfilter_avail, H5Zregister};
+use hyperslab_core::Result;
+use hyperslab_filters::{Filter, FilterSpec, Workspace};
+use std::cell::RefCell;
+use std::ffi::{CStr, c_uint, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Chunk size limit of HDF5 1.x; larger chunks are supported by the direct path only.
+const MOST_BYTES: usize = u32::MAX as usize;
+
+thread_local! {
+    static WORKSPACE: RefCell<Workspace> = RefCell::default();
+}
+
+type Function = unsafe extern "C" fn(c_uint, usize, *const c_uint, usize, *mut usize, *mut *mut c_void) -> usize;
+
+/// Registers the filters that libhdf5 lacks. Call once, under libhdf5's lock.
+pub(super) fn register() {
+    let filters: [(i32, &CStr, Function); 6] = [
+        (32000, c"lzf", code::<32000>),
+        (32001, c"blosc", code::<32001>),
+        (32004, c"lz4", code::<32004>),
+        (32008, c"bitshuffle", code::<32008>),
+        (32015, c"zstd", code::<32015>),
+        (32026, c"blosc2", code::<32026>),
+    ];
+    for (id, name, function) in filters {
+        let class = H5Z_class2_t {
+            version: H5Z_CLASS_T_VERS as i32,
+            id,
+            encoder_present: 1,
+            decoder_present: 1,
+            name: name.as_ptr(),
+            can_apply: None,
+            set_local: None,
+            filter: Some(function),
+        };
+        // SAFETY: libhdf5 copies the structure; its name and function live for ever. What fails leaves the filter out.
+        unsafe {
+            if H5Zfilter_avail(id) == 0 {
+                H5Zregister((&raw const class).cast());
+            }
+        }
+    }
+}
+
+/// Filter callback of libhdf5: encodes or decodes the bytes at `buffer`; returns the new size, or 0 on failure.
+unsafe extern "C" fn code<const ID: u32>(
+    flags: c_uint,
+    number: usize,
+    values: *const c_uint,
+    bytes: usize,
+    room: *mut usize,
+    buffer: *mut *mut c_void,
+) -> usize {
+    // SAFETY: libhdf5 passes `number` parameters, and a buffer with `bytes` bytes in use; no pointer is null but that
+    // of no parameters.
+    let (parameters, given, expected) = unsafe {
+        let parameters = if number == 0 { &[] } else { std::slice::from_raw_parts(values, number) };
+        (parameters.to_vec(), std::slice::from_raw_parts((*buffer).cast::<u8>(), bytes), *room)
+    };
+    // Applied even if it makes a chunk larger: when a chunk's mask changes but not its size, libhdf5 2.2
+    // (`H5D__chunk_file_alloc`) does not record the new mask, and the chunk becomes undecodable.
+    let spec = FilterSpec { id: ID, optional: false, parameters };
+    let coded = catch_unwind(AssertUnwindSafe(|| run(&spec, flags & H5Z_FLAG_REVERSE != 0, given, expected)));
+    let Ok(Ok(Some(coded))) = coded else { return 0 };
+    // SAFETY: libhdf5 frees a filter's buffer by the same allocator, and takes the new one over.
+    unsafe {
+        let new = H5allocate_memory(coded.len(), 0);
+        if new.is_null() {
+            return 0;
+        }
+        std::ptr::copy_nonoverlapping(coded.as_ptr(), new.cast::<u8>(), coded.len());
+        H5free_memory(*buffer);
+        *buffer = new;
+        *room = coded.len();
+    }
+    coded.len()
+}
+
+/// `None` if the filter must be skipped.
+fn run(spec: &FilterSpec, decode: bool, given: &[u8], expected: usize) -> Result<Option<Vec<u8>>> {
+    let filter = Filter::new(spec)?;
+    WORKSPACE.with_borrow_mut(|workspace| {
+        let mut out = Vec::new();
+        if decode {
+            filter.decode(given, expected, MOST_BYTES, &mut out, workspace)?;
+            return Ok(Some(out));
+        }
+        Ok(filter.encode(given, &mut out, workspace)?.then_some(out))
+    })
+}

@@ -1,0 +1,78 @@
+//! Tracks which threads are inside a callback of libhdf5: only those may call it.
+
+use hyperslab_core::{Error, Result};
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A call of libhdf5.
+type Call = Box<dyn FnOnce() -> Result<()>>;
+
+thread_local! {
+    static DEPTH: Cell<u32> = const { Cell::new(0) };
+    /// Its address identifies the thread.
+    static THREAD: u8 = const { 0 };
+    /// The program's own libhdf5 call, to be run by the innermost array or container.
+    static CALL: RefCell<Option<Call>> = const { RefCell::new(None) };
+}
+
+/// The thread of the last callback.
+static LAST: AtomicUsize = AtomicUsize::new(0);
+
+fn this_thread() -> usize {
+    THREAD.with(|thread| std::ptr::from_ref(thread) as usize)
+}
+
+/// Marks this thread as inside a callback until dropped.
+pub(crate) struct CallbackScope(());
+
+impl CallbackScope {
+    /// Enters a callback.
+    pub(crate) fn enter() -> Self {
+        DEPTH.set(DEPTH.get() + 1);
+        LAST.store(this_thread(), Ordering::Relaxed);
+        Self(())
+    }
+
+    /// Enters outside a callback, such as before a fork, on the thread of the last callback; `None` on any other.
+    pub(crate) fn reenter() -> Option<Self> {
+        (LAST.load(Ordering::Relaxed) == this_thread()).then(Self::enter)
+    }
+}
+
+impl Drop for CallbackScope {
+    fn drop(&mut self) {
+        DEPTH.set(DEPTH.get() - 1);
+    }
+}
+
+/// Whether this thread is inside a callback.
+pub(crate) fn in_callback() -> bool {
+    DEPTH.get() > 0
+}
+
+/// Runs `body`, which passes through layers to an array or container that runs `native` by [`run_native_call`].
+pub(crate) fn with_native_call<T>(native: impl FnOnce() -> Result<()>, body: impl FnOnce() -> T) -> T {
+    let native: Box<dyn FnOnce() -> Result<()> + '_> = Box::new(native);
+    // SAFETY: only the lifetime changes; what is left of it goes below, before anything it borrows does.
+    let native = unsafe { std::mem::transmute::<Box<dyn FnOnce() -> Result<()> + '_>, Call>(native) };
+    let _emptied = Emptied(CALL.replace(Some(native)));
+    body()
+}
+
+/// Restores the outer call when dropped.
+struct Emptied(Option<Call>);
+
+impl Drop for Emptied {
+    fn drop(&mut self) {
+        let before = self.0.take();
+        drop(CALL.replace(before));
+    }
+}
+
+/// Runs the call that [`with_native_call`] was given, at most once.
+pub(crate) fn run_native_call() -> Result<()> {
+    match CALL.take() {
+        Some(call) => call(),
+        None => Err(Error::unsupported("call libhdf5", "there is no call to make")),
+    }
+}

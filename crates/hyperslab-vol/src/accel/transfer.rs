@@ -1,0 +1,612 @@
+//! Reads and writes of datasets: translation of the arguments, and dispatch to layers, direct path or libhdf5.
+
+use super::callback_scope::with_native_call;
+use super::dataset::Dataset;
+use super::dataspace::{refused, selection_of};
+use super::element_type::{ElementType, layout};
+use super::file::{FileState, invalidate_all, write_back_all};
+use crate::host::Host;
+use crate::host::api::{Const, H5S_ALL, H5S_BLOCK, Herr, Hid, Ptr};
+use crate::object::Object;
+use hyperslab_core::{
+    BufferRegion, Datatype, Dims, Gather, MemoryLayout, MemoryView, MemoryViewMut, Result, Selection, TransferMode,
+};
+use hyperslab_h5direct::{Conversion, WriteEffect};
+use std::ffi::{CStr, c_int};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+/// The program's arguments of a transfer of one dataset.
+pub(crate) struct Transfer {
+    pub(crate) mem_type_id: Hid,
+    pub(crate) mem_space_id: Hid,
+    pub(crate) file_space_id: Hid,
+    pub(crate) dxpl_id: Hid,
+}
+
+/// A translated transfer.
+pub(crate) struct Plan {
+    pub(crate) selection: Selection,
+    pub(crate) layout: MemoryLayout,
+    /// Element type in memory, if it differs.
+    dtype: Option<Datatype>,
+    /// Byte range of the program's buffer that the transfer touches.
+    offset: usize,
+    len: usize,
+}
+
+/// Properties of a transfer list that libhdf5 writes its answers to.
+/// Asks a dataset for its space.
+const GET_SPACE: c_int = 2;
+const OUTPUT_PROPERTIES: [&CStr; 6] = [
+    c"actual_selection_io_mode",
+    c"no_selection_io_cause",
+    c"actual_chunk_opt_mode",
+    c"actual_io_mode",
+    c"local_no_collective_cause",
+    c"global_no_collective_cause",
+];
+
+/// Whether a transfer list has default values, except for output properties: programs reuse lists.
+///
+/// # Safety
+/// Inside a call of the library; the list is open.
+unsafe fn is_default_list(host: &Host, list: Hid) -> bool {
+    let usual = host.default_transfer();
+    // SAFETY: all lists are open, and names end in NUL.
+    unsafe {
+        if list == usual || host.H5Pequal(list, usual) > 0 {
+            return true;
+        }
+        host.preserving_error_stack(|| {
+            let copy = host.H5Pcopy(list);
+            if copy < 0 {
+                return false;
+            }
+            for name in OUTPUT_PROPERTIES.map(CStr::as_ptr) {
+                if host.H5Pexist(copy, name) > 0 && host.H5Pexist(usual, name) > 0 {
+                    host.H5Pcopy_prop(copy, usual, name);
+                }
+            }
+            let equal = host.H5Pequal(copy, usual) > 0;
+            host.H5Pclose(copy);
+            equal
+        })
+    }
+}
+
+impl Plan {
+    /// Translates a transfer. The error is the reason for a fallback.
+    ///
+    /// # Safety
+    /// Inside a call of the library; all identifiers are open.
+    pub(crate) unsafe fn new(
+        host: &'static Host,
+        kind: &ElementType,
+        shape: &[u64],
+        one: &Transfer,
+        writes: bool,
+    ) -> Result<Self, String> {
+        // SAFETY: the list is open.
+        if one.dxpl_id != 0 && !unsafe { is_default_list(host, one.dxpl_id) } {
+            return Err("the transfer list asks for something".into());
+        }
+        let too_large = |_| "the space is too large".to_owned();
+        let selection = match one.file_space_id {
+            H5S_ALL => Selection::all(shape).map_err(too_large)?,
+            space => {
+                // SAFETY: the space is open.
+                let (extents, selection) = unsafe { selection_of(host, space) }?;
+                if extents.as_slice() != shape {
+                    return Err("the space for the file has other extents than the dataset".into());
+                }
+                selection
+            }
+        };
+        // SAFETY: the type is open.
+        let (structure, dtype) = unsafe { kind.in_memory(host, one.mem_type_id, writes) }?.structure();
+        let element = match (&structure, &dtype) {
+            (Some(structure), _) => structure.size,
+            (_, Some(dtype)) => dtype.size(),
+            _ => kind.dtype.size(),
+        };
+        let packed = || BufferRegion { shape: Dims::from_slice(&[selection.len()]), selection: Selection::empty(0) };
+        let within = match one.mem_space_id {
+            H5S_BLOCK => packed(),
+            H5S_ALL if one.file_space_id == H5S_ALL => packed(),
+            H5S_ALL => BufferRegion { shape: shape.into(), selection: selection.clone() },
+            space => {
+                // SAFETY: the space is open.
+                let (shape, selection) = unsafe { selection_of(host, space) }?;
+                BufferRegion { shape, selection }
+            }
+        };
+        let (within, offset) = memory_region(within, selection.len(), element)?;
+        let elements =
+            within.as_ref().map_or(Ok(selection.len()), |within| hyperslab_core::dims::element_count(&within.shape));
+        let len = elements.ok().and_then(|elements| elements.checked_mul(element));
+        let len = len.and_then(|len| usize::try_from(len).ok()).filter(|len| *len <= isize::MAX as usize);
+        let len = len.ok_or("the memory exceeds the address space")?;
+        Ok(Self { selection, layout: layout(within, structure), dtype, offset, len })
+    }
+}
+
+/// Memory region of a transfer, and its byte offset; `None` if it is contiguous.
+fn memory_region(within: BufferRegion, elements: u64, element: u64) -> Result<(Option<BufferRegion>, usize), String> {
+    let BufferRegion { mut shape, selection } = within;
+    if selection.rank() == 0 {
+        // Contiguous, or a single element.
+        let fits = shape.iter().product::<u64>() == elements || (shape.is_empty() && elements == 1);
+        return if fits { Ok((None, 0)) } else { Err("memory and file differ in the number of elements".into()) };
+    }
+    if selection.len() != elements {
+        return Err("memory and file differ in the number of elements".into());
+    }
+    if let Some(run) = selection.single_run(&shape, element) {
+        return Ok((None, run.offset as usize));
+    }
+    let Some((low, high)) = selection.bounds() else { return Ok((None, 0)) };
+    // The buffer need not contain rows before and after the selection.
+    let row = shape[1..].iter().try_fold(element, |bytes, extent| bytes.checked_mul(*extent));
+    let offset = row.and_then(|row| row.checked_mul(low[0])).and_then(|offset| usize::try_from(offset).ok());
+    let offset = offset.ok_or("the memory exceeds the address space")?;
+    shape[0] = high[0] - low[0];
+    let mut by = vec![0i64; shape.len()];
+    by[0] = -i64::try_from(low[0]).map_err(|_| "the memory exceeds the address space")?;
+    let selection = selection.shifted(&by).map_err(|error| error.to_string())?;
+    Ok((Some(BufferRegion { shape, selection }), offset))
+}
+
+/// Outcome of a transfer: its size, and the fallback reason if libhdf5 executed it.
+struct TransferOutcome {
+    status: Herr,
+    bytes: u64,
+    why: Option<String>,
+    ack: AckPending,
+}
+
+/// What must be flushed before a write call returns, in modes where it must survive a kill.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AckPending {
+    /// Nothing: a log or layers hold it, or nothing was written.
+    Nothing,
+    /// Elements only: they were written in place, and the file's metadata locate them.
+    InPlace,
+    /// Metadata too: libhdf5 or the direct path may hold elements or their location in memory.
+    Unsaved,
+}
+
+impl TransferOutcome {
+    fn well(bytes: u64, ack: AckPending) -> Self {
+        Self { status: 0, bytes, why: None, ack }
+    }
+
+    fn failed(bytes: u64) -> Self {
+        Self { status: -1, bytes, why: None, ack: AckPending::Nothing }
+    }
+}
+
+/// Writes elements of one dataset.
+///
+/// # Safety
+/// Inside a call of the library, with the arguments it gives.
+pub(crate) unsafe fn write(object: &Object, one: &Transfer, data: Const) -> Herr {
+    if object.passes_through() && object.file.as_ref().is_none_or(|file| !file.survives_kill()) {
+        // SAFETY: as above.
+        return unsafe { object.handle().write(object.host, one, data) };
+    }
+    let begin = Instant::now();
+    // SAFETY: as above, here and below.
+    let work = || unsafe { dispatch_write(object, one, data) };
+    // SAFETY: as above.
+    let mut outcome = unsafe { traced(object, one, true, work) };
+    if outcome.status >= 0
+        && let Err(error) = acknowledge(object, outcome.ack)
+    {
+        object.host.report(&error);
+        outcome.status = -1;
+    }
+    if let (Some(file), 0) = (&object.file, outcome.status) {
+        file.flush_early(object.dataset().as_deref());
+    }
+    object.host.stats.write.note(outcome.bytes, begin.elapsed(), outcome.why.as_deref());
+    object.host.refresh_stats_if_due();
+    outcome.status
+}
+
+/// Reads elements of one dataset.
+///
+/// # Safety
+/// Inside a call of the library, with the arguments it gives.
+pub(crate) unsafe fn read(object: &Object, one: &Transfer, data: Ptr) -> Herr {
+    if object.passes_through() {
+        // SAFETY: as above.
+        return unsafe { object.handle().read(object.host, one, data) };
+    }
+    let begin = Instant::now();
+    // SAFETY: as above, here and below.
+    let work = || unsafe { dispatch_read(object, one, data) };
+    // SAFETY: as above.
+    let outcome = unsafe { traced(object, one, false, work) };
+    object.host.stats.read.note(outcome.bytes, begin.elapsed(), outcome.why.as_deref());
+    object.host.refresh_stats_if_due();
+    outcome.status
+}
+
+/// Flushes what the mode requires before a write call returns.
+fn acknowledge(object: &Object, ack: AckPending) -> Result<()> {
+    let Some(file) = object.file.as_ref().filter(|file| ack != AckPending::Nothing && file.survives_kill()) else {
+        return Ok(());
+    };
+    match object.dataset() {
+        Some(dataset) => file.acknowledge_write(&dataset, object.handle(), ack == AckPending::InPlace),
+        None => file.acknowledge_library(object.handle()),
+    }
+}
+
+/// Executes a transfer, and records it if the file is traced.
+unsafe fn traced(
+    object: &Object,
+    one: &Transfer,
+    writes: bool,
+    work: impl FnOnce() -> TransferOutcome,
+) -> TransferOutcome {
+    let Some(traced) = &object.traced else { return work() };
+    // SAFETY: the caller's.
+    let Some(plan) = (unsafe { traced.plan(object, one, writes) }) else { return work() };
+    let mut outcome = None;
+    with_native_call(
+        || {
+            let result = work();
+            let failed = result.status < 0;
+            outcome = Some(result);
+            if failed { Err(refused("transfer", "libhdf5 refused")) } else { Ok(()) }
+        },
+        || traced.record(&plan, writes),
+    );
+    // Recording never fails before the call; that would skip the transfer.
+    outcome.unwrap_or_else(|| TransferOutcome::failed(0))
+}
+
+unsafe fn dispatch_write(object: &Object, one: &Transfer, data: Const) -> TransferOutcome {
+    let (Some(dataset), Some(file)) = (object.dataset(), &object.file) else {
+        // SAFETY: the caller's.
+        return unsafe { library_only(object, one, true, || object.handle().write(object.host, one, data)) };
+    };
+    // SAFETY: the caller's.
+    let plan = unsafe { plan_transfer(object, &dataset, file, one, true) };
+    // SAFETY: the caller's.
+    let native = || unsafe { object.handle().write(object.host, one, data) };
+    let plan = match plan {
+        _ if !object.writable => {
+            let why = "the file is open for reading only";
+            return through_library(object, one, file, &dataset, WriteEffect::Nothing, why.into(), native);
+        }
+        Ok(plan) if !data.is_null() && !plan.selection.is_empty() => plan,
+        Ok(_) => {
+            return through_library(
+                object,
+                one,
+                file,
+                &dataset,
+                WriteEffect::Nothing,
+                "nothing is transferred".into(),
+                native,
+            );
+        }
+        Err(why) => return through_library(object, one, file, &dataset, WriteEffect::Everything, why, native),
+    };
+    let bytes = plan.selection.len() * dataset.element_type.dtype.size();
+    // SAFETY: the program gives memory that has all selected elements; others are not touched.
+    let memory = unsafe { std::slice::from_raw_parts(data.cast::<u8>().add(plan.offset), plan.len) };
+    let view = MemoryView { data: memory, layout: &plan.layout };
+    let written = (|| {
+        if let Some(array) = dataset.layered(file)? {
+            let whole = plan.dtype.is_some() || plan.layout.plan(&dataset.element_type.dtype)?.covers_element();
+            file.prepare(&dataset)?;
+            // If libhdf5 may be needed, use the direct path, whose fallback is the program's own call.
+            let converted;
+            let (kind, view) = match &plan.dtype {
+                None => (None, view),
+                // Converted to the file's type, it can be logged.
+                Some(dtype) => {
+                    match convert_memory(&dataset.element_type.dtype, dtype, view, plan.selection.len(), file)? {
+                        Some(packed) => {
+                            converted = packed;
+                            (None, MemoryView::packed(&converted))
+                        }
+                        None => (Some(dtype), view),
+                    }
+                }
+            };
+            if kind.is_none() && (whole || dataset.io.direct.has_full_index()) {
+                if file.settings.modes.copies() && !dataset.io.direct.has_full_index() {
+                    file.store_encoded_chunks()?;
+                    dataset.io.decide_background_write(&plan.selection, whole)?;
+                }
+                object.host.pending.store(true, Ordering::Relaxed);
+                let written = array.write(&plan.selection, view, TransferMode::Independent);
+                dataset.io.needs_no_reads.store(false, Ordering::Relaxed);
+                return written.map(|()| (None, AckPending::Nothing));
+            }
+            file.write_back()?;
+        }
+        if plan.dtype.is_none()
+            && file.may_buffer_fields()
+            && dataset.io.buffer_fields(&plan.selection, view, file.settings.memory)?
+        {
+            object.host.pending.store(true, Ordering::Relaxed);
+            return Ok((None, AckPending::Nothing));
+        }
+        let dtype = plan.dtype.as_ref().unwrap_or(&dataset.element_type.dtype);
+        let ack = if dataset.io.is_metadata_flushed() { AckPending::InPlace } else { AckPending::Unsaved };
+        let reason = dataset.io.write_as(&plan.selection, view, dtype)?;
+        if !dataset.io.direct.has_full_index() {
+            object.host.pending.store(true, Ordering::Relaxed);
+        }
+        Ok((reason, ack))
+    })();
+    match written {
+        Ok((None, ack)) => TransferOutcome::well(bytes, ack),
+        Ok((Some(reason), _)) => {
+            let effect = WriteEffect::Elements(&plan.selection);
+            through_library(object, one, file, &dataset, effect, reason.to_string(), native)
+        }
+        Err(error) => {
+            object.host.report(&error);
+            TransferOutcome::failed(bytes)
+        }
+    }
+}
+
+unsafe fn dispatch_read(object: &Object, one: &Transfer, data: Ptr) -> TransferOutcome {
+    let (Some(dataset), Some(file)) = (object.dataset(), &object.file) else {
+        // SAFETY: the caller's.
+        return unsafe { library_only(object, one, false, || object.handle().read(object.host, one, data)) };
+    };
+    // SAFETY: the caller's.
+    let plan = unsafe { plan_transfer(object, &dataset, file, one, false) };
+    // SAFETY: the caller's.
+    let native = || unsafe { object.handle().read(object.host, one, data) };
+    let plan = match plan {
+        Ok(plan) if !data.is_null() && !plan.selection.is_empty() => plan,
+        Ok(_) => {
+            return through_library(
+                object,
+                one,
+                file,
+                &dataset,
+                WriteEffect::Nothing,
+                "nothing is transferred".into(),
+                native,
+            );
+        }
+        Err(why) => return through_library(object, one, file, &dataset, WriteEffect::Nothing, why, native),
+    };
+    let bytes = plan.selection.len() * dataset.element_type.dtype.size();
+    // SAFETY: the program gives memory that has all selected elements; others are not touched.
+    let memory = unsafe { std::slice::from_raw_parts_mut(data.cast::<u8>().add(plan.offset), plan.len) };
+    let mut view = MemoryViewMut { data: memory, layout: &plan.layout };
+    let read = (|| {
+        if let Some(array) = dataset.layered(file)? {
+            if plan.dtype.is_none() {
+                return array.read(&plan.selection, view, TransferMode::Independent).map(|()| None);
+            }
+            file.write_back()?;
+        }
+        let dtype = plan.dtype.as_ref().unwrap_or(&dataset.element_type.dtype);
+        dataset.io.read_as(&plan.selection, &mut view, dtype)
+    })();
+    match read {
+        Ok(None) => TransferOutcome::well(bytes, AckPending::Nothing),
+        Ok(Some(reason)) => {
+            through_library(object, one, file, &dataset, WriteEffect::Nothing, reason.to_string(), native)
+        }
+        // libhdf5 reports errors best.
+        Err(error) => through_library(object, one, file, &dataset, WriteEffect::Nothing, error.to_string(), native),
+    }
+}
+
+/// Converts to packed elements of the file's type; `None` if memory is short or the result depends on libhdf5's
+/// version.
+fn convert_memory(
+    to: &Datatype,
+    from: &Datatype,
+    memory: MemoryView<'_>,
+    elements: u64,
+    file: &FileState,
+) -> Result<Option<Vec<u8>>> {
+    let bytes = elements.saturating_mul(from.size() + to.size());
+    let conversion = match Conversion::new(from, to)? {
+        Some(conversion) if bytes <= file.settings.memory / 4 && !conversion.depends_on_library() => conversion,
+        _ => return Ok(None),
+    };
+    let mut converted = vec![0; (elements * to.size()) as usize];
+    match memory.layout.is_packed() {
+        true => conversion.convert(memory.data, &mut converted)?,
+        false => {
+            let mut packed = vec![0; (elements * from.size()) as usize];
+            Gather::new(memory, from, elements)?.next_into(&mut packed);
+            conversion.convert(&packed, &mut converted)?;
+        }
+    }
+    Ok(Some(converted))
+}
+
+unsafe fn plan_transfer(
+    object: &Object,
+    dataset: &Dataset,
+    file: &FileState,
+    one: &Transfer,
+    writes: bool,
+) -> Result<Plan, String> {
+    if let Some(why) = file.fallback_reason() {
+        return Err(why);
+    }
+    let shape = dataset.io.direct.shape();
+    // SAFETY: the caller's.
+    unsafe { Plan::new(object.host, &dataset.element_type, &shape, one, writes) }
+}
+
+/// Executes a transfer of a dataset without direct path, by libhdf5.
+unsafe fn library_only(
+    object: &Object,
+    one: &Transfer,
+    writes: bool,
+    native: impl FnOnce() -> Herr,
+) -> TransferOutcome {
+    if object.is_indirect && write_back_all(object.host) < 0 {
+        return TransferOutcome::failed(0);
+    }
+    // SAFETY: the caller's. Afterwards the error stack is the program's.
+    let bytes = unsafe { bytes_of(object, one) };
+    let status = native();
+    if object.is_indirect && writes {
+        invalidate_all(object.host);
+    }
+    let why = Some(object.fallback_reason.clone().unwrap_or_else(|| "the mode asks for nothing more".into()));
+    TransferOutcome { status, bytes, why, ack: if writes { AckPending::Unsaved } else { AckPending::Nothing } }
+}
+
+/// Bytes of the transfer in memory; 0 if statistics are off.
+unsafe fn bytes_of(object: &Object, one: &Transfer) -> u64 {
+    if !object.host.wants_stats() {
+        return 0;
+    }
+    let space = if one.file_space_id != H5S_ALL { one.file_space_id } else { one.mem_space_id };
+    if space == H5S_BLOCK {
+        return 0;
+    }
+    if space == H5S_ALL {
+        // SAFETY: the dataset and the type are open; the space is closed here.
+        return unsafe { bytes_of_all(object, one) };
+    }
+    // SAFETY: space and type are open.
+    let (elements, size) =
+        unsafe { (object.host.H5Sget_select_npoints(space), object.host.H5Tget_size(one.mem_type_id) as u64) };
+    u64::try_from(elements).unwrap_or(0).saturating_mul(size)
+}
+
+/// Bytes of all elements of a dataset in memory.
+unsafe fn bytes_of_all(object: &Object, one: &Transfer) -> u64 {
+    let host = object.host;
+    let space = host.preserving_error_stack(|| object.handle().identifier(host, GET_SPACE));
+    let Some(space) = space else { return 0 };
+    // SAFETY: space and type are open, and the space is ours.
+    let (elements, size) = unsafe {
+        let elements = host.H5Sget_select_npoints(space);
+        host.H5Sclose(space);
+        (elements, host.H5Tget_size(one.mem_type_id) as u64)
+    };
+    u64::try_from(elements).unwrap_or(0).saturating_mul(size)
+}
+
+/// Fallback: executes a transfer by libhdf5, coherently, after the file's layers were written back.
+fn through_library(
+    object: &Object,
+    one: &Transfer,
+    file: &FileState,
+    dataset: &Arc<Dataset>,
+    effect: WriteEffect<'_>,
+    why: String,
+    native: impl FnOnce() -> Herr,
+) -> TransferOutcome {
+    // SAFETY: inside a call of the library; all identifiers are open. Afterwards the error stack is the program's.
+    let bytes = unsafe { bytes_of(object, one) };
+    let (mut status, mut called) = (-1, false);
+    let ack = if matches!(effect, WriteEffect::Nothing) { AckPending::Nothing } else { AckPending::Unsaved };
+    let written_back = match file.layers() {
+        Ok(Some(_)) => file.write_back(),
+        Ok(None) => Ok(()),
+        Err(error) => Err(error),
+    };
+    let result = written_back.and_then(|()| {
+        dataset.io.library_transfer(effect, || {
+            (status, called) = (native(), true);
+            if status < 0 { Err(refused("transfer", "libhdf5 refused")) } else { Ok(()) }
+        })
+    });
+    // libhdf5 has reported its own errors.
+    if let (Err(error), false) = (&result, called && status < 0) {
+        object.host.report(error);
+        status = -1;
+    }
+    TransferOutcome { status, bytes, why: Some(why), ack }
+}
+
+/// Runs a libhdf5 call that may read or change elements of these datasets, coherently.
+pub(crate) fn with_coherent_datasets(objects: &[&Object], writes: bool, body: impl FnOnce() -> Herr) -> Herr {
+    let datasets: Vec<Arc<Dataset>> = objects.iter().filter_map(|object| object.dataset()).collect();
+    for object in objects {
+        // This also invalidates the caches of layers.
+        let written_back = match (object.dataset(), &object.file) {
+            (Some(_), Some(file)) => file.write_back(),
+            _ => Ok(()),
+        };
+        if let Err(error) = written_back {
+            object.host.report(&error);
+            return -1;
+        }
+    }
+    let status = body();
+    if writes {
+        for dataset in &datasets {
+            dataset.io.direct.forget();
+            dataset.io.metadata_dirty.store(true, Ordering::Relaxed);
+        }
+    }
+    status
+}
+
+/// Flushes what the mode requires before a libhdf5 write to these datasets returns; returns the final status.
+pub(crate) fn acknowledge_all(objects: &[&Object], status: Herr) -> Herr {
+    for object in objects.iter().filter(|_| status >= 0) {
+        if let Err(error) = acknowledge(object, AckPending::Unsaved) {
+            object.host.report(&error);
+            return -1;
+        }
+    }
+    status
+}
+
+/// Whether logged writes may stay in the log during this resize: it only adds rows.
+pub(crate) fn keeps_log_on_resize(object: &Object, shape: &[u64]) -> bool {
+    let (Some(dataset), Some(file)) = (object.dataset(), &object.file) else { return false };
+    let old = dataset.io.direct.shape();
+    file.survives_kill()
+        && dataset.layered(file).is_ok_and(|array| array.is_some())
+        && old.get(1..) == shape.get(1..)
+        && old.first() <= shape.first()
+}
+
+/// Changes the shape of a dataset by `call`. Requires that nothing is buffered in layers, except in the log.
+pub(crate) fn resize(object: &Object, shape: Option<&[u64]>, mut call: impl FnMut() -> Herr) -> Herr {
+    let (Some(dataset), Some(file), Some(shape)) = (object.dataset(), &object.file, shape) else { return call() };
+    let mut status = -1;
+    let mut called = false;
+    let native = || {
+        called = true;
+        status = call();
+        if status < 0 { Err(refused("resize", "libhdf5 refused")) } else { Ok(()) }
+    };
+    let resized: Result<()> = with_native_call(native, || {
+        let array = if file.is_library_only() { None } else { dataset.layered(file)? };
+        match array {
+            Some(array) => array.resize(shape),
+            None => dataset.io.resize(shape),
+        }
+    });
+    if let (Err(error), false) = (&resized, called && status < 0) {
+        object.host.report(error);
+        return -1;
+    }
+    // The file must have the new extents before a write that needs them; layers may have flushed them already.
+    match acknowledge(object, AckPending::InPlace) {
+        Err(error) if status >= 0 => {
+            object.host.report(&error);
+            -1
+        }
+        _ => status,
+    }
+}
