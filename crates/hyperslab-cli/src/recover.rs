@@ -124,6 +124,11 @@ pub fn run(options: &RecoverOptions) -> Result<ExitCode> {
             println!("{path}: forgotten that logs may wait in {folder}, which cannot be looked at from here");
         }
     }
+    if options.to.is_none() && !options.discard && ends.iter().all(|end| *end == End::Done) {
+        let look = options.list || options.dry_run;
+        let waits = options.paths.iter().filter(|path| places::say_what_waits(path)).count();
+        ends.extend((0..waits).filter(|_| !look).map(|_| End::Failed));
+    }
     Ok(match () {
         () if ends.contains(&End::Failed) => ExitCode::from(EXIT_FAILED),
         () if ends.contains(&End::LeftAlone) => ExitCode::from(EXIT_SKIPPED),
@@ -137,7 +142,7 @@ fn one_directory(options: &RecoverOptions, place: &Place, seen: &mut Seen) -> Re
     let left: Vec<OrphanedJournal> =
         recover::survey(&files, options.other_hosts)?.into_iter().filter(|left| place.takes(left)).collect();
     if left.is_empty() {
-        if place.has_rollbacks() {
+        if place.has_rollbacks() || place.has_marks() {
             return Ok(Vec::new());
         }
         println!("There are no logs in {}{}.", escaped(place.directory.display()), place.of_files());
@@ -184,7 +189,7 @@ fn check_one_container(jobs: &[Job]) -> Result<()> {
 }
 
 fn each_job(options: &RecoverOptions, files: &Arc<dyn JournalStorage>, jobs: Vec<Job>, seen: &mut Seen) -> Vec<End> {
-    let mend = |path: &Path| rollback::mend(path, options.force);
+    let mend = |path: &Path| rollback::mend_for_logs(path, options.force);
     let recovery = Recovery { files, format: &orphan_format, alone: hyperslab_run::single_rank(), mend: &mend };
     // Files of which an older or present job has something to write: nothing may be written out of turn.
     let mut blocked: BTreeSet<PathBuf> = BTreeSet::new();
@@ -318,7 +323,9 @@ fn replay(
         }
     };
     recovery.finish(job)?;
+    let is_damaged = replayed.damages.iter().any(|(_, damage)| !damage.unfinished);
     match replayed.writes {
+        0 if is_damaged => println!("{container}: nothing could be recovered; {seen}"),
         0 => println!("{container}: the logs held nothing that the file lacks, and are removed; {seen}"),
         _ => {
             let compared = match compared.skipped {

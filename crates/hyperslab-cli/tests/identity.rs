@@ -13,6 +13,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 const LEN: u64 = 1000;
@@ -192,8 +193,37 @@ fn way_6_another_file_is_moved_there() {
     let scene = crashed();
     let fresh = scene.folder.path().join("fresh.h5");
     write("hdf5", &fresh, OpenMode::Create, NEW, false).unwrap();
+    // As the HDF5 connector leaves one: also this journal is of the file that was there.
+    leave_rollback_journal(&scene.path);
     fs::rename(&fresh, &scene.path).unwrap();
     scene.refuses(&scene.path, "another file is there now", OLD);
+}
+
+/// What a killed writer leaves that had overwritten nothing yet.
+fn leave_rollback_journal(path: &Path) {
+    let file = Arc::new(File::options().read(true).write(true).open(path).unwrap());
+    let rollback = hyperslab_rollback::Rollback::begin(file, path, false).unwrap();
+    rollback.overwrite(0, 1, || Ok(())).unwrap();
+}
+
+#[test]
+fn a_file_or_directory_that_was_moved_is_not_said_to_lack_nothing() {
+    let scene = crashed();
+    let moved = scene.folder.path().join("moved.h5");
+    fs::rename(&scene.path, &moved).unwrap();
+    let asked = |file: &str, words: &str| {
+        let (code, out, err) = run(scene.folder.path(), &["recover", file]);
+        assert!(code == 1 && err.contains(words) && !out.contains("There are no logs"), "{code}\n{out}\n{err}");
+    };
+    asked("moved.h5", "which name another path");
+    let away = scene.folder.path().join("away");
+    fs::rename(&scene.logs, &away).unwrap();
+    asked("moved.h5", "this directory is gone");
+    // Back again, nothing is lost.
+    fs::rename(&away, &scene.logs).unwrap();
+    fs::rename(&moved, &scene.path).unwrap();
+    let (code, out, err) = run(scene.folder.path(), &["recover", "a.h5"]);
+    assert!(code == 0 && content(&scene.path)[7] == OLD, "{out}{err}");
 }
 
 #[test]
@@ -251,6 +281,7 @@ fn a_missing_first_or_last_segment_is_a_loss_that_is_told() {
         fs::remove_file(if last { segments.last() } else { segments.first() }.unwrap()).unwrap();
         let (code, out, err) = scene.recover(&[]);
         assert!(code == 1 && out.contains("LOST") && out.contains("segment 1 is missing"), "{out}{err}");
+        assert!(out.contains("nothing could be recovered") && !out.contains("are removed"), "{out}{err}");
         assert_eq!(content(&scene.path)[7], 1);
     }
 }

@@ -5,6 +5,7 @@ use crate::io::{read_up_to, write_all, write_zeros};
 use crate::journal::{self, HEAD, Head, RECORD, Record};
 use crate::saved::{PAGE, SavedPages};
 use rustix::fs::{FlockOperation, Timestamps};
+use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::ops::Range;
@@ -52,6 +53,26 @@ struct State {
     /// Why it has to, if it should have one.
     missing: Option<String>,
     buffer: Vec<u8>,
+    synced: Synced,
+}
+
+/// Syncs that stay failed: after one the kernel forgets which pages it could not write, so that the next would succeed without
+/// them.
+#[derive(Debug, Default)]
+struct Synced {
+    /// The error number of the first that failed.
+    failed: Option<i32>,
+}
+
+impl Synced {
+    /// Hands a file's data to the device, unless that has failed before.
+    fn sync(&mut self, file: &File) -> io::Result<()> {
+        if let Some(number) = self.failed {
+            return Err(io::Error::from_raw_os_error(number));
+        }
+        file.sync_data()
+            .inspect_err(|error| self.failed = Some(error.raw_os_error().unwrap_or(Errno::IO.raw_os_error())))
+    }
 }
 
 #[derive(Debug)]
@@ -88,6 +109,7 @@ impl Rollback {
             without: false,
             missing: None,
             buffer: Vec::new(),
+            synced: Synced::default(),
         };
         Ok(Self {
             file,
@@ -193,9 +215,10 @@ impl Rollback {
 
     /// With `durable`, records are on the device before what they save is overwritten.
     fn sync_records(&self, state: &mut State) -> io::Result<()> {
-        match &mut state.journal {
+        let State { journal, synced, .. } = state;
+        match journal {
             Some(journal) if self.durable && journal.unsynced => {
-                journal.file.sync_data()?;
+                synced.sync(&journal.file)?;
                 journal.unsynced = false;
                 Ok(())
             }
@@ -311,7 +334,8 @@ impl Rollback {
     /// Makes the present content the state that a rollback restores. Everything must have been handed to the file.
     ///
     /// # Errors
-    /// Fails if the journal cannot be emptied or, with `durable`, the file not synced. The last commit stays then.
+    /// Fails if the journal cannot be emptied or, with `durable`, the file not synced. The last commit stays then. After a sync
+    /// that failed every later commit fails.
     pub fn commit(&self) -> io::Result<()> {
         let _alone = self.writes.write().unwrap_or_else(PoisonError::into_inner);
         let mut state = lock(&self.state);
@@ -324,14 +348,15 @@ impl Rollback {
         let length = self.file.metadata()?.len();
         let wanted = state.shortened.unwrap_or(length).min(length);
         if self.durable {
-            self.file.sync_data()?;
+            state.synced.sync(&self.file)?;
         }
         // The head before the file is shortened: a file that is too long is whole, one that is too short is not. Without a
         // journal nothing was written.
-        if let Some(journal) = &mut state.journal {
+        let State { journal, synced, .. } = &mut *state;
+        if let Some(journal) = journal {
             let clean = journal.end == HEAD as u64 && journal.head.committed == wanted;
             if !clean {
-                journal.restart(wanted, self.durable)?;
+                journal.restart(wanted, self.durable.then_some(synced))?;
             }
         }
         state.pages.clear();
@@ -341,6 +366,14 @@ impl Rollback {
         }
         state.shortened = None;
         Ok(())
+    }
+
+    /// Hands the file's data to the device.
+    ///
+    /// # Errors
+    /// Fails if the device does, and from then on always, as every commit does.
+    pub fn sync(&self) -> io::Result<()> {
+        lock(&self.state).synced.sync(&self.file)
     }
 
     /// Ends guarding after everything was handed to the file: commits, then removes the journal.
@@ -425,11 +458,11 @@ impl Journal {
     }
 
     /// Empties the journal by one write, the point of commit.
-    fn restart(&mut self, committed: u64, durable: bool) -> io::Result<()> {
+    fn restart(&mut self, committed: u64, synced: Option<&mut Synced>) -> io::Result<()> {
         let head = Head { committed, sequence: self.head.sequence.wrapping_add(1), ..self.head };
         self.file.write_all_at(&head.encode(), 0)?;
-        if durable {
-            self.file.sync_data()?;
+        if let Some(synced) = synced {
+            synced.sync(&self.file)?;
         }
         self.head = head;
         if self.end > KEPT {
@@ -526,5 +559,21 @@ impl HeldJournals {
             });
             let _ = rustix::io::dup3(&nothing, &mut owned, rustix::io::DupFlags::CLOEXEC);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sync_that_failed_stays_failed() {
+        let file = tempfile::tempfile().expect("file");
+        let mut synced = Synced::default();
+        synced.sync(&file).expect("sync");
+        // A device that has nothing to sync says so.
+        let refused = synced.sync(&File::open("/dev/null").expect("device")).expect_err("refused");
+        let later = synced.sync(&file).expect_err("forgotten");
+        assert_eq!((later.raw_os_error(), refused.raw_os_error().is_some()), (refused.raw_os_error(), true));
     }
 }

@@ -7,16 +7,16 @@ pub fn escaped(text: impl Display) -> String {
     escape(&text.to_string(), false)
 }
 
-/// The words of an error, whose lines stay.
+/// The words of an error, whose lines stay: those behind the first are indented, so that none can pass for another message.
 pub fn lines(text: impl Display) -> String {
     escape(&text.to_string(), true)
 }
 
 fn escape(text: &str, keep_lines: bool) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
+    for (at, c) in text.char_indices() {
         match c {
-            '\n' if keep_lines => out.push(c),
+            '\n' if keep_lines && text[at + 1..].starts_with("  ") => out.push(c),
             c if c.is_control() || is_invisible(c) => out.extend(c.escape_unicode()),
             c => out.push(c),
         }
@@ -37,6 +37,7 @@ mod tests {
     fn escape_sequences_and_lines_are_shown_as_text() {
         assert_eq!(escaped("a\u{1b}[31mb\nc\u{9b}d\u{202e}"), "a\\u{1b}[31mb\\u{a}c\\u{9b}d\\u{202e}");
         assert_eq!(lines("a\n  try: \u{7}b"), "a\n  try: \\u{7}b");
+        assert_eq!(lines("a\nb: recovered"), "a\\u{a}b: recovered");
         assert_eq!(escaped("Größe/x.h5"), "Größe/x.h5");
     }
 }

@@ -1,7 +1,9 @@
 //! Whether a file can be read, asked of a process of its own: a damaged one may end the process that opens it.
 
-use anyhow::{Context, Result, bail};
-use hyperslab_core::{Array, ErrorKind, MemoryViewMut, OpenMode, Selection, Stack, TransferMode};
+use anyhow::{Context, Result};
+use hyperslab_core::{
+    Array, Container, Error, ErrorKind, MemoryViewMut, OpenMode, Selection, Stack, TransferMode,
+};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Command;
@@ -35,19 +37,12 @@ pub fn inspect(stack: &str, path: &Path, check: bool) -> Result<()> {
     let names = container.arrays()?;
     let (mut bytes, mut unread) = (0, 0);
     for name in &names {
-        let array = match container.array(name) {
-            // The file may be as good as ever: its elements are of a kind that this program does not read.
-            Err(error) if error.kind() == ErrorKind::Unsupported => {
-                unread += 1;
-                continue;
-            }
-            opened => opened.with_context(|| format!("array {name:?}"))?,
-        };
-        array.spec().with_context(|| format!("array {name:?}"))?;
-        if check {
-            bytes += read_all(&*array).with_context(|| format!("array {name:?}"))?;
+        match look_at(&*container, name, check) {
+            Ok(read) => bytes += read,
+            // The file may be as good as ever: its elements, or their filters, are of a kind that this program does not read.
+            Err(error) if error.kind() == ErrorKind::Unsupported => unread += 1,
+            Err(error) => return Err(error).with_context(|| format!("array {name:?}")),
         }
-        array.close()?;
     }
     container.close()?;
     let arrays = if names.len() == 1 { "1 array".into() } else { format!("{} arrays", names.len()) };
@@ -60,8 +55,15 @@ pub fn inspect(stack: &str, path: &Path, check: bool) -> Result<()> {
     Ok(())
 }
 
+/// Opens an array and looks what it is; with `check`, reads all its elements and returns how many bytes these are.
+fn look_at(container: &dyn Container, name: &str, check: bool) -> hyperslab_core::Result<u64> {
+    let array = container.array(name)?;
+    let looked = array.spec().and_then(|_| if check { read_all(&*array) } else { Ok(0) });
+    looked.and_then(|bytes| array.close().map(|()| bytes))
+}
+
 /// Reads an array in blocks of whole rows, or of parts of rows that are too long.
-fn read_all(array: &dyn Array) -> Result<u64> {
+fn read_all(array: &dyn Array) -> hyperslab_core::Result<u64> {
     let spec = array.spec()?;
     let element = spec.dtype.size().max(1);
     let total = spec.shape.iter().product::<u64>();
@@ -76,7 +78,9 @@ fn read_all(array: &dyn Array) -> Result<u64> {
         if len > PIECE && part.len() > 1 {
             let Some((low, high)) = part.bounds() else { continue };
             let extents: Vec<u64> = low.iter().zip(&high).map(|(low, high)| high - low).collect();
-            let Some(dim) = extents.iter().position(|extent| *extent > 1) else { bail!("an element is too large") };
+            let Some(dim) = extents.iter().position(|extent| *extent > 1) else {
+                return Err(Error::unsupported("read", "an element is too large"));
+            };
             // Along chunks where there are some, so that each is decoded once.
             let unit = spec.chunk.as_ref().and_then(|chunk| chunk.get(dim)).copied().unwrap_or(1).max(1);
             let half = (extents[dim] / 2 / unit * unit).max(1);

@@ -27,11 +27,40 @@ impl Place {
         found.iter().any(|file| self.files.is_empty() || self.files.contains(file))
     }
 
+    /// Whether a file that is asked for says itself that logs of it wait, of which more is said.
+    pub fn has_marks(&self) -> bool {
+        self.files.iter().any(|file| !marker::waiting(file).is_empty())
+    }
+
     /// Of what, for people.
     pub fn of_files(&self) -> String {
         let names: Vec<String> = self.files.iter().map(|file| escaped(file.display())).collect();
         if names.is_empty() { String::new() } else { format!(" of {}", names.join(", ")) }
     }
+}
+
+/// Says which logs a file still lacks after everything that was found is recovered: they name another path than the file has
+/// now. Returns whether there are any.
+pub fn say_what_waits(path: &Path) -> bool {
+    let waiting = marker::waiting(path);
+    for (folder, is_there) in &waiting {
+        let (name, folder) = (escaped(path.display()), escaped(folder.display()));
+        match is_there {
+            true => {
+                eprintln!("hyperslab: {name}: writes of it wait in logs in {folder}, which name another path");
+                eprintln!(
+                    "  try: hyperslab recover {folder} --list, and move the file back to the path that is named there"
+                );
+            }
+            false => {
+                eprintln!("hyperslab: {name}: writes of it were in logs in {folder}, and this directory is gone");
+                eprintln!(
+                    "  try: move the file and its logs back to where they were; or recover --discard, if nothing is missing"
+                );
+            }
+        }
+    }
+    !waiting.is_empty()
 }
 
 /// The directories of what a user names. A directory that has a marker beside it is a container (Zarr, POSIX), any other holds

@@ -5,7 +5,7 @@ use super::{End, RecoverOptions, inspect};
 use anyhow::{Context, Result};
 use hyperslab_core::units::display_size;
 use hyperslab_core::{Error, ErrorKind};
-use hyperslab_rollback::{Outcome, Pending};
+use hyperslab_rollback::{Outcome, Pending, Refusal};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -72,12 +72,29 @@ pub fn one(file: &Path, options: &RecoverOptions, was_read: bool) -> End {
     }
 }
 
-/// The same before logs are replayed. A file without a journal is extended to the end that its superblock names, which libhdf5
-/// may have cut off.
-pub fn mend(file: &Path, force: bool) -> hyperslab_core::Result<()> {
+/// The same before logs are replayed. With `force`, the journal of another file that had this name is left alone: the logs are
+/// wanted in this one.
+pub fn mend_for_logs(file: &Path, force: bool) -> hyperslab_core::Result<()> {
+    let name = escaped(file.display());
+    match hyperslab_rollback::roll_back(file, force) {
+        Ok(Outcome::Refused(why @ Refusal::AnotherFile)) if force => {
+            eprintln!("hyperslab: {name}: not rolled back: {why}");
+            Ok(())
+        }
+        outcome => told(file, outcome),
+    }
+}
+
+fn mend(file: &Path, force: bool) -> hyperslab_core::Result<()> {
+    told(file, hyperslab_rollback::roll_back(file, force))
+}
+
+/// Says what became of a file. One without a journal is extended to the end that its superblock names, which libhdf5 may have
+/// cut off.
+fn told(file: &Path, outcome: std::io::Result<Outcome>) -> hyperslab_core::Result<()> {
     let name = escaped(file.display());
     let failed = |cause| Error::io("roll back", cause).target(&name);
-    match hyperslab_rollback::roll_back(file, force).map_err(failed)? {
+    match outcome.map_err(failed)? {
         Outcome::Nothing if file.is_file() => match hyperslab_rollback::mend_end(file).map_err(failed)? {
             0 => {}
             bytes => println!("{name}: extended by {} to the end that its superblock names", display_size(bytes)),

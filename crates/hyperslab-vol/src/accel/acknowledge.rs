@@ -79,10 +79,10 @@ impl FileState {
     /// Syncs the file if writes must be durable.
     fn make_durable(&self) -> Result<()> {
         let durable = self.settings.durability.as_deref().is_some_and(|how| !matches!(how, "none" | "on-flush"));
-        match self.file.as_ref().filter(|_| durable) {
-            Some(file) => file.sync_data().map_err(|cause| Error::io("sync", cause).target(self.path.display())),
-            None => Ok(()),
-        }
+        let Some(file) = self.file.as_ref().filter(|_| durable) else { return Ok(()) };
+        // Where there is a journal it remembers that a sync has failed, of which the kernel tells once.
+        let synced = self.rollback.upgrade().map_or_else(|| file.sync_data(), |rollback| rollback.sync());
+        synced.map_err(|cause| Error::io("sync", cause).target(self.path.display()))
     }
 
     /// Has libhdf5 flush the file's metadata, through any open object of type `kind`.

@@ -37,6 +37,8 @@ pub(super) struct DriverFile {
     /// What libhdf5 keeps in `H5FD_t`, 80 bytes, and room for more.
     library: [u64; 16],
     descriptor: c_int,
+    /// Zero: programs exist that read eight bytes where the library promises an `int`, as behind that of `sec2` there are zeros.
+    _behind_descriptor: c_int,
     host: &'static Host,
     file: Arc<File>,
     name: String,
@@ -150,6 +152,7 @@ unsafe fn begin(host: &'static Host, file: Arc<File>, name: Text, flags: c_uint,
     Ok(DriverFile {
         library: [0; 16],
         descriptor: file.as_raw_fd(),
+        _behind_descriptor: 0,
         host,
         name: text(name),
         identity: (metadata.dev(), metadata.ino()),

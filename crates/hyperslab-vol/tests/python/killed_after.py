@@ -245,6 +245,12 @@ def complex_numbers(file):
     file.create_dataset("a", (N,), "<c16")[...] = ramp(kind="<c16")
 
 
+@way({"a": ramp(6), "b": ramp()})
+def beside_a_filter_that_is_not_known(file):
+    file.create_dataset("b", (N,), "<i4", chunks=(700,), scaleoffset=0)[...] = ramp()
+    file.create_dataset("a", (N,), "<i4")[...] = ramp(6)
+
+
 @way({"a": ramp()[::-1]})
 def many_small_writes(file):
     dataset = file.create_dataset("a", (N,), "<i4")

@@ -7,6 +7,7 @@
 A situation is a function; `check_NAME` looks at its files. Those marked `alone` end the process in their own way.
 """
 
+import ctypes
 import gc
 import io
 import json
@@ -171,6 +172,26 @@ def check_two_handles(folder):
     expected = ramp()
     expected[::997] += 1
     check_both(f"{folder}/a.h5", expected)
+
+
+@situation
+def descriptors_read_as_eight_bytes(folder):
+    """PyTables, and so pandas' `flush(fsync=True)`, reads more than the `int` that libhdf5 promises."""
+    with h5py.File(f"{folder}/descriptor.h5", "w") as file:
+        file.attrs["a"] = 1
+        with open("/proc/self/maps") as maps:
+            library = next(line.split()[-1] for line in maps if "/libhdf5" in line and "_hl" not in line)
+        handle = ctypes.POINTER(ctypes.c_uint64)()
+        ask = ctypes.CDLL(library).H5Fget_vfd_handle
+        ask.argtypes = [ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p]
+        assert ask(file.id.id, 0, ctypes.byref(handle)) >= 0
+        assert handle[0] == file.id.get_vfd_handle(), hex(handle[0])
+        os.fsync(handle[0])
+
+
+def check_descriptors_read_as_eight_bytes(folder):
+    with h5py.File(f"{folder}/descriptor.h5") as file:
+        assert file.attrs["a"] == 1
 
 
 @situation
