@@ -75,6 +75,7 @@ pub fn build(workspace: &Workspace, environment: &Environment, targets: Targets)
 }
 
 /// The same in the background, while a set-up waits for downloads. Its words go to a log; what it fails at, [`build`] meets again.
+/// Dropped, it is ended.
 pub struct Meanwhile(Child);
 
 impl Meanwhile {
@@ -92,6 +93,15 @@ impl Meanwhile {
     pub fn wait(mut self) -> Result<()> {
         self.0.wait()?;
         Ok(())
+    }
+}
+
+impl Drop for Meanwhile {
+    fn drop(&mut self) {
+        // One that has ended takes no harm.
+        if self.0.kill().is_ok() {
+            let _ = self.0.wait();
+        }
     }
 }
 
