@@ -5,6 +5,7 @@
 mod arguments;
 mod bench;
 mod build;
+mod check;
 mod crashlab;
 mod fuzz;
 mod install;
@@ -30,7 +31,7 @@ struct Task {
     run: fn(&Workspace, &[String]) -> Result<()>,
 }
 
-const TASKS: [Task; 12] = [
+const TASKS: [Task; 13] = [
     Task {
         name: "quickstart",
         flags: "[--mpi] [--no-apt]",
@@ -50,9 +51,15 @@ const TASKS: [Task; 12] = [
         run: install::run,
     },
     Task {
+        name: "check",
+        flags: "[--no-apt]",
+        purpose: "before each commit: tidy, format, clippy of what changed, tests within libraries and programs; no Python, no MPI",
+        run: check::run,
+    },
+    Task {
         name: "test",
-        flags: "[--fast] [--no-python] [--mpi] [--no-apt] [--long] [-- ARGS]",
-        purpose: "all checks: tidy, format, clippy (not with --fast), tests; --mpi: those under mpirun too; --long: also those that take minutes; ARGS go to `cargo test`",
+        flags: "[--fast] [--no-python] [--mpi] [--no-apt] [--long] [--part NAMES] [-- ARGS]",
+        purpose: "all checks: tidy, format, clippy (not with --fast), tests; --mpi: those under mpirun too; --long: also those that take minutes; --part: only these parts of it, listed in docs/testing.md, ARGS go to their programs; without it ARGS go to `cargo test`",
         run: test::run,
     },
     Task {

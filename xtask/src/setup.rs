@@ -64,6 +64,12 @@ impl Environment {
         self.variables.iter().find(|(name, _)| *name == test_clients::VARIABLE).map(|(_, path)| Path::new(path))
     }
 
+    /// Hides the Python with the clients from the programs started next.
+    pub fn without_python(&mut self) {
+        self.variables.retain(|(name, _)| *name != test_clients::VARIABLE);
+        self.removed.push(test_clients::VARIABLE);
+    }
+
     fn set(&mut self, name: &'static str, value: impl Into<OsString>) {
         self.variables.push((name, value.into()));
     }
@@ -90,8 +96,20 @@ pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
 /// Finds or installs everything that `wish` asks for. Optional things that cannot be had are listed in the result;
 /// anything else that is missing is an error that says how to provide it.
 pub fn prepare(workspace: &Workspace, wish: Wish) -> Result<Environment> {
+    begin(workspace, wish)?.finish(workspace)
+}
+
+/// A set-up that has all that builds need, but not yet what the tests need besides.
+pub struct Begun {
+    wish: Wish,
+    environment: Environment,
+    _one_at_a_time: File,
+}
+
+/// The first half of [`prepare`]: what builds without MPI need.
+pub fn begin(workspace: &Workspace, wish: Wish) -> Result<Begun> {
     println!("set-up");
-    let _one_at_a_time = lock(workspace)?;
+    let one_at_a_time = lock(workspace)?;
     // A libhdf5 of the machine would take the place of the bundled one; builds with MPI are told theirs.
     let mut environment = Environment { removed: vec![parallel_hdf5::VARIABLE], ..Environment::default() };
     build_tools::compiler(workspace, wish)?;
@@ -99,27 +117,42 @@ pub fn prepare(workspace: &Workspace, wish: Wish) -> Result<Environment> {
     build_tools::make(workspace, wish, &mut environment)?;
     if wish.tests {
         components::provide(workspace, &mut environment);
-        test_clients::tools(workspace, wish, &mut environment);
-        hdf5_tools::provide(workspace, wish, &mut environment);
     }
-    match (wish.clients, wish.tests) {
-        (true, _) => test_clients::python(workspace, wish, &mut environment)?,
-        (false, true) => test_clients::leave_out_python(&mut environment),
-        (false, false) => test_clients::recall(workspace, &mut environment),
+    Ok(Begun { wish, environment, _one_at_a_time: one_at_a_time })
+}
+
+impl Begun {
+    /// What builds need.
+    pub fn environment(&self) -> &Environment {
+        &self.environment
     }
-    if wish.clients && wish.long {
-        test_clients::older_python(workspace, wish, &mut environment);
-    }
-    if wish.mpi {
-        let usual = mpi::provide(workspace, wish, &mut environment)?;
-        environment.mpi.extend(usual);
-        if wish.tests && wish.long && !environment.mpi.is_empty() {
-            let second = mpi::provide_mpich(workspace, wish, &mut environment)?;
-            environment.mpi.extend(second);
+
+    /// The second half of [`prepare`]: mostly downloads, during which a build may run.
+    pub fn finish(self, workspace: &Workspace) -> Result<Environment> {
+        let Self { wish, mut environment, _one_at_a_time } = self;
+        if wish.tests {
+            test_clients::tools(workspace, wish, &mut environment);
+            hdf5_tools::provide(workspace, wish, &mut environment);
         }
+        match (wish.clients, wish.tests) {
+            (true, _) => test_clients::python(workspace, wish, &mut environment)?,
+            (false, true) => test_clients::leave_out_python(&mut environment),
+            (false, false) => test_clients::recall(workspace, &mut environment),
+        }
+        if wish.clients && wish.long {
+            test_clients::older_python(workspace, wish, &mut environment);
+        }
+        if wish.mpi {
+            let usual = mpi::provide(workspace, wish, &mut environment)?;
+            environment.mpi.extend(usual);
+            if wish.tests && wish.long && !environment.mpi.is_empty() {
+                let second = mpi::provide_mpich(workspace, wish, &mut environment)?;
+                environment.mpi.extend(second);
+            }
+        }
+        write_environment_file(workspace, &environment)?;
+        Ok(environment)
     }
-    write_environment_file(workspace, &environment)?;
-    Ok(environment)
 }
 
 /// Whether this Rust has `cargo SUBCOMMAND`.

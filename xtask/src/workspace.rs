@@ -44,17 +44,26 @@ impl Workspace {
 
     /// A cargo command in the root folder.
     pub fn cargo(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")));
+        let mut command = Command::new(Self::cargo_program());
         command.args(words).current_dir(&self.root);
-        // Cargo describes *this* package to the programs it runs. Handed on, that would make build scripts that watch
-        // these variables run again each time someone changes between `cargo xtask test` and `cargo test`.
+        Self::forget_package(&mut command);
+        command
+    }
+
+    /// Cargo describes *this* package to the programs it runs. Handed on, that would make build scripts that watch these variables
+    /// run again each time someone changes between `cargo xtask test` and `cargo test`.
+    pub fn forget_package(command: &mut Command) {
         for (name, _) in std::env::vars_os() {
             let name = name.to_string_lossy().into_owned();
             if ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_"].iter().any(|p| name.starts_with(p)) {
                 command.env_remove(name);
             }
         }
-        command
+    }
+
+    /// The program cargo.
+    pub fn cargo_program() -> OsString {
+        std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"))
     }
 
     /// What `cargo metadata` says of the workspace's own packages. Needs no network and no build.

@@ -331,7 +331,6 @@ fn ctrl_c_leaves_valid_results_and_no_partial_file() {
     while !file.exists() {
         std::thread::sleep(Duration::from_millis(10));
     }
-    std::thread::sleep(Duration::from_millis(300));
     let pid = child.id().to_string();
     assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
     let status = child.wait().unwrap();

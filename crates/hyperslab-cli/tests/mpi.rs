@@ -193,8 +193,11 @@ fn walk(folder: &Path) -> Vec<std::path::PathBuf> {
 fn a_rank_that_dies_fails_its_case_and_leaves_no_partial_file() {
     let _alone = alone();
     let directory = with(&workflow(2, r#", "EMULATED_COMPUTE_TIME_PER_TIMESTEP": "60 s""#));
-    let script =
-        "case $OMPI_COMM_WORLD_RANK$PMI_RANK in 1) \"$@\" & sleep 2; kill -9 $!; wait $!;; *) exec \"$@\";; esac";
+    // It dies when the file is there, which then is to go.
+    let until = "while ! test -e data/p.posix && kill -0 $!; do sleep 0.05; done";
+    let script = format!(
+        "case $OMPI_COMM_WORLD_RANK$PMI_RANK in 1) \"$@\" & {until}; kill -9 $!; wait $!;; *) exec \"$@\";; esac"
+    );
     fs::write(directory.path().join("kill.sh"), script).unwrap();
     let begin = Instant::now();
     let launcher = "mpirun -n {ranks} sh kill.sh {command}";

@@ -3,8 +3,8 @@
 
 use hyperslab_comm::{Solo, Threads};
 use hyperslab_core::{Communicator, Error, ErrorKind, Reduce, Result, agree};
-use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 fn in_time(test: impl FnOnce() + Send + 'static) {
@@ -168,13 +168,15 @@ fn a_panicking_rank_becomes_an_error() {
 #[test]
 fn abort_reaches_those_who_wait_and_those_who_come_later() {
     in_time(|| {
+        let aborted = Barrier::new(2);
         let results = Threads::run_each(3, |comm| {
             if comm.rank() == 1 {
                 comm.abort(&failing(1));
+                aborted.wait();
                 return Ok(());
             }
             if comm.rank() == 2 {
-                std::thread::sleep(Duration::from_millis(30));
+                aborted.wait();
             }
             comm.barrier()
         });

@@ -51,7 +51,7 @@ pub fn provide(workspace: &Workspace, wish: Wish, environment: &mut Environment)
         return Ok(None);
     };
     say("found", format!("MPI ({})", version(&launcher)));
-    let hdf5 = Some(parallel_hdf5::provide(workspace, environment, &compiler)?);
+    let hdf5 = Some(parallel_hdf5::provide(workspace, wish, environment, &compiler)?);
     Ok(Some(Mpi { name: "MPI", compiler, launcher, hdf5 }))
 }
 

@@ -16,6 +16,11 @@ pub struct Durations {
 }
 
 impl Durations {
+    /// A program that took so long.
+    pub fn add(&mut self, name: String, time: Duration) {
+        self.done.push((name, time));
+    }
+
     /// Takes in one line of `cargo test`, of its standard output or its standard error.
     pub fn see(&mut self, line: &str) {
         let line = line.trim_start();

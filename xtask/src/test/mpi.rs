@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::Result;
 
 use super::durations::Durations;
-use super::{Outcome, Step, step};
+use super::{Outcome, Report};
 use crate::build::MPI_FEATURES as FEATURES;
 use crate::setup::{Environment, Mpi};
 use crate::shell;
@@ -34,54 +34,47 @@ const SAME_ON_THREADS: [&str; 16] = [
 ];
 
 /// Adds a step for each library. Clippy, and what only repeats the first library's checks, is for `long` runs.
-pub fn run(
-    workspace: &Workspace,
-    environment: &Environment,
-    long: bool,
-    steps: &mut Vec<Step>,
-    durations: &mut Durations,
-) {
+pub fn run(workspace: &Workspace, environment: &Environment, long: bool, report: &mut Report) {
     let Some((usual, others)) = environment.mpi.split_first() else {
-        return steps.push(step("mpi", || Ok(Outcome::Skipped("no MPI here, and none could be installed".to_owned()))));
+        return report.step("mpi", || Ok(Outcome::Skipped("no MPI here, and none could be installed".to_owned())));
     };
+    let mut durations = std::mem::take(&mut report.durations);
     if long {
-        steps.push(step("mpi lint", || {
-            let packages =
-                ["--package", "hyperslab-comm", "--package", "hyperslab-formats", "--package", "hyperslab-cli"];
+        report.step("mpi lint", || {
+            let packages = ["--package", "hyperslab-comm", "--package", "hyperslab-formats", "--package", "hyperslab-cli"];
             let words = [&["clippy", "--all-targets"], &packages[..], &FEATURES, &["--", "-D", "warnings"]].concat();
             let mut command = workspace.cargo(&words);
             shell::run_visibly(usual.apply(environment.apply(&mut command)), "mend what clippy lists above")?;
             Ok(Outcome::Passed(String::new()))
-        }));
+        });
     }
-    steps.push(step("mpi", || {
+    report.step("mpi", || {
         // The same packages each time: for others, cargo would build shared crates again with other features. The last one
         // has no tests here; through loom it decides features of crates below zarrs, which takes long to build.
         let names = ["hyperslab-comm", "hyperslab-formats", "hyperslab-cli", "hyperslab-interleavings"];
         let packages = [&names.map(|name| ["-p", name]).concat()[..], &FEATURES[..]].concat();
         let tests = ["--test", "mpi", "--test", "hdf5_mpi"];
         let more: &[&str] = if long { &["--", "--include-ignored"] } else { &[] };
-        test(workspace, environment, usual, &[&packages[..], &tests, more].concat(), None, durations)?;
+        test(workspace, environment, usual, &[&packages[..], &tests, more].concat(), None, &mut durations)?;
         // Ranks spend much of their short lives waiting for each other to start.
         let keys = [&packages[..], &["--test", "h5bench_keys", "--", "--test-threads=4"], &SAME_ON_THREADS].concat();
-        test(workspace, environment, usual, &keys, None, durations)?;
+        test(workspace, environment, usual, &keys, None, &mut durations)?;
         Ok(Outcome::Passed(usual.name.to_owned()))
-    }));
+    });
     if !long {
-        steps.push(step("mpi more", || {
-            Ok(Outcome::Skipped("clippy, and a second MPI library: with --long".to_owned()))
-        }));
+        report.step("mpi more", || Ok(Outcome::Skipped("clippy, and a second MPI library: with --long".to_owned())));
     }
     for other in others {
-        steps.push(step("mpich", || {
+        report.step("mpich", || {
             let folder = Some("target/mpich");
             let comm = ["-p", "hyperslab-comm", "--features", "mpi", "--test", "mpi"];
-            test(workspace, environment, other, &comm, folder, durations)?;
+            test(workspace, environment, other, &comm, folder, &mut durations)?;
             let formats = [&["-p", "hyperslab-formats"], &FEW_FEATURES[..], &["--test", "mpi"]].concat();
-            test(workspace, environment, other, &formats, folder, durations)?;
+            test(workspace, environment, other, &formats, folder, &mut durations)?;
             Ok(Outcome::Passed(other.name.to_owned()))
-        }));
+        });
     }
+    report.durations = durations;
 }
 
 /// Tests on one library. Crates remember which MPI they were built with, so another one needs another `folder`.

@@ -43,10 +43,28 @@ impl Tally {
         }
     }
 
+    /// Counts a program that ended as it must not, whatever it printed.
+    pub fn fail(&mut self, what: String) {
+        self.failures.push(what);
+    }
+
+    /// Adds what another has counted.
+    pub fn take_in(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.ignored += other.ignored;
+        self.failures.extend(other.failures);
+        other.reasons.into_iter().for_each(|(reason, count, name)| self.skipped_too(&name, &reason, count));
+    }
+
     fn skip(&mut self, name: &str, reason: &str) {
+        self.skipped_too(name, reason, 1);
+    }
+
+    fn skipped_too(&mut self, name: &str, reason: &str, more: usize) {
         match self.reasons.iter_mut().find(|(known, ..)| known == reason) {
-            Some((_, count, _)) => *count += 1,
-            None => self.reasons.push((reason.to_owned(), 1, name.to_owned())),
+            Some((_, count, _)) => *count += more,
+            None => self.reasons.push((reason.to_owned(), more, name.to_owned())),
         }
     }
 

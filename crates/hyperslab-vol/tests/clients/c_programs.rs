@@ -47,10 +47,8 @@ pub fn program(name: &str) -> Result<Option<PathBuf>, String> {
 
 /// The same with the parallel libhdf5 of the set-up.
 fn parallel_program(name: &str) -> Result<Option<PathBuf>, String> {
-    let folder = target().join("hdf5-mpi");
-    if !folder.join("lib/libhdf5.so").exists() {
-        return Ok(None);
-    }
+    let folders = ["hdf5-mpi", "hdf5-mpi-tests"].map(|name| target().join(name));
+    let Some(folder) = folders.iter().find(|folder| folder.join("lib/libhdf5.so").exists()) else { return Ok(None) };
     let mut command = Command::new("mpicc");
     compile(&mut command, name, &folder.join("include"));
     let library = folder.join("lib");

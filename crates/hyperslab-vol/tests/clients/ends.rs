@@ -38,7 +38,7 @@ fn command(mode: &str, folder: &std::path::Path, how: &str) -> Result<Option<Com
     let file = folder.join("a.h5");
     let mut command = program::python_command(&python);
     command.arg(program::scripts().join("ends.py")).arg(&file).arg(how).env("LD_PRELOAD", shim);
-    modes::apply(&mut command, mode, folder)?;
+    modes::apply(command.current_dir(folder), mode, folder)?;
     command.env("HYPERSLAB_SLOW", format!("path={},rate={RATE},latency=0", file.display()));
     Ok(Some(command))
 }

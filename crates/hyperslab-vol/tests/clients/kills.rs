@@ -40,7 +40,14 @@ fn kills(count: u64, apart: u64) -> Outcome {
 fn kill(python: &Path, mode: &str, folder: &Path, after: Duration) -> Result<(), String> {
     let script = program::scripts().join("acknowledged.py");
     let mut command = program::python_command(python);
-    command.arg(&script).arg("write").arg(folder).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .arg(&script)
+        .arg("write")
+        .arg(folder)
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut child = modes::apply(&mut command, mode, folder)?.spawn().map_err(|error| error.to_string())?;
     let (mut said, mut errors) = (child.stdout.take().ok_or("no pipe")?, child.stderr.take().ok_or("no pipe")?);
     let mut first = [0];

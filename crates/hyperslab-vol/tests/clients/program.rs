@@ -65,10 +65,15 @@ pub fn folder() -> Result<tempfile::TempDir, String> {
     tempfile::Builder::new().prefix("hyperslab-vol-").tempdir().map_err(|error| format!("no temporary folder: {error}"))
 }
 
-/// Runs it to its end, or stops it and all that it started after `limit`.
+/// Runs it to its end, or stops it and all that it started after `limit`. What it leaves where it runs goes with a folder of its own,
+/// unless the command names another.
 pub fn run(command: &mut Command, limit: Duration) -> Result<Ended, String> {
     let files = folder()?;
-    let (out, err) = (files.path().join("out"), files.path().join("err"));
+    let (out, err, here) = (files.path().join("out"), files.path().join("err"), files.path().join("here"));
+    if command.get_current_dir().is_none() {
+        std::fs::create_dir(&here).map_err(|error| format!("cannot create {}: {error}", here.display()))?;
+        command.current_dir(&here);
+    }
     let create = |path: &Path| File::create(path).map_err(|error| format!("cannot create {}: {error}", path.display()));
     command.stdin(Stdio::null()).stdout(create(&out)?).stderr(create(&err)?).process_group(0);
     let mut child = command.spawn().map_err(|error| format!("cannot start {:?}: {error}", command.get_program()))?;
