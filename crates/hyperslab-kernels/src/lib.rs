@@ -1,12 +1,26 @@
 //! Who asks for I/O: functions from parameters to a [`Workload`](hyperslab_core::workload::Workload), never to I/O.
 
+mod batches;
+mod bdcats;
+mod btio;
+mod cosmoflow;
+mod e3sm;
+mod flash;
 mod inputs;
+mod named;
 mod one_file;
 mod particles;
+mod random;
 mod sweep;
 mod tiles;
+mod vpic;
 
+pub use btio::{Btio, Calls};
+pub use cosmoflow::{CosmoFlow, ReadUnit};
+pub use e3sm::{Decomposition, E3sm, E3smCase, E3smLayout, History, Requests, Run, compact};
+pub use flash::{Flash, FlashFile};
 pub use inputs::inputs;
+pub use named::{Files, Kernel, Phase, Values, kernels};
 pub use particles::{FilePattern, MemoryPattern, Part, Particles};
 pub use sweep::{MAX_SIZES, Sweep};
 pub use tiles::{DatasetRank, Scaling, Slowest, Tiles};

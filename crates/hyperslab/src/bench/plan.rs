@@ -1,6 +1,7 @@
 //! From the command line and a workflow to the cases to run.
 
 use super::draft::{Draft, Effect, FileState, Report, drafts};
+use super::kernels::Named;
 use super::launch::Launch;
 use super::replay::Replay;
 use super::run_directory;
@@ -86,7 +87,9 @@ impl Plan {
     /// Reads the workflow and combines it with the command line. Touches no data.
     pub fn new(options: &BenchOptions, inside: Option<&InsideJob>) -> Result<Self> {
         let mut replays = Vec::new();
+        let named = Named::asked(options)?;
         let (mut workflow, mut notes) = match &options.config {
+            _ if let Some(named) = &named => (named.workflow(), Vec::new()),
             None if !options.workload.is_empty() => {
                 let mut notes = Vec::new();
                 replays = Replay::all(options, inside, &mut notes)?;
@@ -109,6 +112,7 @@ impl Plan {
         }
         let stacks = parse_stacks(options.stack.as_deref().or(options.format.as_deref()).unwrap_or("hdf5"))?;
         let (launch, ranks) = Launch::choose(options, &workflow, inside, &mut notes)?;
+        let phases = named.map(|named| named.phases(ranks)).transpose()?;
         let caches: &[Cache] = match (options.warm, options.cold) {
             (true, true) => &[Cache::Warm, Cache::Cold],
             (false, true) => &[Cache::Cold],
@@ -126,6 +130,10 @@ impl Plan {
                         run_directory::check(&draft.report).with_context(|| benchmark.place.clone())?;
                         cases.push(plan_case(cases.len() + 1, draft, stack, cache, ranks, &launch, options)?);
                     }
+                }
+                for (draft, revisits) in phases.as_ref().map_or(Ok(Vec::new()), |phases| phases.drafts(&name))? {
+                    let cache = if revisits { Cache::Warm } else { cache };
+                    cases.push(plan_case(cases.len() + 1, draft, stack, cache, ranks, &launch, options)?);
                 }
                 for replay in &replays {
                     // A recording's file may have been of another format, so its name is never kept for that.
