@@ -1,7 +1,7 @@
 //! Stored chunks of HDF5 arrays; the first byte chooses the filters. Nothing but a whole chunk or an error may come out.
 #![no_main]
 
-use hyperslab_filters::{Filter, Pipeline, Stated, Workspace};
+use hyperslab_filters::{Filter, Pipeline, FilterSpec, Workspace};
 use std::cell::RefCell;
 
 /// 30 x 40 elements of 4 bytes.
@@ -29,9 +29,9 @@ thread_local! {
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     let Some((how, stored)) = input.split_first() else { return };
-    let filters: Vec<Stated> = FILTERS[usize::from(*how) % FILTERS.len()]
+    let filters: Vec<FilterSpec> = FILTERS[usize::from(*how) % FILTERS.len()]
         .iter()
-        .map(|(id, parameters)| Stated { id: *id, optional: true, parameters: parameters.to_vec() })
+        .map(|(id, parameters)| FilterSpec { id: *id, optional: true, parameters: parameters.to_vec() })
         .collect();
     let pipeline = Pipeline::new(&filters, BYTES).expect("known filters");
     let last = Filter::new(&filters[filters.len() - 1]).expect("a known filter");

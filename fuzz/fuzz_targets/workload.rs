@@ -14,6 +14,6 @@ libfuzzer_sys::fuzz_target!(|text: &[u8]| {
     if let Ok(workload) = JsonLines::workload(Box::new(open))
         && workload.header.ranks <= MOST_RANKS
     {
-        let _ = workload.survey();
+        let _ = workload.validate();
     }
 });

@@ -1,7 +1,7 @@
 //! Everything that a container holds, as far as it is small.
 
 use hyperslab_comm::Solo;
-use hyperslab_core::{Array, MemoryLayout, MemoryViewMut, Open, Selection, Stack, Transfer};
+use hyperslab_core::{Array, MemoryLayout, MemoryViewMut, OpenMode, Selection, Stack, TransferMode};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -38,7 +38,7 @@ impl Contents {
 /// Opens the container at `path` and reads all of it. What cannot be opened has no contents.
 pub fn contents(stack: &str, path: &Path) -> Contents {
     let format = hyperslab_formats::build(&stack.parse::<Stack>().expect("a stack").format).expect("a format");
-    let Ok(container) = format.open(path, Open::Read, &Solo::shared()) else { return Contents::default() };
+    let Ok(container) = format.open(path, OpenMode::Read, &Solo::shared()) else { return Contents::default() };
     let mut found = Contents::default();
     let (arrays, groups) = (container.arrays().unwrap_or_default(), container.groups().unwrap_or_default());
     for object in arrays.iter().chain(&groups).map(String::as_str).chain(["/"]).take(2 * MOST_OBJECTS) {
@@ -79,6 +79,6 @@ fn read(array: &dyn Array) -> Option<Vec<u8>> {
 
 fn transfer(array: &dyn Array, selection: &Selection, size: u64) -> Option<Vec<u8>> {
     let mut data = vec![0xA5; usize::try_from(selection.len() * size).ok()?];
-    array.read(selection, MemoryViewMut::packed(&mut data), Transfer::Independent).ok()?;
+    array.read(selection, MemoryViewMut::packed(&mut data), TransferMode::Independent).ok()?;
     Some(data)
 }

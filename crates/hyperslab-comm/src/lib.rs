@@ -1,16 +1,17 @@
-//! Ranks: one alone ([`Solo`]), threads of this process ([`Threads`]), or processes of an MPI job (`Mpi`, feature `mpi`).
+//! Communicators: a single rank ([`Solo`]), threads of this process ([`Threads`]), or processes of an MPI job (`Mpi`, feature
+//! `mpi`).
 //!
-//! A rank that fails, panics, aborts or leaves never keeps the others waiting: they return an error of kind
-//! [`Peer`](hyperslab_core::ErrorKind::Peer) from the collective call they are in, and from every later one. In an MPI job
-//! the whole job ends instead, with the message of the rank that failed: MPI knows no other way.
+//! Collective calls do not deadlock when a rank fails: if a rank returns an error, panics, aborts or leaves, the others get an
+//! error of kind [`Peer`](hyperslab_core::ErrorKind::Peer) from the collective call they are in and from every later one. In an
+//! MPI job the whole job is aborted instead, with the message of the rank that failed: MPI offers no other way.
 
-mod family;
+mod contribution;
+mod failure_domain;
 #[cfg(feature = "mpi")]
 mod mpi;
-mod offer;
+mod rendezvous;
 mod solo;
 mod threads;
-mod world;
 
 #[cfg(feature = "mpi")]
 pub use mpi::{Mpi, MpiJob};

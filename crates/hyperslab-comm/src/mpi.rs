@@ -1,4 +1,4 @@
-//! Processes of an MPI job.
+//! Communicator of the processes of an MPI job.
 
 use ::mpi::Threading;
 use ::mpi::collective::{CommunicatorCollectives, Root, SystemOperation};
@@ -12,23 +12,23 @@ use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The most bytes that one call moves: MPI counts with 32 bits, displacements included.
+/// Most bytes per MPI call: MPI counts and displacements are 32-bit.
 const ROUND: usize = 1 << 30;
-/// What a job that gives up ends with.
+/// Exit status of an aborted job.
 const EXIT_ABORTED: i32 = 1;
 
-/// This process as part of an MPI job. Dropping it ends MPI; dropping it in a panic ends the job.
+/// Owner of the MPI runtime of this process. Dropping it finalises MPI; dropping it during a panic aborts the job.
 pub struct MpiJob {
     universe: Universe,
     level: Threading,
 }
 
 impl MpiJob {
-    /// Starts MPI, once in a process, before other threads use it.
+    /// Initialises MPI: once per process, before other threads call it.
     pub fn start() -> Result<Self> {
         let (universe, level) = ::mpi::initialize_with_threading(Threading::Multiple)
             .ok_or_else(|| Error::invalid("start MPI", "it was started before in this process"))?;
-        // One call at a time is enough: every communicator has a lock.
+        // Serialized is enough: every communicator has a lock.
         if level < Threading::Serialized {
             return Err(Error::unsupported("start MPI", format!("it offers thread level {level:?} only"))
                 .hint("use an MPI library built with thread support (MPI_THREAD_SERIALIZED or higher)"));
@@ -42,7 +42,7 @@ impl MpiJob {
         text.lines().next().unwrap_or_default().split(',').next().unwrap_or_default().trim().to_owned()
     }
 
-    /// How threads may call MPI, in MPI's own word.
+    /// The thread level that MPI provides, by its MPI name.
     pub fn thread_level(&self) -> String {
         format!("{:?}", self.level).to_lowercase()
     }
@@ -55,7 +55,7 @@ impl MpiJob {
     /// All ranks of the job, moving at most `bytes` in one call of MPI: for tests of large messages without large memory.
     #[doc(hidden)]
     pub fn world_in_rounds(&self, bytes: usize) -> Arc<dyn Communicator> {
-        // Of our own, so that nobody else's messages mix with ours.
+        // Duplicated, so that messages of other users of MPI cannot match ours.
         Mpi::shared(self.universe.world().duplicate(), bytes.clamp(1, ROUND))
     }
 }
@@ -69,7 +69,7 @@ impl std::fmt::Debug for MpiJob {
 impl Drop for MpiJob {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            // The others may wait for this rank; ending MPI in good order would wait for them.
+            // Other ranks may block on this one; MPI_Finalize would deadlock with them.
             self.universe.world().abort(EXIT_ABORTED);
         }
     }
@@ -79,7 +79,7 @@ impl Drop for MpiJob {
 pub struct Mpi {
     rank: usize,
     size: usize,
-    /// The most bytes that one call moves.
+    /// Most bytes per MPI call.
     round: usize,
     /// One call at a time, as thread level "serialized" demands.
     comm: Mutex<SimpleCommunicator>,
@@ -96,7 +96,7 @@ impl Mpi {
         Arc::new(Self { rank: comm.rank() as usize, size: comm.size() as usize, round, comm: Mutex::new(comm) })
     }
 
-    /// The most bytes that one pair of ranks exchanges in one call.
+    /// Most bytes that one pair of ranks exchanges per call.
     fn share(&self) -> u64 {
         (self.round / self.size).max(1) as u64
     }
@@ -105,7 +105,7 @@ impl Mpi {
         self.comm.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Everyone's `mine`, by rank.
+    /// All ranks' `mine`, in rank order.
     fn gather_numbers(&self, mine: &[u64]) -> Vec<u64> {
         let mut all = vec![0; mine.len() * self.size];
         self.lock().all_gather_into(mine, &mut all[..]);
@@ -119,7 +119,7 @@ impl std::fmt::Debug for Mpi {
     }
 }
 
-/// The part of a message of `len` bytes that goes in round `round`, at most `most` bytes of it.
+/// The bytes of a message of `len` bytes that are sent in round `round`, at most `most` per round.
 fn part_of_round(len: u64, round: u64, most: u64) -> std::ops::Range<usize> {
     let begin = (round * most).min(len);
     begin as usize..(begin + most).min(len) as usize
@@ -131,17 +131,17 @@ fn at_an_address(data: &[u8]) -> &[u8] {
     if data.is_empty() { &SOMEWHERE[..0] } else { data }
 }
 
-/// Room for `len` bytes, at an address that means nothing to MPI even if there are none.
+/// A buffer of `len` bytes whose address is never one of MPI's special values, even if it is empty.
 fn room(len: usize) -> Vec<u8> {
     let mut room = Vec::with_capacity(len.max(1));
     room.resize(len, 0);
     room
 }
 
-/// Room for a message, or a piece of one, that was not filled yet.
+/// An uninitialised receive buffer.
 struct Room<'a>(&'a mut [MaybeUninit<u8>]);
 
-// SAFETY: a byte that may be received into has the type of a byte.
+// SAFETY: `MaybeUninit<u8>` has the layout of a byte.
 unsafe impl AsDatatype for Room<'_> {
     type Out = SystemDatatype;
 
@@ -150,14 +150,14 @@ unsafe impl AsDatatype for Room<'_> {
     }
 }
 
-// SAFETY: as many bytes as there is room for; pieces have at most `ROUND` bytes.
+// SAFETY: the length of the buffer, which is at most `ROUND` and so fits.
 unsafe impl Collection for Room<'_> {
     fn count(&self) -> i32 {
         self.0.len() as i32
     }
 }
 
-// SAFETY: the room that is borrowed.
+// SAFETY: the address of the borrowed buffer.
 unsafe impl PointerMut for Room<'_> {
     fn pointer_mut(&mut self) -> *mut c_void {
         self.0.as_mut_ptr().cast()
@@ -167,7 +167,7 @@ unsafe impl PointerMut for Room<'_> {
 // SAFETY: the three above describe the same memory, which MPI only writes to.
 unsafe impl BufferMut for Room<'_> {}
 
-/// Counts and displacements of parts that lie one after the other.
+/// Counts and displacements of parts that follow each other without gaps.
 fn places(lengths: impl Iterator<Item = usize>) -> (Vec<i32>, Vec<i32>) {
     let mut next = 0;
     lengths
@@ -179,7 +179,7 @@ fn places(lengths: impl Iterator<Item = usize>) -> (Vec<i32>, Vec<i32>) {
         .unzip()
 }
 
-/// Hands each sender's bytes of a round to its message.
+/// Appends the bytes each sender sent in this round to its message.
 fn append(messages: &mut [Vec<u8>], received: &[u8], counts: &[i32]) {
     let mut rest = received;
     for (message, &count) in messages.iter_mut().zip(counts) {
@@ -249,7 +249,7 @@ impl Communicator for Mpi {
         let sizes: Vec<u64> = parts.iter().map(|part| part.len() as u64).collect();
         let mut coming = vec![0u64; self.size];
         comm.all_to_all_into(&sizes[..], &mut coming[..]);
-        // What stays here is moved; the rest goes from where it is to where it will be.
+        // The own part is moved; the others are sent and received in place, without staging copies.
         received.resize_with(self.size, Vec::new);
         let own = std::mem::take(&mut parts[self.rank]);
         coming[self.rank] = 0;
@@ -277,7 +277,7 @@ impl Communicator for Mpi {
             });
         });
         for (message, len) in received.iter_mut().zip(coming) {
-            // SAFETY: every byte of the room for the message has been received.
+            // SAFETY: all `len` bytes of the spare capacity have been received into.
             unsafe { message.set_len(len as usize) };
         }
         parts[self.rank] = std::mem::replace(&mut received[self.rank], own);
@@ -299,7 +299,7 @@ impl Communicator for Mpi {
         }
         let mine = values.to_vec();
         self.lock().all_reduce_into(&mine[..], values, operation(how));
-        // MPI may add in another order on every rank; all are to have the same.
+        // MPI may sum in a different order on each rank; rank 0's result is made everyone's.
         let comm = self.lock();
         comm.process_at_rank(0).broadcast_into(values);
         Ok(())
@@ -317,13 +317,13 @@ impl Communicator for Mpi {
         Ok(Self::shared(self.lock().split_shared(self.rank as i32), self.round))
     }
 
-    /// Ends the whole job, after saying why: MPI cannot wake ranks that wait.
+    /// Prints the reason and aborts the whole job: MPI cannot cancel a collective call that other ranks are blocked in.
     fn abort(&self, reason: &Error) {
         let mut message = reason.to_string();
         message.push('\n');
-        // Standard error may be gone; the job ends all the same.
+        // A closed standard error does not keep the job from being aborted.
         let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("rank {}: {message}", self.rank).as_bytes());
-        // Not by the lock: another thread of this rank may hold it, waiting for ranks that never come.
+        // Without the lock: another thread of this rank may hold it, blocked in a collective call that never completes.
         SimpleCommunicator::world().abort(EXIT_ABORTED);
     }
 }

@@ -1,4 +1,4 @@
-//! One rank.
+//! The communicator of a single rank.
 
 use hyperslab_core::{Communicator, Error, Reduce, Result};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 pub struct Solo;
 
 impl Solo {
-    /// The communicator in the form that formats take.
+    /// The communicator as a trait object, as formats take it.
     pub fn shared() -> Arc<dyn Communicator> {
         Arc::new(Self)
     }
@@ -67,6 +67,6 @@ impl Communicator for Solo {
         Ok(Self::shared())
     }
 
-    /// Nothing: there is nobody to tell.
+    /// Does nothing: there is no other rank.
     fn abort(&self, _reason: &Error) {}
 }

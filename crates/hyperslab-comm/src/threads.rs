@@ -1,8 +1,8 @@
 //! Ranks as threads of this process.
 
-use crate::family::{Failure, Family};
-use crate::offer::{Offer, Operation, Outcome};
-use crate::world::World;
+use crate::contribution::{Contribution, Operation, Outcome};
+use crate::failure_domain::{Failure, FailureDomain};
+use crate::rendezvous::Rendezvous;
 use hyperslab_core::{Communicator, Error, ErrorKind, Reduce, Result};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,20 +10,20 @@ use std::sync::Arc;
 
 /// One of several ranks that are threads of this process. Made by [`Threads::run`].
 ///
-/// Dropping the last handle of a rank says that the rank is done with this communicator: other ranks that still wait
-/// for it in a collective call get an error of kind `Peer` once that rank makes another collective call or returns.
+/// Dropping a rank's last handle detaches it from this communicator: ranks blocked on it in a collective call get an error of
+/// kind `Peer` as soon as it makes a collective call elsewhere or returns.
 #[derive(Debug)]
 pub struct Threads {
-    world: Arc<World>,
+    rendezvous: Arc<Rendezvous>,
     rank: usize,
 }
 
 impl Threads {
     /// Runs `body` once per rank, each on a thread of its own named `rank N`, and returns the results by rank.
     ///
-    /// If ranks fail, returns the error of the lowest rank whose error is its own, not an echo (kind `Peer`) of
-    /// another's. A panic counts as an error with the panic's message. A rank that fails, or returns while others
-    /// wait for it, makes their collective calls fail instead of leaving them waiting.
+    /// If ranks fail, returns the root cause: the error of the lowest rank whose kind is not `Peer`. A panic becomes an error
+    /// with the panic's message. A rank that fails, or returns while others block on it, fails their collective calls:
+    /// no rank blocks for ever.
     pub fn run<T, F>(size: usize, body: F) -> Result<Vec<T>>
     where
         T: Send,
@@ -52,19 +52,19 @@ impl Threads {
         T: Send,
         F: Fn(Arc<dyn Communicator>) -> Result<T> + Sync,
     {
-        let family = Arc::new(Family::default());
-        let world = World::new(size, &family);
+        let domain = Arc::new(FailureDomain::default());
+        let rendezvous = Rendezvous::new(size, &domain);
         let body = &body;
         std::thread::scope(|scope| {
             let start = |rank: usize| {
-                let comm = Arc::new(Self { world: world.clone(), rank });
-                let family = family.clone();
+                let comm = Arc::new(Self { rendezvous: rendezvous.clone(), rank });
+                let domain = domain.clone();
                 let spawned = std::thread::Builder::new()
                     .name(format!("rank {rank}"))
-                    .spawn_scoped(scope, move || run_rank(rank, comm, &family, body));
+                    .spawn_scoped(scope, move || run_rank(rank, comm, &domain, body));
                 spawned.map_err(|cause| {
                     let error = Error::io("start rank", cause).rank(rank).hint("use fewer ranks");
-                    world.family.fail(Failure { rank, reason: error.to_string().into() });
+                    rendezvous.domain.fail(Failure { rank, reason: error.to_string().into() });
                     error
                 })
             };
@@ -80,15 +80,15 @@ impl Threads {
 fn run_rank<T>(
     rank: usize,
     comm: Arc<Threads>,
-    family: &Family,
+    domain: &FailureDomain,
     body: &(impl Fn(Arc<dyn Communicator>) -> Result<T> + Sync),
 ) -> Result<T> {
     let result = catch_unwind(AssertUnwindSafe(|| body(comm)))
         .unwrap_or_else(|panic| Err(panicked(rank, &*panic)))
         .map_err(|error| error.rank(rank));
     match &result {
-        Ok(_) => family.leave(rank),
-        Err(error) => family.fail(Failure { rank, reason: error.to_string().into() }),
+        Ok(_) => domain.leave(rank),
+        Err(error) => domain.fail(Failure { rank, reason: error.to_string().into() }),
     }
     result
 }
@@ -104,13 +104,18 @@ fn panicked(rank: usize, panic: &(dyn Any + Send)) -> Error {
 
 impl Drop for Threads {
     fn drop(&mut self) {
-        self.world.family.let_go(self.rank, &self.world);
+        self.rendezvous.domain.detach(self.rank, &self.rendezvous);
     }
 }
 
 impl Threads {
-    fn meet<T>(&self, operation: Operation, offer: Offer, take: impl FnOnce(&mut Outcome) -> T) -> Result<T> {
-        self.world.meet(self.rank, operation, offer, take)
+    fn exchange<T>(
+        &self,
+        operation: Operation,
+        contribution: Contribution,
+        take: impl FnOnce(&mut Outcome) -> T,
+    ) -> Result<T> {
+        self.rendezvous.exchange(self.rank, operation, contribution, take)
     }
 }
 
@@ -120,7 +125,7 @@ impl Communicator for Threads {
     }
 
     fn size(&self) -> usize {
-        self.world.size
+        self.rendezvous.size
     }
 
     fn one_process(&self) -> bool {
@@ -128,16 +133,16 @@ impl Communicator for Threads {
     }
 
     fn barrier(&self) -> Result<()> {
-        self.meet(Operation::Barrier, Offer::Nothing, |_| ())
+        self.exchange(Operation::Barrier, Contribution::Nothing, |_| ())
     }
 
     fn broadcast(&self, root: usize, data: &mut Vec<u8>) -> Result<()> {
-        let offer = if root >= self.size() {
-            Offer::Refused(format!("the root is rank {root}, there are {} ranks", self.size()))
+        let contribution = if root >= self.size() {
+            Contribution::Refused(format!("the root is rank {root}, there are {} ranks", self.size()))
         } else {
-            Offer::Root(root, (root == self.rank).then(|| Arc::new(data.clone())))
+            Contribution::Root(root, (root == self.rank).then(|| Arc::new(data.clone())))
         };
-        let bytes = self.meet(Operation::Broadcast, offer, |outcome| match outcome {
+        let bytes = self.exchange(Operation::Broadcast, contribution, |outcome| match outcome {
             Outcome::Bytes(bytes) => bytes.clone(),
             _ => Arc::default(),
         })?;
@@ -148,26 +153,26 @@ impl Communicator for Threads {
     }
 
     fn all_gather(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>> {
-        let offer = Offer::Bytes(Arc::new(mine.to_vec()));
-        let all = self.meet(Operation::AllGather, offer, |outcome| match outcome {
+        let contribution = Contribution::Bytes(Arc::new(mine.to_vec()));
+        let all = self.exchange(Operation::AllGather, contribution, |outcome| match outcome {
             Outcome::Everyones(all) => all.clone(),
             _ => Vec::new(),
         })?;
-        // Copied outside the lock; whoever comes last needs no copy.
+        // Copied outside the lock; the last rank to get here moves instead of copying.
         Ok(all.into_iter().map(Arc::unwrap_or_clone).collect())
     }
 
     fn all_to_all(&self, parts: &mut Vec<Vec<u8>>, received: &mut Vec<Vec<u8>>) -> Result<()> {
-        let offer = if parts.len() == self.size() {
-            Offer::Parts(std::mem::take(parts))
+        let contribution = if parts.len() == self.size() {
+            Contribution::Parts(std::mem::take(parts))
         } else {
-            Offer::Refused(format!("{} parts for {} ranks", parts.len(), self.size()))
+            Contribution::Refused(format!("{} parts for {} ranks", parts.len(), self.size()))
         };
-        let came = self.meet(Operation::AllToAll, offer, |outcome| match outcome {
+        let came = self.exchange(Operation::AllToAll, contribution, |outcome| match outcome {
             Outcome::Parts(parts) => parts.iter_mut().map(|from| std::mem::take(&mut from[self.rank])).collect(),
             _ => Vec::new(),
         });
-        // Messages are handed on as they are; what was received before is memory for the next ones.
+        // Messages are moved, not copied; the buffers received before are reused for the next ones.
         *parts = std::mem::take(received);
         parts.resize_with(self.size(), Vec::new);
         *received = came?;
@@ -175,8 +180,8 @@ impl Communicator for Threads {
     }
 
     fn all_reduce(&self, values: &mut [u64], how: Reduce) -> Result<()> {
-        let offer = Offer::Integers(values.to_vec());
-        let total = self.meet(Operation::AllReduce(how), offer, |outcome| match outcome {
+        let contribution = Contribution::Integers(values.to_vec());
+        let total = self.exchange(Operation::AllReduce(how), contribution, |outcome| match outcome {
             Outcome::Integers(total) => Some(total.clone()),
             _ => None,
         })?;
@@ -187,8 +192,8 @@ impl Communicator for Threads {
     }
 
     fn all_reduce_f64(&self, values: &mut [f64], how: Reduce) -> Result<()> {
-        let offer = Offer::Floats(values.to_vec());
-        let total = self.meet(Operation::AllReduceFloat(how), offer, |outcome| match outcome {
+        let contribution = Contribution::Floats(values.to_vec());
+        let total = self.exchange(Operation::AllReduceFloat(how), contribution, |outcome| match outcome {
             Outcome::Floats(total) => Some(total.clone()),
             _ => None,
         })?;
@@ -205,16 +210,16 @@ impl Communicator for Threads {
     /// All thread ranks share a node: a group of the same ranks, with collective calls of its own.
     /// It fails together with this one.
     fn split_by_node(&self) -> Result<Arc<dyn Communicator>> {
-        let world = self.meet(Operation::SplitByNode, Offer::Nothing, |outcome| match outcome {
-            Outcome::World(world) => Some(world.clone()),
+        let rendezvous = self.exchange(Operation::SplitByNode, Contribution::Nothing, |outcome| match outcome {
+            Outcome::Rendezvous(rendezvous) => Some(rendezvous.clone()),
             _ => None,
         })?;
-        // The outcome of a split that succeeds always is a world.
-        let world = world.ok_or_else(|| Error::new(ErrorKind::Peer, "split by node", "no group was made"))?;
-        Ok(Arc::new(Self { world, rank: self.rank }))
+        // The outcome of a successful split always is a rendezvous.
+        let rendezvous = rendezvous.ok_or_else(|| Error::new(ErrorKind::Peer, "split by node", "no group was made"))?;
+        Ok(Arc::new(Self { rendezvous, rank: self.rank }))
     }
 
     fn abort(&self, reason: &Error) {
-        self.world.family.fail(Failure { rank: self.rank, reason: reason.to_string().into() });
+        self.rendezvous.domain.fail(Failure { rank: self.rank, reason: reason.to_string().into() });
     }
 }

@@ -1,9 +1,9 @@
-//! An array cut into chunks, and selections cut along them.
+//! Chunk grids, and selections split by chunk.
 
+mod chunk_subset;
 mod grid;
-mod part;
 mod split;
 
+pub use chunk_subset::ChunkSubset;
 pub use grid::ChunkGrid;
-pub use part::ChunkPart;
-pub use split::ChunkParts;
+pub use split::ChunkSubsets;

@@ -1,4 +1,4 @@
-//! What ranks say to each other. Implemented by `hyperslab-comm`; shaped so that MPI can fulfil it.
+//! Collective communication between ranks. Implemented by `hyperslab-comm`; every operation maps to MPI.
 
 use crate::{Error, ErrorKind, Result};
 use std::fmt::Debug;
@@ -16,7 +16,7 @@ pub enum Reduce {
 }
 
 /// A fixed group of ranks. Every method but `rank`, `size`, `one_process`, `mpi_handle`, `many_threads` and `abort` is
-/// collective: each rank calls the same methods in the same order, and returns an error of kind `Peer` when another rank has given up.
+/// collective: all ranks call the same methods in the same order. If a rank aborts, the others get an error of kind `Peer`.
 pub trait Communicator: Send + Sync + Debug {
     /// This rank, from 0.
     fn rank(&self) -> usize;
@@ -24,38 +24,38 @@ pub trait Communicator: Send + Sync + Debug {
     fn size(&self) -> usize;
     /// Whether all ranks are threads of this process.
     fn one_process(&self) -> bool;
-    /// The group as MPI knows it, for libraries that use MPI themselves: the number that Fortran programs use, which
-    /// every MPI library can turn into its own handle. `None` for ranks that are no MPI processes.
+    /// The MPI communicator as a Fortran handle (`MPI_Comm_c2f`), for libraries that call MPI themselves. `None` for ranks that
+    /// are not MPI processes.
     fn mpi_handle(&self) -> Option<i32> {
         None
     }
-    /// Returns when every rank has called it.
+    /// Blocks until every rank has called it.
     fn barrier(&self) -> Result<()>;
-    /// Replaces `data` on every rank by the root's.
+    /// Copies the root's `data` to every rank.
     fn broadcast(&self, root: usize, data: &mut Vec<u8>) -> Result<()>;
-    /// Everyone's bytes, by rank.
+    /// The bytes of all ranks, in rank order.
     fn all_gather(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>>;
-    /// `parts[r]` goes to rank r; `received` becomes what came from each rank. Memory of both is used again: afterwards
-    /// the contents of `parts` mean nothing.
+    /// Sends `parts[r]` to rank r; `received[r]` becomes what rank r sent. Both buffers are reused: the contents of `parts` are
+    /// unspecified afterwards.
     fn all_to_all(&self, parts: &mut Vec<Vec<u8>>, received: &mut Vec<Vec<u8>>) -> Result<()>;
-    /// Combines unsigned integers element by element; every rank gets the result. Sums wrap.
+    /// Reduces unsigned integers element by element; every rank gets the result. Sums wrap.
     fn all_reduce(&self, values: &mut [u64], how: Reduce) -> Result<()>;
-    /// Combines floats element by element; every rank gets the same result.
+    /// Reduces floats element by element; every rank gets the identical result.
     fn all_reduce_f64(&self, values: &mut [f64], how: Reduce) -> Result<()>;
-    /// The same ranks as a group of their own, whose collective calls never mix with those of this one.
+    /// A new communicator of the same ranks, whose collective calls never match those of this one.
     fn duplicate(&self) -> Result<Arc<dyn Communicator>>;
-    /// Whether several threads of this rank may make calls of different groups at the same time. Not collective.
+    /// Whether threads of this rank may call different communicators concurrently. Not collective.
     fn many_threads(&self) -> bool {
         true
     }
-    /// The ranks that share this rank's memory, as a group of their own, in rank order.
+    /// A new communicator of the ranks on this rank's node, in rank order.
     fn split_by_node(&self) -> Result<Arc<dyn Communicator>>;
-    /// Gives up: every present and later collective call of the other ranks fails with kind `Peer` and this reason.
+    /// Aborts: every current and later collective call of the other ranks fails with kind `Peer` and this reason.
     fn abort(&self, reason: &Error);
 }
 
-/// Makes success collective: returns the value where every rank succeeded, an error everywhere otherwise.
-/// The failing ranks return their own error, the others one of kind `Peer` that quotes the first failure.
+/// Agrees on success: returns `Ok` on every rank if all ranks succeeded, an error on every rank otherwise.
+/// Failed ranks return their own error, the others one of kind `Peer` that quotes the first failure.
 pub fn agree<T>(comm: &dyn Communicator, result: Result<T>) -> Result<T> {
     if comm.size() == 1 {
         return result;
@@ -67,7 +67,7 @@ pub fn agree<T>(comm: &dyn Communicator, result: Result<T>) -> Result<T> {
     let all = match (comm.all_gather(&mine), &result) {
         (Ok(all), _) => all,
         (Err(gone), Ok(_)) => return Err(gone),
-        // Its own error says more.
+        // The rank's own error is more specific.
         (Err(_), Err(_)) => return result.map_err(|error| error.rank(comm.rank())),
     };
     let first = all.iter().position(|said| !said.is_empty());

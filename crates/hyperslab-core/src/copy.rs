@@ -1,22 +1,22 @@
-//! Gather and scatter between a [`MemoryView`] and packed elements, in pieces of any size.
+//! Gather and scatter between a [`MemoryView`] and packed elements, incrementally.
 
 pub(crate) mod cursor;
-mod map;
-pub(crate) mod rows;
-mod streaming;
+mod element_map;
+mod nontemporal;
+pub(crate) mod strided_copy;
 mod transfer;
 
-use crate::{Datatype, MemoryView, MemoryViewMut, Result, Row, SharedBytes};
-pub use map::MemoryMap;
+use crate::{Datatype, DisjointWriteBuffer, MemoryView, MemoryViewMut, Result, Row};
+pub use element_map::ElementMap;
 use transfer::{Elements, IntoPacked, OutOfPacked};
 
-/// Reads the elements of a view in order, a buffer-full at a time.
+/// Gathers the elements of a view into packed buffers, in order, one buffer at a time.
 pub struct Gather<'a> {
     data: &'a [u8],
     elements: Elements<'a>,
 }
 
-/// Writes packed elements into a view in order, a buffer-full at a time.
+/// Scatters packed elements into a view, in order, one buffer at a time.
 pub struct Scatter<'a> {
     data: &'a mut [u8],
     elements: Elements<'a>,
@@ -30,7 +30,7 @@ impl<'a> Gather<'a> {
     }
 
     /// Fills `packed`, whose length is a multiple of the element size, with the next elements.
-    /// Bytes of elements that no member covers stay as they are. Returns the number of elements.
+    /// Bytes of elements that no field covers are not changed. Returns the number of elements.
     pub fn next_into(&mut self, packed: &mut [u8]) -> usize {
         let limit = packed.len();
         self.elements.transfer(limit, &mut IntoPacked { data: self.data, packed })
@@ -47,12 +47,12 @@ impl<'a> Scatter<'a> {
     /// Stores the next packed elements. Returns their number.
     pub fn next_from(&mut self, packed: &[u8]) -> usize {
         // SAFETY: the memory is borrowed uniquely.
-        let mut direction = unsafe { OutOfPacked::new(SharedBytes::new(self.data), packed) };
+        let mut direction = unsafe { OutOfPacked::new(DisjointWriteBuffer::new(self.data), packed) };
         self.elements.transfer(packed.len(), &mut direction)
     }
 }
 
 /// Copies rows of equal length and count from one buffer to another; panics if one lies outside its buffer.
 pub fn copy_rows(source: &[u8], from: Row, target: &mut [u8], to: Row) {
-    rows::copy_rows(source, from, target, to, rows::Through::Cache);
+    strided_copy::copy_rows(source, from, target, to, strided_copy::Through::Cache);
 }

@@ -1,13 +1,13 @@
-//! Chunk extents for arrays that name none, as the formats choose them and models foresee them.
+//! Default chunk shapes, shared by formats and cost models.
 
 use crate::{ArraySpec, Dims};
 
-/// Size that a chunk chosen here aims at.
+/// Target chunk size.
 const CHUNK_BYTES: u64 = 1 << 20;
-/// Extent assumed for a dimension that may grow, when a cube is sought.
+/// Extent assumed for a growable dimension.
 const GROWS_TO: u64 = 1024;
 
-/// About a mebibyte, as near to a cube as the extents allow, so that no direction of growth or reading is starved.
+/// About 1 MiB and as close to a cube as the extents allow, so that no direction of growth or access is slow.
 pub fn near_cube(spec: &ArraySpec) -> Dims {
     let mut chunk: Dims = (0..spec.shape.len())
         .map(|d| match limit(spec, d) {
@@ -49,7 +49,7 @@ pub fn part_of_shard(shard: &[u64], element: u64) -> Dims {
     chunk
 }
 
-/// The chunk with no extent larger than one that the array can ever have.
+/// Clips the chunk to the maximum extents of the array.
 pub fn cut_to_fixed_extents(mut chunk: Dims, spec: &ArraySpec) -> Dims {
     for (d, extent) in chunk.iter_mut().enumerate() {
         if let Some(limit) = limit(spec, d) {
@@ -59,7 +59,7 @@ pub fn cut_to_fixed_extents(mut chunk: Dims, spec: &ArraySpec) -> Dims {
     chunk
 }
 
-/// Whether some extent may become larger.
+/// Whether some extent can grow.
 pub fn grows(spec: &ArraySpec) -> bool {
     spec.max_shape.as_ref().is_some_and(|max| max.iter().zip(&spec.shape).any(|(m, s)| m.is_none_or(|m| m > *s)))
 }

@@ -1,4 +1,4 @@
-//! What one element is: numbers, booleans, fixed strings, opaque bytes, compounds.
+//! Element types: numbers, booleans, fixed-length strings, opaque bytes, compounds.
 
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ impl ByteOrder {
 
 /// The type of one element. Text form as in numpy (`<f4`, `>i8`, `|b1`, `|S16`, `|V8`); compounds are JSON objects.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(try_from = "Written", into = "Written")]
+#[serde(try_from = "DatatypeRepr", into = "DatatypeRepr")]
 pub enum Datatype {
     /// Integer of 1, 2, 4 or 8 bytes.
     Integer {
@@ -44,7 +44,7 @@ pub enum Datatype {
     Bool,
     /// Text of exactly this many bytes, padded with NUL.
     FixedString(u32),
-    /// Bytes without meaning.
+    /// Uninterpreted bytes.
     Opaque(u32),
     /// Named fields at offsets.
     Compound(Arc<Compound>),
@@ -228,15 +228,15 @@ impl FromStr for Datatype {
     }
 }
 
-/// How a datatype is written in JSON.
+/// The JSON representation of a datatype.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Written {
+enum DatatypeRepr {
     Text(String),
     Compound(Compound),
 }
 
-impl From<Datatype> for Written {
+impl From<Datatype> for DatatypeRepr {
     fn from(dtype: Datatype) -> Self {
         match dtype {
             Datatype::Compound(c) => Self::Compound(Arc::unwrap_or_clone(c)),
@@ -245,13 +245,13 @@ impl From<Datatype> for Written {
     }
 }
 
-impl TryFrom<Written> for Datatype {
+impl TryFrom<DatatypeRepr> for Datatype {
     type Error = Error;
 
-    fn try_from(written: Written) -> Result<Self> {
+    fn try_from(written: DatatypeRepr) -> Result<Self> {
         match written {
-            Written::Text(text) => text.parse(),
-            Written::Compound(c) => Self::compound(c.size, c.fields),
+            DatatypeRepr::Text(text) => text.parse(),
+            DatatypeRepr::Compound(c) => Self::compound(c.size, c.fields),
         }
     }
 }

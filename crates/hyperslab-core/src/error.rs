@@ -4,20 +4,20 @@ use serde::{Deserialize, Serialize};
 use std::error::Error as StdError;
 use std::fmt;
 
-/// What code can act on. The message is for people, the kind for programs.
+/// Error category for code to act on; the message is for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The caller asked for something that makes no sense (bad option, selection outside the array).
+    /// Invalid request (bad option, selection outside the array).
     InvalidInput,
-    /// A file, array, group or attribute is not there.
+    /// A file, array, group or attribute does not exist.
     NotFound,
-    /// Something that was to be created exists already.
+    /// Something to be created exists already.
     AlreadyExists,
-    /// Sensible, but this format, build or machine cannot do it.
+    /// A valid request that this format, build or machine does not support.
     Unsupported,
-    /// Stored data or metadata contradicts itself.
+    /// Stored data or metadata is inconsistent.
     Corrupt,
     /// Data read back differs from the data written.
     Mismatch,
@@ -48,7 +48,7 @@ impl ErrorKind {
     }
 }
 
-/// What went wrong, in which operation, who reported it, on what, on which rank, and what to try.
+/// An error with its kind, operation, reporting component, target, rank, cause and a hint what to try.
 pub struct Error(Box<Details>);
 
 struct Details {
@@ -90,7 +90,7 @@ impl Error {
         Self::new(ErrorKind::Unsupported, operation, message)
     }
 
-    /// An error of another process, `text` being how it printed there.
+    /// An error relayed from another process, with its printed text.
     pub fn relayed(kind: ErrorKind, text: impl Into<String>) -> Self {
         Self::new(kind, "", text)
     }
@@ -124,13 +124,13 @@ impl Error {
         self
     }
 
-    /// Says on which rank it happened; the first answer wins.
+    /// Sets the rank on which it happened, unless set.
     pub fn rank(mut self, rank: usize) -> Self {
         self.0.rank.get_or_insert(rank);
         self
     }
 
-    /// Says what the user can try.
+    /// Sets what the user can try, unless set.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint.get_or_insert_with(|| hint.into());
         self

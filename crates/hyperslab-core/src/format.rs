@@ -1,6 +1,9 @@
-//! Where arrays rest: the traits that formats fulfil and layers forward.
+//! Storage traits [`Format`], [`Container`] and [`Array`]: implemented by formats, wrapped by layers.
 
-use crate::{Communicator, Datatype, Dims, Error, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection};
+use crate::{
+    Communicator, Datatype, Dims, Error, Filter, FilterSet, MemoryLayout, MemoryView, MemoryViewMut, Request, Result,
+    Selection,
+};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -9,95 +12,54 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a format can do. Code asks for facts, never for names.
+/// Capabilities of a format. Code decides by these, never by a format's name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Caps {
-    /// Keeps data: what was written can be read. (`null` does not.)
-    pub stores: bool,
-    /// Survives the process.
+    /// Written data can be read back. (Not so for `null`.)
+    pub readable: bool,
+    /// Data survives the process.
     pub persistent: bool,
-    /// Arrays can change shape, up to `max_shape`.
+    /// Arrays can be resized, up to `max_shape`.
     pub resize: bool,
-    /// Arrays can be cut into chunks.
+    /// Arrays can be chunked.
     pub chunks: bool,
     /// Compound datatypes keep their field names.
     pub compound: bool,
-    /// A write may transfer some fields of a compound and leave the others.
+    /// A write may transfer some fields of a compound and keep the others.
     pub partial_fields: bool,
     /// Fill value for elements never written.
     pub fill_value: bool,
     /// Attributes on the root, groups and arrays.
     pub attributes: bool,
-    /// Groups as objects of their own.
+    /// Groups are stored as objects, so that empty ones exist.
     pub groups: bool,
-    /// Several ranks may write different elements of one array at once.
+    /// Ranks may write disjoint elements of one array concurrently.
     pub concurrent_writers: bool,
-    /// Calls of several ranks run one after the other inside the library.
+    /// The library serialises the calls of all ranks of a process.
     pub serialises_ranks: bool,
-    /// A collective transfer does something an independent one does not.
+    /// Collective transfers are implemented differently from independent ones.
     pub collective: bool,
-    /// Works on ranks that are separate processes.
+    /// Ranks may be separate processes.
     pub many_processes: bool,
-    /// Makes use of [`Array::prefetch`].
+    /// [`Array::prefetch`] has an effect.
     pub prefetch: bool,
-    /// A chunk with filters that changes may get another place, of which the file tells only after a flush, and its old place
-    /// may be another chunk's by then: the end of the process before the flush can cost whole chunks.
-    pub moves_chunks: bool,
+    /// Rewriting a filtered chunk may allocate it elsewhere and free its old address for reuse, while the chunk index on disk
+    /// is updated by the next flush only: a crash before that flush can lose whole chunks.
+    pub relocates_chunks: bool,
     /// Filters that arrays may ask for.
-    pub deflate: bool,
-    /// Byte shuffle.
-    pub shuffle: bool,
-    /// Fletcher-32 checksum.
-    pub fletcher32: bool,
-    /// Zstandard.
-    pub zstd: bool,
-    /// Blosc.
-    pub blosc: bool,
-    /// LZ4, LZF, bitshuffle and Blosc2, as HDF5's registered filters have them.
-    pub registered: bool,
+    pub filters: FilterSet,
     /// Most dimensions of an array.
     pub max_rank: usize,
-}
-
-/// A transformation of chunks, in the order applied at writing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Filter {
-    /// zlib/gzip at level 0 to 9.
-    Deflate(u8),
-    /// Bytes of equal significance together.
-    Shuffle,
-    /// Checksum.
-    Fletcher32,
-    /// Zstandard at level 1 to 22.
-    Zstd(u8),
-    /// Blosc (LZ4 inside, byte shuffle) at level 0 to 9.
-    Blosc(u8),
-    /// Blosc2 (Zstandard inside, byte shuffle) at level 0 to 9.
-    Blosc2(u8),
-    /// LZ4.
-    Lz4,
-    /// LZF.
-    Lzf,
-    /// Bits of equal significance together, then LZ4.
-    Bitshuffle,
 }
 
 impl Caps {
     /// Whether arrays may ask for the filter.
     pub fn has(&self, filter: &Filter) -> bool {
-        match filter {
-            Filter::Deflate(_) => self.deflate,
-            Filter::Shuffle => self.shuffle,
-            Filter::Fletcher32 => self.fletcher32,
-            Filter::Zstd(_) => self.zstd,
-            Filter::Blosc(_) => self.blosc,
-            Filter::Blosc2(_) | Filter::Lz4 | Filter::Lzf | Filter::Bitshuffle => self.registered,
-        }
+        self.filters.contains(filter)
     }
 }
 
-/// What an array is, apart from its name. Parts a format lacks are refused at `create`, never dropped.
+/// Immutable dataset metadata plus the current shape. What a format does not support is refused at `create`, never dropped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ArraySpec {
@@ -105,16 +67,16 @@ pub struct ArraySpec {
     pub dtype: Datatype,
     /// Extents, slowest first; empty for a scalar.
     pub shape: Dims,
-    /// Extents it may grow to; `None` inside means without limit. Absent: fixed.
+    /// Maximum extents; `None` inside means unlimited. Absent: fixed size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_shape: Option<Vec<Option<u64>>>,
-    /// Chunk extents. Absent: the format's own choice.
+    /// Chunk extents. Absent: chosen by the format.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chunk: Option<Dims>,
-    /// Filters of chunks.
+    /// Filters applied to chunks, in the order of writing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub filters: Vec<Filter>,
-    /// Bytes of one element that stand for "never written". Absent: zeros.
+    /// Fill value: the bytes of an element never written. Absent: zeros.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fill_value: Option<Vec<u8>>,
 }
@@ -125,7 +87,7 @@ impl ArraySpec {
         Self { dtype, shape: shape.into(), max_shape: None, chunk: None, filters: Vec::new(), fill_value: None }
     }
 
-    /// Refuses specifications that contradict themselves.
+    /// Refuses inconsistent specifications.
     pub fn check(&self) -> Result<()> {
         let bad = |m: String| Err(Error::invalid("check array", m));
         crate::dims::byte_count(&self.shape, self.dtype.size())?;
@@ -173,7 +135,7 @@ pub struct Attribute {
 }
 
 impl Attribute {
-    /// Text, as a fixed string. Empty text is kept as one NUL.
+    /// Text, as a fixed-length string. Empty text is stored as one NUL.
     pub fn text(value: &str) -> Self {
         let mut data = value.as_bytes().to_vec();
         if data.is_empty() {
@@ -206,61 +168,61 @@ impl Attribute {
 /// How to open a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Open {
-    /// Must exist; nothing may be changed.
+pub enum OpenMode {
+    /// Read-only. Must exist.
     Read,
-    /// Must exist.
+    /// Read-write. Must exist.
     Update,
-    /// Must not exist.
+    /// Creates it. Must not exist.
     Create,
-    /// Replaces what is there, if it is a container of this format; anything else is left alone and refused.
+    /// Replaces an existing container of this format; refuses to replace anything else.
     Truncate,
 }
 
-/// Whether ranks act together in a transfer.
+/// Whether a transfer is independent or collective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Transfer {
-    /// Each rank for itself.
+pub enum TransferMode {
+    /// Each rank transfers by itself; no other rank need call.
     #[default]
     Independent,
-    /// Every rank calls, possibly with an empty selection. A rank whose request is refused returns its error, and no other
-    /// waits for it; whether the others hear of it is the format's choice.
+    /// Every rank calls, possibly with an empty selection. A refused request on one rank returns an error there and does not
+    /// block the others; whether they get an error too is up to the format.
     Collective,
 }
 
-/// What a flush promises when it returns.
+/// Guarantee of a flush, when it returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Durability {
-    /// Other ranks and programs can read it.
+    /// Visible: other ranks and programs can read the data.
     Visible,
-    /// It survives loss of power.
+    /// Durable: the data survives power loss.
     Durable,
 }
 
-/// What a container did in the background, on one rank.
+/// Background I/O of a container on one rank, added up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Background {
-    /// How long the format below was at work in the background.
+pub struct BackgroundStats {
+    /// Time the format below was busy in the background.
     pub busy: Duration,
-    /// How long callers waited for it.
+    /// Time callers were blocked on background I/O.
     pub waited: Duration,
     /// Bytes written or read in the background.
     pub bytes: u64,
-    /// The most bytes of memory held for it at a time.
+    /// Peak memory held for background I/O, in bytes.
     pub memory: u64,
 }
 
-impl Background {
-    /// The share of the background work that no caller waited for, from 0 to 1; `None` if there was no such work.
+impl BackgroundStats {
+    /// Fraction of background I/O time that overlapped with the caller's work, 0 to 1; `None` if there was none.
     pub fn hidden(&self) -> Option<f64> {
         let share = self.waited.as_secs_f64() / self.busy.as_secs_f64();
         (!self.busy.is_zero()).then_some(1.0 - share.min(1.0))
     }
 }
 
-impl std::ops::AddAssign for Background {
+impl std::ops::AddAssign for BackgroundStats {
     fn add_assign(&mut self, other: Self) {
         self.busy += other.busy;
         self.waited += other.waited;
@@ -269,113 +231,112 @@ impl std::ops::AddAssign for Background {
     }
 }
 
-/// A way to store arrays, with its options chosen.
+/// A storage format with its options.
 pub trait Format: Send + Sync + Debug {
     /// The name in stack strings.
     fn name(&self) -> &'static str;
-    /// What it can do with these options.
+    /// Its capabilities with these options.
     fn caps(&self) -> Caps;
     /// The usual file name extension without dot; empty if none.
     fn extension(&self) -> &'static str;
     /// Opens or creates the container at `path`. Collective over `comm`; every rank gets its own container.
-    fn open(&self, path: &Path, how: Open, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>>;
-    /// Whether anything is at `path` that `Create` would refuse.
+    fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>>;
+    /// Whether `path` is taken, so that [`OpenMode::Create`] would refuse it.
     fn exists(&self, path: &Path) -> Result<bool>;
-    /// Removes the container at `path` and nothing else; refuses what is no container of this format. Not collective.
+    /// Deletes the container at `path`; refuses to delete anything that is not a container of this format. Not collective.
     fn remove(&self, path: &Path) -> Result<()>;
-    /// The files that hold the container's bytes (for sizes and for dropping them from the page cache).
+    /// The files that make up the container (to measure their size, or to evict them from the page cache).
     fn files(&self, path: &Path) -> Result<Vec<PathBuf>>;
 }
 
-/// An open file, store or directory. Paths of objects are `a/b/c` without leading slash; the root is `""`.
-/// All methods are collective unless said otherwise.
+/// An open file, store or directory. Object paths are `a/b/c` without leading slash; the root is `""`.
+/// All methods are collective unless stated otherwise.
 pub trait Container: Send + Sync + Debug {
     /// Names of all arrays, sorted. Not collective.
     fn arrays(&self) -> Result<Vec<String>>;
-    /// Names of all groups but the root, sorted. Not collective. Where groups are no objects of their own, those above
-    /// arrays.
+    /// Names of all groups but the root, sorted. Not collective. Formats without group objects report the groups implied by
+    /// array paths.
     fn groups(&self) -> Result<Vec<String>> {
         let arrays = self.arrays()?;
         let above = arrays.iter().flat_map(|name| name.match_indices('/').map(|(end, _)| name[..end].to_owned()));
         Ok(above.collect::<BTreeSet<_>>().into_iter().collect())
     }
-    /// Creates a group and the groups above it; an existing group is left as it is.
+    /// Creates a group and its parents; does nothing if the group exists.
     fn create_group(&self, name: &str) -> Result<()>;
-    /// Creates an array and the groups above it; refuses an existing name.
+    /// Creates an array and its parent groups; refuses an existing name.
     fn create(&self, name: &str, spec: &ArraySpec) -> Result<Arc<dyn Array>>;
     /// Opens an array.
     fn array(&self, name: &str) -> Result<Arc<dyn Array>>;
-    /// Sets an attribute of the root, a group or an array, replacing an earlier value. Every rank passes the same.
+    /// Sets an attribute of the root, a group or an array, replacing an earlier value. All ranks pass the same value.
     fn set_attribute(&self, object: &str, name: &str, value: &Attribute) -> Result<()>;
     /// Reads an attribute. Not collective.
     fn attribute(&self, object: &str, name: &str) -> Result<Attribute>;
     /// Names of the attributes of an object, sorted. Not collective.
     fn attributes(&self, object: &str) -> Result<Vec<String>>;
-    /// What people should know about the transfers of this rank so far, such as collective ones that were none. Not
-    /// collective.
-    fn remarks(&self) -> Vec<String> {
+    /// Human-readable notes on this rank's transfers so far, such as collective transfers that were executed independently.
+    /// Not collective.
+    fn diagnostics(&self) -> Vec<String> {
         Vec::new()
     }
-    /// What was done in the background so far. Not collective.
-    fn background(&self) -> Background {
-        Background::default()
+    /// Statistics of background I/O so far. Not collective.
+    fn background(&self) -> BackgroundStats {
+        BackgroundStats::default()
     }
-    /// Hands what this rank has written to the operating system: when this returns, it survives the end of the process.
-    /// Says nothing about who can see it. Not collective. (Where ranks are processes that share a library, the description
-    /// of the container may be handed over by `flush` only.)
-    fn settle(&self) -> Result<()>;
-    /// Makes all writes before it visible or durable, and reports deferred errors.
+    /// Writes this rank's buffered data to the operating system: when this returns, it survives a process crash, but not power
+    /// loss. No visibility guarantee. Not collective. (Where ranks are processes that share a parallel library, the container's
+    /// metadata may be written by `flush` only.)
+    fn write_back(&self) -> Result<()>;
+    /// Makes all earlier writes visible or durable, and reports deferred errors.
     fn flush(&self, how: Durability) -> Result<()>;
-    /// Flushes to `Visible`, releases everything and reports deferred errors. Later calls on the container or its
-    /// arrays fail; a second close does nothing. Dropping without close releases too, but errors are lost.
+    /// Flushes to [`Durability::Visible`], releases all resources and reports deferred errors. Later calls on the container or
+    /// its arrays fail; a second close does nothing. Dropping without close releases resources too, but loses errors.
     fn close(&self) -> Result<()>;
 }
 
-/// An open array. Transfers are per rank unless [`Transfer::Collective`].
+/// An open array. Transfers are independent unless [`TransferMode::Collective`].
 pub trait Array: Send + Sync + Debug {
-    /// What the array is now.
+    /// The metadata of the array, with its current shape.
     fn spec(&self) -> Result<ArraySpec>;
     /// Writes the selected elements from memory.
-    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: Transfer) -> Result<()>;
+    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()>;
     /// Reads the selected elements into memory.
-    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: Transfer) -> Result<()>;
-    /// Several writes as one; with overlaps the later one wins.
-    fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: Transfer) -> Result<()> {
+    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: TransferMode) -> Result<()>;
+    /// Several writes in one call; where they overlap, the later one wins.
+    fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: TransferMode) -> Result<()> {
         parts.iter().try_for_each(|(selection, memory)| self.write(selection, *memory, transfer))
     }
-    /// Writes from a buffer that the callee keeps until done; no copy of it is needed. `Bytes` is made from any owned
-    /// buffer.
+    /// Starts a write from a buffer that the callee owns until completion, without copying it. Any owned buffer converts to
+    /// `Bytes`.
     fn submit_write(
         &self,
         selection: &Selection,
         data: Bytes,
         layout: &MemoryLayout,
-        transfer: Transfer,
+        transfer: TransferMode,
     ) -> Result<Request> {
         self.write(selection, MemoryView { data: &data, layout }, transfer).map(|()| Request::done())
     }
-    /// Says that the selected elements will be read soon by this rank. Only a hint: it never fails, and never waits for
-    /// storage.
+    /// Hints that this rank will read the selected elements soon. Never fails and never blocks on storage.
     fn prefetch(&self, _selection: &Selection) {}
-    /// In words what a transfer of these elements by this rank alone would do, and why; `None` if there is nothing to
-    /// tell. Not collective.
+    /// Explains in words what an independent transfer of these elements would do, and why; `None` if there is nothing to
+    /// explain. Not collective.
     fn explain(&self, _selection: &Selection, _layout: &MemoryLayout, _writes: bool) -> Result<Option<String>> {
         Ok(None)
     }
-    /// Whether other threads than the program's may transfer its elements. If not, layers do so only within calls of the
-    /// program: the array may belong to a library that nobody else may enter. May be asked by any thread, and may change
-    /// only while no layer holds anything of the array back. Not collective.
-    fn any_thread(&self) -> bool {
+    /// Whether background threads may transfer its elements. If not, layers transfer them only on the program's threads, within
+    /// its calls: the array may belong to a library that is not thread-safe. Callable from any thread; the answer may change
+    /// only while no layer buffers data of the array. Not collective.
+    fn allows_background_io(&self) -> bool {
         true
     }
-    /// Which array it is, where a name does not tell: names may be moved, and a new array may have the name of one that was
-    /// deleted. Equal for all handles of an array as long as it stays the same, and never given to another one of the
-    /// container. `None`: the name tells. Layers keep what they know of an array by this. Not collective.
+    /// Identity of the array where names are not unique over time: objects can be renamed, and a new array can take the name of
+    /// a deleted one. Equal for all handles of an array for as long as it exists, and never reused in the container. `None`: the
+    /// name identifies it. Layers key their per-array state by this. Not collective.
     fn object(&self) -> Option<u64> {
         None
     }
-    /// Hands what this rank has written to the array, and a layer holds back, to the format below. Not collective.
-    fn settle(&self) -> Result<()> {
+    /// Writes what layers buffer of this rank's writes to the format below. Not collective.
+    fn write_back(&self) -> Result<()> {
         Ok(())
     }
     /// Changes the shape. Collective.

@@ -1,46 +1,50 @@
-//! The words of Hyperslab: shapes, datatypes, selections, memory views, workloads, and the traits that formats,
-//! layers and communicators fulfil. No I/O, no threads, no C.
+//! Core types of Hyperslab: shapes, datatypes, selections, memory views, workloads, and the traits that formats, layers and
+//! communicators implement. No I/O, no threads, no C.
 
 pub mod default_chunk;
 pub mod dims;
-pub mod nearest;
+pub mod suggest;
 pub mod units;
 pub mod workload;
 
 mod chunks;
 mod communicator;
 mod copy;
+mod datagen;
+mod disjoint_write_buffer;
 mod dtype;
 mod error;
-mod fill;
+mod filter;
 mod format;
 mod memory;
 mod page_buffer;
 mod request;
 mod runs;
 mod selection;
-mod shared_bytes;
 mod slab;
-mod span;
 mod stack;
+mod strided_range;
 
 pub use bytes::Bytes;
-pub use chunks::{ChunkGrid, ChunkPart, ChunkParts};
+pub use chunks::{ChunkGrid, ChunkSubset, ChunkSubsets};
 pub use communicator::{Communicator, Reduce, agree};
-pub use copy::{Gather, MemoryMap, Scatter, copy_rows};
+pub use copy::{ElementMap, Gather, Scatter, copy_rows};
+pub use datagen::{DataRules, DataStream, Fill};
 pub use dims::{Dims, MAX_RANK};
+pub use disjoint_write_buffer::DisjointWriteBuffer;
 pub use dtype::{ByteOrder, Compound, Datatype, Field};
 pub use error::{Error, ErrorKind, Result};
-pub use fill::{Fill, FillRules, FillStream};
+pub use filter::{Filter, FilterSet};
 pub use format::{
-    Array, ArraySpec, Attribute, Background, Caps, Container, Durability, Filter, Format, Open, Transfer,
+    Array, ArraySpec, Attribute, BackgroundStats, Caps, Container, Durability, Format, OpenMode, TransferMode,
 };
-pub use memory::{ElementPiece, ElementPlan, Member, MemoryLayout, MemoryView, MemoryViewMut, Structure, Within};
+pub use memory::{
+    BufferRegion, ElementPiece, ElementPlan, MemoryLayout, MemoryView, MemoryViewMut, StructField, StructLayout,
+};
 pub use page_buffer::PageBuffer;
 pub use request::{EventSet, Request};
 pub use runs::{Row, Run, Runs, SlabRuns, zip_runs};
 pub use selection::Selection;
-pub use shared_bytes::SharedBytes;
 pub use slab::Slab;
-pub use span::Span;
 pub use stack::{OptionSpec, Shapes, Stack, StackElement, parse_stacks};
+pub use strided_range::StridedRange;

@@ -1,46 +1,46 @@
-//! How the caller's elements lie in memory.
+//! Memory layouts: where the elements of a transfer are in the caller's buffer.
 
 use crate::{Datatype, Dims, Error, Result, Selection};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-/// How elements lie in a buffer, apart from the buffer itself, so that a workload can carry it.
+/// The layout of elements in a buffer, without the buffer itself, so that a workload can store it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemoryLayout {
-    /// The part of a larger row-major buffer that is meant; `None` means elements follow each other.
+    /// The region of a larger row-major buffer; `None` means packed elements.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub within: Option<Within>,
-    /// Where an element's bytes are in a structure; `None` means the buffer holds whole elements of the array's type.
+    pub within: Option<BufferRegion>,
+    /// The structure that holds each element's bytes; `None` means whole elements of the array's type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub structure: Option<Structure>,
+    pub structure: Option<StructLayout>,
 }
 
-/// A selection of a larger row-major buffer. Its elements, row-major, pair with those of the file selection.
+/// A selection within a larger row-major buffer. Its elements pair with those of the file selection in row-major order.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Within {
+pub struct BufferRegion {
     /// Extents of the buffer in elements.
     pub shape: Dims,
-    /// The elements meant.
+    /// The selected elements.
     pub selection: Selection,
 }
 
-/// Memory as an array of structures of `size` bytes.
+/// An array of structures (AoS) layout: structures of `size` bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Structure {
+pub struct StructLayout {
     /// Bytes from one structure to the next.
     pub size: u64,
     /// The members that are transferred.
-    pub members: SmallVec<[Member; 1]>,
+    pub members: SmallVec<[StructField; 1]>,
 }
 
-/// One member of an in-memory structure.
+/// One field of an in-memory structure.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Member {
-    /// The field of the array's compound type that it pairs with; `None` pairs with the whole element.
+pub struct StructField {
+    /// The field of the array's compound type that is transferred to or from it; `None`: the whole element.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
     /// First byte within the structure.
@@ -55,32 +55,32 @@ impl MemoryLayout {
 
     /// A selection of a larger row-major buffer of `shape` elements.
     pub fn strided(shape: &[u64], selection: Selection) -> Self {
-        Self { within: Some(Within { shape: shape.into(), selection }), structure: None }
+        Self { within: Some(BufferRegion { shape: shape.into(), selection }), structure: None }
     }
 
-    /// Whole elements at `offset` in structures of `size` bytes.
+    /// Whole elements at byte `offset` of structures of `size` bytes.
     pub fn member(size: u64, offset: u64) -> Self {
-        let members = smallvec::smallvec![Member { field: None, offset }];
-        Self { within: None, structure: Some(Structure { size, members }) }
+        let members = smallvec::smallvec![StructField { field: None, offset }];
+        Self { within: None, structure: Some(StructLayout { size, members }) }
     }
 
-    /// Some fields of the array's compound type, at offsets in structures of `size` bytes.
+    /// Some fields of the array's compound type, at byte offsets of structures of `size` bytes.
     pub fn fields<N: Into<String>>(size: u64, fields: impl IntoIterator<Item = (N, u64)>) -> Self {
-        let members = fields.into_iter().map(|(n, offset)| Member { field: Some(n.into()), offset }).collect();
-        Self { within: None, structure: Some(Structure { size, members }) }
+        let members = fields.into_iter().map(|(n, offset)| StructField { field: Some(n.into()), offset }).collect();
+        Self { within: None, structure: Some(StructLayout { size, members }) }
     }
 
-    /// Whether the buffer is exactly the packed elements.
+    /// Whether the buffer holds exactly the packed elements.
     pub fn is_packed(&self) -> bool {
         self.within.is_none() && self.structure.is_none()
     }
 
-    /// The layout checked against the array's type.
+    /// The copy plan per element; checks the layout against the array's type.
     pub fn plan(&self, dtype: &Datatype) -> Result<ElementPlan> {
         ElementPlan::new(self.structure.as_ref(), dtype)
     }
 
-    /// Bytes a buffer must have to hold `elements` elements of `dtype`; checks the layout on the way.
+    /// Buffer size for `elements` elements of `dtype`; checks the layout.
     pub fn buffer_len(&self, dtype: &Datatype, elements: u64) -> Result<u64> {
         let plan = self.plan(dtype)?;
         let shape: Dims = match &self.within {
@@ -100,18 +100,18 @@ impl MemoryLayout {
     }
 }
 
-/// Which bytes of a structure pair with which bytes of the array's element.
+/// Byte ranges to copy between an in-memory structure and an element of the array.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ElementPlan {
     /// Bytes from one element to the next in memory.
     pub stride: u64,
     /// Bytes of one element in the array.
     pub element: u64,
-    /// What to copy per element, joined where both sides continue.
+    /// Ranges to copy per element, coalesced where both sides are contiguous.
     pub pieces: SmallVec<[ElementPiece; 2]>,
 }
 
-/// A range of bytes that is contiguous in the structure and in the element.
+/// A byte range that is contiguous both in the structure and in the element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ElementPiece {
     /// First byte in the structure.
@@ -123,7 +123,7 @@ pub struct ElementPiece {
 }
 
 impl ElementPlan {
-    fn new(structure: Option<&Structure>, dtype: &Datatype) -> Result<Self> {
+    fn new(structure: Option<&StructLayout>, dtype: &Datatype) -> Result<Self> {
         let element = dtype.size();
         if element == 0 {
             return Err(Error::invalid("check memory", format!("an element of {dtype} has 0 bytes")));
@@ -169,17 +169,17 @@ impl ElementPlan {
         Ok(Self { stride: structure.size, element, pieces: joined })
     }
 
-    /// Whether structure and element are the same bytes.
+    /// Whether structure and element are byte-identical.
     pub fn is_identity(&self) -> bool {
         self.stride == self.element && self.covers_element() && self.pieces.len() == 1
     }
 
-    /// Whether every byte of the array's element is transferred. If not, a write must keep the other bytes.
+    /// Whether every byte of the array's element is transferred. If not, a write is a read-modify-write.
     pub fn covers_element(&self) -> bool {
         self.pieces.iter().map(|p| p.len).sum::<u64>() == self.element
     }
 
-    /// Bytes of the array's element that at least one of several plans transfers.
+    /// Bytes of the array's element in the union of several plans.
     pub fn covered_together<'a>(plans: impl IntoIterator<Item = &'a Self>) -> u64 {
         let mut pieces: Vec<ElementPiece> = plans.into_iter().flat_map(|plan| plan.pieces.iter().copied()).collect();
         pieces.sort_by_key(|piece| piece.element);
@@ -198,16 +198,16 @@ impl ElementPlan {
 pub struct MemoryView<'a> {
     /// The bytes.
     pub data: &'a [u8],
-    /// How elements lie in them.
+    /// The layout of elements in them.
     pub layout: &'a MemoryLayout,
 }
 
-/// A buffer to read into. Bytes that belong to no transferred element or member are left as they are.
+/// A buffer to read into. Bytes that belong to no transferred element or field are not changed.
 #[derive(Debug)]
 pub struct MemoryViewMut<'a> {
     /// The bytes.
     pub data: &'a mut [u8],
-    /// How elements lie in them.
+    /// The layout of elements in them.
     pub layout: &'a MemoryLayout,
 }
 

@@ -1,16 +1,15 @@
-//! Memory for transfers.
+//! Page-aligned transfer buffers.
 
 use crate::{Error, ErrorKind, Result};
 use std::ops::{Deref, DerefMut};
 
-/// What the first byte is aligned to.
+/// Alignment of the first byte.
 const PAGE: usize = 4096;
 
-/// Bytes that begin at a page, whatever their number.
+/// A page-aligned byte buffer.
 ///
-/// Large blocks of an allocator begin 16 bytes into a page. On some processors (AMD EPYC, seen with Linux 6) the kernel
-/// then copies data of a file that begin at a page at a third of the rate: a difference between programs, or between runs of
-/// one, that has nothing to do with storage.
+/// Large allocations start 16 bytes into a page. On some processors (AMD EPYC, measured with Linux 6) the kernel then copies
+/// page-aligned file data at a third of the rate: a measurement artefact that has nothing to do with storage.
 #[derive(Debug, Default)]
 pub struct PageBuffer {
     memory: Vec<u8>,
@@ -26,8 +25,8 @@ impl PageBuffer {
         Ok(buffer)
     }
 
-    /// Makes it `len` bytes long, with any content. Fresh memory is touched here, so that its page faults are not part of
-    /// what is measured later.
+    /// Resizes to `len` bytes with unspecified contents. New memory is touched here, so that its page faults are not measured
+    /// later.
     pub fn set_len(&mut self, len: usize) -> Result<()> {
         if self.memory.len() < self.from.saturating_add(len) {
             let too_large = |e: &dyn std::fmt::Display| {

@@ -1,4 +1,4 @@
-//! Operations under way, alone and in sets.
+//! Operations in flight, single and in sets.
 
 use crate::Result;
 use std::fmt::Debug;
@@ -9,8 +9,8 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-/// An operation under way. Its error is told once, by whichever of the methods sees its end; an error of a dropped request
-/// surfaces at the next flush or close. Also a future, for programs that have an executor.
+/// An operation in flight. Its error is returned once, by the first method that observes completion; the error of a dropped
+/// request is reported by the next flush or close. Also a future, for programs with an executor.
 pub struct Request(Option<Pin<Box<dyn Future<Output = Result<()>> + Send>>>);
 
 impl Request {
@@ -19,7 +19,7 @@ impl Request {
         Self(None)
     }
 
-    /// Complete when `operation` is.
+    /// Completes when `operation` does.
     pub fn pending(operation: impl Future<Output = Result<()>> + Send + 'static) -> Self {
         Self(Some(Box::pin(operation)))
     }
@@ -29,12 +29,12 @@ impl Request {
         self.wait_until(None).unwrap_or(Ok(()))
     }
 
-    /// Waits for completion at most so long. `None`: it is still under way.
+    /// Waits for completion, at most `limit`. `None`: still in flight.
     pub fn wait_for(&mut self, limit: Duration) -> Option<Result<()>> {
         self.wait_until(deadline(limit))
     }
 
-    /// How it ended, if it has. Does not wait.
+    /// The result, if it is complete. Never blocks.
     pub fn test(&mut self) -> Option<Result<()>> {
         self.ask(Waker::noop())
     }
@@ -69,7 +69,7 @@ impl Debug for Request {
     }
 }
 
-/// Requests that are waited for together. Each leaves the set when its end has been told.
+/// A set of requests to wait for. A request leaves the set when its result has been returned.
 #[derive(Debug, Default)]
 pub struct EventSet {
     requests: Vec<(usize, Request)>,
@@ -82,7 +82,7 @@ impl EventSet {
         Self::default()
     }
 
-    /// Adds a request; returns its number, counted from 0.
+    /// Adds a request; returns its number, counting from 0.
     pub fn insert(&mut self, request: Request) -> usize {
         let number = self.inserted;
         self.requests.push((number, request));
@@ -90,22 +90,22 @@ impl EventSet {
         number
     }
 
-    /// How many have not been told of.
+    /// Requests whose result has not been returned yet.
     pub fn len(&self) -> usize {
         self.requests.len()
     }
 
-    /// Whether all have been told of.
+    /// Whether no request is left.
     pub fn is_empty(&self) -> bool {
         self.requests.is_empty()
     }
 
-    /// One that is complete and how it ended, if there is one. Does not wait.
+    /// A completed request and its result, if there is one. Never blocks.
     pub fn test(&mut self) -> Option<(usize, Result<()>)> {
         self.ask(Waker::noop())
     }
 
-    /// Waits until one is complete, at most so long. `None`: the time is over, or the set is empty.
+    /// Waits until a request completes, at most `limit`. `None`: timed out, or the set is empty.
     pub fn wait_any(&mut self, limit: Option<Duration>) -> Option<(usize, Result<()>)> {
         if self.is_empty() {
             return None;
@@ -114,18 +114,18 @@ impl EventSet {
         wait(limit.and_then(deadline), || self.ask(&waker))
     }
 
-    /// Waits until all are complete, at most so long. Returns those that failed; what is left in the set is under way.
+    /// Waits until all requests complete, at most `limit`. Returns those that failed; the rest of the set is still in flight.
     pub fn wait_all(&mut self, limit: Option<Duration>) -> Vec<(usize, crate::Error)> {
         let (deadline, mut failed) = (limit.and_then(deadline), Vec::new());
-        let mut under_way = Vec::new();
+        let mut in_flight = Vec::new();
         for (number, mut request) in std::mem::take(&mut self.requests) {
             match request.wait_until(deadline) {
-                None => under_way.push((number, request)),
+                None => in_flight.push((number, request)),
                 Some(Ok(())) => {}
                 Some(Err(error)) => failed.push((number, error)),
             }
         }
-        self.requests = under_way;
+        self.requests = in_flight;
         failed
     }
 
@@ -136,12 +136,12 @@ impl EventSet {
     }
 }
 
-/// `None` if it lies beyond what a clock can tell: never.
+/// `None`, meaning no deadline, if it lies beyond the range of the clock.
 fn deadline(limit: Duration) -> Option<Instant> {
     Instant::now().checked_add(limit)
 }
 
-/// Asks again whenever this thread is woken, until there is an answer or the deadline has passed.
+/// Polls whenever this thread is unparked, until there is an answer or the deadline has passed.
 fn wait<T>(deadline: Option<Instant>, mut ask: impl FnMut() -> Option<T>) -> Option<T> {
     loop {
         if let Some(answer) = ask() {
@@ -155,7 +155,7 @@ fn wait<T>(deadline: Option<Instant>, mut ask: impl FnMut() -> Option<T>) -> Opt
     }
 }
 
-/// Wakes the thread that waits.
+/// A waker that unparks the waiting thread.
 struct Unpark(Thread);
 
 impl Wake for Unpark {
@@ -175,7 +175,7 @@ mod tests {
     use crate::Error;
     use std::sync::Mutex;
 
-    /// An operation that a test completes.
+    /// An operation completed by the test.
     #[derive(Clone, Default)]
     struct Switch(Arc<Mutex<SwitchState>>);
 

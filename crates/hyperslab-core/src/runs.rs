@@ -1,4 +1,4 @@
-//! A selection as contiguous byte ranges, lazily and in rising order.
+//! The contiguous byte ranges (runs) of a selection, lazily and in increasing order.
 
 use crate::slab::Slab;
 use smallvec::SmallVec;
@@ -21,18 +21,18 @@ impl Run {
     }
 }
 
-/// Runs of one slab. The innermost level is a regular row of runs, handed out whole by [`SlabRuns::next_row`].
-/// The last run of a row may touch the first of the next; [`Runs`] joins those.
+/// Runs of one slab. The innermost loop level is a regular row of runs, returned whole by [`SlabRuns::next_row`].
+/// The last run of a row may be adjacent to the first of the next; [`Runs`] coalesces those.
 #[derive(Debug, Clone)]
 pub struct SlabRuns {
-    /// Levels outside the row, slowest first: where each stands.
+    /// Loop levels outside the row, slowest first, with their counters.
     levels: SmallVec<[Level; 3]>,
     row: Row,
     /// Offset of the next row; `None` when exhausted.
     next: Option<u64>,
-    /// Runs of the current row already handed out by `next`.
+    /// Runs of the current row already returned by `next`.
     taken: u64,
-    /// Whether somewhere one row ends where the next begins.
+    /// Whether some row ends where the next begins.
     touching: bool,
 }
 
@@ -58,15 +58,15 @@ struct Level {
 
 impl SlabRuns {
     pub(crate) fn new(slab: &Slab, shape: &[u64], element: u64) -> Self {
-        // From the fastest dimension outward, every span is blocks of contiguous indices, repeated.
-        // `len` is what is contiguous so far; levels that continue it are absorbed.
+        // From the fastest dimension outward, every range is a repetition of blocks of contiguous indices.
+        // `len` is the contiguous length so far; levels that extend it are folded into it.
         let mut offset = 0;
         let mut len = element;
         let mut pitch = element;
         let mut levels: SmallVec<[Level; 3]> = SmallVec::new(); // fastest first
-        for (span, &extent) in slab.spans.iter().zip(shape).rev() {
-            offset += span.start * pitch;
-            for (count, step) in [(span.block, pitch), (span.count, span.stride * pitch)] {
+        for (range, &extent) in slab.ranges.iter().zip(shape).rev() {
+            offset += range.start * pitch;
+            for (count, step) in [(range.block, pitch), (range.count, range.stride * pitch)] {
                 if count == 1 {
                     continue;
                 }
@@ -90,21 +90,21 @@ impl SlabRuns {
         Self { levels, row, next: Some(offset), taken: 0, touching }
     }
 
-    /// One run; nothing when its length is 0.
+    /// A single run; none when its length is 0.
     pub(crate) fn once(run: Run) -> Self {
         let row = Row { offset: run.offset, len: run.len, count: 1, stride: run.len };
         Self { levels: SmallVec::new(), row, next: (run.len > 0).then_some(run.offset), taken: 0, touching: false }
     }
 
-    /// The next regular row of runs. Not to be mixed with `next`.
+    /// The next regular row of runs. Do not mix with `next`.
     pub fn next_row(&mut self) -> Option<Row> {
         let offset = self.next?;
         self.advance(offset);
         Some(Row { offset, ..self.row })
     }
 
-    /// Starts anew at a byte of the runs taken together: the rest of its run is what comes next.
-    /// Returns how many bytes of that run are before it. Nothing is left when there are no more bytes than `at`.
+    /// Seeks to byte `at` of the concatenated runs. Returns the rest of that byte's row, and how many bytes of its first run are
+    /// before the byte. At or past the end, the row is empty.
     pub(crate) fn seek(&mut self, at: u64) -> (Row, u64) {
         let per_row = self.row.len * self.row.count;
         let (mut row, inside) = (at / per_row, at % per_row);
@@ -155,11 +155,11 @@ impl Iterator for SlabRuns {
     }
 }
 
-/// Runs of a selection, rising and joined where they touch.
+/// Runs of a selection, in increasing order and coalesced.
 #[derive(Debug, Clone)]
 pub struct Runs<'a> {
     source: Source<'a>,
-    /// Read ahead, to join what touches.
+    /// Lookahead, to coalesce adjacent runs.
     pending: Option<Run>,
 }
 
@@ -171,12 +171,12 @@ enum Source<'a> {
         waiting: &'a [Slab],
         shape: SmallVec<[u64; 4]>,
         element: u64,
-        /// Runs at hand, the earliest on top, with the slab each came from.
+        /// Min-heap of the next run of each active slab: (offset, length, slot in `active`).
         heap: BinaryHeap<Reverse<(u64, u64, usize)>>,
         active: Vec<SlabRuns>,
-        /// Places in `active` whose runs are exhausted.
+        /// Free slots of `active`.
         free: Vec<usize>,
-        /// Where the first waiting slab begins.
+        /// First byte of the first waiting slab.
         begins: u64,
     },
 }
@@ -204,7 +204,7 @@ impl<'a> Runs<'a> {
         Self { source: Source::One(SlabRuns::once(Run { offset: 0, len })), pending: None }
     }
 
-    /// The next runs as a regular row: of a slab a whole row, of a union one run. Not to be mixed with `next`.
+    /// The next runs as a regular row: for a slab a whole row, for a union a single run. Do not mix with `next`.
     pub(crate) fn next_row(&mut self) -> Option<Row> {
         match &mut self.source {
             Source::One(runs) => runs.next_row(),
@@ -212,7 +212,7 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// The rows of a selection that is one slab, to go to any place; `None` for unions.
+    /// The rows of a selection that is one slab, for random access; `None` for unions.
     pub(crate) fn rows_mut(&mut self) -> Option<&mut SlabRuns> {
         match &mut self.source {
             Source::One(runs) if self.pending.is_none() => Some(runs),
@@ -230,7 +230,7 @@ impl<'a> Runs<'a> {
 }
 
 fn first_offset(slab: &Slab, shape: &[u64], element: u64) -> u64 {
-    let linear = slab.spans.iter().zip(shape).fold(0, |at, (span, extent)| at * extent + span.start);
+    let linear = slab.ranges.iter().zip(shape).fold(0, |at, (range, extent)| at * extent + range.start);
     linear * element
 }
 
@@ -296,7 +296,7 @@ impl Iterator for Runs<'_> {
     }
 }
 
-/// Two lists of runs over the same bytes in the same order, cut where either ends: (offset in a, offset in b, length).
+/// Zips two lists of runs over the same bytes, split at the boundaries of both: (offset in a, offset in b, length).
 pub fn zip_runs(
     mut a: impl Iterator<Item = Run>,
     mut b: impl Iterator<Item = Run>,

@@ -1,6 +1,6 @@
 //! A stack of layers over a format, as text: `auto/log(dir=/nvme)/hdf5(align=1MiB)`, outermost first.
 
-use crate::{Dims, Error, Result, nearest, units};
+use crate::{Dims, Error, Result, suggest, units};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -27,13 +27,13 @@ pub struct Stack {
 /// An option that a layer or format understands.
 #[derive(Debug, Clone, Copy)]
 pub struct OptionSpec {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
-    /// What values look like: `SIZE`, `yes|no`, `64x64`.
+    /// Value syntax: `SIZE`, `yes|no`, `64x64`.
     pub value: &'static str,
-    /// What it is without being given.
+    /// Default.
     pub default: &'static str,
-    /// One line for people.
+    /// One-line description.
     pub about: &'static str,
 }
 
@@ -67,7 +67,7 @@ fn bad(text: &str, message: impl Into<String>) -> Error {
 }
 
 impl Stack {
-    /// Whether a layer of this name is in it.
+    /// Whether it contains a layer of this name.
     pub fn has_layer(&self, name: &str) -> bool {
         self.layers.iter().any(|layer| layer.name == name)
     }
@@ -199,7 +199,7 @@ impl StackElement {
         Self { name: name.into(), options: Vec::new() }
     }
 
-    /// Refuses options that are not among `known`, naming the nearest.
+    /// Refuses options that are not among `known`, suggesting the closest.
     pub fn check_options(&self, known: &[OptionSpec]) -> Result<()> {
         for (key, _) in &self.options {
             if !known.iter().any(|spec| spec.name == key) {
@@ -208,7 +208,7 @@ impl StackElement {
                 return Err(if known.is_empty() {
                     error.hint("it takes no options")
                 } else {
-                    error.hint(nearest::hint(key, names))
+                    error.hint(suggest::hint(key, names))
                 });
             }
         }
@@ -294,7 +294,7 @@ impl StackElement {
             .map(|v| {
                 choices.iter().find(|(word, _)| *word == v).map(|(_, t)| *t).ok_or_else(|| {
                     Error::invalid("parse stack", format!("{}: {key}={v} is not understood", self.name))
-                        .hint(nearest::hint(v, choices.iter().map(|(word, _)| *word)))
+                        .hint(suggest::hint(v, choices.iter().map(|(word, _)| *word)))
                 })
             })
             .transpose()

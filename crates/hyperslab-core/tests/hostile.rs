@@ -203,7 +203,7 @@ const TRACE: &str = r#"{"hyperslab_workload":2,"name":"t","ranks":2,"recorded":{
 {"rank":1,"took":5,"do":"close_file","file":0}
 "#;
 
-fn survey(text: Vec<u8>) -> hyperslab_core::Result<hyperslab_core::workload::Survey> {
+fn validate(text: Vec<u8>) -> hyperslab_core::Result<hyperslab_core::workload::WorkloadSummary> {
     let text: std::sync::Arc<[u8]> = text.into();
     let open = move || -> std::io::Result<Box<dyn std::io::BufRead + Send>> {
         Ok(Box::new(std::io::Cursor::new(text.clone())))
@@ -213,21 +213,21 @@ fn survey(text: Vec<u8>) -> hyperslab_core::Result<hyperslab_core::workload::Sur
     if workload.header.ranks > 64 {
         return Err(hyperslab_core::Error::invalid("test", "many ranks"));
     }
-    workload.survey()
+    workload.validate()
 }
 
 #[test]
 fn a_trace_is_surveyed() {
     let text = TRACE.replace("\"steps\":12", "\"steps\":13");
-    let found = survey(text.clone().into_bytes()).unwrap();
+    let found = validate(text.clone().into_bytes()).unwrap();
     assert_eq!((found.steps, found.bytes_written, found.bytes_read), (13, 64, 32));
     assert_eq!(found.unchecked, [Some(hyperslab_core::workload::Unchecked::Reads)], "row 5 was never written");
     assert_eq!((found.created_bytes, found.compute.as_nanos()), (144, 100));
-    assert!(survey(TRACE.into()).unwrap_err().to_string().contains("cut off"));
+    assert!(validate(TRACE.into()).unwrap_err().to_string().contains("cut off"));
     let apart = text.replacen("{\"rank\":1,\"took\":5,\"do\":\"resize\",\"slot\":0,\"shape\":[9,4]}\n", "", 1);
-    assert!(survey(apart.into_bytes()).unwrap_err().to_string().contains("wait for each other"));
+    assert!(validate(apart.into_bytes()).unwrap_err().to_string().contains("wait for each other"));
     let shrinks = text.replace("\"shape\":[9,4]}", "\"shape\":[7,4]}");
-    assert_eq!(survey(shrinks.into_bytes()).unwrap().unchecked, [Some(hyperslab_core::workload::Unchecked::All)]);
+    assert_eq!(validate(shrinks.into_bytes()).unwrap().unchecked, [Some(hyperslab_core::workload::Unchecked::All)]);
 }
 
 proptest! {
@@ -261,7 +261,7 @@ proptest! {
             }
         }
         let before = NOW.load(Ordering::Relaxed);
-        let _ = survey(text);
+        let _ = validate(text);
         prop_assert!(PEAK.load(Ordering::Relaxed).saturating_sub(before) < MOST);
     }
 }

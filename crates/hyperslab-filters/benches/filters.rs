@@ -3,7 +3,7 @@
 
 #![allow(clippy::print_stdout)]
 
-use hyperslab_filters::{BitshuffleCodec, BloscCodec, BloscShuffle, Pipeline, Stated, Workspace};
+use hyperslab_filters::{BitshuffleCodec, BloscCodec, BloscShuffle, FilterSpec, Pipeline, Workspace};
 use libdeflater::{CompressionLvl, Compressor};
 use std::time::{Duration, Instant};
 
@@ -28,7 +28,7 @@ fn main() {
 
 /// Both libraries at all levels, after shuffle; and at each of zlib the one that stands for it, side by side.
 fn levels(chunk: &[u8]) {
-    let shuffle = Pipeline::new(&[Stated::shuffle(4)], CHUNK).expect("a known filter");
+    let shuffle = Pipeline::new(&[FilterSpec::shuffle(4)], CHUNK).expect("a known filter");
     let mut workspace = Workspace::default();
     let shuffled = shuffle.encode(chunk, &mut workspace).expect("shuffle never fails").bytes.to_vec();
     let mut out = vec![0; 2 * CHUNK];
@@ -39,7 +39,7 @@ fn levels(chunk: &[u8]) {
         println!("libdeflate {level:<2} {size:>9} bytes {rate:>6.0} MiB/s");
     }
     for level in 0..=9 {
-        let mandatory = Stated { optional: false, ..Stated::deflate(level) };
+        let mandatory = FilterSpec { optional: false, ..FilterSpec::deflate(level) };
         let ours = Pipeline::new(&[mandatory], CHUNK).expect("a known filter");
         let size = ours.encode(&shuffled, &mut workspace).expect("good data").bytes.len();
         let their_size = zlib(&shuffled, level as i32, &mut out);
@@ -59,23 +59,24 @@ fn levels(chunk: &[u8]) {
 /// Every filter, and shuffle with those that profit from it.
 fn rates(chunk: &[u8]) {
     let (element, bytes) = (4, CHUNK as u32);
-    let shuffle = || Stated::shuffle(element);
+    let shuffle = || FilterSpec::shuffle(element);
     let mut cases = vec![
-        ("fletcher32".to_owned(), vec![Stated::fletcher32()]),
-        ("lzf".to_owned(), vec![shuffle(), Stated::lzf(bytes)]),
-        ("lz4".to_owned(), vec![shuffle(), Stated::lz4(0)]),
-        ("zstd 3".to_owned(), vec![shuffle(), Stated::zstd(3)]),
-        ("bitshuffle".to_owned(), vec![Stated::bitshuffle(element, BitshuffleCodec::None)]),
-        ("bitshuffle lz4".to_owned(), vec![Stated::bitshuffle(element, BitshuffleCodec::Lz4)]),
-        ("bitshuffle zstd 3".to_owned(), vec![Stated::bitshuffle(element, BitshuffleCodec::Zstd(3))]),
-        ("deflate 4, fletcher32".to_owned(), vec![shuffle(), Stated::deflate(4), Stated::fletcher32()]),
+        ("fletcher32".to_owned(), vec![FilterSpec::fletcher32()]),
+        ("lzf".to_owned(), vec![shuffle(), FilterSpec::lzf(bytes)]),
+        ("lz4".to_owned(), vec![shuffle(), FilterSpec::lz4(0)]),
+        ("zstd 3".to_owned(), vec![shuffle(), FilterSpec::zstd(3)]),
+        ("bitshuffle".to_owned(), vec![FilterSpec::bitshuffle(element, BitshuffleCodec::None)]),
+        ("bitshuffle lz4".to_owned(), vec![FilterSpec::bitshuffle(element, BitshuffleCodec::Lz4)]),
+        ("bitshuffle zstd 3".to_owned(), vec![FilterSpec::bitshuffle(element, BitshuffleCodec::Zstd(3))]),
+        ("deflate 4, fletcher32".to_owned(), vec![shuffle(), FilterSpec::deflate(4), FilterSpec::fletcher32()]),
     ];
-    cases.extend([2, 4, 8, 16, 12].map(|element| (format!("shuffle {element}"), vec![Stated::shuffle(element)])));
-    cases.extend([0, 1, 4, 6, 9].map(|level| (format!("deflate {level}"), vec![shuffle(), Stated::deflate(level)])));
+    cases.extend([2, 4, 8, 16, 12].map(|element| (format!("shuffle {element}"), vec![FilterSpec::shuffle(element)])));
+    cases
+        .extend([0, 1, 4, 6, 9].map(|level| (format!("deflate {level}"), vec![shuffle(), FilterSpec::deflate(level)])));
     let codecs = [BloscCodec::BloscLz, BloscCodec::Lz4, BloscCodec::Lz4Hc, BloscCodec::Zlib, BloscCodec::Zstd];
     for codec in codecs {
-        let one = Stated::blosc(element, bytes, 5, BloscShuffle::Bytes, codec);
-        let two = Stated::blosc2(element, &[bytes / element], 5, BloscShuffle::Bytes, codec);
+        let one = FilterSpec::blosc(element, bytes, 5, BloscShuffle::Bytes, codec);
+        let two = FilterSpec::blosc2(element, &[bytes / element], 5, BloscShuffle::Bytes, codec);
         cases.extend([(format!("blosc 5 {codec:?}"), vec![one]), (format!("blosc2 5 {codec:?}"), vec![two])]);
     }
     println!("{:<24} {:>9} {:>9} {:>9}   MiB/s of chunks", "filters", "bytes", "encode", "decode");
@@ -95,7 +96,7 @@ fn rates(chunk: &[u8]) {
 
 /// zlib itself, with our shuffle.
 fn zlib_rates(chunk: &[u8]) {
-    let pipeline = Pipeline::new(&[Stated::shuffle(4)], CHUNK).expect("a known filter");
+    let pipeline = Pipeline::new(&[FilterSpec::shuffle(4)], CHUNK).expect("a known filter");
     let (mut workspace, mut out, mut back) = (Workspace::default(), vec![0; 2 * CHUNK], vec![0; CHUNK]);
     for level in [1, 4, 6, 9] {
         let mut len = 0;

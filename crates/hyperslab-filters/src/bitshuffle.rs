@@ -1,22 +1,22 @@
-//! Bitshuffle: blocks of elements with their bits sorted by place, perhaps compressed.
+//! Bitshuffle: blocks of elements with transposed bits, optionally compressed.
 
-use crate::coders::Coders;
+use crate::codec_contexts::CodecContexts;
 use crate::errors::{corrupt, failed, unsupported};
 use crate::scratch::Scratch;
-use crate::{bits, lz4, zstandard};
+use crate::{bit_transpose, lz4, zstandard};
 use hyperslab_core::Result;
 
 const NAME: &str = "bitshuffle";
-/// Where there is compression: the size of everything as u64 and that of blocks as u32, both big-endian.
+/// Header, if compressed: total plain size as u64 and block size as u32, both big-endian.
 const HEADER: usize = 12;
 const PREFIX: usize = 4;
-/// Bytes of a block where the file states no size, and the fewest elements of one.
+/// Default block size in bytes, and the minimum number of elements of a block.
 const DEFAULT_BLOCK: usize = 8192;
 const FEWEST: usize = 128;
 
-/// What is done with blocks of sorted bits.
+/// Compressor of transposed blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Codec {
+enum Compressor {
     None,
     Lz4,
     Zstandard(i32),
@@ -28,12 +28,11 @@ pub(crate) struct Bitshuffle {
     element: usize,
     /// Elements of a block.
     block: usize,
-    codec: Codec,
+    compressor: Compressor,
 }
 
 impl Bitshuffle {
-    /// From the parameters of a file: two of the version, the size of elements, elements of a block, what compresses,
-    /// and its level.
+    /// Parses the filter parameters: two of the version, element size, elements per block, compressor, level.
     pub(crate) fn new(parameters: &[u32]) -> Result<Self> {
         let parameter = |place: usize| parameters.get(place).copied().unwrap_or(0);
         let element = match parameter(2) {
@@ -43,21 +42,21 @@ impl Bitshuffle {
         let block = block_size(parameter(3) as usize, element)
             .filter(|block| block.checked_mul(element).is_some_and(|bytes| u32::try_from(bytes).is_ok()))
             .ok_or_else(|| unsupported(NAME, format!("blocks of {} elements: no multiple of 8", parameter(3))))?;
-        let codec = match parameter(4) {
-            0 => Codec::None,
-            2 => Codec::Lz4,
-            3 => Codec::Zstandard(zstandard::nearest_level(parameter(5) as i32)),
+        let compressor = match parameter(4) {
+            0 => Compressor::None,
+            2 => Compressor::Lz4,
+            3 => Compressor::Zstandard(zstandard::nearest_level(parameter(5) as i32)),
             other => return Err(unsupported(NAME, format!("the compression {other} is unknown here"))),
         };
-        Ok(Self { element, block, codec })
+        Ok(Self { element, block, compressor })
     }
 
-    /// Whether bits are sorted but not compressed.
+    /// Whether it does not compress.
     pub(crate) fn keeps_size(&self) -> bool {
-        self.codec == Codec::None
+        self.compressor == Compressor::None
     }
 
-    /// What the stored form of `plain` bytes may take at most.
+    /// Upper bound of the encoded size of `plain` bytes.
     pub(crate) fn limit(&self, plain: usize) -> usize {
         if self.keeps_size() {
             return plain;
@@ -66,15 +65,20 @@ impl Bitshuffle {
         plain.saturating_add(plain / 64).saturating_add(blocks.saturating_mul(128)).saturating_add(4096)
     }
 
-    /// The stored form of `plain`, or none if that is no whole number of elements, which the format cannot express.
-    pub(crate) fn encode(&self, plain: &[u8], out: &mut Scratch, coders: &mut Coders) -> Result<Option<usize>> {
+    /// Encodes `plain`. Returns `None` if it is no whole number of elements, which the format cannot represent.
+    pub(crate) fn encode(
+        &self,
+        plain: &[u8],
+        out: &mut Scratch,
+        contexts: &mut CodecContexts,
+    ) -> Result<Option<usize>> {
         if !plain.len().is_multiple_of(self.element) {
             return Ok(None);
         }
-        let mut sorted = std::mem::take(&mut coders.block);
-        let mut between = std::mem::take(&mut coders.between);
-        let size = self.encode_blocks(plain, out, &mut sorted, &mut between, coders);
-        (coders.block, coders.between) = (sorted, between);
+        let mut sorted = std::mem::take(&mut contexts.block);
+        let mut between = std::mem::take(&mut contexts.between);
+        let size = self.encode_blocks(plain, out, &mut sorted, &mut between, contexts);
+        (contexts.block, contexts.between) = (sorted, between);
         size.map(Some)
     }
 
@@ -84,7 +88,7 @@ impl Bitshuffle {
         out: &mut Scratch,
         sorted: &mut Scratch,
         between: &mut Scratch,
-        coders: &mut Coders,
+        contexts: &mut CodecContexts,
     ) -> Result<usize> {
         let (blocks, rest) = plain.split_at(whole_groups(plain.len(), self.element));
         let block = self.block * self.element;
@@ -92,7 +96,7 @@ impl Bitshuffle {
             let (sorted, copied) = out.room(plain.len()).split_at_mut(blocks.len());
             copied.copy_from_slice(rest);
             for (block, sorted) in blocks.chunks(block).zip(sorted.chunks_mut(block)) {
-                bits::encode(self.element, block, sorted, between.room(block.len()));
+                bit_transpose::encode(self.element, block, sorted, between.room(block.len()));
             }
             return Ok(plain.len());
         }
@@ -103,10 +107,10 @@ impl Bitshuffle {
         let mut end = HEADER;
         for block in blocks.chunks(block) {
             let sorted = sorted.room(block.len());
-            bits::encode(self.element, block, sorted, between.room(block.len()));
+            bit_transpose::encode(self.element, block, sorted, between.room(block.len()));
             let (prefix, room) = out[end..].split_at_mut(PREFIX);
-            let size = match self.codec {
-                Codec::Zstandard(level) => zstandard::encode_into(level, sorted, room, coders),
+            let size = match self.compressor {
+                Compressor::Zstandard(level) => zstandard::encode_into(level, sorted, room, contexts),
                 _ => lz4::compress(sorted, room, 1),
             };
             let size = size.ok_or_else(|| failed(NAME, "a block cannot be compressed"))?;
@@ -117,24 +121,29 @@ impl Bitshuffle {
         Ok(end + rest.len())
     }
 
-    /// The size of the plain form, as stated.
-    pub(crate) fn stated_size(&self, stored: &[u8]) -> Option<u64> {
-        if self.keeps_size() { Some(stored.len() as u64) } else { lz4::stated_size(stored) }
+    /// The decoded size according to the header.
+    pub(crate) fn declared_size(&self, stored: &[u8]) -> Option<u64> {
+        if self.keeps_size() { Some(stored.len() as u64) } else { lz4::declared_size(stored) }
     }
 
-    /// The plain form, into the front of `plain`; how many bytes it has, or none if there is too little room.
-    pub(crate) fn decode(&self, stored: &[u8], plain: &mut [u8], coders: &mut Coders) -> Result<Option<usize>> {
-        let total = self.stated_size(stored).ok_or_else(|| corrupt(NAME, "the header is cut off"))?;
+    /// Decodes into the front of `plain`. Returns the decoded size, or `None` if `plain` is too small.
+    pub(crate) fn decode(
+        &self,
+        stored: &[u8],
+        plain: &mut [u8],
+        contexts: &mut CodecContexts,
+    ) -> Result<Option<usize>> {
+        let total = self.declared_size(stored).ok_or_else(|| corrupt(NAME, "the header is cut off"))?;
         let Some(plain) = usize::try_from(total).ok().and_then(|total| plain.get_mut(..total)) else {
             return Ok(None);
         };
         if !plain.len().is_multiple_of(self.element) {
             return Err(corrupt(NAME, format!("{total} bytes are no whole number of elements")));
         }
-        let mut sorted = std::mem::take(&mut coders.block);
-        let mut between = std::mem::take(&mut coders.between);
-        let result = self.decode_blocks(stored, plain, &mut sorted, &mut between, coders);
-        (coders.block, coders.between) = (sorted, between);
+        let mut sorted = std::mem::take(&mut contexts.block);
+        let mut between = std::mem::take(&mut contexts.between);
+        let result = self.decode_blocks(stored, plain, &mut sorted, &mut between, contexts);
+        (contexts.block, contexts.between) = (sorted, between);
         result.map(|()| Some(plain.len()))
     }
 
@@ -144,35 +153,35 @@ impl Bitshuffle {
         plain: &mut [u8],
         sorted: &mut Scratch,
         between: &mut Scratch,
-        coders: &mut Coders,
+        contexts: &mut CodecContexts,
     ) -> Result<()> {
         let whole = whole_groups(plain.len(), self.element);
         let (blocks, rest) = plain.split_at_mut(whole);
         if self.keeps_size() {
             let block = self.block * self.element;
             for (sorted, block) in stored[..whole].chunks(block).zip(blocks.chunks_mut(block)) {
-                bits::decode(self.element, sorted, block, between.room(block.len()));
+                bit_transpose::decode(self.element, sorted, block, between.room(block.len()));
             }
             rest.copy_from_slice(&stored[whole..]);
             return Ok(());
         }
         let (header, mut behind) =
             stored.split_first_chunk::<HEADER>().ok_or_else(|| corrupt(NAME, "the header is cut off"))?;
-        let stated = u32::from_be_bytes([header[8], header[9], header[10], header[11]]) as usize;
-        let block = block_size(stated / self.element, self.element)
+        let declared = u32::from_be_bytes([header[8], header[9], header[10], header[11]]) as usize;
+        let block = block_size(declared / self.element, self.element)
             .and_then(|block| block.checked_mul(self.element))
-            .ok_or_else(|| corrupt(NAME, format!("blocks of {stated} bytes are no multiple of 8 elements")))?;
+            .ok_or_else(|| corrupt(NAME, format!("blocks of {declared} bytes are no multiple of 8 elements")))?;
         for block in blocks.chunks_mut(block) {
             let compressed = lz4::next_block(&mut behind, NAME)?;
             let sorted = sorted.room(block.len());
-            let read = match self.codec {
-                Codec::Zstandard(_) => zstandard::decode(compressed, sorted, coders)? == sorted.len(),
+            let read = match self.compressor {
+                Compressor::Zstandard(_) => zstandard::decode(compressed, sorted, contexts)? == sorted.len(),
                 _ => lz4::decompress(compressed, sorted).is_some(),
             };
             if !read {
                 return Err(corrupt(NAME, "a block cannot be read"));
             }
-            bits::decode(self.element, sorted, block, between.room(block.len()));
+            bit_transpose::decode(self.element, sorted, block, between.room(block.len()));
         }
         let copied = behind.get(..rest.len()).ok_or_else(|| corrupt(NAME, "the last elements are cut off"))?;
         rest.copy_from_slice(copied);
@@ -180,15 +189,15 @@ impl Bitshuffle {
     }
 }
 
-/// How many bytes of `len` are groups of elements whose bits can be sorted.
+/// Bytes of `len` that are whole groups of elements; the rest is stored untransposed.
 fn whole_groups(len: usize, element: usize) -> usize {
-    len / element / bits::GROUP * bits::GROUP * element
+    len / element / bit_transpose::GROUP * bit_transpose::GROUP * element
 }
 
-/// Elements of a block if the file states so many, where zero leaves it open; none if that cannot be.
-fn block_size(stated: usize, element: usize) -> Option<usize> {
-    match stated {
-        0 => Some((DEFAULT_BLOCK / element / bits::GROUP * bits::GROUP).max(FEWEST)),
-        stated => stated.is_multiple_of(bits::GROUP).then_some(stated),
+/// Elements per block for a stated number, 0 meaning the default; `None` if it is invalid.
+fn block_size(declared: usize, element: usize) -> Option<usize> {
+    match declared {
+        0 => Some((DEFAULT_BLOCK / element / bit_transpose::GROUP * bit_transpose::GROUP).max(FEWEST)),
+        declared => declared.is_multiple_of(bit_transpose::GROUP).then_some(declared),
     }
 }

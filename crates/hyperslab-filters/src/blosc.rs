@@ -1,29 +1,29 @@
-//! Blosc, of both generations: a chunk in blocks that are sorted, perhaps split, and compressed.
+//! Blosc and Blosc2: a chunk in blocks that are prefiltered, optionally split into streams, and compressed.
 //!
-//! The layout of chunks is coded here, the streams within by the coders of the other filters: the two C libraries
-//! share names of functions that differ, so that no program can have both, and neither bounds what it allocates.
+//! The chunk layout is implemented here; the streams within use the codecs of the other filters. The C libraries are not used:
+//! the two export conflicting symbols, so that no program can link both, and neither bounds its allocations.
 
+mod b2nd;
 mod blosclz;
-mod codec;
+mod compressor;
+mod decode;
+mod encode;
 mod frame;
-mod grid;
-mod read;
+mod prefilter;
 mod snappy;
-mod sorting;
-mod write;
 
-use crate::coders::Coders;
+use crate::codec_contexts::CodecContexts;
 use crate::errors::{corrupt, unsupported};
 use crate::scratch::Scratch;
-use codec::Codec;
+use compressor::Compressor;
+use decode::Chunk;
 use hyperslab_core::Result;
-use read::Chunk;
-use sorting::Sorting;
+use prefilter::Prefilter;
 
-/// Which of the two.
+/// Version of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Generation {
-    /// C-Blosc: chunks as they are.
+    /// C-Blosc: bare chunks.
     First,
     /// C-Blosc2: chunks in a frame.
     Second,
@@ -38,32 +38,32 @@ impl Generation {
     }
 }
 
-/// A filter with its parameters.
+/// The filter with its parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Blosc {
     generation: Generation,
-    codec: Codec,
-    /// 0 copies, 9 takes the most time.
+    compressor: Compressor,
+    /// Compression level: 0 copies, 9 is the slowest.
     level: u32,
-    sorting: Sorting,
+    prefilter: Prefilter,
     element: usize,
-    /// Bytes of a block, or zero where that is left to the writer.
+    /// Block size in bytes; 0 lets the writer choose.
     block: usize,
-    /// How much larger a chunk may become that is cut into blocks of its own shape, as numbers that multiply up.
+    /// Chunk extents of Blosc2, to bound the padding of N-dimensional blocks.
     dimensions: Vec<u32>,
 }
 
 impl Blosc {
-    /// From the parameters of a file: versions, for the second generation the size of blocks, the size of elements and
-    /// of chunks, level, sorting, codec, and for the second generation the shape of chunks.
+    /// Parses the filter parameters: version, block size (Blosc2), element size, chunk size, level, prefilter, compressor, and
+    /// the chunk shape (Blosc2).
     pub(crate) fn new(generation: Generation, parameters: &[u32]) -> Result<Self> {
         let parameter = |place: usize, default| parameters.get(place).copied().unwrap_or(default);
         let who = generation.name();
         let refuse = |what: String| Err(unsupported(who, what));
-        let Some(codec) = Codec::numbered(parameter(6, 0), generation) else {
+        let Some(compressor) = Compressor::numbered(parameter(6, 0), generation) else {
             return refuse(format!("the codec {} is unknown here", parameter(6, 0)));
         };
-        let Some(sorting) = Sorting::numbered(parameter(5, 1), generation) else {
+        let Some(prefilter) = Prefilter::numbered(parameter(5, 1), generation) else {
             return refuse(format!("the sorting {} is unknown here", parameter(5, 1)));
         };
         let level = match parameter(4, 5) {
@@ -76,16 +76,16 @@ impl Blosc {
             _ => Vec::new(),
         };
         let element = parameter(2, 1).max(1) as usize;
-        Ok(Self { generation, codec, level, sorting, element, block: block as usize, dimensions })
+        Ok(Self { generation, compressor, level, prefilter, element, block: block as usize, dimensions })
     }
 
-    /// For messages.
+    /// Name in error messages.
     pub(crate) fn name(&self) -> &'static str {
         self.generation.name()
     }
 
-    /// What the stored form of `plain` bytes may take at most. Blocks with a shape of their own may stand out beyond
-    /// the edges of a chunk, by less than as much again in each direction.
+    /// Upper bound of the encoded size of `plain` bytes. N-dimensional blocks are padded beyond
+    /// the edges of a chunk, by less than its extent in each dimension.
     pub(crate) fn limit(&self, plain: usize) -> usize {
         let mut padded = plain;
         for &size in &self.dimensions {
@@ -95,42 +95,47 @@ impl Blosc {
         padded.max(plain).saturating_add(padded / 8).saturating_add(8192)
     }
 
-    /// The stored form of `plain`, or none if it is too large for the format.
-    pub(crate) fn encode(&self, plain: &[u8], out: &mut Scratch, coders: &mut Coders) -> Option<usize> {
+    /// Encodes `plain`. Returns `None` if it is too large for the format.
+    pub(crate) fn encode(&self, plain: &[u8], out: &mut Scratch, contexts: &mut CodecContexts) -> Option<usize> {
         match self.generation {
-            Generation::First => write::chunk(self, plain, out.room(write::room(plain.len())), coders),
-            Generation::Second => frame::write(self, plain, out, coders),
+            Generation::First => encode::chunk(self, plain, out.room(encode::room(plain.len())), contexts),
+            Generation::Second => frame::encode(self, plain, out, contexts),
         }
     }
 
-    /// The size of the plain form, as stated.
-    pub(crate) fn stated_size(&self, stored: &[u8]) -> Option<u64> {
+    /// The decoded size according to the header.
+    pub(crate) fn declared_size(&self, stored: &[u8]) -> Option<u64> {
         match self.generation {
             Generation::First => Chunk::parse(stored, self.name()).ok().map(|chunk| chunk.plain_size() as u64),
-            Generation::Second => frame::stated_size(stored),
+            Generation::Second => frame::declared_size(stored),
         }
     }
 
-    /// The plain form, into the front of `plain`; how many bytes it has, or none if there is too little room.
-    pub(crate) fn decode(&self, stored: &[u8], plain: &mut [u8], coders: &mut Coders) -> Result<Option<usize>> {
+    /// Decodes into the front of `plain`. Returns the decoded size, or `None` if `plain` is too small.
+    pub(crate) fn decode(
+        &self,
+        stored: &[u8],
+        plain: &mut [u8],
+        contexts: &mut CodecContexts,
+    ) -> Result<Option<usize>> {
         match self.generation {
             Generation::First => {
                 let chunk = Chunk::parse(stored, self.name())?;
                 let Some(plain) = plain.get_mut(..chunk.plain_size()) else { return Ok(None) };
-                chunk.decode(plain, coders)?;
+                chunk.decode(plain, contexts)?;
                 Ok(Some(plain.len()))
             }
-            Generation::Second => frame::read(stored, plain, coders),
+            Generation::Second => frame::decode(stored, plain, contexts),
         }
     }
 }
 
-/// Four bytes at `place`, little-endian.
+/// The little-endian i32 at `place`.
 fn number(bytes: &[u8], place: usize) -> Option<i32> {
     bytes.get(place..).and_then(|rest| rest.first_chunk()).map(|number| i32::from_le_bytes(*number))
 }
 
-/// The same as a size, for what must not be negative.
+/// The same as a size; negative is corrupt.
 fn size(bytes: &[u8], place: usize, who: &'static str) -> Result<usize> {
     number(bytes, place)
         .and_then(|size| usize::try_from(size).ok())

@@ -1,6 +1,6 @@
 //! Deflate: zlib streams, coded by libdeflate.
 
-use crate::coders::Coders;
+use crate::codec_contexts::CodecContexts;
 use crate::errors::{corrupt, failed};
 use crate::scratch::Scratch;
 use hyperslab_core::Result;
@@ -8,33 +8,33 @@ use libdeflater::{Compressor, DecompressionError};
 
 const NAME: &str = "deflate";
 
-/// The level of libdeflate for each of zlib, by `cargo bench -p hyperslab-filters -- levels`: no result is more than 2 %
-/// larger than zlib's for smooth numbers after shuffle, and where two are equally fast it is the one that makes less.
+/// The libdeflate level for each zlib level, chosen with `cargo bench -p hyperslab-filters -- levels`: no result is more than 2 %
+/// larger than zlib's for smooth numbers after shuffle, and of two equally fast levels it is the one that compresses better.
 const LEVELS: [i32; 10] = [0, 2, 2, 3, 3, 4, 6, 7, 8, 9];
 
-/// What a zlib stream of `plain` bytes may take at most, with room for writers less careful than zlib.
+/// What a zlib stream of `plain` bytes may take at most, with a margin for writers less careful than zlib.
 pub(crate) fn limit(plain: usize) -> usize {
     plain.saturating_add(plain / 4).saturating_add(4096)
 }
 
-/// The stored form of `plain`, at a level of zlib.
-pub(crate) fn encode(level: u32, plain: &[u8], out: &mut Scratch, coders: &mut Coders) -> Result<usize> {
-    let bound = coder(level, coders).zlib_compress_bound(plain.len());
-    encode_into(level, plain, out.room(bound), coders).ok_or_else(|| failed(NAME, "the library refused to compress"))
+/// Encodes `plain`, at a zlib level.
+pub(crate) fn encode(level: u32, plain: &[u8], out: &mut Scratch, contexts: &mut CodecContexts) -> Result<usize> {
+    let bound = compressor(level, contexts).zlib_compress_bound(plain.len());
+    encode_into(level, plain, out.room(bound), contexts).ok_or_else(|| failed(NAME, "the library refused to compress"))
 }
 
-/// The stored form of `plain` at the front of `out`, or none if it does not fit.
-pub(crate) fn encode_into(level: u32, plain: &[u8], out: &mut [u8], coders: &mut Coders) -> Option<usize> {
-    coder(level, coders).zlib_compress(plain, out).ok()
+/// Encodes `plain` into the front of `out`. Returns `None` if it does not fit.
+pub(crate) fn encode_into(level: u32, plain: &[u8], out: &mut [u8], contexts: &mut CodecContexts) -> Option<usize> {
+    compressor(level, contexts).zlib_compress(plain, out).ok()
 }
 
-fn coder(level: u32, coders: &mut Coders) -> &mut Compressor {
-    coders.deflate(LEVELS[(level as usize).min(LEVELS.len() - 1)])
+fn compressor(level: u32, contexts: &mut CodecContexts) -> &mut Compressor {
+    contexts.deflate(LEVELS[(level as usize).min(LEVELS.len() - 1)])
 }
 
-/// The plain form, into the front of `plain`; how many bytes it has, or none if there is too little room.
-pub(crate) fn decode(stored: &[u8], plain: &mut [u8], coders: &mut Coders) -> Result<Option<usize>> {
-    match coders.inflate().zlib_decompress(stored, plain) {
+/// Decodes into the front of `plain`. Returns the decoded size, or `None` if `plain` is too small.
+pub(crate) fn decode(stored: &[u8], plain: &mut [u8], contexts: &mut CodecContexts) -> Result<Option<usize>> {
+    match contexts.inflate().zlib_decompress(stored, plain) {
         Ok(len) => Ok(Some(len)),
         Err(DecompressionError::InsufficientSpace) => Ok(None),
         Err(DecompressionError::BadData) => Err(corrupt(NAME, "this is no valid zlib stream")),

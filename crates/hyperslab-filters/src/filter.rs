@@ -1,39 +1,39 @@
-//! One filter alone, for those who run a pipeline of their own.
+//! A single filter, for callers that run their own pipeline.
 
+use crate::codec::{Codec, Outcome};
 use crate::errors::{corrupt, inexpressible};
 use crate::scratch::Scratch;
-use crate::stage::{Outcome, Stage};
-use crate::{Stated, Workspace};
+use crate::{FilterSpec, Workspace};
 use hyperslab_core::Result;
 
-/// A filter that can be used by itself, as libhdf5 does.
+/// A filter used by itself, as libhdf5 does.
 #[derive(Debug, Clone)]
 pub struct Filter {
-    pub(crate) stage: Stage,
+    pub(crate) codec: Codec,
     pub(crate) optional: bool,
 }
 
 impl Filter {
-    /// Refuses, with kind `Unsupported`, filters and parameters unknown here.
-    pub fn new(filter: &Stated) -> Result<Self> {
-        Ok(Self { stage: Stage::new(filter)?, optional: filter.optional })
+    /// Refuses unsupported filters and parameters with kind `Unsupported`.
+    pub fn new(filter: &FilterSpec) -> Result<Self> {
+        Ok(Self { codec: Codec::new(filter)?, optional: filter.optional })
     }
 
-    /// Puts the stored form of `plain` into `stored`. Answers false if the filter is optional and better left out;
-    /// `stored` is then empty.
+    /// Encodes `plain` into `stored`. Returns false, and leaves `stored` empty, if the filter is optional and does not shrink the
+    /// data.
     pub fn encode(&self, plain: &[u8], stored: &mut Vec<u8>, workspace: &mut Workspace) -> Result<bool> {
         let mut out = Scratch::from(std::mem::take(stored));
-        let (len, used) = match self.stage.encode(plain, &mut out, &mut workspace.coders)? {
+        let (len, used) = match self.codec.encode(plain, &mut out, &mut workspace.contexts)? {
             Outcome::Larger(_) | Outcome::Inexpressible if self.optional => (0, false),
-            Outcome::Inexpressible => return Err(inexpressible(&self.stage, plain.len())),
+            Outcome::Inexpressible => return Err(inexpressible(&self.codec, plain.len())),
             Outcome::Coded(len) | Outcome::Larger(len) => (len, true),
         };
         *stored = out.into_vec(len);
         Ok(used)
     }
 
-    /// Puts the plain form of `stored` into `plain`. Where the stored form does not tell its size, `expected` is tried
-    /// first. More than `limit` bytes are an error of kind `Corrupt`, as is what is damaged.
+    /// Decodes `stored` into `plain`. If the encoded form does not contain the decoded size, a buffer of `expected` bytes is tried
+    /// first. Corrupt data, and a decoded size above `limit`, are errors of kind `Corrupt`.
     pub fn decode(
         &self,
         stored: &[u8],
@@ -42,14 +42,14 @@ impl Filter {
         plain: &mut Vec<u8>,
         workspace: &mut Workspace,
     ) -> Result<()> {
-        let too_large = || corrupt(self.stage.name(), format!("more than {limit} bytes came out"));
-        let mut size = match self.stage.stated_size(stored) {
+        let too_large = || corrupt(self.codec.name(), format!("more than {limit} bytes came out"));
+        let mut size = match self.codec.declared_size(stored) {
             Some(size) => usize::try_from(size).ok().filter(|size| *size <= limit).ok_or_else(too_large)?,
             None => expected.clamp(1, limit.max(1)),
         };
         loop {
             plain.resize(size, 0);
-            if let Some(len) = self.stage.decode(stored, plain, &mut workspace.coders)? {
+            if let Some(len) = self.codec.decode(stored, plain, &mut workspace.contexts)? {
                 plain.truncate(len);
                 return Ok(());
             }

@@ -1,4 +1,4 @@
-//! Fletcher32: a checksum behind the bytes, as libhdf5 computes it.
+//! Fletcher-32: a trailing checksum, as libhdf5 computes it.
 
 use crate::errors::corrupt;
 use hyperslab_core::Result;
@@ -6,7 +6,7 @@ use hyperslab_core::Result;
 const NAME: &str = "fletcher32";
 /// Bytes of the checksum.
 pub(crate) const SIZE: usize = 4;
-/// Sums that run side by side, and words that each takes before they are put together; more would not fit 32 bits.
+/// Parallel partial sums, and words per sum before they are combined; more would overflow 32 bits.
 const LANES: usize = 16;
 const STEPS: usize = 256;
 
@@ -15,13 +15,13 @@ pub(crate) fn stored_sum(data: &[u8]) -> [u8; SIZE] {
     sum(data).to_le_bytes()
 }
 
-/// What stands before the checksum, after comparing.
+/// The data before the checksum, after verifying it.
 pub(crate) fn verified(stored: &[u8]) -> Result<&[u8]> {
     let Some((data, &found)) = stored.split_last_chunk::<SIZE>() else {
         return Err(corrupt(NAME, format!("{} bytes are too few to hold a checksum", stored.len())));
     };
     let right = stored_sum(data);
-    // Old versions of libhdf5 swapped the bytes of each half on some machines; such files are still about.
+    // Old versions of libhdf5 swapped the bytes of each half on some machines; such files still exist.
     let swapped = [right[1], right[0], right[3], right[2]];
     if found != right && found != swapped {
         return Err(corrupt(

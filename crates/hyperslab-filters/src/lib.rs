@@ -1,26 +1,26 @@
-//! HDF5 filters: chunks to their stored form and back, in the formats that other programs read.
+//! HDF5 chunk filters: encoding and decoding, compatible with the filters of other programs.
 //!
-//! A [`Pipeline`] is made once for an array from the filters that its file states, and then codes chunks on any number
-//! of threads, each with its own [`Workspace`]. No I/O, no threads, and nothing of libhdf5 here.
+//! A [`Pipeline`] is built once per array from the [`FilterSpec`]s in its file, and then encodes and decodes chunks on any number
+//! of threads, each with its own [`Workspace`]. No I/O, no threads, no libhdf5.
 
-mod bits;
+mod bit_transpose;
 mod bitshuffle;
 mod blosc;
-mod coders;
+mod codec;
+mod codec_contexts;
 mod deflate;
 mod errors;
 mod filter;
+mod filter_spec;
 mod fletcher32;
 mod lz4;
+mod lz_matcher;
 mod lzf;
-mod matches;
 mod pipeline;
 mod scratch;
 mod shuffle;
-mod stage;
-mod stated;
 mod zstandard;
 
 pub use filter::Filter;
+pub use filter_spec::{BitshuffleCodec, BloscCodec, BloscShuffle, FilterSpec};
 pub use pipeline::{Encoded, Pipeline, Workspace};
-pub use stated::{BitshuffleCodec, BloscCodec, BloscShuffle, Stated};

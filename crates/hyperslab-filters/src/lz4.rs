@@ -1,4 +1,4 @@
-//! LZ4: blocks of it, and the filter that puts some after one another.
+//! LZ4 blocks, and the HDF5 filter that stores a sequence of them.
 
 use crate::errors::corrupt;
 use crate::scratch::Scratch;
@@ -6,15 +6,15 @@ use hyperslab_core::Result;
 use std::ffi::c_int;
 
 const NAME: &str = "lz4";
-/// The size of everything as u64 and that of blocks as u32, both big-endian.
+/// Header: total plain size as u64 and block size as u32, both big-endian.
 const HEADER: usize = 12;
 /// Before each block: its stored size as u32, big-endian.
 const PREFIX: usize = 4;
-/// The largest block that is written where the file states none.
+/// Default block size.
 const DEFAULT_BLOCK: usize = 1 << 30;
 
-/// `plain` as an LZ4 block at the front of `out`, or none if it does not fit. Larger `acceleration` is faster and
-/// makes more.
+/// Compresses `plain` to an LZ4 block at the front of `out`. Returns `None` if it does not fit. Higher `acceleration` is faster
+/// and compresses less.
 pub(crate) fn compress(plain: &[u8], out: &mut [u8], acceleration: c_int) -> Option<usize> {
     let (len, room) = (c_int::try_from(plain.len()).ok()?, out.len().min(c_int::MAX as usize) as c_int);
     // SAFETY: both buffers are as long as the library is told, and it writes no more than it is told.
@@ -23,7 +23,7 @@ pub(crate) fn compress(plain: &[u8], out: &mut [u8], acceleration: c_int) -> Opt
     usize::try_from(size).ok().filter(|size| *size > 0)
 }
 
-/// The same, taking more time to make less.
+/// LZ4 HC: slower, compresses better.
 pub(crate) fn compress_well(plain: &[u8], out: &mut [u8], level: c_int) -> Option<usize> {
     let (len, room) = (c_int::try_from(plain.len()).ok()?, out.len().min(c_int::MAX as usize) as c_int);
     // SAFETY: as in `compress`.
@@ -31,7 +31,7 @@ pub(crate) fn compress_well(plain: &[u8], out: &mut [u8], level: c_int) -> Optio
     usize::try_from(size).ok().filter(|size| *size > 0)
 }
 
-/// The plain form of an LZ4 block, which must fill `plain` exactly.
+/// Decompresses an LZ4 block, which must fill `plain` exactly.
 pub(crate) fn decompress(block: &[u8], plain: &mut [u8]) -> Option<()> {
     let (len, room) = (c_int::try_from(block.len()).ok()?, c_int::try_from(plain.len()).ok()?);
     // SAFETY: both buffers are as long as the library is told; this call takes any input.
@@ -39,23 +39,23 @@ pub(crate) fn decompress(block: &[u8], plain: &mut [u8]) -> Option<()> {
     (usize::try_from(size).ok()? == plain.len()).then_some(())
 }
 
-/// The most bytes that [`compress`] makes of `len`.
+/// Upper bound of the size that [`compress`] produces from `len` bytes.
 pub(crate) fn bound(len: usize) -> usize {
     len + len / 255 + 16
 }
 
-/// What the stored form of `plain` bytes may take at most.
+/// Upper bound of the encoded size of `plain` bytes.
 pub(crate) fn limit(block: u32, plain: usize) -> usize {
     let blocks = plain.div_ceil(block_size(block, plain));
     plain.saturating_add(plain / 64).saturating_add(blocks.saturating_mul(PREFIX)).saturating_add(4096)
 }
 
-fn block_size(stated: u32, plain: usize) -> usize {
-    let stated = if stated == 0 { DEFAULT_BLOCK } else { stated as usize };
-    stated.min(DEFAULT_BLOCK).clamp(1, plain.max(1))
+fn block_size(declared: u32, plain: usize) -> usize {
+    let declared = if declared == 0 { DEFAULT_BLOCK } else { declared as usize };
+    declared.min(DEFAULT_BLOCK).clamp(1, plain.max(1))
 }
 
-/// The stored form of `plain`. A block that does not shrink is stored as it is.
+/// Encodes `plain`. Incompressible blocks are stored uncompressed.
 pub(crate) fn encode(block: u32, plain: &[u8], out: &mut Scratch) -> usize {
     let block = block_size(block, plain.len());
     let out = out.room(HEADER + plain.len() + plain.len().div_ceil(block) * PREFIX);
@@ -77,14 +77,14 @@ pub(crate) fn encode(block: u32, plain: &[u8], out: &mut Scratch) -> usize {
     end
 }
 
-/// The size of the plain form, as stated.
-pub(crate) fn stated_size(stored: &[u8]) -> Option<u64> {
+/// The decoded size according to the header.
+pub(crate) fn declared_size(stored: &[u8]) -> Option<u64> {
     stored.first_chunk().map(|size| u64::from_be_bytes(*size))
 }
 
-/// The plain form, into the front of `plain`; how many bytes it has, or none if there is too little room.
+/// Decodes into the front of `plain`. Returns the decoded size, or `None` if `plain` is too small.
 pub(crate) fn decode(stored: &[u8], plain: &mut [u8]) -> Result<Option<usize>> {
-    let (Some(total), Some((header, mut rest))) = (stated_size(stored), stored.split_first_chunk::<HEADER>()) else {
+    let (Some(total), Some((header, mut rest))) = (declared_size(stored), stored.split_first_chunk::<HEADER>()) else {
         return Err(corrupt(NAME, "the header is cut off"));
     };
     let Some(plain) = usize::try_from(total).ok().and_then(|total| plain.get_mut(..total)) else { return Ok(None) };

@@ -1,27 +1,27 @@
-//! LZF, as h5py writes it: a byte below 32 begins literals, any other a reference back.
+//! LZF, as h5py writes it: a control byte below 32 starts literals, any other a match.
 
-use crate::coders::Coders;
+use crate::codec_contexts::CodecContexts;
 use crate::errors::corrupt;
-use crate::matches::{self, Sink};
+use crate::lz_matcher::{self, Sink};
 use crate::scratch::Scratch;
 use hyperslab_core::Result;
 
 const NAME: &str = "lzf";
 const MOST_LITERALS: usize = 32;
 const FARTHEST: usize = 1 << 13;
-/// Two that go without saying, seven in the control byte, and one more byte.
+/// Maximum match length: 2 implied, up to 7 in the control byte, up to 255 in the byte after it.
 const LONGEST: usize = 2 + 7 + 255;
 
-/// What the stored form of `plain` bytes may take at most.
+/// Upper bound of the encoded size of `plain` bytes.
 pub(crate) fn limit(plain: usize) -> usize {
     plain.saturating_add(plain / MOST_LITERALS).saturating_add(64)
 }
 
-/// The stored form of `plain`.
-pub(crate) fn encode(plain: &[u8], out: &mut Scratch, coders: &mut Coders) -> usize {
+/// Encodes `plain`.
+pub(crate) fn encode(plain: &[u8], out: &mut Scratch, contexts: &mut CodecContexts) -> usize {
     let mut writer = Writer { out: out.room(limit(plain.len())), end: 0 };
-    // All literals would be the longest, and for these there is room.
-    matches::find(plain, &mut coders.places, FARTHEST, 0, &mut writer);
+    // Cannot fail: the buffer has room for the worst case, all literals.
+    lz_matcher::find(plain, &mut contexts.places, FARTHEST, 0, &mut writer);
     writer.end
 }
 
@@ -49,7 +49,7 @@ impl Sink for Writer<'_> {
     fn reference(&mut self, distance: usize, mut len: usize) -> bool {
         let back = distance - 1;
         while len > 0 {
-            // What is left over must be long enough for a reference of its own, which has three bytes at least.
+            // The rest must be long enough for a match of its own: 3 bytes at least.
             let now = if len <= LONGEST { len } else { LONGEST.min(len - 3) };
             let (high, low) = ((back >> 8) as u8, back as u8);
             match now - 2 {
@@ -62,7 +62,7 @@ impl Sink for Writer<'_> {
     }
 }
 
-/// The plain form, into the front of `plain`; how many bytes it has, or none if there is too little room.
+/// Decodes into the front of `plain`. Returns the decoded size, or `None` if `plain` is too small.
 pub(crate) fn decode(stored: &[u8], plain: &mut [u8]) -> Result<Option<usize>> {
     let cut = || corrupt(NAME, "the last part is cut off");
     let (mut rest, mut end) = (stored, 0);
@@ -84,7 +84,7 @@ pub(crate) fn decode(stored: &[u8], plain: &mut [u8]) -> Result<Option<usize>> {
         if distance + 1 > end {
             return Err(corrupt(NAME, "a reference points before the beginning"));
         }
-        if matches::copy_back(plain, end, distance + 1, len).is_none() {
+        if lz_matcher::copy_back(plain, end, distance + 1, len).is_none() {
             return Ok(None);
         }
         (rest, end) = (behind, end + len);

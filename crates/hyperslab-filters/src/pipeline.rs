@@ -1,15 +1,15 @@
-//! All filters of an array, one after the other.
+//! The filter pipeline of an array.
 
-use crate::Stated;
-use crate::coders::Coders;
+use crate::FilterSpec;
+use crate::codec::{Codec, Outcome};
+use crate::codec_contexts::CodecContexts;
 use crate::errors::{corrupt, inexpressible};
 use crate::filter::Filter;
 use crate::fletcher32;
 use crate::scratch::Scratch;
-use crate::stage::{Outcome, Stage};
 use hyperslab_core::{Error, Result};
 
-/// Masks have a bit for each.
+/// Filter masks have 32 bits.
 const MOST_FILTERS: usize = 32;
 
 /// The filters of an array, in the order of writing.
@@ -20,87 +20,87 @@ pub struct Pipeline {
     stored_limit: usize,
 }
 
-/// Memory and coder states of one thread, kept from chunk to chunk.
+/// Buffers and codec contexts of one thread, reused from chunk to chunk.
 #[derive(Debug, Default)]
 pub struct Workspace {
     buffers: [Scratch; 2],
-    pub(crate) coders: Coders,
+    pub(crate) contexts: CodecContexts,
 }
 
 /// The stored form of a chunk.
 #[derive(Debug, Clone, Copy)]
 pub struct Encoded<'a> {
-    /// What goes to the file.
+    /// The encoded bytes.
     pub bytes: &'a [u8],
-    /// A bit for every filter that was left out, the first filter being the lowest.
+    /// Filter mask: bit i is set if filter i was skipped.
     pub mask: u32,
 }
 
-/// Where the bytes between two filters are.
+/// Location of the intermediate data between two filters.
 #[derive(Clone, Copy)]
 enum Place {
-    /// Where the caller put them.
+    /// The caller's input.
     Given,
     /// In a buffer of the workspace.
     Buffer(usize),
 }
 
 impl Pipeline {
-    /// For chunks of `chunk_bytes` bytes. Refuses, with kind `Unsupported`, filters and parameters unknown here, naming
-    /// the filter; whoever asks then leaves the array to libhdf5.
-    pub fn new(filters: &[Stated], chunk_bytes: usize) -> Result<Self> {
+    /// A pipeline for chunks of `chunk_bytes` bytes. Refuses unsupported filters and parameters with kind `Unsupported`, naming the
+    /// filter; callers then fall back to libhdf5.
+    pub fn new(filters: &[FilterSpec], chunk_bytes: usize) -> Result<Self> {
         if filters.len() > MOST_FILTERS {
             let what = format!("{} filters are more than the {MOST_FILTERS} that HDF5 has", filters.len());
             return Err(Error::unsupported("set up filters", what));
         }
         let filters = filters.iter().map(Filter::new).collect::<Result<Vec<_>>>()?;
-        // A filter that is left out for a chunk leaves it as large as it was.
+        // A skipped filter does not change the size.
         let stored_limit =
-            filters.iter().fold(chunk_bytes, |limit, filter| limit.max(filter.stage.stored_limit(limit)));
+            filters.iter().fold(chunk_bytes, |limit, filter| limit.max(filter.codec.stored_limit(limit)));
         Ok(Self { chunk_bytes, filters, stored_limit })
     }
 
-    /// Whether chunks are stored as they are.
+    /// Whether there is no filter.
     pub fn is_plain(&self) -> bool {
         self.filters.is_empty()
     }
 
-    /// The most bytes that a stored chunk may have; larger ones are damaged.
+    /// Upper bound of the size of a stored chunk; larger ones are corrupt.
     pub fn stored_limit(&self) -> usize {
         self.stored_limit
     }
 
-    /// The stored form of a chunk. A filter that would make it larger is left out if it is optional.
+    /// Encodes a chunk. An optional filter that does not shrink it is skipped.
     pub fn encode<'a>(&self, chunk: &'a [u8], workspace: &'a mut Workspace) -> Result<Encoded<'a>> {
         self.code(chunk, None, workspace)
     }
 
-    /// The stored form of a chunk by exactly the filters that `mask` does not leave out, even if they make it larger.
+    /// Encodes a chunk with exactly the filters whose bit in `mask` is clear, even if they make it larger.
     pub fn encode_with<'a>(&self, chunk: &'a [u8], mask: u32, workspace: &'a mut Workspace) -> Result<&'a [u8]> {
         self.code(chunk, Some(mask), workspace).map(|encoded| encoded.bytes)
     }
 
     fn code<'a>(&self, chunk: &'a [u8], left_out: Option<u32>, workspace: &'a mut Workspace) -> Result<Encoded<'a>> {
         self.check_size(chunk.len(), "encode chunk")?;
-        let Workspace { buffers, coders } = workspace;
+        let Workspace { buffers, contexts } = workspace;
         let (mut place, mut len, mut mask) = (Place::Given, chunk.len(), 0);
         for (bit, filter) in self.filters.iter().enumerate() {
             if left_out.is_some_and(|mask| mask >> bit & 1 == 1) {
                 mask |= 1 << bit;
                 continue;
             }
-            if let (Stage::Fletcher32, Place::Buffer(which)) = (&filter.stage, place) {
+            if let (Codec::Fletcher32, Place::Buffer(which)) = (&filter.codec, place) {
                 let sum = fletcher32::stored_sum(buffers[which].filled(len));
                 buffers[which].append(len, &sum);
                 len += sum.len();
                 continue;
             }
             let (from, out, next) = ends(place, chunk, buffers);
-            match filter.stage.encode(&from[..len], out, coders)? {
+            match filter.codec.encode(&from[..len], out, contexts)? {
                 Outcome::Larger(_) | Outcome::Inexpressible if filter.optional && left_out.is_none() => {
                     mask |= 1 << bit
                 }
-                Outcome::Inexpressible => return Err(inexpressible(&filter.stage, len)),
+                Outcome::Inexpressible => return Err(inexpressible(&filter.codec, len)),
                 Outcome::Coded(size) | Outcome::Larger(size) => (place, len) = (Place::Buffer(next), size),
             }
         }
@@ -111,36 +111,36 @@ impl Pipeline {
         Ok(Encoded { bytes, mask })
     }
 
-    /// The chunk of a stored form, into exactly as many bytes as a chunk has. `mask` names the filters that were left
-    /// out. What is damaged is an error of kind `Corrupt`; `chunk` then holds anything.
+    /// Decodes a stored chunk into `chunk`, which has exactly the chunk size. `mask` has the bits of skipped filters set. Corrupt
+    /// data is an error of kind `Corrupt`; the contents of `chunk` are then unspecified.
     pub fn decode(&self, stored: &[u8], mask: u32, chunk: &mut [u8], workspace: &mut Workspace) -> Result<()> {
         self.check_size(chunk.len(), "decode chunk")?;
         if stored.len() > self.stored_limit {
             let what = format!("{} bytes are stored where {} is the most", stored.len(), self.stored_limit);
             return Err(corrupt("filters", what));
         }
-        let mut used = [(&Stage::Fletcher32, Size::Exactly(0)); MOST_FILTERS];
+        let mut used = [(&Codec::Fletcher32, Size::Exactly(0)); MOST_FILTERS];
         let used = self.used(mask, &mut used);
-        let Workspace { buffers, coders } = workspace;
+        let Workspace { buffers, contexts } = workspace;
         let (mut place, mut len) = (Place::Given, stored.len());
-        for (index, (stage, size)) in used.iter().enumerate().rev() {
+        for (index, (codec, size)) in used.iter().enumerate().rev() {
             let (from, out, next) = ends(place, stored, buffers);
             let from = &from[..len];
-            if **stage == Stage::Fletcher32 {
-                len = fletcher32::verified(from)?.len(); // what is before the checksum stays where it is
+            if **codec == Codec::Fletcher32 {
+                len = fletcher32::verified(from)?.len(); // the data before the checksum is not copied
                 continue;
             }
             if index == 0 {
-                return stage.decode_exactly(from, chunk, coders);
+                return codec.decode_exactly(from, chunk, contexts);
             }
             len = match *size {
                 Size::Exactly(size) => {
-                    stage.decode_exactly(from, out.room(size), coders)?;
+                    codec.decode_exactly(from, out.room(size), contexts)?;
                     size
                 }
                 Size::AtMost(size) => {
-                    let what = || corrupt(stage.name(), format!("more than {size} bytes came out"));
-                    stage.decode(from, out.room(size), coders)?.ok_or_else(what)?
+                    let what = || corrupt(codec.name(), format!("more than {size} bytes came out"));
+                    codec.decode(from, out.room(size), contexts)?.ok_or_else(what)?
                 }
             };
             place = Place::Buffer(next);
@@ -153,15 +153,15 @@ impl Pipeline {
         Ok(())
     }
 
-    /// The filters that `mask` does not leave out, with the sizes of what they were given when writing.
-    fn used<'a, 'b>(&'a self, mask: u32, used: &'b mut [(&'a Stage, Size); MOST_FILTERS]) -> &'b [(&'a Stage, Size)] {
+    /// The filters that `mask` does not skip, with the sizes of their inputs at encoding.
+    fn used<'a, 'b>(&'a self, mask: u32, used: &'b mut [(&'a Codec, Size); MOST_FILTERS]) -> &'b [(&'a Codec, Size)] {
         let mut count = 0;
         let mut size = Size::Exactly(self.chunk_bytes);
         for (bit, filter) in self.filters.iter().enumerate() {
             if mask & (1 << bit) == 0 {
-                used[count] = (&filter.stage, size);
+                used[count] = (&filter.codec, size);
                 count += 1;
-                size = size.after(&filter.stage);
+                size = size.after(&filter.codec);
             }
         }
         &used[..count]
@@ -175,7 +175,7 @@ impl Pipeline {
     }
 }
 
-/// What is known of a size before the bytes are seen.
+/// What is known of a size before decoding.
 #[derive(Debug, Clone, Copy)]
 enum Size {
     Exactly(usize),
@@ -183,16 +183,16 @@ enum Size {
 }
 
 impl Size {
-    fn after(self, stage: &Stage) -> Self {
+    fn after(self, codec: &Codec) -> Self {
         let (Self::Exactly(before) | Self::AtMost(before)) = self;
-        match (self, stage.fixed_size(before)) {
+        match (self, codec.fixed_size(before)) {
             (Self::Exactly(_), Some(size)) => Self::Exactly(size),
-            _ => Self::AtMost(stage.stored_limit(before)),
+            _ => Self::AtMost(codec.stored_limit(before)),
         }
     }
 }
 
-/// What to read, the buffer to write, and its number.
+/// The input, the output buffer, and the number of that buffer.
 fn ends<'a>(place: Place, given: &'a [u8], buffers: &'a mut [Scratch; 2]) -> (&'a [u8], &'a mut Scratch, usize) {
     let [first, second] = buffers;
     match place {

@@ -1,7 +1,7 @@
-//! Shuffle: all first bytes of the elements, then all second ones, and so on.
+//! Byte shuffle: the first bytes of all elements, then the second bytes, and so on.
 //!
-//! A transpose of bytes, with kernels for the common sizes of elements. The others, and what is left over behind
-//! whole groups of elements, go byte by byte.
+//! A byte transposition, with kernels for common element sizes. Other sizes, and the rest after whole groups of elements, are
+//! copied byte by byte.
 
 #[cfg(any(test, not(target_arch = "x86_64")))]
 mod portable;
@@ -13,12 +13,12 @@ use portable as kernel;
 #[cfg(target_arch = "x86_64")]
 use x86_64 as kernel;
 
-/// Elements that a kernel takes at once.
+/// Elements per kernel invocation.
 const GROUP: usize = 16;
-/// Elements whose bytes are gathered before those of the next: few enough to stay in the nearest cache.
+/// Tile size in elements: small enough for the L1 cache.
 const TILE: usize = 64;
 
-/// Puts the bytes of `plain`, whole elements of `element` bytes and perhaps a rest, into stored order.
+/// Shuffles `plain`: whole elements of `element` bytes, and a rest that is copied.
 pub(crate) fn encode(element: usize, plain: &[u8], stored: &mut [u8]) {
     debug_assert_eq!(plain.len(), stored.len());
     if element <= 1 || plain.len() <= element {

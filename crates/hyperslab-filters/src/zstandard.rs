@@ -1,51 +1,51 @@
 //! Zstandard: one frame per chunk.
 
-use crate::coders::Coders;
+use crate::codec_contexts::CodecContexts;
 use crate::errors::{corrupt, failed};
 use crate::scratch::Scratch;
 use hyperslab_core::Result;
 
 const NAME: &str = "zstd";
 
-/// What frames begin with, and those that hold nothing of the chunk.
+/// Magic numbers of frames, and of skippable frames.
 const FRAME: u32 = 0xfd2f_b528;
 const SKIPPED: u32 = 0x184d_2a50;
 
-/// The level taken where a file states none.
+/// Default level.
 pub(crate) const DEFAULT_LEVEL: i32 = 3;
 
-/// The nearest level that there is.
+/// `level`, clamped to the supported range.
 pub(crate) fn nearest_level(level: i32) -> i32 {
     level.clamp(zstd_safe::min_c_level(), zstd_safe::max_c_level())
 }
 
-/// What a frame of `plain` bytes may take at most.
+/// Upper bound of the encoded size of `plain` bytes.
 pub(crate) fn limit(plain: usize) -> usize {
     plain.saturating_add(plain / 64).saturating_add(4096)
 }
 
-/// The stored form of `plain`.
-pub(crate) fn encode(level: i32, plain: &[u8], out: &mut Scratch, coders: &mut Coders) -> Result<usize> {
-    encode_into(level, plain, out.room(zstd_safe::compress_bound(plain.len())), coders)
+/// Encodes `plain`.
+pub(crate) fn encode(level: i32, plain: &[u8], out: &mut Scratch, contexts: &mut CodecContexts) -> Result<usize> {
+    encode_into(level, plain, out.room(zstd_safe::compress_bound(plain.len())), contexts)
         .ok_or_else(|| failed(NAME, "the library refused to compress"))
 }
 
-/// The stored form of `plain` at the front of `out`, or none if it does not fit.
-pub(crate) fn encode_into(level: i32, plain: &[u8], out: &mut [u8], coders: &mut Coders) -> Option<usize> {
-    coders.zstd_writer().compress(out, plain, level).ok()
+/// Encodes `plain` into the front of `out`. Returns `None` if it does not fit.
+pub(crate) fn encode_into(level: i32, plain: &[u8], out: &mut [u8], contexts: &mut CodecContexts) -> Option<usize> {
+    contexts.zstd_writer().compress(out, plain, level).ok()
 }
 
-/// The size of the plain form, if the frame states it.
-pub(crate) fn stated_size(stored: &[u8]) -> Option<u64> {
+/// The decoded size, if the frame contains it.
+pub(crate) fn declared_size(stored: &[u8]) -> Option<u64> {
     zstd_safe::get_frame_content_size(stored).ok().flatten()
 }
 
-/// The plain form, into the front of `plain`; how many bytes it has.
-pub(crate) fn decode(stored: &[u8], plain: &mut [u8], coders: &mut Coders) -> Result<usize> {
-    let reader = coders.zstd_reader();
+/// Decodes into the front of `plain`. Returns the decoded size.
+pub(crate) fn decode(stored: &[u8], plain: &mut [u8], contexts: &mut CodecContexts) -> Result<usize> {
+    let reader = contexts.zstd_reader();
     let (mut rest, mut end) = (stored, 0);
     while !rest.is_empty() {
-        // The library also reads forms from before the format was settled, by code that nobody looks after.
+        // The library may also decode pre-release formats, with unmaintained code; those are refused.
         let magic = rest.first_chunk().map_or(0, |magic| u32::from_le_bytes(*magic));
         if magic != FRAME && magic & !15 != SKIPPED {
             return Err(corrupt(NAME, "this is no frame of Zstandard"));

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 use hyperslab_core::ErrorKind;
-use hyperslab_filters::{BitshuffleCodec, BloscCodec, BloscShuffle, Filter, Pipeline, Stated, Workspace};
+use hyperslab_filters::{BitshuffleCodec, BloscCodec, BloscShuffle, Filter, FilterSpec, Pipeline, Workspace};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ const SCRIPT: &str = include_str!("support/interop.py");
 struct Case {
     number: String,
     what: String,
-    filters: Vec<Stated>,
+    filters: Vec<FilterSpec>,
     mask: u32,
     plain: Vec<u8>,
     stored: Vec<u8>,
@@ -151,30 +151,30 @@ fn parse(mut bytes: &[u8]) -> Vec<Case> {
     cases
 }
 
-fn parse_filter(text: &str) -> Stated {
+fn parse_filter(text: &str) -> FilterSpec {
     let words: Vec<&str> = text.splitn(3, ' ').collect();
     let parameters = words[2].split(',').filter(|word| !word.is_empty()).map(|word| word.parse().unwrap()).collect();
-    Stated { id: words[0].parse().unwrap(), optional: words[1] == "1", parameters }
+    FilterSpec { id: words[0].parse().unwrap(), optional: words[1] == "1", parameters }
 }
 
 /// What hdf5plugin 7.1 and h5py 3.16 store, taken from there.
 #[test]
 fn new_arrays_state_what_others_do() {
-    let stated = |id, parameters: &[u32]| Stated { id, optional: true, parameters: parameters.to_vec() };
+    let spec = |id, parameters: &[u32]| FilterSpec { id, optional: true, parameters: parameters.to_vec() };
     let (lz4, zstd) = (BloscCodec::Lz4, BloscCodec::Zstd);
-    assert_eq!(Stated::deflate(4), stated(1, &[4]));
-    assert_eq!(Stated::shuffle(4), stated(2, &[4]));
-    assert_eq!(Stated::fletcher32(), Stated { id: 3, optional: false, parameters: vec![] });
-    assert_eq!(Stated::lzf(16384), stated(32000, &[4, 261, 16384]));
-    assert_eq!(Stated::lz4(0), stated(32004, &[0]));
-    assert_eq!(Stated::zstd(3), stated(32015, &[3]));
-    assert_eq!(Stated::bitshuffle(4, BitshuffleCodec::None), stated(32008, &[0, 4, 4, 0, 0]));
-    assert_eq!(Stated::bitshuffle(4, BitshuffleCodec::Lz4), stated(32008, &[0, 4, 4, 0, 2]));
-    assert_eq!(Stated::bitshuffle(4, BitshuffleCodec::Zstd(3)), stated(32008, &[0, 4, 4, 0, 3, 3]));
-    assert_eq!(Stated::blosc(4, 16384, 5, BloscShuffle::Bytes, lz4), stated(32001, &[2, 2, 4, 16384, 5, 1, 1]));
-    assert_eq!(Stated::blosc2(4, &[4096], 5, BloscShuffle::Bits, zstd), stated(32026, &[1, 0, 4, 16384, 5, 2, 5]));
+    assert_eq!(FilterSpec::deflate(4), spec(1, &[4]));
+    assert_eq!(FilterSpec::shuffle(4), spec(2, &[4]));
+    assert_eq!(FilterSpec::fletcher32(), FilterSpec { id: 3, optional: false, parameters: vec![] });
+    assert_eq!(FilterSpec::lzf(16384), spec(32000, &[4, 261, 16384]));
+    assert_eq!(FilterSpec::lz4(0), spec(32004, &[0]));
+    assert_eq!(FilterSpec::zstd(3), spec(32015, &[3]));
+    assert_eq!(FilterSpec::bitshuffle(4, BitshuffleCodec::None), spec(32008, &[0, 4, 4, 0, 0]));
+    assert_eq!(FilterSpec::bitshuffle(4, BitshuffleCodec::Lz4), spec(32008, &[0, 4, 4, 0, 2]));
+    assert_eq!(FilterSpec::bitshuffle(4, BitshuffleCodec::Zstd(3)), spec(32008, &[0, 4, 4, 0, 3, 3]));
+    assert_eq!(FilterSpec::blosc(4, 16384, 5, BloscShuffle::Bytes, lz4), spec(32001, &[2, 2, 4, 16384, 5, 1, 1]));
+    assert_eq!(FilterSpec::blosc2(4, &[4096], 5, BloscShuffle::Bits, zstd), spec(32026, &[1, 0, 4, 16384, 5, 2, 5]));
     assert_eq!(
-        Stated::blosc2(4, &[64, 64], 5, BloscShuffle::Bytes, BloscCodec::Zlib),
-        stated(32026, &[1, 0, 4, 16384, 5, 1, 4, 2, 64, 64])
+        FilterSpec::blosc2(4, &[64, 64], 5, BloscShuffle::Bytes, BloscCodec::Zlib),
+        spec(32026, &[1, 0, 4, 16384, 5, 1, 4, 2, 64, 64])
     );
 }

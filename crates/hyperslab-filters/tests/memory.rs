@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use hyperslab_filters::{Filter, Pipeline, Stated, Workspace};
+use hyperslab_filters::{Filter, FilterSpec, Pipeline, Workspace};
 use proptest::prelude::*;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -41,20 +41,20 @@ unsafe impl GlobalAlloc for Watched {
 #[global_allocator]
 static WATCHED: Watched = Watched;
 
-fn filters() -> Vec<Stated> {
-    let stated = |id, parameters: &[u32]| Stated { id, optional: true, parameters: parameters.to_vec() };
+fn filters() -> Vec<FilterSpec> {
+    let spec = |id, parameters: &[u32]| FilterSpec { id, optional: true, parameters: parameters.to_vec() };
     vec![
-        stated(1, &[6]),
-        stated(3, &[]),
-        stated(32000, &[]),
-        stated(32001, &[2, 2, 4, 0, 5, 1, 0]),
-        stated(32001, &[2, 2, 4, 0, 5, 2, 5]),
-        stated(32004, &[0]),
-        stated(32008, &[0, 4, 4, 0, 2]),
-        stated(32008, &[0, 4, 4, 0, 3]),
-        stated(32015, &[]),
-        stated(32026, &[1, 0, 4, 0, 5, 1, 5, 2, 50, 60]),
-        stated(32026, &[1, 512, 4, 0, 5, 1, 1]),
+        spec(1, &[6]),
+        spec(3, &[]),
+        spec(32000, &[]),
+        spec(32001, &[2, 2, 4, 0, 5, 1, 0]),
+        spec(32001, &[2, 2, 4, 0, 5, 2, 5]),
+        spec(32004, &[0]),
+        spec(32008, &[0, 4, 4, 0, 2]),
+        spec(32008, &[0, 4, 4, 0, 3]),
+        spec(32015, &[]),
+        spec(32026, &[1, 0, 4, 0, 5, 1, 5, 2, 50, 60]),
+        spec(32026, &[1, 512, 4, 0, 5, 1, 1]),
     ]
 }
 

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use hyperslab_core::ErrorKind;
-use hyperslab_filters::{Filter, Pipeline, Stated, Workspace};
+use hyperslab_filters::{Filter, FilterSpec, Pipeline, Workspace};
 use proptest::prelude::*;
 
 #[path = "support/damage.rs"]
@@ -11,11 +11,11 @@ mod damage;
 #[path = "support/data.rs"]
 mod data;
 
-fn stated(id: u32, optional: bool, parameters: &[u32]) -> Stated {
-    Stated { id, optional, parameters: parameters.to_vec() }
+fn spec(id: u32, optional: bool, parameters: &[u32]) -> FilterSpec {
+    FilterSpec { id, optional, parameters: parameters.to_vec() }
 }
 
-fn some_filter() -> impl Strategy<Value = Stated> {
+fn some_filter() -> impl Strategy<Value = FilterSpec> {
     let parameters = prop_oneof![
         (0u32..10).prop_map(|level| (1, vec![level])),
         prop_oneof![1u32..20, Just(4), Just(8)].prop_map(|element| (2, vec![element])),
@@ -33,7 +33,7 @@ fn some_filter() -> impl Strategy<Value = Stated> {
             .prop_map(|(block, parameters)| (32026, [&[1, block], &parameters[..]].concat())),
         (1u32..12).prop_map(|level| (32015, vec![level])),
     ];
-    (parameters, any::<bool>()).prop_map(|((id, parameters), optional)| Stated { id, optional, parameters })
+    (parameters, any::<bool>()).prop_map(|((id, parameters), optional)| FilterSpec { id, optional, parameters })
 }
 
 fn some_blosc() -> impl Strategy<Value = Vec<u32>> {
@@ -108,13 +108,13 @@ fn a_filter_alone_finds_the_size_or_keeps_the_limit() {
     let chunk = vec![7; 10_000];
     let mut workspace = Workspace::default();
     let filters = [
-        stated(1, true, &[6]),
-        stated(32000, true, &[]),
-        stated(32001, true, &[2, 2, 4, 0, 5, 1, 1]),
-        stated(32004, true, &[0]),
-        stated(32008, true, &[0, 4, 4, 0, 2]),
-        stated(32015, true, &[]),
-        stated(32026, true, &[1, 0, 4, 0, 5, 1, 5]),
+        spec(1, true, &[6]),
+        spec(32000, true, &[]),
+        spec(32001, true, &[2, 2, 4, 0, 5, 1, 1]),
+        spec(32004, true, &[0]),
+        spec(32008, true, &[0, 4, 4, 0, 2]),
+        spec(32015, true, &[]),
+        spec(32026, true, &[1, 0, 4, 0, 5, 1, 5]),
     ];
     for filter in filters {
         let alone = Filter::new(&filter).unwrap();
@@ -134,7 +134,7 @@ fn a_filter_alone_finds_the_size_or_keeps_the_limit() {
 #[test]
 fn a_checksum_finds_every_flipped_bit() {
     let chunk = data::smooth(300);
-    let pipeline = Pipeline::new(&[stated(2, true, &[4]), stated(1, true, &[4]), stated(3, false, &[])], 1200).unwrap();
+    let pipeline = Pipeline::new(&[spec(2, true, &[4]), spec(1, true, &[4]), spec(3, false, &[])], 1200).unwrap();
     let mut workspace = Workspace::default();
     let stored = pipeline.encode(&chunk, &mut workspace).unwrap().bytes.to_vec();
     let mut back = vec![0; chunk.len()];
@@ -149,7 +149,7 @@ fn a_checksum_finds_every_flipped_bit() {
 #[test]
 fn a_checksum_with_bytes_swapped_in_each_half_is_an_old_one() {
     let chunk = data::smooth(100);
-    let pipeline = Pipeline::new(&[stated(3, false, &[])], 400).unwrap();
+    let pipeline = Pipeline::new(&[spec(3, false, &[])], 400).unwrap();
     let mut workspace = Workspace::default();
     let mut stored = pipeline.encode(&chunk, &mut workspace).unwrap().bytes.to_vec();
     assert_eq!(stored.len(), 404);
@@ -175,10 +175,10 @@ fn what_cannot_shrink_leaves_optional_filters_out() {
         (32015, &[3]),
         (32026, &[1, 0, 4, 5000, 5, 1, 5]),
     ] {
-        let optional = Pipeline::new(&[stated(2, true, &[4]), stated(id, true, parameters)], 5000).unwrap();
+        let optional = Pipeline::new(&[spec(2, true, &[4]), spec(id, true, parameters)], 5000).unwrap();
         let encoded = optional.encode(&chunk, &mut workspace).unwrap();
         assert_eq!((encoded.bytes.len(), encoded.mask), (5000, 2), "{id}");
-        let mandatory = Pipeline::new(&[stated(id, false, parameters)], 5000).unwrap();
+        let mandatory = Pipeline::new(&[spec(id, false, parameters)], 5000).unwrap();
         let encoded = mandatory.encode(&chunk, &mut workspace).unwrap();
         assert!(encoded.bytes.len() > 5000 && encoded.mask == 0, "{id}");
         let (stored, mut back) = (encoded.bytes.to_vec(), vec![0; 5000]);
@@ -190,11 +190,12 @@ fn what_cannot_shrink_leaves_optional_filters_out() {
 #[test]
 fn masks_are_honoured() {
     let chunk = data::smooth(1000);
-    let filters = [stated(2, true, &[4]), stated(1, true, &[6]), stated(3, false, &[])];
+    let filters = [spec(2, true, &[4]), spec(1, true, &[6]), spec(3, false, &[])];
     let mut workspace = Workspace::default();
     let whole = Pipeline::new(&filters, 4000).unwrap();
     for mask in 0u32..8 {
-        let kept: Vec<Stated> = (0..3).filter(|bit| mask & (1 << bit) == 0).map(|bit| filters[bit].clone()).collect();
+        let kept: Vec<FilterSpec> =
+            (0..3).filter(|bit| mask & (1 << bit) == 0).map(|bit| filters[bit].clone()).collect();
         let part = Pipeline::new(&kept, 4000).unwrap();
         let encoded = part.encode(&chunk, &mut workspace).unwrap();
         assert_eq!(encoded.mask, 0);
@@ -208,18 +209,18 @@ fn masks_are_honoured() {
 #[test]
 fn unknown_filters_are_refused_by_name() {
     for (id, name) in [(4, "szip"), (5, "n-bit"), (6, "scale-offset"), (32013, "zfp"), (4711, "4711")] {
-        let error = Pipeline::new(&[stated(id, true, &[0; 8])], 100).unwrap_err();
+        let error = Pipeline::new(&[spec(id, true, &[0; 8])], 100).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported);
         assert!(error.to_string().contains(name), "{error}");
     }
-    for bad in [stated(1, true, &[10]), stated(1, true, &[]), stated(2, true, &[0]), stated(2, true, &[])] {
+    for bad in [spec(1, true, &[10]), spec(1, true, &[]), spec(2, true, &[0]), spec(2, true, &[])] {
         assert_eq!(Pipeline::new(&[bad], 100).unwrap_err().kind(), ErrorKind::Unsupported);
     }
 }
 
 #[test]
 fn chunks_of_the_wrong_size_are_refused() {
-    let pipeline = Pipeline::new(&[stated(2, true, &[4])], 100).unwrap();
+    let pipeline = Pipeline::new(&[spec(2, true, &[4])], 100).unwrap();
     let mut workspace = Workspace::default();
     assert_eq!(pipeline.encode(&[0; 99], &mut workspace).unwrap_err().kind(), ErrorKind::InvalidInput);
     assert_eq!(

@@ -19,8 +19,8 @@ use hdf5_metno_sys::h5t::H5T_IEEE_F32LE;
 use hdf5_metno_sys::{LOCK, h5::H5open};
 use hyperslab_comm::MpiJob;
 use hyperslab_core::{
-    Array, ArraySpec, Communicator, Container, Datatype, MemoryView, MemoryViewMut, Open, Reduce, Selection, Stack,
-    Transfer,
+    Array, ArraySpec, Communicator, Container, Datatype, MemoryView, MemoryViewMut, OpenMode, Reduce, Selection, Stack,
+    TransferMode,
 };
 use hyperslab_formats::build;
 use hyperslab_testkit::under_mpi;
@@ -37,8 +37,8 @@ const TARGET: f64 = 1.05;
 
 /// One way to write and read this rank's part of an array.
 trait Side {
-    fn write(&self, array: usize, data: &[u8], transfer: Transfer);
-    fn read(&self, array: usize, buffer: &mut [u8], transfer: Transfer);
+    fn write(&self, array: usize, data: &[u8], transfer: TransferMode);
+    fn read(&self, array: usize, buffer: &mut [u8], transfer: TransferMode);
     fn close(self: Box<Self>);
 }
 
@@ -65,7 +65,7 @@ fn measure(folder: &Path, check: bool) {
     if comm.rank() == 0 {
         println!("{:12} {:6} {:>12} {:>12} {:>7}", "transfer", "what", "direct", "format", "ratio");
     }
-    for transfer in [Transfer::Collective, Transfer::Independent] {
+    for transfer in [TransferMode::Collective, TransferMode::Independent] {
         let mut times: [[Vec<f64>; 2]; 2] = Default::default(); // by write or read, by side
         for pass in 0..=PASSES {
             let sides: [Box<dyn Side>; 2] =
@@ -133,7 +133,7 @@ struct Through {
 impl Through {
     fn new(path: &Path, comm: &Arc<dyn Communicator>) -> Self {
         let format = build(&"hdf5(align=1MiB)".parse::<Stack>().unwrap().format).unwrap();
-        let file = format.open(path, Open::Truncate, comm).unwrap();
+        let file = format.open(path, OpenMode::Truncate, comm).unwrap();
         let elements = BYTES / 4;
         let spec = ArraySpec::new(Datatype::F32, &[elements * comm.size() as u64]);
         let arrays = (0..ARRAYS).map(|n| file.create(&format!("a{n}"), &spec).unwrap()).collect();
@@ -143,16 +143,16 @@ impl Through {
 }
 
 impl Side for Through {
-    fn write(&self, array: usize, data: &[u8], transfer: Transfer) {
+    fn write(&self, array: usize, data: &[u8], transfer: TransferMode) {
         self.arrays[array].write(&self.mine, MemoryView::packed(data), transfer).unwrap();
     }
 
-    fn read(&self, array: usize, buffer: &mut [u8], transfer: Transfer) {
+    fn read(&self, array: usize, buffer: &mut [u8], transfer: TransferMode) {
         self.arrays[array].read(&self.mine, MemoryViewMut::packed(buffer), transfer).unwrap();
     }
 
     fn close(self: Box<Self>) {
-        assert!(self.file.remarks().is_empty());
+        assert!(self.file.diagnostics().is_empty());
         self.file.close().unwrap();
     }
 }
@@ -201,13 +201,13 @@ impl Direct {
         }
     }
 
-    fn list(&self, transfer: Transfer) -> hid_t {
-        if transfer == Transfer::Collective { self.collective } else { H5P_DEFAULT }
+    fn list(&self, transfer: TransferMode) -> hid_t {
+        if transfer == TransferMode::Collective { self.collective } else { H5P_DEFAULT }
     }
 }
 
 impl Side for Direct {
-    fn write(&self, array: usize, data: &[u8], transfer: Transfer) {
+    fn write(&self, array: usize, data: &[u8], transfer: TransferMode) {
         assert_eq!(data.len() as u64, BYTES);
         let (array, list) = (self.arrays[array], self.list(transfer));
         let _guard = LOCK.lock();
@@ -216,7 +216,7 @@ impl Side for Direct {
         assert!(status >= 0);
     }
 
-    fn read(&self, array: usize, buffer: &mut [u8], transfer: Transfer) {
+    fn read(&self, array: usize, buffer: &mut [u8], transfer: TransferMode) {
         assert_eq!(buffer.len() as u64, BYTES);
         let (array, list) = (self.arrays[array], self.list(transfer));
         let _guard = LOCK.lock();

@@ -13,7 +13,7 @@ use hdf5_metno_sys::h5t::{H5T_IEEE_F32LE, H5T_NATIVE_FLOAT};
 use hdf5_metno_sys::{LOCK, h5::H5open};
 use hyperslab_comm::Solo;
 use hyperslab_core::{
-    Array, ArraySpec, Container, Datatype, MemoryView, MemoryViewMut, Open, Selection, StackElement, Transfer,
+    Array, ArraySpec, Container, Datatype, MemoryView, MemoryViewMut, OpenMode, Selection, StackElement, TransferMode,
 };
 use hyperslab_formats::build;
 use std::path::Path;
@@ -93,7 +93,7 @@ struct Through {
 impl Through {
     fn new(path: &Path, call: u64) -> Self {
         let format = build(&StackElement::plain("hdf5")).unwrap();
-        let file = format.open(path, Open::Truncate, &Solo::shared()).unwrap();
+        let file = format.open(path, OpenMode::Truncate, &Solo::shared()).unwrap();
         let array = file.create("a", &ArraySpec::new(Datatype::F32, &[BYTES / 4])).unwrap();
         Self { file, array, step: call / 4 }
     }
@@ -105,11 +105,11 @@ impl Through {
 
 impl Side for Through {
     fn write(&self, piece: u64, data: &[u8]) {
-        self.array.write(&self.slab(piece), MemoryView::packed(data), Transfer::Independent).unwrap();
+        self.array.write(&self.slab(piece), MemoryView::packed(data), TransferMode::Independent).unwrap();
     }
 
     fn read(&self, piece: u64, buffer: &mut [u8]) {
-        self.array.read(&self.slab(piece), MemoryViewMut::packed(buffer), Transfer::Independent).unwrap();
+        self.array.read(&self.slab(piece), MemoryViewMut::packed(buffer), TransferMode::Independent).unwrap();
     }
 
     fn close(self: Box<Self>) {

@@ -6,7 +6,9 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use hyperslab_comm::Solo;
-use hyperslab_core::{ArraySpec, Datatype, Format, MemoryView, MemoryViewMut, Open, Selection, StackElement, Transfer};
+use hyperslab_core::{
+    ArraySpec, Datatype, Format, MemoryView, MemoryViewMut, OpenMode, Selection, StackElement, TransferMode,
+};
 use std::cell::RefCell;
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
@@ -79,18 +81,18 @@ fn round(format: &dyn Format, directory: &Path, request: usize, write: &mut Time
     file.set_len(TOTAL).unwrap();
 
     let path = directory.join("format.posix");
-    let container = format.open(&path, Open::Create, &Solo::shared()).unwrap();
+    let container = format.open(&path, OpenMode::Create, &Solo::shared()).unwrap();
     let array = container.create("a", &ArraySpec::new(Datatype::U8, &[TOTAL])).unwrap();
 
     write.add(
         request,
         |(at, _)| file.write_all_at(&data, *at).unwrap(),
-        |(_, part)| array.write(part, MemoryView::packed(&data), Transfer::Independent).unwrap(),
+        |(_, part)| array.write(part, MemoryView::packed(&data), TransferMode::Independent).unwrap(),
     );
     read.add(
         request,
         |(at, _)| file.read_exact_at(&mut to.borrow_mut(), *at).unwrap(),
-        |(_, part)| array.read(part, MemoryViewMut::packed(&mut to.borrow_mut()), Transfer::Independent).unwrap(),
+        |(_, part)| array.read(part, MemoryViewMut::packed(&mut to.borrow_mut()), TransferMode::Independent).unwrap(),
     );
 
     container.close().unwrap();

@@ -9,7 +9,7 @@
 //! leaves the file open until the same processes open another, or MPI ends: closing would wait for the others. What is allocated later in files of one process is allocated
 //! when an array is created. Arrays with filters are written by collective transfers only, and compact arrays not at
 //! all, since every process would have to write the same. Collective transfers that libhdf5 ran independently are told
-//! by [`Container::remarks`](hyperslab_core::Container::remarks). What MPI-IO does not report nobody learns: ompio of
+//! by [`Container::diagnostics`](hyperslab_core::Container::diagnostics). What MPI-IO does not report nobody learns: ompio of
 //! Open MPI 4.1 calls collective writes successful that a full disk cut short; its other implementation, ROMIO
 //! (`mpirun --mca io romio321`), does not.
 //!
@@ -30,6 +30,7 @@ mod cut;
 mod data_plane;
 mod dataspace;
 mod datatype;
+mod diagnostics;
 mod driver;
 mod errors;
 mod features;
@@ -43,7 +44,6 @@ mod options;
 mod properties;
 mod ranks;
 mod registered;
-mod remarks;
 mod stated;
 mod storage;
 mod subfiles;

@@ -21,7 +21,7 @@ mod steps;
 
 use crate::FormatEntry;
 use crate::posix::{self, directory};
-use hyperslab_core::{Caps, Communicator, Container, Error, Format, Open, Result, StackElement, agree};
+use hyperslab_core::{Caps, Communicator, Container, Error, Format, OpenMode, Result, StackElement, agree};
 use moved::Job;
 use options::Options;
 use std::path::{Path, PathBuf};
@@ -60,7 +60,7 @@ impl Format for Mpiio {
         "posix"
     }
 
-    fn open(&self, path: &Path, how: Open, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
+    fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
         let located = |error: Error| error.backend("mpiio").target(path.display());
         let job = agree(&**comm, Job::new(comm, &self.options).map_err(located))?;
         posix::open_moved((path, how), comm, self.options.container, "mpiio", Arc::new(job))

@@ -12,8 +12,8 @@
 
 use crate::FormatEntry;
 use hyperslab_core::{
-    Array, ArraySpec, Attribute, Caps, Communicator, Container, Dims, Durability, Error, ErrorKind, Format, MAX_RANK,
-    MemoryView, MemoryViewMut, Open, Result, Selection, StackElement, Transfer, agree, dims,
+    Array, ArraySpec, Attribute, Caps, Communicator, Container, Dims, Durability, Error, ErrorKind, FilterSet, Format,
+    MAX_RANK, MemoryView, MemoryViewMut, OpenMode, Result, Selection, StackElement, TransferMode, agree, dims,
 };
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -91,7 +91,7 @@ impl Format for Null {
 
     fn caps(&self) -> Caps {
         Caps {
-            stores: false,
+            readable: false,
             persistent: false,
             resize: true,
             chunks: true,
@@ -105,13 +105,8 @@ impl Format for Null {
             collective: false,
             many_processes: true,
             prefetch: false,
-            moves_chunks: false,
-            deflate: true,
-            shuffle: true,
-            fletcher32: true,
-            zstd: true,
-            blosc: true,
-            registered: true,
+            relocates_chunks: false,
+            filters: FilterSet::ALL,
             max_rank: MAX_RANK,
         }
     }
@@ -120,9 +115,9 @@ impl Format for Null {
         ""
     }
 
-    fn open(&self, path: &Path, how: Open, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
+    fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
         once(&**comm, || {
-            if matches!(how, Open::Create | Open::Truncate) {
+            if matches!(how, OpenMode::Create | OpenMode::Truncate) {
                 lock(&REGISTRY).containers.insert(path.into(), SharedNames::default());
             }
             Ok(())
@@ -133,7 +128,7 @@ impl Format for Null {
                 .target(path.display())
         });
         let names = agree(&**comm, found)?;
-        let writable = how != Open::Read;
+        let writable = how != OpenMode::Read;
         Ok(Arc::new(NullContainer { names, comm: comm.clone(), writable, closed: Arc::default() }))
     }
 
@@ -278,8 +273,8 @@ impl Container for NullContainer {
         Ok(names.attributes.keys().filter(|(of, _)| of == object).map(|(_, name)| name.clone()).collect())
     }
 
-    fn settle(&self) -> Result<()> {
-        self.check("settle", false)
+    fn write_back(&self) -> Result<()> {
+        self.check("write back", false)
     }
 
     fn flush(&self, _how: Durability) -> Result<()> {
@@ -315,7 +310,7 @@ impl NullArray {
         let extents = &self.array.extents;
         let inside = selection.rank() == extents.len()
             && selection.slabs().iter().all(|slab| {
-                slab.spans().iter().zip(extents).all(|(span, extent)| span.end() <= extent.load(Ordering::Relaxed))
+                slab.ranges().iter().zip(extents).all(|(span, extent)| span.end() <= extent.load(Ordering::Relaxed))
             });
         if inside { Ok(()) } else { selection.check_inside(&self.array.shape()).map_err(|e| e.backend("null")) }
     }
@@ -327,7 +322,7 @@ impl Array for NullArray {
         Ok(ArraySpec { shape: self.array.shape(), ..self.array.spec.clone() })
     }
 
-    fn write(&self, selection: &Selection, memory: MemoryView<'_>, _transfer: Transfer) -> Result<()> {
+    fn write(&self, selection: &Selection, memory: MemoryView<'_>, _transfer: TransferMode) -> Result<()> {
         self.check_transfer("write", selection)?;
         if !self.writable {
             return Err(read_only("write"));
@@ -338,7 +333,7 @@ impl Array for NullArray {
         memory.check(&self.array.spec.dtype, selection.len())
     }
 
-    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, _transfer: Transfer) -> Result<()> {
+    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, _transfer: TransferMode) -> Result<()> {
         self.check_transfer("read", selection)?;
         if memory.layout.is_packed() && memory.data.len() as u64 == selection.len() * self.array.element {
             return Ok(());
@@ -379,7 +374,7 @@ mod tests {
     use hyperslab_core::{Datatype, MemoryLayout};
 
     fn create(path: &str) -> Arc<dyn Container> {
-        Null.open(Path::new(path), Open::Create, &Solo::shared()).unwrap()
+        Null.open(Path::new(path), OpenMode::Create, &Solo::shared()).unwrap()
     }
 
     #[test]
@@ -396,14 +391,14 @@ mod tests {
         container.close().unwrap();
         assert!(array.spec().is_err());
 
-        let again = Null.open(path, Open::Read, &Solo::shared()).unwrap();
+        let again = Null.open(path, OpenMode::Read, &Solo::shared()).unwrap();
         assert_eq!(again.arrays().unwrap(), ["g/a"]);
         assert_eq!(again.attribute("g/a", "unit").unwrap().as_text(), Some("K"));
         let array = again.array("g/a").unwrap();
         assert_eq!(array.spec().unwrap().shape.as_slice(), [9, 5]);
-        assert!(array.write(&Selection::empty(2), MemoryView::packed(&[]), Transfer::Independent).is_err());
+        assert!(array.write(&Selection::empty(2), MemoryView::packed(&[]), TransferMode::Independent).is_err());
         Null.remove(path).unwrap();
-        assert_eq!(Null.open(path, Open::Read, &Solo::shared()).unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(Null.open(path, OpenMode::Read, &Solo::shared()).unwrap_err().kind(), ErrorKind::NotFound);
     }
 
     #[test]
@@ -411,26 +406,26 @@ mod tests {
         let container = create("null/transfers");
         let array = container.create("a", &ArraySpec::new(Datatype::I32, &[4, 4])).unwrap();
         let column = Selection::dense(&[0, 1], &[4, 1]).unwrap();
-        array.write(&column, MemoryView::packed(&[1; 16]), Transfer::Independent).unwrap();
-        assert!(array.write(&column, MemoryView::packed(&[1; 15]), Transfer::Independent).is_err());
+        array.write(&column, MemoryView::packed(&[1; 16]), TransferMode::Independent).unwrap();
+        assert!(array.write(&column, MemoryView::packed(&[1; 15]), TransferMode::Independent).is_err());
         let layout = MemoryLayout::member(12, 8);
-        array.write(&column, MemoryView { data: &[0; 48], layout: &layout }, Transfer::Independent).unwrap();
+        array.write(&column, MemoryView { data: &[0; 48], layout: &layout }, TransferMode::Independent).unwrap();
         let mut buffer = [7; 16];
-        array.read(&column, MemoryViewMut::packed(&mut buffer), Transfer::Collective).unwrap();
+        array.read(&column, MemoryViewMut::packed(&mut buffer), TransferMode::Collective).unwrap();
         assert_eq!(buffer, [7; 16]);
         let outside = Selection::dense(&[0, 4], &[1, 1]).unwrap();
-        assert!(array.write(&outside, MemoryView::packed(&[1; 4]), Transfer::Independent).is_err());
+        assert!(array.write(&outside, MemoryView::packed(&[1; 4]), TransferMode::Independent).is_err());
         array.close().unwrap();
-        assert!(array.write(&column, MemoryView::packed(&[1; 16]), Transfer::Independent).is_err());
+        assert!(array.write(&column, MemoryView::packed(&[1; 16]), TransferMode::Independent).is_err());
     }
 
     #[test]
     fn thread_ranks_share_what_is_remembered() {
         Threads::run(3, |comm| {
-            let container = Null.open(Path::new("null/threads"), Open::Truncate, &comm)?;
+            let container = Null.open(Path::new("null/threads"), OpenMode::Truncate, &comm)?;
             let array = container.create("a", &ArraySpec::new(Datatype::U8, &[3]))?;
             let mine = Selection::dense(&[comm.rank() as u64], &[1])?;
-            array.write(&mine, MemoryView::packed(&[1]), Transfer::Independent)?;
+            array.write(&mine, MemoryView::packed(&[1]), TransferMode::Independent)?;
             let twice = container.create("a", &ArraySpec::new(Datatype::U8, &[3]));
             assert!(twice.is_err());
             container.close()

@@ -33,7 +33,9 @@ use crate::FormatEntry;
 use container::PosixContainer;
 use description::{GroupDescription, Of};
 use home::Home;
-use hyperslab_core::{Caps, Communicator, Container, Error, Format, MAX_RANK, Open, Result, StackElement};
+use hyperslab_core::{
+    Caps, Communicator, Container, Error, FilterSet, Format, MAX_RANK, OpenMode, Result, StackElement,
+};
 #[cfg(feature = "mpi")]
 use mover::Mover;
 use options::{Files, Options};
@@ -77,21 +79,21 @@ fn make(path: &Path, home: &Home) -> Result<()> {
 /// Opens a container whose elements are moved by `mover`, called `backend` in errors. Collective.
 #[cfg(feature = "mpi")]
 pub(crate) fn open_moved(
-    (path, how): (&Path, Open),
+    (path, how): (&Path, OpenMode),
     comm: &Arc<dyn Communicator>,
     options: Options,
     backend: &'static str,
     mover: Arc<dyn Mover>,
 ) -> Result<Arc<dyn Container>> {
-    let home = Home::new(path.into(), comm, options, how != Open::Read).moved_by(backend, mover);
+    let home = Home::new(path.into(), comm, options, how != OpenMode::Read).moved_by(backend, mover);
     open_container(path, how, home)
 }
 
-fn open_container(path: &Path, how: Open, home: Home) -> Result<Arc<dyn Container>> {
+fn open_container(path: &Path, how: OpenMode, home: Home) -> Result<Arc<dyn Container>> {
     let prepare = || match how {
-        Open::Read | Open::Update => directory::check_container(path).map(drop),
-        Open::Create => make(path, &home),
-        Open::Truncate => {
+        OpenMode::Read | OpenMode::Update => directory::check_container(path).map(drop),
+        OpenMode::Create => make(path, &home),
+        OpenMode::Truncate => {
             if exists(path)? {
                 directory::remove(path)?;
             }
@@ -114,7 +116,7 @@ pub(crate) fn exists(path: &Path) -> Result<bool> {
 /// What containers with these options can do, whoever moves their elements.
 pub(crate) fn caps(options: &Options) -> Caps {
     Caps {
-        stores: true,
+        readable: true,
         persistent: true,
         resize: true,
         chunks: false,
@@ -128,13 +130,8 @@ pub(crate) fn caps(options: &Options) -> Caps {
         collective: false,
         many_processes: true,
         prefetch: false,
-        moves_chunks: false,
-        deflate: false,
-        shuffle: false,
-        fletcher32: false,
-        zstd: false,
-        blosc: false,
-        registered: false,
+        relocates_chunks: false,
+        filters: FilterSet::NONE,
         max_rank: MAX_RANK,
     }
 }
@@ -152,8 +149,8 @@ impl Format for Posix {
         "posix"
     }
 
-    fn open(&self, path: &Path, how: Open, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
-        open_container(path, how, Home::new(path.into(), comm, self.options, how != Open::Read))
+    fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
+        open_container(path, how, Home::new(path.into(), comm, self.options, how != OpenMode::Read))
     }
 
     fn exists(&self, path: &Path) -> Result<bool> {

@@ -1,6 +1,6 @@
 //! The formats by name.
 
-use hyperslab_core::{Error, Format, OptionSpec, Result, StackElement, nearest};
+use hyperslab_core::{Error, Format, OptionSpec, Result, StackElement, suggest};
 use std::sync::Arc;
 
 /// Makes a format from its name and options.
@@ -57,7 +57,7 @@ pub fn formats() -> &'static [FormatEntry] {
 pub fn build(element: &StackElement) -> Result<Arc<dyn Format>> {
     let entry = FORMATS.iter().find(|entry| entry.name == element.name).ok_or_else(|| {
         Error::invalid("choose format", format!("there is no format {:?}", element.name))
-            .hint(nearest::hint(&element.name, FORMATS.iter().map(|entry| entry.name)))
+            .hint(suggest::hint(&element.name, FORMATS.iter().map(|entry| entry.name)))
     })?;
     let build = entry.build.ok_or_else(|| {
         Error::unsupported("choose format", format!("{} is not compiled into this build", entry.name))

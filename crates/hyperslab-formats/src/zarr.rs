@@ -53,7 +53,9 @@ mod tests;
 
 use crate::FormatEntry;
 use container::ZarrContainer;
-use hyperslab_core::{Caps, Communicator, Container, Error, Format, MAX_RANK, Open, Result, StackElement};
+use hyperslab_core::{
+    Caps, Communicator, Container, Error, Filter, FilterSet, Format, MAX_RANK, OpenMode, Result, StackElement,
+};
 use options::Options;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -76,6 +78,9 @@ struct Zarr {
     options: Options,
 }
 
+/// Filters that both versions of the format have codecs for.
+const FILTERS: FilterSet = FilterSet::of(&[Filter::Deflate(0), Filter::Shuffle, Filter::Zstd(0), Filter::Blosc(0)]);
+
 impl Format for Zarr {
     fn name(&self) -> &'static str {
         "zarr"
@@ -83,7 +88,7 @@ impl Format for Zarr {
 
     fn caps(&self) -> Caps {
         Caps {
-            stores: true,
+            readable: true,
             persistent: true,
             resize: true,
             chunks: true,
@@ -98,13 +103,8 @@ impl Format for Zarr {
             many_processes: true,
             prefetch: false,
             // Each is a file, which another one replaces.
-            moves_chunks: false,
-            deflate: true,
-            shuffle: true,
-            fletcher32: false,
-            zstd: true,
-            blosc: true,
-            registered: false,
+            relocates_chunks: false,
+            filters: FILTERS,
             max_rank: MAX_RANK,
         }
     }
@@ -113,7 +113,7 @@ impl Format for Zarr {
         "zarr"
     }
 
-    fn open(&self, path: &Path, how: Open, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
+    fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
         Ok(Arc::new(ZarrContainer::open(path, how, comm, &self.options)?))
     }
 

@@ -13,7 +13,7 @@ mod plane;
 mod stage;
 
 use hyperslab_comm::MpiJob;
-use hyperslab_core::{Error, ErrorKind, Open};
+use hyperslab_core::{Error, ErrorKind, OpenMode};
 use stage::Stage;
 use std::path::Path;
 use std::process::{Command, ExitCode, Output, Stdio};
@@ -48,15 +48,15 @@ fn inside(what: &str) {
         "without MPI types" => options::without_mpi_types(&stage),
         // Containers and arrays that nobody closes, some of them forever.
         "left open" => {
-            let file = stage.open("hdf5", "left.h5", Open::Create);
+            let file = stage.open("hdf5", "left.h5", OpenMode::Create);
             let array = stage.create(&file, "a", &[16]);
             stage.write_rows(&*array, &[16]);
             std::mem::forget(file);
-            drop(stage.open("hdf5", "left-too.h5", Open::Create));
+            drop(stage.open("hdf5", "left-too.h5", OpenMode::Create));
         }
         // One rank fails while the others wait for it.
         "one gives up" => {
-            let file = stage.open("hdf5", "given-up.h5", Open::Create);
+            let file = stage.open("hdf5", "given-up.h5", OpenMode::Create);
             if stage.comm.rank() != 1 {
                 file.close().unwrap();
             }
@@ -64,7 +64,7 @@ fn inside(what: &str) {
             stage.comm.abort(&Error::new(ErrorKind::NoSpace, "write", "the disk is full"));
         }
         "panic" => {
-            let file = stage.open("hdf5", "panic.h5", Open::Create);
+            let file = stage.open("hdf5", "panic.h5", OpenMode::Create);
             assert!(stage.comm.rank() != 1, "rank 1 panics");
             file.close().unwrap();
         }

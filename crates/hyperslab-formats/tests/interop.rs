@@ -7,7 +7,7 @@ mod cases;
 
 use cases::{Case, attributes, common, filtered};
 use hyperslab_comm::Solo;
-use hyperslab_core::{ArraySpec, Datatype, ErrorKind, Filter, Open, Stack};
+use hyperslab_core::{ArraySpec, Datatype, ErrorKind, Filter, OpenMode, Stack};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -142,7 +142,7 @@ fn ours_to_theirs(side: &Side) -> Result<Completion, Failed> {
     let path = directory.path().join("container");
     let format = hyperslab_formats::build(&side.stack.parse::<Stack>()?.format)?;
     let alone = NOBODY_ELSE.lock().unwrap_or_else(PoisonError::into_inner);
-    let container = format.open(&path, Open::Create, &Solo::shared())?;
+    let container = format.open(&path, OpenMode::Create, &Solo::shared())?;
     let mut kept = Vec::new();
     let mut refused = Vec::new();
     for case in cases(side)? {
@@ -178,7 +178,7 @@ fn theirs_to_ours(side: &Side) -> Result<Completion, Failed> {
     let absent: BTreeSet<&str> = not_written.iter().map(|(name, _)| name.as_str()).collect();
     let format = hyperslab_formats::build(&side.stack.parse::<Stack>()?.format)?;
     let _alone = NOBODY_ELSE.lock().unwrap_or_else(PoisonError::into_inner);
-    let container = format.open(&path, Open::Read, &Solo::shared())?;
+    let container = format.open(&path, OpenMode::Read, &Solo::shared())?;
     let mut wrong = Vec::new();
     for case in cases.iter().filter(|case| !absent.contains(case.name.as_str())) {
         if let Err(error) = case.check(&container) {
@@ -211,7 +211,7 @@ fn h5dump() -> Result<Completion, Failed> {
     let path = directory.path().join("container");
     let format = hyperslab_formats::build(&"hdf5".parse::<Stack>()?.format)?;
     let _alone = NOBODY_ELSE.lock().unwrap_or_else(PoisonError::into_inner);
-    let container = format.open(&path, Open::Create, &Solo::shared())?;
+    let container = format.open(&path, OpenMode::Create, &Solo::shared())?;
     let spec = ArraySpec::new(Datatype::I32, &[2, 3]);
     Case::new("numbers", spec).write(&container)?;
     filtered("filters/shuffle and deflate", &[Filter::Shuffle, Filter::Deflate(9)]).write(&container)?;

@@ -4,7 +4,7 @@ use hyperslab_core::workload::{
     FileDeclaration, Header, Input, MIXED_SEEDS, SEED_ATTRIBUTE, Step, StepSource, Steps, Update, WORKLOAD_VERSION,
     Workload,
 };
-use hyperslab_core::{Attribute, Dims, Error, Open, Result, Selection, Transfer};
+use hyperslab_core::{Attribute, Dims, Error, OpenMode, Result, Selection, TransferMode};
 use std::sync::Arc;
 
 /// The most bytes that are written by one step.
@@ -57,7 +57,7 @@ impl StepSource for Whole {
             let file = number as u32;
             let value = Attribute::integer(seed);
             let begin = [
-                Step::OpenFile { file, how: Open::Create },
+                Step::OpenFile { file, how: OpenMode::Create },
                 Step::Attribute { file, object: "".into(), name: SEED_ATTRIBUTE.into(), value },
             ];
             let middle = arrays.iter().flat_map(move |input| self.array(file, input, rank));
@@ -76,7 +76,7 @@ impl Whole {
         let rounds = pieces.count.div_ceil(ranks);
         let writes = (0..rounds).map(move |round| {
             let selection = pieces.selection(round * ranks + rank as u64)?;
-            Ok(Step::Write { slot, selection, memory: Arc::default(), transfer: Transfer::Collective })
+            Ok(Step::Write { slot, selection, memory: Arc::default(), transfer: TransferMode::Collective })
         });
         let create = Step::Create { slot, file, array, name };
         [Ok(create)].into_iter().chain(writes).chain([Ok(Step::CloseArray { slot })])

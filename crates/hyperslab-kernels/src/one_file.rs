@@ -1,11 +1,11 @@
 //! How a kernel with one shared container begins and ends.
 
 use hyperslab_core::workload::{SEED_ATTRIBUTE, Step};
-use hyperslab_core::{Attribute, Durability, Open};
+use hyperslab_core::{Attribute, Durability, OpenMode};
 
 /// Creates the container and says in it with which seed its data are made.
 pub fn create(seed: u64) -> Vec<Step> {
-    vec![Step::Barrier, Step::OpenFile { file: 0, how: Open::Create }, seed_tag(seed as i64)]
+    vec![Step::Barrier, Step::OpenFile { file: 0, how: OpenMode::Create }, seed_tag(seed as i64)]
 }
 
 /// Says in the container with which seed its data are made.
@@ -16,7 +16,7 @@ pub fn seed_tag(seed: i64) -> Step {
 
 /// Opens the container to read.
 pub fn open() -> Vec<Step> {
-    vec![Step::Barrier, Step::OpenFile { file: 0, how: Open::Read }]
+    vec![Step::Barrier, Step::OpenFile { file: 0, how: OpenMode::Read }]
 }
 
 /// Ends a write.

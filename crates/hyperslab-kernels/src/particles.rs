@@ -12,7 +12,9 @@ pub use part::Part;
 use hyperslab_core::workload::{
     ArrayDeclaration, FileDeclaration, Header, Step, StepSource, WORKLOAD_VERSION, Workload,
 };
-use hyperslab_core::{ArraySpec, Datatype, Dims, Error, Fill, Filter, MemoryLayout, Result, Selection, Transfer, dims};
+use hyperslab_core::{
+    ArraySpec, Datatype, Dims, Error, Fill, Filter, MemoryLayout, Result, Selection, TransferMode, dims,
+};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -58,7 +60,7 @@ pub struct Particles {
     /// Compute time between time steps; none after the last.
     pub compute: Duration,
     /// Whether ranks transfer together.
-    pub transfer: Transfer,
+    pub transfer: TransferMode,
     /// Chunk extents.
     pub chunk: Option<Dims>,
     /// Filters of chunks.
@@ -103,7 +105,7 @@ impl Particles {
             memory: MemoryPattern::Contiguous,
             pattern: FilePattern::Contiguous,
             compute: Duration::ZERO,
-            transfer: Transfer::Independent,
+            transfer: TransferMode::Independent,
             chunk: None,
             filters: Vec::new(),
             unlimited: false,
@@ -331,7 +333,7 @@ impl Plan {
     }
 
     /// The transfers of a time step: slot, memory and manner of each.
-    fn transfers_at(&self, step: u64) -> impl Iterator<Item = (u32, Arc<MemoryLayout>, Transfer)> + '_ {
+    fn transfers_at(&self, step: u64) -> impl Iterator<Item = (u32, Arc<MemoryLayout>, TransferMode)> + '_ {
         let transfer = self.parameters.transfer;
         self.transfers.iter().map(move |(array, memory)| (self.slot(step, *array), memory.clone(), transfer))
     }

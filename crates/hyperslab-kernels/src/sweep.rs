@@ -4,7 +4,7 @@ mod geometry;
 mod steps;
 
 use hyperslab_core::workload::{ArrayDeclaration, FileDeclaration, Header, WORKLOAD_VERSION, Workload};
-use hyperslab_core::{ArraySpec, Datatype, Dims, Error, Fill, MAX_RANK, Result, Transfer, dims};
+use hyperslab_core::{ArraySpec, Datatype, Dims, Error, Fill, MAX_RANK, Result, TransferMode, dims};
 use std::sync::Arc;
 use steps::{Turn, reading, writing};
 
@@ -37,7 +37,7 @@ pub struct Sweep {
     /// Whether a second dataset of as many compounds of eight doubles is written. It has no gaps and is never read.
     pub derived: bool,
     /// Whether ranks transfer together.
-    pub transfer: Transfer,
+    pub transfer: TransferMode,
     /// Seed of the data.
     pub seed: u64,
 }

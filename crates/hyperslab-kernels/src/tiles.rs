@@ -4,7 +4,7 @@
 mod steps;
 
 use hyperslab_core::workload::{ArrayDeclaration, FileDeclaration, Header, WORKLOAD_VERSION, Workload};
-use hyperslab_core::{ArraySpec, Datatype, Dims, Error, Fill, Result, Selection, Transfer, dims};
+use hyperslab_core::{ArraySpec, Datatype, Dims, Error, Fill, Result, Selection, TransferMode, dims};
 use std::sync::Arc;
 use steps::{Direction, Tiling};
 
@@ -66,7 +66,7 @@ pub struct Tiles {
     /// A chunk is one tile, and with four dimensions one tile of every array; otherwise there are no chunks.
     pub chunked: bool,
     /// Whether ranks transfer together.
-    pub transfer: Transfer,
+    pub transfer: TransferMode,
     /// Seed of the data.
     pub seed: u64,
 }

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use hyperslab_core::workload::{Step, Workload};
-use hyperslab_core::{Dims, Result, Selection, Transfer};
+use hyperslab_core::{Dims, Result, Selection, TransferMode};
 use hyperslab_kernels::{DatasetRank, MAX_SIZES, Scaling, Slowest, Sweep, Tiles};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ fn tiles() -> impl Strategy<Value = Tiles> {
             dataset_rank,
             slowest: if array { Slowest::Array } else { Slowest::Step },
             chunked,
-            transfer: Transfer::Collective,
+            transfer: TransferMode::Collective,
             seed: 3,
         },
     )
@@ -47,7 +47,7 @@ fn sweep() -> impl Strategy<Value = Sweep> {
             shift,
             attributes,
             derived,
-            transfer: Transfer::Independent,
+            transfer: TransferMode::Independent,
             seed: 3,
         },
     )
@@ -176,7 +176,7 @@ fn some_tiles() -> Tiles {
         dataset_rank: DatasetRank::Four,
         slowest: Slowest::Step,
         chunked: true,
-        transfer: Transfer::Independent,
+        transfer: TransferMode::Independent,
         seed: 0,
     }
 }
@@ -251,7 +251,7 @@ fn some_sweep() -> Sweep {
         shift: 0,
         attributes: true,
         derived: true,
-        transfer: Transfer::Collective,
+        transfer: TransferMode::Collective,
         seed: 0,
     }
 }

@@ -8,7 +8,8 @@
 
 use hyperslab_comm::Solo;
 use hyperslab_core::{
-    ArraySpec, Datatype, Durability, Format, MemoryView, MemoryViewMut, Open, PageBuffer, Selection, Stack, Transfer,
+    ArraySpec, Datatype, Durability, Format, MemoryView, MemoryViewMut, OpenMode, PageBuffer, Selection, Stack,
+    TransferMode,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -90,12 +91,12 @@ impl Pattern {
     /// Makes the container, with everything in it if it will be read.
     fn prepare(&self, path: &Path) {
         let format = build(FAST);
-        let container = format.open(path, Open::Truncate, &Solo::shared()).unwrap();
+        let container = format.open(path, OpenMode::Truncate, &Solo::shared()).unwrap();
         let array = container.create("a", &ArraySpec::new(Datatype::U8, &[self.rows(), self.largest()])).unwrap();
         let row = vec![7; self.largest() as usize];
         for number in 0..self.rows() {
             let selection = Selection::dense(&[number, 0], &[1, self.largest()]).unwrap();
-            array.write(&selection, MemoryView::packed(&row), Transfer::Independent).unwrap();
+            array.write(&selection, MemoryView::packed(&row), TransferMode::Independent).unwrap();
         }
         container.close().unwrap();
     }
@@ -104,7 +105,7 @@ impl Pattern {
     /// of them faster or slower.
     fn play(&self, stack: &str, path: &Path, data: &mut [u8]) -> f64 {
         let format = build(stack);
-        let how = if self.reads { Open::Read } else { Open::Update };
+        let how = if self.reads { OpenMode::Read } else { OpenMode::Update };
         let container = format.open(path, how, &Solo::shared()).unwrap();
         let array = container.array("a").unwrap();
         let begin = Instant::now();
@@ -118,8 +119,8 @@ impl Pattern {
                 let selection = Selection::dense(&[row, 0], &[1, bytes]).unwrap();
                 let memory = &mut data[..bytes as usize];
                 match self.reads {
-                    true => array.read(&selection, MemoryViewMut::packed(memory), Transfer::Independent).unwrap(),
-                    false => array.write(&selection, MemoryView::packed(memory), Transfer::Independent).unwrap(),
+                    true => array.read(&selection, MemoryViewMut::packed(memory), TransferMode::Independent).unwrap(),
+                    false => array.write(&selection, MemoryView::packed(memory), TransferMode::Independent).unwrap(),
                 }
             }
             if self.flushes {

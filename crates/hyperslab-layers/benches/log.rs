@@ -10,8 +10,8 @@
 
 use hyperslab_comm::Threads;
 use hyperslab_core::{
-    Array, ArraySpec, Communicator, Datatype, Format, MemoryView, MemoryViewMut, Open, Result, Selection, Stack,
-    Transfer,
+    Array, ArraySpec, Communicator, Datatype, Format, MemoryView, MemoryViewMut, OpenMode, Result, Selection, Stack,
+    TransferMode,
 };
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -157,12 +157,12 @@ fn play(format: &dyn Format, path: &Path, pattern: &Pattern, ranks: usize) -> Re
         let calls = (pattern.calls)(&pattern.shape, comm.rank() as u64, ranks as u64);
         let longest = calls.iter().map(Selection::len).max().unwrap_or(0);
         let data = vec![comm.rank() as u8 + 1; longest as usize];
-        let container = format.open(path, Open::Create, &comm)?;
+        let container = format.open(path, OpenMode::Create, &comm)?;
         let array = container.create("a", &ArraySpec::new(Datatype::U8, &pattern.shape))?;
         comm.barrier()?;
         let from = Instant::now();
         for call in &calls {
-            array.write(call, MemoryView::packed(&data[..call.len() as usize]), Transfer::Independent)?;
+            array.write(call, MemoryView::packed(&data[..call.len() as usize]), TransferMode::Independent)?;
         }
         let written = from.elapsed().as_secs_f64();
         container.close()?;
@@ -209,13 +209,13 @@ fn pwrite_alone(folder: &Path, pattern: &Pattern, ranks: usize, slow: bool) -> R
 
 fn verify(format: &dyn Format, path: &Path, pattern: &Pattern, ranks: usize) -> Result<()> {
     let comm: Arc<dyn Communicator> = Arc::new(hyperslab_comm::Solo);
-    let container = format.open(path, Open::Read, &comm)?;
+    let container = format.open(path, OpenMode::Read, &comm)?;
     let array: Arc<dyn Array> = container.array("a")?;
     for rank in 0..ranks as u64 {
         let calls = (pattern.calls)(&pattern.shape, rank, ranks as u64);
         for call in calls.iter().step_by(calls.len().div_ceil(8)) {
             let mut found = vec![0; call.len() as usize];
-            array.read(call, MemoryViewMut::packed(&mut found), Transfer::Independent)?;
+            array.read(call, MemoryViewMut::packed(&mut found), TransferMode::Independent)?;
             assert!(found.iter().all(|byte| *byte == rank as u8 + 1));
         }
     }

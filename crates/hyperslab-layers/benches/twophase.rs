@@ -8,8 +8,8 @@
 
 use hyperslab_comm::Threads;
 use hyperslab_core::{
-    Array, ArraySpec, Communicator, Datatype, Format, MemoryView, MemoryViewMut, Open, Result, Selection, Stack,
-    Transfer,
+    Array, ArraySpec, Communicator, Datatype, Format, MemoryView, MemoryViewMut, OpenMode, Result, Selection, Stack,
+    TransferMode,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -91,7 +91,7 @@ fn format(name: &str, way: Way) -> Arc<dyn Format> {
 fn play(format: &Arc<dyn Format>, way: Way, path: &Path, piece: u64) -> Result<[f64; 2]> {
     let times = Threads::run(RANKS, |comm| {
         let rank = comm.rank() as u64;
-        let container = format.open(path, Open::Create, &comm)?;
+        let container = format.open(path, OpenMode::Create, &comm)?;
         let array = container.create("a", &ArraySpec::new(Datatype::U8, &[BYTES]))?;
         let mut data = vec![0; BYTES as usize / RANKS];
         write(&*array, way, piece, rank, &data)?;
@@ -125,8 +125,8 @@ fn all(piece: u64, rank: u64) -> Result<Selection> {
     Selection::strided(&[rank * piece], &[stride], &[BYTES / stride], &[piece])
 }
 
-fn transfer(way: Way) -> Transfer {
-    if way == Way::TwoPhase { Transfer::Collective } else { Transfer::Independent }
+fn transfer(way: Way) -> TransferMode {
+    if way == Way::TwoPhase { TransferMode::Collective } else { TransferMode::Independent }
 }
 
 fn write(array: &dyn Array, way: Way, piece: u64, rank: u64, data: &[u8]) -> Result<()> {
@@ -134,7 +134,7 @@ fn write(array: &dyn Array, way: Way, piece: u64, rank: u64, data: &[u8]) -> Res
         return array.write(&all(piece, rank)?, MemoryView::packed(data), transfer(way));
     }
     for (number, bytes) in data.chunks(piece as usize).enumerate() {
-        array.write(&one(number as u64, piece, rank)?, MemoryView::packed(bytes), Transfer::Independent)?;
+        array.write(&one(number as u64, piece, rank)?, MemoryView::packed(bytes), TransferMode::Independent)?;
     }
     Ok(())
 }
@@ -144,7 +144,7 @@ fn read(array: &dyn Array, way: Way, piece: u64, rank: u64, data: &mut [u8]) -> 
         return array.read(&all(piece, rank)?, MemoryViewMut::packed(data), transfer(way));
     }
     for (number, bytes) in data.chunks_mut(piece as usize).enumerate() {
-        array.read(&one(number as u64, piece, rank)?, MemoryViewMut::packed(bytes), Transfer::Independent)?;
+        array.read(&one(number as u64, piece, rank)?, MemoryViewMut::packed(bytes), TransferMode::Independent)?;
     }
     Ok(())
 }

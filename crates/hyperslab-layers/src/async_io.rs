@@ -21,7 +21,7 @@
 //!   them.
 //! * Closing an array does not wait for its writes: the array below is closed later, at the latest by the next flush or
 //!   close of the container; at most 32 are kept open that way.
-//! * Arrays that only threads of the program may transfer ([`Array::any_thread`](hyperslab_core::Array::any_thread)) are written
+//! * Arrays that only threads of the program may transfer ([`Array::allows_background_io`](hyperslab_core::Array::allows_background_io)) are written
 //!   at once, and not read ahead.
 //! * Dropping a container without closing it does what is left; errors are lost.
 //! * After a fork the child is refused: background threads do not survive it.
@@ -41,7 +41,7 @@ use crate::LayerEntry;
 use crate::background::{Staging, StagingOptions, refuse_left_over, share_of_memory};
 pub(crate) use container::AsyncContainer;
 use container::Shared;
-use hyperslab_core::{Caps, Communicator, Container, Format, Open, Result, Stack, StackElement};
+use hyperslab_core::{Caps, Communicator, Container, Format, OpenMode, Result, Stack, StackElement};
 pub(crate) use options::{AHEAD, Options, lag};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -84,7 +84,7 @@ impl Format for AsyncFormat {
         self.inner.extension()
     }
 
-    fn open(&self, path: &Path, how: Open, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
+    fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
         Ok(Arc::new(self.open_container(path, how, comm)?))
     }
 
@@ -103,14 +103,14 @@ impl Format for AsyncFormat {
 
 impl AsyncFormat {
     /// Opens a container. Collective.
-    pub fn open_container(&self, path: &Path, how: Open, comm: &Arc<dyn Communicator>) -> Result<AsyncContainer> {
+    pub fn open_container(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<AsyncContainer> {
         // Of its own, so that calls in the background never mix with those of the program.
         let background = comm.duplicate()?;
         let memory = match self.options.memory {
             Some(bytes) => bytes,
             None => share_of_memory(&**comm)?,
         };
-        let staging = self.staging.as_ref().filter(|_| how != Open::Read && comm.many_threads());
+        let staging = self.staging.as_ref().filter(|_| how != OpenMode::Read && comm.many_threads());
         if let Some(options) = staging {
             refuse_left_over(options, path, &**comm)?;
         }

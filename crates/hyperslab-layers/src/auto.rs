@@ -52,7 +52,7 @@ use crate::LayerEntry;
 use choice::Choice;
 use container::AutoContainer;
 use explain::Explain;
-use hyperslab_core::{Caps, Communicator, Container, Format, Open, Result, Stack, StackElement, agree};
+use hyperslab_core::{Caps, Communicator, Container, Format, OpenMode, Result, Stack, StackElement, agree};
 use options::Options;
 use pilot::Pilot;
 use place::Place;
@@ -101,7 +101,7 @@ impl Format for AutoFormat {
         self.inner.extension()
     }
 
-    fn open(&self, path: &Path, how: Open, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
+    fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
         Ok(Arc::new(self.open_container(path, how, comm)?))
     }
 
@@ -119,7 +119,7 @@ impl Format for AutoFormat {
 }
 
 impl AutoFormat {
-    fn open_container(&self, path: &Path, how: Open, comm: &Arc<dyn Communicator>) -> Result<AutoContainer> {
+    fn open_container(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<AutoContainer> {
         let first = comm.rank() == 0;
         let explain =
             self.options.explain.as_deref().filter(|_| first).map_or_else(|| Ok(Explain::default()), Explain::to);
@@ -148,7 +148,7 @@ impl AutoFormat {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use hyperslab_core::{ArraySpec, Datatype, Durability, MemoryView, MemoryViewMut, Selection, Transfer};
+    use hyperslab_core::{ArraySpec, Datatype, Durability, MemoryView, MemoryViewMut, Selection, TransferMode};
 
     /// Every change from one way to another, with writes before and after that overlap.
     #[test]
@@ -159,7 +159,7 @@ mod tests {
         let options = Options::parse(&stack.layers[0]).unwrap();
         let format = AutoFormat { inner, options, below: "posix".parse().unwrap() };
         let container =
-            format.open_container(&folder.path().join("x"), Open::Create, &hyperslab_comm::Solo::shared()).unwrap();
+            format.open_container(&folder.path().join("x"), OpenMode::Create, &hyperslab_comm::Solo::shared()).unwrap();
         let array = container.create("a", &ArraySpec::new(Datatype::U8, &[64])).unwrap();
         let mut right = [0u8; 64];
         let ways: Vec<Choice> = (0..60).map(|step| Choice::ALL[(step + step / 3) % 3]).collect();
@@ -172,12 +172,12 @@ mod tests {
             let (start, len) = (step * 11 % 50, 1 + step * 5 % 14);
             let selection = Selection::dense(&[start as u64], &[len as u64]).unwrap();
             let data = vec![step as u8 + 1; len];
-            array.write(&selection, MemoryView::packed(&data), Transfer::Independent).unwrap();
+            array.write(&selection, MemoryView::packed(&data), TransferMode::Independent).unwrap();
             right[start..start + len].copy_from_slice(&data);
             if step % 4 == 0 {
                 let mut read = [0; 64];
                 let all = Selection::all(&[64]).unwrap();
-                array.read(&all, MemoryViewMut::packed(&mut read), Transfer::Independent).unwrap();
+                array.read(&all, MemoryViewMut::packed(&mut read), TransferMode::Independent).unwrap();
                 assert_eq!(read, right, "step {step}");
             }
             if step % 13 == 12 {
@@ -187,10 +187,10 @@ mod tests {
         assert_eq!(taken.iter().filter(|(from, to)| from != to).count(), 6, "{taken:?}");
         container.close().unwrap();
         let plain = hyperslab_formats::build(&stack.format).unwrap();
-        let plain = plain.open(&folder.path().join("x"), Open::Read, &hyperslab_comm::Solo::shared()).unwrap();
+        let plain = plain.open(&folder.path().join("x"), OpenMode::Read, &hyperslab_comm::Solo::shared()).unwrap();
         let mut read = [0; 64];
         let all = Selection::all(&[64]).unwrap();
-        plain.array("a").unwrap().read(&all, MemoryViewMut::packed(&mut read), Transfer::Independent).unwrap();
+        plain.array("a").unwrap().read(&all, MemoryViewMut::packed(&mut read), TransferMode::Independent).unwrap();
         assert_eq!(read, right);
     }
 }

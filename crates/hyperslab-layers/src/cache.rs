@@ -53,7 +53,7 @@ use crate::background::{Filtered, StagingOptions, share_of_memory};
 use crate::journal::SyncMode;
 use container::{CachedContainer, Shared};
 use counts::Counts;
-use hyperslab_core::{Caps, Communicator, Container, Format, Open, Result, Stack, StackElement};
+use hyperslab_core::{Caps, Communicator, Container, Format, OpenMode, Result, Stack, StackElement};
 use options::Options;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -74,7 +74,7 @@ pub(crate) const ENTRY: LayerEntry = LayerEntry {
 fn wrap(element: &StackElement, inner: Arc<dyn Format>, below: &Stack) -> Result<Arc<dyn Format>> {
     let options = Options::parse(element)?;
     // Writes are moved one by one, not chunk by chunk.
-    let filtered = if inner.caps().moves_chunks { Filtered::Never } else { Filtered::Usual };
+    let filtered = if inner.caps().relocates_chunks { Filtered::Never } else { Filtered::Usual };
     let cached = Arc::new(ReadCached { inner, options: options.clone() });
     let staging = options.directory.as_ref().map(|directory| StagingOptions {
         directory: directory.clone(),
@@ -133,8 +133,8 @@ impl Format for ReadCached {
         self.inner.extension()
     }
 
-    fn open(&self, path: &Path, how: Open, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
-        let read_only = how == Open::Read;
+    fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
+        let read_only = how == OpenMode::Read;
         let store = self.store(read_only, &**comm)?;
         let inner = self.inner.open(path, how, comm)?;
         let shared = Shared {

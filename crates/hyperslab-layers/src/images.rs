@@ -1,7 +1,7 @@
 //! Whole chunks, kept in a journal of their own while they are stored.
 //!
 //! Some formats give a chunk that changes another place, say so in the file only at the next flush, and may have given the old place
-//! away by then ([`Caps::moves_chunks`](hyperslab_core::Caps::moves_chunks)). Where the process ends in between, neither the old
+//! away by then ([`Caps::relocates_chunks`](hyperslab_core::Caps::relocates_chunks)). Where the process ends in between, neither the old
 //! nor the new content can be found, and a replay of writes to parts of the chunk has nothing to put them into.
 //!
 //! So a chunk is stored in these steps, one chunk at a time, with nothing else unflushed in the container:

@@ -26,9 +26,9 @@
 //!   is reported once, at the next flush or at close.
 //! * What is written through and never logged: some fields of elements; arrays with filters where ranks are processes. What cannot
 //!   be logged is as safe in the container, where it is found, when the call returns.
-//! * **Arrays with filters** whose chunks the format may move ([`Caps::moves_chunks`]) are logged by one rank alone, with some fields
+//! * **Arrays with filters** whose chunks the format may move ([`Caps::relocates_chunks`]) are logged by one rank alone, with some fields
 //!   too. They are moved chunk by chunk, each kept whole meanwhile ([`images`](crate::images)); several ranks write them through.
-//! * Of arrays that only threads of the program may transfer ([`Array::any_thread`](hyperslab_core::Array::any_thread)) the
+//! * Of arrays that only threads of the program may transfer ([`Array::allows_background_io`](hyperslab_core::Array::allows_background_io)) the
 //!   background moves nothing: flush, close and whoever finds the log full do.
 //! * Collective transfers are made by every rank for itself. Closing an array does not wait for its writes.
 //! * Dropping a container without closing it moves what is left. After a fork the child is refused.
@@ -53,7 +53,7 @@ use crate::LayerEntry;
 use crate::background::{Filtered, Pool, Staging, StagingOptions, refuse_left_over};
 use crate::share::share;
 use container::LogContainer;
-use hyperslab_core::{Caps, Communicator, Container, Format, Open, Result, Stack, StackElement};
+use hyperslab_core::{Caps, Communicator, Container, Format, OpenMode, Result, Stack, StackElement};
 use options::{Begin, Options};
 use pace::Pace;
 use session::Session;
@@ -110,7 +110,7 @@ impl LogFormat {
             direct: self.options.direct,
             per_node: self.options.per_node,
             on_failure: self.options.on_failure,
-            filtered: if self.inner.caps().moves_chunks { Filtered::WithImages } else { Filtered::Usual },
+            filtered: if self.inner.caps().relocates_chunks { Filtered::WithImages } else { Filtered::Usual },
         }
     }
 }
@@ -129,8 +129,8 @@ impl Format for LogFormat {
         self.inner.extension()
     }
 
-    fn open(&self, path: &Path, how: Open, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
-        if how == Open::Read {
+    fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
+        if how == OpenMode::Read {
             return self.inner.open(path, how, comm);
         }
         let options = self.staging(path);

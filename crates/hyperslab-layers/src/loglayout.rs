@@ -33,7 +33,7 @@
 //!
 //! * An array known by two names, as HDF5's links allow, counts as two: use the name that it was created with.
 //! * Collective reads are independent below, since ranks have different elements in their logs.
-//! * [`Container::settle`] of several ranks is refused while writes wait for a flush.
+//! * [`Container::write_back`] of several ranks is refused while writes wait for a flush.
 
 mod array;
 mod container;
@@ -54,7 +54,7 @@ mod write;
 
 use crate::LayerEntry;
 use container::{LogContainer, Shared};
-use hyperslab_core::{Caps, Communicator, Container, Format, Open, Result, Stack, StackElement};
+use hyperslab_core::{Caps, Communicator, Container, Format, OpenMode, Result, Stack, StackElement};
 use options::Options;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -100,10 +100,10 @@ impl Format for LogFormat {
         self.inner.extension()
     }
 
-    fn open(&self, path: &Path, how: Open, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
+    fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
         let inner = self.inner.open(path, how, comm)?;
-        let shared = Shared::new(inner, comm, self.caps(), self.options, how == Open::Read);
-        if matches!(how, Open::Read | Open::Update) {
+        let shared = Shared::new(inner, comm, self.caps(), self.options, how == OpenMode::Read);
+        if matches!(how, OpenMode::Read | OpenMode::Update) {
             shared.load().map_err(|error| error.target(path.display()))?;
         }
         Ok(Arc::new(LogContainer { shared: Arc::new(shared) }))

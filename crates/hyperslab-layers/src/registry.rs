@@ -1,7 +1,7 @@
 //! The layers by name.
 
 use crate::check_order;
-use hyperslab_core::{Error, Format, OptionSpec, Result, Stack, StackElement, nearest};
+use hyperslab_core::{Error, Format, OptionSpec, Result, Stack, StackElement, suggest};
 use std::sync::Arc;
 
 /// The format seen through a layer with the options of a stack element. The stack is what lies below as data, for layers that
@@ -55,7 +55,7 @@ pub fn build(stack: &Stack, bottom: Arc<dyn Format>) -> Result<Arc<dyn Format>> 
 fn layer(element: &StackElement) -> Result<(&'static LayerEntry, StackElement)> {
     let entry = LAYERS.iter().find(|entry| entry.name == element.name).ok_or_else(|| {
         Error::unsupported("choose stack", format!("layer {:?} is not available in this build", element.name))
-            .hint(nearest::hint(&element.name, LAYERS.iter().map(|entry| entry.name)))
+            .hint(suggest::hint(&element.name, LAYERS.iter().map(|entry| entry.name)))
     })?;
     let element = element.with_names(entry.bare, entry.options)?;
     element.check_options(entry.options)?;

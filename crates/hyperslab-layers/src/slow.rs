@@ -29,7 +29,7 @@ mod timer;
 use crate::LayerEntry;
 use container::{Shared, SlowContainer};
 use device::Device;
-use hyperslab_core::{Caps, Communicator, Container, Format, Open, Result, Stack, StackElement};
+use hyperslab_core::{Caps, Communicator, Container, Format, OpenMode, Result, Stack, StackElement};
 use options::Options;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -69,7 +69,7 @@ impl Format for SlowFormat {
         self.inner.extension()
     }
 
-    fn open(&self, path: &Path, how: Open, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
+    fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
         let inner = self.device.answer(|| self.inner.open(path, how, comm))?;
         let sharers = if comm.one_process() { 1 } else { comm.size() as u64 };
         Ok(Arc::new(SlowContainer { inner, shared: Arc::new(Shared::new(self.device.clone(), sharers)) }))

@@ -35,7 +35,7 @@ pub use recover::{TraceParts, trace_parts};
 
 use crate::LayerEntry;
 use container::TraceContainer;
-use hyperslab_core::{Caps, Communicator, Container, Format, Open, Result, Stack, StackElement};
+use hyperslab_core::{Caps, Communicator, Container, Format, OpenMode, Result, Stack, StackElement};
 use options::Options;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -76,7 +76,7 @@ impl Format for TraceFormat {
         self.inner.extension()
     }
 
-    fn open(&self, path: &Path, how: Open, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
+    fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
         let recorder = start::start(&self.options, path, how, comm)?;
         // Dropped with an error, the recorder leaves nothing behind.
         let (inner, recorder) = recorder.first_call(how, || self.inner.open(path, how, comm))?;

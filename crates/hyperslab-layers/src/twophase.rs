@@ -74,7 +74,7 @@ mod writer;
 use crate::LayerEntry;
 pub(crate) use boxes::boxes;
 use container::{Shared, TwoPhaseContainer};
-use hyperslab_core::{Caps, Communicator, Container, Format, Open, Result, Stack, StackElement};
+use hyperslab_core::{Caps, Communicator, Container, Format, OpenMode, Result, Stack, StackElement};
 use options::Options;
 pub(crate) use parts::write_in_parts;
 use std::path::{Path, PathBuf};
@@ -121,7 +121,7 @@ impl Format for TwoPhaseFormat {
         self.inner.extension()
     }
 
-    fn open(&self, path: &Path, how: Open, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
+    fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
         let inner = self.inner.open(path, how, comm)?;
         let aggregators = aggregators::choose(&**comm, self.options.aggregators)?;
         Ok(Arc::new(TwoPhaseContainer { inner, shared: Shared::new(comm.clone(), self.options, aggregators) }))

@@ -4,7 +4,7 @@
 use hyperslab_comm::Solo;
 use hyperslab_core::{
     Array, ArraySpec, Bytes, Communicator, Container, Datatype, Durability, ErrorKind, EventSet, Format, MemoryLayout,
-    MemoryView, MemoryViewMut, Open, Request, Result, Selection, Stack, Transfer,
+    MemoryView, MemoryViewMut, OpenMode, Request, Result, Selection, Stack, TransferMode,
 };
 use hyperslab_testkit::{Fault, Faulty, Memory, watchdog};
 use std::path::{Path, PathBuf};
@@ -32,14 +32,14 @@ impl Subject {
         let stack: Stack = format!("{layer}/faulty").parse().unwrap();
         let format = hyperslab_layers::build(&stack, Arc::new(faulty.clone())).unwrap();
         let path = PathBuf::from(format!("async_io/{name}"));
-        let container = open(&*format, &path, Open::Truncate);
+        let container = open(&*format, &path, OpenMode::Truncate);
         let array = container.create("a", &ArraySpec::new(Datatype::U8, &[ROWS, ROW])).unwrap();
         Self { faulty, format, path, container, array }
     }
 
     fn submit(&self, row: u64) -> Result<Request> {
         let data = Bytes::from(vec![row as u8 + 1; ROW as usize]);
-        self.array.submit_write(&rows(row), data, &MemoryLayout::packed(), Transfer::Independent)
+        self.array.submit_write(&rows(row), data, &MemoryLayout::packed(), TransferMode::Independent)
     }
 
     fn write(&self, row: u64) -> Result<()> {
@@ -56,7 +56,7 @@ impl Subject {
     }
 }
 
-fn open(format: &dyn Format, path: &Path, how: Open) -> Arc<dyn Container> {
+fn open(format: &dyn Format, path: &Path, how: OpenMode) -> Arc<dyn Container> {
     let comm: Arc<dyn Communicator> = Arc::new(Solo);
     format.open(path, how, &comm).unwrap()
 }
@@ -66,12 +66,12 @@ fn rows(row: u64) -> Selection {
 }
 
 fn write(array: &dyn Array, row: u64, value: u8) -> Result<()> {
-    array.write(&rows(row), MemoryView::packed(&[value; ROW as usize]), Transfer::Independent)
+    array.write(&rows(row), MemoryView::packed(&[value; ROW as usize]), TransferMode::Independent)
 }
 
 fn read(array: &dyn Array, row: u64) -> Vec<u8> {
     let mut found = vec![0xEE; ROW as usize];
-    array.read(&rows(row), MemoryViewMut::packed(&mut found), Transfer::Independent).unwrap();
+    array.read(&rows(row), MemoryViewMut::packed(&mut found), TransferMode::Independent).unwrap();
     found
 }
 
@@ -127,7 +127,7 @@ fn a_transfer_larger_than_memory_is_made_at_once() {
         let subject = Subject::new("async(memory=4KiB)", "large");
         let (all, data) = (Selection::dense(&[0, 0], &[ROWS, ROW]).unwrap(), vec![7; (ROWS * ROW) as usize]);
         subject.write(3).unwrap();
-        subject.array.write(&all, MemoryView::packed(&data), Transfer::Independent).unwrap();
+        subject.array.write(&all, MemoryView::packed(&data), TransferMode::Independent).unwrap();
         assert_eq!(read(&*subject.array, 3), [7; ROW as usize], "in the order of the calls");
         assert!(subject.container.background().memory <= 4096);
         subject.container.close().unwrap();
@@ -174,7 +174,7 @@ fn an_error_belongs_to_its_request_and_is_told_once() {
             assert!(error.to_string().contains("refused, because") && error.what_to_try().is_some(), "{error}");
         }
         let mut found = [0; ROW as usize];
-        let read = subject.array.read(&rows(0), MemoryViewMut::packed(&mut found), Transfer::Independent);
+        let read = subject.array.read(&rows(0), MemoryViewMut::packed(&mut found), TransferMode::Independent);
         assert!(read.unwrap_err().to_string().contains("refused, because"));
         subject.container.close().unwrap(); // all errors were told
         subject.container.close().unwrap();
@@ -203,7 +203,7 @@ fn dropping_everything_loses_nothing() {
         faulty.hold();
         (0..8).for_each(|row| write(&*array, row, 9).unwrap());
         let data = Bytes::from(vec![9; ROW as usize]);
-        let request = array.submit_write(&rows(8), data, &MemoryLayout::packed(), Transfer::Independent).unwrap();
+        let request = array.submit_write(&rows(8), data, &MemoryLayout::packed(), TransferMode::Independent).unwrap();
         array.prefetch(&rows(20));
         faulty.wait_until_held(2);
         let dropping = std::thread::spawn(move || drop((request, array, container)));
@@ -211,7 +211,7 @@ fn dropping_everything_loses_nothing() {
         assert!(!dropping.is_finished(), "it does what is left");
         faulty.release();
         dropping.join().unwrap();
-        let again = open(&*format, &path, Open::Read);
+        let again = open(&*format, &path, OpenMode::Read);
         let array = again.array("a").unwrap();
         (0..9).for_each(|row| assert_eq!(read(&*array, row), [9; ROW as usize]));
     });
@@ -239,7 +239,7 @@ fn elements_read_ahead_are_used_and_never_stale() {
         write(&*subject.array, 30, 200).unwrap();
         assert_eq!(read(&*subject.array, 30), [200; ROW as usize]);
         subject.array.prefetch(&rows(31));
-        let other = open(&Memory, &subject.path, Open::Update);
+        let other = open(&Memory, &subject.path, OpenMode::Update);
         write(&*other.array("a").unwrap(), 31, 201).unwrap();
         subject.container.flush(Durability::Visible).unwrap();
         assert_eq!(read(&*subject.array, 31), [201; ROW as usize]);

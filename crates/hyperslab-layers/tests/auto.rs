@@ -3,8 +3,8 @@
 
 use hyperslab_comm::{Solo, Threads};
 use hyperslab_core::{
-    Array, ArraySpec, Communicator, Container, Datatype, Durability, Format, MemoryView, MemoryViewMut, Open, Result,
-    Selection, Stack, Transfer,
+    Array, ArraySpec, Communicator, Container, Datatype, Durability, Format, MemoryView, MemoryViewMut, OpenMode,
+    Result, Selection, Stack, TransferMode,
 };
 use hyperslab_testkit::{Fault, Faulty};
 use std::path::Path;
@@ -20,7 +20,7 @@ fn build(layer: &str, below: &str) -> Arc<dyn Format> {
 }
 
 fn open(format: &dyn Format, folder: &Path, comm: &Arc<dyn Communicator>) -> (Arc<dyn Container>, Arc<dyn Array>) {
-    let container = format.open(&folder.join("container"), Open::Truncate, comm).unwrap();
+    let container = format.open(&folder.join("container"), OpenMode::Truncate, comm).unwrap();
     let rows = ROWS * comm.size() as u64;
     let array = container.create("a", &ArraySpec::new(Datatype::U8, &[rows, ROW])).unwrap();
     (container, array)
@@ -30,13 +30,13 @@ fn row(number: u64) -> Selection {
     Selection::dense(&[number, 0], &[1, ROW]).unwrap()
 }
 
-fn write(array: &dyn Array, number: u64, value: u8, transfer: Transfer) -> Result<()> {
+fn write(array: &dyn Array, number: u64, value: u8, transfer: TransferMode) -> Result<()> {
     array.write(&row(number), MemoryView::packed(&vec![value; ROW as usize]), transfer)
 }
 
 fn read(array: &dyn Array, number: u64) -> Vec<u8> {
     let mut data = vec![0; ROW as usize];
-    array.read(&row(number), MemoryViewMut::packed(&mut data), Transfer::Independent).unwrap();
+    array.read(&row(number), MemoryViewMut::packed(&mut data), TransferMode::Independent).unwrap();
     data
 }
 
@@ -60,14 +60,18 @@ fn slow_storage_and_computing_call_for_async() {
     let (container, array) = open(&*format, folder.path(), &Solo::shared());
     for step in 0..12 {
         pause(40);
-        write(&*array, step, 1 + step as u8, Transfer::Independent).unwrap();
+        write(&*array, step, 1 + step as u8, TransferMode::Independent).unwrap();
     }
     assert_eq!(read(&*array, 11), vec![12; ROW as usize]);
     container.close().unwrap();
     let chosen = choices(&explained);
     let behind = chosen.iter().filter(|choice| *choice == "async").count();
     assert!(behind >= 9, "{chosen:?}");
-    assert!(container.remarks().iter().any(|remark| remark.contains("epochs async")), "{:?}", container.remarks());
+    assert!(
+        container.diagnostics().iter().any(|diagnostic| diagnostic.contains("epochs async")),
+        "{:?}",
+        container.diagnostics()
+    );
     assert!(container.background().bytes > 0);
 }
 
@@ -82,7 +86,7 @@ fn fast_storage_without_computing_calls_for_waiting() {
         let format = build(&layer, "posix");
         let (container, array) = open(&*format, folder.path(), &Solo::shared());
         for step in 0..200 {
-            write(&*array, step % ROWS, step as u8, Transfer::Independent).unwrap();
+            write(&*array, step % ROWS, step as u8, TransferMode::Independent).unwrap();
         }
         container.close().unwrap();
         seen.push(choices(&explained));
@@ -104,7 +108,7 @@ fn data_are_right_whatever_is_chosen_meanwhile() {
             pause(12);
         }
         let (number, value) = (step * 7 % ROWS, step as u8);
-        write(&*array, number, value, Transfer::Independent).unwrap();
+        write(&*array, number, value, TransferMode::Independent).unwrap();
         if step % 5 == 0 {
             assert_eq!(read(&*array, number), vec![value; ROW as usize], "step {step}");
         }
@@ -120,7 +124,7 @@ fn data_are_right_whatever_is_chosen_meanwhile() {
     container.close().unwrap();
     assert!(!choices(&explained).is_empty());
     let plain = hyperslab_formats::build(&"posix".parse::<Stack>().unwrap().format).unwrap();
-    let plain = plain.open(&folder.path().join("container"), Open::Read, &Solo::shared()).unwrap();
+    let plain = plain.open(&folder.path().join("container"), OpenMode::Read, &Solo::shared()).unwrap();
     let array = plain.array("a").unwrap();
     for (number, value) in last.iter().enumerate() {
         assert_eq!(read(&*array, number as u64), vec![*value; ROW as usize]);
@@ -128,7 +132,7 @@ fn data_are_right_whatever_is_chosen_meanwhile() {
 }
 
 /// Ranks compute for different times; what each has moved in the background shows what it chose.
-fn ranks_choose_alike(transfer: Transfer) {
+fn ranks_choose_alike(transfer: TransferMode) {
     let folder = tempfile::tempdir().unwrap();
     let format = build("auto(state=off)", "slow(20MB/s,1ms)/posix");
     let moved = Threads::run(3, |comm| {
@@ -138,7 +142,7 @@ fn ranks_choose_alike(transfer: Transfer) {
             // Alone, the first would not choose as the last does.
             pause(if step < 8 { rank * 30 } else { 0 });
             write(&*array, rank * ROWS + step, step as u8, transfer)?;
-            if transfer == Transfer::Independent && step % 4 == 3 {
+            if transfer == TransferMode::Independent && step % 4 == 3 {
                 container.flush(Durability::Visible)?;
             }
         }
@@ -156,12 +160,12 @@ fn ranks_choose_alike(transfer: Transfer) {
 
 #[test]
 fn ranks_that_transfer_together_choose_alike() {
-    ranks_choose_alike(Transfer::Collective);
+    ranks_choose_alike(TransferMode::Collective);
 }
 
 #[test]
 fn ranks_that_transfer_each_for_itself_choose_alike() {
-    ranks_choose_alike(Transfer::Independent);
+    ranks_choose_alike(TransferMode::Independent);
 }
 
 #[test]
@@ -176,26 +180,29 @@ fn what_was_learnt_is_there_in_the_next_run() {
         for step in 0..6 {
             // The first step says nothing of the others.
             pause(if step == 0 { 0 } else { 40 });
-            write(&*array, step, 1, Transfer::Independent).unwrap();
+            write(&*array, step, 1, TransferMode::Independent).unwrap();
         }
         container.close().unwrap();
-        (container.remarks(), std::fs::read_to_string(explained).unwrap())
+        (container.diagnostics(), std::fs::read_to_string(explained).unwrap())
     };
     let (_, without) = play(&first, "without");
     assert!(without.lines().next().unwrap().contains("nothing is known"), "{without}");
     // As another process finds it: this one remembers the folder.
     std::fs::create_dir(&second).unwrap();
     std::fs::copy(first.join("auto-history.json"), second.join("auto-history.json")).unwrap();
-    let (remarks, with) = play(&second, "with");
+    let (diagnostics, with) = play(&second, "with");
     let line = with.lines().next().unwrap();
     assert!(line.starts_with("epoch 1: async") && line.contains("foreseen sync"), "{with}");
-    assert!(!remarks.iter().any(|remark| remark.contains("not used")), "{remarks:?}");
+    assert!(!diagnostics.iter().any(|diagnostic| diagnostic.contains("not used")), "{diagnostics:?}");
     // A damaged file is told, and nothing else happens.
     let third = folder.path().join("third");
     std::fs::create_dir(&third).unwrap();
     std::fs::write(third.join("auto-history.json"), "{\"hyperslab_auto").unwrap();
-    let (remarks, anew) = play(&third, "anew");
-    assert!(remarks.iter().any(|remark| remark.contains("what earlier runs learnt is not used")), "{remarks:?}");
+    let (diagnostics, anew) = play(&third, "anew");
+    assert!(
+        diagnostics.iter().any(|diagnostic| diagnostic.contains("what earlier runs learnt is not used")),
+        "{diagnostics:?}"
+    );
     assert!(anew.lines().next().unwrap().contains("nothing is known"), "{anew}");
 }
 
@@ -209,14 +216,14 @@ fn an_error_of_the_background_is_told() {
     let (container, array) = open(&*format, folder.path(), &Solo::shared());
     let mut step = |pauses| {
         pause(pauses);
-        write(&*array, 0, 1, Transfer::Independent)
+        write(&*array, 0, 1, TransferMode::Independent)
     };
     (0..4).for_each(|_| step(40).unwrap());
     faulty.fail_at(1, Fault::Io);
     // One that fails behind, and some after it without a pause, which would be waited for.
     let results: Vec<Result<()>> = [40, 40, 0, 0, 0].into_iter().map(&mut step).collect();
     assert!(results.iter().any(Result::is_err) || container.flush(Durability::Visible).is_err());
-    let later = write(&*array, 1, 2, Transfer::Independent);
+    let later = write(&*array, 1, 2, TransferMode::Independent);
     assert!(later.is_err(), "everything but close is refused");
     let _ = container.close();
 }

@@ -3,7 +3,7 @@
 
 use hyperslab_comm::Solo;
 use hyperslab_core::{
-    Array, ArraySpec, Datatype, MemoryLayout, MemoryView, MemoryViewMut, Open, Selection, Stack, Transfer,
+    Array, ArraySpec, Datatype, MemoryLayout, MemoryView, MemoryViewMut, OpenMode, Selection, Stack, TransferMode,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
@@ -47,10 +47,10 @@ fn held(stack: &str) -> (usize, usize) {
     let stack: Stack = stack.parse().unwrap();
     let below = hyperslab_formats::build(&stack.format).unwrap();
     let format = hyperslab_layers::build(&stack, below).unwrap();
-    let container = format.open(&directory.path().join("a"), Open::Create, &Solo::shared()).unwrap();
+    let container = format.open(&directory.path().join("a"), OpenMode::Create, &Solo::shared()).unwrap();
     let array = container.create("a", &ArraySpec::new(Datatype::U8, &SHAPE)).unwrap();
     let data = vec![1; (SHAPE[0] * SHAPE[1]) as usize];
-    array.write(&Selection::all(&SHAPE).unwrap(), MemoryView::packed(&data), Transfer::Independent).unwrap();
+    array.write(&Selection::all(&SHAPE).unwrap(), MemoryView::packed(&data), TransferMode::Independent).unwrap();
     drop(data);
     let mut buffers: Vec<Vec<u8>> = (0..THREADS).map(|_| vec![0; 3 << 20]).collect();
     let before = LIVE.load(Relaxed);
@@ -106,6 +106,6 @@ fn reads(array: &Arc<dyn Array>, buffer: &mut [u8], seed: u64) {
         };
         let bytes = layout.buffer_len(&Datatype::U8, selection.len()).unwrap() as usize;
         let view = MemoryViewMut { data: &mut buffer[..bytes], layout: &layout };
-        array.read(&selection, view, Transfer::Independent).unwrap();
+        array.read(&selection, view, TransferMode::Independent).unwrap();
     }
 }

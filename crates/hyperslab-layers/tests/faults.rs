@@ -4,7 +4,7 @@
 use hyperslab_comm::Threads;
 use hyperslab_core::{
     ArraySpec, Attribute, Bytes, Communicator, Datatype, Durability, ErrorKind, Format, MemoryLayout, MemoryView,
-    MemoryViewMut, Open, Result, Selection, Stack, Transfer,
+    MemoryViewMut, OpenMode, Result, Selection, Stack, TransferMode,
 };
 use hyperslab_testkit::{Fault, Faulty, Memory, watchdog};
 use std::path::{Path, PathBuf};
@@ -40,21 +40,21 @@ const EACH: u64 = 32;
 /// Something of everything, with the data checked at the end.
 fn play(format: &dyn Format, path: &Path, comm: &Arc<dyn Communicator>) -> Result<()> {
     let (rank, ranks) = (comm.rank() as u64, comm.size() as u64);
-    let container = format.open(path, Open::Truncate, comm)?;
+    let container = format.open(path, OpenMode::Truncate, comm)?;
     container.set_attribute("", "title", &Attribute::integer(3))?;
     let array = container.create("group/a", &ArraySpec::new(Datatype::U8, &[2, ranks * EACH]))?;
     let data: Vec<u8> = (0..EACH as u8).map(|byte| byte + 100 * rank as u8 + 1).collect();
     let interleaved = Selection::strided(&[0, rank], &[1, ranks], &[1, EACH], &[1, 1])?;
-    array.write(&interleaved, MemoryView::packed(&data), Transfer::Collective)?;
+    array.write(&interleaved, MemoryView::packed(&data), TransferMode::Collective)?;
     let (left, right) = (Selection::dense(&[1, rank * EACH], &[1, EACH / 2])?, EACH as usize / 2);
-    array.write(&left, MemoryView::packed(&data[..right]), Transfer::Independent)?;
+    array.write(&left, MemoryView::packed(&data[..right]), TransferMode::Independent)?;
     let rest = Selection::dense(&[1, rank * EACH + EACH / 2], &[1, EACH / 2])?;
     let submitted = Bytes::copy_from_slice(&data[right..]);
-    array.submit_write(&rest, submitted, &MemoryLayout::packed(), Transfer::Independent)?.wait()?;
+    array.submit_write(&rest, submitted, &MemoryLayout::packed(), TransferMode::Independent)?.wait()?;
     container.flush(Durability::Visible)?;
     let mut found = vec![0; 2 * EACH as usize];
     let mine = interleaved.union_with(&Selection::dense(&[1, rank * EACH], &[1, EACH])?)?;
-    array.read(&mine, MemoryViewMut::packed(&mut found), Transfer::Collective)?;
+    array.read(&mine, MemoryViewMut::packed(&mut found), TransferMode::Collective)?;
     assert_eq!(found, [&data[..], &data[..]].concat(), "wrong data without an error");
     array.close()?;
     container.close()

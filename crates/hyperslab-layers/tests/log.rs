@@ -3,8 +3,8 @@
 
 use hyperslab_comm::{Solo, Threads};
 use hyperslab_core::{
-    Array, ArraySpec, Communicator, Container, Datatype, Durability, Format, MemoryView, MemoryViewMut, Open,
-    Selection, Stack, Transfer,
+    Array, ArraySpec, Communicator, Container, Datatype, Durability, Format, MemoryView, MemoryViewMut, OpenMode,
+    Selection, Stack, TransferMode,
 };
 use hyperslab_testkit::Memory;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ fn scene(stack: &str) -> Scene {
     let (logs, path) = (folder.path().join("logs"), folder.path().join("container"));
     std::fs::create_dir(&logs).unwrap();
     let format = build(&stack.replace("DIR", &logs.display().to_string()));
-    let container = format.open(&path, Open::Create, &Solo::shared()).unwrap();
+    let container = format.open(&path, OpenMode::Create, &Solo::shared()).unwrap();
     let array = container.create("a", &ArraySpec::new(Datatype::U8, &[ROWS, COLUMNS])).unwrap();
     Scene { folder, path, container, array }
 }
@@ -48,7 +48,7 @@ impl Scene {
 
     fn write(&self, selection: &Selection, value: u8) {
         let data = vec![value; selection.len() as usize];
-        self.array.write(selection, MemoryView::packed(&data), Transfer::Independent).unwrap();
+        self.array.write(selection, MemoryView::packed(&data), TransferMode::Independent).unwrap();
     }
 }
 
@@ -58,13 +58,13 @@ fn row(number: u64) -> Selection {
 
 fn read(array: &dyn Array, selection: &Selection) -> Vec<u8> {
     let mut found = vec![0xEE; selection.len() as usize];
-    array.read(selection, MemoryViewMut::packed(&mut found), Transfer::Independent).unwrap();
+    array.read(selection, MemoryViewMut::packed(&mut found), TransferMode::Independent).unwrap();
     found
 }
 
 /// What is there without the layer.
 fn below(format: &dyn Format, path: &Path, name: &str, selection: &Selection) -> Vec<u8> {
-    let container = format.open(path, Open::Read, &Solo::shared()).unwrap();
+    let container = format.open(path, OpenMode::Read, &Solo::shared()).unwrap();
     let found = read(&*container.array(name).unwrap(), selection);
     container.close().unwrap();
     found
@@ -87,10 +87,10 @@ fn many_small_writes_become_one() {
         scene.write(&piece, (place / COLUMNS) as u8 + 1);
     }
     scene.container.flush(Durability::Visible).unwrap();
-    let remarks = scene.container.remarks().join("\n");
+    let diagnostics = scene.container.diagnostics().join("\n");
     assert!(
-        remarks.contains("6400 writes of the program became 1 writes to the file, 0 of them taken apart"),
-        "{remarks}"
+        diagnostics.contains("6400 writes of the program became 1 writes to the file, 0 of them taken apart"),
+        "{diagnostics}"
     );
     scene.container.close().unwrap();
     for number in [0, 1, ROWS - 1] {
@@ -192,8 +192,8 @@ fn a_log_whose_directory_disappears_is_given_up_without_a_loss() {
     }
     assert_eq!(read(&*scene.array, &row(5)), vec![3; COLUMNS as usize]);
     scene.container.close().unwrap();
-    let remarks = scene.container.remarks().join("\n");
-    assert!(remarks.contains("went straight to the storage"), "{remarks}");
+    let diagnostics = scene.container.diagnostics().join("\n");
+    assert!(diagnostics.contains("went straight to the storage"), "{diagnostics}");
     assert!((0..ROWS).all(|number| below(&Memory, &scene.path, "a", &row(number)) == vec![3; COLUMNS as usize]));
 }
 
@@ -206,7 +206,7 @@ fn long_writes_that_interleave_are_moved_in_time() {
     for field in 0..40u64 {
         let piece = Selection::strided(&[0, field * 8], &[1, 320], &[20_000, 1], &[1, 8]).unwrap();
         let data: Vec<u8> = (0..160_000u64).map(|n| (n / 8 + field) as u8).collect();
-        wide.write(&piece, MemoryView::packed(&data), Transfer::Independent).unwrap();
+        wide.write(&piece, MemoryView::packed(&data), TransferMode::Independent).unwrap();
     }
     scene.container.close().unwrap();
     assert!(from.elapsed() < Duration::from_secs(10), "{:?}", from.elapsed());
@@ -220,12 +220,12 @@ fn one_array_can_be_moved_by_itself() {
     let scene = scene("log(dir=DIR,drain=off)/memory");
     let other = scene.container.create("b", &ArraySpec::new(Datatype::U8, &[10])).unwrap();
     let ten = Selection::all(&[10]).unwrap();
-    other.write(&ten, MemoryView::packed(&[5; 10]), Transfer::Independent).unwrap();
+    other.write(&ten, MemoryView::packed(&[5; 10]), TransferMode::Independent).unwrap();
     scene.write(&row(0), 6);
-    scene.array.settle().unwrap();
+    scene.array.write_back().unwrap();
     assert_eq!(below(&Memory, &scene.path, "a", &row(0)), vec![6; COLUMNS as usize]);
     assert_eq!(below(&Memory, &scene.path, "b", &ten), vec![0; 10]);
-    scene.container.settle().unwrap();
+    scene.container.write_back().unwrap();
     assert_eq!(below(&Memory, &scene.path, "b", &ten), vec![5; 10]);
     scene.container.close().unwrap();
 }
@@ -233,7 +233,7 @@ fn one_array_can_be_moved_by_itself() {
 #[test]
 fn what_is_dropped_is_moved() {
     let Scene { folder: _folder, path, container, array } = scene("log(dir=DIR,drain=off)/memory");
-    array.write(&row(1), MemoryView::packed(&[4; COLUMNS as usize]), Transfer::Independent).unwrap();
+    array.write(&row(1), MemoryView::packed(&[4; COLUMNS as usize]), TransferMode::Independent).unwrap();
     drop((container, array));
     assert_eq!(below(&Memory, &path, "a", &row(1)), vec![4; COLUMNS as usize]);
 }
@@ -244,7 +244,7 @@ fn ranks_with_different_numbers_of_rounds_flush_together() {
     let path = folder.path().join("container");
     let format = build(&format!("log(dir={},drain=off,buffer=4KiB)/posix", folder.path().display()));
     let play = |comm: Arc<dyn Communicator>| {
-        let container = format.open(&path, Open::Create, &comm)?;
+        let container = format.open(&path, OpenMode::Create, &comm)?;
         let names = ["a", "b", "c"];
         let arrays: Vec<_> = names
             .iter()
@@ -256,13 +256,13 @@ fn ranks_with_different_numbers_of_rounds_flush_together() {
             for row in 0..rank * rank * 10 {
                 let piece = Selection::strided(&[row, rank], &[1, 4], &[1, COLUMNS / 4], &[1, 1])?;
                 let data = vec![(10 * rank) as u8 + number as u8; COLUMNS as usize / 4];
-                array.write(&piece, MemoryView::packed(&data), Transfer::Independent)?;
+                array.write(&piece, MemoryView::packed(&data), TransferMode::Independent)?;
             }
         }
         container.flush(Durability::Visible)?;
         let mut found = vec![0; (ROWS * COLUMNS) as usize];
         let all = Selection::all(&[ROWS, COLUMNS])?;
-        arrays[1].read(&all, MemoryViewMut::packed(&mut found), Transfer::Independent)?;
+        arrays[1].read(&all, MemoryViewMut::packed(&mut found), TransferMode::Independent)?;
         for (place, byte) in found.iter().enumerate() {
             let (row, column) = (place as u64 / COLUMNS, place as u64 % COLUMNS);
             let writer = column % 4;
@@ -309,26 +309,26 @@ fn overlapping_writes_of_many_ranks_are_moved_as_if_one_after_the_other() {
             }
         }
         let play = |comm: Arc<dyn Communicator>| {
-            let container = format.open(&path, Open::Create, &comm)?;
+            let container = format.open(&path, OpenMode::Create, &comm)?;
             let array = container.create("a", &ArraySpec::new(Datatype::Opaque(2), &SHAPE))?;
             let rank = comm.rank() as u64;
             for round in 0..2 {
                 for (number, selection) in writes(rank, round).iter().enumerate() {
                     let data = value(rank, round, number).to_le_bytes().repeat(selection.len() as usize);
-                    array.write(selection, MemoryView::packed(&data), Transfer::Independent)?;
+                    array.write(selection, MemoryView::packed(&data), TransferMode::Independent)?;
                 }
                 container.flush(Durability::Visible)?;
             }
             container.close()?;
-            Ok(container.remarks())
+            Ok(container.diagnostics())
         };
-        let remarks = Threads::run(ranks, play).unwrap().concat().concat();
-        assert!(remarks.contains(&format!("log: {} writes of the program became", ranks * 80)), "{remarks}");
+        let diagnostics = Threads::run(ranks, play).unwrap().concat().concat();
+        assert!(diagnostics.contains(&format!("log: {} writes of the program became", ranks * 80)), "{diagnostics}");
         let all = Selection::all(&SHAPE).unwrap();
-        let container = build("posix").open(&path, Open::Read, &Solo::shared()).unwrap();
+        let container = build("posix").open(&path, OpenMode::Read, &Solo::shared()).unwrap();
         let mut found = vec![0; expected.len() * 2];
         let array = container.array("a").unwrap();
-        array.read(&all, MemoryViewMut::packed(&mut found), Transfer::Independent).unwrap();
+        array.read(&all, MemoryViewMut::packed(&mut found), TransferMode::Independent).unwrap();
         let found: Vec<u16> = found.chunks(2).map(|two| u16::from_le_bytes([two[0], two[1]])).collect();
         assert!(found == expected, "{ranks} ranks, {options}");
     }

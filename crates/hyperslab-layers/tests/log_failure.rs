@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used)]
 
 use hyperslab_comm::Solo;
-use hyperslab_core::{Array, ArraySpec, Container, Datatype, Durability, MemoryView, Open, Selection, Stack, Transfer};
+use hyperslab_core::{
+    Array, ArraySpec, Container, Datatype, Durability, MemoryView, OpenMode, Selection, Stack, TransferMode,
+};
 use hyperslab_testkit::{Fault, Faulty, Memory};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,13 +15,13 @@ fn open(layer: &str, logs: &Path, below: &Faulty, name: &str) -> (Arc<dyn Contai
     let stack = format!("{layer}/faulty").replace("DIR", &logs.display().to_string());
     let format = hyperslab_layers::build(&stack.parse::<Stack>().unwrap(), Arc::new(below.clone())).unwrap();
     let path = PathBuf::from(format!("log_failure/{layer}/{name}"));
-    let container = format.open(&path, Open::Truncate, &Solo::shared()).unwrap();
+    let container = format.open(&path, OpenMode::Truncate, &Solo::shared()).unwrap();
     let array = container.create("a", &ArraySpec::new(Datatype::U8, &[100])).unwrap();
     (container, array)
 }
 
 fn write(array: &dyn Array, value: u8) -> hyperslab_core::Result<()> {
-    array.write(&Selection::all(&[100])?, MemoryView::packed(&[value; 100]), Transfer::Independent)
+    array.write(&Selection::all(&[100])?, MemoryView::packed(&[value; 100]), TransferMode::Independent)
 }
 
 fn files(logs: &Path) -> usize {
@@ -73,7 +75,7 @@ fn writes_go_past_a_log_that_fails_and_into_it_when_it_is_back() {
     array.close().unwrap();
     container.close().unwrap();
     assert_eq!(files(&logs), 0);
-    assert!(container.remarks().iter().any(|remark| remark.contains("straight to the storage")));
+    assert!(container.diagnostics().iter().any(|diagnostic| diagnostic.contains("straight to the storage")));
 }
 
 #[test]

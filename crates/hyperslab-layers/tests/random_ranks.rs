@@ -5,7 +5,7 @@
 use hyperslab_comm::Threads;
 use hyperslab_core::{
     Array, ArraySpec, Bytes, Communicator, Container, Datatype, Durability, EventSet, Format, MemoryLayout, MemoryView,
-    MemoryViewMut, Open, Result, Selection, Stack, Transfer,
+    MemoryViewMut, OpenMode, Result, Selection, Stack, TransferMode,
 };
 use hyperslab_testkit::{Memory, watchdog};
 use std::path::{Path, PathBuf};
@@ -115,13 +115,13 @@ impl Player<'_> {
         let mine = Piece::choose(seed, step, self.comm.rank() as u64, rows);
         let (selection, data) = (mine.selection(self.ranks)?, mine.data());
         match how {
-            0 => self.array.write(&selection, MemoryView::packed(&data), Transfer::Collective),
+            0 => self.array.write(&selection, MemoryView::packed(&data), TransferMode::Collective),
             1 => {
                 let request = self.array.submit_write(
                     &selection,
                     Bytes::from(data),
                     &MemoryLayout::packed(),
-                    Transfer::Independent,
+                    TransferMode::Independent,
                 )?;
                 self.requests.insert(request);
                 Ok(())
@@ -130,14 +130,14 @@ impl Player<'_> {
                 // In structures of three bytes, the second of which counts.
                 let wide = data.iter().flat_map(|byte| [0, *byte, 0]).collect::<Vec<u8>>();
                 let layout = MemoryLayout::member(3, 1);
-                self.array.write(&selection, MemoryView { data: &wide, layout: &layout }, Transfer::Independent)
+                self.array.write(&selection, MemoryView { data: &wide, layout: &layout }, TransferMode::Independent)
             }
-            _ => self.array.write(&selection, MemoryView::packed(&data), Transfer::Independent),
+            _ => self.array.write(&selection, MemoryView::packed(&data), TransferMode::Independent),
         }
     }
 
     /// Reads this rank's own columns, or everything.
-    fn check(&self, all: bool, transfer: Transfer) -> Result<()> {
+    fn check(&self, all: bool, transfer: TransferMode) -> Result<()> {
         let (rows, columns) = (self.rows(), EACH * self.ranks);
         let selection = match all {
             true => Selection::dense(&[0, 0], &[rows, columns])?,
@@ -156,7 +156,7 @@ impl Player<'_> {
     fn flush(&mut self) -> Result<()> {
         self.container.flush(Durability::Visible)?;
         self.comm.barrier()?;
-        self.check(true, Transfer::Independent)?;
+        self.check(true, TransferMode::Independent)?;
         self.comm.barrier()
     }
 
@@ -176,7 +176,7 @@ fn play(format: &dyn Format, path: &Path, comm: &Arc<dyn Communicator>, seed: u6
         chunk: (resizes && format.caps().chunks).then(|| [3, EACH * ranks].as_slice().into()),
         ..ArraySpec::new(Datatype::U8, &[MOST_ROWS / 2, EACH * ranks])
     };
-    let container = format.open(path, Open::Truncate, comm)?;
+    let container = format.open(path, OpenMode::Truncate, comm)?;
     let array = container.create("g/a", &spec)?;
     let model = vec![0; (MOST_ROWS / 2 * EACH * ranks) as usize];
     let mut player = Player { comm, container, array, model, requests: EventSet::new(), ranks };
@@ -184,8 +184,8 @@ fn play(format: &dyn Format, path: &Path, comm: &Arc<dyn Communicator>, seed: u6
         let choice = mix([seed, step, u64::MAX]);
         match choice % 16 {
             0..=6 => player.write(seed, step, (choice >> 8) % 5)?,
-            7..=9 => player.check(false, Transfer::Independent)?,
-            10 => player.check(false, Transfer::Collective)?,
+            7..=9 => player.check(false, TransferMode::Independent)?,
+            10 => player.check(false, TransferMode::Collective)?,
             11 => assert!(player.requests.wait_all(None).is_empty()),
             12 => player.requests = EventSet::new(), // dropped, not waited for
             13 => player.flush()?,
@@ -195,7 +195,7 @@ fn play(format: &dyn Format, path: &Path, comm: &Arc<dyn Communicator>, seed: u6
                 player.array.close()?;
                 if choice & 0x100 == 0 {
                     player.container.close()?;
-                    player.container = format.open(path, Open::Update, comm)?;
+                    player.container = format.open(path, OpenMode::Update, comm)?;
                 }
                 player.array = player.container.array("g/a")?;
             }

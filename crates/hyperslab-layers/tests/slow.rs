@@ -4,7 +4,7 @@
 use hyperslab_comm::{Solo, Threads};
 use hyperslab_core::{
     Array, ArraySpec, Bytes, Communicator, Container, Datatype, Durability, Format, MemoryLayout, MemoryView,
-    MemoryViewMut, Open, Result, Selection, Stack, Transfer,
+    MemoryViewMut, OpenMode, Result, Selection, Stack, TransferMode,
 };
 use hyperslab_testkit::Memory;
 use std::path::Path;
@@ -24,7 +24,7 @@ fn array(
     shape: u64,
     comm: &Arc<dyn Communicator>,
 ) -> Result<(Arc<dyn Container>, Arc<dyn Array>)> {
-    let container = format.open(&Path::new("slow").join(name), Open::Truncate, comm)?;
+    let container = format.open(&Path::new("slow").join(name), OpenMode::Truncate, comm)?;
     let array = container.create("a", &ArraySpec::new(Datatype::U8, &[shape]))?;
     Ok((container, array))
 }
@@ -45,7 +45,7 @@ fn transfers_take_the_time_of_their_bytes_and_requests() {
     let (container, array) = array(&format, "bytes", 1000, &Solo::shared()).unwrap();
     let all = Selection::all(&[1000]).unwrap();
     let mut data = vec![7; 1000];
-    let independent = Transfer::Independent;
+    let independent = TransferMode::Independent;
     assert!(time(|| array.write(&all, MemoryView::packed(&data), independent)) >= 30 * MILLISECOND);
     assert!(time(|| array.read(&all, MemoryViewMut::packed(&mut data), independent)) >= 30 * MILLISECOND);
     let halves = [Selection::dense(&[0], &[500]).unwrap(), Selection::dense(&[500], &[500]).unwrap()];
@@ -64,7 +64,7 @@ fn thread_ranks_share_one_device() {
         Threads::run(4, |comm| {
             let (container, array) = array(&format, "shared", 4000, &comm)?;
             let mine = Selection::dense(&[comm.rank() as u64 * 1000], &[1000])?;
-            array.write(&mine, MemoryView::packed(&[1; 1000]), Transfer::Independent)?;
+            array.write(&mine, MemoryView::packed(&[1; 1000]), TransferMode::Independent)?;
             container.close()
         })
         .map(drop)
@@ -79,7 +79,7 @@ fn submitted_writes_are_complete_in_their_time_and_at_the_latest_when_flushed() 
     let part = |number: u64| Selection::dense(&[number * 1000], &[1000]).unwrap();
     let submit = |number: u64| {
         let (data, packed) = (Bytes::from(vec![number as u8; 1000]), MemoryLayout::packed());
-        array.submit_write(&part(number), data, &packed, Transfer::Independent).unwrap()
+        array.submit_write(&part(number), data, &packed, TransferMode::Independent).unwrap()
     };
     let from = Instant::now();
     let (first, mut second) = (submit(0), submit(1));
@@ -90,7 +90,7 @@ fn submitted_writes_are_complete_in_their_time_and_at_the_latest_when_flushed() 
     assert!(from.elapsed() >= 31 * MILLISECOND);
     assert!(second.test().is_some_and(|result| result.is_ok()), "complete, though nobody waited for it");
     let mut read = vec![9; 4000];
-    array.read(&Selection::all(&[4000]).unwrap(), MemoryViewMut::packed(&mut read), Transfer::Independent).unwrap();
+    array.read(&Selection::all(&[4000]).unwrap(), MemoryViewMut::packed(&mut read), TransferMode::Independent).unwrap();
     assert_eq!((read[0], read[1000], read[2999], read[3000]), (0, 1, 2, 0));
     let before = Instant::now();
     drop(submit(3));
@@ -103,10 +103,10 @@ fn it_says_that_it_is_emulated_and_hides_nothing() {
     let format = slow("1GiB/s,5us");
     assert_eq!(format.caps(), Memory.caps());
     let (container, array) = array(&format, "remarks", 10, &Solo::shared()).unwrap();
-    let remarks = container.remarks();
-    assert!(remarks.iter().any(|remark| remark.contains("1.00 GiB/s and 5µs")), "{remarks:?}");
+    let diagnostics = container.diagnostics();
+    assert!(diagnostics.iter().any(|diagnostic| diagnostic.contains("1.00 GiB/s and 5µs")), "{diagnostics:?}");
     let outside = Selection::dense(&[8], &[4]).unwrap();
-    assert!(array.write(&outside, MemoryView::packed(&[0; 4]), Transfer::Independent).is_err());
+    assert!(array.write(&outside, MemoryView::packed(&[0; 4]), TransferMode::Independent).is_err());
     container.close().unwrap();
-    assert!(array.write(&outside, MemoryView::packed(&[0; 4]), Transfer::Independent).is_err());
+    assert!(array.write(&outside, MemoryView::packed(&[0; 4]), TransferMode::Independent).is_err());
 }

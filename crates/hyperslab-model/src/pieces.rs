@@ -76,11 +76,11 @@ fn pieces_of_slab(
     element: u64,
     visit: &mut dyn FnMut(&Piece) -> Result<()>,
 ) -> Result<()> {
-    let (spans, chunk, rank) = (slab.spans(), grid.chunk(), grid.rank());
+    let (ranges, chunk, rank) = (slab.ranges(), grid.chunk(), grid.rank());
     let packed = slab.counts();
     let mut along: Vec<Along> =
-        (0..rank).map(|d| Along::in_chunk(&spans[d], spans[d].start() / chunk[d], chunk[d])).collect();
-    let at: Dims = spans.iter().zip(chunk).map(|(span, extent)| span.start() / extent).collect();
+        (0..rank).map(|d| Along::in_chunk(&ranges[d], ranges[d].start() / chunk[d], chunk[d])).collect();
+    let at: Dims = ranges.iter().zip(chunk).map(|(span, extent)| span.start() / extent).collect();
     let mut piece =
         Piece { chunk: 0, at, elements: 0, covers: false, rows: Vec::with_capacity(1), bounds: vec![(0, 1); rank] };
     loop {
@@ -98,11 +98,11 @@ fn pieces_of_slab(
                 return Ok(());
             }
             d -= 1;
-            let next = along::chunk_after(&spans[d], piece.at[d], chunk[d]);
-            let number = next.unwrap_or(spans[d].start() / chunk[d]);
+            let next = along::chunk_after(&ranges[d], piece.at[d], chunk[d]);
+            let number = next.unwrap_or(ranges[d].start() / chunk[d]);
             if number != piece.at[d] {
                 piece.at[d] = number;
-                along[d] = Along::in_chunk(&spans[d], number, chunk[d]);
+                along[d] = Along::in_chunk(&ranges[d], number, chunk[d]);
             }
             if next.is_some() {
                 break;
@@ -122,7 +122,7 @@ fn pieces_of_union(
         let part = part?;
         let rows = part.within.slabs().iter().map(|slab| {
             let along: Vec<Along> =
-                slab.spans().iter().zip(chunk).map(|(span, &e)| Along::in_chunk(span, 0, e)).collect();
+                slab.ranges().iter().zip(chunk).map(|(span, &e)| Along::in_chunk(span, 0, e)).collect();
             // Elsewhere in packed memory lie the elements of the other slabs, between the rows of this one.
             Rows::new(&along, chunk, &Dims::from_elem(u64::MAX, chunk.len()), element)
         });

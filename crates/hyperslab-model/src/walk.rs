@@ -12,7 +12,7 @@ use crate::configuration::{Configuration, Way};
 use crate::counts::Count;
 use crate::layers::{LayerCost, LayerUse, LayerWork};
 use hyperslab_core::workload::{ArrayDeclaration, Step, Steps, Workload};
-use hyperslab_core::{Durability, Error, Open, Result};
+use hyperslab_core::{Durability, Error, OpenMode, Result};
 use joint::Joint;
 use kept::Kept;
 use open_arrays::OpenArrays;
@@ -126,7 +126,7 @@ impl Walk<'_> {
         let Work { reading, writing: counts } = &mut mine.work;
         match step {
             Step::OpenFile { file, how } => {
-                let makes = matches!(how, Open::Create | Open::Truncate);
+                let makes = matches!(how, OpenMode::Create | OpenMode::Truncate);
                 if makes && does(file) {
                     arrays.forget(file, rank, alone(file));
                 }

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use hyperslab_core::workload::{ArrayDeclaration, FileDeclaration, Header, Step, StepSource, Steps, Workload};
-use hyperslab_core::{ArraySpec, Datatype, Fill, Open, Result, Selection, Transfer};
+use hyperslab_core::{ArraySpec, Datatype, Fill, OpenMode, Result, Selection, TransferMode};
 use hyperslab_model::{
     Alignment, Behind, Class, Conditions, Configuration, Costs, Count, Crowd, Fit, Interval, LayerCost, MachineFacts,
     Part, Prediction, Profile, RankKind, Sharing, Warmth, count, footprint, predict,
@@ -18,11 +18,12 @@ struct Interleaved {
     ranks: usize,
     steps: u64,
     compute: u64,
-    transfer: Transfer,
+    transfer: TransferMode,
     reads: bool,
 }
 
-const USUAL: Interleaved = Interleaved { ranks: 4, steps: 4, compute: 0, transfer: Transfer::Collective, reads: false };
+const USUAL: Interleaved =
+    Interleaved { ranks: 4, steps: 4, compute: 0, transfer: TransferMode::Collective, reads: false };
 
 impl StepSource for Interleaved {
     fn steps(&self, rank: usize) -> Result<Steps<'_>> {
@@ -30,8 +31,8 @@ impl StepSource for Interleaved {
         let ranks = self.ranks as u64;
         let selection = Selection::strided(&[rank as u64], &[ranks], &[ELEMENTS / ranks], &[1])?;
         let (how, open) = match self.reads {
-            true => (Open::Read, Step::Open { slot: 0, file: 0, array: 0, name }),
-            false => (Open::Create, Step::Create { slot: 0, file: 0, array: 0, name }),
+            true => (OpenMode::Read, Step::Open { slot: 0, file: 0, array: 0, name }),
+            false => (OpenMode::Create, Step::Create { slot: 0, file: 0, array: 0, name }),
         };
         let mut steps = vec![Step::OpenFile { file: 0, how }, open];
         for _ in 0..self.steps {
@@ -113,7 +114,7 @@ fn exchanges_turn_interleaved_pieces_into_few_calls() {
     assert_eq!(calls("twophase(aggregators=1,buffer=64KiB)/posix"), 16);
     assert_eq!(calls("log/posix"), 4, "each rank stores a part of what is in the log, once");
     // What ranks transfer for themselves is not exchanged.
-    let alone = Interleaved { transfer: Transfer::Independent, ..USUAL };
+    let alone = Interleaved { transfer: TransferMode::Independent, ..USUAL };
     assert_eq!(costs(alone, "twophase/posix").total()[Count::WriteCalls], calls("posix"));
     for stack in ["twophase/posix", "log/posix"] {
         assert_eq!(
@@ -169,7 +170,7 @@ fn emulated_devices_take_their_time() {
 
 #[test]
 fn what_is_kept_is_read_once() {
-    let reads = Interleaved { reads: true, transfer: Transfer::Independent, ..USUAL };
+    let reads = Interleaved { reads: true, transfer: TransferMode::Independent, ..USUAL };
     let calls = |stack: &str| costs(reads, stack).total()[Count::ReadCalls];
     assert_eq!(calls("cache/posix") * 4, calls("posix"));
     assert_eq!(calls("cache(memory=1KiB)/posix"), calls("posix"), "there is no room");

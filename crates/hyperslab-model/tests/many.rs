@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use hyperslab_core::workload::{ArrayDeclaration, FileDeclaration, Header, Step, StepSource, Steps, Workload};
-use hyperslab_core::{ArraySpec, Datatype, Fill, Open, Result, Selection, Transfer};
+use hyperslab_core::{ArraySpec, Datatype, Fill, OpenMode, Result, Selection, TransferMode};
 use hyperslab_model::{Configuration, Count, count};
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ impl Many {
 impl StepSource for Many {
     fn steps(&self, rank: usize) -> Result<Steps<'_>> {
         let before = [
-            Step::OpenFile { file: 0, how: Open::Create },
+            Step::OpenFile { file: 0, how: OpenMode::Create },
             Step::Create { slot: 0, file: 0, array: 0, name: "a".into() },
         ];
         let after = [Step::CloseArray { slot: 0 }, Step::CloseFile { file: 0 }];
@@ -46,7 +46,7 @@ impl StepSource for Many {
         let first = rank as u64 * self.requests;
         let writes = (0..self.requests).map(move |request| {
             let selection = Selection::dense(&[(first + request) * count], &[count])?;
-            Ok(Step::Write { slot: 0, selection, memory: Arc::default(), transfer: Transfer::Independent })
+            Ok(Step::Write { slot: 0, selection, memory: Arc::default(), transfer: TransferMode::Independent })
         });
         Ok(Box::new(before.into_iter().map(Ok).chain(writes).chain(after.into_iter().map(Ok))))
     }
@@ -85,13 +85,13 @@ fn a_billion_runs_in_one_request_are_not_listed() {
     impl StepSource for Once {
         fn steps(&self, _: usize) -> Result<Steps<'_>> {
             let steps = [
-                Step::OpenFile { file: 0, how: Open::Read },
+                Step::OpenFile { file: 0, how: OpenMode::Read },
                 Step::Open { slot: 0, file: 0, array: 0, name: "a".into() },
                 Step::Read {
                     slot: 0,
                     selection: self.0.clone(),
                     memory: Arc::default(),
-                    transfer: Transfer::Independent,
+                    transfer: TransferMode::Independent,
                 },
                 Step::CloseArray { slot: 0 },
                 Step::CloseFile { file: 0 },

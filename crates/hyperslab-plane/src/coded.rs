@@ -9,7 +9,7 @@ use crate::memory::{Source, Target};
 use crate::plane::{Extent, Plane};
 use crate::refusal::Refusal;
 use crate::workers::{FirstError, Helpers, with_helpers};
-use hyperslab_core::{ChunkGrid, ChunkPart, ChunkParts, Error, ErrorKind, Result, Selection};
+use hyperslab_core::{ChunkGrid, ChunkSubset, ChunkSubsets, Error, ErrorKind, Result, Selection};
 use hyperslab_filters::Workspace;
 use std::cell::RefCell;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -32,7 +32,7 @@ struct Desk {
 /// What is to be done with a chunk.
 enum Job<'a> {
     /// Its elements come from memory.
-    Part(Claim<'a>, Box<ChunkPart>),
+    Part(Claim<'a>, Box<ChunkSubset>),
     /// It waited in the cache.
     Waited(Claim<'a>, Arc<Vec<u8>>),
 }
@@ -53,14 +53,14 @@ enum Made<'a> {
         waited: Option<Arc<Vec<u8>>>,
     },
     /// What the chunk holds must be asked of the library first.
-    Incomplete(Claim<'a>, Box<ChunkPart>),
+    Incomplete(Claim<'a>, Box<ChunkSubset>),
     /// Its mask must be.
     Maskless(Job<'a>),
 }
 
 /// Where the jobs of a call come from.
 struct Jobs<'a> {
-    parts: Option<ChunkParts<'a>>,
+    parts: Option<ChunkSubsets<'a>>,
     /// Chunks of the cache to be stored, the next one last.
     waiting: Vec<u64>,
 }
@@ -112,9 +112,9 @@ impl Plane {
         &'a self,
         grid: &'a ChunkGrid,
         selection: &'a Selection,
-    ) -> Result<impl Iterator<Item = Result<ChunkPart>> + 'a> {
+    ) -> Result<impl Iterator<Item = Result<ChunkSubset>> + 'a> {
         let parts = selection.split_by_chunk(grid)?;
-        let place = |part: Option<Result<ChunkPart>>| match self.known(grid, &part?.ok()?).ok()?.1 {
+        let place = |part: Option<Result<ChunkSubset>>| match self.known(grid, &part?.ok()?).ok()?.1 {
             Known::At(place) => Some(place),
             _ => None,
         };
@@ -141,7 +141,7 @@ impl Plane {
         &self,
         grid: &ChunkGrid,
         control: Option<&dyn Control>,
-        part: &ChunkPart,
+        part: &ChunkSubset,
         target: &mut Target<'_>,
         desk: &mut Desk,
     ) -> Result<bool> {
@@ -212,7 +212,7 @@ impl Plane {
     }
 
     /// Copies a part's elements out of its chunk.
-    fn hand_out(&self, part: &ChunkPart, chunk: &[u8], target: &mut Target<'_>) -> Result<()> {
+    fn hand_out(&self, part: &ChunkSubset, chunk: &[u8], target: &mut Target<'_>) -> Result<()> {
         match target.as_packed() {
             // SAFETY: no two parts of a transfer have elements in common.
             Some(packed) => unsafe { part.copy_from_chunk_shared(chunk, packed, self.element) },
@@ -444,7 +444,7 @@ impl<'a> Run<'a, '_> {
     }
 
     /// Changes a chunk, which then waits in the cache.
-    fn change(&self, claim: &Claim<'_>, part: &ChunkPart, mut chunk: Vec<u8>, source: &mut Source<'_>) -> Result<()> {
+    fn change(&self, claim: &Claim<'_>, part: &ChunkSubset, mut chunk: Vec<u8>, source: &mut Source<'_>) -> Result<()> {
         let changed = self.plane.overlay(part, source, &mut chunk);
         self.plane.state().cache.hold(claim.chunk(), chunk);
         changed

@@ -6,7 +6,7 @@ use crate::index::Known;
 use crate::memory::is_packed;
 use crate::plain;
 use crate::plane::Plane;
-use hyperslab_core::{ChunkGrid, MemoryLayout, MemoryMap, Result, Selection, units};
+use hyperslab_core::{ChunkGrid, ElementMap, MemoryLayout, Result, Selection, units};
 use std::fmt;
 
 /// What a transfer would do, and why.
@@ -76,7 +76,7 @@ impl Plane {
         }
         let whole = layout.is_packed() || layout.plan(&self.dtype)?.covers_element();
         if !is_packed(layout, &self.dtype)? {
-            out.steps.push(match MemoryMap::new(layout, &self.dtype, selection.len())? {
+            out.steps.push(match ElementMap::new(layout, &self.dtype, selection.len())? {
                 Some(_) => "elements are rearranged between memory and buffers of 256 KiB".into(),
                 None => "the memory is irregular: elements go through one packed buffer".to_owned(),
             });

@@ -33,7 +33,7 @@ pub use convert::Conversion;
 pub use copies::Copies;
 pub use explain::Explanation;
 pub use guard::WriteGuard;
-pub use hyperslab_filters::Stated;
+pub use hyperslab_filters::FilterSpec;
 pub use plane::{CACHE_BYTES, Facts, Layout, Limits, Plane, Touched};
 pub use refusal::Refusal;
 pub use workers::begin_anew_after_fork;

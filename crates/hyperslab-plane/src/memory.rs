@@ -6,7 +6,8 @@
 use crate::convert::Conversion;
 use crate::refusal::Refusal;
 use hyperslab_core::{
-    Datatype, ErrorKind, MemoryLayout, MemoryMap, MemoryView, MemoryViewMut, Result, Row, SharedBytes, copy_rows,
+    Datatype, DisjointWriteBuffer, ElementMap, ErrorKind, MemoryLayout, MemoryView, MemoryViewMut, Result, Row,
+    copy_rows,
 };
 
 /// Memory to write from. Each thread has a clone of its own.
@@ -25,7 +26,7 @@ struct Part<'a> {
 /// Memory to read into. Each thread has a clone of its own.
 #[derive(Debug, Clone)]
 pub(crate) struct Target<'a> {
-    data: SharedBytes<'a>,
+    data: DisjointWriteBuffer<'a>,
     way: Way<'a>,
 }
 
@@ -33,7 +34,7 @@ pub(crate) struct Target<'a> {
 #[derive(Debug, Clone)]
 struct Way<'a> {
     /// `None` where elements are packed.
-    map: Option<MemoryMap<'a>>,
+    map: Option<ElementMap<'a>>,
     /// Bytes of an element in the file.
     element: u64,
     /// `None` where elements are the same in memory.
@@ -98,7 +99,7 @@ impl<'a> Way<'a> {
         let converting = conversion.map(|conversion| Box::new(Converting { conversion, element, aside: Vec::new() }));
         let map = match is_packed(layout, types.memory)? {
             true => None,
-            false => match MemoryMap::new(layout, types.memory, elements)? {
+            false => match ElementMap::new(layout, types.memory, elements)? {
                 Some(map) => Some(map),
                 None => return Ok(None),
             },
@@ -196,11 +197,11 @@ impl<'a> Target<'a> {
     ) -> Result<Option<Self>> {
         let Some(way) = Way::new(view.layout, types, elements, conversion)? else { return Ok(None) };
         let bytes = if way.map.is_none() { (elements * types.memory.size()) as usize } else { view.data.len() };
-        Ok(Some(Self { data: SharedBytes::new(&mut view.data[..bytes]), way }))
+        Ok(Some(Self { data: DisjointWriteBuffer::new(&mut view.data[..bytes]), way }))
     }
 
     /// All packed elements, if that is what the memory is.
-    pub(crate) fn as_packed(&self) -> Option<SharedBytes<'a>> {
+    pub(crate) fn as_packed(&self) -> Option<DisjointWriteBuffer<'a>> {
         self.way.is_identity().then_some(self.data)
     }
 

@@ -4,7 +4,7 @@ use crate::file;
 use crate::grouping::{Group, Grouping, Pair, Sink};
 use crate::guard::WriteGuard;
 use crate::memory::{Source, Target};
-use hyperslab_core::{ChunkPart, Result, Row, Selection};
+use hyperslab_core::{ChunkSubset, Result, Row, Selection};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::ops::Range;
@@ -41,7 +41,7 @@ pub(crate) fn for_each_run(
 
 /// Calls `each` with the rows of a part whose chunk is at `base` in the file.
 pub(crate) fn for_each_row(
-    part: &ChunkPart,
+    part: &ChunkSubset,
     element: u64,
     base: u64,
     each: &mut dyn FnMut(Pair) -> Result<()>,
@@ -307,7 +307,7 @@ impl Sink for Writing<'_, '_> {
 }
 
 /// Puts the fill value where a part of a chunk that was never written goes.
-pub(crate) fn fill(part: &ChunkPart, element: u64, target: &mut Target<'_>, value: &[u8]) -> Result<()> {
+pub(crate) fn fill(part: &ChunkSubset, element: u64, target: &mut Target<'_>, value: &[u8]) -> Result<()> {
     let tile = (TILE / element).max(1) * element;
     let mut copies: Vec<u8> = Vec::new();
     for_each_row(part, element, 0, &mut |pair| {
@@ -328,6 +328,6 @@ pub(crate) fn fill(part: &ChunkPart, element: u64, target: &mut Target<'_>, valu
 }
 
 /// Adds the rows of a part to a grouping.
-pub(crate) fn add_part(grouping: &mut Grouping<'_>, part: &ChunkPart, element: u64, base: u64) -> Result<()> {
+pub(crate) fn add_part(grouping: &mut Grouping<'_>, part: &ChunkSubset, element: u64, base: u64) -> Result<()> {
     for_each_row(part, element, base, &mut |pair| grouping.add(pair))
 }

@@ -7,7 +7,7 @@ use crate::memory::{Source, Target};
 use crate::plain;
 use crate::plane::Plane;
 use crate::refusal::Refusal;
-use hyperslab_core::{ChunkGrid, ChunkPart, Result, Selection};
+use hyperslab_core::{ChunkGrid, ChunkSubset, Result, Selection};
 use std::ops::Range;
 
 impl Plane {
@@ -81,7 +81,7 @@ impl Plane {
     }
 
     /// The number of a part's chunk, and what is known of it.
-    pub(crate) fn known(&self, grid: &ChunkGrid, part: &ChunkPart) -> Result<(u64, Known)> {
+    pub(crate) fn known(&self, grid: &ChunkGrid, part: &ChunkSubset) -> Result<(u64, Known)> {
         let number = grid.linear(&part.chunk)?;
         Ok((number, self.state().index.get(number)))
     }
@@ -91,7 +91,7 @@ impl Plane {
         &self,
         grid: &ChunkGrid,
         control: &dyn Control,
-        part: &ChunkPart,
+        part: &ChunkSubset,
         source: &mut Source<'_>,
         whole: bool,
         buffer: &mut Vec<u8>,
@@ -105,13 +105,13 @@ impl Plane {
     }
 
     /// The bytes of a whole chunk, if they lie in memory as in the file.
-    pub(crate) fn chunk_in_memory<'m>(&self, part: &ChunkPart, source: &Source<'m>) -> Result<Option<&'m [u8]>> {
+    pub(crate) fn chunk_in_memory<'m>(&self, part: &ChunkSubset, source: &Source<'m>) -> Result<Option<&'m [u8]>> {
         let Some(packed) = source.as_packed() else { return Ok(None) };
         Ok(self.packed_chunk(part)?.and_then(|range| packed.get(range)))
     }
 
     /// Where among the packed elements a whole chunk is, if all of them lie there as in the file.
-    pub(crate) fn packed_chunk(&self, part: &ChunkPart) -> Result<Option<Range<usize>>> {
+    pub(crate) fn packed_chunk(&self, part: &ChunkSubset) -> Result<Option<Range<usize>>> {
         let mut found = None;
         if part.covers_chunk {
             part.for_each_row(self.element, |chunk, memory| {
@@ -130,7 +130,7 @@ impl Plane {
     /// A chunk that was never written, with the part's elements in it.
     pub(crate) fn assemble(
         &self,
-        part: &ChunkPart,
+        part: &ChunkSubset,
         source: &mut Source<'_>,
         whole: bool,
         buffer: &mut Vec<u8>,
@@ -145,7 +145,7 @@ impl Plane {
     }
 
     /// Puts the part's elements over a chunk.
-    pub(crate) fn overlay(&self, part: &ChunkPart, source: &mut Source<'_>, chunk: &mut [u8]) -> Result<()> {
+    pub(crate) fn overlay(&self, part: &ChunkSubset, source: &mut Source<'_>, chunk: &mut [u8]) -> Result<()> {
         plain::for_each_row(part, self.element, 0, &mut |pair| source.copy_to(pair.memory, chunk, pair.file))
     }
 

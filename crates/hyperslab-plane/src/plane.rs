@@ -12,7 +12,7 @@ use crate::workers;
 use hyperslab_core::{
     ChunkGrid, Datatype, Dims, ElementPlan, Error, Gather, MemoryView, MemoryViewMut, Result, Scatter, Selection, dims,
 };
-use hyperslab_filters::{Pipeline, Stated};
+use hyperslab_filters::{FilterSpec, Pipeline};
 use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -43,7 +43,7 @@ pub struct Facts {
     /// How they lie in the file.
     pub layout: Layout,
     /// Filters of chunks, in the order of writing.
-    pub filters: Vec<Stated>,
+    pub filters: Vec<FilterSpec>,
     /// What elements are that were never written; absent: zeros.
     pub fill: Option<Vec<u8>>,
     /// Whether no other process writes the array meanwhile.

@@ -6,7 +6,9 @@ use hyperslab_comm::Solo;
 use hyperslab_core::workload::{
     ArrayDeclaration, FileDeclaration, Header, Step, StepSource, WORKLOAD_VERSION, Workload,
 };
-use hyperslab_core::{ArraySpec, Datatype, Fill, MemoryLayout, Open, Result, Selection, StackElement, Transfer};
+use hyperslab_core::{
+    ArraySpec, Datatype, Fill, MemoryLayout, OpenMode, Result, Selection, StackElement, TransferMode,
+};
 use hyperslab_run::{Progress, RunContext, run_rank};
 use std::path::Path;
 use std::process::ExitCode;
@@ -23,7 +25,7 @@ impl StepSource for ManyWrites {
     fn steps(&self, _: usize) -> Result<Box<dyn Iterator<Item = Result<Step>> + Send + '_>> {
         let memory = Arc::new(MemoryLayout::packed());
         let before = [
-            Step::OpenFile { file: 0, how: Open::Create },
+            Step::OpenFile { file: 0, how: OpenMode::Create },
             Step::Create { slot: 0, file: 0, array: 0, name: "a".into() },
         ];
         let writes = (0..self.0).map(move |row| {
@@ -31,7 +33,7 @@ impl StepSource for ManyWrites {
                 slot: 0,
                 selection: Selection::dense(&[row, 0], &[1, ELEMENTS])?,
                 memory: memory.clone(),
-                transfer: Transfer::Independent,
+                transfer: TransferMode::Independent,
             })
         });
         let after = [Step::CloseArray { slot: 0 }, Step::CloseFile { file: 0 }];

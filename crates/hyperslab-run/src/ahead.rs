@@ -44,7 +44,7 @@ impl<I: Iterator<Item = Result<Step>>> Ahead<I> {
         let from = self.told.min(reach);
         self.told = self.told.max(reach);
         self.seen.range(from..reach).filter_map(|step| match step {
-            Ok(Step::Read { slot, selection, transfer: hyperslab_core::Transfer::Independent, .. }) => {
+            Ok(Step::Read { slot, selection, transfer: hyperslab_core::TransferMode::Independent, .. }) => {
                 Some((*slot, selection))
             }
             _ => None,
@@ -56,12 +56,12 @@ impl<I: Iterator<Item = Result<Step>>> Ahead<I> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use hyperslab_core::{MemoryLayout, Transfer};
+    use hyperslab_core::{MemoryLayout, TransferMode};
     use std::sync::Arc;
 
     fn read(slot: u32) -> Step {
         let selection = Selection::dense(&[u64::from(slot)], &[1]).unwrap();
-        Step::Read { slot, selection, memory: Arc::new(MemoryLayout::packed()), transfer: Transfer::Independent }
+        Step::Read { slot, selection, memory: Arc::new(MemoryLayout::packed()), transfer: TransferMode::Independent }
     }
 
     #[test]

@@ -104,7 +104,7 @@ pub fn run_case(case: &Case<'_>) -> Outcome {
     let mut outcome = Outcome {
         repetitions: Vec::new(),
         operations: BTreeMap::new(),
-        verified: match (case.verify, caps.stores) {
+        verified: match (case.verify, caps.readable) {
             (false, _) => Verified::NotAsked,
             (true, true) => Verified::Yes,
             (true, false) => Verified::Impossible,
@@ -145,7 +145,7 @@ pub fn run_case(case: &Case<'_>) -> Outcome {
 fn set_aside(case: &Case<'_>) -> Result<Aside> {
     let updated = paths(case, |file| file.update.is_some());
     let caps = case.format.caps();
-    if updated.is_empty() || case.repeat.saturating_add(case.warm_up) < 2 || !(caps.persistent || caps.stores) {
+    if updated.is_empty() || case.repeat.saturating_add(case.warm_up) < 2 || !(caps.persistent || caps.readable) {
         return Ok(Aside::default());
     }
     if !caps.persistent {
@@ -221,7 +221,7 @@ fn run_once(case: &Case<'_>, run: usize, warnings: &mut Vec<String>) -> Result<(
     let resident_before = set_cache(case, warnings)?;
     case.progress.restart();
     let number = (run + 1).checked_sub(case.warm_up).filter(|number| *number > 0);
-    let verify = case.verify && case.format.caps().stores && number.is_some();
+    let verify = case.verify && case.format.caps().readable && number.is_some();
     let context = RunContext {
         workload: case.workload,
         format: &*case.format,

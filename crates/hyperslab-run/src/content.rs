@@ -1,7 +1,7 @@
 //! What an open array must hold.
 
 use hyperslab_core::workload::{ArrayDeclaration, Workload};
-use hyperslab_core::{Array, Datatype, Dims, Error, FillRules, Result, dims};
+use hyperslab_core::{Array, DataRules, Datatype, Dims, Error, Result, dims};
 
 /// An open array as far as its data are concerned.
 #[derive(Debug)]
@@ -9,7 +9,7 @@ pub(crate) struct Content {
     pub name: String,
     pub dtype: Datatype,
     pub shape: Dims,
-    pub rules: FillRules,
+    pub rules: DataRules,
 }
 
 /// How long an array may be at its opening, against what is declared.
@@ -71,7 +71,7 @@ impl Content {
             .target(name)
             .hint("read with as many ranks and the same extents per rank as it was written with"));
         }
-        let rules = FillRules::new(&spec.dtype, &declaration.fill, name, seed)?;
+        let rules = DataRules::new(&spec.dtype, &declaration.fill, name, seed)?;
         Ok(Self { name: name.into(), dtype: spec.dtype, shape: spec.shape, rules })
     }
 }

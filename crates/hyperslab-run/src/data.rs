@@ -159,12 +159,12 @@ fn coordinates(selection: &Selection, shape: &[u64], nth: u64) -> Vec<u64> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use hyperslab_core::{Datatype, Fill, FillRules};
+    use hyperslab_core::{DataRules, Datatype, Fill};
 
     fn content() -> Content {
         let dtype = Datatype::packed_compound([("a", Datatype::F32), ("b", Datatype::F64)]).unwrap();
         let fill = Fill::Fields(vec![Fill::Random, Fill::Index]);
-        let rules = FillRules::new(&dtype, &fill, "n", 3).unwrap();
+        let rules = DataRules::new(&dtype, &fill, "n", 3).unwrap();
         Content { name: "n".into(), dtype, shape: [7, 9].as_slice().into(), rules }
     }
 

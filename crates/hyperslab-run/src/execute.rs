@@ -10,7 +10,7 @@ use crate::origin::Origin;
 use crate::progress::Progress;
 use hyperslab_comm::Solo;
 use hyperslab_core::workload::{FileDeclaration, Step, Unchecked, Update, Workload};
-use hyperslab_core::{Array, Communicator, Container, Durability, Error, ErrorKind, Format, Open, Result};
+use hyperslab_core::{Array, Communicator, Container, Durability, Error, ErrorKind, Format, OpenMode, Result};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -253,7 +253,7 @@ impl Executor<'_> {
                 self.files[file as usize] = None;
                 let closed = self.recorder.time(Operation::CloseFile, 0, || container.close());
                 // After the close, which may wait for what a layer still does.
-                self.clock.exclude(|| self.remarks.extend(container.remarks()));
+                self.clock.exclude(|| self.remarks.extend(container.diagnostics()));
                 self.recorder.background += container.background();
                 closed?;
             }
@@ -261,16 +261,16 @@ impl Executor<'_> {
         Ok(0)
     }
 
-    fn open_file(&mut self, file: u32, how: Open) -> Result<()> {
+    fn open_file(&mut self, file: u32, how: OpenMode) -> Result<()> {
         let path = self.context.path(file, self.rank)?;
         if self.files[file as usize].is_some() {
             return Err(Error::invalid("run workload", "a file is opened that is open already").target(path.display()));
         }
         let declaration = self.context.file(file)?;
         let declared = match how {
-            Open::Read => true,
-            Open::Update => declaration.created || declaration.update.is_some(),
-            Open::Create | Open::Truncate => declaration.created,
+            OpenMode::Read => true,
+            OpenMode::Update => declaration.created || declaration.update.is_some(),
+            OpenMode::Create | OpenMode::Truncate => declaration.created,
         };
         if !declared {
             return Err(Error::invalid("run workload", "a file is created or changed that is not declared so")
@@ -306,7 +306,7 @@ impl Executor<'_> {
         let origin = self.origins.get(file as usize).copied().flatten().ok_or_else(|| not_open(file))?;
         let extends = self.context.file(file)?.update == Some(Update::Extend);
         // A format that keeps nothing cannot be put back between repetitions either.
-        let exactly = extends && self.context.format.caps().stores;
+        let exactly = extends && self.context.format.caps().readable;
         let extents = if exactly { Extents::Exactly } else { Extents::AtLeast };
         // Looking at what was opened is for our own checks, not what the workload asks for.
         let of = || Content::of(self.context.workload, array, name, &*open, origin.seed, extents);

@@ -2,7 +2,7 @@
 
 use crate::calls::{CallTimes, Latency, Operation};
 use crate::clock::Clock;
-use hyperslab_core::{Background, Error, Result};
+use hyperslab_core::{BackgroundStats, Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -70,7 +70,7 @@ pub struct BackgroundMeasurement {
 }
 
 impl BackgroundMeasurement {
-    fn of(background: &Background) -> Option<Self> {
+    fn of(background: &BackgroundStats) -> Option<Self> {
         let hidden = background.hidden()?;
         let (busy, waited) = (background.busy.as_secs_f64(), background.waited.as_secs_f64());
         Some(Self { busy, waited, bytes: background.bytes, memory: background.memory, hidden })
@@ -88,7 +88,7 @@ pub(crate) struct Recorder {
     pub bytes_written: u64,
     pub bytes_read: u64,
     pub steps: u64,
-    pub background: Background,
+    pub background: BackgroundStats,
     samples: Option<BufWriter<File>>,
 }
 
@@ -113,7 +113,7 @@ impl Recorder {
             bytes_written: 0,
             bytes_read: 0,
             steps: 0,
-            background: Background::default(),
+            background: BackgroundStats::default(),
             samples,
         })
     }

@@ -5,7 +5,7 @@ use crate::data::Buffers;
 use crate::execute::{RunContext, container, no_array};
 use crate::origin::Origin;
 use hyperslab_core::workload::{Step, Unchecked};
-use hyperslab_core::{Array, Communicator, Container, Error, ErrorKind, Open, Result, Transfer};
+use hyperslab_core::{Array, Communicator, Container, Error, ErrorKind, OpenMode, Result, TransferMode};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub(crate) fn read_back(context: &RunContext<'_>, comm: &Arc<dyn Communicator>) 
             Step::OpenFile { file, .. } => {
                 let path = context.path(file, writer)?;
                 let comm = context.comm_for(file, comm);
-                let container = context.format.open(&path, Open::Read, &comm)?;
+                let container = context.format.open(&path, OpenMode::Read, &comm)?;
                 seeds[file as usize] = Origin::of(context, context.file(file)?, &*container)?.seed;
                 files[file as usize] = Some(container);
             }
@@ -47,7 +47,7 @@ pub(crate) fn read_back(context: &RunContext<'_>, comm: &Arc<dyn Communicator>) 
             Step::Write { slot, selection, memory, .. } => {
                 let (array, content) = slots.get(&slot).ok_or_else(|| no_array(slot))?;
                 buffers.clear(content, &selection, &memory, true)?;
-                array.read(&selection, buffers.view_mut(&memory), Transfer::Independent)?;
+                array.read(&selection, buffers.view_mut(&memory), TransferMode::Independent)?;
                 buffers.check(content, &selection, &memory)?;
                 bytes += Buffers::payload(content, &selection, &memory)?;
             }
@@ -93,9 +93,9 @@ mod tests {
 
     fn workload(seed: u64, tag: i64, file: FileDeclaration) -> Workload {
         let (open, array) = if file.created {
-            (Open::Create, Step::Create { slot: 0, file: 0, array: 0, name: "a".into() })
+            (OpenMode::Create, Step::Create { slot: 0, file: 0, array: 0, name: "a".into() })
         } else {
-            (Open::Update, Step::Open { slot: 0, file: 0, array: 0, name: "a".into() })
+            (OpenMode::Update, Step::Open { slot: 0, file: 0, array: 0, name: "a".into() })
         };
         let value = Attribute::integer(tag);
         let steps = vec![
@@ -105,7 +105,7 @@ mod tests {
                 slot: 0,
                 selection: Selection::dense(&[2], &[3]).unwrap(),
                 memory: Arc::default(),
-                transfer: Transfer::Independent,
+                transfer: TransferMode::Independent,
             },
             Step::Attribute { file: 0, object: "".into(), name: SEED_ATTRIBUTE.into(), value },
             Step::CloseArray { slot: 0 },

@@ -7,7 +7,7 @@ use hyperslab_core::workload::{
     write_json_lines,
 };
 use hyperslab_core::{
-    ArraySpec, Datatype, Dims, ErrorKind, Fill, Format, MemoryLayout, Open, Result, Selection, Transfer,
+    ArraySpec, Datatype, Dims, ErrorKind, Fill, Format, MemoryLayout, OpenMode, Result, Selection, TransferMode,
 };
 use hyperslab_kernels::{FilePattern, MemoryPattern, Part, Particles};
 use hyperslab_run::{Cache, Case, Outcome, Progress, Verified, run_case};
@@ -127,7 +127,7 @@ fn reading_what_is_not_there_or_not_ours_says_so() {
     let read = p.read().unwrap();
     let error = run(&read, &posix(), directory.path(), Cache::Warm).failure.unwrap();
     assert_eq!(error.kind(), ErrorKind::NotFound);
-    let container = posix().open(&directory.path().join("p.raw"), Open::Create, &Solo::shared()).unwrap();
+    let container = posix().open(&directory.path().join("p.raw"), OpenMode::Create, &Solo::shared()).unwrap();
     container.close().unwrap();
     let error = run(&read, &posix(), directory.path(), Cache::Warm).failure.unwrap();
     assert!(error.to_string().contains("not written by hyperslab"), "{error}");
@@ -214,22 +214,22 @@ impl StepSource for Fixed {
 
 #[test]
 fn steps_that_make_no_sense_are_errors() {
-    let open = Step::OpenFile { file: 0, how: Open::Create };
+    let open = Step::OpenFile { file: 0, how: OpenMode::Create };
     let create = |slot| Step::Create { slot, file: 0, array: 0, name: "a".into() };
     let write =
-        |slot, selection| Step::Write { slot, selection, memory: Arc::default(), transfer: Transfer::Independent };
+        |slot, selection| Step::Write { slot, selection, memory: Arc::default(), transfer: TransferMode::Independent };
     let all = Selection::all(&[4]).unwrap();
     let odd_memory = Step::Write {
         slot: 0,
         selection: all.clone(),
         memory: Arc::new(MemoryLayout::strided(&[9], Selection::dense(&[0], &[3]).unwrap())),
-        transfer: Transfer::Independent,
+        transfer: TransferMode::Independent,
     };
     let cases = [
         vec![open.clone()],
         vec![open.clone(), open.clone()],
-        vec![Step::OpenFile { file: 7, how: Open::Create }],
-        vec![Step::OpenFile { file: 1, how: Open::Create }],
+        vec![Step::OpenFile { file: 7, how: OpenMode::Create }],
+        vec![Step::OpenFile { file: 1, how: OpenMode::Create }],
         vec![create(0)],
         vec![open.clone(), create(u32::MAX)],
         vec![open.clone(), create(0), Step::Create { slot: 0, file: 0, array: 0, name: "b".into() }],

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use hyperslab_core::workload::Workload;
-use hyperslab_core::{ErrorKind, Format, StackElement, Transfer};
+use hyperslab_core::{ErrorKind, Format, StackElement, TransferMode};
 use hyperslab_kernels::{DatasetRank, Scaling, Slowest, Sweep, Tiles};
 use hyperslab_run::{Case, Outcome, Progress, Verified, run_case};
 use std::path::Path;
@@ -65,7 +65,7 @@ fn every_kind_of_tiles_is_written_read_and_verified() {
                                 dataset_rank,
                                 slowest,
                                 chunked,
-                                transfer: if collective { Transfer::Collective } else { Transfer::Independent },
+                                transfer: if collective { TransferMode::Collective } else { TransferMode::Independent },
                                 seed: 7,
                             };
                             let bytes = tiles.total_bytes().unwrap();
@@ -100,7 +100,7 @@ fn sweeps_with_all_their_options_are_written_read_and_verified() {
                             shift: u64::from(memory_block > 0),
                             attributes: grid == [4, 1] && blocks == [0, 0],
                             derived: grid == [2, 2],
-                            transfer: if chunked { Transfer::Collective } else { Transfer::Independent },
+                            transfer: if chunked { TransferMode::Collective } else { TransferMode::Independent },
                             seed: 7,
                         };
                         let write = (sweep.write().unwrap(), sweep.total_bytes().unwrap());
@@ -133,7 +133,7 @@ fn one_to_four_dimensions_and_every_size_of_a_sweep() {
                     shift: 3,
                     attributes: false,
                     derived: true,
-                    transfer: Transfer::Collective,
+                    transfer: TransferMode::Collective,
                     seed: 1,
                 };
                 let write = (sweep.write().unwrap(), sweep.total_bytes().unwrap());

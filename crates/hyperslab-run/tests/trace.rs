@@ -6,8 +6,8 @@ use hyperslab_core::workload::{
     ArrayDeclaration, FileDeclaration, Header, JsonLines, Step, StepSource, Steps, WORKLOAD_VERSION, Workload,
 };
 use hyperslab_core::{
-    ArraySpec, Attribute, Datatype, Dims, Durability, Fill, Format, MemoryLayout, MemoryView, Open, Result, Selection,
-    Stack, Transfer,
+    ArraySpec, Attribute, Datatype, Dims, Durability, Fill, Format, MemoryLayout, MemoryView, OpenMode, Result,
+    Selection, Stack, TransferMode,
 };
 use hyperslab_run::{Progress, RunContext, run_rank};
 use hyperslab_testkit::Memory;
@@ -36,12 +36,12 @@ impl Random {
     }
 }
 
-fn header(ranks: usize, how: Open) -> Header {
+fn header(ranks: usize, how: OpenMode) -> Header {
     let mut growing = ArraySpec::new(Datatype::F64, &[3, 5]);
     growing.max_shape = Some(vec![None, Some(5)]);
     let compound = Datatype::packed_compound([("a", Datatype::I32), ("b", Datatype::F64)]).unwrap();
     let specs = [ArraySpec::new(Datatype::F32, &[12, 8]), growing, ArraySpec::new(compound, &[20])];
-    let file = if how == Open::Read { FileDeclaration::read("c") } else { FileDeclaration::created("c") };
+    let file = if how == OpenMode::Read { FileDeclaration::read("c") } else { FileDeclaration::created("c") };
     Header {
         version: WORKLOAD_VERSION,
         name: "random".into(),
@@ -85,8 +85,8 @@ fn memory(random: &mut Random, selection: &Selection, kind: usize) -> Arc<Memory
 /// Steps of all ranks: what is collective is drawn once, what is not for each rank.
 fn random_workload(seed: u64, ranks: usize, resize: bool) -> Workload {
     let (mut random, file) = (Random(seed), 0);
-    let header = header(ranks, Open::Create);
-    let mut steps = vec![vec![Step::OpenFile { file, how: Open::Truncate }]; ranks];
+    let header = header(ranks, OpenMode::Create);
+    let mut steps = vec![vec![Step::OpenFile { file, how: OpenMode::Truncate }]; ranks];
     let mut open: BTreeMap<u32, (usize, Dims)> = BTreeMap::new();
     let all = |steps: &mut Vec<Vec<Step>>, step: Step| steps.iter_mut().for_each(|own| own.push(step.clone()));
     for number in 0..25 {
@@ -109,7 +109,7 @@ fn random_workload(seed: u64, ranks: usize, resize: bool) -> Workload {
             }
             (5.., Some(slot)) => {
                 let (kind, shape) = &open[&slot];
-                let transfer = if random.below(2) == 0 { Transfer::Collective } else { Transfer::Independent };
+                let transfer = if random.below(2) == 0 { TransferMode::Collective } else { TransferMode::Independent };
                 let write = random.below(3) > 0;
                 for own in &mut steps {
                     let selection = part(&mut random, shape);
@@ -195,8 +195,8 @@ fn random_workloads_are_recorded_as_they_are() {
                 let mut steps = after.timed_steps(rank).unwrap().map(Result::unwrap);
                 assert!(steps.any(|(_, took)| took.is_some()));
             }
-            let survey = after.survey().unwrap();
-            assert!(survey.took.is_some() && survey.inputs.is_empty());
+            let summary = after.validate().unwrap();
+            assert!(summary.took.is_some() && summary.inputs.is_empty());
             let left = names(directory.path());
             assert!(left.iter().all(|name| name == "c" || name == "c.trace.jsonl"), "{left:?}");
         }
@@ -209,8 +209,8 @@ fn later_openings_get_numbers_and_new_containers_old_names() {
     let format = stack("trace/posix");
     let write = random_workload(1, 2, false);
     play(&write, &*format, directory.path());
-    let look = vec![Step::OpenFile { file: 0, how: Open::Read }, Step::CloseFile { file: 0 }];
-    let look = Workload::new(header(2, Open::Read), Arc::new(Fixed(vec![look.clone(), look]))).unwrap();
+    let look = vec![Step::OpenFile { file: 0, how: OpenMode::Read }, Step::CloseFile { file: 0 }];
+    let look = Workload::new(header(2, OpenMode::Read), Arc::new(Fixed(vec![look.clone(), look]))).unwrap();
     play(&look, &*format, directory.path());
     assert_eq!(names(directory.path()), ["c", "c.trace.2.jsonl", "c.trace.jsonl"]);
     play(&write, &*format, directory.path());
@@ -225,11 +225,11 @@ fn a_run_that_ends_early_leaves_what_it_did() {
     let trace = directory.path().join("c.trace.jsonl");
     let format = stack("trace/posix");
     let done = Threads::run(2, |comm| {
-        let container = format.open(&directory.path().join("c"), Open::Create, &comm)?;
+        let container = format.open(&directory.path().join("c"), OpenMode::Create, &comm)?;
         let array = container.create("a", &ArraySpec::new(Datatype::U8, &[8]))?;
         for at in 0..(2 + comm.rank() as u64) {
             let one = Selection::dense(&[at], &[1])?;
-            array.write(&one, MemoryView::packed(&[7]), Transfer::Independent)?;
+            array.write(&one, MemoryView::packed(&[7]), TransferMode::Independent)?;
         }
         assert!(hyperslab_layers::trace_parts(&trace).is_none_or(|parts| parts.put_together().is_err()), "under way");
         comm.barrier()
@@ -249,8 +249,8 @@ fn a_run_that_ends_early_leaves_what_it_did() {
     let found = read(trace.clone());
     let recorded = found.header.recorded.clone().unwrap();
     assert!(!recorded.complete);
-    let survey = found.survey().unwrap();
-    assert_eq!((survey.bytes_written, survey.steps), (5, recorded.steps));
+    let summary = found.validate().unwrap();
+    assert_eq!((summary.bytes_written, summary.steps), (5, recorded.steps));
     assert!(hyperslab_layers::trace_parts(&trace).is_none());
     assert_eq!(names(directory.path()), ["c", "c.trace.jsonl"]);
 }
@@ -265,7 +265,7 @@ fn only_traces_are_replaced_and_a_missing_place_harms_nothing() {
     std::os::unix::fs::symlink(&notes, &link).unwrap();
     for file in [&notes, &link] {
         let format = stack(&format!("trace(file={})/posix", file.display()));
-        let error = format.open(&container, Open::Create, &Solo::shared()).unwrap_err();
+        let error = format.open(&container, OpenMode::Create, &Solo::shared()).unwrap_err();
         assert!(error.to_string().contains("would be replaced"), "{error}");
     }
     assert_eq!(fs::read(&notes).unwrap(), b"mine");
@@ -290,13 +290,13 @@ fn only_traces_are_replaced_and_a_missing_place_harms_nothing() {
 fn overhead_of_an_idle_layer() {
     let directory = tempfile::tempdir().unwrap();
     let time = |text: &str| {
-        let container = stack(text).open(&directory.path().join("c"), Open::Truncate, &Solo::shared()).unwrap();
+        let container = stack(text).open(&directory.path().join("c"), OpenMode::Truncate, &Solo::shared()).unwrap();
         let array = container.create("a", &ArraySpec::new(Datatype::U8, &[1 << 20])).unwrap();
         let (count, data) = (200_000u64, [0; 64]);
         let begin = std::time::Instant::now();
         for at in 0..count {
             let selection = Selection::dense(&[at * 5 % (1 << 19)], &[64]).unwrap();
-            array.write(&selection, MemoryView::packed(&data), Transfer::Independent).unwrap();
+            array.write(&selection, MemoryView::packed(&data), TransferMode::Independent).unwrap();
         }
         let each = begin.elapsed().as_nanos() as u64 / count;
         array.close().unwrap();

@@ -7,7 +7,7 @@ use hyperslab_core::workload::{
     Workload,
 };
 use hyperslab_core::{
-    ArraySpec, Attribute, Datatype, ErrorKind, Fill, Format, Open, Result, Selection, StackElement, Transfer,
+    ArraySpec, Attribute, Datatype, ErrorKind, Fill, Format, OpenMode, Result, Selection, StackElement, TransferMode,
 };
 use hyperslab_run::{Cache, Case, Outcome, Progress, Verified, run_case};
 use std::path::Path;
@@ -51,14 +51,14 @@ fn rows(first: u64, count: u64) -> Selection {
 }
 
 fn write(first: u64, count: u64) -> Step {
-    Step::Write { slot: 0, selection: rows(first, count), memory: Arc::default(), transfer: Transfer::Independent }
+    Step::Write { slot: 0, selection: rows(first, count), memory: Arc::default(), transfer: TransferMode::Independent }
 }
 
 fn read(first: u64, count: u64) -> Step {
-    Step::Read { slot: 0, selection: rows(first, count), memory: Arc::default(), transfer: Transfer::Independent }
+    Step::Read { slot: 0, selection: rows(first, count), memory: Arc::default(), transfer: TransferMode::Independent }
 }
 
-fn open(how: Open) -> [Step; 2] {
+fn open(how: OpenMode) -> [Step; 2] {
     [Step::OpenFile { file: 0, how }, Step::Open { slot: 0, file: 0, array: 0, name: "a".into() }]
 }
 
@@ -77,7 +77,7 @@ fn writing(seed: u64) -> Workload {
 
 fn writing_to(file: FileDeclaration, seed: u64) -> Workload {
     let mut steps = vec![
-        Step::OpenFile { file: 0, how: Open::Create },
+        Step::OpenFile { file: 0, how: OpenMode::Create },
         seed_becomes(seed as i64),
         Step::Create { slot: 0, file: 0, array: 0, name: "a".into() },
         write(0, ROWS),
@@ -87,7 +87,7 @@ fn writing_to(file: FileDeclaration, seed: u64) -> Workload {
 }
 
 fn overwriting(seed: u64) -> Workload {
-    let mut steps = open(Open::Update).to_vec();
+    let mut steps = open(OpenMode::Update).to_vec();
     steps.extend([write(1, 2), seed_becomes(MIXED_SEEDS)]);
     steps.extend(close());
     workload(seed, FileDeclaration::updated("f", Update::Overwrite), steps)
@@ -99,7 +99,7 @@ fn extending(seed: u64, then: &[Step]) -> Workload {
 }
 
 fn extending_to(file: FileDeclaration, seed: u64, then: &[Step]) -> Workload {
-    let mut steps = open(Open::Update).to_vec();
+    let mut steps = open(OpenMode::Update).to_vec();
     steps.extend([Step::Resize { slot: 0, shape: [ROWS + 2, ROW].as_slice().into() }, write(ROWS, 2)]);
     steps.extend_from_slice(then);
     steps.extend(close());
@@ -107,7 +107,7 @@ fn extending_to(file: FileDeclaration, seed: u64, then: &[Step]) -> Workload {
 }
 
 fn reading(count: u64) -> Workload {
-    let mut steps = open(Open::Read).to_vec();
+    let mut steps = open(OpenMode::Read).to_vec();
     steps.push(read(0, count));
     steps.extend(close());
     workload(77, FileDeclaration::read("f"), steps)
@@ -146,7 +146,7 @@ fn good(outcome: Outcome, repetitions: usize, verified: Verified) -> Vec<String>
 
 /// The seed a container carries.
 fn seed_of(format: &Arc<dyn Format>, directory: &Path) -> i64 {
-    let container = format.open(&directory.join("f"), Open::Read, &Solo::shared()).unwrap();
+    let container = format.open(&directory.join("f"), OpenMode::Read, &Solo::shared()).unwrap();
     let attribute = container.attribute("", SEED_ATTRIBUTE).unwrap();
     container.close().unwrap();
     i64::from_ne_bytes(attribute.data.try_into().unwrap())
@@ -242,7 +242,7 @@ fn a_file_is_only_changed_if_declared_so() {
     for format in formats() {
         let directory = tempfile::tempdir().unwrap();
         good(run(&writing(5), &format, directory.path(), 0, 1), 1, Verified::Yes);
-        let mut steps = open(Open::Update).to_vec();
+        let mut steps = open(OpenMode::Update).to_vec();
         steps.extend(close());
         let undeclared = workload(5, FileDeclaration::read("f"), steps);
         let error = run(&undeclared, &format, directory.path(), 0, 1).failure.unwrap();
@@ -316,7 +316,7 @@ fn too_short_an_array_is_not_appended_to() {
     let format = formats().remove(0);
     let directory = tempfile::tempdir().unwrap();
     let mut steps = vec![
-        Step::OpenFile { file: 0, how: Open::Create },
+        Step::OpenFile { file: 0, how: OpenMode::Create },
         Step::Create { slot: 0, file: 0, array: 0, name: "a".into() },
         Step::Resize { slot: 0, shape: [2, ROW].as_slice().into() },
     ];

@@ -1,6 +1,6 @@
 //! What is tried: datatypes, shapes, selections and memory layouts.
 
-use hyperslab_core::{Datatype, Field, MemoryLayout, Result, Selection, Slab, Within, dims::element_count};
+use hyperslab_core::{BufferRegion, Datatype, Field, MemoryLayout, Result, Selection, Slab, dims::element_count};
 
 /// Every kind of datatype, by name; numbers in both byte orders.
 pub fn datatypes() -> Result<Vec<(String, Datatype)>> {
@@ -100,7 +100,7 @@ pub fn layouts(dtype: &Datatype, selection: &Selection) -> Result<Vec<(&'static 
         (
             "a member of every third structure",
             MemoryLayout {
-                within: Some(Within { shape: [3 * n + 5].as_slice().into(), selection: comb }),
+                within: Some(BufferRegion { shape: [3 * n + 5].as_slice().into(), selection: comb }),
                 structure: MemoryLayout::member(dtype.size() + 1, 1).structure,
             },
         ),

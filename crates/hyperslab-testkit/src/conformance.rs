@@ -138,7 +138,7 @@ fn together(caps: &Caps, ranks: &Ranks) -> Vec<Check> {
 }
 
 fn only_storing(caps: &Caps, checks: impl Iterator<Item = Check>) -> impl Iterator<Item = Check> {
-    checks.map(|check| check.needs(caps.stores, "the format stores nothing"))
+    checks.map(|check| check.needs(caps.readable, "the format stores nothing"))
 }
 
 fn trial(stack: &str, format: Arc<dyn Format>, overrides: Overrides, check: Check) -> Trial {
@@ -190,18 +190,19 @@ fn unless_refused<T>(result: Result<T>, required: bool) -> Result<Result<T, Comp
     }
 }
 
-/// Filters that the format has.
+/// Every filter, and whether the format has it.
 fn filters(caps: &Caps) -> Vec<(&'static str, hyperslab_core::Filter, bool)> {
     use hyperslab_core::Filter;
-    vec![
-        ("deflate", Filter::Deflate(4), caps.deflate),
-        ("shuffle", Filter::Shuffle, caps.shuffle),
-        ("fletcher32", Filter::Fletcher32, caps.fletcher32),
-        ("zstd", Filter::Zstd(3), caps.zstd),
-        ("blosc", Filter::Blosc(5), caps.blosc),
-        ("blosc2", Filter::Blosc2(5), caps.registered),
-        ("lz4", Filter::Lz4, caps.registered),
-        ("lzf", Filter::Lzf, caps.registered),
-        ("bitshuffle", Filter::Bitshuffle, caps.registered),
-    ]
+    let all = [
+        ("deflate", Filter::Deflate(4)),
+        ("shuffle", Filter::Shuffle),
+        ("fletcher32", Filter::Fletcher32),
+        ("zstd", Filter::Zstd(3)),
+        ("blosc", Filter::Blosc(5)),
+        ("blosc2", Filter::Blosc2(5)),
+        ("lz4", Filter::Lz4),
+        ("lzf", Filter::Lzf),
+        ("bitshuffle", Filter::Bitshuffle),
+    ];
+    all.map(|(name, filter)| (name, filter, caps.has(&filter))).into()
 }

@@ -15,7 +15,7 @@ mod plan;
 pub use plan::Fault;
 
 use container::FaultyContainer;
-use hyperslab_core::{Caps, Communicator, Container, Format, Open, Result, agree};
+use hyperslab_core::{Caps, Communicator, Container, Format, OpenMode, Result, agree};
 use plan::Plan;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -78,7 +78,7 @@ impl Format for Faulty {
         self.inner.extension()
     }
 
-    fn open(&self, path: &Path, how: Open, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
+    fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
         agree(&**comm, self.plan.call("open"))?;
         let inner = self.inner.open(path, how, comm)?;
         Ok(Arc::new(FaultyContainer::new(inner, self.plan.clone(), comm.clone())))

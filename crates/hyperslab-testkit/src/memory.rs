@@ -10,7 +10,7 @@ pub(crate) mod elements;
 mod store;
 
 use container::MemoryContainer;
-use hyperslab_core::{Caps, Communicator, Container, Error, ErrorKind, Format, MAX_RANK, Open, Result, agree};
+use hyperslab_core::{Caps, Communicator, Container, Error, ErrorKind, Format, MAX_RANK, OpenMode, Result, agree};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,17 +24,17 @@ static STORES: Mutex<BTreeMap<PathBuf, Arc<Mutex<Store>>>> = Mutex::new(BTreeMap
 
 impl Memory {
     /// What changes on the first rank when a container is opened.
-    fn prepare(path: &Path, how: Open) -> Result<()> {
+    fn prepare(path: &Path, how: OpenMode) -> Result<()> {
         let mut stores = STORES.lock().unwrap_or_else(PoisonError::into_inner);
         match how {
-            Open::Read | Open::Update => match stores.contains_key(path) {
+            OpenMode::Read | OpenMode::Update => match stores.contains_key(path) {
                 true => Ok(()),
                 false => Err(Error::new(ErrorKind::NotFound, "open", "there is no such container")),
             },
-            Open::Create if stores.contains_key(path) => {
+            OpenMode::Create if stores.contains_key(path) => {
                 Err(Error::new(ErrorKind::AlreadyExists, "open", "the container exists already"))
             }
-            Open::Create | Open::Truncate => {
+            OpenMode::Create | OpenMode::Truncate => {
                 stores.insert(path.into(), Arc::default());
                 Ok(())
             }
@@ -59,7 +59,7 @@ impl Format for Memory {
 
     fn caps(&self) -> Caps {
         Caps {
-            stores: true,
+            readable: true,
             resize: true,
             chunks: true,
             compound: true,
@@ -78,11 +78,11 @@ impl Format for Memory {
         ""
     }
 
-    fn open(&self, path: &Path, how: Open, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
+    fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
         let prepared = if comm.rank() == 0 { Self::prepare(path, how) } else { Ok(()) };
         agree(&**comm, prepared)?;
         let store = agree(&**comm, Self::find(path))?;
-        Ok(Arc::new(MemoryContainer::new(store, how != Open::Read, comm.clone())))
+        Ok(Arc::new(MemoryContainer::new(store, how != OpenMode::Read, comm.clone())))
     }
 
     fn exists(&self, path: &Path) -> Result<bool> {

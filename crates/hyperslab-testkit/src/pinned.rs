@@ -1,8 +1,8 @@
 //! A format whose arrays may be entered only by the thread that opened them: what is above must leave them to it.
 
 use hyperslab_core::{
-    Array, ArraySpec, Attribute, Background, Bytes, Caps, Communicator, Container, Durability, Error, Format,
-    MemoryLayout, MemoryView, MemoryViewMut, Open, Request, Result, Selection, Transfer,
+    Array, ArraySpec, Attribute, BackgroundStats, Bytes, Caps, Communicator, Container, Durability, Error, Format,
+    MemoryLayout, MemoryView, MemoryViewMut, OpenMode, Request, Result, Selection, TransferMode,
 };
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,7 +37,7 @@ impl Format for Pinned {
         self.inner.extension()
     }
 
-    fn open(&self, path: &Path, how: Open, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
+    fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
         Ok(Arc::new(PinnedContainer { inner: self.inner.open(path, how, comm)?, free: self.free }))
     }
 
@@ -103,16 +103,16 @@ impl Container for PinnedContainer {
         self.inner.attributes(object)
     }
 
-    fn remarks(&self) -> Vec<String> {
-        self.inner.remarks()
+    fn diagnostics(&self) -> Vec<String> {
+        self.inner.diagnostics()
     }
 
-    fn background(&self) -> Background {
+    fn background(&self) -> BackgroundStats {
         self.inner.background()
     }
 
-    fn settle(&self) -> Result<()> {
-        self.inner.settle()
+    fn write_back(&self) -> Result<()> {
+        self.inner.write_back()
     }
 
     fn flush(&self, how: Durability) -> Result<()> {
@@ -145,15 +145,15 @@ impl Array for PinnedArray {
         self.enter()?.spec()
     }
 
-    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: Transfer) -> Result<()> {
+    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()> {
         self.enter()?.write(selection, memory, transfer)
     }
 
-    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: Transfer) -> Result<()> {
+    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: TransferMode) -> Result<()> {
         self.enter()?.read(selection, memory, transfer)
     }
 
-    fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: Transfer) -> Result<()> {
+    fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: TransferMode) -> Result<()> {
         self.enter()?.write_many(parts, transfer)
     }
 
@@ -162,7 +162,7 @@ impl Array for PinnedArray {
         selection: &Selection,
         data: Bytes,
         layout: &MemoryLayout,
-        transfer: Transfer,
+        transfer: TransferMode,
     ) -> Result<Request> {
         self.enter()?.submit_write(selection, data, layout, transfer)
     }
@@ -177,7 +177,7 @@ impl Array for PinnedArray {
         self.enter()?.explain(selection, layout, writes)
     }
 
-    fn any_thread(&self) -> bool {
+    fn allows_background_io(&self) -> bool {
         false
     }
 
@@ -185,8 +185,8 @@ impl Array for PinnedArray {
         self.enter().ok()?.object()
     }
 
-    fn settle(&self) -> Result<()> {
-        self.enter()?.settle()
+    fn write_back(&self) -> Result<()> {
+        self.enter()?.write_back()
     }
 
     fn resize(&self, shape: &[u64]) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use crate::{Memory, Ranks};
 use hyperslab_comm::Solo;
-use hyperslab_core::{ArraySpec, Caps, Container, Error, Format, Open, Result, agree};
+use hyperslab_core::{ArraySpec, Caps, Container, Error, Format, OpenMode, Result, agree};
 use libtest_mimic::Failed;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -89,7 +89,7 @@ impl Subject {
     }
 
     /// Opens a container with one rank.
-    pub fn open(&self, name: &str, how: Open) -> Result<Arc<dyn Container>> {
+    pub fn open(&self, name: &str, how: OpenMode) -> Result<Arc<dyn Container>> {
         self.format.open(&self.path(name), how, &Solo::shared())
     }
 
@@ -99,7 +99,7 @@ impl Subject {
     }
 
     /// Opens a container and its twin with one rank.
-    pub fn pair(&self, name: &str, how: Open) -> Result<Pair> {
+    pub fn pair(&self, name: &str, how: OpenMode) -> Result<Pair> {
         let subject = self.open(name, how)?;
         let twin = self.twin_path(name);
         let oracle = Memory.open(&twin, how, &Solo::shared())?;
@@ -144,7 +144,7 @@ impl Drop for Subject {
         for twin in self.oracles.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
             let _ = Memory.remove(&twin); // opened several times, removed once
         }
-        if !self.caps.persistent && self.caps.stores {
+        if !self.caps.persistent && self.caps.readable {
             for name in ["a", "b"] {
                 let _ = self.format.remove(&self.path(name));
             }

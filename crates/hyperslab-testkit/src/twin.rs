@@ -3,7 +3,7 @@
 use crate::memory::elements::places;
 use crate::sample::{Noise, element, meaningful};
 use hyperslab_core::{
-    Array, ArraySpec, Container, Datatype, MemoryLayout, MemoryView, MemoryViewMut, Result, Selection, Transfer,
+    Array, ArraySpec, Container, Datatype, MemoryLayout, MemoryView, MemoryViewMut, Result, Selection, TransferMode,
 };
 use libtest_mimic::Failed;
 use std::sync::Arc;
@@ -67,8 +67,8 @@ impl Twin {
     pub fn write(&self, selection: &Selection, layout: &MemoryLayout, seed: u64) -> Result<()> {
         let data = buffer(&self.dtype, layout, selection.len(), seed)?;
         let view = MemoryView { data: &data, layout };
-        self.subject.write(selection, view, Transfer::Independent)?;
-        self.oracle.write(selection, view, Transfer::Independent)
+        self.subject.write(selection, view, TransferMode::Independent)?;
+        self.oracle.write(selection, view, TransferMode::Independent)
     }
 
     /// Reads on both sides and compares every byte of both buffers, those outside the selection included.
@@ -78,9 +78,9 @@ impl Twin {
         let (mut ours, mut theirs) = (before.clone(), before.clone());
         let view = |data| MemoryViewMut { data, layout };
         self.subject
-            .read(selection, view(&mut ours), Transfer::Independent)
+            .read(selection, view(&mut ours), TransferMode::Independent)
             .map_err(|error| format!("{what}: read failed: {error:?}"))?;
-        self.oracle.read(selection, view(&mut theirs), Transfer::Independent)?;
+        self.oracle.read(selection, view(&mut theirs), TransferMode::Independent)?;
         let ignore = undefined(&self.dtype, layout, selection.len(), len);
         let differs = |i: &usize| ours[*i] != theirs[*i] && !ignore[*i];
         match (0..len).find(differs) {

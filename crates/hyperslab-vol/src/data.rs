@@ -2,7 +2,7 @@
 //!
 //! A `FileState` stands for a file that libhdf5 has open, a `Dataset` for one of its datasets whose elements go by the data
 //! plane. With modes that hold writes back, a stack of layers lies above the planes of a file (`stack`); its threads move
-//! bytes only, since `Array::any_thread` says for which arrays that is enough.
+//! bytes only, since `Array::allows_background_io` says for which arrays that is enough.
 
 mod acknowledge;
 mod control;

@@ -135,7 +135,7 @@ impl Stats {
     }
 
     /// Notes what a layer did in the background.
-    pub(crate) fn add_background(&self, background: &hyperslab_core::Background) {
+    pub(crate) fn add_background(&self, background: &hyperslab_core::BackgroundStats) {
         self.background.fetch_add(background.busy.as_nanos() as u64, Relaxed);
         self.waited.fetch_add(background.waited.as_nanos() as u64, Relaxed);
         self.peak.fetch_max(self.memory.load(Relaxed) + background.memory, Relaxed);

@@ -10,9 +10,8 @@ use crate::object::Object;
 use crate::settings::Settings;
 use hyperslab_comm::Solo;
 use hyperslab_core::{
-    Array, ArraySpec, Attribute, Background, Bytes, Caps, Communicator, Container, Durability, Error, Format,
-    MemoryLayout, MemoryView, MemoryViewMut, Open, Request, Result, Selection, Stack, StackElement,
-    Transfer as Together,
+    Array, ArraySpec, Attribute, BackgroundStats, Bytes, Caps, Communicator, Container, Durability, Error, Format,
+    MemoryLayout, MemoryView, MemoryViewMut, OpenMode, Request, Result, Selection, Stack, StackElement, TransferMode,
 };
 use hyperslab_plane::Layout;
 use std::ffi::c_int;
@@ -44,7 +43,7 @@ pub(crate) struct TracedDataset {
 
 impl TracedFile {
     /// `None` if there can be no trace, which the user is told.
-    pub(crate) fn open(host: &'static Host, settings: &Settings, path: &Path, how: Open) -> Option<Self> {
+    pub(crate) fn open(host: &'static Host, settings: &Settings, path: &Path, how: OpenMode) -> Option<Self> {
         let number = RECORDED.fetch_add(1, Ordering::Relaxed) + 1;
         let file = settings.trace.display().to_string();
         let file = file.replace("%p", &std::process::id().to_string()).replace("%n", &number.to_string());
@@ -129,8 +128,8 @@ impl TracedDataset {
         let (selection, layout) = (&plan.selection, &plan.layout);
         // How it ended is known where it was made.
         let _ = match writes {
-            true => self.array.write(selection, MemoryView { data: &[], layout }, Together::Independent),
-            false => self.array.read(selection, MemoryViewMut { data: &mut [], layout }, Together::Independent),
+            true => self.array.write(selection, MemoryView { data: &[], layout }, TransferMode::Independent),
+            false => self.array.read(selection, MemoryViewMut { data: &mut [], layout }, TransferMode::Independent),
         };
     }
 
@@ -182,7 +181,7 @@ impl Format for Conduit {
 
     fn caps(&self) -> Caps {
         Caps {
-            stores: true,
+            readable: true,
             resize: true,
             chunks: true,
             compound: true,
@@ -195,7 +194,7 @@ impl Format for Conduit {
         "h5"
     }
 
-    fn open(&self, _: &Path, _: Open, _: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
+    fn open(&self, _: &Path, _: OpenMode, _: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
         Ok(Arc::new(Self(self.0.clone())))
     }
 
@@ -244,11 +243,11 @@ impl Container for Conduit {
         Ok(Vec::new())
     }
 
-    fn background(&self) -> Background {
-        Background::default()
+    fn background(&self) -> BackgroundStats {
+        BackgroundStats::default()
     }
 
-    fn settle(&self) -> Result<()> {
+    fn write_back(&self) -> Result<()> {
         Ok(())
     }
 
@@ -266,15 +265,15 @@ impl Array for ConduitArray {
         Ok(self.0.clone())
     }
 
-    fn write(&self, _: &Selection, _: MemoryView<'_>, _: Together) -> Result<()> {
+    fn write(&self, _: &Selection, _: MemoryView<'_>, _: TransferMode) -> Result<()> {
         make_call()
     }
 
-    fn read(&self, _: &Selection, _: MemoryViewMut<'_>, _: Together) -> Result<()> {
+    fn read(&self, _: &Selection, _: MemoryViewMut<'_>, _: TransferMode) -> Result<()> {
         make_call()
     }
 
-    fn submit_write(&self, _: &Selection, _: Bytes, _: &MemoryLayout, _: Together) -> Result<Request> {
+    fn submit_write(&self, _: &Selection, _: Bytes, _: &MemoryLayout, _: TransferMode) -> Result<Request> {
         make_call().map(|()| Request::done())
     }
 

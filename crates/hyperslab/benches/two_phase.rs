@@ -8,8 +8,8 @@
 
 use hyperslab_comm::MpiJob;
 use hyperslab_core::{
-    Array, ArraySpec, Communicator, Container, Datatype, MemoryLayout, MemoryView, MemoryViewMut, Open, PageBuffer,
-    Reduce, Selection, Transfer,
+    Array, ArraySpec, Communicator, Container, Datatype, MemoryLayout, MemoryView, MemoryViewMut, OpenMode, PageBuffer,
+    Reduce, Selection, TransferMode,
 };
 use hyperslab_run::resolve;
 use hyperslab_testkit::under_mpi;
@@ -29,24 +29,24 @@ const RANKS: usize = 2;
 struct Way {
     name: &'static str,
     stack: &'static str,
-    transfer: Transfer,
+    transfer: TransferMode,
     /// Each piece in a call of its own, or all in one.
     one_by_one: bool,
 }
 
-const fn way(name: &'static str, stack: &'static str, transfer: Transfer, one_by_one: bool) -> Way {
+const fn way(name: &'static str, stack: &'static str, transfer: TransferMode, one_by_one: bool) -> Way {
     Way { name, stack, transfer, one_by_one }
 }
 
 /// Each of ours beside what it is measured against.
 const WAYS: [Way; 7] = [
-    way("MPI-IO, collective", "mpiio", Transfer::Collective, false),
-    way("two-phase over posix", "twophase/posix", Transfer::Collective, false),
-    way("two-phase over mpiio", "twophase/mpiio", Transfer::Collective, false),
-    way("posix, piece by piece", "posix", Transfer::Independent, true),
-    way("HDF5, piece by piece", "hdf5", Transfer::Independent, true),
-    way("HDF5, collective", "hdf5", Transfer::Collective, false),
-    way("two-phase over HDF5", "twophase/hdf5", Transfer::Collective, false),
+    way("MPI-IO, collective", "mpiio", TransferMode::Collective, false),
+    way("two-phase over posix", "twophase/posix", TransferMode::Collective, false),
+    way("two-phase over mpiio", "twophase/mpiio", TransferMode::Collective, false),
+    way("posix, piece by piece", "posix", TransferMode::Independent, true),
+    way("HDF5, piece by piece", "hdf5", TransferMode::Independent, true),
+    way("HDF5, collective", "hdf5", TransferMode::Collective, false),
+    way("two-phase over HDF5", "twophase/hdf5", TransferMode::Collective, false),
 ];
 /// (ours, theirs, how many times as fast ours must be)
 const AIMS: [(usize, usize, f64); 2] = [(1, 0, 1.0), (6, 4, 5.0)];
@@ -83,7 +83,7 @@ struct Opened<'a> {
 impl<'a> Opened<'a> {
     fn new(way: &'a Way, path: &Path, comm: &Arc<dyn Communicator>) -> Self {
         let format = resolve(&way.stack.parse().unwrap()).unwrap();
-        let container = format.open(path, Open::Create, comm).unwrap();
+        let container = format.open(path, OpenMode::Create, comm).unwrap();
         let array = container.create("a", &ArraySpec::new(Datatype::U8, &[BYTES])).unwrap();
         let (rank, ranks) = (comm.rank() as u64, comm.size() as u64);
         let pieces = BYTES / PIECE / ranks;
@@ -145,7 +145,7 @@ fn measure(folder: &Path, check: bool) -> ExitCode {
             }
         }
     }
-    let remarks: Vec<String> = all.iter().flat_map(|opened| opened.container.remarks()).collect();
+    let diagnostics: Vec<String> = all.iter().flat_map(|opened| opened.container.diagnostics()).collect();
     for opened in &all {
         opened.container.close().unwrap();
     }
@@ -167,7 +167,7 @@ fn measure(folder: &Path, check: bool) -> ExitCode {
                 WAYS[ours].name, WAYS[theirs].name
             );
         }
-        remarks.iter().for_each(|remark| println!("note: {remark}"));
+        diagnostics.iter().for_each(|diagnostic| println!("note: {diagnostic}"));
     }
     drop(comm);
     drop(job);

@@ -1,7 +1,7 @@
 //! What the user may say.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use hyperslab_core::{Stack, Transfer};
+use hyperslab_core::{Stack, TransferMode};
 use std::path::PathBuf;
 
 /// A benchmark failed, or data were wrong.
@@ -152,11 +152,11 @@ impl Transfers {
     }
 
     /// How transfers are made on a stack, if not as the input says.
-    pub fn on(self, stack: &Stack) -> Option<Transfer> {
+    pub fn on(self, stack: &Stack) -> Option<TransferMode> {
         match self {
-            Self::Collective => Some(Transfer::Collective),
-            Self::Independent => Some(Transfer::Independent),
-            Self::CollectiveToExchange => stack.has_layer("twophase").then_some(Transfer::Collective),
+            Self::Collective => Some(TransferMode::Collective),
+            Self::Independent => Some(TransferMode::Independent),
+            Self::CollectiveToExchange => stack.has_layer("twophase").then_some(TransferMode::Collective),
         }
     }
 }

@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use hyperslab_comm::Solo;
 use hyperslab_core::units::display_size;
-use hyperslab_core::{Array, ArraySpec, Container, MemoryLayout, Open, Selection, Stack, dims};
+use hyperslab_core::{Array, ArraySpec, Container, MemoryLayout, OpenMode, Selection, Stack, dims};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -55,7 +55,7 @@ pub fn run(options: &ShowOptions) -> Result<ExitCode> {
             if options.explain && found.to_string() == "hdf5" { "hdf5(plane=on)".parse()? } else { found }
         }
     };
-    let file = hyperslab_run::resolve(&stack)?.open(&options.path, Open::Read, &Solo::shared())?;
+    let file = hyperslab_run::resolve(&stack)?.open(&options.path, OpenMode::Read, &Solo::shared())?;
     match &options.array {
         None => list(&*file, &stack)?,
         Some(name) => {

@@ -7,8 +7,8 @@ mod program;
 
 use hyperslab_comm::Threads;
 use hyperslab_core::{
-    Array, ArraySpec, Attribute, Container, Datatype, Filter, MemoryLayout, MemoryView, MemoryViewMut, Open, Selection,
-    Stack, Transfer,
+    Array, ArraySpec, Attribute, Container, Datatype, Filter, MemoryLayout, MemoryView, MemoryViewMut, OpenMode,
+    Selection, Stack, TransferMode,
 };
 use program::{run, with};
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ fn alone() -> MutexGuard<'static, ()> {
     LOCK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn open(stack: &str, path: &Path, how: Open) -> std::sync::Arc<dyn Container> {
+fn open(stack: &str, path: &Path, how: OpenMode) -> std::sync::Arc<dyn Container> {
     let format = hyperslab_run::resolve(&stack.parse::<Stack>().unwrap()).unwrap();
     format.open(path, how, &hyperslab_run::alone()).unwrap()
 }
@@ -34,7 +34,7 @@ fn read(array: &dyn Array) -> Vec<u8> {
     let spec = array.spec().unwrap();
     let all = Selection::all(&spec.shape).unwrap();
     let mut bytes = vec![0xEE; (all.len() * spec.dtype.size()) as usize];
-    array.read(&all, MemoryViewMut::packed(&mut bytes), Transfer::Independent).unwrap();
+    array.read(&all, MemoryViewMut::packed(&mut bytes), TransferMode::Independent).unwrap();
     bytes
 }
 
@@ -47,7 +47,7 @@ struct Content {
 }
 
 fn content(stack: &str, path: &Path) -> Content {
-    let container = open(stack, path, Open::Read);
+    let container = open(stack, path, OpenMode::Read);
     let (groups, names) = (container.groups().unwrap(), container.arrays().unwrap());
     let mut attributes = BTreeMap::new();
     for object in groups.iter().chain(&names).chain(&[String::new()]) {
@@ -74,12 +74,12 @@ fn write_together(stack: &str, path: &Path) {
     let particle = Datatype::packed_compound([("x", Datatype::F64), ("id", Datatype::I32)]).unwrap();
     Threads::run(3, |comm| {
         let rank = comm.rank() as u64;
-        let container = format.open(path, Open::Create, &comm)?;
+        let container = format.open(path, OpenMode::Create, &comm)?;
         container.set_attribute("", "title", &Attribute::text("été"))?;
         container.create_group("empty/group")?;
         container.set_attribute("empty", "level", &Attribute::integer(1))?;
         let chunk = format.caps().chunks.then(|| [16, 16][..].into());
-        let filters = if format.caps().deflate { vec![Filter::Deflate(4)] } else { Vec::new() };
+        let filters = if format.caps().has(&Filter::Deflate(4)) { vec![Filter::Deflate(4)] } else { Vec::new() };
         let chunked = ArraySpec { chunk, filters, ..ArraySpec::new(Datatype::F32, &SHAPE) };
         let plain = container.create("plain", &ArraySpec::new(Datatype::I32, &SHAPE))?;
         let chunked = container.create("g/chunked", &chunked)?;
@@ -92,7 +92,7 @@ fn write_together(stack: &str, path: &Path) {
             for (array, salt) in [(&plain, 1), (&chunked, 2)] {
                 let values =
                     (0..rows.len()).flat_map(|n| ((n + turn * 1000 + rank * 100_000 + salt) as f32).to_ne_bytes());
-                array.write(&rows, MemoryView::packed(&values.collect::<Vec<_>>()), Transfer::Independent)?;
+                array.write(&rows, MemoryView::packed(&values.collect::<Vec<_>>()), TransferMode::Independent)?;
             }
             container.flush(hyperslab_core::Durability::Visible)?;
         }
@@ -101,7 +101,7 @@ fn write_together(stack: &str, path: &Path) {
         if rank < 2 {
             let data: Vec<u8> = (0..30 * if rank == 0 { 8 } else { 4 }).map(|n| n as u8 + 1).collect();
             let all = Selection::all(&[30])?;
-            particles.write(&all, MemoryView { data: &data, layout: &layout }, Transfer::Independent)?;
+            particles.write(&all, MemoryView { data: &data, layout: &layout }, TransferMode::Independent)?;
         }
         container.close()
     })

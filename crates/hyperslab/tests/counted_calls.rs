@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use hyperslab_core::workload::{ArrayDeclaration, FileDeclaration, Header, Step, StepSource, Steps, Workload};
-use hyperslab_core::{ArraySpec, Datatype, Dims, Fill, Open, Result, Selection, Stack, Transfer};
+use hyperslab_core::{ArraySpec, Datatype, Dims, Fill, OpenMode, Result, Selection, Stack, TransferMode};
 use hyperslab_model::{Configuration, Count, count};
 use hyperslab_run::{Case, Progress, run_case};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ struct WriteAndRead {
 
 impl StepSource for WriteAndRead {
     fn steps(&self, _: usize) -> Result<Steps<'_>> {
-        let (memory, transfer) = (Arc::default(), Transfer::Independent);
+        let (memory, transfer) = (Arc::default(), TransferMode::Independent);
         let write = |selection: &Selection| Step::Write {
             slot: 0,
             selection: selection.clone(),
@@ -31,13 +31,13 @@ impl StepSource for WriteAndRead {
         };
         let close = || [Step::CloseArray { slot: 0 }, Step::CloseFile { file: 0 }];
         let mut steps = vec![
-            Step::OpenFile { file: 0, how: Open::Create },
+            Step::OpenFile { file: 0, how: OpenMode::Create },
             Step::Create { slot: 0, file: 0, array: 0, name: "a".into() },
         ];
         steps.extend(self.writes.iter().map(write));
         steps.extend(close());
         steps.extend([
-            Step::OpenFile { file: 0, how: Open::Read },
+            Step::OpenFile { file: 0, how: OpenMode::Read },
             Step::Open { slot: 0, file: 0, array: 0, name: "a".into() },
         ]);
         steps.extend(self.reads.iter().map(read));

@@ -5,7 +5,9 @@
 #[allow(dead_code)]
 mod program;
 
-use hyperslab_core::{ArraySpec, Datatype, Error, MemoryView, MemoryViewMut, Open, Result, Selection, Stack, Transfer};
+use hyperslab_core::{
+    ArraySpec, Datatype, Error, MemoryView, MemoryViewMut, OpenMode, Result, Selection, Stack, TransferMode,
+};
 use program::{hyperslab, run, said};
 use std::fs::{self, File};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -18,15 +20,15 @@ const OLD: u8 = 2;
 const NEW: u8 = 3;
 
 /// Writes one value everywhere. With `crash` the process ends before anything is closed.
-fn write(stack: &str, path: &Path, how: Open, value: u8, crash: bool) -> Result<()> {
+fn write(stack: &str, path: &Path, how: OpenMode, value: u8, crash: bool) -> Result<()> {
     let format = hyperslab_run::resolve(&stack.parse::<Stack>()?)?;
     let container = format.open(path, how, &hyperslab_run::alone())?;
     let array = match how {
-        Open::Update => container.array("x")?,
+        OpenMode::Update => container.array("x")?,
         _ => container.create("x", &ArraySpec::new(Datatype::U8, &[LEN]))?,
     };
     let (all, data) = (Selection::all(&[LEN])?, vec![value; LEN as usize]);
-    array.write(&all, MemoryView::packed(&data), Transfer::Independent)?;
+    array.write(&all, MemoryView::packed(&data), TransferMode::Independent)?;
     if crash {
         rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL).unwrap();
     }
@@ -36,10 +38,10 @@ fn write(stack: &str, path: &Path, how: Open, value: u8, crash: bool) -> Result<
 
 fn content(path: &Path) -> Vec<u8> {
     let format = hyperslab_formats::build(&"hdf5".parse::<Stack>().unwrap().format).unwrap();
-    let container = format.open(path, Open::Read, &hyperslab_run::alone()).unwrap();
+    let container = format.open(path, OpenMode::Read, &hyperslab_run::alone()).unwrap();
     let (all, mut data) = (Selection::all(&[LEN]).unwrap(), vec![0; LEN as usize]);
     let array = container.array("x").unwrap();
-    array.read(&all, MemoryViewMut::packed(&mut data), Transfer::Independent).unwrap();
+    array.read(&all, MemoryViewMut::packed(&mut data), TransferMode::Independent).unwrap();
     array.close().unwrap();
     container.close().unwrap();
     data
@@ -51,7 +53,7 @@ fn content(path: &Path) -> Vec<u8> {
 fn child() {
     let Some(path) = std::env::var_os("HYPERSLAB_TEST_PATH") else { return };
     let stack = std::env::var("HYPERSLAB_TEST_STACK").unwrap();
-    write(&stack, Path::new(&path), Open::Update, OLD, true).unwrap();
+    write(&stack, Path::new(&path), OpenMode::Update, OLD, true).unwrap();
 }
 
 struct Scene {
@@ -66,7 +68,7 @@ fn crashed() -> Scene {
     let root = folder.path().canonicalize().unwrap();
     let (path, logs) = (root.join("a.h5"), root.join("logs"));
     fs::create_dir(&logs).unwrap();
-    write("hdf5", &path, Open::Create, 1, false).unwrap();
+    write("hdf5", &path, OpenMode::Create, 1, false).unwrap();
     crash(&path, &format!("log(dir={},drain=off)/hdf5", logs.display()));
     Scene { folder, path, logs }
 }
@@ -124,10 +126,10 @@ fn way_1_a_symbolic_link() {
     let scene = crashed();
     let link = scene.folder.path().join("link.h5");
     symlink(&scene.path, &link).unwrap();
-    assert!(waits(&write("hdf5", &link, Open::Update, NEW, false).unwrap_err()));
+    assert!(waits(&write("hdf5", &link, OpenMode::Update, NEW, false).unwrap_err()));
     // Somebody else, who does not look.
     let plain = hyperslab_formats::build(&"hdf5".parse::<Stack>().unwrap().format).unwrap();
-    plain.open(&link, Open::Update, &hyperslab_run::alone()).unwrap().close().unwrap();
+    plain.open(&link, OpenMode::Update, &hyperslab_run::alone()).unwrap().close().unwrap();
     later(&link);
     scene.refuses(&scene.path, "changed by something else", OLD);
 }
@@ -139,7 +141,7 @@ fn way_2_a_hard_link() {
     fs::hard_link(&scene.path, &link).unwrap();
     let other = scene.folder.path().join("others");
     fs::create_dir(&other).unwrap();
-    let refused = write(&format!("log(dir={})/hdf5", other.display()), &link, Open::Update, NEW, false);
+    let refused = write(&format!("log(dir={})/hdf5", other.display()), &link, OpenMode::Update, NEW, false);
     match refused {
         Err(error) => assert!(waits(&error), "{error}"),
         // A file system without extended attributes: the recovery notices.
@@ -155,9 +157,9 @@ fn way_3_another_log_directory() {
     let other = scene.folder.path().join("others");
     fs::create_dir(&other).unwrap();
     let stack = format!("log(dir={})/hdf5", other.display());
-    let error = write(&stack, &scene.path, Open::Update, NEW, false).unwrap_err();
+    let error = write(&stack, &scene.path, OpenMode::Update, NEW, false).unwrap_err();
     assert!(waits(&error), "{error}");
-    assert!(write(&stack, &scene.path, Open::Truncate, NEW, false).is_err_and(|error| waits(&error)));
+    assert!(write(&stack, &scene.path, OpenMode::Truncate, NEW, false).is_err_and(|error| waits(&error)));
     later(&scene.path);
     scene.refuses(&scene.path, "changed by something else", OLD);
 }
@@ -166,7 +168,7 @@ fn way_3_another_log_directory() {
 fn way_4_a_mode_without_a_log() {
     let scene = crashed();
     for stack in ["hdf5", "async/hdf5", "cache/hdf5", "hdf5(plane=on)"] {
-        let error = write(stack, &scene.path, Open::Update, NEW, false).unwrap_err();
+        let error = write(stack, &scene.path, OpenMode::Update, NEW, false).unwrap_err();
         assert!(waits(&error), "{stack}: {error}");
     }
     // Reading is allowed, with a word.
@@ -178,7 +180,7 @@ fn way_4_a_mode_without_a_log() {
 fn way_5_a_plain_program_makes_the_file_anew() {
     let scene = crashed();
     let fresh = scene.folder.path().join("fresh.h5");
-    write("hdf5", &fresh, Open::Create, NEW, false).unwrap();
+    write("hdf5", &fresh, OpenMode::Create, NEW, false).unwrap();
     // The same inode, cut off and written again.
     fs::write(&scene.path, fs::read(&fresh).unwrap()).unwrap();
     later(&scene.path);
@@ -189,7 +191,7 @@ fn way_5_a_plain_program_makes_the_file_anew() {
 fn way_6_another_file_is_moved_there() {
     let scene = crashed();
     let fresh = scene.folder.path().join("fresh.h5");
-    write("hdf5", &fresh, Open::Create, NEW, false).unwrap();
+    write("hdf5", &fresh, OpenMode::Create, NEW, false).unwrap();
     fs::rename(&fresh, &scene.path).unwrap();
     scene.refuses(&scene.path, "another file is there now", OLD);
 }
@@ -203,7 +205,7 @@ fn way_7_a_copied_directory() {
         fs::copy(entry.path(), copy.join(entry.file_name())).unwrap();
     }
     assert_eq!(scene.recover(&[]).0, 0);
-    write("hdf5", &scene.path, Open::Update, NEW, false).unwrap();
+    write("hdf5", &scene.path, OpenMode::Update, NEW, false).unwrap();
     let scene = Scene { logs: copy.clone(), ..scene };
     let (code, out, err) = run(scene.folder.path(), &["recover", "copy"]);
     assert!(code == 1 && err.contains("a copy of others") && content(&scene.path)[7] == NEW, "{out}{err}");
@@ -224,7 +226,7 @@ fn logs_are_thrown_away_when_asked_and_with_their_file() {
     let (code, out, err) = run(scene.folder.path(), &["recover", "--discard", "a.h5"]);
     assert!(code == 0 && out.contains("1 write of 1000 B thrown away"), "{out}{err}");
     assert_eq!((fs::read_dir(&scene.logs).unwrap().count(), content(&scene.path)[7]), (0, 1));
-    write("hdf5", &scene.path, Open::Update, NEW, false).unwrap();
+    write("hdf5", &scene.path, OpenMode::Update, NEW, false).unwrap();
     // Files without a head.
     let name = format!("hyperslab-{0}-0-{0}.00000001.meta", "0123456789abcdef".repeat(2));
     fs::write(scene.logs.join(&name), "x").unwrap();

@@ -5,7 +5,7 @@
 #[allow(dead_code)]
 mod program;
 
-use hyperslab_core::{ArraySpec, Datatype, MemoryView, MemoryViewMut, Open, Selection, Stack, Transfer};
+use hyperslab_core::{ArraySpec, Datatype, MemoryView, MemoryViewMut, OpenMode, Selection, Stack, TransferMode};
 use hyperslab_layers::journal::{Append, Directory, Header, Id, Journal, Limits};
 use program::run;
 use std::fs;
@@ -17,10 +17,10 @@ const SHAPE: [u64; 2] = [8, 1000];
 /// A container whose array `x` holds 1.0 everywhere.
 fn container(stack: &str, path: &Path) {
     let format = hyperslab_run::resolve(&stack.parse::<Stack>().unwrap()).unwrap();
-    let container = format.open(path, Open::Create, &hyperslab_run::alone()).unwrap();
+    let container = format.open(path, OpenMode::Create, &hyperslab_run::alone()).unwrap();
     let array = container.create("group/x", &ArraySpec::new(Datatype::F32, &SHAPE)).unwrap();
     let (all, ones) = (Selection::all(&SHAPE).unwrap(), rows(&[1.0; 8]));
-    array.write(&all, MemoryView::packed(&ones), Transfer::Independent).unwrap();
+    array.write(&all, MemoryView::packed(&ones), TransferMode::Independent).unwrap();
     array.close().unwrap();
     container.close().unwrap();
 }
@@ -31,10 +31,14 @@ fn rows(values: &[f32]) -> Vec<u8> {
 
 fn content(stack: &str, path: &Path) -> Vec<u8> {
     let format = hyperslab_run::resolve(&stack.parse::<Stack>().unwrap()).unwrap();
-    let container = format.open(path, Open::Read, &hyperslab_run::alone()).unwrap();
+    let container = format.open(path, OpenMode::Read, &hyperslab_run::alone()).unwrap();
     let mut bytes = vec![0; 32_000];
     let all = Selection::all(&SHAPE).unwrap();
-    container.array("group/x").unwrap().read(&all, MemoryViewMut::packed(&mut bytes), Transfer::Independent).unwrap();
+    container
+        .array("group/x")
+        .unwrap()
+        .read(&all, MemoryViewMut::packed(&mut bytes), TransferMode::Independent)
+        .unwrap();
     container.close().unwrap();
     bytes
 }

@@ -3,12 +3,14 @@
 
 use assert_cmd::Command;
 use hyperslab_comm::Solo;
-use hyperslab_core::{ArraySpec, Attribute, Datatype, Dims, Filter, MemoryView, Open, Selection, Stack, Transfer};
+use hyperslab_core::{
+    ArraySpec, Attribute, Datatype, Dims, Filter, MemoryView, OpenMode, Selection, Stack, TransferMode,
+};
 use std::path::Path;
 
 fn file(path: &Path) {
     let format = hyperslab_formats::build(&"hdf5".parse::<Stack>().unwrap().format).unwrap();
-    let file = format.open(path, Open::Create, &Solo::shared()).unwrap();
+    let file = format.open(path, OpenMode::Create, &Solo::shared()).unwrap();
     let mut spec = ArraySpec::new(Datatype::F32, &[64, 64]);
     let flat = file.create("flat", &spec).unwrap();
     spec.chunk = Some(Dims::from_slice(&[16, 16]));
@@ -17,7 +19,7 @@ fn file(path: &Path) {
     let coded = file.create("g/coded", &spec).unwrap();
     let all = Selection::all(&spec.shape).unwrap();
     for array in [flat, plain, coded] {
-        array.write(&all, MemoryView::packed(&[3; 64 * 64 * 4]), Transfer::Independent).unwrap();
+        array.write(&all, MemoryView::packed(&[3; 64 * 64 * 4]), TransferMode::Independent).unwrap();
     }
     file.set_attribute("flat", "units", &Attribute::text("m")).unwrap();
     file.close().unwrap();
@@ -75,7 +77,7 @@ fn names_of_a_file_do_not_reach_the_terminal_as_commands() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("hostile.h5");
     let format = hyperslab_formats::build(&"hdf5".parse::<Stack>().unwrap().format).unwrap();
-    let file = format.open(&path, Open::Create, &Solo::shared()).unwrap();
+    let file = format.open(&path, OpenMode::Create, &Solo::shared()).unwrap();
     file.create("red\u{1b}[31m", &ArraySpec::new(Datatype::F32, &[4])).unwrap();
     file.set_attribute("", "title\u{1b}]0;owned\u{7}", &Attribute::integer(1)).unwrap();
     file.close().unwrap();

@@ -6,7 +6,8 @@
 mod program;
 
 use hyperslab_core::{
-    ArraySpec, Datatype, Durability, Field, MemoryLayout, MemoryView, MemoryViewMut, Open, Selection, Stack, Transfer,
+    ArraySpec, Datatype, Durability, Field, MemoryLayout, MemoryView, MemoryViewMut, OpenMode, Selection, Stack,
+    TransferMode,
 };
 use program::{hyperslab, run};
 use std::io::{Read as _, Write as _};
@@ -51,13 +52,13 @@ fn child() {
     let Ok(stack) = std::env::var(CHILD) else { return };
     let (stack, path) = stack.split_once(' ').unwrap();
     let format = hyperslab_run::resolve(&stack.parse::<Stack>().unwrap()).unwrap();
-    let container = format.open(Path::new(path), Open::Create, &hyperslab_run::alone()).unwrap();
+    let container = format.open(Path::new(path), OpenMode::Create, &hyperslab_run::alone()).unwrap();
     let chunk = format.caps().chunks.then(|| [7, 300].as_slice().into());
     let array =
         container.create("rows", &ArraySpec { chunk, ..ArraySpec::new(Datatype::I64, &[ROWS, COLUMNS]) }).unwrap();
     let mut out = std::io::stderr();
     for number in 0.. {
-        array.write(&row(number), MemoryView::packed(&values(number)), Transfer::Independent).unwrap();
+        array.write(&row(number), MemoryView::packed(&values(number)), TransferMode::Independent).unwrap();
         out.write_all(b".").unwrap();
         if number % 25 == 24 {
             container.flush(Durability::Visible).unwrap();
@@ -81,11 +82,11 @@ fn expected(writes: u64) -> Vec<u8> {
 
 fn content(stack: &str, path: &Path) -> Vec<u8> {
     let format = hyperslab_run::resolve(&stack.parse::<Stack>().unwrap()).unwrap();
-    let container = format.open(path, Open::Read, &hyperslab_run::alone()).unwrap();
+    let container = format.open(path, OpenMode::Read, &hyperslab_run::alone()).unwrap();
     let array = container.array("rows").unwrap();
     let mut bytes = vec![0xEE; (ROWS * COLUMNS * 8) as usize];
     array
-        .read(&Selection::all(&[ROWS, COLUMNS]).unwrap(), MemoryViewMut::packed(&mut bytes), Transfer::Independent)
+        .read(&Selection::all(&[ROWS, COLUMNS]).unwrap(), MemoryViewMut::packed(&mut bytes), TransferMode::Independent)
         .unwrap();
     container.close().unwrap();
     bytes
@@ -190,13 +191,13 @@ fn a_file_with_staged_writes_is_not_opened_anew() {
     child.kill().unwrap();
     child.wait().unwrap();
     let format = hyperslab_run::resolve(&stack.parse::<Stack>().unwrap()).unwrap();
-    for how in [Open::Update, Open::Create, Open::Truncate] {
+    for how in [OpenMode::Update, OpenMode::Create, OpenMode::Truncate] {
         let error = format.open(&path, how, &hyperslab_run::alone()).unwrap_err();
         assert!(error.what_to_try().is_some_and(|hint| hint.contains("hyperslab recover")), "{error:?}");
     }
-    assert!(format.open(&path, Open::Read, &hyperslab_run::alone()).is_ok());
+    assert!(format.open(&path, OpenMode::Read, &hyperslab_run::alone()).is_ok());
     assert_eq!(run(folder.path(), &["recover", "staged"]).0, 0);
-    format.open(&path, Open::Update, &hyperslab_run::alone()).unwrap().close().unwrap();
+    format.open(&path, OpenMode::Update, &hyperslab_run::alone()).unwrap().close().unwrap();
 }
 
 #[test]
@@ -204,16 +205,16 @@ fn staged_writes_are_read_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let stack = format!("cache(dir={})/slow(100KB/s,1ms)/posix", folder.path().display());
     let format = hyperslab_run::resolve(&stack.parse::<Stack>().unwrap()).unwrap();
-    let container = format.open(&folder.path().join("a"), Open::Create, &hyperslab_run::alone()).unwrap();
+    let container = format.open(&folder.path().join("a"), OpenMode::Create, &hyperslab_run::alone()).unwrap();
     let array = container.create("rows", &ArraySpec::new(Datatype::I64, &[ROWS, COLUMNS])).unwrap();
     let from = Instant::now();
     for number in [3, 4, 3 + ROWS] {
-        array.write(&row(number), MemoryView::packed(&values(number)), Transfer::Independent).unwrap();
+        array.write(&row(number), MemoryView::packed(&values(number)), TransferMode::Independent).unwrap();
     }
     // Columns 100 to 300 of both rows, of which one was written twice.
     let mut found = vec![0; 2 * 200 * 8];
     let part = Selection::dense(&[3, 100], &[2, 200]).unwrap();
-    array.read(&part, MemoryViewMut::packed(&mut found), Transfer::Independent).unwrap();
+    array.read(&part, MemoryViewMut::packed(&mut found), TransferMode::Independent).unwrap();
     // Each row takes 160 ms to reach the storage.
     assert!(from.elapsed() < Duration::from_millis(300), "{:?}", from.elapsed());
     let expected = [values(3 + ROWS), values(4)].map(|row| row[800..2400].to_vec()).concat();
@@ -228,7 +229,7 @@ fn fields_of_elements_with_filters_are_logged_whole() {
         let (path, logs) = (folder.path().join(format!("file{}.h5", options.len())), folder.path().display());
         let stack = format!("log(dir={logs},drain=off{options})/hdf5(deflate=1,chunk=300)");
         let format = hyperslab_run::resolve(&stack.parse::<Stack>().unwrap()).unwrap();
-        let container = format.open(&path, Open::Create, &hyperslab_run::alone()).unwrap();
+        let container = format.open(&path, OpenMode::Create, &hyperslab_run::alone()).unwrap();
         let field = |name: &str, offset| Field { name: name.into(), offset, dtype: Datatype::I64 };
         let pair = Datatype::compound(16, vec![field("a", 0), field("b", 8)]).unwrap();
         let array = container.create("pairs", &ArraySpec::new(pair, &[1000])).unwrap();
@@ -236,16 +237,16 @@ fn fields_of_elements_with_filters_are_logged_whole() {
         for (field, factor) in [("a", 2), ("b", 3), ("a", 5)] {
             let values: Vec<u8> = (0..1000).flat_map(|number| bytes(number * factor)).collect();
             let layout = MemoryLayout::fields(8, [(field, 0)]);
-            array.write(&all, MemoryView { data: &values, layout: &layout }, Transfer::Independent).unwrap();
+            array.write(&all, MemoryView { data: &values, layout: &layout }, TransferMode::Independent).unwrap();
         }
         let expected: Vec<u8> = (0..1000).flat_map(|number| [bytes(number * 5), bytes(number * 3)].concat()).collect();
         let mut found = vec![0; 16_000];
-        array.read(&all, MemoryViewMut::packed(&mut found), Transfer::Independent).unwrap();
+        array.read(&all, MemoryViewMut::packed(&mut found), TransferMode::Independent).unwrap();
         assert!(found == expected, "from the log");
         container.close().unwrap();
-        let container = format.open(&path, Open::Read, &hyperslab_run::alone()).unwrap();
+        let container = format.open(&path, OpenMode::Read, &hyperslab_run::alone()).unwrap();
         let array = container.array("pairs").unwrap();
-        array.read(&all, MemoryViewMut::packed(&mut found), Transfer::Independent).unwrap();
+        array.read(&all, MemoryViewMut::packed(&mut found), TransferMode::Independent).unwrap();
         assert!(found == expected, "from the file");
     }
     let left = std::fs::read_dir(folder.path()).unwrap().count();

@@ -1,9 +1,9 @@
-//! Where the chunks of an array are.
+//! The chunk grid of an array: chunk coordinates, extents and linear numbers.
 
 use crate::dims::{self, display};
 use crate::{Dims, Error, Result};
 
-/// An array of `shape` cut into chunks of `chunk` elements; the last chunk of a dimension may reach beyond the array.
+/// The grid of an array of `shape` in chunks of `chunk` elements; edge chunks may extend beyond the array.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ChunkGrid {
     shape: Dims,
@@ -12,7 +12,7 @@ pub struct ChunkGrid {
 }
 
 impl ChunkGrid {
-    /// Refuses different numbers of dimensions, chunk extents of 0, and extents whose product overflows.
+    /// Refuses mismatched numbers of dimensions, zero chunk extents, and extents whose product overflows.
     pub fn new(shape: &[u64], chunk: &[u64]) -> Result<Self> {
         let bad = |message: String| Error::invalid("check chunks", message);
         if shape.len() != chunk.len() {
@@ -53,7 +53,7 @@ impl ChunkGrid {
         self.counts.iter().product()
     }
 
-    /// Whether there is no chunk, since the array has no element.
+    /// Whether the array has no element, and so no chunk.
     pub fn is_empty(&self) -> bool {
         self.counts.contains(&0)
     }
@@ -72,19 +72,19 @@ impl ChunkGrid {
         Ok(self.origin_of(chunk))
     }
 
-    /// How much of a chunk lies inside the array.
+    /// Extents of a chunk, clipped to the array.
     pub fn extent(&self, chunk: &[u64]) -> Result<Dims> {
         self.check(chunk)?;
         Ok(self.extent_of(chunk))
     }
 
-    /// The number of a chunk, row-major.
+    /// The linear number of a chunk, row-major.
     pub fn linear(&self, chunk: &[u64]) -> Result<u64> {
         self.check(chunk)?;
         Ok(self.linear_of(chunk))
     }
 
-    /// The chunk of that number, row-major.
+    /// The coordinates of a linear chunk number, row-major.
     pub fn coordinates(&self, linear: u64) -> Result<Dims> {
         if self.is_empty() || linear >= self.len() {
             return Err(Error::invalid("check chunks", format!("there is no chunk {linear}, only {}", self.len())));

@@ -1,9 +1,9 @@
-//! A selection cut along chunks, one chunk at a time.
+//! Splitting a selection by chunk, lazily.
 
 use super::ChunkGrid;
-use super::part::{ChunkPart, Packed, RunTable};
+use super::chunk_subset::{ChunkSubset, Packed, RunTable};
 use crate::slab::{Slab, product};
-use crate::span::Span;
+use crate::strided_range::StridedRange;
 use crate::{Dims, Result, Selection};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,9 +11,9 @@ use std::collections::binary_heap::PeekMut;
 use std::sync::Arc;
 
 impl Selection {
-    /// The selection cut along the chunks of `grid`: each chunk it touches exactly once, row-major. Lazy: memory does
-    /// not grow with the number of chunks, only with the slabs of a union. Refuses a selection outside the array.
-    pub fn split_by_chunk<'a>(&'a self, grid: &'a ChunkGrid) -> Result<ChunkParts<'a>> {
+    /// Splits the selection by the chunks of `grid`: yields each chunk it touches exactly once, in row-major order. Lazy: memory
+    /// is independent of the number of chunks, and proportional to the slabs of a union. Refuses a selection outside the array.
+    pub fn split_by_chunk<'a>(&'a self, grid: &'a ChunkGrid) -> Result<ChunkSubsets<'a>> {
         self.check_inside(grid.shape())?;
         let source = match self.slabs() {
             [] => Source::One(None),
@@ -24,13 +24,13 @@ impl Selection {
                 Source::Many { slabs, waiting, table: Arc::new(RunTable::new(self, grid)) }
             }
         };
-        Ok(ChunkParts { grid, source })
+        Ok(ChunkSubsets { grid, source })
     }
 }
 
-/// The parts of a selection, chunk by chunk; from [`Selection::split_by_chunk`].
+/// The subsets of a selection, chunk by chunk; from [`Selection::split_by_chunk`].
 #[derive(Debug, Clone)]
-pub struct ChunkParts<'a> {
+pub struct ChunkSubsets<'a> {
     grid: &'a ChunkGrid,
     source: Source<'a>,
 }
@@ -41,14 +41,14 @@ enum Source<'a> {
     One(Option<(&'a Slab, Dims)>),
     Many {
         slabs: &'a [Slab],
-        /// For each slab that is not done, the number of the next chunk it touches; the earliest on top.
+        /// Min-heap over unfinished slabs: (next chunk touched, slab number).
         waiting: BinaryHeap<Reverse<(u64, usize)>>,
         table: Arc<RunTable>,
     },
 }
 
-impl Iterator for ChunkParts<'_> {
-    type Item = Result<ChunkPart>;
+impl Iterator for ChunkSubsets<'_> {
+    type Item = Result<ChunkSubset>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let grid = self.grid;
@@ -80,69 +80,69 @@ impl Iterator for ChunkParts<'_> {
                     }
                 }
                 Some(pieces.and_then(|pieces| {
-                    // What was disjoint stays so.
+                    // Clipping disjoint slabs keeps them disjoint.
                     let within = Selection::of_disjoint(grid.rank(), pieces);
-                    ChunkPart::new(grid, chunk, within, Packed::Table(Arc::clone(table)))
+                    ChunkSubset::new(grid, chunk, within, Packed::Table(Arc::clone(table)))
                 }))
             }
         }
     }
 }
 
-fn part_of_slab(slab: &Slab, grid: &ChunkGrid, chunk: &[u64]) -> Result<ChunkPart> {
+fn part_of_slab(slab: &Slab, grid: &ChunkGrid, chunk: &[u64]) -> Result<ChunkSubset> {
     let within = Selection::of_disjoint(grid.rank(), cut(slab, grid, chunk)?);
-    // Along each dimension a chunk holds consecutive ones of the selected indices: a box of the packed elements.
+    // Along each dimension a chunk holds consecutive selected indices: together, a box of the packed elements.
     let each = |d: usize| {
         let low = chunk[d] * grid.chunk()[d];
         let high = low.saturating_add(grid.chunk()[d]);
-        let first = slab.spans[d].count_below(low);
-        (first, slab.spans[d].count_below(high) - first)
+        let first = slab.ranges[d].count_below(low);
+        (first, slab.ranges[d].count_below(high) - first)
     };
     let start: Dims = (0..grid.rank()).map(|d| each(d).0).collect();
     let count: Dims = (0..grid.rank()).map(|d| each(d).1).collect();
     let packed = Packed::Box { shape: slab.counts(), part: Selection::dense(&start, &count)? };
-    ChunkPart::new(grid, chunk.into(), within, packed)
+    ChunkSubset::new(grid, chunk.into(), within, packed)
 }
 
-/// What a slab selects of a chunk that it touches, relative to the chunk, as disjoint slabs.
+/// The intersection of a slab with a chunk that it touches, relative to the chunk, as disjoint slabs.
 fn cut(slab: &Slab, grid: &ChunkGrid, chunk: &[u64]) -> Result<Vec<Slab>> {
     if slab.is_dense() {
-        let spans = (0..grid.rank()).map(|d| {
+        let ranges = (0..grid.rank()).map(|d| {
             let low = chunk[d] * grid.chunk()[d];
             let (start, end) =
-                (slab.spans[d].start.max(low), slab.spans[d].end().min(low.saturating_add(grid.chunk()[d])));
-            Span::dense(start - low, end.saturating_sub(start))
+                (slab.ranges[d].start.max(low), slab.ranges[d].end().min(low.saturating_add(grid.chunk()[d])));
+            StridedRange::dense(start - low, end.saturating_sub(start))
         });
-        return Ok(vec![Slab { spans: spans.collect() }]);
+        return Ok(vec![Slab { ranges: ranges.collect() }]);
     }
-    let per_dim: Vec<Vec<Span>> = (0..grid.rank())
+    let per_dim: Vec<Vec<StridedRange>> = (0..grid.rank())
         .map(|d| {
             let low = chunk[d] * grid.chunk()[d];
-            let mut spans = Vec::new();
-            slab.spans[d].clip(low, low.saturating_add(grid.chunk()[d]), &mut spans);
-            spans.iter_mut().for_each(|span| span.start -= low);
-            spans
+            let mut ranges = Vec::new();
+            slab.ranges[d].clip(low, low.saturating_add(grid.chunk()[d]), &mut ranges);
+            ranges.iter_mut().for_each(|range| range.start -= low);
+            ranges
         })
         .collect();
     product(&per_dim)
 }
 
 fn first_chunk(slab: &Slab, grid: &ChunkGrid) -> Dims {
-    slab.spans.iter().zip(grid.chunk()).map(|(span, c)| span.start / c).collect()
+    slab.ranges.iter().zip(grid.chunk()).map(|(range, c)| range.start / c).collect()
 }
 
-/// The next chunk that the slab touches, row-major.
+/// The next chunk that the slab touches, in row-major order.
 fn chunk_after(slab: &Slab, grid: &ChunkGrid, mut chunk: Dims) -> Option<Dims> {
     for d in (0..chunk.len()).rev() {
         let extent = grid.chunk()[d];
-        let span = &slab.spans[d];
+        let range = &slab.ranges[d];
         // No overflow: there is an index beyond this one only if the next chunk begins inside the array.
-        match (chunk[d] + 1).checked_mul(extent).and_then(|index| span.first_from(index)) {
+        match (chunk[d] + 1).checked_mul(extent).and_then(|index| range.first_from(index)) {
             Some(index) => {
                 chunk[d] = index / extent;
                 return Some(chunk);
             }
-            None => chunk[d] = span.start / extent,
+            None => chunk[d] = range.start / extent,
         }
     }
     None

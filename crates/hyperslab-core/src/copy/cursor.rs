@@ -1,14 +1,14 @@
-//! A position in a list of runs that can stop anywhere, and two such lists walked together.
+//! A cursor over the runs of a selection that can stop at any byte, and lockstep iteration of two cursors.
 
 use crate::{Row, Runs};
 
-/// Hands out runs in rows as large as asked for.
+/// Iterates over runs in regular rows of limited size.
 #[derive(Debug, Clone)]
 pub(crate) struct RowCursor<'a> {
     runs: Runs<'a>,
-    /// What is left of the current row.
+    /// The rest of the current row.
     row: Row,
-    /// Bytes of the first run of `row` that are handed out already.
+    /// Bytes of the first run of `row` that are consumed.
     used: u64,
 }
 
@@ -17,14 +17,14 @@ impl<'a> RowCursor<'a> {
         Self { runs, row: Row { offset: 0, len: 0, count: 0, stride: 0 }, used: 0 }
     }
 
-    /// Goes to a byte of the runs taken together, if they are those of one slab.
+    /// Seeks to byte `at` of the concatenated runs. Returns false if they are those of a union, which has no random access.
     pub(crate) fn seek(&mut self, at: u64) -> bool {
         let Some(rows) = self.runs.rows_mut() else { return false };
         (self.row, self.used) = rows.seek(at);
         true
     }
 
-    /// The runs that come next, as far as they are regular.
+    /// The next regular row of runs, without consuming it.
     pub(crate) fn peek(&mut self) -> Option<Row> {
         if self.row.count == 0 {
             self.row = self.runs.next_row()?;
@@ -36,7 +36,7 @@ impl<'a> RowCursor<'a> {
         Some(Row { offset: self.row.offset + self.used, len, count: 1, stride: len })
     }
 
-    /// Passes over `bytes` of what `peek` returned.
+    /// Consumes `bytes` of what `peek` returned.
     pub(crate) fn advance(&mut self, bytes: u64) {
         self.used += bytes;
         if self.used < self.row.len {
@@ -48,7 +48,7 @@ impl<'a> RowCursor<'a> {
         self.row.count -= runs;
     }
 
-    /// The next runs, at most `limit` bytes of them; whole runs unless one alone exceeds the limit.
+    /// Consumes and returns the next runs, at most `limit` bytes: whole runs, unless a single one exceeds the limit.
     pub(crate) fn take(&mut self, limit: u64) -> Option<Row> {
         let mut row = self.peek()?;
         if row.len > limit {
@@ -61,11 +61,11 @@ impl<'a> RowCursor<'a> {
     }
 }
 
-/// Walks two lists of runs over the same bytes in the same order. `each` gets rows of equal length and count.
+/// Iterates over two lists of runs in lockstep. `each` gets pairs of rows of equal length and count.
 pub(crate) fn zip_rows(mut a: RowCursor<'_>, mut b: RowCursor<'_>, mut each: impl FnMut(Row, Row)) {
     while let (Some(x), Some(y)) = (a.peek(), b.peek()) {
         let len = x.len.min(y.len);
-        // A run longer than the other side's is as many short ones without gaps.
+        // A run longer than the other side's is split into adjacent short ones.
         let cut = |row: Row| match row.len == len {
             true => row,
             false => Row { len, count: row.len / len, stride: len, ..row },

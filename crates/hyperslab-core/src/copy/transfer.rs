@@ -1,14 +1,14 @@
-//! The elements of a layout, moved to or from packed memory.
+//! Sequential copies between the elements of a layout and packed memory.
 
 use super::cursor::RowCursor;
-use super::rows::{Through, copy_rows, copy_rows_shared};
-use super::streaming::STREAM_FROM;
-use crate::{Datatype, ElementPlan, MemoryLayout, Result, Row, Runs, SharedBytes};
+use super::nontemporal::STREAM_FROM;
+use super::strided_copy::{Through, copy_rows, copy_rows_shared};
+use crate::{Datatype, DisjointWriteBuffer, ElementPlan, MemoryLayout, Result, Row, Runs};
 
-/// Bytes of structures handled before the next member's turn, so that they are still in the nearest cache.
+/// Tile size, in bytes of structures: all fields of a tile are copied while it is in the L1 cache.
 const TILE: u64 = 16 << 10;
 
-/// The elements of a layout that are still to be moved.
+/// The elements of a layout that are not copied yet.
 #[derive(Debug, Clone)]
 pub(super) struct Elements<'a> {
     plan: ElementPlan,
@@ -30,14 +30,14 @@ pub(super) struct IntoPacked<'a> {
 
 /// From packed elements to the caller's memory.
 pub(super) struct OutOfPacked<'a> {
-    data: SharedBytes<'a>,
+    data: DisjointWriteBuffer<'a>,
     packed: &'a [u8],
 }
 
 impl<'a> OutOfPacked<'a> {
     /// # Safety
-    /// Nobody else may access the elements that are copied, as long as this is in use.
-    pub(super) unsafe fn new(data: SharedBytes<'a>, packed: &'a [u8]) -> Self {
+    /// No other thread may access the copied elements as long as this exists.
+    pub(super) unsafe fn new(data: DisjointWriteBuffer<'a>, packed: &'a [u8]) -> Self {
         Self { data, packed }
     }
 }
@@ -52,7 +52,7 @@ impl Direction for IntoPacked<'_> {
 impl Direction for OutOfPacked<'_> {
     #[inline]
     fn copy(&mut self, memory: Row, packed: Row, through: Through) {
-        // SAFETY: nobody else accesses these elements, as promised to `new`.
+        // SAFETY: no other thread accesses these elements, as promised to `new`.
         unsafe { copy_rows_shared(self.packed, packed, self.data, memory, through) };
     }
 }
@@ -67,12 +67,12 @@ impl<'a> Elements<'a> {
         Ok(Self { identity: plan.is_identity(), plan, cursor: RowCursor::new(runs) })
     }
 
-    /// Goes to an element, if the layout is one slab of memory.
+    /// Seeks to an element. Returns false if the memory selection is a union of slabs.
     pub(super) fn seek(&mut self, element: u64) -> bool {
         self.cursor.seek(element * self.plan.stride)
     }
 
-    /// Moves the next elements, as many as `bytes` packed bytes hold. Returns their number.
+    /// Copies the next elements, as many as fit `bytes` packed bytes. Returns their number.
     pub(super) fn transfer(&mut self, bytes: usize, direction: &mut impl Direction) -> usize {
         let total = bytes as u64 / self.plan.element;
         let through = if bytes >= STREAM_FROM { Through::Memory } else { Through::Cache };
@@ -90,7 +90,7 @@ impl<'a> Elements<'a> {
         done as usize
     }
 
-    /// Moves the members of a row of structures; `packed` is the place of the first element.
+    /// Copies the fields of a row of structures; `packed` is the offset of the first packed element.
     fn transfer_structures(&self, row: Row, packed: u64, direction: &mut impl Direction) -> u64 {
         let ElementPlan { stride, element, .. } = self.plan;
         let per_run = row.len / stride;
@@ -105,7 +105,7 @@ impl<'a> Elements<'a> {
         per_run * row.count
     }
 
-    /// Moves the members of `count` structures that are `stride` bytes apart.
+    /// Copies the fields of `count` structures that are `stride` bytes apart.
     fn transfer_regular(&self, memory: u64, stride: u64, count: u64, packed: u64, direction: &mut impl Direction) {
         let element = self.plan.element;
         let tile = if self.plan.pieces.len() == 1 { count } else { (TILE / stride).clamp(1, count) };

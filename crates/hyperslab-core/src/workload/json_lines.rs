@@ -1,4 +1,4 @@
-//! The written form: a header line, then one line per step. Documented in docs/workload-format.md.
+//! Serialised form (JSON lines): a header line, then one line per step. Documented in docs/workload-format.md.
 
 use super::{Header, Step, StepSource, Steps, TimedSteps, Workload, WrittenSteps};
 use crate::{Error, ErrorKind, Result};
@@ -71,7 +71,7 @@ pub fn write_step(rank: Option<usize>, took: Option<u64>, step: &Step, to: &mut 
     let inside = to.len();
     serde_json::to_writer(&mut *to, step).map_err(unwritable)?;
     if inside > begin {
-        // The step goes on where these keys began the object.
+        // Splices the step's keys into the object that these keys opened.
         to[inside] = b',';
     }
     to.push(b'\n');
@@ -93,7 +93,7 @@ pub fn read_header(from: &mut dyn BufRead) -> Result<Header> {
 /// Opens the text anew from its beginning.
 pub type Reopen = dyn Fn() -> std::io::Result<Box<dyn BufRead + Send>> + Send + Sync;
 
-/// Steps read lazily from the written form; each rank's stream opens the text anew.
+/// Steps parsed lazily; each rank's stream opens the text again.
 pub struct JsonLines {
     open: Box<Reopen>,
 }
@@ -201,7 +201,7 @@ fn next_line(from: &mut dyn BufRead) -> Result<Option<String>> {
 mod tests {
     use super::*;
     use crate::workload::{ArrayDeclaration, FileDeclaration, WORKLOAD_VERSION};
-    use crate::{ArraySpec, Attribute, Datatype, Durability, Fill, MemoryLayout, Open, Selection, Transfer};
+    use crate::{ArraySpec, Attribute, Datatype, Durability, Fill, MemoryLayout, OpenMode, Selection, TransferMode};
 
     #[derive(Debug)]
     struct Fixed(Vec<Vec<Step>>);
@@ -234,7 +234,7 @@ mod tests {
             )
             .unwrap();
             let mut steps = vec![
-                Step::OpenFile { file: 0, how: Open::Truncate },
+                Step::OpenFile { file: 0, how: OpenMode::Truncate },
                 Step::Group { file: 0, name: "g".into() },
                 Step::Attribute { file: 0, object: "".into(), name: "t".into(), value: Attribute::text("x") },
                 Step::Epoch { number: 0 },
@@ -243,12 +243,12 @@ mod tests {
                     slot: 0,
                     selection: selection.clone(),
                     memory: Arc::new(MemoryLayout::member(32, 4)),
-                    transfer: Transfer::Collective,
+                    transfer: TransferMode::Collective,
                 },
                 Step::Compute { nanoseconds: 10 },
                 Step::Flush { file: 0, how: Durability::Durable },
                 Step::Resize { slot: 0, shape: [9, 4].as_slice().into() },
-                Step::Read { slot: 0, selection: holes, memory: Arc::default(), transfer: Transfer::Independent },
+                Step::Read { slot: 0, selection: holes, memory: Arc::default(), transfer: TransferMode::Independent },
                 Step::CloseArray { slot: 0 },
                 Step::CloseFile { file: 0 },
             ];

@@ -1,7 +1,7 @@
-//! Where the steps of a workload come from.
+//! Sources of workload steps.
 
 use super::Step;
-use crate::{Result, Transfer};
+use crate::{Result, TransferMode};
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -24,13 +24,13 @@ pub trait StepSource: Send + Sync + Debug {
         Ok(Box::new(self.steps(rank)?.map(|step| step.map(|step| (step, None)))))
     }
 
-    /// All steps as they are written down, if they are: reading a file once is better than once for every rank.
+    /// All steps in file order, if the source is a file: one pass instead of one per rank.
     fn written_steps(&self) -> Option<Result<WrittenSteps<'_>>> {
         None
     }
 }
 
-/// What becomes of a step; `None` if it is left out.
+/// A mapping of steps; `None` drops the step.
 type Change = fn(Step) -> Option<Step>;
 
 /// `source` without its compute steps.
@@ -38,16 +38,16 @@ pub(super) fn without_compute(source: Arc<dyn StepSource>) -> Arc<dyn StepSource
     Arc::new(Changed { source, change: |step| (!matches!(step, Step::Compute { .. })).then_some(step) })
 }
 
-/// `source` with all transfers alone, or all together.
-pub(super) fn with_transfers(source: Arc<dyn StepSource>, transfer: Transfer) -> Arc<dyn StepSource> {
+/// `source` with all transfers independent, or all collective.
+pub(super) fn with_transfers(source: Arc<dyn StepSource>, transfer: TransferMode) -> Arc<dyn StepSource> {
     let change: Change = match transfer {
-        Transfer::Independent => |step| Some(transferred(step, Transfer::Independent)),
-        Transfer::Collective => |step| Some(transferred(step, Transfer::Collective)),
+        TransferMode::Independent => |step| Some(transferred(step, TransferMode::Independent)),
+        TransferMode::Collective => |step| Some(transferred(step, TransferMode::Collective)),
     };
     Arc::new(Changed { source, change })
 }
 
-fn transferred(mut step: Step, how: Transfer) -> Step {
+fn transferred(mut step: Step, how: TransferMode) -> Step {
     if let Step::Write { transfer, .. } | Step::Read { transfer, .. } = &mut step {
         *transfer = how;
     }
@@ -93,11 +93,11 @@ mod tests {
 
     impl StepSource for Fixed {
         fn steps(&self, _: usize) -> Result<Steps<'_>> {
-            let (selection, memory, transfer) = (Selection::all(&[4])?, Arc::default(), Transfer::Independent);
+            let (selection, memory, transfer) = (Selection::all(&[4])?, Arc::default(), TransferMode::Independent);
             let steps = [
                 Step::Write { slot: 0, selection: selection.clone(), memory: Arc::clone(&memory), transfer },
                 Step::Compute { nanoseconds: 1 },
-                Step::Read { slot: 0, selection, memory, transfer: Transfer::Collective },
+                Step::Read { slot: 0, selection, memory, transfer: TransferMode::Collective },
             ];
             Ok(Box::new(steps.into_iter().map(Ok)))
         }
@@ -111,7 +111,7 @@ mod tests {
     }
 
     /// How transfers are made, and how many steps there are, by each of the three ways to ask for them.
-    fn seen(source: &dyn StepSource) -> Vec<(Vec<Transfer>, usize)> {
+    fn seen(source: &dyn StepSource) -> Vec<(Vec<TransferMode>, usize)> {
         let transfer = |step: &Step| match step {
             Step::Write { transfer, .. } | Step::Read { transfer, .. } => Some(*transfer),
             _ => None,
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn steps_are_changed_however_they_are_asked_for() {
-        let (alone, together) = (Transfer::Independent, Transfer::Collective);
+        let (alone, together) = (TransferMode::Independent, TransferMode::Collective);
         assert_eq!(seen(&*without_compute(Arc::new(Fixed))), vec![(vec![alone, together], 2); 3]);
         assert_eq!(seen(&*with_transfers(Arc::new(Fixed), together)), vec![(vec![together; 2], 3); 3]);
         assert_eq!(seen(&*with_transfers(Arc::new(Fixed), alone)), vec![(vec![alone; 2], 3); 3]);

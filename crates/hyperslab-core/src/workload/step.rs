@@ -1,6 +1,6 @@
-//! What one rank does next.
+//! Steps of a workload.
 
-use crate::{Attribute, Dims, Durability, MemoryLayout, Open, Selection, Transfer};
+use crate::{Attribute, Dims, Durability, MemoryLayout, OpenMode, Selection, TransferMode};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub enum Step {
         /// Number of the file.
         file: u32,
         /// How.
-        how: Open,
+        how: OpenMode,
     },
     /// Creates a group. Collective.
     Group {
@@ -52,27 +52,27 @@ pub enum Step {
     Write {
         /// The array.
         slot: u32,
-        /// Which elements.
+        /// The selected elements.
         selection: Selection,
-        /// How they lie in memory.
+        /// Their layout in memory.
         #[serde(default, skip_serializing_if = "is_packed")]
         memory: Arc<MemoryLayout>,
-        /// Alone or together.
+        /// Independent or collective.
         #[serde(default, skip_serializing_if = "is_independent")]
-        transfer: Transfer,
+        transfer: TransferMode,
     },
     /// Reads, and checks if asked. Collective if `transfer` says so.
     Read {
         /// The array.
         slot: u32,
-        /// Which elements.
+        /// The selected elements.
         selection: Selection,
-        /// How they lie in memory.
+        /// Their layout in memory.
         #[serde(default, skip_serializing_if = "is_packed")]
         memory: Arc<MemoryLayout>,
-        /// Alone or together.
+        /// Independent or collective.
         #[serde(default, skip_serializing_if = "is_independent")]
-        transfer: Transfer,
+        transfer: TransferMode,
     },
     /// Changes an array's shape. Collective.
     Resize {
@@ -94,7 +94,7 @@ pub enum Step {
     },
     /// Waits for all ranks. Collective.
     Barrier,
-    /// Computes (that is, sleeps) for so long.
+    /// Computes (sleeps).
     Compute {
         /// How long.
         nanoseconds: u64,
@@ -108,7 +108,7 @@ pub enum Step {
     Flush {
         /// Number of the file.
         file: u32,
-        /// What is promised.
+        /// The guarantee.
         how: Durability,
     },
     /// Closes an array. Collective.
@@ -127,14 +127,13 @@ impl Step {
     /// Whether all ranks take it together (unless it is about a file per rank).
     pub fn is_collective(&self) -> bool {
         match self {
-            Self::Write { transfer, .. } | Self::Read { transfer, .. } => *transfer == Transfer::Collective,
+            Self::Write { transfer, .. } | Self::Read { transfer, .. } => *transfer == TransferMode::Collective,
             Self::Compute { .. } | Self::Epoch { .. } => false,
             _ => true,
         }
     }
 
-    /// What of a collective step must be the same on all ranks: the step itself, or of a transfer that it is one, and of
-    /// which array.
+    /// What must be equal on all ranks for a collective step: the whole step, or for a transfer its kind and array.
     pub fn in_common(&self) -> Cow<'_, Self> {
         let nothing = || (Selection::empty(0), Arc::default());
         match self {
@@ -155,6 +154,6 @@ fn is_packed(memory: &Arc<MemoryLayout>) -> bool {
     memory.is_packed()
 }
 
-fn is_independent(transfer: &Transfer) -> bool {
-    *transfer == Transfer::Independent
+fn is_independent(transfer: &TransferMode) -> bool {
+    *transfer == TransferMode::Independent
 }

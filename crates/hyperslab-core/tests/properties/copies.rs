@@ -1,17 +1,18 @@
 use crate::oracle::{linear, shape_around, union};
 use hyperslab_core::{
-    Datatype, Field, Gather, Member, MemoryLayout, MemoryView, MemoryViewMut, Scatter, Selection, Structure, Within,
+    BufferRegion, Datatype, Field, Gather, MemoryLayout, MemoryView, MemoryViewMut, Scatter, Selection, StructField,
+    StructLayout,
 };
 use proptest::prelude::*;
 
 /// An element type, and members with (offset in memory, offset in the element, length).
-type Shape = (Datatype, Option<Structure>, Vec<(usize, usize, usize)>);
+type Shape = (Datatype, Option<StructLayout>, Vec<(usize, usize, usize)>);
 
 fn whole(size: u32) -> impl Strategy<Value = Shape> {
     (0u64..9, 0u64..9).prop_map(move |(before, after)| {
-        let structure = Structure {
+        let structure = StructLayout {
             size: before + u64::from(size) + after,
-            members: [Member { field: None, offset: before }].into_iter().collect(),
+            members: [StructField { field: None, offset: before }].into_iter().collect(),
         };
         (Datatype::Opaque(size), Some(structure), vec![(before as usize, 0, size as usize)])
     })
@@ -34,11 +35,11 @@ fn fields() -> impl Strategy<Value = Shape> {
         for i in taken {
             let (size, _, gap, _) = sizes[i];
             at += gap;
-            members.push(Member { field: Some(all[i].name.clone()), offset: at });
+            members.push(StructField { field: Some(all[i].name.clone()), offset: at });
             places.push((at as usize, all[i].offset as usize, size as usize));
             at += u64::from(size);
         }
-        (dtype, Some(Structure { size: at + seed % 3, members: members.into_iter().collect() }), places)
+        (dtype, Some(StructLayout { size: at + seed % 3, members: members.into_iter().collect() }), places)
     })
 }
 
@@ -56,14 +57,17 @@ fn shape() -> impl Strategy<Value = Shape> {
 }
 
 /// The layout, and where each element begins in memory, counted in elements.
-fn places(within: Option<(Selection, crate::oracle::Set, [u64; 4])>, count: u64) -> (Option<Within>, Vec<u64>, u64) {
+fn places(
+    within: Option<(Selection, crate::oracle::Set, [u64; 4])>,
+    count: u64,
+) -> (Option<BufferRegion>, Vec<u64>, u64) {
     match within {
         None => (None, (0..count).collect(), count),
         Some((selection, set, more)) => {
             let shape = shape_around(selection.rank(), &set, &more);
             let total = shape.iter().product();
             let order = set.iter().map(|c| linear(&shape, c)).collect();
-            (Some(Within { shape: shape.into_iter().collect(), selection }), order, total)
+            (Some(BufferRegion { shape: shape.into_iter().collect(), selection }), order, total)
         }
     }
 }

@@ -19,9 +19,9 @@ proptest! {
     ) {
         let shape = crate::oracle::shape_around(selection.rank(), &set, &[0; 4]);
         let mut layout = if strided { MemoryLayout::strided(&shape, selection) } else { MemoryLayout::packed() };
-        layout.structure = size.map(|size| hyperslab_core::Structure {
+        layout.structure = size.map(|size| hyperslab_core::StructLayout {
             size,
-            members: members.into_iter().map(|(field, offset)| hyperslab_core::Member { field, offset }).collect(),
+            members: members.into_iter().map(|(field, offset)| hyperslab_core::StructField { field, offset }).collect(),
         });
         let text = serde_json::to_string(&layout).unwrap();
         prop_assert_eq!(serde_json::from_str::<MemoryLayout>(&text).unwrap(), layout);

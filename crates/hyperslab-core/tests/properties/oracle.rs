@@ -9,25 +9,25 @@ pub type Set = BTreeSet<Vec<u64>>;
 /// The coordinates of a slab.
 pub fn slab_elements(slab: &Slab) -> Vec<Vec<u64>> {
     let mut out = vec![Vec::new()];
-    for span in slab.spans() {
-        let indices: Vec<u64> = (0..span.count())
-            .flat_map(|k| (0..span.block()).map(move |b| (k, b)))
-            .map(|(k, b)| span.start() + k * span.stride() + b)
+    for range in slab.ranges() {
+        let indices: Vec<u64> = (0..range.count())
+            .flat_map(|k| (0..range.block()).map(move |b| (k, b)))
+            .map(|(k, b)| range.start() + k * range.stride() + b)
             .collect();
         out = out.iter().flat_map(|c| indices.iter().map(|i| [c.as_slice(), &[*i]].concat())).collect();
     }
     out
 }
 
-/// The coordinates of a selection, after checking its normal form.
+/// The coordinates of a selection, after checking its canonical form.
 pub fn elements(selection: &Selection) -> Set {
     let mut set = Set::new();
     let mut last: Option<Dims> = None;
     for slab in selection.slabs() {
-        assert_eq!(slab.spans().len(), selection.rank());
+        assert_eq!(slab.ranges().len(), selection.rank());
         assert!(slab.len() > 0);
-        for span in slab.spans() {
-            assert!(span.count() == 1 && span.stride() == span.block() || span.stride() > span.block());
+        for range in slab.ranges() {
+            assert!(range.count() == 1 && range.stride() == range.block() || range.stride() > range.block());
         }
         assert!(last.is_none_or(|last| last < slab.start()), "slabs are not sorted");
         last = Some(slab.start());
@@ -44,9 +44,9 @@ pub type Raw = Vec<(u64, u64, u64, u64)>;
 
 pub fn raw_slab(rank: usize) -> impl Strategy<Value = Raw> {
     let most = if rank > 2 { 3u64 } else { 4 };
-    let span =
+    let range =
         (0u64..6, 0u64..3, 1..most, 1..most).prop_map(|(start, gap, count, block)| (start, block + gap, count, block));
-    prop::collection::vec(span, rank)
+    prop::collection::vec(range, rank)
 }
 
 pub fn build(raw: &Raw) -> Slab {

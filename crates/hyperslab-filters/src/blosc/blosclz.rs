@@ -1,18 +1,18 @@
-//! BloscLZ, the codec of Blosc's own: like LZF, with longer references that reach farther.
+//! BloscLZ, Blosc's own compressor: like LZF, with longer and farther matches.
 
-use crate::matches::{self, Room, Sink, Table};
+use crate::lz_matcher::{self, Room, Sink, Table};
 
 const MOST_LITERALS: usize = 32;
-/// What references of two bytes reach, less one; that itself says that two more bytes follow.
+/// Largest distance, less one, of a 2-byte match; this value marks a match with two more distance bytes.
 const NEAR: usize = 8191;
 const FARTHEST: usize = NEAR + 65535;
-/// Readers want literals at the end.
+/// Decoders require literals at the end.
 const TAIL: usize = 8;
 
-/// The stream of `plain` at the front of `out`, or none if it does not fit.
+/// Compresses `plain` into the front of `out`. Returns `None` if it does not fit.
 pub(super) fn encode(plain: &[u8], out: &mut [u8], places: &mut Table) -> Option<usize> {
     let mut writer = Writer(Room::new(out));
-    matches::find(plain, places, FARTHEST, TAIL, &mut writer).then_some(writer.0.filled())
+    lz_matcher::find(plain, places, FARTHEST, TAIL, &mut writer).then_some(writer.0.filled())
 }
 
 struct Writer<'a>(Room<'a>);
@@ -42,12 +42,12 @@ impl Sink for Writer<'_> {
     }
 }
 
-/// The plain form of a stream, which must fill `plain` exactly.
+/// Decompresses a stream, which must fill `plain` exactly.
 pub(super) fn decode(stream: &[u8], plain: &mut [u8]) -> Option<()> {
     let (mut rest, mut end) = (stream, 0);
     let mut first = true;
     while let Some((&control, behind)) = rest.split_first() {
-        // Nothing can be referred to at the beginning; these bits told of a version once.
+        // The first token cannot be a match; its upper bits once held a version.
         let control = if first { control & 31 } else { control } as usize;
         first = false;
         if control < MOST_LITERALS {
@@ -73,7 +73,7 @@ pub(super) fn decode(stream: &[u8], plain: &mut [u8]) -> Option<()> {
             back = NEAR + u16::from_be_bytes(*far) as usize;
             behind = after;
         }
-        matches::copy_back(plain, end, back + 1, len)?;
+        lz_matcher::copy_back(plain, end, back + 1, len)?;
         (rest, end) = (behind, end + len);
     }
     (end == plain.len()).then_some(())

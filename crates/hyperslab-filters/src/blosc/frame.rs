@@ -1,19 +1,19 @@
-//! Frames of the second generation: a header, one chunk, where it starts, and a trailer.
+//! Blosc2 frames: a header, one chunk, its offset index, and a trailer.
 //!
-//! Numbers of frames are big-endian and each follow a byte that says what they are (msgpack); those of chunks are not.
+//! Numbers in frames are msgpack: a type byte, then big-endian. Numbers in chunks are little-endian.
 
 use super::Blosc;
-use super::grid::Grid;
-use super::read::Chunk;
-use super::write;
-use crate::coders::Coders;
+use super::b2nd::B2nd;
+use super::decode::Chunk;
+use super::encode;
+use crate::codec_contexts::CodecContexts;
 use crate::errors::corrupt;
 use crate::scratch::Scratch;
 use hyperslab_core::Result;
 
 const NAME: &str = "blosc2";
 const MAGIC: &[u8] = b"\x9e\xa8b2frame\0";
-/// Places of numbers in the header.
+/// Offsets of numbers in the header.
 const HEADER_SIZE: usize = 0x0b;
 const FRAME_SIZE: usize = 0x10;
 const PLAIN_SIZE: usize = 0x1e;
@@ -21,9 +21,9 @@ const CHUNKS_SIZE: usize = 0x27;
 const ELEMENT_SIZE: usize = 0x30;
 const BLOCK_SIZE: usize = 0x35;
 const CHUNK_SIZE: usize = 0x3a;
-/// Bytes of a header that holds nothing extra.
+/// Size of a header without metalayers.
 const SMALLEST: usize = 0x61;
-/// A list with a version, nothing extra, its own length, and no fingerprint.
+/// The trailer: version, no variable-length metalayers, its own length, no fingerprint.
 const TRAILER: [u8; 35] = {
     let mut trailer = [0; 35];
     let front = *b"\x94\x01\x93\xcd\x00\x06\xde\x00\x00\xdc\x00\x00\xce\x00\x00\x00\x23\xd8";
@@ -34,7 +34,7 @@ const TRAILER: [u8; 35] = {
     }
     trailer
 };
-/// A chunk of eight bytes, copied: the place of the only chunk, which is the beginning.
+/// The offset index: an uncompressed chunk of eight bytes, the offset 0 of the only chunk.
 const INDEX: [u8; 40] = {
     let mut index = [0; 40];
     (index[0], index[1], index[2], index[3]) = (5, 1, 7, 8);
@@ -42,10 +42,10 @@ const INDEX: [u8; 40] = {
     index
 };
 
-/// The frame of `plain`, or none if it is too large for the format.
-pub(super) fn write(blosc: &Blosc, plain: &[u8], out: &mut Scratch, coders: &mut Coders) -> Option<usize> {
-    let out = out.room(SMALLEST + write::room(plain.len()) + INDEX.len() + TRAILER.len());
-    let chunk = write::chunk(blosc, plain, &mut out[SMALLEST..], coders)?;
+/// Encodes `plain` as a frame. Returns `None` if it is too large for the format.
+pub(super) fn encode(blosc: &Blosc, plain: &[u8], out: &mut Scratch, contexts: &mut CodecContexts) -> Option<usize> {
+    let out = out.room(SMALLEST + encode::room(plain.len()) + INDEX.len() + TRAILER.len());
+    let chunk = encode::chunk(blosc, plain, &mut out[SMALLEST..], contexts)?;
     let block = i32::from_le_bytes(*out[SMALLEST + 8..].first_chunk()?);
     let end = SMALLEST + chunk;
     let size = end + INDEX.len() + TRAILER.len();
@@ -68,31 +68,31 @@ pub(super) fn write(blosc: &Blosc, plain: &[u8], out: &mut Scratch, coders: &mut
         header[place - 1] = kind;
         header[place..place + width].copy_from_slice(&number.to_be_bytes()[8 - width..]);
     }
-    // Four flags: version with places of eight bytes, contiguous, codec and level, how blocks are split.
-    header[0x18..0x1d].copy_from_slice(&[0xa4, 0x12, 0, blosc.codec.number() | (blosc.level as u8) << 4, 3]);
-    // Threads for writing and reading, and that nothing extra follows the chunks.
+    // Flags: version with 8-byte offsets, contiguous, compressor and level, split mode.
+    header[0x18..0x1d].copy_from_slice(&[0xa4, 0x12, 0, blosc.compressor.number() | (blosc.level as u8) << 4, 3]);
+    // Threads for compression and decompression; no variable-length metalayers.
     header[0x3e..0x45].copy_from_slice(&[0xd1, 0, 1, 0xd1, 0, 1, 0xc2]);
     (header[0x45], header[0x46]) = (0xd8, 6);
-    (header[0x4c], header[0x4d]) = (blosc.sorting.number(), blosc.codec.number());
+    (header[0x4c], header[0x4d]) = (blosc.prefilter.number(), blosc.compressor.number());
     header[0x57..].copy_from_slice(&[0x93, 0xcd, 0, 7, 0xde, 0, 0, 0xdc, 0, 0]);
     Some(size)
 }
 
-/// The size of the plain form, as stated.
-pub(super) fn stated_size(stored: &[u8]) -> Option<u64> {
+/// The decoded size according to the header.
+pub(super) fn declared_size(stored: &[u8]) -> Option<u64> {
     let frame = Frame::parse(stored).ok()?;
-    match &frame.grid {
-        Some(grid) => Some(grid.plain_size() as u64),
+    match &frame.b2nd {
+        Some(b2nd) => Some(b2nd.plain_size() as u64),
         None => Some(frame.plain as u64),
     }
 }
 
-/// The plain form, into the front of `plain`; how many bytes it has, or none if there is too little room.
-pub(super) fn read(stored: &[u8], plain: &mut [u8], coders: &mut Coders) -> Result<Option<usize>> {
+/// Decodes into the front of `plain`. Returns the decoded size, or `None` if `plain` is too small.
+pub(super) fn decode(stored: &[u8], plain: &mut [u8], contexts: &mut CodecContexts) -> Result<Option<usize>> {
     let frame = Frame::parse(stored)?;
-    let size = frame.grid.as_ref().map_or(frame.plain, Grid::plain_size);
+    let size = frame.b2nd.as_ref().map_or(frame.plain, B2nd::plain_size);
     let Some(plain) = plain.get_mut(..size) else { return Ok(None) };
-    let place = frame.place(coders)?;
+    let place = frame.place(contexts)?;
     if place >> 63 == 1 {
         match place >> 56 & 7 {
             1 | 4 => plain.fill(0),
@@ -102,9 +102,9 @@ pub(super) fn read(stored: &[u8], plain: &mut [u8], coders: &mut Coders) -> Resu
     }
     let bytes = usize::try_from(place).ok().and_then(|place| frame.chunks.get(place..));
     let chunk = Chunk::parse(bytes.ok_or_else(|| corrupt(NAME, "the chunk lies outside"))?, NAME)?;
-    match &frame.grid {
-        Some(grid) => grid.decode(&chunk, plain, coders)?,
-        None if chunk.plain_size() == size => chunk.decode(plain, coders)?,
+    match &frame.b2nd {
+        Some(b2nd) => b2nd.decode(&chunk, plain, contexts)?,
+        None if chunk.plain_size() == size => chunk.decode(plain, contexts)?,
         None => return Err(corrupt(NAME, "the chunk and its frame state different sizes")),
     }
     Ok(Some(size))
@@ -114,9 +114,9 @@ struct Frame<'a> {
     plain: usize,
     /// The chunk.
     chunks: &'a [u8],
-    /// What is behind it.
+    /// The bytes after the chunk.
     behind: &'a [u8],
-    grid: Option<Grid>,
+    b2nd: Option<B2nd>,
 }
 
 impl<'a> Frame<'a> {
@@ -131,29 +131,29 @@ impl<'a> Frame<'a> {
         let (chunks, behind) = chunks.ok_or_else(|| wrong("the chunk is cut off"))?;
         let plain = number(stored, PLAIN_SIZE, 8).ok_or_else(|| wrong("the size makes no sense"))?;
         let element = number(stored, ELEMENT_SIZE, 4).ok_or_else(|| wrong("the size of elements makes no sense"))?;
-        let grid = match extra(header, &[b"b2nd", b"caterva"])? {
-            Some(bytes) => Some(Grid::parse(bytes, element).ok_or_else(|| wrong("the shape makes no sense"))?),
+        let b2nd = match extra(header, &[b"b2nd", b"caterva"])? {
+            Some(bytes) => Some(B2nd::parse(bytes, element).ok_or_else(|| wrong("the shape makes no sense"))?),
             None => None,
         };
-        Ok(Self { plain, chunks, behind, grid })
+        Ok(Self { plain, chunks, behind, b2nd })
     }
 
-    /// Where the first chunk is, or, with the topmost bit, what it repeats. Frames in a file have no other.
-    fn place(&self, coders: &mut Coders) -> Result<u64> {
+    /// The offset of the only chunk; with the top bit set, a code for a repeated value instead.
+    fn place(&self, contexts: &mut CodecContexts) -> Result<u64> {
         let index = Chunk::parse(self.behind, NAME)?;
         if index.plain_size() != 8 {
             return Err(corrupt(NAME, format!("{} bytes name chunks where one is expected", index.plain_size())));
         }
         let mut place = [0; 8];
-        index.decode(&mut place, coders)?;
+        index.decode(&mut place, contexts)?;
         Ok(u64::from_le_bytes(place))
     }
 }
 
-/// What the header holds extra under one of `names`.
+/// The metalayer of one of these names in the header.
 fn extra<'a>(header: &'a [u8], names: &[&[u8]]) -> Result<Option<&'a [u8]>> {
     let wrong = || corrupt(NAME, "what the header holds extra makes no sense");
-    // A list of three: a size, a map of names to places, and a list of contents.
+    // A list of three: size, map of names to offsets, list of contents.
     let count = number(header, 0x5c, 2).ok_or_else(wrong)?;
     let mut place = 0x5e;
     for _ in 0..count {
@@ -171,12 +171,12 @@ fn extra<'a>(header: &'a [u8], names: &[&[u8]]) -> Result<Option<&'a [u8]>> {
     Ok(None)
 }
 
-/// A number of `width` bytes that is a size.
+/// The non-negative number of `width` bytes at `place`.
 pub(super) fn number(bytes: &[u8], place: usize, width: usize) -> Option<usize> {
     let mut number = [0; 8];
     number[8 - width..].copy_from_slice(bytes.get(place..place.checked_add(width)?)?);
     let number = u64::from_be_bytes(number);
-    // The sign is the topmost bit of those that there are.
+    // The top bit of the number is its sign.
     if width < 8 && width > 2 && number >> (8 * width - 1) == 1 {
         return None;
     }

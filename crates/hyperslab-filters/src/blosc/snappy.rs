@@ -1,13 +1,12 @@
-//! Snappy, which the first generation can have for its streams: a size, then literals and references back, the two
-//! lowest bits of a byte saying which.
+//! Snappy streams of C-Blosc: the decoded size, then literals and matches, told apart by the two lowest bits of a tag byte.
 
-use crate::matches::{self, Room, Sink, Table};
+use crate::lz_matcher::{self, Room, Sink, Table};
 
-/// References of three bytes reach that far and are that long at most.
+/// Largest distance and length of a 3-byte match.
 const FARTHEST: usize = 65535;
 const LONGEST: usize = 64;
 
-/// The stream of `plain` at the front of `out`, or none if it does not fit.
+/// Compresses `plain` into the front of `out`. Returns `None` if it does not fit.
 pub(super) fn encode(plain: &[u8], out: &mut [u8], places: &mut Table) -> Option<usize> {
     let mut writer = Writer(Room::new(out));
     let mut size = plain.len();
@@ -16,7 +15,7 @@ pub(super) fn encode(plain: &[u8], out: &mut [u8], places: &mut Table) -> Option
         size >>= 7;
     }
     writer.0.put(&[size as u8]).then_some(())?;
-    matches::find(plain, places, FARTHEST, 0, &mut writer).then_some(writer.0.filled())
+    lz_matcher::find(plain, places, FARTHEST, 0, &mut writer).then_some(writer.0.filled())
 }
 
 struct Writer<'a>(Room<'a>);
@@ -46,7 +45,7 @@ impl Sink for Writer<'_> {
     }
 }
 
-/// The plain form of a stream, which must fill `plain` exactly.
+/// Decompresses a stream, which must fill `plain` exactly.
 pub(super) fn decode(stream: &[u8], plain: &mut [u8]) -> Option<()> {
     let (mut rest, mut size) = (stream, 0u64);
     for shift in (0..35).step_by(7) {
@@ -76,13 +75,13 @@ pub(super) fn decode(stream: &[u8], plain: &mut [u8]) -> Option<()> {
             2 => (little_endian(&mut rest, 2)?, upper + 1),
             _ => (little_endian(&mut rest, 4)?, upper + 1),
         };
-        matches::copy_back(plain, end, distance, len)?;
+        lz_matcher::copy_back(plain, end, distance, len)?;
         end += len;
     }
     (end == plain.len()).then_some(())
 }
 
-/// Takes a number of `width` bytes off `rest`.
+/// Reads a little-endian number of `width` bytes from `rest`.
 fn little_endian(rest: &mut &[u8], width: usize) -> Option<usize> {
     let (bytes, behind) = rest.split_at_checked(width)?;
     *rest = behind;

@@ -1,8 +1,8 @@
-//! The transposes in groups of fixed size, which compilers turn into vector instructions where there are any.
+//! Portable shuffle kernels: groups of fixed size, which compilers vectorise.
 
 use super::GROUP;
 
-/// Whole groups of elements of `S` bytes into stored order; how many elements that was.
+/// Shuffles whole groups of elements of `S` bytes. Returns the number of elements.
 pub(super) fn encode<const S: usize>(plain: &[u8], stored: &mut [u8]) -> usize {
     let count = plain.len() / S;
     for (group, elements) in plain.chunks_exact(GROUP * S).enumerate() {
@@ -15,7 +15,7 @@ pub(super) fn encode<const S: usize>(plain: &[u8], stored: &mut [u8]) -> usize {
     count / GROUP * GROUP
 }
 
-/// Whole groups back into plain order; how many elements that was.
+/// Unshuffles whole groups. Returns the number of elements.
 pub(super) fn decode<const S: usize>(stored: &[u8], plain: &mut [u8]) -> usize {
     let count = stored.len() / S;
     for (group, elements) in plain.chunks_exact_mut(GROUP * S).enumerate() {

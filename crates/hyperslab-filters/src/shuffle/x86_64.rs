@@ -1,4 +1,4 @@
-//! The transposes with instructions that every x86-64 has.
+//! Shuffle kernels with SSE2, which every x86-64 has.
 //!
 //! Number the bytes of 16 elements of S bytes in binary: four digits tell the element, the others the byte within it.
 //! Interleaving the first half of all bytes with the second moves the topmost digit to the bottom. Four times that
@@ -11,7 +11,7 @@ use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_storeu_si128, _mm_unpackhi
 /// Bytes of a register, which are those of one byte of a group.
 const WIDTH: usize = GROUP;
 
-/// Whole groups of elements of `S` bytes into stored order; how many elements that was.
+/// Shuffles whole groups of elements of `S` bytes. Returns the number of elements.
 pub(super) fn encode<const S: usize>(plain: &[u8], stored: &mut [u8]) -> usize {
     let count = plain.len() / S;
     let groups = count / GROUP;
@@ -28,7 +28,7 @@ pub(super) fn encode<const S: usize>(plain: &[u8], stored: &mut [u8]) -> usize {
     groups * GROUP
 }
 
-/// Whole groups back into plain order; how many elements that was.
+/// Unshuffles whole groups. Returns the number of elements.
 pub(super) fn decode<const S: usize>(stored: &[u8], plain: &mut [u8]) -> usize {
     let count = stored.len() / S;
     let groups = count / GROUP;

@@ -5,8 +5,8 @@ use crate::stage::{Stage, array, compare, format, median, timed};
 use crate::{Line, Settings};
 use hyperslab_comm::Threads;
 use hyperslab_core::{
-    Array, ArraySpec, Compound, Datatype, Dims, Field, Filter, MemoryLayout, MemoryView, MemoryViewMut, Open,
-    Selection, Slab, Transfer,
+    Array, ArraySpec, Compound, Datatype, Dims, Field, Filter, MemoryLayout, MemoryView, MemoryViewMut, OpenMode,
+    Selection, Slab, TransferMode,
 };
 use std::sync::Arc;
 use std::time::Instant;
@@ -31,11 +31,11 @@ pub const CASES: &[(&str, Case)] = &[
 ];
 
 fn write(array: &Arc<dyn Array>, selection: &Selection, data: &[u8]) {
-    array.write(selection, MemoryView::packed(data), Transfer::Independent).unwrap();
+    array.write(selection, MemoryView::packed(data), TransferMode::Independent).unwrap();
 }
 
 fn read(array: &Arc<dyn Array>, selection: &Selection, data: &mut [u8]) {
-    array.read(selection, MemoryViewMut::packed(data), Transfer::Independent).unwrap();
+    array.read(selection, MemoryViewMut::packed(data), TransferMode::Independent).unwrap();
 }
 
 /// Compressed chunks of a mebibyte.
@@ -131,7 +131,7 @@ fn structures(stage: &Stage, settings: Settings) -> Vec<Line> {
             let writing = timed(|| {
                 for (i, array) in arrays.iter().enumerate() {
                     let layout = MemoryLayout::member(32, i as u64 * 4);
-                    array.write(all, MemoryView { data, layout: &layout }, Transfer::Independent).unwrap();
+                    array.write(all, MemoryView { data, layout: &layout }, TransferMode::Independent).unwrap();
                 }
             });
             if !reads {
@@ -140,7 +140,9 @@ fn structures(stage: &Stage, settings: Settings) -> Vec<Line> {
             let reading = timed(|| {
                 for (i, array) in arrays.iter().enumerate() {
                     let layout = MemoryLayout::member(32, i as u64 * 4);
-                    array.read(all, MemoryViewMut { data: &mut back, layout: &layout }, Transfer::Independent).unwrap();
+                    array
+                        .read(all, MemoryViewMut { data: &mut back, layout: &layout }, TransferMode::Independent)
+                        .unwrap();
                 }
             });
             assert!(back == *data);
@@ -158,7 +160,7 @@ fn structures(stage: &Stage, settings: Settings) -> Vec<Line> {
                 for i in 0..8 {
                     let layout = MemoryLayout::fields(4, [(format!("f{i}"), 0)]);
                     let from = MemoryView { data: &data[i * part..(i + 1) * part], layout: &layout };
-                    array.write(all, from, Transfer::Independent).unwrap();
+                    array.write(all, from, TransferMode::Independent).unwrap();
                 }
             });
             if !reads {
@@ -168,7 +170,7 @@ fn structures(stage: &Stage, settings: Settings) -> Vec<Line> {
                 for i in 0..8 {
                     let layout = MemoryLayout::fields(4, [(format!("f{i}"), 0)]);
                     let to = MemoryViewMut { data: &mut back[i * part..(i + 1) * part], layout: &layout };
-                    array.read(all, to, Transfer::Independent).unwrap();
+                    array.read(all, to, TransferMode::Independent).unwrap();
                 }
             });
             assert!(back == *data);
@@ -275,7 +277,7 @@ fn contiguous(stage: &Stage, settings: Settings) -> Vec<Line> {
             };
             let parts = std::sync::Mutex::new(parts.into_iter().map(Some).collect::<Vec<_>>());
             let times = Threads::run(ranks, |comm| {
-                let file = format.open(&path, Open::Create, &comm).unwrap();
+                let file = format.open(&path, OpenMode::Create, &comm).unwrap();
                 let array = file.create("array", spec).unwrap();
                 let first = share * comm.rank() as u64;
                 let mine = Selection::dense(&[first], &[share]).unwrap();
@@ -377,7 +379,8 @@ fn pieces(stage: &Stage, settings: Settings) -> Vec<Line> {
         let (starts, data) = (&starts, &data);
         let mut back = vec![0u8; size as usize];
         move || {
-            let file = format(stack).open(&stage.path(name), Open::Update, &hyperslab_comm::Solo::shared()).unwrap();
+            let file =
+                format(stack).open(&stage.path(name), OpenMode::Update, &hyperslab_comm::Solo::shared()).unwrap();
             let array = file.array("array").unwrap();
             let time = timed(|| {
                 for (selection, at) in selections.iter().zip(starts) {

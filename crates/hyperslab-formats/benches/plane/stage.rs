@@ -1,7 +1,7 @@
 //! Files to measure on, and the two sides.
 
 use hyperslab_comm::Solo;
-use hyperslab_core::{Array, ArraySpec, Container, Format, Open, Stack};
+use hyperslab_core::{Array, ArraySpec, Container, Format, OpenMode, Stack};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -30,11 +30,11 @@ impl Stage {
     /// A new file in the place of an old one.
     pub fn create(&self, stack: &str, name: &str) -> Arc<dyn Container> {
         let _ = std::fs::remove_file(self.path(name));
-        format(stack).open(&self.path(name), Open::Create, &Solo::shared()).unwrap()
+        format(stack).open(&self.path(name), OpenMode::Create, &Solo::shared()).unwrap()
     }
 
     pub fn open(&self, stack: &str, name: &str) -> Arc<dyn Container> {
-        format(stack).open(&self.path(name), Open::Read, &Solo::shared()).unwrap()
+        format(stack).open(&self.path(name), OpenMode::Read, &Solo::shared()).unwrap()
     }
 
     pub fn size(&self, name: &str) -> u64 {

@@ -5,10 +5,10 @@ use super::container::{Slot, closed, refuse_compact, refuse_writing};
 use super::data_plane::{self, Access, ByLibrary, Taken};
 use super::dataspace;
 use super::datatype::{self, Stored};
+use super::diagnostics::Diagnostics;
 use super::guarded::{Guarded, Way};
 use super::library::{self, Id, count, done, truth};
 use super::ranks::Ranks;
-use super::remarks::Remarks;
 use super::stated;
 use super::storage::{MOST_CHUNKED_DIMENSIONS, Placement};
 use super::together;
@@ -19,7 +19,7 @@ use hdf5_metno_sys::h5d::{self, H5D_alloc_time_t, H5D_fill_value_t, H5D_layout_t
 use hdf5_metno_sys::{h5p, h5t};
 use hyperslab_core::{
     Array, ArraySpec, Datatype, Dims, Error, MAX_RANK, MemoryLayout, MemoryView, MemoryViewMut, Result, Selection,
-    Transfer, dims,
+    TransferMode, dims,
 };
 use hyperslab_plane::Touched;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -51,7 +51,7 @@ pub(super) struct Home {
     pub(super) plane: bool,
     /// With the data plane.
     pub(super) access: Option<Access>,
-    pub(super) remarks: Remarks,
+    pub(super) diagnostics: Diagnostics,
 }
 
 /// What processes cannot do with an array that they share.
@@ -105,7 +105,7 @@ impl Hdf5Array {
                     match data_plane::take(name, &dataset, &stored, &shape, access)? {
                         Taken::Over(plane) => Way::Plane(plane),
                         Taken::Left(reason) => {
-                            home.remarks.note(&reason);
+                            home.diagnostics.note(&reason);
                             Way::Library(Some(ByLibrary::new(&dataset)?))
                         }
                     }
@@ -141,12 +141,12 @@ impl Hdf5Array {
     }
 
     /// What a transfer uses that all processes make together; `None` if each rank acts for itself.
-    fn together(&self, transfer: Transfer) -> Option<&Collective> {
-        self.home.collective.as_ref().filter(|_| transfer == Transfer::Collective)
+    fn together(&self, transfer: TransferMode) -> Option<&Collective> {
+        self.home.collective.as_ref().filter(|_| transfer == TransferMode::Collective)
     }
 
     /// Like [`Self::together`] for writes, alike on every rank.
-    fn together_writing(&self, transfer: Transfer) -> Option<&Collective> {
+    fn together_writing(&self, transfer: TransferMode) -> Option<&Collective> {
         let collective = self.together(transfer)?;
         if self.limits == Limits::WriteAlone {
             collective.note_conversion(Direction::Write);
@@ -156,9 +156,9 @@ impl Hdf5Array {
     }
 
     /// Refuses writes that would harm the file, alike on every rank.
-    fn refuse_harm(&self, transfer: Transfer) -> Result<()> {
+    fn refuse_harm(&self, transfer: TransferMode) -> Result<()> {
         match self.limits {
-            Limits::WriteTogether if transfer == Transfer::Independent => Err(Error::unsupported(
+            Limits::WriteTogether if transfer == TransferMode::Independent => Err(Error::unsupported(
                 "write",
                 "processes cannot write an array with filters independently of each other",
             )
@@ -183,7 +183,7 @@ impl Hdf5Array {
         if let Some((plane, library)) = dataset.plane() {
             match plane.write(&library, selection, memory)? {
                 None => return Ok(()),
-                Some(refusal) => self.home.remarks.note(refusal),
+                Some(refusal) => self.home.diagnostics.note(refusal),
             }
         }
         let touched = Touched::Elements(selection);
@@ -195,7 +195,7 @@ impl Hdf5Array {
         if let Some((plane, library)) = dataset.plane() {
             match plane.read(&library, selection, &mut memory)? {
                 None => return Ok(()),
-                Some(refusal) => self.home.remarks.note(refusal),
+                Some(refusal) => self.home.diagnostics.note(refusal),
             }
         }
         dataset.beside_plane(Touched::Nothing, || transfer::read(self.request(dataset), selection, memory))
@@ -323,7 +323,7 @@ impl Array for Hdf5Array {
         self.with(DESCRIBING, |dataset| library::with(|| describe(dataset.id(), &self.stored)))
     }
 
-    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: Transfer) -> Result<()> {
+    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()> {
         self.with("write", |dataset| {
             refuse_writing("write", self.home.writable)?;
             self.refuse_harm(transfer)?;
@@ -353,7 +353,7 @@ impl Array for Hdf5Array {
         })
     }
 
-    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: Transfer) -> Result<()> {
+    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: TransferMode) -> Result<()> {
         self.with("read", |dataset| match self.together(transfer) {
             Some(collective) => dataset.beside_plane(Touched::Nothing, || {
                 together::read(self.request(dataset), collective, selection, memory)
@@ -365,7 +365,7 @@ impl Array for Hdf5Array {
     fn explain(&self, selection: &Selection, layout: &MemoryLayout, writes: bool) -> Result<Option<String>> {
         self.with("explain", |dataset| {
             let Some((plane, library)) = dataset.plane() else {
-                let reasons = self.home.remarks.list();
+                let reasons = self.home.diagnostics.list();
                 return Ok((!reasons.is_empty()).then(|| reasons.join("\n")));
             };
             plane.explain(&library, selection, layout, writes).map(|explained| Some(explained.to_string()))

@@ -82,8 +82,8 @@ impl Collective {
     }
 
     /// What people should know.
-    pub(super) fn remarks(&self) -> Vec<String> {
-        self.tally().remarks()
+    pub(super) fn diagnostics(&self) -> Vec<String> {
+        self.tally().diagnostics()
     }
 
     fn tally(&self) -> MutexGuard<'_, Tally> {
@@ -154,7 +154,7 @@ impl Tally {
         }
     }
 
-    fn remarks(&self) -> Vec<String> {
+    fn diagnostics(&self) -> Vec<String> {
         let line = |(&(direction, cause), number): (&(Direction, Cause), &u64)| {
             let total = self.total.get(&direction).copied().unwrap_or_default();
             let (how, why) = cause.words();
@@ -175,7 +175,7 @@ mod tests {
         tally.count(Direction::Write, 4, 0);
         tally.count(Direction::Read, 2, 0);
         tally.count(Direction::Read, 0, 0); // nothing was selected by any rank
-        assert!(tally.remarks().is_empty());
+        assert!(tally.diagnostics().is_empty());
     }
 
     #[test]
@@ -187,7 +187,7 @@ mod tests {
         tally.count(Direction::Read, 0, 0x28);
         tally.count(Direction::Read, 3, 0);
         assert_eq!(
-            tally.remarks(),
+            tally.diagnostics(),
             [
                 "3 of 8 collective writes of this rank ran independently: a datatype conversion was needed",
                 "1 of 2 collective reads of this rank ran independently: \

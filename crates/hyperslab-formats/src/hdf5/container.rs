@@ -8,6 +8,7 @@ use super::collective::Collective;
 use super::data_plane::{self, Access};
 use super::dataspace;
 use super::datatype;
+use super::diagnostics::Diagnostics;
 use super::errors;
 use super::guarded::Guarded;
 use super::library::{self, Id, done};
@@ -15,7 +16,6 @@ use super::objects::{self, Found};
 use super::options::{Options, Wanted};
 use super::properties;
 use super::ranks::Ranks;
-use super::remarks::Remarks;
 use super::storage::{Placement, Storage};
 use super::subfiles;
 use super::unions::Unions;
@@ -103,17 +103,17 @@ impl Hdf5Container {
         writable: bool,
         created: bool,
     ) -> Self {
-        let remarks = Remarks::default();
+        let diagnostics = Diagnostics::default();
         let access = match options.plane.then(|| access(path, &file, &ranks, &options, writable)) {
             None => None,
             Some(Ok(access)) => Some(access),
             Some(Err(error)) => {
-                remarks.note(error);
+                diagnostics.note(error);
                 None
             }
         };
         let (unions, collective) = (Unions::default(), means.collective.take());
-        let home = Arc::new(Home { unions, ranks, collective, writable, plane: options.plane, access, remarks });
+        let home = Arc::new(Home { unions, ranks, collective, writable, plane: options.plane, access, diagnostics });
         let (file, arrays) = (Mutex::new(Some(file)), Mutex::default());
         Self { path: path.into(), file, arrays, home, options, created, means }
     }
@@ -363,18 +363,19 @@ impl Container for Hdf5Container {
         self.with(DOING, |file| attribute::names(&objects::open(DOING, file, object, H5P_DEFAULT)?))
     }
 
-    fn remarks(&self) -> Vec<String> {
-        let mut remarks = self.home.collective.as_ref().map_or_else(Vec::new, |collective| collective.remarks());
-        remarks.extend(self.home.remarks.list());
-        remarks
+    fn diagnostics(&self) -> Vec<String> {
+        let mut diagnostics =
+            self.home.collective.as_ref().map_or_else(Vec::new, |collective| collective.diagnostics());
+        diagnostics.extend(self.home.diagnostics.list());
+        diagnostics
     }
 
-    fn settle(&self) -> Result<()> {
+    fn write_back(&self) -> Result<()> {
         self.settle_arrays().map_err(|error| self.mark(error))?;
         // With MPI-IO data are in the file when a write returns, and flushing is collective.
         match self.home.writable && !self.home.ranks.are_processes() {
             true => self.noting(self.flush_now(Durability::Visible)),
-            false => self.with("settle", |_| Ok(())),
+            false => self.with("write back", |_| Ok(())),
         }
     }
 

@@ -93,14 +93,14 @@ fn union(shape: &[u64], slabs: &[Slab], lane: Option<u64>) -> Result<Id> {
 }
 
 fn add(space: &Id, how: H5S_seloper_t, slab: &Slab, lane: Option<u64>) -> Result<()> {
-    let spans = slab.spans();
-    let each = |f: fn(&hyperslab_core::Span) -> u64, last: u64| {
-        spans.iter().map(f).chain(lane.map(|_| last)).collect::<Dims>()
+    let ranges = slab.ranges();
+    let each = |f: fn(&hyperslab_core::StridedRange) -> u64, last: u64| {
+        ranges.iter().map(f).chain(lane.map(|_| last)).collect::<Dims>()
     };
-    let start = each(hyperslab_core::Span::start, lane.unwrap_or(0));
-    let stride = each(hyperslab_core::Span::stride, 1);
-    let count = each(hyperslab_core::Span::count, 1);
-    let block = each(hyperslab_core::Span::block, 1);
+    let start = each(hyperslab_core::StridedRange::start, lane.unwrap_or(0));
+    let stride = each(hyperslab_core::StridedRange::stride, 1);
+    let count = each(hyperslab_core::StridedRange::count, 1);
+    let block = each(hyperslab_core::StridedRange::block, 1);
     // SAFETY: each list has one entry per dimension of the live dataspace.
     let status = unsafe {
         h5s::H5Sselect_hyperslab(space.raw(), how, start.as_ptr(), stride.as_ptr(), count.as_ptr(), block.as_ptr())

@@ -13,7 +13,9 @@ use super::storage::MOST_CHUNKED_DIMENSIONS;
 use super::subfiles;
 use hdf5_metno_sys::h5f;
 use hdf5_metno_sys::h5p::H5P_DEFAULT;
-use hyperslab_core::{Caps, Communicator, Container, Error, ErrorKind, Format, MAX_RANK, Open, Result, StackElement};
+use hyperslab_core::{
+    Caps, Communicator, Container, Error, ErrorKind, FilterSet, Format, MAX_RANK, OpenMode, Result, StackElement,
+};
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -36,9 +38,9 @@ impl Hdf5 {
     }
 
     /// Refuses what must not be opened like this, and clears away what stands in the way of replacing a file.
-    fn make_ready(&self, path: &Path, how: Open, driver: Driver) -> Result<()> {
+    fn make_ready(&self, path: &Path, how: OpenMode, driver: Driver) -> Result<()> {
         match how {
-            Open::Read | Open::Update => {
+            OpenMode::Read | OpenMode::Update => {
                 if driver != Driver::Default {
                     // MPI would not say why it cannot open a file.
                     std::fs::File::open(path).map_err(|e| Error::io("open", e))?;
@@ -49,11 +51,11 @@ impl Hdf5 {
                 }
                 Ok(())
             }
-            Open::Create if driver != Driver::Default && found("create", path)? => {
+            OpenMode::Create if driver != Driver::Default && found("create", path)? => {
                 Err(Error::new(ErrorKind::AlreadyExists, "create", "the file exists"))
             }
-            Open::Create => Ok(()),
-            Open::Truncate => {
+            OpenMode::Create => Ok(()),
+            OpenMode::Truncate => {
                 refuse_strangers("truncate", path)?;
                 let subfiles = subfiles::beside(path).map_err(|e| Error::io("truncate", e))?;
                 if subfiles.is_empty() { Ok(()) } else { remove_all("truncate", path, subfiles) }
@@ -62,30 +64,32 @@ impl Hdf5 {
     }
 
     /// One rank's part of opening.
-    fn open_file(&self, path: &Path, how: Open, driver: Driver, ranks: &Ranks) -> Result<Guarded> {
+    fn open_file(&self, path: &Path, how: OpenMode, driver: Driver, ranks: &Ranks) -> Result<Guarded> {
         let name = c_path(path)?;
         let file = library::with(|| {
             let access = properties::file_access(&self.options, driver)?;
             let flags = match how {
-                Open::Read => h5f::H5F_ACC_RDONLY,
-                Open::Update => h5f::H5F_ACC_RDWR,
-                Open::Create => h5f::H5F_ACC_EXCL,
-                Open::Truncate => h5f::H5F_ACC_TRUNC,
+                OpenMode::Read => h5f::H5F_ACC_RDONLY,
+                OpenMode::Update => h5f::H5F_ACC_RDWR,
+                OpenMode::Create => h5f::H5F_ACC_EXCL,
+                OpenMode::Truncate => h5f::H5F_ACC_TRUNC,
             };
             // SAFETY: the name ends in NUL, the list is live.
             let raw = unsafe {
                 match how {
-                    Open::Read | Open::Update => h5f::H5Fopen(name.as_ptr(), flags, access.raw()),
-                    Open::Create | Open::Truncate => h5f::H5Fcreate(name.as_ptr(), flags, H5P_DEFAULT, access.raw()),
+                    OpenMode::Read | OpenMode::Update => h5f::H5Fopen(name.as_ptr(), flags, access.raw()),
+                    OpenMode::Create | OpenMode::Truncate => {
+                        h5f::H5Fcreate(name.as_ptr(), flags, H5P_DEFAULT, access.raw())
+                    }
                 }
             };
-            let file = Id::take(if how == Open::Create { "create" } else { "open" }, raw)?;
-            if self.options.abandoned && how == Open::Update {
+            let file = Id::take(if how == OpenMode::Create { "create" } else { "open" }, raw)?;
+            if self.options.abandoned && how == OpenMode::Update {
                 spare_the_rest(&file)?;
             }
             Ok::<_, Error>(file)
         })?;
-        Ok(Guarded::file(file, how != Open::Read, ranks))
+        Ok(Guarded::file(file, how != OpenMode::Read, ranks))
     }
 }
 
@@ -119,8 +123,8 @@ fn refuse_strangers(operation: &'static str, path: &Path) -> Result<()> {
 }
 
 /// Refuses to update an empty file: libhdf5 would take it for one it has just made, and fill it.
-fn refuse_empty(path: &Path, how: Open) -> Result<()> {
-    if how == Open::Update && path.metadata().is_ok_and(|file| file.is_file() && file.len() == 0) {
+fn refuse_empty(path: &Path, how: OpenMode) -> Result<()> {
+    if how == OpenMode::Update && path.metadata().is_ok_and(|file| file.is_file() && file.len() == 0) {
         return Err(Error::new(ErrorKind::Corrupt, "open", "the file is empty, and no HDF5 file")
             .hint("remove it, or create the container under another name"));
     }
@@ -163,7 +167,7 @@ impl Format for Hdf5 {
     fn caps(&self) -> Caps {
         let chunks = self.options.may_chunk();
         Caps {
-            stores: true,
+            readable: true,
             persistent: true,
             resize: chunks,
             chunks,
@@ -177,14 +181,9 @@ impl Format for Hdf5 {
             collective: cfg!(feature = "parallel-hdf5"),
             many_processes: cfg!(feature = "parallel-hdf5"),
             prefetch: false,
-            moves_chunks: chunks,
+            relocates_chunks: chunks,
             // Processes write arrays with filters by collective transfers only.
-            deflate: chunks,
-            shuffle: chunks,
-            fletcher32: chunks,
-            zstd: chunks,
-            blosc: chunks,
-            registered: chunks,
+            filters: if chunks { FilterSet::ALL } else { FilterSet::NONE },
             max_rank: if self.options.always_chunks() { MOST_CHUNKED_DIMENSIONS } else { MAX_RANK },
         }
     }
@@ -193,15 +192,15 @@ impl Format for Hdf5 {
         "h5"
     }
 
-    fn open(&self, path: &Path, how: Open, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
+    fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
         let mark = |error: Error| error.backend(super::NAME).target(path.display());
         let driver = Driver::choose(&self.options, &**comm).map_err(mark)?;
         let ranks = Ranks::new(comm.clone(), driver.changes());
         if ranks.are_processes() {
             abandoned::close_together(&ranks)?;
         }
-        let creates = matches!(how, Open::Create | Open::Truncate);
-        let means = Means::new(&self.options, &ranks, how != Open::Read).and_then(|means| {
+        let creates = matches!(how, OpenMode::Create | OpenMode::Truncate);
+        let means = Means::new(&self.options, &ranks, how != OpenMode::Read).and_then(|means| {
             if let Driver::Subfiling(_) = driver {
                 mpio::refuse_surroundings(&self.options)?;
             }
@@ -215,13 +214,13 @@ impl Format for Hdf5 {
         let open = |how| self.open_file(path, how, driver, &ranks).map_err(mark);
         let file = if creates {
             let file = ranks.change(checked, || open(how))?;
-            ranks.agree(file.map_or_else(|| open(Open::Update), Ok))?
+            ranks.agree(file.map_or_else(|| open(OpenMode::Update), Ok))?
         } else {
             ranks.everyone(checked, || open(how))?
         };
         let Some(means) = means else { return Err(mark(Error::invalid("open", "nothing was made ready"))) };
         let options = self.options.clone();
-        Ok(Arc::new(Hdf5Container::new(path, file, ranks, options, means, how != Open::Read, creates)))
+        Ok(Arc::new(Hdf5Container::new(path, file, ranks, options, means, how != OpenMode::Read, creates)))
     }
 
     fn exists(&self, path: &Path) -> Result<bool> {

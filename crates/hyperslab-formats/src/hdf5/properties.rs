@@ -16,7 +16,7 @@ use hdf5_metno_sys::h5p;
 use hdf5_metno_sys::h5t::H5T_cset_t;
 use hdf5_metno_sys::h5z::H5Z_FLAG_OPTIONAL;
 use hyperslab_core::{ArraySpec, Filter, Result};
-use hyperslab_plane::Stated;
+use hyperslab_plane::FilterSpec;
 
 /// Threshold of alignment when only the alignment is given: small metadata stays together.
 const ALIGN_THRESHOLD: u64 = 64 << 10;
@@ -151,7 +151,7 @@ pub(super) fn array_creation(
                         Placement::Chunked(chunk) => chunk.as_slice(),
                         _ => &[],
                     };
-                    let Stated { id, optional, parameters } = stated::of(*registered, &spec.dtype, chunk)?;
+                    let FilterSpec { id, optional, parameters } = stated::of(*registered, &spec.dtype, chunk)?;
                     let flags = if optional { H5Z_FLAG_OPTIONAL } else { 0 };
                     let (number, values) = (parameters.len(), parameters.as_ptr());
                     set(h5p::H5Pset_filter(list.raw(), id as i32, flags, number, values))?;

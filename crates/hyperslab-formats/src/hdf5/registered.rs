@@ -3,7 +3,7 @@
 use hdf5_metno_sys::h5::{H5allocate_memory, H5free_memory};
 use hdf5_metno_sys::h5z::{H5Z_CLASS_T_VERS, H5Z_FLAG_REVERSE, H5Z_class2_t, H5Zfilter_avail, H5Zregister};
 use hyperslab_core::Result;
-use hyperslab_filters::{Filter, Stated, Workspace};
+use hyperslab_filters::{Filter, FilterSpec, Workspace};
 use std::cell::RefCell;
 use std::ffi::{CStr, c_uint, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -64,7 +64,7 @@ unsafe extern "C" fn code<const ID: u32>(
     };
     // Used even where it makes a chunk larger: when a chunk changes its mask but not its size, libhdf5 (2.2,
     // `H5D__chunk_file_alloc`) does not note the new mask, and the chunk cannot be decoded any more.
-    let stated = Stated { id: ID, optional: false, parameters };
+    let stated = FilterSpec { id: ID, optional: false, parameters };
     let coded = catch_unwind(AssertUnwindSafe(|| run(&stated, flags & H5Z_FLAG_REVERSE != 0, given, expected)));
     let Ok(Ok(Some(coded))) = coded else { return 0 };
     // SAFETY: libhdf5 frees a filter's buffer by the same allocator, and takes the new one over.
@@ -82,7 +82,7 @@ unsafe extern "C" fn code<const ID: u32>(
 }
 
 /// `None` where the filter must be left out.
-fn run(stated: &Stated, decode: bool, given: &[u8], expected: usize) -> Result<Option<Vec<u8>>> {
+fn run(stated: &FilterSpec, decode: bool, given: &[u8], expected: usize) -> Result<Option<Vec<u8>>> {
     let filter = Filter::new(stated)?;
     WORKSPACE.with_borrow_mut(|workspace| {
         let mut out = Vec::new();

@@ -9,7 +9,7 @@ mod ranks;
 mod types;
 
 use hyperslab_comm::Solo;
-use hyperslab_core::{Array, Container, Format, MemoryView, MemoryViewMut, Open, Selection, Stack, Transfer};
+use hyperslab_core::{Array, Container, Format, MemoryView, MemoryViewMut, OpenMode, Selection, Stack, TransferMode};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -29,19 +29,19 @@ impl Bench {
         self.dir.path().join("data.h5")
     }
 
-    fn open(&self, how: Open) -> Arc<dyn Container> {
+    fn open(&self, how: OpenMode) -> Arc<dyn Container> {
         self.format.open(&self.path(), how, &Solo::shared()).unwrap()
     }
 }
 
 fn put(array: &dyn Array, selection: &Selection, data: &[u8]) {
-    array.write(selection, MemoryView::packed(data), Transfer::Independent).unwrap();
+    array.write(selection, MemoryView::packed(data), TransferMode::Independent).unwrap();
 }
 
 fn get(array: &dyn Array, selection: &Selection) -> Vec<u8> {
     let spec = array.spec().unwrap();
     let mut data = vec![0xEE; (selection.len() * spec.dtype.size()) as usize];
-    array.read(selection, MemoryViewMut::packed(&mut data), Transfer::Independent).unwrap();
+    array.read(selection, MemoryViewMut::packed(&mut data), TransferMode::Independent).unwrap();
     data
 }
 

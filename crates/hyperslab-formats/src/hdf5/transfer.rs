@@ -10,8 +10,8 @@ use hdf5_metno_sys::h5d::{self, H5D_space_status_t};
 use hdf5_metno_sys::h5p::H5P_DEFAULT;
 use hdf5_metno_sys::h5s;
 use hyperslab_core::{
-    Datatype, Dims, Error, Gather, MemoryLayout, MemoryView, MemoryViewMut, Result, Scatter, Selection, Structure,
-    Within,
+    BufferRegion, Datatype, Dims, Error, Gather, MemoryLayout, MemoryView, MemoryViewMut, Result, Scatter, Selection,
+    StructLayout,
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -309,7 +309,7 @@ pub(super) fn read_route(request: Request<'_>, elements: u64, layout: &MemoryLay
 /// Finds the words for a layout that has passed its check. Copies nothing.
 pub(super) fn route(request: Request<'_>, elements: u64, layout: &MemoryLayout) -> Result<Route> {
     let stored = request.stored;
-    let select_within = |within: &Within| {
+    let select_within = |within: &BufferRegion| {
         let space = Arc::new(dataspace::simple(&within.shape, None)?);
         request.unions.select(space, &within.shape, &within.selection)
     };
@@ -347,7 +347,7 @@ pub(super) fn route(request: Request<'_>, elements: u64, layout: &MemoryLayout) 
 }
 
 /// The compound type of the structure in memory: the array's fields at the structure's offsets.
-fn in_structure(stored: &Stored, structure: &Structure) -> Result<Id> {
+fn in_structure(stored: &Stored, structure: &StructLayout) -> Result<Id> {
     let mut members = Vec::new();
     for member in &structure.members {
         match &member.field {

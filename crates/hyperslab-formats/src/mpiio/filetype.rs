@@ -23,7 +23,7 @@ impl Regular {
         let slab = selection.as_slab()?;
         let mut out = Self { offset: 0, len: element, levels: SmallVec::new() };
         let mut pitch = element;
-        for (span, &extent) in slab.spans().iter().zip(shape).rev() {
+        for (span, &extent) in slab.ranges().iter().zip(shape).rev() {
             out.offset += span.start() * pitch;
             for (count, step) in [(span.block(), pitch), (span.count(), span.stride() * pitch)] {
                 match out.levels.last_mut() {

@@ -8,7 +8,9 @@ use super::options::Options;
 use super::steps::{Limits, Step, Steps};
 use crate::posix::mover::{Elements, MovedFile, Mover};
 use crate::posix::staging::Staging;
-use hyperslab_core::{Communicator, Error, ErrorKind, MemoryView, MemoryViewMut, Reduce, Result, Run, Transfer, agree};
+use hyperslab_core::{
+    Communicator, Error, ErrorKind, MemoryView, MemoryViewMut, Reduce, Result, Run, TransferMode, agree,
+};
 use mpi_sys as ffi;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -168,10 +170,10 @@ impl MpiioFile {
         Ok(Planned { regular: self.regular(elements, &memory, &steps), memory, steps })
     }
 
-    fn transfer(&self, planned: Result<Planned<'_>>, direction: Direction, transfer: Transfer) -> Result<()> {
+    fn transfer(&self, planned: Result<Planned<'_>>, direction: Direction, transfer: TransferMode) -> Result<()> {
         let result = match transfer {
-            Transfer::Independent => self.move_alone(planned?),
-            Transfer::Collective => self.move_together(planned, direction),
+            TransferMode::Independent => self.move_alone(planned?),
+            TransferMode::Collective => self.move_together(planned, direction),
         };
         if direction == Direction::Write {
             // Afterwards, so that a flush that runs meanwhile cannot clear it for bytes it has not seen.
@@ -236,15 +238,15 @@ impl MpiioFile {
 }
 
 impl MovedFile for MpiioFile {
-    fn write(&self, wanted: Result<Elements<'_>>, memory: MemoryView<'_>, transfer: Transfer) -> Result<()> {
+    fn write(&self, wanted: Result<Elements<'_>>, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()> {
         let planned = wanted
             .and_then(|elements| self.plan(elements, Memory::to_write(elements, memory, &self.staging, self.limits())));
         self.transfer(planned, Direction::Write, transfer)
     }
 
-    fn read(&self, wanted: Result<Elements<'_>>, memory: MemoryViewMut<'_>, transfer: Transfer) -> Result<()> {
+    fn read(&self, wanted: Result<Elements<'_>>, memory: MemoryViewMut<'_>, transfer: TransferMode) -> Result<()> {
         let planned = wanted.and_then(|elements| {
-            if transfer == Transfer::Collective {
+            if transfer == TransferMode::Collective {
                 self.refuse_short(elements)?;
             }
             self.plan(elements, Memory::to_read(elements, memory, &self.staging, self.limits()))

@@ -10,7 +10,7 @@ use super::options::Files;
 use super::rank_files::{RankFiles, fill_with};
 use super::transfer;
 use hyperslab_core::{
-    Array, ArraySpec, Dims, Error, ErrorKind, MemoryView, MemoryViewMut, Result, Selection, Transfer, agree, dims,
+    Array, ArraySpec, Dims, Error, ErrorKind, MemoryView, MemoryViewMut, Result, Selection, TransferMode, agree, dims,
 };
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -182,7 +182,13 @@ impl PosixArray {
         Ok(Elements { selection, shape, dtype })
     }
 
-    fn try_write(&self, opened: &Opened, selection: &Selection, memory: MemoryView<'_>, how: Transfer) -> Result<()> {
+    fn try_write(
+        &self,
+        opened: &Opened,
+        selection: &Selection,
+        memory: MemoryView<'_>,
+        how: TransferMode,
+    ) -> Result<()> {
         let Opened { shape, data } = opened;
         let staging = &self.home.staging;
         let whole = |dtype| Ok(memory.layout.is_packed() || memory.layout.plan(dtype)?.covers_element());
@@ -221,7 +227,13 @@ impl PosixArray {
         Ok(Elements { selection, shape, dtype })
     }
 
-    fn try_read(&self, opened: &Opened, selection: &Selection, memory: MemoryViewMut<'_>, how: Transfer) -> Result<()> {
+    fn try_read(
+        &self,
+        opened: &Opened,
+        selection: &Selection,
+        memory: MemoryViewMut<'_>,
+        how: TransferMode,
+    ) -> Result<()> {
         let Opened { shape, data } = opened;
         let fill = self.state.spec.fill_value.as_deref();
         match (data, self.check_read(shape, selection, &memory)) {
@@ -324,14 +336,14 @@ impl Array for PosixArray {
         }
     }
 
-    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: Transfer) -> Result<()> {
+    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()> {
         match self.opened("write")?.as_ref() {
             Some(opened) => self.try_write(opened, selection, memory, transfer).map_err(|error| self.locate(error)),
             None => Err(self.closed_error("write")),
         }
     }
 
-    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: Transfer) -> Result<()> {
+    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: TransferMode) -> Result<()> {
         match self.opened("read")?.as_ref() {
             Some(opened) => self.try_read(opened, selection, memory, transfer).map_err(|error| self.locate(error)),
             None => Err(self.closed_error("read")),

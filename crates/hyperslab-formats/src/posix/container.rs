@@ -330,16 +330,16 @@ impl Container for PosixContainer {
     }
 
     /// Writes are visible when they return. `Durable` syncs the files this rank changed and the directories of new ones.
-    fn remarks(&self) -> Vec<String> {
+    fn diagnostics(&self) -> Vec<String> {
         let why = self.home.no_ring.as_ref();
         why.map(|why| format!("posix made plain calls: this system does not allow io_uring ({why})"))
             .into_iter()
             .collect()
     }
 
-    fn settle(&self) -> Result<()> {
+    fn write_back(&self) -> Result<()> {
         // Nothing is kept in this process.
-        self.home.check_open("settle").map_err(|error| self.locate(error, ""))
+        self.home.check_open("write back").map_err(|error| self.locate(error, ""))
     }
 
     fn flush(&self, how: Durability) -> Result<()> {

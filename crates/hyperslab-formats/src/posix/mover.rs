@@ -2,7 +2,7 @@
 //! and the lengths of files stay with this module, so that the containers are the same whoever moves the elements.
 
 use super::staging::Staging;
-use hyperslab_core::{Datatype, MemoryView, MemoryViewMut, Result, Selection, Transfer};
+use hyperslab_core::{Datatype, MemoryView, MemoryViewMut, Result, Selection, TransferMode};
 use std::fmt::Debug;
 use std::path::Path;
 use std::sync::Arc;
@@ -26,9 +26,9 @@ pub(crate) struct Elements<'a> {
 pub(crate) trait MovedFile: Debug + Send + Sync {
     /// Writes the elements, or those of their fields that memory has. `wanted` is an error if this rank's request is
     /// refused, so that the others of a collective transfer hear of it.
-    fn write(&self, wanted: Result<Elements<'_>>, memory: MemoryView<'_>, transfer: Transfer) -> Result<()>;
+    fn write(&self, wanted: Result<Elements<'_>>, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()>;
     /// Reads the elements; `wanted` as in [`MovedFile::write`].
-    fn read(&self, wanted: Result<Elements<'_>>, memory: MemoryViewMut<'_>, transfer: Transfer) -> Result<()>;
+    fn read(&self, wanted: Result<Elements<'_>>, memory: MemoryViewMut<'_>, transfer: TransferMode) -> Result<()>;
     /// Writes bytes at an offset, without the other ranks.
     fn write_at(&self, bytes: &[u8], offset: u64) -> Result<()>;
     /// Makes what was written survive loss of power. Collective.

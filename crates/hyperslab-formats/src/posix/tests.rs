@@ -4,12 +4,12 @@ use super::*;
 use hyperslab_comm::{Solo, Threads};
 use hyperslab_core::{
     Array, ArraySpec, Attribute, Datatype, Durability, ErrorKind, MemoryLayout, MemoryView, MemoryViewMut, Selection,
-    Slab, Transfer,
+    Slab, TransferMode,
 };
 use std::os::unix::fs::symlink;
 use tempfile::TempDir;
 
-const WHOLE: Transfer = Transfer::Independent;
+const WHOLE: TransferMode = TransferMode::Independent;
 /// Every way the data moves: small buffers make windows and cuts happen.
 const WAYS: [&str; 5] = [
     "posix",
@@ -31,7 +31,7 @@ fn place() -> (TempDir, PathBuf) {
 }
 
 fn create(format: &dyn Format, path: &Path) -> Arc<dyn Container> {
-    format.open(path, Open::Create, &Solo::shared()).unwrap()
+    format.open(path, OpenMode::Create, &Solo::shared()).unwrap()
 }
 
 fn read_all(array: &dyn Array) -> Vec<u8> {
@@ -124,7 +124,7 @@ fn any_transfer_equals_an_array_in_memory() {
             assert_eq!(read_all(&*array), model, "{way}: all");
             container.flush(Durability::Durable).unwrap();
             container.close().unwrap();
-            let again = format("posix").open(&path, Open::Read, &Solo::shared()).unwrap();
+            let again = format("posix").open(&path, OpenMode::Read, &Solo::shared()).unwrap();
             assert_eq!(read_all(&*again.array("a").unwrap()), model, "{way}: reopened");
         }
     }
@@ -136,7 +136,7 @@ fn ranks_write_parts_of_one_block_and_lose_nothing() {
         let (_keep, path) = place();
         let shape = [3000, 4];
         Threads::run(4, |comm| {
-            let container = format(way).open(&path, Open::Create, &comm)?;
+            let container = format(way).open(&path, OpenMode::Create, &comm)?;
             let array = container.create("g/a", &ArraySpec::new(Datatype::I32, &shape))?;
             for round in 0..3u32 {
                 // Columns, then bands of rows that no block boundary respects, then columns of other ranks.
@@ -165,7 +165,7 @@ fn ranks_write_parts_of_one_block_and_lose_nothing() {
         })
         .unwrap();
         // Fewer ranks than wrote it.
-        let again = format(way).open(&path, Open::Read, &Solo::shared()).unwrap();
+        let again = format(way).open(&path, OpenMode::Read, &Solo::shared()).unwrap();
         let all = read_all(&*again.array("g/a").unwrap());
         assert!(
             all.chunks(4).enumerate().all(|(i, bytes)| bytes == ((i as u32 * 4) ^ (2 << 20)).to_le_bytes()),
@@ -180,7 +180,7 @@ fn a_later_program_overwrites_an_earlier_one_in_files_per_rank() {
     let format = format("posix(files=per_rank)");
     let everything = Selection::all(&[10]).unwrap();
     Threads::run(3, |comm| {
-        let container = format.open(&path, Open::Create, &comm)?;
+        let container = format.open(&path, OpenMode::Create, &comm)?;
         let array = container.create("a", &ArraySpec::new(Datatype::U8, &[10]))?;
         if comm.rank() == 2 {
             array.write(&everything, MemoryView::packed(&[2; 10]), WHOLE)?;
@@ -188,7 +188,7 @@ fn a_later_program_overwrites_an_earlier_one_in_files_per_rank() {
         container.close()
     })
     .unwrap();
-    let container = format.open(&path, Open::Update, &Solo::shared()).unwrap();
+    let container = format.open(&path, OpenMode::Update, &Solo::shared()).unwrap();
     let array = container.array("a").unwrap();
     array.write(&Selection::dense(&[3], &[4]).unwrap(), MemoryView::packed(&[9; 4]), WHOLE).unwrap();
     assert_eq!(read_all(&*array), [2, 2, 2, 9, 9, 9, 9, 2, 2, 2]);
@@ -198,13 +198,13 @@ fn a_later_program_overwrites_an_earlier_one_in_files_per_rank() {
     let mut text = std::fs::read(&index).unwrap();
     text.extend(b"{\"stamp\":9");
     std::fs::write(&index, text).unwrap();
-    let container = format.open(&path, Open::Update, &Solo::shared()).unwrap();
+    let container = format.open(&path, OpenMode::Update, &Solo::shared()).unwrap();
     let array = container.array("a").unwrap();
     assert_eq!(read_all(&*array)[3], 9);
     array.write(&Selection::dense(&[0], &[1]).unwrap(), MemoryView::packed(&[7]), WHOLE).unwrap();
     assert_eq!(read_all(&*array), [7, 2, 2, 9, 9, 9, 9, 2, 2, 2]);
     std::fs::write(&index, "nonsense\n").unwrap();
-    let container = format.open(&path, Open::Read, &Solo::shared()).unwrap();
+    let container = format.open(&path, OpenMode::Read, &Solo::shared()).unwrap();
     let array = container.array("a").unwrap();
     let mut all = [0; 10];
     let error = array.read(&everything, MemoryViewMut::packed(&mut all), WHOLE).unwrap_err();
@@ -220,7 +220,7 @@ fn ranks_write_different_fields_of_the_same_elements() {
     for way in ["posix", "posix(buffer=4KiB)", "posix(direct=yes)"] {
         let (_keep, path) = place();
         let all = Threads::run(3, |comm| {
-            let container = format(way).open(&path, Open::Create, &comm)?;
+            let container = format(way).open(&path, OpenMode::Create, &comm)?;
             let array = container.create("p", &ArraySpec::new(particle(), &[2000]))?;
             let (field, size) = [("x", 4), ("y", 4), ("z", 1)][comm.rank()];
             let layout = MemoryLayout::fields(size, [(field, 0)]);
@@ -256,7 +256,7 @@ fn large_transfers_by_ring_are_those_of_plain_calls() {
     for way in ["posix(io=uring)", "posix(io=uring,direct=yes)", "posix(io=uring,files=per_rank)"] {
         let (_keep, path) = place();
         let written = Threads::run(2, |comm| {
-            let container = format(way).open(&path, Open::Create, &comm)?;
+            let container = format(way).open(&path, OpenMode::Create, &comm)?;
             let array = container.create("a", &ArraySpec::new(Datatype::U8, &[2 * EACH + 3]))?;
             let rank = comm.rank() as u64;
             let data: Vec<u8> = (0..EACH).map(|i| (i ^ (i >> 9) ^ rank) as u8).collect();
@@ -273,7 +273,7 @@ fn large_transfers_by_ring_are_those_of_plain_calls() {
             Err(error) if error.kind() == ErrorKind::Unsupported && way.contains("direct") => continue,
             other => other.unwrap(),
         };
-        let plain = format("posix").open(&path, Open::Read, &Solo::shared()).unwrap();
+        let plain = format("posix").open(&path, OpenMode::Read, &Solo::shared()).unwrap();
         let found = read_all(&*plain.array("a").unwrap());
         assert!(found[1..=EACH as usize] == written[0] && found[EACH as usize + 1..][..EACH as usize] == written[1]);
         assert_eq!((found[0], found[found.len() - 1]), (0, 0));
@@ -298,7 +298,7 @@ fn only_the_slowest_dimension_is_resized_and_regrown_elements_are_fill() {
         for fill in [None, Some(vec![7])] {
             let (_keep, path) = place();
             Threads::run(2, |comm| {
-                let container = format(way).open(&path, Open::Create, &comm)?;
+                let container = format(way).open(&path, OpenMode::Create, &comm)?;
                 let mut spec = ArraySpec::new(Datatype::U8, &[4, 3]);
                 spec.max_shape = Some(vec![Some(9000), Some(4)]);
                 assert_eq!(container.create("b", &spec).unwrap_err().kind(), ErrorKind::Unsupported);
@@ -322,7 +322,7 @@ fn only_the_slowest_dimension_is_resized_and_regrown_elements_are_fill() {
                 container.close()
             })
             .unwrap();
-            let again = format(way).open(&path, Open::Update, &Solo::shared()).unwrap();
+            let again = format(way).open(&path, OpenMode::Update, &Solo::shared()).unwrap();
             assert_eq!(again.array("a").unwrap().spec().unwrap().shape.as_slice(), [8000, 3]);
         }
     }
@@ -366,7 +366,7 @@ fn objects_attributes_and_names() {
     container.close().unwrap();
     assert!(container.arrays().is_err());
 
-    let reader = format("posix").open(&path, Open::Read, &Solo::shared()).unwrap();
+    let reader = format("posix").open(&path, OpenMode::Read, &Solo::shared()).unwrap();
     assert_eq!(reader.attribute("", "blob").unwrap(), Attribute::float(0.1));
     assert_eq!(reader.create("new", &spec).unwrap_err().kind(), ErrorKind::InvalidInput);
     let array = reader.array("a").unwrap();
@@ -413,20 +413,20 @@ fn open_modes_keep_their_word() {
     let format = format("posix");
     let solo = Solo::shared();
     let kind = |how| format.open(&path, how, &solo).unwrap_err().kind();
-    assert_eq!((kind(Open::Read), kind(Open::Update)), (ErrorKind::NotFound, ErrorKind::NotFound));
+    assert_eq!((kind(OpenMode::Read), kind(OpenMode::Update)), (ErrorKind::NotFound, ErrorKind::NotFound));
     assert!(!format.exists(&path).unwrap());
-    let container = format.open(&path, Open::Truncate, &solo).unwrap();
+    let container = format.open(&path, OpenMode::Truncate, &solo).unwrap();
     container.create("g/a", &ArraySpec::new(Datatype::U8, &[4])).unwrap();
     container.close().unwrap();
-    assert_eq!(kind(Open::Create), ErrorKind::AlreadyExists);
+    assert_eq!(kind(OpenMode::Create), ErrorKind::AlreadyExists);
     assert_eq!(format.files(&path).unwrap().len(), 4);
-    let container = format.open(&path, Open::Truncate, &solo).unwrap();
+    let container = format.open(&path, OpenMode::Truncate, &solo).unwrap();
     assert!(container.arrays().unwrap().is_empty());
     container.close().unwrap();
 
     // A stranger's file inside, a symbolic link, a stranger's directory, a newer version: all left alone.
     std::fs::write(path.join("notes.txt"), "mine").unwrap();
-    assert!(kind(Open::Truncate) == ErrorKind::InvalidInput && format.remove(&path).is_err());
+    assert!(kind(OpenMode::Truncate) == ErrorKind::InvalidInput && format.remove(&path).is_err());
     assert!(path.join("notes.txt").exists() && path.join("hyperslab.json").exists());
     std::fs::remove_file(path.join("notes.txt")).unwrap();
     std::fs::write(path.join("notes.json"), "{}").unwrap();
@@ -437,9 +437,9 @@ fn open_modes_keep_their_word() {
     assert!(format.remove(&link).is_err());
     let plain = keep.path().join("plain");
     std::fs::create_dir(&plain).unwrap();
-    assert!(format.remove(&plain).is_err() && format.open(&plain, Open::Truncate, &solo).is_err());
+    assert!(format.remove(&plain).is_err() && format.open(&plain, OpenMode::Truncate, &solo).is_err());
     std::fs::write(path.join("hyperslab.json"), r#"{"hyperslab":"posix container","version":2}"#).unwrap();
-    assert_eq!((kind(Open::Read), kind(Open::Truncate)), (ErrorKind::Unsupported, ErrorKind::Unsupported));
+    assert_eq!((kind(OpenMode::Read), kind(OpenMode::Truncate)), (ErrorKind::Unsupported, ErrorKind::Unsupported));
     std::fs::write(path.join("hyperslab.json"), r#"{"hyperslab":"posix container","version":1}"#).unwrap();
     format.remove(&path).unwrap();
     assert!(!path.exists());
@@ -455,7 +455,7 @@ fn hostile_containers_are_refused_without_harm() {
     let good = std::fs::read_to_string(&description).unwrap();
     let kind_of = |text: &str| {
         std::fs::write(&description, text).unwrap();
-        format.open(&path, Open::Update, &Solo::shared()).unwrap().array("a").unwrap_err().kind()
+        format.open(&path, OpenMode::Update, &Solo::shared()).unwrap().array("a").unwrap_err().kind()
     };
     assert_eq!(kind_of(&good.replace('4', "5")), ErrorKind::Corrupt, "the file is too short");
     assert_eq!(kind_of(&good.replace('4', "18446744073709551615")), ErrorKind::Corrupt);
@@ -469,7 +469,7 @@ fn hostile_containers_are_refused_without_harm() {
     std::fs::remove_file(path.join("a.raw")).unwrap();
     symlink(outside.join("victim"), path.join("a.raw")).unwrap();
     symlink(&outside, path.join("g")).unwrap();
-    let container = format.open(&path, Open::Update, &Solo::shared()).unwrap();
+    let container = format.open(&path, OpenMode::Update, &Solo::shared()).unwrap();
     assert!(container.array("a").is_err());
     assert!(container.create("g/x", &ArraySpec::new(Datatype::U8, &[1])).is_err());
     assert!(format.remove(&path).is_err());
@@ -480,7 +480,7 @@ fn hostile_containers_are_refused_without_harm() {
 fn a_failure_on_one_rank_is_an_error_on_all() {
     let (_keep, path) = place();
     std::fs::write(&path, "a file").unwrap();
-    let results = Threads::run_each(3, |comm| format("posix").open(&path, Open::Truncate, &comm).map(drop));
+    let results = Threads::run_each(3, |comm| format("posix").open(&path, OpenMode::Truncate, &comm).map(drop));
     for (rank, result) in results.into_iter().enumerate() {
         let expected = if rank == 0 { ErrorKind::InvalidInput } else { ErrorKind::Peer };
         assert_eq!(result.unwrap_err().kind(), expected);

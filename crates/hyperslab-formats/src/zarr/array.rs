@@ -4,7 +4,7 @@ use super::container::Shared;
 use super::resize;
 use super::state::ArrayState;
 use super::transfer::Transferring;
-use hyperslab_core::{Array, ArraySpec, Error, MemoryView, MemoryViewMut, Result, Selection, Transfer, agree};
+use hyperslab_core::{Array, ArraySpec, Error, MemoryView, MemoryViewMut, Result, Selection, TransferMode, agree};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -51,8 +51,8 @@ impl Array for ZarrArray {
         Ok(self.state.reading().layout.spec())
     }
 
-    fn write(&self, selection: &Selection, memory: MemoryView<'_>, how: Transfer) -> Result<()> {
-        let together = how == Transfer::Collective && self.shared.many_processes();
+    fn write(&self, selection: &Selection, memory: MemoryView<'_>, how: TransferMode) -> Result<()> {
+        let together = how == TransferMode::Collective && self.shared.many_processes();
         self.check_open("write")
             .and_then(|()| self.shared.check_writable("write"))
             .and_then(|()| {
@@ -64,7 +64,7 @@ impl Array for ZarrArray {
             .map_err(|e| self.named(e))
     }
 
-    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, _: Transfer) -> Result<()> {
+    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, _: TransferMode) -> Result<()> {
         self.check_open("read")
             .and_then(|()| self.transfer(|transfer| transfer.read(selection, memory)))
             .map_err(|e| self.named(e))

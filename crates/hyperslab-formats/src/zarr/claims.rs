@@ -4,7 +4,7 @@
 //! meanwhile. So each rank names the files that it writes in part, and every other rank says whether it writes one of
 //! them too.
 
-use hyperslab_core::{ChunkGrid, ChunkParts, Communicator, Dims, Error, Result, Selection, dims};
+use hyperslab_core::{ChunkGrid, ChunkSubsets, Communicator, Dims, Error, Result, Selection, dims};
 
 /// The most files that all ranks together name in one exchange.
 const ROUND: usize = 1 << 20;
@@ -58,7 +58,7 @@ pub fn check(comm: &dyn Communicator, selection: &Selection, grid: &ChunkGrid, a
 
 /// The numbers of up to `most` more files that the selection covers in part; `parts` is gone after the last.
 fn next_names(
-    parts: &mut Option<ChunkParts<'_>>,
+    parts: &mut Option<ChunkSubsets<'_>>,
     grid: &ChunkGrid,
     all_in_part: bool,
     most: usize,

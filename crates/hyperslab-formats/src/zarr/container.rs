@@ -10,7 +10,7 @@ use super::options::Options;
 use super::state::StoreState;
 use super::tree;
 use hyperslab_core::{
-    Array, ArraySpec, Attribute, Communicator, Container, Durability, Error, ErrorKind, Open, Result, agree,
+    Array, ArraySpec, Attribute, Communicator, Container, Durability, Error, ErrorKind, OpenMode, Result, agree,
 };
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub struct Shared {
     pub(super) files: Files,
     pub(super) store: Arc<StoreState>,
     version: Version,
-    how: Open,
+    how: OpenMode,
     closed: AtomicBool,
 }
 
@@ -37,7 +37,7 @@ impl Shared {
     }
 
     pub(super) fn check_writable(&self, operation: &'static str) -> Result<()> {
-        if self.how == Open::Read {
+        if self.how == OpenMode::Read {
             return Err(Error::invalid(operation, "the store was opened for reading").hint("open it for update"));
         }
         Ok(())
@@ -56,12 +56,12 @@ pub struct ZarrContainer {
 
 impl ZarrContainer {
     /// Opens or creates the store at `path`. Collective.
-    pub fn open(path: &Path, how: Open, comm: &Arc<dyn Communicator>, options: &Options) -> Result<Self> {
+    pub fn open(path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>, options: &Options) -> Result<Self> {
         let named = |error: Error| error.backend("zarr").target(path.display());
         let prepared = if comm.rank() == 0 { prepare(path, how, options) } else { Ok(()) };
         agree(&**comm, prepared.map_err(named))?;
         let opened = Self::build(path, how, comm, options);
-        if let (0, Open::Create | Open::Truncate, Ok(container)) = (comm.rank(), how, &opened) {
+        if let (0, OpenMode::Create | OpenMode::Truncate, Ok(container)) = (comm.rank(), how, &opened) {
             // Made before there was a container to remember it until it is durable.
             let files = &container.shared.files;
             nodes::METADATA_FILES.iter().for_each(|name| files.remember(&files.root().join(name)));
@@ -69,7 +69,7 @@ impl ZarrContainer {
         agree(&**comm, opened.map_err(named))
     }
 
-    fn build(path: &Path, how: Open, comm: &Arc<dyn Communicator>, options: &Options) -> Result<Self> {
+    fn build(path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>, options: &Options) -> Result<Self> {
         tree::check_store(path, "open")?;
         let root = path.canonicalize().map_err(|e| Error::io("open", e))?;
         let missing = || Error::new(ErrorKind::NotFound, "open", "there is no Zarr store");
@@ -164,19 +164,19 @@ impl ZarrContainer {
 }
 
 /// Creates, replaces or finds the store, on rank 0.
-fn prepare(path: &Path, how: Open, options: &Options) -> Result<()> {
+fn prepare(path: &Path, how: OpenMode, options: &Options) -> Result<()> {
     let there = path.symlink_metadata().is_ok();
     match how {
-        Open::Read | Open::Update => return tree::check_store(path, "open"),
-        Open::Create if there => {
+        OpenMode::Read | OpenMode::Update => return tree::check_store(path, "open"),
+        OpenMode::Create if there => {
             return Err(Error::new(ErrorKind::AlreadyExists, "create", "something is there already"));
         }
-        Open::Truncate if there => {
+        OpenMode::Truncate if there => {
             let canonical = path.canonicalize().map_err(|e| Error::io("create", e))?;
             tree::remove(path, "replace")?;
             StoreState::forget(&canonical);
         }
-        Open::Create | Open::Truncate => {}
+        OpenMode::Create | OpenMode::Truncate => {}
     }
     std::fs::create_dir(path).map_err(|e| Error::io("create", e))?;
     let root = path.canonicalize().map_err(|e| Error::io("create", e))?;
@@ -251,9 +251,9 @@ impl Container for ZarrContainer {
             .map_err(self.named(object))
     }
 
-    fn settle(&self) -> Result<()> {
+    fn write_back(&self) -> Result<()> {
         // Nothing is kept in this process.
-        self.shared.check_open("settle").map_err(self.named(""))
+        self.shared.check_open("write back").map_err(self.named(""))
     }
 
     fn flush(&self, how: Durability) -> Result<()> {

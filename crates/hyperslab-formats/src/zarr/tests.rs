@@ -10,7 +10,7 @@ mod transfers;
 
 use hyperslab_comm::Solo;
 use hyperslab_core::{
-    Array, ArraySpec, Container, Format, MemoryView, MemoryViewMut, Open, Result, Selection, Stack, Transfer,
+    Array, ArraySpec, Container, Format, MemoryView, MemoryViewMut, OpenMode, Result, Selection, Stack, TransferMode,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -31,21 +31,21 @@ fn format(text: &str) -> Arc<dyn Format> {
 }
 
 fn create(text: &str, path: &Path) -> Arc<dyn Container> {
-    format(text).open(path, Open::Create, &Solo::shared()).unwrap()
+    format(text).open(path, OpenMode::Create, &Solo::shared()).unwrap()
 }
 
-fn open(path: &Path, how: Open) -> Arc<dyn Container> {
+fn open(path: &Path, how: OpenMode) -> Arc<dyn Container> {
     format("zarr").open(path, how, &Solo::shared()).unwrap()
 }
 
 fn write(array: &Arc<dyn Array>, selection: &Selection, data: &[u8]) -> Result<()> {
-    array.write(selection, MemoryView::packed(data), Transfer::Independent)
+    array.write(selection, MemoryView::packed(data), TransferMode::Independent)
 }
 
 fn read(array: &Arc<dyn Array>, selection: &Selection) -> Vec<u8> {
     let spec = array.spec().unwrap();
     let mut data = vec![0xaa; (selection.len() * spec.dtype.size()) as usize];
-    array.read(selection, MemoryViewMut::packed(&mut data), Transfer::Independent).unwrap();
+    array.read(selection, MemoryViewMut::packed(&mut data), TransferMode::Independent).unwrap();
     data
 }
 

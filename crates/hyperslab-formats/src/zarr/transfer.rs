@@ -6,8 +6,8 @@ use super::region::{self, Region};
 use super::staging;
 use super::state::{ArrayState, Current};
 use hyperslab_core::{
-    ChunkGrid, ChunkPart, ChunkParts, Communicator, ElementPlan, Error, ErrorKind, Gather, MemoryView, MemoryViewMut,
-    Result, Scatter, Selection, agree,
+    ChunkGrid, ChunkSubset, ChunkSubsets, Communicator, ElementPlan, Error, ErrorKind, Gather, MemoryView,
+    MemoryViewMut, Result, Scatter, Selection, agree,
 };
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -104,7 +104,7 @@ impl Transferring<'_> {
     }
 
     /// Runs `work` for every part; with several threads an error stops the others at their next part.
-    fn on_threads(&self, mut parts: ChunkParts<'_>, work: impl Fn(ChunkPart) -> Result<()> + Sync) -> Result<()> {
+    fn on_threads(&self, mut parts: ChunkSubsets<'_>, work: impl Fn(ChunkSubset) -> Result<()> + Sync) -> Result<()> {
         if self.threads <= 1 {
             return parts.try_for_each(|part| work(part?));
         }
@@ -129,7 +129,7 @@ impl Transferring<'_> {
         })
     }
 
-    fn write_part(&self, part: &ChunkPart, packed: &[u8], untouched: &Untouched) -> Result<()> {
+    fn write_part(&self, part: &ChunkSubset, packed: &[u8], untouched: &Untouched) -> Result<()> {
         let Current { layout, chunks, .. } = self.current;
         let whole = untouched.is_empty() && part.covers_chunk;
         if self.many_processes && !whole {
@@ -159,7 +159,7 @@ impl Transferring<'_> {
     }
 
     /// Changes some elements, or some bytes of elements, of a file. The caller holds its lock.
-    fn merge_part(&self, part: &ChunkPart, packed: &[u8], untouched: &Untouched) -> Result<()> {
+    fn merge_part(&self, part: &ChunkSubset, packed: &[u8], untouched: &Untouched) -> Result<()> {
         let Current { layout, chunks, .. } = self.current;
         // A shard keeps the chunks that the part does not touch; any other file is decoded in full.
         let needed = if layout.sharding.is_some() { region_of(part)? } else { Region::all(&layout.file) };
@@ -178,7 +178,7 @@ impl Transferring<'_> {
         chunks.store(self.files, layout, &part.chunk, &data, &needed, shard.as_ref())
     }
 
-    fn read_part(&self, part: &ChunkPart, packed: &Mutex<&mut [u8]>) -> Result<()> {
+    fn read_part(&self, part: &ChunkSubset, packed: &Mutex<&mut [u8]>) -> Result<()> {
         let Current { layout, chunks, .. } = self.current;
         let region = region_of(part)?;
         let loaded = {
@@ -195,7 +195,7 @@ impl Transferring<'_> {
 }
 
 /// The smallest box around the part.
-fn region_of(part: &ChunkPart) -> Result<Region> {
+fn region_of(part: &ChunkSubset) -> Result<Region> {
     let (start, end) = part.within.bounds().ok_or_else(|| Error::invalid("transfer", "a part without elements"))?;
     Ok(Region { start, end })
 }

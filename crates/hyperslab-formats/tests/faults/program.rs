@@ -3,7 +3,7 @@
 use hyperslab_comm::Solo;
 use hyperslab_core::{
     ArraySpec, Attribute, Container, Datatype, Durability, Error, ErrorKind, Filter, Format, MemoryView, MemoryViewMut,
-    Open, Result, Selection, Stack, Transfer, dims::element_count,
+    OpenMode, Result, Selection, Stack, TransferMode, dims::element_count,
 };
 use std::path::Path;
 use std::process::ExitCode;
@@ -37,7 +37,7 @@ fn arrays(format: &dyn Format) -> Vec<(&'static str, ArraySpec)> {
     let caps = format.caps();
     let mut out = vec![("plain", ArraySpec::new(Datatype::F64, &[24, 50]))];
     if caps.chunks {
-        let filters = if caps.deflate { vec![Filter::Deflate(1)] } else { Vec::new() };
+        let filters = if caps.has(&Filter::Deflate(1)) { vec![Filter::Deflate(1)] } else { Vec::new() };
         let chunk = Some([10, 11].as_slice().into());
         out.push(("group/chunked", ArraySpec { chunk, filters, ..ArraySpec::new(Datatype::F64, &[24, 30]) }));
     }
@@ -69,7 +69,7 @@ fn write_rows(
         for row in rows.clone().step_by(6) {
             let some = Selection::dense(&[row, 0], &[6, spec.shape[1]])?;
             let data = values(name, &some, spec.shape[1], round);
-            array.write(&some, MemoryView::packed(&data), Transfer::Independent)?;
+            array.write(&some, MemoryView::packed(&data), TransferMode::Independent)?;
         }
         array.close()?;
     }
@@ -78,7 +78,7 @@ fn write_rows(
 
 /// Creates, writes, flushes, closes, opens again, reads, changes and closes.
 fn write(format: &dyn Format, path: &Path) -> Result<()> {
-    let container = format.open(path, Open::Create, &Solo::shared())?;
+    let container = format.open(path, OpenMode::Create, &Solo::shared())?;
     for (name, spec) in arrays(format) {
         container.create(name, &spec)?.close()?;
     }
@@ -90,7 +90,7 @@ fn write(format: &dyn Format, path: &Path) -> Result<()> {
     }
     container.flush(Durability::Visible)?;
     container.close()?;
-    let container = format.open(path, Open::Update, &Solo::shared())?;
+    let container = format.open(path, OpenMode::Update, &Solo::shared())?;
     check(&container, format, 0..24, 0)?;
     write_rows(&container, format, 6..12, 1)?;
     container.flush(Durability::Durable)?;
@@ -102,7 +102,7 @@ fn check(container: &Arc<dyn Container>, format: &dyn Format, rows: std::ops::Ra
         let array = container.array(name)?;
         let some = Selection::dense(&[rows.start, 0], &[rows.end - rows.start, spec.shape[1]])?;
         let mut found = vec![0; element_count(&[rows.end - rows.start, spec.shape[1]])? as usize * 8];
-        array.read(&some, MemoryViewMut::packed(&mut found), Transfer::Independent)?;
+        array.read(&some, MemoryViewMut::packed(&mut found), TransferMode::Independent)?;
         if found != values(name, &some, spec.shape[1], round) {
             return Err(Error::new(ErrorKind::Mismatch, "verify", format!("{name:?} differs in rows {rows:?}")));
         }
@@ -113,7 +113,7 @@ fn check(container: &Arc<dyn Container>, format: &dyn Format, rows: std::ops::Ra
 
 /// Everything that [`write`] leaves behind when it succeeds.
 fn verify(format: &dyn Format, path: &Path) -> Result<()> {
-    let container = format.open(path, Open::Read, &Solo::shared())?;
+    let container = format.open(path, OpenMode::Read, &Solo::shared())?;
     check(&container, format, 0..6, 0)?;
     check(&container, format, 6..12, 1)?;
     check(&container, format, 12..24, 0)?;

@@ -3,7 +3,8 @@
 use super::stage::{Check, Stage, format};
 use hyperslab_comm::Solo;
 use hyperslab_core::{
-    Array, ArraySpec, Datatype, Durability, Filter, MemoryLayout, MemoryView, MemoryViewMut, Open, Selection, Transfer,
+    Array, ArraySpec, Datatype, Durability, Filter, MemoryLayout, MemoryView, MemoryViewMut, OpenMode, Selection,
+    TransferMode,
 };
 use std::sync::Arc;
 
@@ -37,11 +38,11 @@ fn values(selection: &Selection, shape: &[u64], round: u64) -> Vec<u8> {
     numbers.flat_map(|number| value(number, round).to_ne_bytes()).collect()
 }
 
-fn write(array: &dyn Array, selection: &Selection, shape: &[u64], round: u64, transfer: Transfer) {
+fn write(array: &dyn Array, selection: &Selection, shape: &[u64], round: u64, transfer: TransferMode) {
     array.write(selection, MemoryView::packed(&values(selection, shape, round)), transfer).unwrap();
 }
 
-fn check(array: &dyn Array, selection: &Selection, shape: &[u64], round: u64, transfer: Transfer) {
+fn check(array: &dyn Array, selection: &Selection, shape: &[u64], round: u64, transfer: TransferMode) {
     let mut found = vec![0xA5; selection.len() as usize * 8];
     array.read(selection, MemoryViewMut::packed(&mut found), transfer).unwrap();
     assert!(found == values(selection, shape, round), "elements differ in round {round}");
@@ -62,7 +63,7 @@ fn of_next(stage: &Stage, shape: &[u64]) -> Selection {
 fn pieces(stage: &Stage) {
     let shape = [13, 10];
     for stack in PLAIN {
-        let file = stage.open(stack, "pieces.h5", Open::Truncate);
+        let file = stage.open(stack, "pieces.h5", OpenMode::Truncate);
         let array = stage.create(&file, "a", &shape);
         for round in 0..4 {
             // Whoever is lazy is replaced by the first rank.
@@ -72,15 +73,15 @@ fn pieces(stage: &Stage) {
                 true => Selection::empty(2),
                 false => stage.columns(&shape),
             };
-            write(&*array, &mine, &shape, round, Transfer::Independent);
+            write(&*array, &mine, &shape, round, TransferMode::Independent);
             file.flush(Durability::Visible).unwrap();
-            check(&*array, &of_next(stage, &shape), &shape, round, Transfer::Independent);
-            check(&*array, &all(&shape), &shape, round, Transfer::Independent);
-            check(&*array, &all(&shape), &shape, round, Transfer::Collective);
+            check(&*array, &of_next(stage, &shape), &shape, round, TransferMode::Independent);
+            check(&*array, &all(&shape), &shape, round, TransferMode::Independent);
+            check(&*array, &all(&shape), &shape, round, TransferMode::Collective);
             stage.comm.barrier().unwrap(); // before anybody writes again
         }
-        stage.put(&*array, &stage.rows(&shape), &shape, Transfer::Independent);
-        assert_eq!(file.remarks(), Vec::<String>::new(), "{stack}: everything goes around libhdf5");
+        stage.put(&*array, &stage.rows(&shape), &shape, TransferMode::Independent);
+        assert_eq!(file.diagnostics(), Vec::<String>::new(), "{stack}: everything goes around libhdf5");
         file.close().unwrap();
         stage.verify_alone("pieces.h5", "a", &shape);
     }
@@ -90,24 +91,24 @@ fn pieces(stage: &Stage) {
 fn moving_chunks(stage: &Stage) {
     let shape = [30, 20];
     for stack in FILTERED {
-        let file = stage.open(stack, "moving.h5", Open::Truncate);
+        let file = stage.open(stack, "moving.h5", OpenMode::Truncate);
         let array = stage.create(&file, "a", &shape);
-        check(&*array, &all(&shape), &shape, 0, Transfer::Independent);
+        check(&*array, &all(&shape), &shape, 0, TransferMode::Independent);
         for round in 1..6 {
             let mine = if round % 3 == 0 { stage.rows(&shape) } else { stage.columns(&shape) };
-            write(&*array, &mine, &shape, round, Transfer::Collective);
-            check(&*array, &mine, &shape, round, Transfer::Independent);
+            write(&*array, &mine, &shape, round, TransferMode::Collective);
+            check(&*array, &mine, &shape, round, TransferMode::Independent);
             file.flush(Durability::Visible).unwrap();
             // Parts of chunks, which are kept in memory, and then whole ones.
-            check(&*array, &of_next(stage, &shape), &shape, round, Transfer::Independent);
-            check(&*array, &all(&shape), &shape, round, Transfer::Independent);
+            check(&*array, &of_next(stage, &shape), &shape, round, TransferMode::Independent);
+            check(&*array, &all(&shape), &shape, round, TransferMode::Independent);
             stage.comm.barrier().unwrap();
         }
         let error =
-            array.write(&all(&shape), MemoryView::packed(&values(&all(&shape), &shape, 0)), Transfer::Independent);
+            array.write(&all(&shape), MemoryView::packed(&values(&all(&shape), &shape, 0)), TransferMode::Independent);
         assert_eq!(error.is_err(), stage.size() > 1, "filtered chunks are written together");
-        stage.put(&*array, &stage.rows(&shape), &shape, Transfer::Collective);
-        assert_eq!(file.remarks(), Vec::<String>::new(), "{stack}");
+        stage.put(&*array, &stage.rows(&shape), &shape, TransferMode::Collective);
+        assert_eq!(file.diagnostics(), Vec::<String>::new(), "{stack}");
         file.close().unwrap();
         stage.verify_alone("moving.h5", "a", &shape);
     }
@@ -118,12 +119,12 @@ fn moving_chunks(stage: &Stage) {
 fn own_data(stage: &Stage) {
     let shape = [16, 1024];
     for stack in ["hdf5(plane=on)", "hdf5(plane=on,chunk=5x512)", "hdf5(plane=on,chunk=5x512,deflate=1)"] {
-        let file = stage.open(stack, "own.h5", Open::Truncate);
+        let file = stage.open(stack, "own.h5", OpenMode::Truncate);
         let array = stage.create(&file, "a", &shape);
         let mine = stage.columns(&shape);
         for round in 0..6 {
-            write(&*array, &mine, &shape, round, Transfer::Collective);
-            check(&*array, &mine, &shape, round, Transfer::Independent);
+            write(&*array, &mine, &shape, round, TransferMode::Collective);
+            check(&*array, &mine, &shape, round, TransferMode::Independent);
         }
         file.close().unwrap();
     }
@@ -131,10 +132,10 @@ fn own_data(stage: &Stage) {
 
 /// Collective and independent transfers of one array, in all orders.
 fn every_way(stage: &Stage) {
-    use Transfer::{Collective, Independent};
+    use TransferMode::{Collective, Independent};
     let shape = [24, 18];
     for stack in PLAIN {
-        let file = stage.open(stack, "every.h5", Open::Truncate);
+        let file = stage.open(stack, "every.h5", OpenMode::Truncate);
         let array = stage.create(&file, "a", &shape);
         for (round, (writes, reads)) in
             [(Independent, Collective), (Collective, Independent), (Collective, Collective), (Independent, Independent)]
@@ -173,8 +174,8 @@ fn growth_between(stage: &Stage) {
         (vec![Filter::Deflate(1)], ""),
         (vec![Filter::Deflate(1)], ",libver=latest"),
     ] {
-        let written = if filters.is_empty() { Transfer::Independent } else { Transfer::Collective };
-        let file = stage.open(&format!("hdf5(plane=on{libver})"), "between.h5", Open::Truncate);
+        let written = if filters.is_empty() { TransferMode::Independent } else { TransferMode::Collective };
+        let file = stage.open(&format!("hdf5(plane=on{libver})"), "between.h5", OpenMode::Truncate);
         let spec = ArraySpec {
             chunk: Some([3].as_slice().into()),
             max_shape: Some(vec![None]),
@@ -188,19 +189,19 @@ fn growth_between(stage: &Stage) {
             array.resize(&shape).unwrap();
             let mut last = [0; 8];
             let end = Selection::dense(&[each * n - 1], &[1]).unwrap();
-            array.read(&end, MemoryViewMut::packed(&mut last), Transfer::Independent).unwrap();
+            array.read(&end, MemoryViewMut::packed(&mut last), TransferMode::Independent).unwrap();
             if round != 2 {
                 assert_eq!(u64::from_ne_bytes(last), 5, "never written");
             }
             stage.comm.barrier().unwrap();
             write(&*array, &stage.rows(&shape), &shape, round, written);
-            check(&*array, &stage.rows(&shape), &shape, round, Transfer::Independent);
+            check(&*array, &stage.rows(&shape), &shape, round, TransferMode::Independent);
             file.flush(Durability::Visible).unwrap();
-            check(&*array, &all(&shape), &shape, round, Transfer::Independent);
+            check(&*array, &all(&shape), &shape, round, TransferMode::Independent);
             stage.comm.barrier().unwrap();
         }
         stage.put(&*array, &stage.rows(&[11 * n]), &[11 * n], written);
-        assert_eq!(file.remarks(), Vec::<String>::new());
+        assert_eq!(file.diagnostics(), Vec::<String>::new());
         file.close().unwrap();
         stage.verify_alone("between.h5", "a", &[11 * n]);
     }
@@ -211,18 +212,18 @@ fn fields(stage: &Stage) {
     let pair = Datatype::packed_compound([("x", Datatype::I32), ("y", Datatype::I32)]).unwrap();
     let shape = [6 * stage.size()];
     for stack in ["hdf5(plane=on)", "hdf5(plane=on,chunk=4)"] {
-        let file = stage.open(stack, "some.h5", Open::Truncate);
+        let file = stage.open(stack, "some.h5", OpenMode::Truncate);
         let array = file.create("a", &ArraySpec::new(pair.clone(), &shape)).unwrap();
         let mine = stage.rows(&shape);
-        array.write(&mine, MemoryView::packed(&[7; 48]), Transfer::Independent).unwrap();
+        array.write(&mine, MemoryView::packed(&[7; 48]), TransferMode::Independent).unwrap();
         let layout = MemoryLayout::fields(4, [("y", 0)]);
-        array.write(&mine, MemoryView { data: &[1; 24], layout: &layout }, Transfer::Independent).unwrap();
+        array.write(&mine, MemoryView { data: &[1; 24], layout: &layout }, TransferMode::Independent).unwrap();
         file.flush(Durability::Visible).unwrap();
         let mut found = vec![0; 48 * stage.comm.size()];
-        array.read(&all(&shape), MemoryViewMut::packed(&mut found), Transfer::Independent).unwrap();
+        array.read(&all(&shape), MemoryViewMut::packed(&mut found), TransferMode::Independent).unwrap();
         assert_eq!(found, [7, 7, 7, 7, 1, 1, 1, 1].repeat(6 * stage.comm.size()));
         if stage.size() > 1 {
-            assert!(file.remarks().concat().contains("other processes"), "{:?}", file.remarks());
+            assert!(file.diagnostics().concat().contains("other processes"), "{:?}", file.diagnostics());
         }
         file.close().unwrap();
     }
@@ -232,18 +233,18 @@ fn fields(stage: &Stage) {
 fn kept_handles(stage: &Stage) {
     let shape = [8, 6];
     for stack in ["hdf5(plane=on)", FILTERED[0]] {
-        let file = stage.open(stack, "kept.h5", Open::Truncate);
+        let file = stage.open(stack, "kept.h5", OpenMode::Truncate);
         let first = stage.create(&file, "a", &shape);
-        write(&*first, &stage.rows(&shape), &shape, 1, Transfer::Collective);
-        check(&*first, &stage.rows(&shape), &shape, 1, Transfer::Independent);
+        write(&*first, &stage.rows(&shape), &shape, 1, TransferMode::Collective);
+        check(&*first, &stage.rows(&shape), &shape, 1, TransferMode::Independent);
         let kept: Option<Arc<dyn Array>> = stage.first().then_some(first);
         let again = file.array("a").unwrap();
         for round in 2..4 {
-            write(&*again, &stage.rows(&shape), &shape, round, Transfer::Collective);
+            write(&*again, &stage.rows(&shape), &shape, round, TransferMode::Collective);
             file.flush(Durability::Visible).unwrap();
-            check(&*again, &all(&shape), &shape, round, Transfer::Independent);
+            check(&*again, &all(&shape), &shape, round, TransferMode::Independent);
             if let Some(kept) = &kept {
-                check(&**kept, &all(&shape), &shape, round, Transfer::Independent);
+                check(&**kept, &all(&shape), &shape, round, TransferMode::Independent);
             }
             stage.comm.barrier().unwrap();
         }
@@ -259,18 +260,18 @@ fn missing_chunks(stage: &Stage) {
         for written in [Selection::dense(&[0, 0], &[2, 2]).unwrap(), all(&shape)] {
             if stage.first() {
                 let stack = format!("hdf5(chunk=3x4{libver})");
-                let file = format(&stack).open(&stage.path("missing.h5"), Open::Truncate, &Solo::shared()).unwrap();
+                let file = format(&stack).open(&stage.path("missing.h5"), OpenMode::Truncate, &Solo::shared()).unwrap();
                 let spec = ArraySpec { max_shape: Some(vec![None, None]), ..ArraySpec::new(Datatype::I64, &shape) };
-                write(&*file.create("a", &spec).unwrap(), &written, &shape, 0, Transfer::Independent);
+                write(&*file.create("a", &spec).unwrap(), &written, &shape, 0, TransferMode::Independent);
                 file.close().unwrap();
             }
             stage.comm.barrier().unwrap();
             let complete = written.len() == 96 || stage.size() == 1;
-            let file = stage.open(&format!("hdf5(plane={plane}{libver})"), "missing.h5", Open::Update);
+            let file = stage.open(&format!("hdf5(plane={plane}{libver})"), "missing.h5", OpenMode::Update);
             let array = file.array("a").unwrap();
-            check(&*array, &all(&shape), &shape, 0, Transfer::Independent);
+            check(&*array, &all(&shape), &shape, 0, TransferMode::Independent);
             stage.comm.barrier().unwrap();
-            for (transfer, round) in [(Transfer::Collective, 1), (Transfer::Independent, 2)] {
+            for (transfer, round) in [(TransferMode::Collective, 1), (TransferMode::Independent, 2)] {
                 let mine = stage.columns(&shape);
                 let tried = array.write(&mine, MemoryView::packed(&values(&mine, &shape, round)), transfer);
                 file.flush(Durability::Visible).unwrap();
@@ -278,7 +279,7 @@ fn missing_chunks(stage: &Stage) {
                     assert!(error.to_string().contains("never written"), "{error}");
                 }
                 assert_eq!(tried.is_ok(), complete);
-                check(&*array, &all(&shape), &shape, if complete { round } else { 0 }, Transfer::Independent);
+                check(&*array, &all(&shape), &shape, if complete { round } else { 0 }, TransferMode::Independent);
                 stage.comm.barrier().unwrap();
             }
             if stage.size() > 1 {
@@ -298,16 +299,16 @@ fn one_process(stage: &Stage) {
     }
     let shape = [12, 8];
     for stack in ["hdf5(plane=on,driver=mpio,chunk=5x5,deflate=1)", "hdf5(plane=on,driver=mpio,chunk=5x5)"] {
-        let file = stage.open(stack, "one.h5", Open::Truncate);
+        let file = stage.open(stack, "one.h5", OpenMode::Truncate);
         let array = stage.create(&file, "a", &shape);
         for round in 0..4 {
             let part = Selection::dense(&[1, 1], &[9, 6]).unwrap();
-            write(&*array, &part, &shape, round, Transfer::Independent);
-            check(&*array, &part, &shape, round, Transfer::Collective);
-            write(&*array, &part, &shape, round + 1, Transfer::Collective);
-            check(&*array, &part, &shape, round + 1, Transfer::Independent);
+            write(&*array, &part, &shape, round, TransferMode::Independent);
+            check(&*array, &part, &shape, round, TransferMode::Collective);
+            write(&*array, &part, &shape, round + 1, TransferMode::Collective);
+            check(&*array, &part, &shape, round + 1, TransferMode::Independent);
         }
-        stage.put(&*array, &all(&shape), &shape, Transfer::Independent);
+        stage.put(&*array, &all(&shape), &shape, TransferMode::Independent);
         file.close().unwrap();
         stage.verify_alone("one.h5", "a", &shape);
     }

@@ -2,8 +2,8 @@
 
 use hyperslab_comm::Solo;
 use hyperslab_core::{
-    Array, ArraySpec, Communicator, Container, Datatype, Format, MemoryView, MemoryViewMut, Open, Selection, Stack,
-    Transfer, dims::element_count,
+    Array, ArraySpec, Communicator, Container, Datatype, Format, MemoryView, MemoryViewMut, OpenMode, Selection, Stack,
+    TransferMode, dims::element_count,
 };
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ impl Stage {
         self.folder.join(name)
     }
 
-    pub fn open(&self, stack: &str, name: &str, how: Open) -> Arc<dyn Container> {
+    pub fn open(&self, stack: &str, name: &str, how: OpenMode) -> Arc<dyn Container> {
         format(stack).open(&self.path(name), how, &self.comm).unwrap()
     }
 
@@ -74,16 +74,16 @@ impl Stage {
         Selection::strided(&[0, self.rank()], &[1, self.size()], &[shape[0], count], &[1, 1]).unwrap()
     }
 
-    pub fn put(&self, array: &dyn Array, selection: &Selection, shape: &[u64], transfer: Transfer) {
+    pub fn put(&self, array: &dyn Array, selection: &Selection, shape: &[u64], transfer: TransferMode) {
         array.write(selection, MemoryView::packed(&numbers(selection, shape)), transfer).unwrap();
     }
 
     pub fn write_rows(&self, array: &dyn Array, shape: &[u64]) {
-        self.put(array, &self.rows(shape), shape, Transfer::Collective);
+        self.put(array, &self.rows(shape), shape, TransferMode::Collective);
     }
 
     /// Reads and compares.
-    pub fn get(&self, array: &dyn Array, selection: &Selection, shape: &[u64], transfer: Transfer) {
+    pub fn get(&self, array: &dyn Array, selection: &Selection, shape: &[u64], transfer: TransferMode) {
         let mut found = vec![0xA5; selection.len() as usize * 8];
         array.read(selection, MemoryViewMut::packed(&mut found), transfer).unwrap();
         assert!(found == numbers(selection, shape), "elements differ on rank {}", self.rank());
@@ -92,10 +92,10 @@ impl Stage {
     /// One rank, in one process without MPI, finds every element of an array.
     pub fn verify_alone(&self, name: &str, array: &str, shape: &[u64]) {
         if self.first() {
-            let file = format("hdf5").open(&self.path(name), Open::Read, &Solo::shared()).unwrap();
+            let file = format("hdf5").open(&self.path(name), OpenMode::Read, &Solo::shared()).unwrap();
             let array = file.array(array).unwrap();
             assert_eq!(element_count(&array.spec().unwrap().shape).unwrap(), element_count(shape).unwrap());
-            self.get(&*array, &Selection::all(shape).unwrap(), shape, Transfer::Independent);
+            self.get(&*array, &Selection::all(shape).unwrap(), shape, TransferMode::Independent);
             file.close().unwrap();
         }
         self.comm.barrier().unwrap();

@@ -2,7 +2,7 @@
 
 use hyperslab_core::{
     ArraySpec, Attribute, ByteOrder, Container, Datatype, Dims, Error, ErrorKind, Filter, MemoryView, MemoryViewMut,
-    Result, Selection, Transfer, dims::element_count,
+    Result, Selection, TransferMode, dims::element_count,
 };
 use hyperslab_testkit::catalogue;
 use serde_json::{Value, json};
@@ -80,7 +80,7 @@ impl Case {
             .runs(&self.spec.shape, size)?
             .flat_map(|run| whole[run.offset as usize..run.end() as usize].to_vec())
             .collect();
-        array.write(&selection, MemoryView::packed(&packed), Transfer::Independent)
+        array.write(&selection, MemoryView::packed(&packed), TransferMode::Independent)
     }
 
     /// Compares the array with what it should be.
@@ -104,7 +104,7 @@ impl Case {
         let size = spec.dtype.size() as usize;
         let count = element_count(&spec.shape)?;
         let mut found = vec![0; count as usize * size];
-        array.read(&Selection::all(&spec.shape)?, MemoryViewMut::packed(&mut found), Transfer::Independent)?;
+        array.read(&Selection::all(&spec.shape)?, MemoryViewMut::packed(&mut found), TransferMode::Independent)?;
         let fill = self.fill.map_or(vec![0; size], |number| value(&spec.dtype, number));
         let mut wanted =
             if self.written.is_some() { fill.repeat(count as usize) } else { vec![0; count as usize * size] };

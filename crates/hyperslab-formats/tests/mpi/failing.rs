@@ -2,7 +2,7 @@
 
 use super::suite::build;
 use hyperslab_core::{
-    Array, ArraySpec, Communicator, Container, Datatype, Dims, ErrorKind, MemoryView, Open, Selection, Transfer,
+    Array, ArraySpec, Communicator, Container, Datatype, Dims, ErrorKind, MemoryView, OpenMode, Selection, TransferMode,
 };
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -25,7 +25,7 @@ fn array_by_rank(
     stack: &str,
 ) -> (Arc<dyn Container>, Arc<dyn Array>) {
     let format = build(stack);
-    let container = format.open(path, Open::Create, comm).unwrap();
+    let container = format.open(path, OpenMode::Create, comm).unwrap();
     let mut spec = ArraySpec::new(Datatype::I64, &[comm.size() as u64, 1000]);
     spec.chunk = format.caps().chunks.then(|| Dims::from_slice(&[1, 1000]));
     let array = container.create("array", &spec).unwrap();
@@ -52,7 +52,7 @@ pub fn one_dies(comm: &Arc<dyn Communicator>, stack: &str) {
     let (container, array) = array_by_rank(comm, &directory.join("a"), stack);
     let mine = Selection::dense(&[comm.rank() as u64, 0], &[1, 1000]).unwrap();
     let data = vec![1; 8000];
-    array.write(&mine, MemoryView::packed(&data), Transfer::Independent).unwrap();
+    array.write(&mine, MemoryView::packed(&data), TransferMode::Independent).unwrap();
     if comm.rank() == 1 {
         // The files stay behind: nobody is left to remove them, so one rank does it now.
         std::fs::remove_dir_all(&directory).unwrap();

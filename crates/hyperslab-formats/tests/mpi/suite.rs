@@ -76,7 +76,7 @@ pub fn run(job: &MpiJob, stack: &str) {
         }
     }
     assert!(tally.failed.is_empty(), "{:#?}", tally.failed);
-    if processes.world.size() == 1 && format.caps().stores {
+    if processes.world.size() == 1 && format.caps().readable {
         model::equals_the_oracle(&format, SEQUENCES).unwrap();
     }
 }

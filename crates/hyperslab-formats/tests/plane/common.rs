@@ -1,7 +1,9 @@
 //! What all trials use.
 
 use hyperslab_comm::Solo;
-use hyperslab_core::{Array, Container, Format, MemoryView, MemoryViewMut, Open, Result, Selection, Stack, Transfer};
+use hyperslab_core::{
+    Array, Container, Format, MemoryView, MemoryViewMut, OpenMode, Result, Selection, Stack, TransferMode,
+};
 use libtest_mimic::Failed;
 use std::path::Path;
 use std::sync::Arc;
@@ -49,7 +51,7 @@ pub fn format(stack: &str) -> Result<Arc<dyn Format>> {
     hyperslab_formats::build(&stack.parse::<Stack>()?.format)
 }
 
-pub fn open(stack: &str, path: &Path, how: Open) -> Result<Arc<dyn Container>> {
+pub fn open(stack: &str, path: &Path, how: OpenMode) -> Result<Arc<dyn Container>> {
     format(stack)?.open(path, how, &Solo::shared())
 }
 
@@ -61,12 +63,12 @@ pub fn directory() -> std::io::Result<tempfile::TempDir> {
 }
 
 pub fn write(array: &dyn Array, selection: &Selection, data: &[u8]) -> Result<()> {
-    array.write(selection, MemoryView::packed(data), Transfer::Independent)
+    array.write(selection, MemoryView::packed(data), TransferMode::Independent)
 }
 
 pub fn read(array: &dyn Array, selection: &Selection, element: u64) -> Result<Vec<u8>> {
     let mut data = vec![0xA5; (selection.len() * element) as usize];
-    array.read(selection, MemoryViewMut::packed(&mut data), Transfer::Independent)?;
+    array.read(selection, MemoryViewMut::packed(&mut data), TransferMode::Independent)?;
     Ok(data)
 }
 

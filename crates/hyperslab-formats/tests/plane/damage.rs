@@ -3,7 +3,7 @@
 use crate::common::{Noise, directory, open, read, same, seed, write};
 use crate::python::files;
 use crate::raw::{self, Stored};
-use hyperslab_core::{ArraySpec, Datatype, ErrorKind, Filter, Open, Selection};
+use hyperslab_core::{ArraySpec, Datatype, ErrorKind, Filter, OpenMode, Selection};
 use hyperslab_testkit::watchdog;
 use libtest_mimic::{Failed, Trial};
 use std::fs::File;
@@ -116,7 +116,7 @@ fn damaged(filters: &[Filter], harm: Harm, turn: u64) -> Result<(), Failed> {
     let noise = &mut Noise::new(seed()?.wrapping_mul(1000) + turn);
     let all = Selection::all(&SHAPE)?;
     let data = elements(noise, all.len());
-    let container = open("hdf5(plane=on)", &path, Open::Create)?;
+    let container = open("hdf5(plane=on)", &path, OpenMode::Create)?;
     let spec = ArraySpec {
         chunk: Some(CHUNK.as_slice().into()),
         filters: filters.to_vec(),
@@ -130,7 +130,7 @@ fn damaged(filters: &[Filter], harm: Harm, turn: u64) -> Result<(), Failed> {
     let one = Selection::dense(&VICTIM.1, &CHUNK)?;
     let others = all.subtract(&one)?;
     for stack in ["hdf5(plane=on,threads=1)", "hdf5(plane=on,cache=0)"] {
-        let container = open(stack, &path, Open::Update)?;
+        let container = open(stack, &path, OpenMode::Update)?;
         let array = container.array("group/victim")?;
         let some = Selection::dense(&[9, 11], &[2, 3])?;
         let row = elements(noise, 6);
@@ -153,11 +153,11 @@ fn damaged(filters: &[Filter], harm: Harm, turn: u64) -> Result<(), Failed> {
         return Ok(()); // libhdf5 refuses to give back no bytes, and so to write the chunk anew
     }
     // Written as a whole it is sound again.
-    let container = open("hdf5(plane=on)", &path, Open::Update)?;
+    let container = open("hdf5(plane=on)", &path, OpenMode::Update)?;
     write(&*container.array("group/victim")?, &one, &picked(&data, &one)?)?;
     container.close()?;
     for stack in ["hdf5", "hdf5(plane=on)"] {
-        let container = open(stack, &path, Open::Read)?;
+        let container = open(stack, &path, OpenMode::Read)?;
         same(&read(&*container.array("group/victim")?, &all, 4)?, &data, "written anew")?;
         container.close()?;
     }
@@ -176,7 +176,7 @@ fn picked(data: &[u8], selection: &Selection) -> Result<Vec<u8>, Failed> {
 fn bomb() -> Result<(), Failed> {
     let (_files, folder) = (files(), directory()?);
     let path = folder.path().join("a.h5");
-    let container = open("hdf5(plane=on)", &path, Open::Create)?;
+    let container = open("hdf5(plane=on)", &path, OpenMode::Create)?;
     let (large, small) = (4u64 << 20, 8u64 << 10);
     for (name, count) in [("large", large), ("small", small)] {
         let chunk = Some([count].as_slice().into());
@@ -196,7 +196,7 @@ fn bomb() -> Result<(), Failed> {
     let file = bytes(&path)?;
     file.read_exact_at(&mut stream, from.address)?;
     file.write_all_at(&stream, to.address)?;
-    let container = open("hdf5(plane=on)", &path, Open::Read)?;
+    let container = open("hdf5(plane=on)", &path, OpenMode::Read)?;
     let result = read(&*container.array("small")?, &Selection::all(&[small])?, 4);
     container.close()?;
     match result {

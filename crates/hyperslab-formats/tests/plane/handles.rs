@@ -2,7 +2,7 @@
 
 use crate::common::{Noise, directory, numbers, open, read, same, seed, write};
 use crate::python::files;
-use hyperslab_core::{ArraySpec, Datatype, Durability, Filter, Open, Selection};
+use hyperslab_core::{ArraySpec, Datatype, Durability, Filter, OpenMode, Selection};
 use libtest_mimic::{Failed, Trial};
 
 pub fn trials() -> Vec<Trial> {
@@ -31,10 +31,10 @@ fn descriptors(folder: &std::path::Path) -> Result<usize, Failed> {
 fn nothing_left() -> Result<(), Failed> {
     let (_files, folder) = (files(), directory()?);
     let path = folder.path().join("a.h5");
-    open("hdf5(plane=on)", &path, Open::Create)?.create("array", &spec())?.close()?;
+    open("hdf5(plane=on)", &path, OpenMode::Create)?.create("array", &spec())?.close()?;
     let all = Selection::all(&[10, 15])?;
     for turn in 0..300u32 {
-        let container = open("hdf5(plane=on)", &path, Open::Update)?;
+        let container = open("hdf5(plane=on)", &path, OpenMode::Update)?;
         let array = container.array("array")?;
         write(&*array, &all, &numbers(turn, 150))?;
         same(&read(&*array, &all, 4)?, &numbers(turn, 150), "just written")?;
@@ -57,15 +57,15 @@ fn nothing_left() -> Result<(), Failed> {
 fn reader_first() -> Result<(), Failed> {
     let (_files, folder) = (files(), directory()?);
     let path = folder.path().join("a.h5");
-    let container = open("hdf5(plane=on)", &path, Open::Create)?;
+    let container = open("hdf5(plane=on)", &path, OpenMode::Create)?;
     container.create("coded", &spec())?;
     container.create("plain", &ArraySpec { filters: vec![], ..spec() })?;
     container.create("contiguous", &ArraySpec { filters: vec![], chunk: None, ..spec() })?;
     container.close()?;
     let all = Selection::all(&[10, 15])?;
     for (turn, name) in (0..).zip(["coded", "plain", "contiguous"].repeat(2)) {
-        let writing = open("hdf5(plane=on)", &path, Open::Update)?;
-        let reading = open("hdf5(plane=on)", &path, Open::Read)?;
+        let writing = open("hdf5(plane=on)", &path, OpenMode::Update)?;
+        let reading = open("hdf5(plane=on)", &path, OpenMode::Read)?;
         let reader = reading.array(name)?;
         read(&*reader, &all, 4)?;
         let writer = writing.array(name)?;
@@ -84,12 +84,12 @@ fn reader_first() -> Result<(), Failed> {
 fn closes_last() -> Result<(), Failed> {
     let (_files, folder) = (files(), directory()?);
     let path = folder.path().join("a.h5");
-    open("hdf5(plane=on)", &path, Open::Create)?.create("array", &spec())?.close()?;
+    open("hdf5(plane=on)", &path, OpenMode::Create)?.create("array", &spec())?.close()?;
     let (row, all) = (Selection::dense(&[5, 2], &[1, 9])?, Selection::all(&[10, 15])?);
     for beside in ["hdf5", "hdf5(cache=0,sieve=0)"] {
         for on_first in [true, false] {
             let stacks = if on_first { ["hdf5(plane=on)", beside] } else { [beside, "hdf5(plane=on)"] };
-            let containers = [open(stacks[0], &path, Open::Update)?, open(stacks[1], &path, Open::Update)?];
+            let containers = [open(stacks[0], &path, OpenMode::Update)?, open(stacks[1], &path, OpenMode::Update)?];
             let arrays = [containers[0].array("array")?, containers[1].array("array")?];
             for (turn, writer) in [(100, 0), (200, 1), (300, 0)] {
                 write(&*arrays[writer], &row, &numbers(turn, 9))?;
@@ -99,7 +99,7 @@ fn closes_last() -> Result<(), Failed> {
             containers[0].close()?;
             same(&read(&*arrays[1], &row, 4)?, &numbers(300, 9), &format!("{stacks:?}, first closed"))?;
             containers[1].close()?;
-            let container = open("hdf5", &path, Open::Update)?;
+            let container = open("hdf5", &path, OpenMode::Update)?;
             let array = container.array("array")?;
             same(&read(&*array, &row, 4)?, &numbers(300, 9), &format!("{stacks:?}, opened again"))?;
             write(&*array, &all, &numbers(0, 150))?;
@@ -119,10 +119,12 @@ fn million_chunks() -> Result<(), Failed> {
         let name = format!("array {turn}");
         let chunk = Some([2, 3].as_slice().into());
         let spec = ArraySpec { chunk, filters, ..ArraySpec::new(Datatype::I32, &shape) };
-        open("hdf5", &path, if turn == 0 { Open::Create } else { Open::Update })?.create(&name, &spec)?.close()?;
+        open("hdf5", &path, if turn == 0 { OpenMode::Create } else { OpenMode::Update })?
+            .create(&name, &spec)?
+            .close()?;
         let mut written: Vec<(Selection, Vec<u8>)> = Vec::new();
         for stack in ["hdf5(plane=on)", "hdf5", "hdf5(plane=on,cache=0)"] {
-            let container = open(stack, &path, Open::Update)?;
+            let container = open(stack, &path, OpenMode::Update)?;
             let array = container.array(&name)?;
             for _ in 0..40 {
                 let some = Selection::dense(&[noise.below(2990), noise.below(2990)], &[1 + noise.below(9), 7])?;
@@ -138,7 +140,7 @@ fn million_chunks() -> Result<(), Failed> {
             }
             container.close()?;
         }
-        let container = open("hdf5", &path, Open::Read)?;
+        let container = open("hdf5", &path, OpenMode::Read)?;
         let array = container.array(&name)?;
         for (some, data) in &written {
             same(&read(&*array, some, 4)?, data, &format!("{name} at the end, {some:?}"))?;
@@ -146,7 +148,7 @@ fn million_chunks() -> Result<(), Failed> {
         let rows = Selection::dense(&[0, 0], &[100, 3000])?;
         let by_library = read(&*array, &rows, 4)?;
         container.close()?;
-        let container = open("hdf5(plane=on)", &path, Open::Read)?;
+        let container = open("hdf5(plane=on)", &path, OpenMode::Read)?;
         same(&read(&*container.array(&name)?, &rows, 4)?, &by_library, "mostly never written")?;
         container.close()?;
     }

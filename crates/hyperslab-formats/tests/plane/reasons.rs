@@ -4,7 +4,8 @@ use crate::common::{directory, numbers, open, read, same, write};
 use crate::python;
 use crate::raw::Paged;
 use hyperslab_core::{
-    Array, ArraySpec, Container, Datatype, MemoryLayout, MemoryView, MemoryViewMut, Open, Selection, Slab, Transfer,
+    Array, ArraySpec, Container, Datatype, MemoryLayout, MemoryView, MemoryViewMut, OpenMode, Selection, Slab,
+    TransferMode,
 };
 use libtest_mimic::{Completion, Failed, Trial};
 use std::path::Path;
@@ -45,17 +46,17 @@ pub fn trials() -> Vec<Trial> {
 }
 
 fn named(container: &dyn Container, reason: &str) -> Result<(), Failed> {
-    let remarks = container.remarks();
-    match remarks.iter().any(|remark| remark.contains(reason)) {
+    let diagnostics = container.diagnostics();
+    match diagnostics.iter().any(|diagnostic| diagnostic.contains(reason)) {
         true => Ok(()),
-        false => Err(format!("{reason:?} is not among the remarks {remarks:?}").into()),
+        false => Err(format!("{reason:?} is not among the remarks {diagnostics:?}").into()),
     }
 }
 
 fn unnamed(container: &dyn Container) -> Result<(), Failed> {
-    match container.remarks().as_slice() {
+    match container.diagnostics().as_slice() {
         [] => Ok(()),
-        remarks => Err(format!("the plane should do all of it: {remarks:?}").into()),
+        diagnostics => Err(format!("the plane should do all of it: {diagnostics:?}").into()),
     }
 }
 
@@ -75,7 +76,7 @@ fn works(array: &dyn Array, shape: &[u64]) -> Result<(), Failed> {
 
 fn again(path: &Path, shape: &[u64]) -> Result<(), Failed> {
     for stack in ["hdf5", ON] {
-        let container = open(stack, path, Open::Read)?;
+        let container = open(stack, path, OpenMode::Read)?;
         let found = read(&*container.array("array")?, &Selection::all(shape)?, 4)?;
         let at: u64 = (0..shape.len()).map(|d| shape[d + 1..].iter().product::<u64>()).sum();
         let mut wanted = numbers(7, shape.iter().product());
@@ -87,7 +88,7 @@ fn again(path: &Path, shape: &[u64]) -> Result<(), Failed> {
 }
 
 fn compact(path: &Path) -> Result<(), Failed> {
-    let container = open("hdf5(plane=on,layout=compact)", path, Open::Create)?;
+    let container = open("hdf5(plane=on,layout=compact)", path, OpenMode::Create)?;
     works(&*container.create("array", &plain(&[9, 8], None))?, &[9, 8])?;
     named(&*container, "compact arrays are part of the metadata")?;
     container.close()?;
@@ -96,7 +97,7 @@ fn compact(path: &Path) -> Result<(), Failed> {
 
 fn page_buffer(path: &Path) -> Result<(), Failed> {
     let paged = Paged::create(path)?;
-    let container = open(ON, path, Open::Update)?;
+    let container = open(ON, path, OpenMode::Update)?;
     works(&*container.create("array", &plain(&[9, 8], Some(&[4, 3])))?, &[9, 8])?;
     named(&*container, "page buffer")?;
     container.close()?;
@@ -106,9 +107,9 @@ fn page_buffer(path: &Path) -> Result<(), Failed> {
 
 /// A handle of `beside` opens the array first.
 fn beside(path: &Path, stack: &str, chunk: Option<&[u64]>, reason: &str) -> Result<(), Failed> {
-    let other = open(stack, path, Open::Create)?;
+    let other = open(stack, path, OpenMode::Create)?;
     let theirs = other.create("array", &plain(&[9, 8], chunk))?;
-    let container = open(ON, path, Open::Update)?;
+    let container = open(ON, path, OpenMode::Update)?;
     let ours = container.array("array")?;
     for (turn, (to, from)) in (0..).zip([(&ours, &theirs), (&theirs, &ours), (&ours, &theirs)]) {
         let row = Selection::dense(&[turn, 1], &[1, 6])?;
@@ -136,12 +137,12 @@ fn without_plane(path: &Path) -> Result<(), Failed> {
 
 /// An array in one piece has no place until something is written.
 fn no_place(path: &Path) -> Result<(), Failed> {
-    let container = open(ON, path, Open::Create)?;
+    let container = open(ON, path, OpenMode::Create)?;
     let array = container.create("array", &plain(&[9, 8], None))?;
     same(&read(&*array, &Selection::all(&[9, 8])?, 4)?, &[0; 288], "never written")?;
     named(&*container, "no place in the file yet")?;
     container.close()?;
-    let container = open(ON, path, Open::Update)?;
+    let container = open(ON, path, OpenMode::Update)?;
     works(&*container.array("array")?, &[9, 8])?;
     unnamed(&*container)?;
     // A fill value makes its allocation costly, so libhdf5 writes first.
@@ -158,7 +159,7 @@ fn no_place(path: &Path) -> Result<(), Failed> {
 
 /// A chunk that was just made, of many: asking for its place would be a walk over all.
 fn places_not_known(path: &Path) -> Result<(), Failed> {
-    let container = open(ON, path, Open::Create)?;
+    let container = open(ON, path, OpenMode::Create)?;
     let shape = [100, 100];
     let array = container.create("array", &plain(&shape, Some(&[1, 10])))?;
     let all = Selection::all(&shape)?;
@@ -177,7 +178,7 @@ fn places_not_known(path: &Path) -> Result<(), Failed> {
 /// Memory that is a union of slabs, and too large to be packed first.
 fn scattered(path: &Path) -> Result<(), Failed> {
     let count = 5u64 << 20;
-    let container = open(ON, path, Open::Create)?;
+    let container = open(ON, path, OpenMode::Create)?;
     for (name, chunk) in [("contiguous", None), ("chunked", Some([1u64 << 20].as_slice()))] {
         let array = container.create(name, &plain(&[count], chunk))?;
         let all = Selection::all(&[count])?;
@@ -187,12 +188,12 @@ fn scattered(path: &Path) -> Result<(), Failed> {
         let layout = MemoryLayout::strided(&[count + 9], Selection::union(1, parts.into_iter().flatten())?);
         let (ours, cut, end) = (numbers(3, count + 9), first as usize * 4, count as usize * 4);
         let view = MemoryView { data: &ours, layout: &layout };
-        array.write(&all, view, Transfer::Independent)?;
+        array.write(&all, view, TransferMode::Independent)?;
         let found = read(&*array, &all, 4)?;
         same(&found[..cut], &ours[4..cut + 4], "first part")?;
         same(&found[cut..], &ours[cut + 28..end + 28], "second part")?;
         let mut back = vec![0xA5; ours.len()];
-        array.read(&all, MemoryViewMut { data: &mut back, layout: &layout }, Transfer::Independent)?;
+        array.read(&all, MemoryViewMut { data: &mut back, layout: &layout }, TransferMode::Independent)?;
         let wanted = [&[0xA5; 4], &ours[4..cut + 4], &[0xA5; 24], &ours[cut + 28..end + 28], &[0xA5; 8]].concat();
         same(&back, &wanted, "read back")?;
         array.close()?;
@@ -209,7 +210,7 @@ fn theirs(name: &'static str, reason: &str) -> Result<Completion, Failed> {
         return Ok(Completion::ignored_with(line.replace('\t', ": ")));
     }
     let _files = python::files();
-    let container = open(ON, &folder.path().join("theirs.h5"), Open::Update)?;
+    let container = open(ON, &folder.path().join("theirs.h5"), OpenMode::Update)?;
     let array = container.array(name)?;
     if name == "terminated" {
         let text: Vec<u8> = (0..60).flat_map(|n: u32| format!("{n:\0<4}").into_bytes()).collect();

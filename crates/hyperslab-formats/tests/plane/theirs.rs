@@ -2,7 +2,7 @@
 
 use crate::common::{Noise, directory, open, read, same, seed};
 use crate::python::{self, expectation};
-use hyperslab_core::{Datatype, Error, MemoryView, Open, Selection, Transfer};
+use hyperslab_core::{Datatype, Error, MemoryView, OpenMode, Selection, TransferMode};
 use hyperslab_testkit::watchdog;
 use libtest_mimic::{Completion, Failed, Trial};
 use serde_json::Value;
@@ -50,7 +50,7 @@ impl<'a> Given<'a> {
     }
 
     /// Reads everything and some, with the plane wherever it should be.
-    fn check(&self, noise: &mut Noise, how: Open) -> Result<(), Failed> {
+    fn check(&self, noise: &mut Noise, how: OpenMode) -> Result<(), Failed> {
         let about = self.about();
         let container = open("hdf5(plane=on)", self.file, how)?;
         let array = container.array(self.name)?;
@@ -60,13 +60,13 @@ impl<'a> Given<'a> {
             let some = part(noise, &self.shape)?;
             same(&read(&*array, &some, element)?, &self.packed(&some)?, &about)?;
         }
-        let remarks = container.remarks().join("; ");
+        let diagnostics = container.diagnostics().join("; ");
         let fits = match self.reason {
-            None => remarks.is_empty(),
-            Some(reason) => remarks.contains(reason),
+            None => diagnostics.is_empty(),
+            Some(reason) => diagnostics.contains(reason),
         };
         if !fits {
-            return Err(format!("{about}: remarks {remarks:?}, expected {:?}", self.reason).into());
+            return Err(format!("{about}: remarks {diagnostics:?}, expected {:?}", self.reason).into());
         }
         Ok(container.close()?)
     }
@@ -78,7 +78,7 @@ impl<'a> Given<'a> {
 
     /// Writes other elements over some, several times.
     fn overwrite(&mut self, noise: &mut Noise) -> Result<(), Failed> {
-        let container = open("hdf5(plane=on)", self.file, Open::Update)?;
+        let container = open("hdf5(plane=on)", self.file, OpenMode::Update)?;
         let array = container.array(self.name)?;
         let element = self.dtype.size();
         for _ in 0..3 {
@@ -87,7 +87,7 @@ impl<'a> Given<'a> {
             // Elements from elsewhere are sure to be valid.
             let from = noise.below((self.bytes.len() - size) as u64 / element + 1) * element;
             let data = self.bytes[from as usize..][..size].to_vec();
-            array.write(&some, MemoryView::packed(&data), Transfer::Independent)?;
+            array.write(&some, MemoryView::packed(&data), TransferMode::Independent)?;
             let mut at = 0;
             for run in some.runs(&self.shape, element)? {
                 self.bytes[run.offset as usize..run.end() as usize].copy_from_slice(&data[at..][..run.len as usize]);
@@ -119,9 +119,9 @@ fn files_of_h5py() -> Result<Completion, Failed> {
     for told in told {
         let mut given = Given::new(told)?;
         let checked = given
-            .check(noise, Open::Read)
+            .check(noise, OpenMode::Read)
             .and_then(|()| given.overwrite(noise))
-            .and_then(|()| given.check(noise, Open::Update));
+            .and_then(|()| given.check(noise, OpenMode::Update));
         match checked {
             Ok(()) => {
                 let Given { file, name, dtype, shape, bytes, .. } = &given;

@@ -4,7 +4,8 @@ use crate::common::{Noise, directory, format, open, read, seed, write};
 use crate::python::files;
 use hyperslab_comm::{Solo, Threads};
 use hyperslab_core::{
-    Array, ArraySpec, Communicator, Container, Datatype, Durability, Error, ErrorKind, Filter, Open, Result, Selection,
+    Array, ArraySpec, Communicator, Container, Datatype, Durability, Error, ErrorKind, Filter, OpenMode, Result,
+    Selection,
 };
 use hyperslab_testkit::watchdog;
 use libtest_mimic::{Failed, Trial};
@@ -94,7 +95,7 @@ fn run(setup: Setup, work: Work) -> Result<(), Failed> {
     let spec = ArraySpec { chunk, filters, ..ArraySpec::new(Datatype::I32, &shape) };
     let format = format(stack)?;
     let results = Threads::run_each(ranks, |comm: Arc<dyn Communicator>| {
-        let container = format.open(&path, Open::Create, &comm)?;
+        let container = format.open(&path, OpenMode::Create, &comm)?;
         let array = container.create("array", &spec)?;
         let other = if beside { Some(by_library(&path)?) } else { None };
         let noise = Noise::new(seed.wrapping_mul(64) + comm.rank() as u64).into();
@@ -111,7 +112,7 @@ fn run(setup: Setup, work: Work) -> Result<(), Failed> {
         return Err(error.into());
     }
     for stack in ["hdf5", stack] {
-        let container = open(stack, &path, Open::Read)?;
+        let container = open(stack, &path, OpenMode::Read)?;
         let found = read(&*container.array("array")?, &Selection::all(&shape)?, 4)?;
         let wanted: Vec<u8> =
             (0..shape[0] * columns).flat_map(|n| value(n / columns, n % columns, rounds - 1).to_ne_bytes()).collect();
@@ -122,7 +123,7 @@ fn run(setup: Setup, work: Work) -> Result<(), Failed> {
 }
 
 fn by_library(path: &Path) -> Result<(Arc<dyn Container>, Arc<dyn Array>)> {
-    let container = crate::common::format("hdf5")?.open(path, Open::Update, &Solo::shared())?;
+    let container = crate::common::format("hdf5")?.open(path, OpenMode::Update, &Solo::shared())?;
     let array = container.array("array")?;
     Ok((container, array))
 }
@@ -230,7 +231,7 @@ fn readers_and_writers(rank: &Rank<'_>) -> Result<()> {
             rank.check_row(any(rank.below(3)), rank.below(height), rank.some_columns(), None)?;
         }
         if rank.below(16) == 0 {
-            rank.container.settle()?;
+            rank.container.write_back()?;
         }
     }
     Ok(())

@@ -3,7 +3,7 @@
 use super::{Part, Particles, Phases, Plan, workload};
 use crate::one_file;
 use hyperslab_core::workload::{FileDeclaration, MIXED_SEEDS, Step, Update, Workload};
-use hyperslab_core::{Dims, Error, Open, Result, Selection};
+use hyperslab_core::{Dims, Error, OpenMode, Result, Selection};
 
 impl Particles {
     /// Opens the file and writes in every time step each rank's part of all properties anew.
@@ -38,7 +38,7 @@ impl Phases for Modifying {
     }
 
     fn before(&self) -> Vec<Step> {
-        let mut steps = vec![Step::Barrier, Step::OpenFile { file: 0, how: Open::Update }];
+        let mut steps = vec![Step::Barrier, Step::OpenFile { file: 0, how: OpenMode::Update }];
         if self.grown.is_none() {
             let Particles { part, appended, seed, .. } = &self.plan.parameters;
             let all = *part == Part::Whole && *appended == 0;

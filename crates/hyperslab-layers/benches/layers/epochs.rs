@@ -5,7 +5,7 @@
 
 use hyperslab_comm::Solo;
 use hyperslab_core::{
-    Array, ArraySpec, Datatype, Format, MemoryView, MemoryViewMut, Open, PageBuffer, Selection, Stack, Transfer,
+    Array, ArraySpec, Datatype, Format, MemoryView, MemoryViewMut, OpenMode, PageBuffer, Selection, Stack, TransferMode,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -85,12 +85,12 @@ fn measure(case: &Case, path: &Path, number: u64, sample: u64) -> [f64; 4] {
     let source = create(&*below, case, path, number, sample);
     let mut batch = PageBuffer::new((BATCH * sample) as usize).unwrap();
     let orders: Vec<Vec<u64>> = (0..=ROUNDS as u64).map(|round| shuffled(number, round)).collect();
-    let alone = below.open(path, Open::Read, &Solo::shared()).unwrap();
+    let alone = below.open(path, OpenMode::Read, &Solo::shared()).unwrap();
     let array = alone.array("samples").unwrap();
     let without = epoch(&array, case, &orders[0], sample, &mut batch);
     alone.close().unwrap();
     let format = hyperslab_layers::build(&stack, below.clone()).unwrap();
-    let container = format.open(path, Open::Read, &Solo::shared()).unwrap();
+    let container = format.open(path, OpenMode::Read, &Solo::shared()).unwrap();
     let array = container.array("samples").unwrap();
     let first = epoch(&array, case, &orders[0], sample, &mut batch);
     let (mut cached, mut copied) = (f64::MAX, f64::MAX);
@@ -114,9 +114,9 @@ fn create(format: &dyn Format, case: &Case, path: &Path, number: u64, sample: u6
     if case.chunk > 0 {
         spec.chunk = Some([case.chunk].iter().chain(case.sample).copied().collect());
     }
-    let container = format.open(path, Open::Create, &Solo::shared()).unwrap();
+    let container = format.open(path, OpenMode::Create, &Solo::shared()).unwrap();
     let array = container.create("samples", &spec).unwrap();
-    array.write(&Selection::all(&shape).unwrap(), MemoryView::packed(&data), Transfer::Independent).unwrap();
+    array.write(&Selection::all(&shape).unwrap(), MemoryView::packed(&data), TransferMode::Independent).unwrap();
     container.close().unwrap();
     data
 }
@@ -146,7 +146,7 @@ fn epoch(array: &Arc<dyn Array>, case: &Case, order: &[u64], sample: u64, batch:
         start[0] = *number;
         let selection = Selection::dense(&start, &count).unwrap();
         let memory = MemoryViewMut::packed(&mut batch[place(turn, sample)]);
-        array.read(&selection, memory, Transfer::Independent).unwrap();
+        array.read(&selection, memory, TransferMode::Independent).unwrap();
     }
     begin.elapsed().as_secs_f64()
 }

@@ -1,7 +1,7 @@
 //! Fast storage and no computation: what `async` costs where it has nothing to hide.
 
 use crate::stacks::{build, create, median};
-use hyperslab_core::{Durability, MemoryView, PageBuffer, Selection, Transfer};
+use hyperslab_core::{Durability, MemoryView, PageBuffer, Selection, TransferMode};
 use std::path::Path;
 use std::time::Instant;
 
@@ -25,15 +25,15 @@ pub fn run() -> Vec<String> {
         let (mut alone, mut layered, mut said) = (Vec::new(), Vec::new(), Vec::new());
         for round in 0..=ROUNDS {
             let first = play(name, &path).0;
-            let (second, remarks) = play(&format!("async/{name}"), &path);
+            let (second, diagnostics) = play(&format!("async/{name}"), &path);
             if round > 0 {
                 alone.push(first);
                 layered.push(second);
-                said = remarks;
+                said = diagnostics;
             }
         }
         let ratio = median(layered.iter().zip(&alone).map(|(layered, alone)| layered / alone).collect());
-        let says = said.iter().any(|remark| remark.contains("wrong tool"));
+        let says = said.iter().any(|diagnostic| diagnostic.contains("wrong tool"));
         println!(
             "{name:8} {:>8.1} ms {:>8.1} ms {ratio:>7.2}  {}",
             median(alone) * 1e3,
@@ -58,13 +58,13 @@ fn play(stack: &str, path: &Path) -> (f64, Vec<String>) {
         let from = Instant::now();
         for row in 0..ROWS {
             let row = Selection::dense(&[row, 0], &[1, BYTES]).unwrap();
-            array.write(&row, MemoryView::packed(&data), Transfer::Independent).unwrap();
+            array.write(&row, MemoryView::packed(&data), TransferMode::Independent).unwrap();
         }
         container.flush(Durability::Visible).unwrap();
         took = from.elapsed().as_secs_f64();
     }
-    let remarks = container.remarks();
+    let diagnostics = container.diagnostics();
     container.close().unwrap();
     format.remove(path).unwrap();
-    (took, remarks)
+    (took, diagnostics)
 }

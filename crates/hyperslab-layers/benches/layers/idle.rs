@@ -1,7 +1,7 @@
 //! What a layer adds to a call when it has nothing to do.
 
 use crate::stacks::{build, create, median};
-use hyperslab_core::{MemoryView, MemoryViewMut, Selection, Transfer};
+use hyperslab_core::{MemoryView, MemoryViewMut, Selection, TransferMode};
 use std::path::Path;
 use std::time::Instant;
 
@@ -42,12 +42,13 @@ fn play(stack: &str, path: &Path) -> [f64; 2] {
         .write(
             &Selection::dense(&[0], &[CALLS]).unwrap(),
             MemoryView::packed(&[1; CALLS as usize]),
-            Transfer::Independent,
+            TransferMode::Independent,
         )
         .unwrap();
     container.flush(hyperslab_core::Durability::Visible).unwrap();
-    let read = each(|call| array.read(&places[call], MemoryViewMut::packed(&mut data), Transfer::Independent).unwrap());
-    let write = each(|call| array.write(&places[call], MemoryView::packed(&data), Transfer::Independent).unwrap());
+    let read =
+        each(|call| array.read(&places[call], MemoryViewMut::packed(&mut data), TransferMode::Independent).unwrap());
+    let write = each(|call| array.write(&places[call], MemoryView::packed(&data), TransferMode::Independent).unwrap());
     container.close().unwrap();
     format.remove(path).unwrap();
     [read, write]

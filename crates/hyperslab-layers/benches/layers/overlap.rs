@@ -2,7 +2,7 @@
 //! a plain copy of the same bytes and against what no program could beat.
 
 use crate::stacks::{build, create, median};
-use hyperslab_core::{Durability, MemoryView, PageBuffer, Selection, Transfer};
+use hyperslab_core::{Durability, MemoryView, PageBuffer, Selection, TransferMode};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -92,7 +92,7 @@ fn play(stack: &str, path: &Path, compute: Duration) -> Run {
         std::thread::sleep(compute);
         let row = Selection::dense(&[step, 0], &[1, BYTES]).unwrap();
         let called = Instant::now();
-        array.write(&row, MemoryView::packed(&data), Transfer::Independent).unwrap();
+        array.write(&row, MemoryView::packed(&data), TransferMode::Independent).unwrap();
         blocked += called.elapsed();
     }
     container.flush(Durability::Visible).unwrap();

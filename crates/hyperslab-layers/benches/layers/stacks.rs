@@ -1,7 +1,7 @@
 //! Opening stacks for measurements, and statistics of them.
 
 use hyperslab_comm::Solo;
-use hyperslab_core::{Array, ArraySpec, Communicator, Container, Datatype, Format, Open, Stack};
+use hyperslab_core::{Array, ArraySpec, Communicator, Container, Datatype, Format, OpenMode, Stack};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub fn build(text: &str) -> Arc<dyn Format> {
 /// A new container with one array of bytes.
 pub fn create(format: &dyn Format, path: &Path, shape: &[u64]) -> (Arc<dyn Container>, Arc<dyn Array>) {
     let comm: Arc<dyn Communicator> = Arc::new(Solo);
-    let container = format.open(path, Open::Truncate, &comm).unwrap();
+    let container = format.open(path, OpenMode::Truncate, &comm).unwrap();
     let array = container.create("a", &ArraySpec::new(Datatype::U8, shape)).unwrap();
     (container, array)
 }

@@ -5,7 +5,7 @@ use super::pattern::Pattern;
 use crate::background::{Appended, Data, Held, Job, Place, read_waiting};
 use hyperslab_core::{
     Array, ArraySpec, Bytes, Datatype, Error, Gather, MemoryLayout, MemoryView, MemoryViewMut, Request, Result,
-    Scatter, Selection, Transfer,
+    Scatter, Selection, TransferMode,
 };
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -79,13 +79,13 @@ impl AsyncArray {
     }
 
     /// Checks a write. A refused one still takes part where others count on this rank.
-    fn admit(&self, selection: &Selection, memory: &MemoryView<'_>, transfer: Transfer) -> Result<Arc<ArraySpec>> {
+    fn admit(&self, selection: &Selection, memory: &MemoryView<'_>, transfer: TransferMode) -> Result<Arc<ArraySpec>> {
         self.or_attend(transfer, self.check_write(selection, memory))
     }
 
     /// Whether a background thread may write it, and the format below takes such memory. What it refuses it refuses at once.
     fn can_wait(&self, spec: &ArraySpec, layout: &MemoryLayout) -> Result<bool> {
-        if !self.inner().any_thread() {
+        if !self.inner().allows_background_io() {
             return Ok(false);
         }
         Ok(self.shared.partial_fields || layout.is_packed() || layout.plan(&spec.dtype)?.covers_element())
@@ -94,17 +94,17 @@ impl AsyncArray {
     /// Takes part in a collective write with nothing.
     fn attend(&self) {
         let rank = self.named.spec().shape.len();
-        if !self.inner().any_thread() || self.shared.engine.attend(self.place.clone(), rank).is_err() {
+        if !self.inner().allows_background_io() || self.shared.engine.attend(self.place.clone(), rank).is_err() {
             // No thread, or none that may: on this one, in its order.
             self.shared.before_collective();
             let nothing = Selection::empty(rank);
             // The caller is told of a worse error.
-            let _ = self.inner().write(&nothing, MemoryView::packed(&[]), Transfer::Collective);
+            let _ = self.inner().write(&nothing, MemoryView::packed(&[]), TransferMode::Collective);
         }
     }
 
     /// Writes on this thread, in its order.
-    fn write_now(&self, selection: &Selection, memory: MemoryView<'_>, transfer: Transfer) -> Result<()> {
+    fn write_now(&self, selection: &Selection, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()> {
         if let Some(staging) = &self.shared.staging {
             // A recovery must not put what was staged before over this.
             self.shared.engine.drain();
@@ -116,12 +116,12 @@ impl AsyncArray {
     }
 
     /// Waits for what a transfer on this thread must come after.
-    fn settle(&self, selection: &Selection, transfer: Transfer) {
-        let collective = transfer == Transfer::Collective;
+    fn settle(&self, selection: &Selection, transfer: TransferMode) {
+        let collective = transfer == TransferMode::Collective;
         self.shared.engine.wait_while(|job| (collective && job.is_collective()) || job.writes(&self.place, selection));
     }
 
-    fn job(&self, selection: &Selection, data: Data, layout: MemoryLayout, transfer: Transfer) -> Job {
+    fn job(&self, selection: &Selection, data: Data, layout: MemoryLayout, transfer: TransferMode) -> Job {
         Job::Write { place: self.place.clone(), selection: selection.clone(), data, layout, transfer }
     }
 
@@ -174,9 +174,9 @@ impl AsyncArray {
         Ok(held.map(|held| (held, layout)))
     }
 
-    fn write_later(&self, selection: &Selection, memory: MemoryView<'_>, transfer: Transfer) -> Result<()> {
+    fn write_later(&self, selection: &Selection, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()> {
         let spec = self.admit(selection, &memory, transfer)?;
-        if selection.is_empty() && transfer == Transfer::Independent {
+        if selection.is_empty() && transfer == TransferMode::Independent {
             return Ok(());
         }
         match self.or_attend(transfer, self.hold(&spec, selection, memory))? {
@@ -186,8 +186,8 @@ impl AsyncArray {
     }
 
     /// Passes a result on. After an error this rank still takes part where others count on it.
-    fn or_attend<T>(&self, transfer: Transfer, result: Result<T>) -> Result<T> {
-        if result.is_err() && transfer == Transfer::Collective {
+    fn or_attend<T>(&self, transfer: TransferMode, result: Result<T>) -> Result<T> {
+        if result.is_err() && transfer == TransferMode::Collective {
             self.attend();
         }
         result
@@ -261,19 +261,19 @@ impl Array for AsyncArray {
         Ok((*self.named.spec()).clone())
     }
 
-    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: Transfer) -> Result<()> {
+    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()> {
         match self.straight() {
             true => self.check_open().and_then(|()| self.inner().write(selection, memory, transfer)),
             false => self.write_later(selection, memory, transfer),
         }
     }
 
-    fn read(&self, selection: &Selection, mut memory: MemoryViewMut<'_>, transfer: Transfer) -> Result<()> {
+    fn read(&self, selection: &Selection, mut memory: MemoryViewMut<'_>, transfer: TransferMode) -> Result<()> {
         if self.shared.is_closed() {
             return self.inner().read(selection, memory, transfer);
         }
         if let Err(error) = self.check() {
-            if transfer == Transfer::Collective {
+            if transfer == TransferMode::Collective {
                 self.settle(selection, transfer);
                 let nothing = Selection::empty(selection.rank());
                 // The caller is told of a worse error.
@@ -281,7 +281,7 @@ impl Array for AsyncArray {
             }
             return Err(error);
         }
-        if transfer == Transfer::Independent {
+        if transfer == TransferMode::Independent {
             let spec = self.named.spec();
             let fits =
                 selection.check_inside(&spec.shape).is_ok() && memory.check(&spec.dtype, selection.len()).is_ok();
@@ -299,14 +299,14 @@ impl Array for AsyncArray {
         let read = self.inner().read(selection, memory, transfer);
         self.check()?;
         read?;
-        if transfer == Transfer::Independent {
+        if transfer == TransferMode::Independent {
             self.look_ahead(selection);
         }
         Ok(())
     }
 
-    fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: Transfer) -> Result<()> {
-        if self.straight() || transfer == Transfer::Collective {
+    fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: TransferMode) -> Result<()> {
+        if self.straight() || transfer == TransferMode::Collective {
             // Ranks may bring different numbers of parts; the format below knows how they agree.
             self.check_open()?;
             let everything = |job: &Job| job.is_collective() || job.place().is_same(&self.place);
@@ -322,7 +322,7 @@ impl Array for AsyncArray {
         selection: &Selection,
         data: Bytes,
         layout: &MemoryLayout,
-        transfer: Transfer,
+        transfer: TransferMode,
     ) -> Result<Request> {
         if self.straight() {
             self.check_open()?;
@@ -350,7 +350,7 @@ impl Array for AsyncArray {
             return self.inner().prefetch(selection);
         }
         let options = &self.shared.options;
-        if !self.inner().any_thread() {
+        if !self.inner().allows_background_io() {
             return;
         }
         if self.shared.synchronous || self.shared.is_closed() || selection.is_empty() || self.check().is_err() {
@@ -367,21 +367,21 @@ impl Array for AsyncArray {
         self.inner().explain(selection, layout, writes)
     }
 
-    fn any_thread(&self) -> bool {
-        self.inner().any_thread()
+    fn allows_background_io(&self) -> bool {
+        self.inner().allows_background_io()
     }
 
     fn object(&self) -> Option<u64> {
         self.inner().object()
     }
 
-    fn settle(&self) -> Result<()> {
+    fn write_back(&self) -> Result<()> {
         self.check_open()?;
         if !self.shared.is_closed() {
             self.shared.engine.wait_while(|job| job.place().is_same(&self.place));
             self.check()?;
         }
-        self.inner().settle()
+        self.inner().write_back()
     }
 
     fn resize(&self, shape: &[u64]) -> Result<()> {

@@ -5,7 +5,7 @@ use super::options::Options;
 use crate::background::{Engine, Job, Place, Staging};
 use crate::known::Known;
 use hyperslab_core::{
-    Array, ArraySpec, Attribute, Background, Communicator, Container, Durability, Open, Result, agree,
+    Array, ArraySpec, Attribute, BackgroundStats, Communicator, Container, Durability, OpenMode, Result, agree,
 };
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,7 +46,7 @@ pub(super) struct Shared {
 impl Shared {
     /// `comm` is the program's group, `background` that of the format below.
     pub fn new(
-        how: Open,
+        how: OpenMode,
         comm: Arc<dyn Communicator>,
         background: Arc<dyn Communicator>,
         options: Options,
@@ -58,7 +58,7 @@ impl Shared {
             synchronous: !comm.many_threads(),
             comm,
             options,
-            read_only: how == Open::Read,
+            read_only: how == OpenMode::Read,
             partial_fields: false,
             hands_hints_on: false,
             closing: Mutex::default(),
@@ -218,25 +218,25 @@ impl Container for AsyncContainer {
         self.inner.attributes(object)
     }
 
-    fn remarks(&self) -> Vec<String> {
-        let mut remarks = self.inner.remarks();
+    fn diagnostics(&self) -> Vec<String> {
+        let mut diagnostics = self.inner.diagnostics();
         if self.shared.synchronous {
-            remarks.push(
+            diagnostics.push(
                 "nothing was done in the background: this MPI library does not allow calls of several threads \
                  (MPI_THREAD_MULTIPLE)"
                     .into(),
             );
         }
         if let Some(why) = self.shared.staging.as_ref().and_then(|staging| staging.stopped()) {
-            remarks.push(format!("writes were no longer staged, and went straight to the storage: {why}"));
+            diagnostics.push(format!("writes were no longer staged, and went straight to the storage: {why}"));
         }
         if let Some(staging) = self.shared.staging.as_ref().filter(|_| self.shared.is_closed()) {
-            remarks.extend(staging.left_over());
+            diagnostics.extend(staging.left_over());
         }
         let background = self.background();
         let cost = self.shared.engine.times().copying() + background.waited;
         if background.busy > WORTH_SAYING && cost.as_secs_f64() > background.busy.as_secs_f64() * WORTH_WHILE {
-            remarks.push(format!(
+            diagnostics.push(format!(
                 "{} is the wrong tool here: copying and waiting took {:.3} s, for {:.3} s of I/O in the background; leave \
                  it out, or compute between transfers",
                 self.shared.options.layer,
@@ -244,21 +244,21 @@ impl Container for AsyncContainer {
                 background.busy.as_secs_f64()
             ));
         }
-        remarks
+        diagnostics
     }
 
-    fn background(&self) -> Background {
+    fn background(&self) -> BackgroundStats {
         let mut background = self.shared.engine.background();
         background += self.inner.background();
         background
     }
 
-    fn settle(&self) -> Result<()> {
+    fn write_back(&self) -> Result<()> {
         if !self.shared.is_closed() {
             self.shared.engine.drain();
             self.shared.engine.check()?;
         }
-        self.inner.settle()
+        self.inner.write_back()
     }
 
     fn flush(&self, how: Durability) -> Result<()> {

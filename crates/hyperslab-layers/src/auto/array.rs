@@ -4,7 +4,7 @@ use super::choice::{Choice, Each};
 use super::pilot::{Pilot, Trip};
 use hyperslab_core::{
     Array, ArraySpec, Bytes, Communicator, Error, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection,
-    Transfer, agree,
+    TransferMode, agree,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,8 +29,8 @@ impl AutoArray {
         array.ok_or_else(|| Error::invalid("access array", "there is no such way to it"))
     }
 
-    fn enter(&self, elements: u64, writes: bool, transfer: Transfer) -> Trip<'_> {
-        self.pilot.transfer(elements.saturating_mul(self.element), writes, transfer == Transfer::Collective)
+    fn enter(&self, elements: u64, writes: bool, transfer: TransferMode) -> Trip<'_> {
+        self.pilot.transfer(elements.saturating_mul(self.element), writes, transfer == TransferMode::Collective)
     }
 }
 
@@ -41,17 +41,17 @@ impl Array for AutoArray {
         self.way(trip.way())?.spec()
     }
 
-    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: Transfer) -> Result<()> {
+    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()> {
         let trip = self.enter(selection.len(), true, transfer);
         self.way(trip.way())?.write(selection, memory, transfer)
     }
 
-    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: Transfer) -> Result<()> {
+    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: TransferMode) -> Result<()> {
         let trip = self.enter(selection.len(), false, transfer);
         self.way(trip.way())?.read(selection, memory, transfer)
     }
 
-    fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: Transfer) -> Result<()> {
+    fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: TransferMode) -> Result<()> {
         let elements = parts.iter().fold(0, |sum: u64, (selection, _)| sum.saturating_add(selection.len()));
         let trip = self.enter(elements, true, transfer);
         self.way(trip.way())?.write_many(parts, transfer)
@@ -62,7 +62,7 @@ impl Array for AutoArray {
         selection: &Selection,
         data: Bytes,
         layout: &MemoryLayout,
-        transfer: Transfer,
+        transfer: TransferMode,
     ) -> Result<Request> {
         let trip = self.enter(selection.len(), true, transfer);
         self.way(trip.way())?.submit_write(selection, data, layout, transfer)
@@ -79,17 +79,17 @@ impl Array for AutoArray {
         self.way(Choice::Sync)?.explain(selection, layout, writes)
     }
 
-    fn any_thread(&self) -> bool {
-        self.by[Choice::Sync.index()].as_ref().is_none_or(|array| array.any_thread())
+    fn allows_background_io(&self) -> bool {
+        self.by[Choice::Sync.index()].as_ref().is_none_or(|array| array.allows_background_io())
     }
 
     fn object(&self) -> Option<u64> {
         self.by[Choice::Sync.index()].as_ref().and_then(|array| array.object())
     }
 
-    fn settle(&self) -> Result<()> {
+    fn write_back(&self) -> Result<()> {
         let trip = self.pilot.call();
-        self.way(trip.way())?.settle()
+        self.way(trip.way())?.write_back()
     }
 
     fn resize(&self, shape: &[u64]) -> Result<()> {

@@ -3,7 +3,9 @@
 use super::array::AutoArray;
 use super::choice::{Choice, Each};
 use super::pilot::Pilot;
-use hyperslab_core::{Array, ArraySpec, Attribute, Background, Communicator, Container, Durability, Result, agree};
+use hyperslab_core::{
+    Array, ArraySpec, Attribute, BackgroundStats, Communicator, Container, Durability, Result, agree,
+};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -88,27 +90,27 @@ impl Container for AutoContainer {
         self.pilot.ways.container(trip.way()).attributes(object)
     }
 
-    fn remarks(&self) -> Vec<String> {
+    fn diagnostics(&self) -> Vec<String> {
         let ways = &self.pilot.ways;
-        let mut remarks = ways.one.container().remarks();
+        let mut diagnostics = ways.one.container().diagnostics();
         if ways.has(Choice::Log) {
-            remarks.extend(ways.container(Choice::Log).remarks());
+            diagnostics.extend(ways.container(Choice::Log).diagnostics());
         }
-        remarks.extend(self.pilot.summary());
-        remarks.extend(self.wrong.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned());
-        remarks
+        diagnostics.extend(self.pilot.summary());
+        diagnostics.extend(self.wrong.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned());
+        diagnostics
     }
 
-    fn background(&self) -> Background {
+    fn background(&self) -> BackgroundStats {
         let ways = &self.pilot.ways;
         let mut background = ways.one.container().background();
         ways.all().filter(|way| *way != Choice::Sync).for_each(|way| background += ways.container(way).background());
         background
     }
 
-    fn settle(&self) -> Result<()> {
+    fn write_back(&self) -> Result<()> {
         let trip = self.pilot.call();
-        let settled = self.pilot.ways.container(trip.way()).settle();
+        let settled = self.pilot.ways.container(trip.way()).write_back();
         self.pilot.settled();
         settled
     }

@@ -1,8 +1,8 @@
 //! One open container for several layers: each thinks that it has opened it, and its arrays, alone.
 
 use hyperslab_core::{
-    Array, ArraySpec, Attribute, Background, Bytes, Caps, Communicator, Container, Durability, Format, MemoryLayout,
-    MemoryView, MemoryViewMut, Open, Request, Result, Selection, Transfer,
+    Array, ArraySpec, Attribute, BackgroundStats, Bytes, Caps, Communicator, Container, Durability, Format,
+    MemoryLayout, MemoryView, MemoryViewMut, OpenMode, Request, Result, Selection, TransferMode,
 };
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -109,7 +109,7 @@ impl Format for OneFormat {
         self.format.extension()
     }
 
-    fn open(&self, path: &Path, how: Open, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
+    fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
         if let Some(one) = self.one.get() {
             return Ok(one.share());
         }
@@ -174,16 +174,16 @@ impl Container for Share {
     }
 
     /// Told once, by whoever has all users.
-    fn remarks(&self) -> Vec<String> {
+    fn diagnostics(&self) -> Vec<String> {
         Vec::new()
     }
 
-    fn background(&self) -> Background {
-        Background::default()
+    fn background(&self) -> BackgroundStats {
+        BackgroundStats::default()
     }
 
-    fn settle(&self) -> Result<()> {
-        self.0.container.settle()
+    fn write_back(&self) -> Result<()> {
+        self.0.container.write_back()
     }
 
     fn flush(&self, how: Durability) -> Result<()> {
@@ -213,15 +213,15 @@ impl Array for ShareOfArray {
         self.one.array.spec()
     }
 
-    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: Transfer) -> Result<()> {
+    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()> {
         self.one.array.write(selection, memory, transfer)
     }
 
-    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: Transfer) -> Result<()> {
+    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: TransferMode) -> Result<()> {
         self.one.array.read(selection, memory, transfer)
     }
 
-    fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: Transfer) -> Result<()> {
+    fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: TransferMode) -> Result<()> {
         self.one.array.write_many(parts, transfer)
     }
 
@@ -230,7 +230,7 @@ impl Array for ShareOfArray {
         selection: &Selection,
         data: Bytes,
         layout: &MemoryLayout,
-        transfer: Transfer,
+        transfer: TransferMode,
     ) -> Result<Request> {
         self.one.array.submit_write(selection, data, layout, transfer)
     }
@@ -243,16 +243,16 @@ impl Array for ShareOfArray {
         self.one.array.explain(selection, layout, writes)
     }
 
-    fn any_thread(&self) -> bool {
-        self.one.array.any_thread()
+    fn allows_background_io(&self) -> bool {
+        self.one.array.allows_background_io()
     }
 
     fn object(&self) -> Option<u64> {
         self.one.array.object()
     }
 
-    fn settle(&self) -> Result<()> {
-        self.one.array.settle()
+    fn write_back(&self) -> Result<()> {
+        self.one.array.write_back()
     }
 
     fn resize(&self, shape: &[u64]) -> Result<()> {
@@ -282,25 +282,27 @@ mod tests {
         let format = hyperslab_testkit::Memory;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x");
-        let container = format.open(&path, Open::Create, &hyperslab_comm::Solo::shared()).unwrap();
+        let container = format.open(&path, OpenMode::Create, &hyperslab_comm::Solo::shared()).unwrap();
         let one = One::new(container);
         let (first, second) = (one.share(), one.share());
         let spec = ArraySpec::new(Datatype::U8, &[4]);
         let array = first.create("a", &spec).unwrap();
         let same = second.array("a").unwrap();
         one.forget_latest();
-        array.write(&Selection::all(&[4]).unwrap(), MemoryView::packed(&[1, 2, 3, 4]), Transfer::Independent).unwrap();
+        array
+            .write(&Selection::all(&[4]).unwrap(), MemoryView::packed(&[1, 2, 3, 4]), TransferMode::Independent)
+            .unwrap();
         array.close().unwrap();
         array.close().unwrap();
         let mut read = [0; 4];
         let all = Selection::all(&[4]).unwrap();
-        same.read(&all, MemoryViewMut::packed(&mut read), Transfer::Independent).unwrap();
+        same.read(&all, MemoryViewMut::packed(&mut read), TransferMode::Independent).unwrap();
         assert_eq!(read, [1, 2, 3, 4]);
         first.close().unwrap();
         assert_eq!(second.arrays().unwrap(), ["a"]);
         one.repeat(|| same.resize(&[9])).unwrap();
         assert_eq!(same.spec().unwrap().shape.as_slice(), [4]);
         second.close().unwrap();
-        assert!(same.read(&all, MemoryViewMut::packed(&mut read), Transfer::Independent).is_err());
+        assert!(same.read(&all, MemoryViewMut::packed(&mut read), TransferMode::Independent).is_err());
     }
 }

@@ -1,7 +1,7 @@
 //! The options of the layer.
 
 use super::choice::Choice;
-use hyperslab_core::{Error, OptionSpec, Result, StackElement, nearest};
+use hyperslab_core::{Error, OptionSpec, Result, StackElement, suggest};
 use std::path::PathBuf;
 
 pub(super) const SPECS: &[OptionSpec] = &[
@@ -62,7 +62,7 @@ impl Options {
             let words: Vec<&str> = text.split('+').collect();
             if let Some(word) = words.iter().find(|word| !Choice::ALL.iter().any(|choice| choice.name() == **word)) {
                 let names = Choice::ALL.map(Choice::name);
-                return Err(refuse(format!("{word:?} is no choice")).hint(nearest::hint(word, names)));
+                return Err(refuse(format!("{word:?} is no choice")).hint(suggest::hint(word, names)));
             }
             choices = Choice::ALL.into_iter().filter(|choice| words.contains(&choice.name())).collect();
         }

@@ -7,7 +7,7 @@ use super::options::Options;
 use crate::async_io::{self, AsyncContainer, AsyncFormat};
 use crate::background::{Filtered, OnLogFailure, StagingOptions, refuse_left_over};
 use crate::journal::SyncMode;
-use hyperslab_core::{Communicator, Container, Durability, Error, Format, Open, Result, Stack, StackElement};
+use hyperslab_core::{Communicator, Container, Durability, Error, Format, OpenMode, Result, Stack, StackElement};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,10 +37,10 @@ impl Ways {
         below: &Stack,
         options: &Options,
         path: &Path,
-        how: Open,
+        how: OpenMode,
         comm: &Arc<dyn Communicator>,
     ) -> Result<Self> {
-        let log = options.directory.as_ref().filter(|_| how != Open::Read);
+        let log = options.directory.as_ref().filter(|_| how != OpenMode::Read);
         if let Some(directory) = log {
             // Before anything is opened that might be replaced.
             refuse_left_over(&staging(directory, below), path, &**comm)?;

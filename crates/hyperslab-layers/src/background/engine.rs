@@ -6,7 +6,7 @@ use super::pool::{Pool, bytes_taken};
 use super::prefetched::{Prefetched, Room, Slot};
 use super::queue::Queue;
 use super::times::Times;
-use hyperslab_core::{Background, Communicator, Error, ErrorKind, Request, Result, Selection};
+use hyperslab_core::{BackgroundStats, Communicator, Error, ErrorKind, Request, Result, Selection};
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
@@ -77,8 +77,8 @@ impl Engine {
         &self.times
     }
 
-    pub fn background(&self) -> Background {
-        Background { memory: self.queue.peak(), ..self.times.background() }
+    pub fn background(&self) -> BackgroundStats {
+        BackgroundStats { memory: self.queue.peak(), ..self.times.background() }
     }
 
     /// Starts the threads if they do not run. Where none can be started this fails, and nothing is queued.

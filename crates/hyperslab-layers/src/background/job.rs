@@ -5,7 +5,7 @@ use super::prefetched::Slot;
 use super::queue::Task;
 use crate::known::Known;
 use hyperslab_core::{
-    Array, Bytes, Communicator, Error, ErrorKind, MemoryLayout, MemoryView, Result, Selection, Transfer,
+    Array, Bytes, Communicator, Error, ErrorKind, MemoryLayout, MemoryView, Result, Selection, TransferMode,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ impl Place {
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)] // nearly all are writes
 pub(crate) enum Job {
-    Write { place: Arc<Place>, selection: Selection, data: Data, layout: MemoryLayout, transfer: Transfer },
+    Write { place: Arc<Place>, selection: Selection, data: Data, layout: MemoryLayout, transfer: TransferMode },
     Prefetch(Arc<Slot>),
 }
 
@@ -43,7 +43,7 @@ impl Job {
     /// A part in a collective write of others.
     pub fn attend(place: Arc<Place>, rank: usize) -> Self {
         let (selection, layout) = (Selection::empty(rank), MemoryLayout::packed());
-        Self::Write { place, selection, data: Data::Memory(Bytes::new()), layout, transfer: Transfer::Collective }
+        Self::Write { place, selection, data: Data::Memory(Bytes::new()), layout, transfer: TransferMode::Collective }
     }
 
     pub fn place(&self) -> &Arc<Place> {
@@ -65,7 +65,7 @@ impl Job {
     }
 
     pub fn is_collective(&self) -> bool {
-        matches!(self, Self::Write { transfer: Transfer::Collective, .. })
+        matches!(self, Self::Write { transfer: TransferMode::Collective, .. })
     }
 
     /// Whether it writes any of these elements.
@@ -96,7 +96,7 @@ impl Job {
                     false => self.write(place, selection, data, layout, *transfer),
                 });
                 let done = done.unwrap_or_else(|panic| {
-                    if *transfer == Transfer::Collective {
+                    if *transfer == TransferMode::Collective {
                         group.abort(&panic);
                     }
                     Err(panic)
@@ -113,14 +113,14 @@ impl Job {
         selection: &Selection,
         data: &Data,
         layout: &MemoryLayout,
-        transfer: Transfer,
+        transfer: TransferMode,
     ) -> Result<()> {
         let mut called = false;
         let written = data.with(|data| {
             called = true;
             place.array.write(selection, MemoryView { data, layout }, transfer)
         });
-        if !called && transfer == Transfer::Collective {
+        if !called && transfer == TransferMode::Collective {
             let nothing = Selection::empty(selection.rank());
             // The cause is told.
             let _ = place.array.write(&nothing, MemoryView::packed(&[]), transfer);

@@ -2,7 +2,7 @@
 
 use super::job::{Place, caught};
 use super::pool::Buffer;
-use hyperslab_core::{MemoryViewMut, Selection, Transfer};
+use hyperslab_core::{MemoryViewMut, Selection, TransferMode};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -56,7 +56,7 @@ impl Slot {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let State::Waiting(buffer) = &mut *state else { return };
         let read = caught(|| {
-            self.place.array.read(&self.selection, MemoryViewMut::packed(buffer.as_mut()), Transfer::Independent)
+            self.place.array.read(&self.selection, MemoryViewMut::packed(buffer.as_mut()), TransferMode::Independent)
         });
         let State::Waiting(buffer) = std::mem::replace(&mut *state, State::Given(None)) else { return };
         if matches!(read, Ok(Ok(()))) {

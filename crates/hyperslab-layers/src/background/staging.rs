@@ -394,7 +394,7 @@ impl Staging {
     /// Has the container hand everything to the kernel, or to the device where that matters.
     pub fn settle_container(&self) -> Result<()> {
         self.beat();
-        self.container.settle().and_then(|()| self.make_safe())
+        self.container.write_back().and_then(|()| self.make_safe())
     }
 
     /// Appends a write of packed elements.

@@ -1,6 +1,6 @@
 //! What background work cost and what it spared.
 
-use hyperslab_core::Background;
+use hyperslab_core::BackgroundStats;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ pub(crate) struct Times(Mutex<Sums>);
 
 #[derive(Debug, Default, Clone, Copy)]
 struct Sums {
-    background: Background,
+    background: BackgroundStats,
     /// Making copies, on the threads of callers.
     copying: Duration,
     /// Work that is done, of each thread by itself.
@@ -62,10 +62,10 @@ impl Times {
         result
     }
 
-    pub fn background(&self) -> Background {
+    pub fn background(&self) -> BackgroundStats {
         let sums = self.lock();
         let under_way = sums.since.map_or(Duration::ZERO, |since| since.elapsed());
-        Background { busy: sums.background.busy + under_way, ..sums.background }
+        BackgroundStats { busy: sums.background.busy + under_way, ..sums.background }
     }
 
     /// Bytes of the work that is done, and how long it took, that of several threads added up.

@@ -5,7 +5,7 @@ use super::geometry::Geometry;
 use super::named::Named;
 use super::read::Reading;
 use hyperslab_core::{
-    Array, ArraySpec, Bytes, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection, Transfer,
+    Array, ArraySpec, Bytes, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection, TransferMode,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,14 +25,14 @@ impl CachedArray {
     }
 
     /// How the array is cut into blocks, if this transfer is one that blocks are used for.
-    fn geometry(&self, transfer: Transfer) -> Option<Arc<Geometry>> {
-        let together = transfer == Transfer::Collective && self.shared.comm.size() > 1;
+    fn geometry(&self, transfer: TransferMode) -> Option<Arc<Geometry>> {
+        let together = transfer == TransferMode::Collective && self.shared.comm.size() > 1;
         let closed = self.closed.load(Ordering::Acquire) || self.shared.is_closed();
         if together || closed { None } else { self.named.geometry() }
     }
 
     /// Makes sure, when dropped, that no block has what was there before a write; however the write ends.
-    fn writing<'a>(&'a self, selections: &'a [&'a Selection], transfer: Transfer) -> Written<'a> {
+    fn writing<'a>(&'a self, selections: &'a [&'a Selection], transfer: TransferMode) -> Written<'a> {
         Written { named: &self.named, shared: &self.shared, selections, transfer }
     }
 }
@@ -42,13 +42,13 @@ struct Written<'a> {
     named: &'a Named,
     shared: &'a Shared,
     selections: &'a [&'a Selection],
-    transfer: Transfer,
+    transfer: TransferMode,
 }
 
 impl Drop for Written<'_> {
     fn drop(&mut self) {
         let Some(geometry) = self.named.geometry() else { return };
-        if self.transfer == Transfer::Collective && self.shared.comm.size() > 1 {
+        if self.transfer == TransferMode::Collective && self.shared.comm.size() > 1 {
             // Others wrote too, nobody knows where.
             self.shared.store.forget_array(&geometry);
             return;
@@ -63,13 +63,13 @@ impl Array for CachedArray {
         self.inner.spec()
     }
 
-    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: Transfer) -> Result<()> {
+    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()> {
         let selections = [selection];
         let _written = self.writing(&selections, transfer);
         self.inner.write(selection, memory, transfer)
     }
 
-    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: Transfer) -> Result<()> {
+    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: TransferMode) -> Result<()> {
         let fits = |geometry: &Arc<Geometry>| {
             let packed = memory.layout.is_packed()
                 && selection.len().checked_mul(geometry.element()) == Some(memory.data.len() as u64);
@@ -86,7 +86,7 @@ impl Array for CachedArray {
         Ok(())
     }
 
-    fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: Transfer) -> Result<()> {
+    fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: TransferMode) -> Result<()> {
         let selections: Vec<&Selection> = parts.iter().map(|(selection, _)| *selection).collect();
         let _written = self.writing(&selections, transfer);
         self.inner.write_many(parts, transfer)
@@ -99,7 +99,7 @@ impl Array for CachedArray {
         selection: &Selection,
         data: Bytes,
         layout: &MemoryLayout,
-        transfer: Transfer,
+        transfer: TransferMode,
     ) -> Result<Request> {
         let selections = [selection];
         let mut request = {
@@ -120,9 +120,9 @@ impl Array for CachedArray {
         if !self.shared.prefetch || selection.is_empty() {
             return;
         }
-        let Some(geometry) = self.geometry(Transfer::Independent) else { return self.inner.prefetch(selection) };
+        let Some(geometry) = self.geometry(TransferMode::Independent) else { return self.inner.prefetch(selection) };
         if selection.check_inside(&geometry.spec.shape).is_ok() {
-            let transfer = Transfer::Independent;
+            let transfer = TransferMode::Independent;
             let reading = Reading { store: &self.shared.store, geometry: &geometry, inner: &*self.inner, transfer };
             // Only a hint: what cannot be planned is not read ahead.
             let _ = reading.hint(selection);
@@ -133,16 +133,16 @@ impl Array for CachedArray {
         self.inner.explain(selection, layout, writes)
     }
 
-    fn any_thread(&self) -> bool {
-        self.inner.any_thread()
+    fn allows_background_io(&self) -> bool {
+        self.inner.allows_background_io()
     }
 
     fn object(&self) -> Option<u64> {
         self.inner.object()
     }
 
-    fn settle(&self) -> Result<()> {
-        self.inner.settle()
+    fn write_back(&self) -> Result<()> {
+        self.inner.write_back()
     }
 
     fn resize(&self, shape: &[u64]) -> Result<()> {

@@ -6,7 +6,7 @@ use super::geometry::Geometry;
 use super::options::Options;
 use super::store::Store;
 use crate::known::Known;
-use hyperslab_core::{Array, ArraySpec, Attribute, Background, Communicator, Container, Durability, Result};
+use hyperslab_core::{Array, ArraySpec, Attribute, BackgroundStats, Communicator, Container, Durability, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -85,18 +85,18 @@ impl Container for CachedContainer {
         self.inner.attributes(object)
     }
 
-    fn remarks(&self) -> Vec<String> {
-        let mut remarks = self.inner.remarks();
-        remarks.extend(self.shared.counts.remark(self.shared.store.budget().peak()));
-        remarks
+    fn diagnostics(&self) -> Vec<String> {
+        let mut diagnostics = self.inner.diagnostics();
+        diagnostics.extend(self.shared.counts.diagnostic(self.shared.store.budget().peak()));
+        diagnostics
     }
 
-    fn background(&self) -> Background {
+    fn background(&self) -> BackgroundStats {
         self.inner.background()
     }
 
-    fn settle(&self) -> Result<()> {
-        self.inner.settle()
+    fn write_back(&self) -> Result<()> {
+        self.inner.write_back()
     }
 
     /// What other ranks wrote before is seen afterwards: blocks are dropped when everyone's flush is done.

@@ -20,7 +20,7 @@ impl Counts {
     }
 
     /// In words, with the most memory that was in use; nothing if nothing was read.
-    pub fn remark(&self, peak: u64) -> Option<String> {
+    pub fn diagnostic(&self, peak: u64) -> Option<String> {
         let [reads, bytes, kept] = [&self.reads, &self.bytes, &self.kept].map(|count| count.load(Ordering::Relaxed));
         let percent = (bytes > 0).then(|| kept as f64 * 100.0 / bytes as f64)?;
         Some(format!(
@@ -38,10 +38,10 @@ mod tests {
     #[test]
     fn remarks_are_made_when_something_was_read() {
         let counts = Counts::default();
-        assert_eq!(counts.remark(5), None);
+        assert_eq!(counts.diagnostic(5), None);
         counts.note(1000, 0);
         counts.note(1000, 1000);
-        let said = counts.remark(4096).unwrap_or_default();
+        let said = counts.diagnostic(4096).unwrap_or_default();
         assert!(said.starts_with("cache: 50 % of") && said.contains("2 reads") && said.contains("4"), "{said}");
     }
 }

@@ -72,7 +72,7 @@ impl Geometry {
     /// taken as far as it lies inside; `None` if it does not at all.
     pub fn range(&self, slab: &Slab) -> Option<Range> {
         let mut range = Range { first: Dims::new(), last: Dims::new() };
-        for ((span, block), count) in slab.spans().iter().zip(self.grid.chunk()).zip(self.grid.counts()) {
+        for ((span, block), count) in slab.ranges().iter().zip(self.grid.chunk()).zip(self.grid.counts()) {
             let (first, last) = (span.start() / block, (span.end() - 1) / block);
             if first >= *count {
                 return None;

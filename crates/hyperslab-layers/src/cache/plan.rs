@@ -4,7 +4,7 @@ use super::block::Block;
 use super::geometry::Geometry;
 use super::piece::Piece;
 use super::store::{Asked, Key, Store, Ticket};
-use hyperslab_core::{ChunkPart, Result, Selection};
+use hyperslab_core::{ChunkSubset, Result, Selection};
 use std::sync::Arc;
 
 /// Where a part of a selection comes from. What only a read needs is missing in a plan for a hint.
@@ -23,7 +23,7 @@ pub(super) enum Way {
 /// The parts of a selection, block by block.
 #[derive(Debug)]
 pub(super) struct Plan {
-    pub parts: Vec<(ChunkPart, Way)>,
+    pub parts: Vec<(ChunkSubset, Way)>,
     /// Elements that come from memory.
     pub kept: u64,
     /// Elements that are read as they are asked for.
@@ -146,12 +146,12 @@ fn joined(last: Option<&mut Step>, next: Step, most: usize) -> Option<Step> {
     }
 }
 
-fn key(geometry: &Geometry, part: &ChunkPart) -> Key {
+fn key(geometry: &Geometry, part: &ChunkSubset) -> Key {
     Key { geometry: geometry.id, block: geometry.number(&part.chunk) }
 }
 
 /// What becomes of a part whose block is missing.
-fn decide(store: &Arc<Store>, geometry: &Geometry, part: &ChunkPart, purpose: Purpose, may_displace: bool) -> Way {
+fn decide(store: &Arc<Store>, geometry: &Geometry, part: &ChunkSubset, purpose: Purpose, may_displace: bool) -> Way {
     let worth = part.covers_chunk || geometry.is_worth_whole(part.within.len());
     let asked = Asked { worth, may_displace, charge: geometry.charge };
     let key = key(geometry, part);

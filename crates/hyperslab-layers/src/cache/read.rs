@@ -5,7 +5,9 @@ use super::geometry::Geometry;
 use super::piece::{Piece, contiguous};
 use super::plan::{Plan, Purpose, Step, Way};
 use super::store::{Key, Store, Ticket};
-use hyperslab_core::{Array, ChunkPart, Dims, MemoryLayout, MemoryViewMut, Result, Scatter, Selection, Slab, Transfer};
+use hyperslab_core::{
+    Array, ChunkSubset, Dims, MemoryLayout, MemoryViewMut, Result, Scatter, Selection, Slab, TransferMode,
+};
 use std::sync::Arc;
 
 /// A read that touches more blocks than this is left to the format below.
@@ -24,7 +26,7 @@ pub(super) struct Reading<'a> {
     pub store: &'a Arc<Store>,
     pub geometry: &'a Geometry,
     pub inner: &'a dyn Array,
-    pub transfer: Transfer,
+    pub transfer: TransferMode,
 }
 
 impl Reading<'_> {
@@ -114,7 +116,7 @@ impl Reading<'_> {
     fn within_one_block(&self, slab: &Slab, data: &mut [u8]) -> Option<u64> {
         let chunk = self.geometry.grid.chunk();
         let (mut start, mut count, mut number) = (Dims::new(), Dims::new(), 0);
-        for ((span, extent), blocks) in slab.spans().iter().zip(chunk).zip(self.geometry.grid.counts()) {
+        for ((span, extent), blocks) in slab.ranges().iter().zip(chunk).zip(self.geometry.grid.counts()) {
             let block = span.start() / extent;
             let first = span.start() - block * extent;
             if !span.is_dense() || first + span.len() > *extent {
@@ -225,7 +227,7 @@ impl Reading<'_> {
     }
 
     /// Reads the block of a part.
-    fn read_block(&self, part: &ChunkPart, block: &mut Block) -> Result<()> {
+    fn read_block(&self, part: &ChunkSubset, block: &mut Block) -> Result<()> {
         let (origin, extent) = (self.geometry.grid.origin(&part.chunk)?, self.geometry.grid.extent(&part.chunk)?);
         let shape = self.geometry.grid.chunk();
         let layout = match extent.as_slice() == shape {

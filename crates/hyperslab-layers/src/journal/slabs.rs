@@ -15,7 +15,7 @@ pub(crate) fn encoded_len(selection: &Selection) -> u64 {
 pub(crate) fn encode(selection: &Selection, out: &mut Encoder) {
     out.u32(selection.rank() as u32);
     out.u32(selection.slabs().len() as u32);
-    for span in selection.slabs().iter().flat_map(Slab::spans) {
+    for span in selection.slabs().iter().flat_map(Slab::ranges) {
         for value in [span.start(), span.stride(), span.count(), span.block()] {
             out.u64(value);
         }

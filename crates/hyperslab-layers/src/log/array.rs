@@ -7,7 +7,7 @@ use crate::background::Place;
 use crate::pieces::each_piece;
 use hyperslab_core::{
     Array, ArraySpec, Bytes, Error, Gather, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Scatter,
-    Selection, Transfer,
+    Selection, TransferMode,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,14 +42,14 @@ impl LogArray {
     }
 
     /// Passes a result on. After an error this rank still takes part, with nothing, where others count on it.
-    fn or_attend<T>(&self, transfer: Transfer, result: Result<T>, attend: impl FnOnce(&Selection)) -> Result<T> {
-        if result.is_err() && transfer == Transfer::Collective {
+    fn or_attend<T>(&self, transfer: TransferMode, result: Result<T>, attend: impl FnOnce(&Selection)) -> Result<T> {
+        if result.is_err() && transfer == TransferMode::Collective {
             attend(&Selection::empty(self.named.spec().shape.len()));
         }
         result
     }
 
-    fn write_logged(&self, selection: &Selection, memory: MemoryView<'_>, transfer: Transfer) -> Result<()> {
+    fn write_logged(&self, selection: &Selection, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()> {
         let (store, spec) = (&self.session.store, self.named.spec());
         if !store.staging.takes(&spec) {
             // The caller is told of a worse error.
@@ -97,7 +97,7 @@ impl LogArray {
                     let mut buffer = store.pool.take(len, store.options.buffer)?;
                     if !whole {
                         // The other fields.
-                        self.read_merged(piece, MemoryViewMut::packed(buffer.as_mut()), Transfer::Independent)?;
+                        self.read_merged(piece, MemoryViewMut::packed(buffer.as_mut()), TransferMode::Independent)?;
                     }
                     gather.next_into(buffer.as_mut());
                     append(buffer.as_ref())
@@ -110,7 +110,7 @@ impl LogArray {
     /// when the container has it as safely as the log would.
     fn write_through(&self, selection: &Selection, memory: MemoryView<'_>) -> Result<()> {
         let store = &self.session.store;
-        let write = || self.inner().write(selection, memory, Transfer::Independent);
+        let write = || self.inner().write(selection, memory, TransferMode::Independent);
         store.past_the_log(|| write().and_then(|()| store.staging.settle_container()))
     }
 
@@ -127,7 +127,7 @@ impl LogArray {
     }
 
     /// Reads with what the log has over what the format below has. In a collective transfer the format below is always asked.
-    fn read_merged(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: Transfer) -> Result<()> {
+    fn read_merged(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: TransferMode) -> Result<()> {
         let (store, spec) = (&self.session.store, self.named.spec());
         let attend = |nothing: &Selection| drop(self.inner().read(nothing, MemoryViewMut::packed(&mut []), transfer));
         let overlay = self.check().and_then(|()| self.overlay(&spec, selection, &memory));
@@ -135,7 +135,7 @@ impl LogArray {
             return self.inner().read(selection, memory, transfer);
         };
         let read = |packed: &mut [u8]| {
-            if !overlay.complete || transfer == Transfer::Collective {
+            if !overlay.complete || transfer == TransferMode::Collective {
                 self.inner().read(selection, MemoryViewMut::packed(&mut *packed), transfer)?;
             }
             overlay.paint(&spec, selection, &store.pool, packed)
@@ -162,21 +162,21 @@ impl Array for LogArray {
     }
 
     /// Every rank for itself, also in a collective transfer: other ranks hear of an error at the next flush.
-    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: Transfer) -> Result<()> {
+    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()> {
         if self.session.is_closed() {
             return self.inner().write(selection, memory, transfer);
         }
         self.write_logged(selection, memory, transfer)
     }
 
-    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: Transfer) -> Result<()> {
+    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: TransferMode) -> Result<()> {
         if self.session.is_closed() {
             return self.inner().read(selection, memory, transfer);
         }
         self.read_merged(selection, memory, transfer)
     }
 
-    fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: Transfer) -> Result<()> {
+    fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: TransferMode) -> Result<()> {
         let (spec, staging) = (self.named.spec(), &self.session.store.staging);
         let through = !staging.takes(&spec) && staging.images(&spec).is_none();
         if self.session.is_closed() || through {
@@ -190,7 +190,7 @@ impl Array for LogArray {
         selection: &Selection,
         data: Bytes,
         layout: &MemoryLayout,
-        transfer: Transfer,
+        transfer: TransferMode,
     ) -> Result<Request> {
         self.write(selection, MemoryView { data: &data, layout }, transfer).map(|()| Request::done())
     }
@@ -203,20 +203,20 @@ impl Array for LogArray {
         self.inner().explain(selection, layout, writes)
     }
 
-    fn any_thread(&self) -> bool {
-        self.inner().any_thread()
+    fn allows_background_io(&self) -> bool {
+        self.inner().allows_background_io()
     }
 
     fn object(&self) -> Option<u64> {
         self.inner().object()
     }
 
-    fn settle(&self) -> Result<()> {
+    fn write_back(&self) -> Result<()> {
         self.check_open()?;
         if !self.session.is_closed() {
             self.session.store.drain(Some(&self.named))?;
         }
-        self.inner().settle()
+        self.inner().write_back()
     }
 
     /// Where only the first extent grows, by one rank alone, what is in the log stays there: a recovery finds the new extent in

@@ -54,7 +54,7 @@ pub(super) struct Batch {
     /// Bytes of memory they take.
     pub memory: u64,
     /// Whether the background may move them.
-    pub any_thread: bool,
+    pub allows_background_io: bool,
     index: Mutex<Index>,
 }
 
@@ -72,8 +72,8 @@ pub(super) fn memory_of(selection: &Selection) -> u64 {
 }
 
 impl Batch {
-    pub fn new(spec: Arc<ArraySpec>, any_thread: bool) -> Self {
-        Self { spec, writes: Vec::new(), bytes: 0, memory: 0, any_thread, index: Mutex::default() }
+    pub fn new(spec: Arc<ArraySpec>, allows_background_io: bool) -> Self {
+        Self { spec, writes: Vec::new(), bytes: 0, memory: 0, allows_background_io, index: Mutex::default() }
     }
 
     /// The array has grown along its first dimension: where its bytes lie among those of the array is as before.
@@ -104,7 +104,7 @@ impl Batch {
         if at == self.writes.len() {
             return None;
         }
-        let mut rest = Self::new(self.spec.clone(), self.any_thread);
+        let mut rest = Self::new(self.spec.clone(), self.allows_background_io);
         rest.writes = self.writes.split_off(at);
         rest.bytes = rest.writes.iter().map(|write| write.record.len()).sum();
         rest.memory = rest.writes.iter().map(Waiting::memory).sum();

@@ -6,7 +6,7 @@ use super::windows::Windows;
 use crate::background::{Place, Pool, Staging};
 use crate::images::Images;
 use crate::pairing::pair;
-use hyperslab_core::{ChunkGrid, Error, MemoryViewMut, Result, Selection, Transfer};
+use hyperslab_core::{ChunkGrid, Error, MemoryViewMut, Result, Selection, TransferMode};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -75,7 +75,7 @@ impl Chunks<'_> {
             }
         }
         if parts.first().is_none_or(|(_, first)| first.len() < whole.len()) {
-            self.place.array.read(whole, MemoryViewMut::packed(&mut *packed), Transfer::Independent)?;
+            self.place.array.read(whole, MemoryViewMut::packed(&mut *packed), TransferMode::Independent)?;
         }
         for (request, common) in &parts {
             let write = &self.batch.writes[*request as usize];

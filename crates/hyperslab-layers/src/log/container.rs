@@ -3,7 +3,7 @@
 use super::array::LogArray;
 use super::session::Session;
 use crate::background::Place;
-use hyperslab_core::{Array, ArraySpec, Attribute, Background, Container, Durability, Result, agree};
+use hyperslab_core::{Array, ArraySpec, Attribute, BackgroundStats, Container, Durability, Result, agree};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -58,41 +58,42 @@ impl Container for LogContainer {
         self.inner.attributes(object)
     }
 
-    fn remarks(&self) -> Vec<String> {
-        let (mut remarks, store) = (self.inner.remarks(), &self.session.store);
+    fn diagnostics(&self) -> Vec<String> {
+        let (mut diagnostics, store) = (self.inner.diagnostics(), &self.session.store);
         let moved = store.moved();
         if moved.writes > 0 {
-            remarks.push(format!(
+            diagnostics.push(format!(
                 "log: {} writes of the program became {} writes to the file, {} of them taken apart to put them in order",
                 moved.writes, moved.counts.writes, moved.counts.flattened
             ));
         }
         if store.staging.direct_was_refused() {
-            remarks.push("the log was written through the page cache: its file system does not allow O_DIRECT".into());
+            diagnostics
+                .push("the log was written through the page cache: its file system does not allow O_DIRECT".into());
         }
         if let Some(why) = store.staging.stopped() {
-            remarks.push(format!("writes were no longer logged, and went straight to the storage: {why}"));
+            diagnostics.push(format!("writes were no longer logged, and went straight to the storage: {why}"));
         }
         if let Some(why) = store.staging.images.as_ref().and_then(|images| images.stopped()) {
-            remarks.push(format!("chunks with filters were stored without a copy in the log: {why}"));
+            diagnostics.push(format!("chunks with filters were stored without a copy in the log: {why}"));
         }
         if self.session.is_closed() {
-            remarks.extend(store.staging.left_over());
+            diagnostics.extend(store.staging.left_over());
         }
-        remarks
+        diagnostics
     }
 
-    fn background(&self) -> Background {
+    fn background(&self) -> BackgroundStats {
         let mut background = self.session.store.background();
         background += self.inner.background();
         background
     }
 
-    fn settle(&self) -> Result<()> {
+    fn write_back(&self) -> Result<()> {
         if !self.session.is_closed() {
             self.session.store.drain(None)?;
         }
-        self.inner.settle()
+        self.inner.write_back()
     }
 
     fn flush(&self, how: Durability) -> Result<()> {

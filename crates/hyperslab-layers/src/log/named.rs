@@ -33,7 +33,7 @@ pub(super) struct Left {
     pub memory: u64,
     pub writes: u64,
     /// Whether the background might have moved it.
-    pub any_thread: bool,
+    pub allows_background_io: bool,
     pub counts: Counts,
 }
 
@@ -78,14 +78,14 @@ impl Named {
 
     /// After a growth along the first dimension, with writes in the log that nobody is moving. Returns how many bytes the
     /// background may no longer move: the array may need the program's thread from now on.
-    pub fn grow(&self, spec: ArraySpec, any_thread: bool) -> u64 {
+    pub fn grow(&self, spec: ArraySpec, allows_background_io: bool) -> u64 {
         let mut state = self.lock();
         state.spec = Arc::new(spec);
         let spec = state.spec.clone();
         let Some(batch) = &mut state.fresh else { return 0 };
         batch.grow(spec);
-        let pinned = if batch.any_thread && !any_thread { batch.bytes } else { 0 };
-        batch.any_thread &= any_thread;
+        let pinned = if batch.allows_background_io && !allows_background_io { batch.bytes } else { 0 };
+        batch.allows_background_io &= allows_background_io;
         pinned
     }
 
@@ -120,15 +120,15 @@ impl Named {
     pub fn append(
         &self,
         staging: &Arc<Staging>,
-        any_thread: bool,
+        allows_background_io: bool,
         selection: &Selection,
         packed: &[u8],
         count: &mut dyn FnMut(bool),
     ) -> Result<Appended> {
         let mut state = self.lock();
         let spec = state.spec.clone();
-        let batch = state.fresh.get_or_insert_with(|| Batch::new(spec.clone(), any_thread));
-        count(batch.any_thread);
+        let batch = state.fresh.get_or_insert_with(|| Batch::new(spec.clone(), allows_background_io));
+        count(batch.allows_background_io);
         if batch.is_full() {
             return Ok(Appended::Full { needed: 0 });
         }
@@ -172,13 +172,13 @@ impl Named {
         let counts = work(&batch).map_err(|error| error.target(&self.name))?;
         self.end(&batch);
         let (bytes, memory, writes) = (batch.bytes, batch.memory, batch.writes.len() as u64);
-        Ok(Left { bytes, memory, writes, any_thread: batch.any_thread, counts })
+        Ok(Left { bytes, memory, writes, allows_background_io: batch.allows_background_io, counts })
     }
 
     /// What `drain` moves, if there is anything. It stays in the log until [`Named::end`].
     pub fn begin(&self, mover: Mover, only_safe: bool) -> Option<Arc<Batch>> {
         let mut state = self.lock();
-        let movable = |batch: &mut Batch| batch.any_thread || mover == Mover::Program;
+        let movable = |batch: &mut Batch| batch.allows_background_io || mover == Mover::Program;
         let mut batch = state.fresh.take_if(movable)?;
         state.fresh = if only_safe { batch.split_off_unsafe() } else { None };
         if batch.writes.is_empty() {

@@ -10,7 +10,8 @@ use super::together::Group;
 use crate::background::{Appended, Place, Pool, Staging, Times, caught};
 use crate::known::Known;
 use hyperslab_core::{
-    ArraySpec, Background, Communicator, Error, ErrorKind, MemoryView, Reduce, Result, Selection, Transfer, agree,
+    ArraySpec, BackgroundStats, Communicator, Error, ErrorKind, MemoryView, Reduce, Result, Selection, TransferMode,
+    agree,
 };
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -123,10 +124,10 @@ impl Store {
     }
 
     /// What was done in the background and at flushes. Memory is that of the list and of the buffers of a drain.
-    pub fn background(&self) -> Background {
+    pub fn background(&self) -> BackgroundStats {
         let background = self.times.background();
         let buffers = 2 * background.bytes.min(self.options.buffer);
-        Background { memory: self.most_memory.load(Ordering::Acquire) + buffers, ..background }
+        BackgroundStats { memory: self.most_memory.load(Ordering::Acquire) + buffers, ..background }
     }
 
     /// What was moved so far.
@@ -162,7 +163,8 @@ impl Store {
     /// Appends a write of packed elements, waiting for room. `false`: it has to be written through. To be called after
     /// [`Store::check`]: whose process this is costs a call of the kernel, and is not asked again here.
     pub fn append(&self, place: &Place, named: &Named, selection: &Selection, packed: &[u8]) -> Result<bool> {
-        let (memory, bytes, any_thread) = (memory_of(selection), packed.len() as u64, place.array.any_thread());
+        let (memory, bytes, allows_background_io) =
+            (memory_of(selection), packed.len() as u64, place.array.allows_background_io());
         if memory > self.options.memory {
             return Ok(false);
         }
@@ -173,20 +175,20 @@ impl Store {
             let full = taken > self.options.memory;
             self.most_memory.fetch_max(taken.min(self.options.memory), Ordering::AcqRel);
             let mut counted = None;
-            let mut count = |any_thread| {
-                self.count_in(bytes, any_thread);
-                counted = Some(any_thread);
+            let mut count = |allows_background_io| {
+                self.count_in(bytes, allows_background_io);
+                counted = Some(allows_background_io);
             };
             let appended = match full {
                 true => Ok(Appended::Full { needed: 0 }),
-                false => named.append(&self.staging, any_thread, selection, packed, &mut count),
+                false => named.append(&self.staging, allows_background_io, selection, packed, &mut count),
             };
             if matches!(appended, Ok(Appended::Staged(_))) {
                 return Ok(true);
             }
             self.memory.fetch_sub(memory, Ordering::AcqRel);
-            if let Some(any_thread) = counted {
-                self.count_out(bytes, any_thread);
+            if let Some(allows_background_io) = counted {
+                self.count_out(bytes, allows_background_io);
             }
             match appended? {
                 Appended::Full { needed } => self.times.wait(|| self.make_room(needed))?,
@@ -202,16 +204,16 @@ impl Store {
     }
 
     /// Bytes come into the log.
-    fn count_in(&self, bytes: u64, any_thread: bool) {
-        match any_thread {
+    fn count_in(&self, bytes: u64, allows_background_io: bool) {
+        match allows_background_io {
             true => self.pace.added(bytes),
             false => drop(self.pinned.fetch_add(bytes, Ordering::AcqRel)),
         }
     }
 
     /// Bytes left the log.
-    fn count_out(&self, bytes: u64, any_thread: bool) {
-        match any_thread {
+    fn count_out(&self, bytes: u64, allows_background_io: bool) {
+        match allows_background_io {
             true => self.pace.removed(bytes),
             false => drop(self.pinned.fetch_sub(bytes, Ordering::AcqRel)),
         }
@@ -289,7 +291,7 @@ impl Store {
         let Some(place) = named.handle() else { return Ok(()) };
         let mut write = |selection: &Selection, packed: &[u8]| {
             let bytes = packed.len() as u64;
-            let written = || place.array.write(selection, MemoryView::packed(packed), Transfer::Independent);
+            let written = || place.array.write(selection, MemoryView::packed(packed), TransferMode::Independent);
             self.times.work(bytes, || caught(written)?)?;
             if mover == Mover::Background {
                 self.pace.moved(bytes);
@@ -322,7 +324,7 @@ impl Store {
     pub fn grow(&self, place: &Place, named: &Named, call: impl FnOnce() -> Result<ArraySpec>) -> Result<()> {
         let _one = self.times.wait(|| self.take_over());
         let spec = call()?;
-        let pinned = named.grow(spec, place.array.any_thread());
+        let pinned = named.grow(spec, place.array.allows_background_io());
         self.count_in(pinned, false);
         self.count_out(pinned, true);
         Ok(())
@@ -330,7 +332,7 @@ impl Store {
 
     pub(super) fn account(&self, left: Left) {
         self.memory.fetch_sub(left.memory, Ordering::AcqRel);
-        self.count_out(left.bytes, left.any_thread);
+        self.count_out(left.bytes, left.allows_background_io);
         let mut moved = lock(&self.moved);
         moved.bytes += left.bytes;
         moved.writes += left.writes;
@@ -382,7 +384,7 @@ impl Store {
             }
         };
         let write = |selection: &Selection, packed: &[u8]| {
-            let call = || place.array.write(selection, MemoryView::packed(packed), Transfer::Collective);
+            let call = || place.array.write(selection, MemoryView::packed(packed), TransferMode::Collective);
             self.times.work(packed.len() as u64, || caught(call)).unwrap_or_else(|panic| {
                 // The others may wait for this rank inside the call.
                 self.comm.abort(&panic);

@@ -140,8 +140,8 @@ impl Store {
         let (mine, (writes, counts)) = moved?;
         let Some(batch) = &mine.batch else { return Ok(()) };
         named.end(batch);
-        let (bytes, memory, any_thread) = (batch.bytes, batch.memory, batch.any_thread);
-        self.account(Left { bytes, memory, writes, any_thread, counts });
+        let (bytes, memory, allows_background_io) = (batch.bytes, batch.memory, batch.allows_background_io);
+        self.account(Left { bytes, memory, writes, allows_background_io, counts });
         Ok(())
     }
 

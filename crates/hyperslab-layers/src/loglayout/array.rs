@@ -5,7 +5,8 @@ use super::named::Named;
 use super::read::Reading;
 use super::{replay, write};
 use hyperslab_core::{
-    Array, ArraySpec, Bytes, Durability, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection, Transfer,
+    Array, ArraySpec, Bytes, Durability, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection,
+    TransferMode,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,8 +39,8 @@ impl LogArray {
     }
 
     /// Whether all ranks take part in a transfer.
-    pub fn together(&self, transfer: Transfer) -> bool {
-        transfer == Transfer::Collective && self.shared.comm.size() > 1
+    pub fn together(&self, transfer: TransferMode) -> bool {
+        transfer == TransferMode::Collective && self.shared.comm.size() > 1
     }
 
     /// Before elements are cut off: all that the log has goes into the array, and the index says nothing of it any more.
@@ -62,14 +63,14 @@ impl Array for LogArray {
         self.inner.spec()
     }
 
-    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: Transfer) -> Result<()> {
+    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()> {
         match self.writes_pass() {
             true => self.inner.write(selection, memory, transfer),
             false => write::write(self, selection, memory, transfer),
         }
     }
 
-    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: Transfer) -> Result<()> {
+    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: TransferMode) -> Result<()> {
         match self.reads_pass() {
             true => self.inner.read(selection, memory, transfer),
             // Ranks have different elements in logs, so that they cannot ask for the rest together.
@@ -77,7 +78,7 @@ impl Array for LogArray {
         }
     }
 
-    fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: Transfer) -> Result<()> {
+    fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: TransferMode) -> Result<()> {
         match self.writes_pass() {
             true => self.inner.write_many(parts, transfer),
             false => write::write_many(self, parts, transfer),
@@ -90,7 +91,7 @@ impl Array for LogArray {
         selection: &Selection,
         data: Bytes,
         layout: &MemoryLayout,
-        transfer: Transfer,
+        transfer: TransferMode,
     ) -> Result<Request> {
         if self.writes_pass() {
             return self.inner.submit_write(selection, data, layout, transfer);
@@ -113,18 +114,18 @@ impl Array for LogArray {
         self.inner.explain(selection, layout, writes)
     }
 
-    fn any_thread(&self) -> bool {
-        self.inner.any_thread()
+    fn allows_background_io(&self) -> bool {
+        self.inner.allows_background_io()
     }
 
     fn object(&self) -> Option<u64> {
         self.inner.object()
     }
 
-    fn settle(&self) -> Result<()> {
+    fn write_back(&self) -> Result<()> {
         let open: Vec<_> = self.named.lock().log.volumes.iter().filter_map(|volume| volume.open.clone()).collect();
-        open.iter().try_for_each(|open| open.bytes.settle())?;
-        self.inner.settle()
+        open.iter().try_for_each(|open| open.bytes.write_back())?;
+        self.inner.write_back()
     }
 
     fn resize(&self, shape: &[u64]) -> Result<()> {

@@ -8,7 +8,8 @@ use super::options::Options;
 use super::publish::Generations;
 use super::room::Opened;
 use hyperslab_core::{
-    Array, ArraySpec, Attribute, Background, Caps, Communicator, Container, Datatype, Durability, Error, Result, dims,
+    Array, ArraySpec, Attribute, BackgroundStats, Caps, Communicator, Container, Datatype, Durability, Error, Result,
+    dims,
 };
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -207,27 +208,28 @@ impl Container for LogContainer {
         self.shared.inner.attributes(object)
     }
 
-    fn remarks(&self) -> Vec<String> {
-        let mut remarks = self.shared.inner.remarks();
-        remarks.extend(self.shared.counts.remark());
-        remarks
+    fn diagnostics(&self) -> Vec<String> {
+        let mut diagnostics = self.shared.inner.diagnostics();
+        diagnostics.extend(self.shared.counts.diagnostic());
+        diagnostics
     }
 
-    fn background(&self) -> Background {
+    fn background(&self) -> BackgroundStats {
         self.shared.inner.background()
     }
 
     /// What was written is only found again by an index that all ranks publish together.
-    fn settle(&self) -> Result<()> {
+    fn write_back(&self) -> Result<()> {
         let waiting = || self.shared.all_named().iter().any(|named| !named.lock().index.waiting().is_empty());
         match self.shared.is_closed() || self.shared.read_only || !waiting() {
-            true => self.shared.inner.settle(),
+            true => self.shared.inner.write_back(),
             false if self.shared.ranks() == 1 => self.shared.publish(Durability::Visible, None),
-            false => {
-                Err(Error::unsupported("settle", "loglayout makes writes of several ranks findable at a flush only")
-                    .backend(super::NAME)
-                    .hint("flush before the staging area is full, or put loglayout above the layer that stages writes"))
-            }
+            false => Err(Error::unsupported(
+                "write back",
+                "loglayout makes writes of several ranks findable at a flush only",
+            )
+            .backend(super::NAME)
+            .hint("flush before the staging area is full, or put loglayout above the layer that stages writes")),
         }
     }
 

@@ -31,7 +31,7 @@ impl Counts {
     }
 
     /// What people should know.
-    pub fn remark(&self) -> Option<String> {
+    pub fn diagnostic(&self) -> Option<String> {
         let [logged, through, bytes] =
             [&self.logged, &self.through, &self.through_bytes].map(|n| n.load(Ordering::Relaxed));
         (through > 0).then(|| {

@@ -1,7 +1,7 @@
 //! Elements read from a log, near ones together.
 
 use super::entry::Piece;
-use hyperslab_core::{Array, MemoryViewMut, Result, Selection, Transfer};
+use hyperslab_core::{Array, MemoryViewMut, Result, Selection, TransferMode};
 
 /// Bytes that are read at a time, unless they are all wanted.
 const LARGEST: u64 = 4 << 20;
@@ -54,10 +54,10 @@ impl<'a> Window<'a> {
         if self.wanted.len() == 1 && self.stride == self.size {
             let to = (to * self.size) as usize;
             let target = &mut into[to..to + (count * self.size) as usize];
-            self.log.read(&place, MemoryViewMut::packed(target), Transfer::Independent)?;
+            self.log.read(&place, MemoryViewMut::packed(target), TransferMode::Independent)?;
         } else {
             self.buffer.resize(len as usize, 0);
-            self.log.read(&place, MemoryViewMut::packed(&mut self.buffer), Transfer::Independent)?;
+            self.log.read(&place, MemoryViewMut::packed(&mut self.buffer), TransferMode::Independent)?;
             for &(from, to, count) in &self.wanted {
                 let [at, len] = [from - begin, count].map(|n| (n * self.stride) as usize);
                 put(&self.buffer[at..at + len], to, into);

@@ -8,7 +8,7 @@ use super::names::{self, Hidden};
 use super::room::Volume;
 use crate::journal::bytes::Encoder;
 use hyperslab_core::{
-    Array, ArraySpec, Datatype, Durability, Error, MemoryView, MemoryViewMut, Result, Selection, Transfer, agree,
+    Array, ArraySpec, Datatype, Durability, Error, MemoryView, MemoryViewMut, Result, Selection, TransferMode, agree,
 };
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
@@ -77,7 +77,7 @@ impl Shared {
                 0 => (Selection::dense(&[offset as u64], &[bytes.len() as u64])?, bytes),
                 _ => (Selection::empty(1), &[][..]),
             };
-            array.write(&selection, MemoryView::packed(data), Transfer::Collective)
+            array.write(&selection, MemoryView::packed(data), TransferMode::Collective)
         };
         agree(&*self.comm, write(HEAD, body))?;
         self.inner.flush(how)?;
@@ -152,7 +152,7 @@ fn read_generation(array: &dyn Array, number: u64) -> Result<Option<(Head, Vec<u
     };
     let read = |offset: u64, into: &mut [u8]| {
         let selection = Selection::dense(&[offset], &[into.len() as u64])?;
-        array.read(&selection, MemoryViewMut::packed(into), Transfer::Independent)
+        array.read(&selection, MemoryViewMut::packed(into), TransferMode::Independent)
     };
     let mut head = [0; HEAD];
     read(0, &mut head)?;

@@ -6,7 +6,7 @@ use super::index::{Part, Resolved, resolve};
 use super::log_window::{Window, copy_pieces};
 use crate::pairing::pair;
 use crate::pieces::each_piece;
-use hyperslab_core::{ArraySpec, Error, ErrorKind, MemoryViewMut, Result, Scatter, Selection, Transfer};
+use hyperslab_core::{ArraySpec, Error, ErrorKind, MemoryViewMut, Result, Scatter, Selection, TransferMode};
 use std::sync::Arc;
 
 /// Bytes of elements that are put together at a time.
@@ -44,7 +44,7 @@ impl<'a> Reading<'a> {
             return Ok(());
         }
         if self.is_plain(selection) {
-            return self.array.inner.read(selection, memory, Transfer::Independent);
+            return self.array.inner.read(selection, memory, TransferMode::Independent);
         }
         if memory.layout.is_packed() {
             return self.packed(selection, memory.data);
@@ -93,7 +93,7 @@ impl<'a> Reading<'a> {
 
     fn put_together(&self, found: &Resolved, selection: &Selection, into: &mut [u8]) -> Result<()> {
         if found.nothing_logged() {
-            return self.array.inner.read(selection, MemoryViewMut::packed(into), Transfer::Independent);
+            return self.array.inner.read(selection, MemoryViewMut::packed(into), TransferMode::Independent);
         }
         // Everything that is in the array by one call.
         let plain = found.whole.iter().filter(|part| part.entry.place == Place::Array);
@@ -114,7 +114,7 @@ impl<'a> Reading<'a> {
 
     fn array_elements(&self, elements: &Selection) -> Result<Vec<u8>> {
         let mut stage = vec![0; (elements.len() * self.size()) as usize];
-        self.array.inner.read(elements, MemoryViewMut::packed(&mut stage), Transfer::Independent)?;
+        self.array.inner.read(elements, MemoryViewMut::packed(&mut stage), TransferMode::Independent)?;
         Ok(stage)
     }
 

@@ -3,7 +3,7 @@
 use super::array::LogArray;
 use super::read::Reading;
 use crate::blocks::Blocks;
-use hyperslab_core::{MemoryView, Result, Transfer, agree};
+use hyperslab_core::{MemoryView, Result, TransferMode, agree};
 
 /// Bytes of elements in memory at a time.
 const STAGE: u64 = 16 << 20;
@@ -27,7 +27,7 @@ fn my_blocks(array: &LogArray) -> Result<()> {
             }
             stage.resize((logged.len() * size) as usize, 0);
             reading.packed(&logged, &mut stage)?;
-            array.inner.write(&logged, MemoryView::packed(&stage), Transfer::Independent)
+            array.inner.write(&logged, MemoryView::packed(&stage), TransferMode::Independent)
         })?;
     }
     Ok(())

@@ -4,7 +4,8 @@ use super::array::LogArray;
 use super::entry::{Entry, Piece, Place, encoded_len, pieces_of, stride};
 use super::read::Reading;
 use hyperslab_core::{
-    Array, ArraySpec, Error, ErrorKind, Gather, MemoryLayout, MemoryView, Reduce, Result, Selection, Transfer, agree,
+    Array, ArraySpec, Error, ErrorKind, Gather, MemoryLayout, MemoryView, Reduce, Result, Selection, TransferMode,
+    agree,
 };
 use std::sync::Arc;
 
@@ -23,29 +24,38 @@ enum Left {
     Through(Vec<Piece>),
 }
 
-pub(super) fn write(array: &LogArray, selection: &Selection, memory: MemoryView<'_>, transfer: Transfer) -> Result<()> {
+pub(super) fn write(
+    array: &LogArray,
+    selection: &Selection,
+    memory: MemoryView<'_>,
+    transfer: TransferMode,
+) -> Result<()> {
     let begun = begin(array, selection, memory);
     if !array.together(transfer) {
         return match begun? {
             Left::Nothing => Ok(()),
-            Left::Through(pieces) => through(array, selection, memory, pieces, Transfer::Independent),
+            Left::Through(pieces) => through(array, selection, memory, pieces, TransferMode::Independent),
         };
     }
     let left = agree(&*array.shared.comm, begun)?;
     let mut any = [u64::from(matches!(left, Left::Through(_)))];
     array.shared.comm.all_reduce(&mut any, Reduce::Max)?;
     match left {
-        Left::Through(pieces) => through(array, selection, memory, pieces, Transfer::Collective),
+        Left::Through(pieces) => through(array, selection, memory, pieces, TransferMode::Collective),
         // With nothing to write, so that the others are not alone.
         Left::Nothing if any[0] > 0 => {
-            array.inner.write(&Selection::empty(selection.rank()), MemoryView::packed(&[]), Transfer::Collective)
+            array.inner.write(&Selection::empty(selection.rank()), MemoryView::packed(&[]), TransferMode::Collective)
         }
         Left::Nothing => Ok(()),
     }
 }
 
 /// In a collective transfer ranks may bring different numbers of parts.
-pub(super) fn write_many(array: &LogArray, parts: &[(&Selection, MemoryView<'_>)], transfer: Transfer) -> Result<()> {
+pub(super) fn write_many(
+    array: &LogArray,
+    parts: &[(&Selection, MemoryView<'_>)],
+    transfer: TransferMode,
+) -> Result<()> {
     if !array.together(transfer) {
         return parts.iter().try_for_each(|(selection, memory)| write(array, selection, *memory, transfer));
     }
@@ -127,7 +137,7 @@ fn append(
     let mut put = |bytes: &[u8]| {
         let place = Selection::dense(&[offset], &[bytes.len() as u64])?;
         offset += bytes.len() as u64;
-        log.write(&place, MemoryView::packed(bytes), Transfer::Independent)
+        log.write(&place, MemoryView::packed(bytes), TransferMode::Independent)
     };
     if let Some(len) = as_it_is(memory.layout, elements, spec)? {
         return put(&memory.data[..len]);
@@ -165,7 +175,7 @@ fn through(
     selection: &Selection,
     memory: MemoryView<'_>,
     pieces: Vec<Piece>,
-    transfer: Transfer,
+    transfer: TransferMode,
 ) -> Result<()> {
     // What cannot be found out counts as such.
     let covered = Reading::new(array)?.resolve(selection).map_or(true, |found| !found.nothing_logged());

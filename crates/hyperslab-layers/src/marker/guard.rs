@@ -1,7 +1,7 @@
 //! A format that refuses to write to containers for which a log waits.
 
 use super::{discard, notice};
-use hyperslab_core::{Caps, Communicator, Container, Format, Open, Result, agree};
+use hyperslab_core::{Caps, Communicator, Container, Format, OpenMode, Result, agree};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -29,9 +29,9 @@ impl Format for Guarded {
         self.inner.extension()
     }
 
-    fn open(&self, path: &Path, how: Open, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
+    fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
         let noticed = match comm.rank() {
-            0 => notice(path, how != Open::Read).map(|warnings| {
+            0 => notice(path, how != OpenMode::Read).map(|warnings| {
                 warnings.iter().for_each(|warning| eprintln!("hyperslab: warning: {warning}"));
             }),
             _ => Ok(()),

@@ -5,7 +5,7 @@ use super::left::{Left, State};
 use super::target::Target;
 use crate::images::Images;
 use crate::journal::{Damage, Files, Header, Heartbeat, Id, Pulse, Stage};
-use hyperslab_core::{Communicator, Error, ErrorKind, Format, Open, Result, Stack};
+use hyperslab_core::{Communicator, Error, ErrorKind, Format, OpenMode, Result, Stack};
 use hyperslab_rollback::FileIdentity;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -121,17 +121,17 @@ impl Recovery<'_> {
                 let format = job.journals.iter().any(|journal| matches!(journal.state, State::Empty));
                 let is_same = || header.identity.is_none_or(|was| now(&container).is_some_and(|now| was.matches(&now)));
                 let format = (format && is_same()).then(|| self.format_of(header).ok()).flatten();
-                let _ =
-                    format.map(|format| self.open(&*format, &container, Open::Update, None).and_then(Target::leave));
+                let _ = format
+                    .map(|format| self.open(&*format, &container, OpenMode::Update, None).and_then(Target::leave));
                 Replayed::default()
             }
             true => {
                 let format = self.format_of(header)?;
-                let images = match format.caps().moves_chunks {
+                let images = match format.caps().relocates_chunks {
                     true => Some(Images::new(self.files.clone(), &self.header_of_images(header)?, LARGEST_LOG, true)?),
                     false => None,
                 };
-                let mut target = self.open(&*format, &container, Open::Update, images)?;
+                let mut target = self.open(&*format, &container, OpenMode::Update, images)?;
                 check(job, &mut target)?;
                 self.apply(job, target)?
             }
@@ -177,7 +177,7 @@ impl Recovery<'_> {
         }
         check_kind(&header.container)?;
         let format = self.format_of(header)?;
-        let mut target = self.open(&*format, &header.container, Open::Read, None)?;
+        let mut target = self.open(&*format, &header.container, OpenMode::Read, None)?;
         let checked = check(job, &mut target);
         checked.and(target.leave())
     }
@@ -189,7 +189,7 @@ impl Recovery<'_> {
         let format = self.format_of(header)?;
         check_kind(path)?;
         let exists = format.exists(path)?;
-        let mut target = self.open(&*format, path, if exists { Open::Update } else { Open::Create }, None)?;
+        let mut target = self.open(&*format, path, if exists { OpenMode::Update } else { OpenMode::Create }, None)?;
         match exists {
             true => check(job, &mut target)?,
             false => {
@@ -212,7 +212,7 @@ impl Recovery<'_> {
     pub(super) fn format_of(&self, header: &Header) -> Result<Arc<dyn Format>> {
         let stack: Stack = header.stack.parse()?;
         let format = (self.format)(&stack)?;
-        match format.caps().stores {
+        match format.caps().readable {
             true => Ok(format),
             false => Err(Error::unsupported("recover", "the format keeps nothing").target(&header.stack)),
         }
@@ -224,11 +224,11 @@ impl Recovery<'_> {
         Ok(Header { created: header.created, ..own })
     }
 
-    fn open(&self, format: &dyn Format, path: &Path, how: Open, images: Option<Images>) -> Result<Target> {
+    fn open(&self, format: &dyn Format, path: &Path, how: OpenMode, images: Option<Images>) -> Result<Target> {
         let container = format.open(path, how, &self.alone).map_err(|error| {
             error.target(path.display()).hint("bring the container back, or recover into another file with --to FILE")
         })?;
-        Ok(Target::new(container, format.caps().moves_chunks, images))
+        Ok(Target::new(container, format.caps().relocates_chunks, images))
     }
 
     /// Writes everything, rank by rank, and makes it durable.

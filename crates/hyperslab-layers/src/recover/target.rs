@@ -6,7 +6,7 @@ use crate::images::Images;
 use crate::journal::Write;
 use crate::pieces::each_piece;
 use hyperslab_core::{
-    Array, ArraySpec, Container, Datatype, Durability, Error, ErrorKind, MemoryView, Result, Selection, Transfer,
+    Array, ArraySpec, Container, Datatype, Durability, Error, ErrorKind, MemoryView, Result, Selection, TransferMode,
 };
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub(super) struct Target {
     arrays: HashMap<String, Opened>,
     buffer: Vec<u8>,
     /// Whether chunks with filters have to be stored as a whole.
-    moves_chunks: bool,
+    relocates_chunks: bool,
     chunks: WholeChunks,
     /// Where they are kept meanwhile, if it matters.
     images: Option<Images>,
@@ -34,9 +34,9 @@ type Opened = (Arc<dyn Array>, Arc<ArraySpec>);
 
 impl Target {
     /// An open container, whose format may move chunks. `images`: for what a crash on the way must not cost.
-    pub fn new(container: Arc<dyn Container>, moves_chunks: bool, images: Option<Images>) -> Self {
+    pub fn new(container: Arc<dyn Container>, relocates_chunks: bool, images: Option<Images>) -> Self {
         let (arrays, buffer, chunks) = Default::default();
-        Self { container, arrays, buffer, moves_chunks, chunks, images }
+        Self { container, arrays, buffer, relocates_chunks, chunks, images }
     }
 
     /// Creates arrays that can hold the writes.
@@ -90,7 +90,7 @@ impl Target {
         let name = &write.array.name;
         let element = write.array.dtype.size();
         let (array, spec) = self.array(name)?;
-        let whole_chunks = self.moves_chunks && !spec.filters.is_empty();
+        let whole_chunks = self.relocates_chunks && !spec.filters.is_empty();
         let mut at = 0;
         each_piece(&write.selection, PIECE / element.max(1), &mut |piece| {
             let len = piece.len() * element;
@@ -106,7 +106,7 @@ impl Target {
             }
             at += len;
             match whole_chunks {
-                false => array.write(piece, MemoryView::packed(&self.buffer), Transfer::Independent),
+                false => array.write(piece, MemoryView::packed(&self.buffer), TransferMode::Independent),
                 true => self.chunks.put(name, &array, &spec, piece, &self.buffer),
             }?;
             if self.chunks.are_many() { self.store_chunks() } else { Ok(()) }

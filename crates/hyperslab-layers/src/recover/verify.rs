@@ -4,7 +4,9 @@ use super::left::Left;
 use super::replay::{Job, Recovery};
 use crate::journal::Write;
 use crate::pairing::pair;
-use hyperslab_core::{Array, ArraySpec, Container, Error, ErrorKind, MemoryViewMut, Open, Result, Selection, Transfer};
+use hyperslab_core::{
+    Array, ArraySpec, Container, Error, ErrorKind, MemoryViewMut, OpenMode, Result, Selection, TransferMode,
+};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -35,7 +37,7 @@ impl Recovery<'_> {
     pub fn compare(&self, job: &Job) -> Result<Compared> {
         let header = job.header()?;
         let format = self.format_of(header)?;
-        let container = format.open(&header.container, Open::Read, &self.alone)?;
+        let container = format.open(&header.container, OpenMode::Read, &self.alone)?;
         let compared = self.compare_with(job, &*container);
         compared.and_then(|compared| container.close().map(|()| compared))
     }
@@ -110,6 +112,6 @@ fn is_there(array: &dyn Array, write: &Write, (is, must): &mut (Vec<u8>, Vec<u8>
     is.resize(len, 0);
     must.resize(len, 0);
     write.read_into(must)?;
-    array.read(&write.selection, MemoryViewMut::packed(is), Transfer::Independent)?;
+    array.read(&write.selection, MemoryViewMut::packed(is), TransferMode::Independent)?;
     Ok(is == must)
 }

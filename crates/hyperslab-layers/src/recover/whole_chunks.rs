@@ -2,8 +2,8 @@
 
 use crate::images::Images;
 use hyperslab_core::{
-    Array, ArraySpec, ChunkGrid, ChunkPart, Container, Durability, Error, MemoryView, MemoryViewMut, Result, Selection,
-    Transfer, dims,
+    Array, ArraySpec, ChunkGrid, ChunkSubset, Container, Durability, Error, MemoryView, MemoryViewMut, Result,
+    Selection, TransferMode, dims,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ struct Chunk {
     spec: Arc<ArraySpec>,
     /// Its elements inside the array, and how they lie in it.
     elements: Selection,
-    part: ChunkPart,
+    part: ChunkSubset,
     bytes: Vec<u8>,
 }
 
@@ -74,7 +74,7 @@ impl WholeChunks {
         for ((name, _), chunk) in std::mem::take(&mut self.chunks) {
             let mut packed = vec![0; (chunk.elements.len() * chunk.spec.dtype.size()) as usize];
             chunk.part.copy_from_chunk(&chunk.bytes, &mut packed, chunk.spec.dtype.size())?;
-            let write = || chunk.array.write(&chunk.elements, MemoryView::packed(&packed), Transfer::Independent);
+            let write = || chunk.array.write(&chunk.elements, MemoryView::packed(&packed), TransferMode::Independent);
             let stored = match images {
                 None => write(),
                 Some(images) => images.store(&name, &chunk.spec.dtype, &chunk.elements, &packed, || {
@@ -89,7 +89,7 @@ impl WholeChunks {
 }
 
 impl Chunk {
-    fn load(array: &Arc<dyn Array>, spec: &Arc<ArraySpec>, grid: &ChunkGrid, part: &ChunkPart) -> Result<Self> {
+    fn load(array: &Arc<dyn Array>, spec: &Arc<ArraySpec>, grid: &ChunkGrid, part: &ChunkSubset) -> Result<Self> {
         let elements = Selection::dense(&grid.origin(&part.chunk)?, &grid.extent(&part.chunk)?)?;
         let whole = elements.split_by_chunk(grid)?.next();
         let whole = whole.ok_or_else(|| Error::invalid("recover", "a chunk without elements"))??;
@@ -97,7 +97,7 @@ impl Chunk {
         let mut bytes = vec![0; dims::byte_count(grid.chunk(), element)? as usize];
         if !part.covers_chunk {
             let mut packed = vec![0; (elements.len() * element) as usize];
-            array.read(&elements, MemoryViewMut::packed(&mut packed), Transfer::Independent)?;
+            array.read(&elements, MemoryViewMut::packed(&mut packed), TransferMode::Independent)?;
             whole.copy_to_chunk(&packed, &mut bytes, element)?;
         }
         Ok(Self { array: array.clone(), spec: spec.clone(), elements, part: whole, bytes })

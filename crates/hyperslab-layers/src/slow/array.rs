@@ -3,7 +3,8 @@
 use super::container::Shared;
 use super::device::sleep_until;
 use hyperslab_core::{
-    Array, ArraySpec, Bytes, Datatype, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection, Transfer,
+    Array, ArraySpec, Bytes, Datatype, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection,
+    TransferMode,
 };
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -58,17 +59,17 @@ impl Array for SlowArray {
         self.inner.spec()
     }
 
-    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: Transfer) -> Result<()> {
+    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()> {
         let complete = self.book(selection, memory.layout);
         at(complete, self.inner.write(selection, memory, transfer))
     }
 
-    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: Transfer) -> Result<()> {
+    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: TransferMode) -> Result<()> {
         let complete = self.book(selection, memory.layout);
         at(complete, self.inner.read(selection, memory, transfer))
     }
 
-    fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: Transfer) -> Result<()> {
+    fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: TransferMode) -> Result<()> {
         let complete = parts.iter().filter_map(|(selection, memory)| self.book(selection, memory.layout)).max();
         at(complete, self.inner.write_many(parts, transfer))
     }
@@ -78,7 +79,7 @@ impl Array for SlowArray {
         selection: &Selection,
         data: Bytes,
         layout: &MemoryLayout,
-        transfer: Transfer,
+        transfer: TransferMode,
     ) -> Result<Request> {
         let complete = self.book(selection, layout);
         let below = self.inner.submit_write(selection, data, layout, transfer)?;
@@ -100,16 +101,16 @@ impl Array for SlowArray {
         self.inner.explain(selection, layout, writes)
     }
 
-    fn any_thread(&self) -> bool {
-        self.inner.any_thread()
+    fn allows_background_io(&self) -> bool {
+        self.inner.allows_background_io()
     }
 
     fn object(&self) -> Option<u64> {
         self.inner.object()
     }
 
-    fn settle(&self) -> Result<()> {
-        self.inner.settle()
+    fn write_back(&self) -> Result<()> {
+        self.inner.write_back()
     }
 
     fn resize(&self, shape: &[u64]) -> Result<()> {

@@ -2,7 +2,9 @@
 
 use super::array::SlowArray;
 use super::device::{Device, sleep_until};
-use hyperslab_core::{Array, ArraySpec, Attribute, Background, Container, Durability, Result, units::display_size};
+use hyperslab_core::{
+    Array, ArraySpec, Attribute, BackgroundStats, Container, Durability, Result, units::display_size,
+};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -91,23 +93,23 @@ impl Container for SlowContainer {
         self.answer(|| self.inner.attributes(object))
     }
 
-    fn remarks(&self) -> Vec<String> {
-        let mut remarks = self.inner.remarks();
+    fn diagnostics(&self) -> Vec<String> {
+        let mut diagnostics = self.inner.diagnostics();
         let options = self.shared.device.options;
-        remarks.push(format!(
+        diagnostics.push(format!(
             "slow emulates storage of {}/s and {:?} per request: times say nothing about the real storage",
             display_size(options.rate),
             options.latency
         ));
-        remarks
+        diagnostics
     }
 
-    fn background(&self) -> Background {
+    fn background(&self) -> BackgroundStats {
         self.inner.background()
     }
 
-    fn settle(&self) -> Result<()> {
-        self.shared.answer_after_submitted(|| self.inner.settle())
+    fn write_back(&self) -> Result<()> {
+        self.shared.answer_after_submitted(|| self.inner.write_back())
     }
 
     fn flush(&self, how: Durability) -> Result<()> {

@@ -3,7 +3,7 @@
 use super::recorder::Recorder;
 use hyperslab_core::workload::Step;
 use hyperslab_core::{
-    Array, ArraySpec, Bytes, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection, Transfer,
+    Array, ArraySpec, Bytes, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection, TransferMode,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,7 +37,7 @@ impl TraceArray {
         way: Way,
         selection: &Selection,
         memory: &MemoryLayout,
-        transfer: Transfer,
+        transfer: TransferMode,
         call: impl FnOnce() -> Result<T>,
     ) -> Result<T> {
         let Some(slot) = self.slot else { return call() };
@@ -48,7 +48,9 @@ impl TraceArray {
         self.recorder.call_or(
             call,
             |_, _| Some(step(selection.clone(), Arc::new(memory.clone()))),
-            |_| (transfer == Transfer::Collective).then(|| step(Selection::empty(selection.rank()), Arc::default())),
+            |_| {
+                (transfer == TransferMode::Collective).then(|| step(Selection::empty(selection.rank()), Arc::default()))
+            },
         )
     }
 }
@@ -59,19 +61,19 @@ impl Array for TraceArray {
         self.inner.spec()
     }
 
-    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: Transfer) -> Result<()> {
+    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()> {
         let call = || self.inner.write(selection, memory, transfer);
         self.transfer(Way::In, selection, memory.layout, transfer, call)
     }
 
-    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: Transfer) -> Result<()> {
+    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: TransferMode) -> Result<()> {
         let layout = memory.layout;
         self.transfer(Way::Out, selection, layout, transfer, || self.inner.read(selection, memory, transfer))
     }
 
-    fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: Transfer) -> Result<()> {
+    fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: TransferMode) -> Result<()> {
         let call = || self.inner.write_many(parts, transfer);
-        if transfer == Transfer::Collective {
+        if transfer == TransferMode::Collective {
             // Ranks may bring different numbers of parts, even none, but take one step together.
             let nothing = || Selection::empty(self.inner.spec().map_or(0, |spec| spec.shape.len()));
             let first = parts.first().map_or_else(nothing, |(selection, _)| (*selection).clone());
@@ -98,7 +100,7 @@ impl Array for TraceArray {
         selection: &Selection,
         data: Bytes,
         layout: &MemoryLayout,
-        transfer: Transfer,
+        transfer: TransferMode,
     ) -> Result<Request> {
         let call = || self.inner.submit_write(selection, data, layout, transfer);
         self.transfer(Way::In, selection, layout, transfer, call)
@@ -112,16 +114,16 @@ impl Array for TraceArray {
         self.inner.explain(selection, layout, writes)
     }
 
-    fn any_thread(&self) -> bool {
-        self.inner.any_thread()
+    fn allows_background_io(&self) -> bool {
+        self.inner.allows_background_io()
     }
 
     fn object(&self) -> Option<u64> {
         self.inner.object()
     }
 
-    fn settle(&self) -> Result<()> {
-        self.inner.settle()
+    fn write_back(&self) -> Result<()> {
+        self.inner.write_back()
     }
 
     fn resize(&self, shape: &[u64]) -> Result<()> {

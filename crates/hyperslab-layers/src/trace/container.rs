@@ -4,7 +4,7 @@ use super::array::TraceArray;
 use super::publish;
 use super::recorder::Recorder;
 use hyperslab_core::workload::Step;
-use hyperslab_core::{Array, ArraySpec, Attribute, Background, Communicator, Container, Durability, Result};
+use hyperslab_core::{Array, ArraySpec, Attribute, BackgroundStats, Communicator, Container, Durability, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -84,18 +84,18 @@ impl Container for TraceContainer {
         self.recorder.beside(|| self.inner.attributes(object))
     }
 
-    fn remarks(&self) -> Vec<String> {
-        let mut remarks = self.inner.remarks();
-        remarks.extend(self.recorder.lock().remarks.iter().cloned());
-        remarks
+    fn diagnostics(&self) -> Vec<String> {
+        let mut diagnostics = self.inner.diagnostics();
+        diagnostics.extend(self.recorder.lock().diagnostics.iter().cloned());
+        diagnostics
     }
 
-    fn background(&self) -> Background {
+    fn background(&self) -> BackgroundStats {
         self.inner.background()
     }
 
-    fn settle(&self) -> Result<()> {
-        self.inner.settle()
+    fn write_back(&self) -> Result<()> {
+        self.inner.write_back()
     }
 
     fn flush(&self, how: Durability) -> Result<()> {

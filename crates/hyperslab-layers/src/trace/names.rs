@@ -1,7 +1,7 @@
 //! Where a trace and its parts lie, and what must not be replaced.
 
 use hyperslab_core::workload::{Header, read_header};
-use hyperslab_core::{Error, ErrorKind, Open, Result};
+use hyperslab_core::{Error, ErrorKind, OpenMode, Result};
 use rustix::fs::{Mode, OFlags};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -60,7 +60,7 @@ pub(super) fn check_replaceable(trace: &Path) -> Result<()> {
 /// Whether the `number`th trace named `file` may be written about an opening of the container `name`. A trace that is
 /// there is replaced only if it tells of a container of this name that has been made anew since, or is now.
 /// Refuses if something lies there that is no trace, for the first; later numbers are passed over.
-pub(super) fn is_free(file: &Path, number: u32, name: &str, how: Open) -> Result<bool> {
+pub(super) fn is_free(file: &Path, number: u32, name: &str, how: OpenMode) -> Result<bool> {
     let trace = numbered(file, number);
     if let Err(error) = check_replaceable(&trace) {
         return if number == 1 { Err(error) } else { Ok(false) };
@@ -68,7 +68,7 @@ pub(super) fn is_free(file: &Path, number: u32, name: &str, how: Open) -> Result
     let changed = |path: &Path| std::fs::symlink_metadata(path).and_then(|found| found.modified()).ok();
     let Some(written) = changed(&trace) else { return Ok(true) };
     let same = header_of(&trace).is_some_and(|header| header.files.first().is_some_and(|file| file.name == name));
-    let anew = matches!(how, Open::Create | Open::Truncate);
+    let anew = matches!(how, OpenMode::Create | OpenMode::Truncate);
     Ok(same && (anew || changed(file).is_some_and(|first| written < first)))
 }
 

@@ -5,7 +5,7 @@
 
 use super::names::{open_plain, part_of};
 use hyperslab_core::workload::{Step, write_step};
-use hyperslab_core::{ArraySpec, Error, Open, Result};
+use hyperslab_core::{ArraySpec, Error, OpenMode, Result};
 use rustix::fs::{FlockOperation, OFlags, flock};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -30,7 +30,7 @@ pub(super) struct Begin {
     pub ranks: usize,
     /// The container's name.
     pub file: String,
-    pub how: Open,
+    pub how: OpenMode,
 }
 
 /// Version of the form of parts.

@@ -4,9 +4,9 @@ use super::names::{check_replaceable, with_suffix};
 use super::part::Begin;
 use super::recorder::{Recorder, State};
 use hyperslab_core::workload::{
-    ArrayDeclaration, FileDeclaration, Header, Recorded, Update, WORKLOAD_VERSION, write_header,
+    ArrayDeclaration, FileDeclaration, Header, TraceInfo, Update, WORKLOAD_VERSION, write_header,
 };
-use hyperslab_core::{ArraySpec, Communicator, Error, ErrorKind, Fill, Open, Result};
+use hyperslab_core::{ArraySpec, Communicator, Error, ErrorKind, Fill, OpenMode, Result};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
@@ -28,7 +28,7 @@ pub(super) fn publish(recorder: &Recorder, comm: &dyn Communicator) {
     let (Some(trace), Some(begin)) = (&recorder.trace, &recorder.begin) else { return };
     let mut state = recorder.lock();
     if let Err(error) = put_together(&mut state, trace, begin, comm) {
-        state.remarks.push(format!("there is no trace: {error}"));
+        state.diagnostics.push(format!("there is no trace: {error}"));
         if error.kind() == ErrorKind::Peer {
             return; // Another rank did not come so far: what this one did is left to be found.
         }
@@ -58,7 +58,11 @@ fn put_together(state: &mut State, trace: &Path, begin: &Begin, comm: &dyn Commu
     // Everybody finds the same.
     if let Some((rank, reason)) = all.iter().enumerate().find_map(|(rank, told)| Some((rank, told.why_not.as_ref()?))) {
         // The rank itself has said so already.
-        return if rank == comm.rank() && !state.remarks.is_empty() { Ok(()) } else { Err(failed(reason).rank(rank)) };
+        return if rank == comm.rank() && !state.diagnostics.is_empty() {
+            Ok(())
+        } else {
+            Err(failed(reason).rank(rank))
+        };
     }
     let first = (all[0].common, all[0].declared);
     if let Some(rank) = all.iter().position(|told| (told.common, told.declared) != first) {
@@ -88,7 +92,7 @@ fn put_together(state: &mut State, trace: &Path, begin: &Begin, comm: &dyn Commu
     output.finish(trace)?;
     let failures: u64 = all.iter().map(|told| told.failed).sum();
     if failures > 0 {
-        state.remarks.push(format!("{failures} calls failed and are not in the trace {}", trace.display()));
+        state.diagnostics.push(format!("{failures} calls failed and are not in the trace {}", trace.display()));
     }
     Ok(())
 }
@@ -143,10 +147,10 @@ pub(super) fn header(
 ) -> Header {
     let name = begin.file.as_str();
     let file = match begin.how {
-        Open::Create | Open::Truncate => FileDeclaration::created(name),
-        Open::Update if extended => FileDeclaration::updated(name, Update::Extend),
-        Open::Update => FileDeclaration::updated(name, Update::Overwrite),
-        Open::Read => FileDeclaration::read(name),
+        OpenMode::Create | OpenMode::Truncate => FileDeclaration::created(name),
+        OpenMode::Update if extended => FileDeclaration::updated(name, Update::Extend),
+        OpenMode::Update => FileDeclaration::updated(name, Update::Overwrite),
+        OpenMode::Read => FileDeclaration::read(name),
     };
     let by = concat!("hyperslab ", env!("CARGO_PKG_VERSION")).into();
     Header {
@@ -155,7 +159,7 @@ pub(super) fn header(
         about: format!("recorded calls on {name}"),
         ranks: begin.ranks,
         seed: seed.unwrap_or(0),
-        recorded: Some(Recorded { by, complete: steps.is_some(), steps: steps.unwrap_or(0) }),
+        recorded: Some(TraceInfo { by, complete: steps.is_some(), steps: steps.unwrap_or(0) }),
         files: vec![file],
         arrays: specs.iter().map(|spec| ArrayDeclaration { spec: spec.clone(), fill: Fill::default() }).collect(),
     }

@@ -2,7 +2,7 @@
 
 use super::part::{Begin, Part};
 use hyperslab_core::workload::{SEED_ATTRIBUTE, Step, write_step};
-use hyperslab_core::{ArraySpec, Attribute, Datatype, Error, Open, Result};
+use hyperslab_core::{ArraySpec, Attribute, Datatype, Error, OpenMode, Result};
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -35,7 +35,7 @@ pub(super) struct Recorder {
 pub(super) struct State {
     pub part: Option<Part>,
     /// What people should know.
-    pub remarks: Vec<String>,
+    pub diagnostics: Vec<String>,
     /// Why there is no part.
     pub why_not: Option<String>,
     /// Kinds of arrays by what they are in JSON.
@@ -64,7 +64,7 @@ pub(super) struct State {
 impl Recorder {
     /// Records nothing.
     pub fn off(reason: String) -> Self {
-        let state = State { remarks: vec![format!("nothing is traced: {reason}")], ..State::new(Err(reason)) };
+        let state = State { diagnostics: vec![format!("nothing is traced: {reason}")], ..State::new(Err(reason)) };
         Self { state: Mutex::new(state), active: false.into(), gap: Duration::ZERO, trace: None, begin: None }
     }
 
@@ -75,7 +75,7 @@ impl Recorder {
     }
 
     /// Opens the container and records that. From then on the recording outlives a program that fails.
-    pub fn first_call<T>(self, how: Open, call: impl FnOnce() -> Result<T>) -> Result<(T, Self)> {
+    pub fn first_call<T>(self, how: OpenMode, call: impl FnOnce() -> Result<T>) -> Result<(T, Self)> {
         if let Some(closed) = CLOSED.get() {
             self.lock().idle_since = closed;
         }
@@ -181,7 +181,7 @@ impl Recorder {
             part.discard();
         }
         state.why_not = Some(error.to_string());
-        state.remarks.push(format!("tracing stopped, and there is no trace: {error}"));
+        state.diagnostics.push(format!("tracing stopped, and there is no trace: {error}"));
     }
 
     pub fn is_active(&self) -> bool {
@@ -220,7 +220,7 @@ impl State {
         };
         Self {
             part,
-            remarks: Vec::new(),
+            diagnostics: Vec::new(),
             why_not,
             kinds: HashMap::new(),
             specs: Vec::new(),
@@ -319,18 +319,18 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let trace = directory.path().join("t");
         let begin =
-            Begin { hyperslab_trace_part: PART_VERSION, rank: 0, ranks: 1, file: "c".into(), how: Open::Create };
+            Begin { hyperslab_trace_part: PART_VERSION, rank: 0, ranks: 1, file: "c".into(), how: OpenMode::Create };
         let mut part = Part::create(&trace, &begin, 1 << 20).unwrap().unwrap();
         part.refuse_writes();
         let recorder = Recorder::new(Ok(part), trace, begin, Duration::ZERO);
-        let ((), recorder) = recorder.first_call(Open::Create, || Ok(())).unwrap();
+        let ((), recorder) = recorder.first_call(OpenMode::Create, || Ok(())).unwrap();
         let group = || Some(Step::Group { file: 0, name: "g".into() });
         for number in 0..10_000 {
             assert_eq!(recorder.call(|| Ok(number), |_, _| group()).unwrap(), number);
         }
         assert!(!recorder.is_active());
-        let remarks = recorder.lock().remarks.clone();
-        assert!(remarks.len() == 1 && remarks[0].contains("tracing stopped"), "{remarks:?}");
+        let diagnostics = recorder.lock().diagnostics.clone();
+        assert!(diagnostics.len() == 1 && diagnostics[0].contains("tracing stopped"), "{diagnostics:?}");
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 

@@ -4,7 +4,7 @@ use super::names;
 use super::options::Options;
 use super::part::{Begin, PART_VERSION, Part};
 use super::recorder::Recorder;
-use hyperslab_core::{Communicator, Error, ErrorKind, Open, Result};
+use hyperslab_core::{Communicator, Error, ErrorKind, OpenMode, Result};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,7 +24,12 @@ enum Answer {
 }
 
 /// A recorder for the container that is to be opened. Collective. Refuses only what the user has to change.
-pub(super) fn start(options: &Options, container: &Path, how: Open, comm: &Arc<dyn Communicator>) -> Result<Recorder> {
+pub(super) fn start(
+    options: &Options,
+    container: &Path,
+    how: OpenMode,
+    comm: &Arc<dyn Communicator>,
+) -> Result<Recorder> {
     let file = options.file.clone().unwrap_or_else(|| names::beside(container));
     let (rank, ranks) = (comm.rank(), comm.size());
     let name = container.file_name().map(|name| name.to_string_lossy().replace('\0', "_"));

@@ -6,7 +6,7 @@ use super::exchange::Exchange;
 use super::order::Order;
 use hyperslab_core::{
     Array, ArraySpec, Bytes, Datatype, MemoryLayout, MemoryView, MemoryViewMut, Reduce, Request, Result, Selection,
-    Transfer, agree,
+    TransferMode, agree,
 };
 use std::sync::Arc;
 
@@ -27,8 +27,8 @@ struct Now {
 
 impl TwoPhaseArray {
     /// Whether this transfer is made by exchanging data.
-    fn together(&self, transfer: Transfer) -> bool {
-        transfer == Transfer::Collective && self.shared.comm.size() > 1
+    fn together(&self, transfer: TransferMode) -> bool {
+        transfer == TransferMode::Collective && self.shared.comm.size() > 1
     }
 
     /// Checks the arguments of this rank as the format below would, and tells everyone what it wants.
@@ -66,7 +66,7 @@ impl TwoPhaseArray {
             memory.check(&spec.dtype, selection.len())?;
             // Nothing is written, but what forbids writing at all is said now, on all ranks.
             let nothing = Selection::empty(spec.shape.len());
-            self.inner.write(&nothing, MemoryView::packed(&[]), Transfer::Independent)
+            self.inner.write(&nothing, MemoryView::packed(&[]), TransferMode::Independent)
         };
         let whole = |dtype: &Datatype| Ok(memory.layout.plan(dtype)?.covers_element());
         match self.agree(selection, check, whole)? {
@@ -74,7 +74,7 @@ impl TwoPhaseArray {
                 Exchange::new(self, &order, &dtype, &access).write(selection, memory)
             }
             (Agreed::Nothing, _) => Ok(()),
-            _ => self.leave(|inner| inner.write(selection, memory, Transfer::Collective)),
+            _ => self.leave(|inner| inner.write(selection, memory, TransferMode::Collective)),
         }
     }
 
@@ -88,7 +88,7 @@ impl TwoPhaseArray {
                 Exchange::new(self, &order, &dtype, &access).read(selection, memory)
             }
             (Agreed::Nothing, _) => Ok(()),
-            _ => self.leave(|inner| inner.read(selection, memory, Transfer::Collective)),
+            _ => self.leave(|inner| inner.read(selection, memory, TransferMode::Collective)),
         }
     }
 }
@@ -99,14 +99,14 @@ impl Array for TwoPhaseArray {
         self.inner.spec()
     }
 
-    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: Transfer) -> Result<()> {
+    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()> {
         match self.together(transfer) {
             true => self.write_together(selection, memory),
             false => self.inner.write(selection, memory, transfer),
         }
     }
 
-    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: Transfer) -> Result<()> {
+    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: TransferMode) -> Result<()> {
         match self.together(transfer) {
             true => self.read_together(selection, memory),
             false => self.inner.read(selection, memory, transfer),
@@ -115,7 +115,7 @@ impl Array for TwoPhaseArray {
 
     /// In a collective transfer ranks may bring different numbers of parts; the first parts of all are written
     /// together, then the second.
-    fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: Transfer) -> Result<()> {
+    fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: TransferMode) -> Result<()> {
         if !self.together(transfer) {
             return self.inner.write_many(parts, transfer);
         }
@@ -136,7 +136,7 @@ impl Array for TwoPhaseArray {
         selection: &Selection,
         data: Bytes,
         layout: &MemoryLayout,
-        transfer: Transfer,
+        transfer: TransferMode,
     ) -> Result<Request> {
         if !self.together(transfer) {
             return self.inner.submit_write(selection, data, layout, transfer);
@@ -152,16 +152,16 @@ impl Array for TwoPhaseArray {
         self.inner.explain(selection, layout, writes)
     }
 
-    fn any_thread(&self) -> bool {
-        self.inner.any_thread()
+    fn allows_background_io(&self) -> bool {
+        self.inner.allows_background_io()
     }
 
     fn object(&self) -> Option<u64> {
         self.inner.object()
     }
 
-    fn settle(&self) -> Result<()> {
-        self.inner.settle()
+    fn write_back(&self) -> Result<()> {
+        self.inner.write_back()
     }
 
     fn resize(&self, shape: &[u64]) -> Result<()> {

@@ -3,7 +3,7 @@
 use super::array::TwoPhaseArray;
 use super::options::Options;
 use hyperslab_core::{
-    Array, ArraySpec, Attribute, Background, Communicator, Container, Durability, PageBuffer, Result,
+    Array, ArraySpec, Attribute, BackgroundStats, Communicator, Container, Durability, PageBuffer, Result,
 };
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -89,24 +89,24 @@ impl Container for TwoPhaseContainer {
         self.inner.attributes(object)
     }
 
-    fn remarks(&self) -> Vec<String> {
-        let mut remarks = self.inner.remarks();
+    fn diagnostics(&self) -> Vec<String> {
+        let mut diagnostics = self.inner.diagnostics();
         match self.shared.left_to_format.load(Ordering::Relaxed) {
             0 => {}
-            number => remarks.push(format!(
+            number => diagnostics.push(format!(
                 "twophase left {number} collective transfers to the format below: some fields of an element, or chunks \
                  larger than 1 GiB"
             )),
         }
-        remarks
+        diagnostics
     }
 
-    fn background(&self) -> Background {
+    fn background(&self) -> BackgroundStats {
         self.inner.background()
     }
 
-    fn settle(&self) -> Result<()> {
-        self.inner.settle()
+    fn write_back(&self) -> Result<()> {
+        self.inner.write_back()
     }
 
     fn flush(&self, how: Durability) -> Result<()> {

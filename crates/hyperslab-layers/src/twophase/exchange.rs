@@ -89,7 +89,10 @@ impl<'a> Exchange<'a> {
 
     /// Whether what this rank writes can be written while it exchanges the next round.
     fn can_write_beside(&self) -> bool {
-        self.me.is_some() && self.rounds.are_several() && self.array.inner.any_thread() && self.comm.many_threads()
+        self.me.is_some()
+            && self.rounds.are_several()
+            && self.array.inner.allows_background_io()
+            && self.comm.many_threads()
     }
 
     /// Every rank writes its selection. Arguments were checked.

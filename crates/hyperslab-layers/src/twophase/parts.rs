@@ -3,7 +3,7 @@
 use super::boxes::{boxes, regular};
 use super::message::continues;
 use super::order::{Frame, Order};
-use hyperslab_core::{Array, ArraySpec, MemoryView, Result, Row, Run, Selection, Slab, Transfer, dims};
+use hyperslab_core::{Array, ArraySpec, MemoryView, Result, Row, Run, Selection, Slab, TransferMode, dims};
 
 /// A run this long is accessed by itself: libraries handle boxes faster than unions.
 const LONG: u64 = 64 << 10;
@@ -44,7 +44,7 @@ pub(crate) fn write_in_parts(array: &dyn Array, spec: &ArraySpec, selection: &Se
             let parts = parts(&order, selection.runs(&spec.shape, spec.dtype.size())?)?;
             write_parts(array, &parts, packed)
         }
-        None => array.write(selection, MemoryView::packed(packed), Transfer::Independent),
+        None => array.write(selection, MemoryView::packed(packed), TransferMode::Independent),
     }
 }
 
@@ -61,8 +61,8 @@ pub(super) fn write_parts(array: &dyn Array, parts: &[Part], packed: &[u8]) -> R
         .collect();
     match views.as_slice() {
         [] => Ok(()),
-        [(selection, view)] => array.write(selection, *view, Transfer::Independent),
-        several => array.write_many(several, Transfer::Independent),
+        [(selection, view)] => array.write(selection, *view, TransferMode::Independent),
+        several => array.write_many(several, TransferMode::Independent),
     }
 }
 

@@ -5,7 +5,7 @@ use super::message::Places;
 use super::order::Order;
 use super::packed::Incoming;
 use super::rounds::{Walks, Windows};
-use hyperslab_core::{ChunkPart, Result, Row};
+use hyperslab_core::{ChunkSubset, Result, Row};
 use std::ops::Range;
 
 /// Asks for a rank's bytes and puts them into its memory.
@@ -86,7 +86,7 @@ impl Receiving<'_> {
         Ok(true)
     }
 
-    fn put_chunk(&mut self, part: &ChunkPart, mut bytes: &[u8]) -> Result<()> {
+    fn put_chunk(&mut self, part: &ChunkSubset, mut bytes: &[u8]) -> Result<()> {
         let Order { element, frame_bytes, .. } = *self.order;
         // Chunks do not come in the order of the selection, so its bytes are never streamed.
         let packed = self.incoming.all().unwrap_or_default();

@@ -6,7 +6,7 @@ use super::order::Order;
 use super::packed::Outgoing;
 use super::rounds::{Walks, Windows};
 use super::walk::{ChunkWalk, RowWalk};
-use hyperslab_core::{ChunkPart, Result, Row};
+use hyperslab_core::{ChunkSubset, Result, Row};
 
 /// A message to one aggregator, being put together.
 #[derive(Debug, Default)]
@@ -100,7 +100,7 @@ impl<'a> Sending<'a> {
         Ok(())
     }
 
-    fn add_chunk(&mut self, begin: u64, part: &ChunkPart, draft: &mut Draft<'_>) -> Result<()> {
+    fn add_chunk(&mut self, begin: u64, part: &ChunkSubset, draft: &mut Draft<'_>) -> Result<()> {
         let Order { element, frame_bytes, .. } = *self.order;
         // Chunks are not sent in the order of the selection, so its bytes are never streamed.
         let packed = self.outgoing.all().unwrap_or_default();

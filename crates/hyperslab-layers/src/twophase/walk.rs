@@ -1,7 +1,7 @@
 //! A rank's selection in storage order, step by step.
 
 use super::order::Order;
-use hyperslab_core::{ChunkGrid, ChunkPart, ChunkParts, Result, Row, Runs, Selection, SlabRuns};
+use hyperslab_core::{ChunkGrid, ChunkSubset, ChunkSubsets, Result, Row, Runs, Selection, SlabRuns};
 
 /// The selection of an array without chunks, row by row. Lazy; a copy goes on from the same place.
 #[derive(Debug, Clone)]
@@ -88,8 +88,8 @@ impl<'a> RowWalk<'a> {
 pub(super) struct ChunkWalk<'a> {
     grid: &'a ChunkGrid,
     frame_bytes: u64,
-    parts: ChunkParts<'a>,
-    next: Option<(u64, ChunkPart)>,
+    parts: ChunkSubsets<'a>,
+    next: Option<(u64, ChunkSubset)>,
 }
 
 impl<'a> ChunkWalk<'a> {
@@ -113,7 +113,7 @@ impl<'a> ChunkWalk<'a> {
     }
 
     /// The next chunk that begins before `end`, with its begin and the part of it. After an error nothing is left.
-    pub fn next_before(&mut self, end: u64) -> Result<Option<(u64, ChunkPart)>> {
+    pub fn next_before(&mut self, end: u64) -> Result<Option<(u64, ChunkSubset)>> {
         let Some(next) = self.next.take_if(|(begin, _)| *begin < end) else { return Ok(None) };
         self.refill()?;
         Ok(Some(next))

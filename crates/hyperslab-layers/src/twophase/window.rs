@@ -5,7 +5,7 @@ use super::domains::Lane;
 use super::message::{Checked, corrupt};
 use super::order::Order;
 use super::parts::{parts, write_parts};
-use hyperslab_core::{Array, MemoryViewMut, PageBuffer, Result, Run, Transfer};
+use hyperslab_core::{Array, MemoryViewMut, PageBuffer, Result, Run, TransferMode};
 use std::ops::Range;
 
 /// Reading over a gap this long costs less than another access.
@@ -85,7 +85,7 @@ impl Window<'_> {
         let mut rest = &mut buffer[from..len];
         for part in &parts {
             let (bytes, more) = rest.split_at_mut(part.bytes);
-            array.read(&part.selection, MemoryViewMut::packed(bytes), Transfer::Independent)?;
+            array.read(&part.selection, MemoryViewMut::packed(bytes), TransferMode::Independent)?;
             rest = more;
         }
         if from > 0 {

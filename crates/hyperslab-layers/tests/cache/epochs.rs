@@ -3,7 +3,7 @@
 use super::watched::{Seen, Watched};
 use super::{bytes, check, dense, watched, wrap};
 use hyperslab_comm::Threads;
-use hyperslab_core::{Format, MemoryLayout, MemoryViewMut, Open, Selection, Transfer};
+use hyperslab_core::{Format, MemoryLayout, MemoryViewMut, OpenMode, Selection, TransferMode};
 use hyperslab_testkit::Memory;
 use std::path::Path;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ fn the_second_epoch_reads_nothing_below() {
         ("odd chunks", "cache(memory=1MiB)", Some(&[3, 4, 5])),
     ] {
         let (format, seen) = watched(layer);
-        let (container, array) = bytes(&*format, name, &shape, chunk, Open::Read);
+        let (container, array) = bytes(&*format, name, &shape, chunk, OpenMode::Read);
         for epoch in 0..3 {
             for sample in shuffled(200, epoch + 1) {
                 check(&array, &shape, &dense(&[sample, 0, 0], &[1, 6, 8]));
@@ -43,7 +43,7 @@ fn the_second_epoch_reads_nothing_below() {
         let again = container.array("a").unwrap();
         check(&again, &shape, &Selection::all(&shape).unwrap());
         assert!(seen.take_reads().is_empty(), "{name}");
-        let said = container.remarks().join("\n");
+        let said = container.diagnostics().join("\n");
         assert!(said.contains("cache: ") && said.contains("came from memory"), "{said}");
         container.close().unwrap();
     }
@@ -53,7 +53,7 @@ fn the_second_epoch_reads_nothing_below() {
 fn more_than_memory_is_read_once_each_and_displaces_nothing() {
     let shape = [64, 512];
     let (format, seen) = watched("cache(memory=16KiB,block=1x512)");
-    let (_container, array) = bytes(&*format, "scan", &shape, None, Open::Read);
+    let (_container, array) = bytes(&*format, "scan", &shape, None, OpenMode::Read);
     // Used once more, so that it is worth more than what comes.
     for row in [3, 5, 3, 5] {
         check(&array, &shape, &dense(&[row, 0], &[1, 512]));
@@ -81,7 +81,7 @@ fn more_than_memory_is_read_once_each_and_displaces_nothing() {
 fn small_parts_are_read_alone_at_first_and_whole_when_they_come_again() {
     let shape = [32, 1024];
     let (format, seen) = watched("cache(memory=1MiB,block=1x1024)");
-    let (_container, array) = bytes(&*format, "parts", &shape, None, Open::Read);
+    let (_container, array) = bytes(&*format, "parts", &shape, None, OpenMode::Read);
     let asked = dense(&[4, 100], &[1, 10]);
     check(&array, &shape, &asked);
     assert_eq!(seen.take_reads(), [asked]);
@@ -97,7 +97,7 @@ fn small_parts_are_read_alone_at_first_and_whole_when_they_come_again() {
 fn small_samples_are_in_memory_after_an_epoch_too() {
     let shape = [3000, 16];
     let (format, seen) = watched("cache(memory=1MiB,block=1024)");
-    let (_container, array) = bytes(&*format, "small samples", &shape, None, Open::Read);
+    let (_container, array) = bytes(&*format, "small samples", &shape, None, OpenMode::Read);
     for epoch in 0..2 {
         for sample in shuffled(3000, epoch + 1) {
             check(&array, &shape, &dense(&[sample, 0], &[1, 16]));
@@ -113,13 +113,13 @@ fn small_samples_are_in_memory_after_an_epoch_too() {
 fn missing_neighbours_are_read_together() {
     let shape = [40, 64];
     let (format, seen) = watched("cache(memory=1MiB,block=4x64)");
-    let (_container, array) = bytes(&*format, "neighbours", &shape, None, Open::Read);
+    let (_container, array) = bytes(&*format, "neighbours", &shape, None, OpenMode::Read);
     check(&array, &shape, &dense(&[8, 0], &[4, 64]));
     seen.take_reads();
     // Blocks 0 to 9, of which 2 is there.
     check(&array, &shape, &Selection::all(&shape).unwrap());
     assert_eq!(seen.take_reads(), [dense(&[0, 0], &[8, 64]), dense(&[12, 0], &[28, 64])]);
-    let (_container, array) = bytes(&*format, "parts of neighbours", &shape, None, Open::Read);
+    let (_container, array) = bytes(&*format, "parts of neighbours", &shape, None, OpenMode::Read);
     check(&array, &shape, &dense(&[2, 0], &[13, 60]));
     assert_eq!(seen.take_reads(), [dense(&[0, 0], &[16, 64])]);
     check(&array, &shape, &Selection::strided(&[0, 0], &[2, 5], &[8, 10], &[1, 2]).unwrap());
@@ -138,7 +138,7 @@ fn hints_are_what_the_read_will_ask_for() {
         ("few", Selection::strided(&[0, 0], &[9, 9], &[4, 4], &[1, 1]).unwrap()),
     ] {
         let (format, seen) = watched("cache(memory=1MiB,block=4x64)");
-        let (_container, array) = bytes(&*format, &format!("hint {name}"), &shape, None, Open::Read);
+        let (_container, array) = bytes(&*format, &format!("hint {name}"), &shape, None, OpenMode::Read);
         check(&array, &shape, &dense(&[8, 0], &[4, 64]));
         seen.take_reads();
         array.prefetch(&selection);
@@ -157,13 +157,13 @@ fn hints_are_what_the_read_will_ask_for() {
 fn memory_of_any_layout_is_filled_from_blocks() {
     let shape = [50, 40];
     let (format, seen) = watched("cache(memory=64KiB,block=5x40)");
-    let (_container, array) = bytes(&*format, "layouts", &shape, None, Open::Read);
+    let (_container, array) = bytes(&*format, "layouts", &shape, None, OpenMode::Read);
     let selection = dense(&[3, 4], &[40, 30]);
     let layout = MemoryLayout::strided(&[90, 40], Selection::strided(&[1, 2], &[2, 1], &[40, 30], &[1, 1]).unwrap());
     for epoch in 0..2 {
         let mut data = vec![0xEE; 3600];
         let view = MemoryViewMut { data: &mut data, layout: &layout };
-        array.read(&selection, view, Transfer::Independent).unwrap();
+        array.read(&selection, view, TransferMode::Independent).unwrap();
         for (at, byte) in data.iter().enumerate() {
             let (row, column) = (at / 40, at % 40);
             let inside = row % 2 == 1 && (1..80).contains(&row) && (2..32).contains(&column);
@@ -178,10 +178,10 @@ fn memory_of_any_layout_is_filled_from_blocks() {
 fn threads_that_read_together_share_one_cache() {
     let shape = [60, 64];
     let (format, seen) = watched("cache(memory=12KiB,block=1x64)");
-    let (container, _) = bytes(&*format, "shared", &shape, None, Open::Read);
+    let (container, _) = bytes(&*format, "shared", &shape, None, OpenMode::Read);
     container.close().unwrap();
     Threads::run(3, |comm| {
-        let container = format.open(&Path::new("cache").join("shared"), Open::Read, &comm)?;
+        let container = format.open(&Path::new("cache").join("shared"), OpenMode::Read, &comm)?;
         let array = container.array("a")?;
         let rank = comm.rank() as u64;
         // One epoch, and then another in which everyone reads what another read before. More than one's own memory.
@@ -213,7 +213,7 @@ fn hints_that_come_to_nothing_do_not_stop_later_ones() {
         [("async", vec!["async(ahead=2)"]), ("cache", vec!["async(ahead=2)", "cache(memory=1MiB,block=1x64)"])]
     {
         let format = layers.iter().fold(inner.clone(), |inner, layer| wrap(layer, inner));
-        let (container, array) = bytes(&*format, &format!("in vain {name}"), &shape, None, Open::Read);
+        let (container, array) = bytes(&*format, &format!("in vain {name}"), &shape, None, OpenMode::Read);
         array.prefetch(&dense(&[390, 0], &[1, 64]));
         array.prefetch(&dense(&[391, 0], &[1, 64]));
         for row in (0..300).step_by(7).flat_map(|row| [row, 301 - row]) {

@@ -9,7 +9,7 @@ mod watched;
 
 use hyperslab_comm::Solo;
 use hyperslab_core::{
-    Array, ArraySpec, Container, Datatype, Format, MemoryView, MemoryViewMut, Open, Selection, Stack, Transfer,
+    Array, ArraySpec, Container, Datatype, Format, MemoryView, MemoryViewMut, OpenMode, Selection, Stack, TransferMode,
 };
 use hyperslab_testkit::Memory;
 use std::path::Path;
@@ -40,14 +40,14 @@ fn bytes(
     path: &str,
     shape: &[u64],
     chunk: Option<&[u64]>,
-    how: Open,
+    how: OpenMode,
 ) -> (Arc<dyn Container>, Arc<dyn Array>) {
     let path = Path::new("cache").join(path);
     let spec = ArraySpec { chunk: chunk.map(Into::into), ..ArraySpec::new(Datatype::U8, shape) };
-    let container = format.open(&path, Open::Truncate, &Solo::shared()).unwrap();
+    let container = format.open(&path, OpenMode::Truncate, &Solo::shared()).unwrap();
     let array = container.create("a", &spec).unwrap();
     let all = Selection::all(shape).unwrap();
-    array.write(&all, MemoryView::packed(&values(0..all.len())), Transfer::Independent).unwrap();
+    array.write(&all, MemoryView::packed(&values(0..all.len())), TransferMode::Independent).unwrap();
     container.close().unwrap();
     let container = format.open(&path, how, &Solo::shared()).unwrap();
     let array = container.array("a").unwrap();
@@ -61,7 +61,7 @@ fn dense(start: &[u64], count: &[u64]) -> Selection {
 
 fn read(array: &Arc<dyn Array>, selection: &Selection) -> Vec<u8> {
     let mut data = vec![0xEE; selection.len() as usize];
-    array.read(selection, MemoryViewMut::packed(&mut data), Transfer::Independent).unwrap();
+    array.read(selection, MemoryViewMut::packed(&mut data), TransferMode::Independent).unwrap();
     data
 }
 
@@ -73,5 +73,5 @@ fn check(array: &Arc<dyn Array>, shape: &[u64], selection: &Selection) {
 
 fn write(array: &Arc<dyn Array>, selection: &Selection, value: u8) {
     let data = vec![value; selection.len() as usize];
-    array.write(selection, MemoryView::packed(&data), Transfer::Independent).unwrap();
+    array.write(selection, MemoryView::packed(&data), TransferMode::Independent).unwrap();
 }

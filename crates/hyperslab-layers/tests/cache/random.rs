@@ -1,7 +1,7 @@
 //! Random reads and writes with little memory, compared with plain memory.
 
 use super::{Selection, bytes, read, watched};
-use hyperslab_core::{MemoryView, Open, Slab, Transfer};
+use hyperslab_core::{MemoryView, OpenMode, Slab, TransferMode};
 use proptest::prelude::*;
 
 const SHAPE: [u64; 2] = [24, 40];
@@ -44,7 +44,7 @@ proptest! {
     ) {
         let (format, seen) = watched(layer);
         let chunk = chunk.as_ref().map(|chunk| &chunk[..]);
-        let (container, array) = bytes(&*format, "random", &SHAPE, chunk, Open::Update);
+        let (container, array) = bytes(&*format, "random", &SHAPE, chunk, OpenMode::Update);
         let mut expected = super::values(0..SHAPE[0] * SHAPE[1]);
         for (number, (selection, kind, hint)) in accesses.into_iter().enumerate() {
             let places: Vec<usize> = selection.runs(&SHAPE, 1).unwrap()
@@ -54,7 +54,7 @@ proptest! {
             }
             if kind == 0 {
                 let data: Vec<u8> = (0..places.len()).map(|at| (at * 7 + number) as u8).collect();
-                array.write(&selection, MemoryView::packed(&data), Transfer::Independent).unwrap();
+                array.write(&selection, MemoryView::packed(&data), TransferMode::Independent).unwrap();
                 places.iter().zip(&data).for_each(|(place, byte)| expected[*place] = *byte);
             } else {
                 let found = read(&array, &selection);

@@ -1,7 +1,7 @@
 //! Threads of one rank that read and write the same array at once.
 
 use super::{bytes, dense, read, watched, write};
-use hyperslab_core::{Open, Selection};
+use hyperslab_core::{OpenMode, Selection};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::SeqCst};
 
 const ROWS: u64 = 12;
@@ -12,7 +12,7 @@ const ROWS: u64 = 12;
 fn no_thread_reads_what_was_overwritten_before() {
     for layer in ["cache(memory=1MiB)", "cache(memory=4KiB,block=64)", "cache(memory=4KiB,block=3x32)"] {
         let (format, _) = watched(layer);
-        let (container, array) = bytes(&*format, "threads", &[ROWS, 64], None, Open::Update);
+        let (container, array) = bytes(&*format, "threads", &[ROWS, 64], None, OpenMode::Update);
         write(&array, &Selection::all(&[ROWS, 64]).unwrap(), 0);
         let written: [AtomicU8; ROWS as usize] = Default::default();
         let done = AtomicBool::new(false);

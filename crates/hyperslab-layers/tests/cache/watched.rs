@@ -1,8 +1,8 @@
 //! A format that notes the reads and hints it hands on.
 
 use hyperslab_core::{
-    Array, ArraySpec, Attribute, Background, Bytes, Caps, Communicator, Container, Durability, Format, MemoryLayout,
-    MemoryView, MemoryViewMut, Open, Request, Result, Selection, Transfer,
+    Array, ArraySpec, Attribute, BackgroundStats, Bytes, Caps, Communicator, Container, Durability, Format,
+    MemoryLayout, MemoryView, MemoryViewMut, OpenMode, Request, Result, Selection, TransferMode,
 };
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -48,7 +48,7 @@ impl Format for Watched<dyn Format> {
     fn extension(&self) -> &'static str {
         self.inner.extension()
     }
-    fn open(&self, path: &Path, how: Open, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
+    fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
         Ok(Arc::new(self.hand_on(self.inner.open(path, how, comm)?)))
     }
     fn exists(&self, path: &Path) -> Result<bool> {
@@ -89,14 +89,14 @@ impl Container for Watched<dyn Container> {
     fn attributes(&self, object: &str) -> Result<Vec<String>> {
         self.inner.attributes(object)
     }
-    fn remarks(&self) -> Vec<String> {
-        self.inner.remarks()
+    fn diagnostics(&self) -> Vec<String> {
+        self.inner.diagnostics()
     }
-    fn background(&self) -> Background {
+    fn background(&self) -> BackgroundStats {
         self.inner.background()
     }
-    fn settle(&self) -> Result<()> {
-        self.inner.settle()
+    fn write_back(&self) -> Result<()> {
+        self.inner.write_back()
     }
     fn flush(&self, how: Durability) -> Result<()> {
         self.inner.flush(how)
@@ -111,14 +111,14 @@ impl Array for Watched<dyn Array> {
     fn spec(&self) -> Result<ArraySpec> {
         self.inner.spec()
     }
-    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: Transfer) -> Result<()> {
+    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()> {
         self.inner.write(selection, memory, transfer)
     }
-    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: Transfer) -> Result<()> {
+    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: TransferMode) -> Result<()> {
         self.seen.reads.lock().unwrap().push(selection.clone());
         self.inner.read(selection, memory, transfer)
     }
-    fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: Transfer) -> Result<()> {
+    fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: TransferMode) -> Result<()> {
         self.inner.write_many(parts, transfer)
     }
     fn submit_write(
@@ -126,7 +126,7 @@ impl Array for Watched<dyn Array> {
         selection: &Selection,
         data: Bytes,
         layout: &MemoryLayout,
-        transfer: Transfer,
+        transfer: TransferMode,
     ) -> Result<Request> {
         self.inner.submit_write(selection, data, layout, transfer)
     }
@@ -139,16 +139,16 @@ impl Array for Watched<dyn Array> {
         self.inner.explain(selection, layout, writes)
     }
 
-    fn any_thread(&self) -> bool {
-        self.inner.any_thread()
+    fn allows_background_io(&self) -> bool {
+        self.inner.allows_background_io()
     }
 
     fn object(&self) -> Option<u64> {
         self.inner.object()
     }
 
-    fn settle(&self) -> Result<()> {
-        self.inner.settle()
+    fn write_back(&self) -> Result<()> {
+        self.inner.write_back()
     }
 
     fn resize(&self, shape: &[u64]) -> Result<()> {

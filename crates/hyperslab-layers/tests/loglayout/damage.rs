@@ -1,7 +1,7 @@
 //! An index that is damaged, or was not finished.
 
 use crate::{bytes, content, format, place, ranks, write};
-use hyperslab_core::{Durability, ErrorKind, Format, Open};
+use hyperslab_core::{Durability, ErrorKind, Format, OpenMode};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 fn scene() -> (Arc<dyn Format>, tempfile::TempDir, PathBuf, Vec<PathBuf>) {
     let layered = format("loglayout/posix");
     let (folder, path) = place(&*layered);
-    ranks(&*layered, &path, Open::Create, 2, |comm, container| {
+    ranks(&*layered, &path, OpenMode::Create, 2, |comm, container| {
         let array = container.create("a", &bytes(20))?;
         let mine = comm.rank() as u64 * 10;
         write(&*array, mine, &[1; 10])?;
@@ -55,7 +55,7 @@ fn a_generation_that_was_not_finished_is_not_there() {
     fs::write(&files[1], &unfinished).unwrap();
     assert_eq!(content(&*layered, &path, "a").unwrap(), [1; 20]);
     // The next one has a number of its own.
-    ranks(&*layered, &path, Open::Update, 1, |_, container| write(&*container.array("a")?, 0, &[3; 2]));
+    ranks(&*layered, &path, OpenMode::Update, 1, |_, container| write(&*container.array("a")?, 0, &[3; 2]));
     assert_eq!(content(&*layered, &path, "a").unwrap(), [&[3; 2][..], &[1; 18]].concat());
 }
 

@@ -1,7 +1,7 @@
 //! Some fields of elements: the others are kept, whoever wrote them.
 
 use crate::{FORMATS, content, format, place, ranks};
-use hyperslab_core::{ArraySpec, Datatype, MemoryLayout, MemoryView, Open, Selection, Transfer};
+use hyperslab_core::{ArraySpec, Datatype, MemoryLayout, MemoryView, OpenMode, Selection, TransferMode};
 
 const FIELDS: usize = 8;
 const ELEMENTS: u64 = 50;
@@ -27,7 +27,7 @@ fn ranks_that_write_one_field_each_keep_the_others() {
             let stack = format!("loglayout{options}/{below}");
             let format = format(&stack);
             let (_folder, path) = place(&*format);
-            ranks(&*format, &path, Open::Truncate, FIELDS, |comm, container| {
+            ranks(&*format, &path, OpenMode::Truncate, FIELDS, |comm, container| {
                 let array = container.create("particles", &ArraySpec::new(particle(), &[ELEMENTS]))?;
                 let field = comm.rank();
                 // Memory has the field alone, or at the end of larger structures.
@@ -40,7 +40,7 @@ fn ranks_that_write_one_field_each_keep_the_others() {
                         let data: Vec<u8> = (0..ELEMENTS)
                             .flat_map(|e| [&[0xAA; 8][..before as usize], &value(round, field, e)].concat())
                             .collect();
-                        array.write(&all, MemoryView { data: &data, layout: &layout }, Transfer::Independent)?;
+                        array.write(&all, MemoryView { data: &data, layout: &layout }, TransferMode::Independent)?;
                     }
                     container.flush(hyperslab_core::Durability::Visible)?;
                     assert!(
@@ -62,7 +62,7 @@ fn members_may_lie_in_any_order() {
     for options in ["", "(room=0)"] {
         let format = format(&format!("loglayout{options}/memory"));
         let (_folder, path) = place(&*format);
-        ranks(&*format, &path, Open::Truncate, 1, |_, container| {
+        ranks(&*format, &path, OpenMode::Truncate, 1, |_, container| {
             let array = container.create("particles", &ArraySpec::new(particle(), &[ELEMENTS]))?;
             let all = Selection::all(&[ELEMENTS])?;
             let write = |fields: &[usize], round: i32, gap: usize| {
@@ -74,7 +74,7 @@ fn members_may_lie_in_any_order() {
                     fields.iter().for_each(|field| data.extend(value(round, *field, e)));
                     data.extend(vec![0xBB; gap]);
                 }
-                array.write(&all, MemoryView { data: &data, layout: &layout }, Transfer::Independent)
+                array.write(&all, MemoryView { data: &data, layout: &layout }, TransferMode::Independent)
             };
             write(&[7, 6, 5, 4, 3, 2, 1, 0], 1, 0)?;
             write(&[2, 3], 2, 0)?;

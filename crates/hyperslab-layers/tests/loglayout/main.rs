@@ -8,8 +8,8 @@ mod storage;
 
 use hyperslab_comm::{Solo, Threads};
 use hyperslab_core::{
-    Array, ArraySpec, Communicator, Container, Datatype, Format, MemoryView, MemoryViewMut, Open, Result, Selection,
-    Stack, Transfer,
+    Array, ArraySpec, Communicator, Container, Datatype, Format, MemoryView, MemoryViewMut, OpenMode, Result,
+    Selection, Stack, TransferMode,
 };
 use hyperslab_testkit::Memory;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ fn place(format: &dyn Format) -> (tempfile::TempDir, PathBuf) {
 }
 
 /// Runs ranks on a container that all of them open and close.
-fn ranks<F>(format: &dyn Format, path: &Path, how: Open, size: usize, body: F)
+fn ranks<F>(format: &dyn Format, path: &Path, how: OpenMode, size: usize, body: F)
 where
     F: Fn(&Arc<dyn Communicator>, &Arc<dyn Container>) -> Result<()> + Sync,
 {
@@ -49,20 +49,20 @@ where
 
 fn write(array: &dyn Array, first: u64, bytes: &[u8]) -> Result<()> {
     let selection = Selection::dense(&[first], &[bytes.len() as u64])?;
-    array.write(&selection, MemoryView::packed(bytes), Transfer::Independent)
+    array.write(&selection, MemoryView::packed(bytes), TransferMode::Independent)
 }
 
 fn read(array: &dyn Array) -> Result<Vec<u8>> {
     let spec = array.spec()?;
     let all = Selection::all(&spec.shape)?;
     let mut found = vec![0xEE; (all.len() * spec.dtype.size()) as usize];
-    array.read(&all, MemoryViewMut::packed(&mut found), Transfer::Independent)?;
+    array.read(&all, MemoryViewMut::packed(&mut found), TransferMode::Independent)?;
     Ok(found)
 }
 
 /// The whole of array `name`, by one rank.
 fn content(format: &dyn Format, path: &Path, name: &str) -> Result<Vec<u8>> {
-    let container = format.open(path, Open::Read, &Solo::shared())?;
+    let container = format.open(path, OpenMode::Read, &Solo::shared())?;
     let found = read(&*container.array(name)?)?;
     container.close()?;
     Ok(found)

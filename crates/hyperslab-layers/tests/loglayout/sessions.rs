@@ -2,7 +2,7 @@
 
 use crate::{FORMATS, content, format, place, ranks, read};
 use hyperslab_comm::Solo;
-use hyperslab_core::{ArraySpec, Datatype, Durability, MemoryView, Open, Selection, Transfer};
+use hyperslab_core::{ArraySpec, Datatype, Durability, MemoryView, OpenMode, Selection, TransferMode};
 
 const SHAPE: [u64; 2] = [24, 10];
 
@@ -37,13 +37,13 @@ fn sessions_of_different_numbers_of_ranks_see_each_others_writes() {
             );
             let mut model = vec![0; 24 * 10 * 2];
             for (session, size) in [3usize, 1, 4, 2, 3].into_iter().enumerate() {
-                let how = if session == 0 { Open::Truncate } else { Open::Update };
+                let how = if session == 0 { OpenMode::Truncate } else { OpenMode::Update };
                 let turns = |session: usize| (session as u64 * 10)..(session as u64 * 10 + 3);
                 ranks(&*layered, &path, how, size, |comm, container| {
                     let array = if session == 0 { container.create("a", &spec)? } else { container.array("a")? };
                     for turn in turns(session) {
                         let (selection, data) = rows(7, turn, comm.rank() as u64, size as u64);
-                        let transfer = if turn % 2 == 0 { Transfer::Independent } else { Transfer::Collective };
+                        let transfer = if turn % 2 == 0 { TransferMode::Independent } else { TransferMode::Collective };
                         array.write(&selection, MemoryView::packed(&data), transfer)?;
                         if turn % 3 == 0 {
                             container.flush(Durability::Durable)?;
@@ -74,7 +74,7 @@ fn a_session_that_was_not_closed_leaves_what_was_flushed() {
     for below in ["posix", "hdf5", "zarr"] {
         let layered = format(&format!("loglayout/{below}"));
         let (_folder, path) = place(&*layered);
-        let container = layered.open(&path, Open::Create, &Solo::shared()).unwrap();
+        let container = layered.open(&path, OpenMode::Create, &Solo::shared()).unwrap();
         let array = container.create("a", &crate::bytes(10)).unwrap();
         crate::write(&*array, 0, &[1; 10]).unwrap();
         container.flush(Durability::Visible).unwrap();
@@ -82,7 +82,7 @@ fn a_session_that_was_not_closed_leaves_what_was_flushed() {
         assert_eq!(read(&*array).unwrap(), [1, 1, 2, 2, 2, 1, 1, 1, 1, 1]);
         drop((array, container));
         assert_eq!(content(&*layered, &path, "a").unwrap(), [1; 10], "{below}");
-        ranks(&*layered, &path, Open::Update, 2, |comm, container| {
+        ranks(&*layered, &path, OpenMode::Update, 2, |comm, container| {
             crate::write(&*container.array("a")?, comm.rank() as u64, &[5])
         });
         assert_eq!(content(&*layered, &path, "a").unwrap(), [5, 5, 1, 1, 1, 1, 1, 1, 1, 1], "{below}");

@@ -2,7 +2,9 @@
 
 use crate::{FORMATS, bytes, content, format, place, ranks, read, write};
 use hyperslab_comm::Solo;
-use hyperslab_core::{ArraySpec, Attribute, Datatype, Durability, ErrorKind, MemoryView, Open, Selection, Transfer};
+use hyperslab_core::{
+    ArraySpec, Attribute, Datatype, Durability, ErrorKind, MemoryView, OpenMode, Selection, TransferMode,
+};
 
 /// Two ranks write rows backwards; each region has the requests of its rank in the order of the calls.
 #[test]
@@ -10,7 +12,7 @@ fn requests_of_a_rank_lie_one_after_the_other() {
     for below in FORMATS {
         let layered = format(&format!("loglayout(room=200)/{below}"));
         let (_folder, path) = place(&*layered);
-        ranks(&*layered, &path, Open::Truncate, 2, |comm, container| {
+        ranks(&*layered, &path, OpenMode::Truncate, 2, |comm, container| {
             let array = container.create("g/a", &bytes(100))?;
             container.set_attribute("g/a", "units", &Attribute::text("m"))?;
             for turn in (0..5u8).rev() {
@@ -24,7 +26,7 @@ fn requests_of_a_rank_lie_one_after_the_other() {
         // Without the layer: the array has nothing yet, and the log is there to see.
         let plain = format(below);
         assert_eq!(content(&*plain, &path, "g/a").unwrap(), vec![0; 100], "{below}");
-        let container = plain.open(&path, Open::Read, &Solo::shared()).unwrap();
+        let container = plain.open(&path, OpenMode::Read, &Solo::shared()).unwrap();
         let arrays = container.arrays().unwrap();
         assert_eq!(
             arrays,
@@ -43,7 +45,7 @@ fn requests_of_a_rank_lie_one_after_the_other() {
 fn nothing_of_it_is_shown_through_the_layer() {
     let layered = format("loglayout/posix");
     let (_folder, path) = place(&*layered);
-    let container = layered.open(&path, Open::Create, &Solo::shared()).unwrap();
+    let container = layered.open(&path, OpenMode::Create, &Solo::shared()).unwrap();
     container.create("a", &bytes(10)).unwrap();
     for name in [".hyperslab-loglayout", ".hyperslab-loglayout/x"] {
         let refused = |error: hyperslab_core::Error| assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
@@ -65,10 +67,10 @@ fn arrays_without_a_log_are_written_as_they_are() {
     for below in FORMATS {
         let (layered, plain) = (format(&format!("loglayout/{below}")), format(below));
         let (_folder, path) = place(&*plain);
-        ranks(&*plain, &path, Open::Truncate, 1, |_, container| {
+        ranks(&*plain, &path, OpenMode::Truncate, 1, |_, container| {
             write(&*container.create("old", &bytes(10))?, 0, &[1; 10])
         });
-        ranks(&*layered, &path, Open::Update, 2, |comm, container| {
+        ranks(&*layered, &path, OpenMode::Update, 2, |comm, container| {
             let old = container.array("old")?;
             assert_eq!(read(&*old)?, [1; 10]);
             comm.barrier()?;
@@ -87,7 +89,7 @@ fn arrays_without_a_log_are_written_as_they_are() {
 fn a_generation_is_stored_only_if_something_was_written() {
     let (layered, plain) = (format("loglayout/posix"), format("posix"));
     let (_folder, path) = place(&*layered);
-    ranks(&*layered, &path, Open::Create, 3, |comm, container| {
+    ranks(&*layered, &path, OpenMode::Create, 3, |comm, container| {
         let array = container.create("a", &bytes(30))?;
         for turn in 0..5 {
             if turn % 2 == 1 && comm.rank() == 2 {
@@ -98,7 +100,7 @@ fn a_generation_is_stored_only_if_something_was_written() {
         }
         array.close()
     });
-    let container = plain.open(&path, Open::Read, &Solo::shared()).unwrap();
+    let container = plain.open(&path, OpenMode::Read, &Solo::shared()).unwrap();
     let generations = container.arrays().unwrap().iter().filter(|name| name.contains("/index/")).count();
     assert_eq!(generations, 2);
     assert_eq!(content(&*layered, &path, "a").unwrap(), [3; 30]);
@@ -112,7 +114,7 @@ fn shrinking_brings_the_log_home() {
         let (_folder, path) = place(&*plain);
         let chunk = plain.caps().chunks.then(|| [8][..].into());
         let spec = ArraySpec { max_shape: Some(vec![None]), chunk, ..bytes(60) };
-        ranks(&*layered, &path, Open::Truncate, 3, |comm, container| {
+        ranks(&*layered, &path, OpenMode::Truncate, 3, |comm, container| {
             let array = container.create("a", &spec)?;
             write(&*array, comm.rank() as u64 * 20, &[comm.rank() as u8 + 1; 20])?;
             array.resize(&[30])?;
@@ -135,15 +137,15 @@ fn shrinking_brings_the_log_home() {
 #[test]
 fn a_full_log_is_told_of() {
     let layered = format("loglayout(room=100)/memory");
-    let container = layered.open(std::path::Path::new("full"), Open::Truncate, &Solo::shared()).unwrap();
+    let container = layered.open(std::path::Path::new("full"), OpenMode::Truncate, &Solo::shared()).unwrap();
     let array = container.create("a", &ArraySpec::new(Datatype::I32, &[10])).unwrap();
     let all = Selection::all(&[10]).unwrap();
     for turn in 0..5 {
-        array.write(&all, MemoryView::packed(&[turn; 40]), Transfer::Independent).unwrap();
+        array.write(&all, MemoryView::packed(&[turn; 40]), TransferMode::Independent).unwrap();
         assert_eq!(read(&*array).unwrap(), [turn; 40]);
     }
-    let remarks = container.remarks().join("\n");
-    assert!(remarks.contains("3 of 5 writes, of 120 B together"), "{remarks}");
+    let diagnostics = container.diagnostics().join("\n");
+    assert!(diagnostics.contains("3 of 5 writes, of 120 B together"), "{diagnostics}");
     container.close().unwrap();
     layered.remove(std::path::Path::new("full")).unwrap();
 }

@@ -8,7 +8,9 @@ mod order;
 mod states;
 
 use hyperslab_comm::Solo;
-use hyperslab_core::{ArraySpec, Container, Datatype, Format, MemoryView, MemoryViewMut, Open, Selection, Transfer};
+use hyperslab_core::{
+    ArraySpec, Container, Datatype, Format, MemoryView, MemoryViewMut, OpenMode, Selection, TransferMode,
+};
 use hyperslab_layers::journal::{Append, Header, Id, Journal, Limits, Logged};
 use hyperslab_layers::recover::{Files, Job, Recovery, Replayed, directory, jobs, survey};
 use hyperslab_testkit::Memory;
@@ -27,21 +29,21 @@ fn fresh() -> PathBuf {
 
 /// A container in memory with an array `a` of bytes, all 0.
 fn container(path: &Path) -> Arc<dyn Container> {
-    let container = Memory.open(path, Open::Create, &Solo::shared()).unwrap();
+    let container = Memory.open(path, OpenMode::Create, &Solo::shared()).unwrap();
     container.create("a", &ArraySpec::new(Datatype::Opaque(1), &SHAPE)).unwrap();
     container
 }
 
 fn content(path: &Path) -> Vec<u8> {
-    let container = Memory.open(path, Open::Read, &Solo::shared()).unwrap();
+    let container = Memory.open(path, OpenMode::Read, &Solo::shared()).unwrap();
     let all = Selection::all(&SHAPE).unwrap();
     let mut bytes = vec![0; ELEMENTS];
-    container.array("a").unwrap().read(&all, MemoryViewMut::packed(&mut bytes), Transfer::Independent).unwrap();
+    container.array("a").unwrap().read(&all, MemoryViewMut::packed(&mut bytes), TransferMode::Independent).unwrap();
     bytes
 }
 
 fn write(container: &Arc<dyn Container>, selection: &Selection, bytes: &[u8]) {
-    container.array("a").unwrap().write(selection, MemoryView::packed(bytes), Transfer::Independent).unwrap();
+    container.array("a").unwrap().write(selection, MemoryView::packed(bytes), TransferMode::Independent).unwrap();
 }
 
 fn create(files: &Arc<dyn Files>, path: &Path, job: Id, rank: usize, ranks: usize) -> Arc<Journal> {

@@ -74,14 +74,14 @@ fn a_container_that_changed_its_shape_or_is_gone_is_not_written() {
         (None, SHAPE, ErrorKind::NotFound),
     ] {
         memory.remove(&path).unwrap();
-        let container = memory.open(&path, Open::Create, &Solo::shared()).unwrap();
+        let container = memory.open(&path, OpenMode::Create, &Solo::shared()).unwrap();
         let array = dtype.map(|dtype| container.create("a", &ArraySpec::new(dtype, &shape)).unwrap());
         assert_eq!(recover_with(&files, &memory).unwrap_err().kind(), kind);
         if let Some(array) = array {
             let spec = array.spec().unwrap();
             let all = Selection::all(&spec.shape).unwrap();
             let mut bytes = vec![1; (all.len() * spec.dtype.size()) as usize];
-            array.read(&all, MemoryViewMut::packed(&mut bytes), Transfer::Independent).unwrap();
+            array.read(&all, MemoryViewMut::packed(&mut bytes), TransferMode::Independent).unwrap();
             assert!(bytes.iter().all(|byte| *byte == 0), "refused before anything is written");
         }
     }
@@ -95,7 +95,7 @@ fn a_container_that_changed_its_shape_or_is_gone_is_not_written() {
         let job = &found_jobs(&files)[0];
         assert_eq!(recovery.replay_to(job, &other).unwrap().writes, 2);
     }
-    let spec = memory.open(&other, Open::Read, &Solo::shared()).unwrap().array("a").unwrap().spec().unwrap();
+    let spec = memory.open(&other, OpenMode::Read, &Solo::shared()).unwrap().array("a").unwrap().spec().unwrap();
     assert_eq!(spec.shape.as_slice(), [12, 1]);
     assert_eq!(found_jobs(&files)[0].size(), (2, 2), "the journals are kept");
 }

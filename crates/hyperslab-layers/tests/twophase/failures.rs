@@ -4,8 +4,8 @@ use crate::over;
 use crate::watched::{Seen, Watched};
 use hyperslab_comm::Threads;
 use hyperslab_core::{
-    ArraySpec, Container, Datatype, ErrorKind, Field, Format, MemoryLayout, MemoryView, MemoryViewMut, Open, Result,
-    Selection, Transfer,
+    ArraySpec, Container, Datatype, ErrorKind, Field, Format, MemoryLayout, MemoryView, MemoryViewMut, OpenMode,
+    Result, Selection, TransferMode,
 };
 use hyperslab_testkit::Memory;
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ fn kinds(
 ) -> Vec<Option<ErrorKind>> {
     let path = PathBuf::from("twophase").join(name);
     Threads::run_each(ranks, |comm| {
-        let container = format.open(&path, Open::Truncate, &comm)?;
+        let container = format.open(&path, OpenMode::Truncate, &comm)?;
         container.create("a", &ArraySpec::new(Datatype::U8, &[64]))?;
         let result = body(comm.rank(), &container);
         // All are still in step.
@@ -62,8 +62,8 @@ fn a_bad_argument_of_one_rank_is_heard_by_all_before_anything_moves() {
                 let array = container.array("a")?;
                 let (selection, mut data) = bad(rank, selection.clone(), bytes);
                 match write {
-                    true => array.write(&selection, MemoryView::packed(&data), Transfer::Collective),
-                    false => array.read(&selection, MemoryViewMut::packed(&mut data), Transfer::Collective),
+                    true => array.write(&selection, MemoryView::packed(&data), TransferMode::Collective),
+                    false => array.read(&selection, MemoryViewMut::packed(&mut data), TransferMode::Collective),
                 }
             });
             let peer = Some(ErrorKind::Peer);
@@ -83,8 +83,8 @@ fn an_aggregator_that_fails_is_heard_by_all() {
             let mine = Selection::strided(&[rank as u64], &[4], &[16], &[1])?;
             let mut data = vec![1; 16];
             match write {
-                true => array.write(&mine, MemoryView::packed(&data), Transfer::Collective),
-                false => array.read(&mine, MemoryViewMut::packed(&mut data), Transfer::Collective),
+                true => array.write(&mine, MemoryView::packed(&data), TransferMode::Collective),
+                false => array.read(&mine, MemoryViewMut::packed(&mut data), TransferMode::Collective),
             }
         });
         let peer = Some(ErrorKind::Peer);
@@ -98,15 +98,15 @@ fn what_forbids_writing_is_said_on_all_ranks() {
     let (format, _) = watched("twophase");
     let path = PathBuf::from("twophase/read only");
     let found = Threads::run_each(3, |comm| {
-        let container = format.open(&path, Open::Truncate, &comm)?;
+        let container = format.open(&path, OpenMode::Truncate, &comm)?;
         container.create("a", &ArraySpec::new(Datatype::U8, &[3]))?;
         container.close()?;
-        let array = format.open(&path, Open::Read, &comm)?.array("a")?;
+        let array = format.open(&path, OpenMode::Read, &comm)?.array("a")?;
         let mine = Selection::dense(&[comm.rank() as u64], &[1])?;
         let mut byte = [7];
-        array.read(&mine, MemoryViewMut::packed(&mut byte), Transfer::Collective)?;
+        array.read(&mine, MemoryViewMut::packed(&mut byte), TransferMode::Collective)?;
         assert_eq!(byte, [0]);
-        array.write(&mine, MemoryView::packed(&byte), Transfer::Collective)
+        array.write(&mine, MemoryView::packed(&byte), TransferMode::Collective)
     });
     assert!(found.iter().all(|result| result.as_ref().is_err_and(|error| error.kind() == ErrorKind::InvalidInput)));
 }
@@ -118,22 +118,22 @@ fn some_fields_are_left_to_the_format_on_all_ranks() {
     let field = |name: &str, offset| Field { name: name.into(), offset, dtype: Datatype::U8 };
     let dtype = Datatype::compound(2, vec![field("x", 0), field("y", 1)]).unwrap();
     Threads::run(3, |comm| {
-        let container = format.open(&path, Open::Truncate, &comm)?;
+        let container = format.open(&path, OpenMode::Truncate, &comm)?;
         let array = container.create("a", &ArraySpec::new(dtype.clone(), &[3]))?;
         let rank = comm.rank() as u8;
         let mine = Selection::dense(&[u64::from(rank)], &[1])?;
         let some = MemoryLayout::fields(1, [("y", 0)]);
         let whole = MemoryLayout::packed();
         let (data, layout) = if rank == 1 { (vec![9], &some) } else { (vec![rank, rank + 10], &whole) };
-        array.write(&mine, MemoryView { data: &data, layout }, Transfer::Collective)?;
+        array.write(&mine, MemoryView { data: &data, layout }, TransferMode::Collective)?;
         comm.barrier()?;
-        assert_eq!(container.remarks().len(), 2, "the format's and the layer's");
+        assert_eq!(container.diagnostics().len(), 2, "the format's and the layer's");
         // Reading some fields needs no help.
         let mut read = vec![0xEE; 3];
         let all = Selection::all(&[3])?;
-        array.read(&all, MemoryViewMut { data: &mut read, layout: &some }, Transfer::Collective)?;
+        array.read(&all, MemoryViewMut { data: &mut read, layout: &some }, TransferMode::Collective)?;
         assert_eq!(read, [10, 9, 12]);
-        assert_eq!(container.remarks().len(), 2);
+        assert_eq!(container.diagnostics().len(), 2);
         container.close()
     })
     .unwrap();

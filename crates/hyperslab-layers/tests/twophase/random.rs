@@ -3,7 +3,7 @@
 use crate::build;
 use hyperslab_comm::Threads;
 use hyperslab_core::{
-    ArraySpec, Datatype, Dims, MemoryLayout, MemoryView, MemoryViewMut, Open, Selection, Slab, Transfer, dims,
+    ArraySpec, Datatype, Dims, MemoryLayout, MemoryView, MemoryViewMut, OpenMode, Selection, Slab, TransferMode, dims,
 };
 use proptest::prelude::*;
 
@@ -106,7 +106,7 @@ fn play(case: &Case) {
     };
     Threads::run(case.ranks, |comm| {
         let rank = comm.rank();
-        let container = format.open(&path, Open::Create, &comm)?;
+        let container = format.open(&path, OpenMode::Create, &comm)?;
         let array = container.create("a", spec)?;
         let mine = numbers(written, rank);
         let (memory, bytes, places) = layout(case.layouts[rank], mine.len());
@@ -115,7 +115,7 @@ fn play(case: &Case) {
             data[place..place + ELEMENT].copy_from_slice(&value(number, rank));
         }
         let chosen = selection(written, rank, &spec.shape);
-        array.write(&chosen, MemoryView { data: &data, layout: &memory }, Transfer::Collective)?;
+        array.write(&chosen, MemoryView { data: &data, layout: &memory }, TransferMode::Collective)?;
         container.flush(hyperslab_core::Durability::Visible)?;
         comm.barrier()?;
 
@@ -126,11 +126,11 @@ fn play(case: &Case) {
             wanted[place..place + ELEMENT].copy_from_slice(&expected(number));
         }
         let chosen = selection(read, rank, &spec.shape);
-        array.read(&chosen, MemoryViewMut { data: &mut data, layout: &memory }, Transfer::Collective)?;
+        array.read(&chosen, MemoryViewMut { data: &mut data, layout: &memory }, TransferMode::Collective)?;
         assert!(data == wanted, "rank {rank} reads {data:?} instead of {wanted:?}");
 
         let mut all = vec![0xEE; written.len() * ELEMENT];
-        array.read(&Selection::all(&spec.shape)?, MemoryViewMut::packed(&mut all), Transfer::Independent)?;
+        array.read(&Selection::all(&spec.shape)?, MemoryViewMut::packed(&mut all), TransferMode::Independent)?;
         let wanted: Vec<u8> = (0..written.len()).flat_map(expected).collect();
         assert!(all == wanted, "the array holds {all:?} instead of {wanted:?}");
         container.close()

@@ -2,7 +2,7 @@
 
 use hyperslab_core::{
     Array, ArraySpec, Attribute, Caps, Communicator, Container, Durability, Error, ErrorKind, Format, MemoryView,
-    MemoryViewMut, Open, Result, Selection, Transfer,
+    MemoryViewMut, OpenMode, Result, Selection, TransferMode,
 };
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
@@ -27,8 +27,8 @@ pub struct Watched<T: ?Sized> {
 }
 
 impl<T: ?Sized> Watched<T> {
-    fn note(&self, selection: &Selection, transfer: Transfer) -> Result<()> {
-        if transfer == Transfer::Collective {
+    fn note(&self, selection: &Selection, transfer: TransferMode) -> Result<()> {
+        if transfer == TransferMode::Collective {
             self.seen.collective.fetch_add(1, SeqCst);
         }
         if selection.is_empty() {
@@ -56,7 +56,7 @@ impl Format for Watched<dyn Format> {
     fn extension(&self) -> &'static str {
         self.inner.extension()
     }
-    fn open(&self, path: &Path, how: Open, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
+    fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
         Ok(Arc::new(self.hand_on(self.inner.open(path, how, comm)?, comm.rank())))
     }
     fn exists(&self, path: &Path) -> Result<bool> {
@@ -96,11 +96,11 @@ impl Container for Watched<dyn Container> {
     fn attributes(&self, object: &str) -> Result<Vec<String>> {
         self.inner.attributes(object)
     }
-    fn remarks(&self) -> Vec<String> {
+    fn diagnostics(&self) -> Vec<String> {
         vec!["watched".into()]
     }
-    fn settle(&self) -> Result<()> {
-        self.inner.settle()
+    fn write_back(&self) -> Result<()> {
+        self.inner.write_back()
     }
 
     fn flush(&self, how: Durability) -> Result<()> {
@@ -115,11 +115,11 @@ impl Array for Watched<dyn Array> {
     fn spec(&self) -> Result<ArraySpec> {
         self.inner.spec()
     }
-    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: Transfer) -> Result<()> {
+    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()> {
         self.note(selection, transfer)?;
         self.inner.write(selection, memory, transfer)
     }
-    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: Transfer) -> Result<()> {
+    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: TransferMode) -> Result<()> {
         self.note(selection, transfer)?;
         self.inner.read(selection, memory, transfer)
     }

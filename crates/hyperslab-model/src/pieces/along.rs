@@ -1,6 +1,6 @@
 //! What a span selects of one chunk along its dimension.
 
-use hyperslab_core::Span;
+use hyperslab_core::StridedRange;
 
 /// Blocks of indices inside a chunk. A block that the chunk's edge cuts may be shorter than the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(crate) struct Along {
 
 impl Along {
     /// What `span` selects of chunk number `chunk` of `extent` indices, which it touches.
-    pub(crate) fn in_chunk(span: &Span, chunk: u64, extent: u64) -> Self {
+    pub(crate) fn in_chunk(span: &StridedRange, chunk: u64, extent: u64) -> Self {
         let low = chunk * extent;
         let high = low.saturating_add(extent).min(span.end());
         if span.is_dense() {
@@ -50,14 +50,14 @@ impl Along {
 }
 
 /// The next chunk of `extent` indices after number `chunk` that the span touches.
-pub(crate) fn chunk_after(span: &Span, chunk: u64, extent: u64) -> Option<u64> {
+pub(crate) fn chunk_after(span: &StridedRange, chunk: u64, extent: u64) -> Option<u64> {
     // No overflow: there is an index beyond this one only if the next chunk begins inside the array.
     let index = (chunk + 1).checked_mul(extent)?;
     first_from(span, index).map(|index| index / extent)
 }
 
 /// The first selected index from `index` on.
-fn first_from(span: &Span, index: u64) -> Option<u64> {
+fn first_from(span: &StridedRange, index: u64) -> Option<u64> {
     if index <= span.start() {
         return Some(span.start());
     }
@@ -69,7 +69,7 @@ fn first_from(span: &Span, index: u64) -> Option<u64> {
 }
 
 /// How many selected indices are below `index`.
-fn below(span: &Span, index: u64) -> u64 {
+fn below(span: &StridedRange, index: u64) -> u64 {
     if index <= span.start() {
         return 0;
     }

@@ -7,7 +7,7 @@ use crate::counts::Count;
 use crate::layers;
 use crate::paths::{Request, beyond_caches};
 use crate::pieces::memory_run;
-use hyperslab_core::{Error, MemoryLayout, Result, Selection, Transfer};
+use hyperslab_core::{Error, MemoryLayout, Result, Selection, TransferMode};
 
 /// The most writes of an array that are taken to be in a log at a time.
 const MOST_LOGGED: usize = 1 << 14;
@@ -18,7 +18,7 @@ impl Walk<'_> {
         &mut self,
         place: usize,
         slot: u32,
-        (selection, memory, transfer): (&Selection, &MemoryLayout, Transfer),
+        (selection, memory, transfer): (&Selection, &MemoryLayout, TransferMode),
         writes: bool,
     ) -> Result<u64> {
         let number = self.arrays.number(place, slot)?;
@@ -41,7 +41,7 @@ impl Walk<'_> {
                 mine.foreseen = mine.foreseen.saturating_add(bytes);
             }
         }
-        let way = way(&self.configuration.layers, several && transfer == Transfer::Collective, writes, whole);
+        let way = way(&self.configuration.layers, several && transfer == TransferMode::Collective, writes, whole);
         match way {
             Some(Way::Together { aggregators, buffer }) => {
                 let turn = mine.turns.entry(number).or_default();

@@ -2,7 +2,7 @@
 #![allow(dead_code, clippy::unwrap_used)]
 
 use hyperslab_core::workload::{ArrayDeclaration, FileDeclaration, Header, Step, StepSource, Steps, Update, Workload};
-use hyperslab_core::{ArraySpec, Datatype, Dims, Fill, MemoryLayout, Open, Result, Selection, Transfer};
+use hyperslab_core::{ArraySpec, Datatype, Dims, Fill, MemoryLayout, OpenMode, Result, Selection, TransferMode};
 use hyperslab_model::{Configuration, Counting, Counts, count};
 use std::sync::Arc;
 
@@ -11,28 +11,28 @@ use std::sync::Arc;
 pub struct Transfers {
     spec: ArraySpec,
     file: FileDeclaration,
-    how: Open,
+    how: OpenMode,
     by_rank: Vec<Vec<Step>>,
 }
 
 impl Transfers {
-    fn new(dtype: Datatype, shape: &[u64], file: FileDeclaration, how: Open) -> Self {
+    fn new(dtype: Datatype, shape: &[u64], file: FileDeclaration, how: OpenMode) -> Self {
         Self { spec: ArraySpec::new(dtype, shape), file, how, by_rank: vec![Vec::new()] }
     }
 
     /// On an array that is made.
     pub fn making(dtype: Datatype, shape: &[u64]) -> Self {
-        Self::new(dtype, shape, FileDeclaration::created("f"), Open::Create)
+        Self::new(dtype, shape, FileDeclaration::created("f"), OpenMode::Create)
     }
 
     /// On one that is there, and read.
     pub fn reading(dtype: Datatype, shape: &[u64]) -> Self {
-        Self::new(dtype, shape, FileDeclaration::read("f"), Open::Read)
+        Self::new(dtype, shape, FileDeclaration::read("f"), OpenMode::Read)
     }
 
     /// On one that is there, and changed.
     pub fn changing(dtype: Datatype, shape: &[u64]) -> Self {
-        Self::new(dtype, shape, FileDeclaration::updated("f", Update::Overwrite), Open::Update)
+        Self::new(dtype, shape, FileDeclaration::updated("f", Update::Overwrite), OpenMode::Update)
     }
 
     pub fn chunk(mut self, chunk: &[u64]) -> Self {
@@ -52,7 +52,7 @@ impl Transfers {
 
     pub fn read_by(self, rank: usize, selection: Selection) -> Self {
         let memory = Arc::default();
-        self.step(rank, Step::Read { slot: 0, selection, memory, transfer: Transfer::Independent })
+        self.step(rank, Step::Read { slot: 0, selection, memory, transfer: TransferMode::Independent })
     }
 
     pub fn write(self, selection: Selection) -> Self {
@@ -61,12 +61,12 @@ impl Transfers {
 
     pub fn write_by(self, rank: usize, selection: Selection) -> Self {
         let memory = Arc::default();
-        self.step(rank, Step::Write { slot: 0, selection, memory, transfer: Transfer::Independent })
+        self.step(rank, Step::Write { slot: 0, selection, memory, transfer: TransferMode::Independent })
     }
 
     pub fn write_from(self, selection: Selection, memory: MemoryLayout) -> Self {
         let memory = Arc::new(memory);
-        self.step(0, Step::Write { slot: 0, selection, memory, transfer: Transfer::Independent })
+        self.step(0, Step::Write { slot: 0, selection, memory, transfer: TransferMode::Independent })
     }
 
     pub fn workload(&self) -> Workload {
@@ -88,7 +88,7 @@ impl StepSource for Transfers {
     fn steps(&self, rank: usize) -> Result<Steps<'_>> {
         let name: Arc<str> = "a".into();
         let open = match self.how {
-            Open::Create => Step::Create { slot: 0, file: 0, array: 0, name },
+            OpenMode::Create => Step::Create { slot: 0, file: 0, array: 0, name },
             _ => Step::Open { slot: 0, file: 0, array: 0, name },
         };
         let before = [Step::OpenFile { file: 0, how: self.how }, open];

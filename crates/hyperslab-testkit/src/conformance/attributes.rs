@@ -3,7 +3,7 @@
 use super::{Check, Verdict, ensure, refused, trying, unless_refused};
 use crate::sample::{element, meaningful};
 use crate::{Subject, catalogue};
-use hyperslab_core::{ArraySpec, Attribute, Caps, Datatype, ErrorKind, Open, Result};
+use hyperslab_core::{ArraySpec, Attribute, Caps, Datatype, ErrorKind, OpenMode, Result};
 use libtest_mimic::{Completion, Failed};
 
 pub(super) fn checks(caps: &Caps) -> Vec<Check> {
@@ -51,7 +51,7 @@ fn kinds() -> Result<Vec<(String, Attribute, bool)>> {
 }
 
 fn one_kind(subject: &Subject, value: &Attribute, required: bool) -> Verdict {
-    let container = subject.open("a", Open::Create)?;
+    let container = subject.open("a", OpenMode::Create)?;
     container.create("group/array", &ArraySpec::new(Datatype::I32, &[3]))?;
     let objects = if subject.caps.groups { &["", "group/array", "group"][..] } else { &["", "group/array"] };
     for object in objects {
@@ -62,7 +62,7 @@ fn one_kind(subject: &Subject, value: &Attribute, required: bool) -> Verdict {
         ensure!(container.attribute(object, "value")? == *value, "on {object:?}, before closing: it changed");
     }
     container.close()?;
-    let container = subject.open("a", Open::Read)?;
+    let container = subject.open("a", OpenMode::Read)?;
     for object in objects {
         let found = container.attribute(object, "value")?;
         ensure!(found == *value, "on {object:?}: {found:?}, written was {value:?}");
@@ -72,7 +72,7 @@ fn one_kind(subject: &Subject, value: &Attribute, required: bool) -> Verdict {
 }
 
 fn replaced(subject: &Subject) -> Result<(), Failed> {
-    let container = subject.open("a", Open::Create)?;
+    let container = subject.open("a", OpenMode::Create)?;
     container.create("array", &ArraySpec::new(Datatype::I32, &[3]))?;
     let values =
         [Attribute::integer(1), Attribute::text("longer than a number"), Attribute::float(2.5), Attribute::text("x")];
@@ -83,11 +83,11 @@ fn replaced(subject: &Subject) -> Result<(), Failed> {
         }
     }
     container.close()?;
-    let container = subject.open("a", Open::Update)?;
+    let container = subject.open("a", OpenMode::Update)?;
     ensure!(container.attribute("array", "value")? == values[3], "the last value was not kept");
     container.set_attribute("array", "value", &values[0])?;
     container.close()?;
-    let container = subject.open("a", Open::Read)?;
+    let container = subject.open("a", OpenMode::Read)?;
     ensure!(container.attribute("array", "value")? == values[0], "replacing after opening again was lost");
     let names = container.attributes("array")?;
     ensure!(names == ["value"], "the attributes are {names:?}");
@@ -95,7 +95,7 @@ fn replaced(subject: &Subject) -> Result<(), Failed> {
 }
 
 fn names(subject: &Subject) -> Result<(), Failed> {
-    let container = subject.open("a", Open::Create)?;
+    let container = subject.open("a", OpenMode::Create)?;
     container.create("array", &ArraySpec::new(Datatype::I32, &[3]))?;
     let mut expected = vec!["units", "With Space", "été", "a.b", "_x", "shape", "dtype", "zarr_format", "CLASS"];
     for (i, name) in expected.iter().enumerate() {
@@ -113,7 +113,7 @@ fn names(subject: &Subject) -> Result<(), Failed> {
     refused(container.attribute("nothing", "units"), &missing, "an attribute of a missing object")?;
     refused(container.attributes("nothing"), &missing, "the attributes of a missing object")?;
     container.close()?;
-    let container = subject.open("a", Open::Read)?;
+    let container = subject.open("a", OpenMode::Read)?;
     let found = container.attributes("array")?;
     ensure!(found == expected, "the attributes are {found:?}, expected {expected:?}");
     for (name, value) in by_name {

@@ -2,7 +2,7 @@
 
 use super::{Check, REFUSALS, Verdict, filters, refused, trying};
 use crate::{Subject, Twin, catalogue};
-use hyperslab_core::{ArraySpec, Caps, Datatype, Filter, MemoryLayout, Open, Selection};
+use hyperslab_core::{ArraySpec, Caps, Datatype, Filter, MemoryLayout, OpenMode, Selection};
 use libtest_mimic::{Completion, Failed};
 
 pub(super) fn checks(caps: &Caps) -> Vec<Check> {
@@ -34,13 +34,13 @@ pub(super) fn checks(caps: &Caps) -> Vec<Check> {
     let both = [Filter::Shuffle, Filter::Deflate(6)];
     out.push(
         Check::new("filters/shuffle then deflate", move |subject| chunked(subject, &[5, 6, 7], &[2, 5, 3], &both))
-            .needs(caps.shuffle && caps.deflate, "no shuffle, or no deflate"),
+            .needs(both.iter().all(|filter| caps.has(filter)), "no shuffle, or no deflate"),
     );
     out
 }
 
 fn chunked(subject: &Subject, shape: &[u64], chunk: &[u64], filters: &[Filter]) -> Result<(), Failed> {
-    let pair = subject.pair("a", Open::Create)?;
+    let pair = subject.pair("a", OpenMode::Create)?;
     let spec = ArraySpec {
         chunk: subject.caps.chunks.then(|| chunk.into()),
         filters: filters.to_vec(),
@@ -60,7 +60,7 @@ fn chunked(subject: &Subject, shape: &[u64], chunk: &[u64], filters: &[Filter]) 
         twin.compare_all(kind)?;
     }
     pair.close()?;
-    let pair = subject.pair("a", Open::Update)?;
+    let pair = subject.pair("a", OpenMode::Update)?;
     let twin = Twin::open(&pair.subject, &pair.oracle, "array")?;
     subject.same_spec(&twin.subject.spec()?, &spec)?;
     twin.compare_all("after opening again")?;
@@ -73,7 +73,7 @@ fn lacking(subject: &Subject, filter: Filter) -> Verdict {
     if subject.overrides.filters {
         return Ok(Completion::ignored_with("an option decides the filters"));
     }
-    let container = subject.open("a", Open::Create)?;
+    let container = subject.open("a", OpenMode::Create)?;
     let spec = ArraySpec {
         chunk: subject.caps.chunks.then(|| [4].as_slice().into()),
         filters: vec![filter],

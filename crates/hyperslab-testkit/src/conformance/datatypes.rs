@@ -2,7 +2,7 @@
 
 use super::{Check, Verdict, ensure, trying, unless_refused};
 use crate::{Subject, Twin, catalogue};
-use hyperslab_core::{ArraySpec, Datatype, MemoryLayout, Open};
+use hyperslab_core::{ArraySpec, Datatype, MemoryLayout, OpenMode};
 use libtest_mimic::{Completion, Failed};
 
 /// What no format may refuse.
@@ -33,7 +33,7 @@ pub(super) fn checks() -> Vec<Check> {
 }
 
 fn datatype(subject: &Subject, dtype: &Datatype, required: bool) -> Verdict {
-    let pair = subject.pair("a", Open::Create)?;
+    let pair = subject.pair("a", OpenMode::Create)?;
     let spec = ArraySpec::new(dtype.clone(), &[5, 7]);
     let twin = match unless_refused(Twin::create(&pair.subject, &pair.oracle, "array", &spec), required)? {
         Ok(twin) => twin,
@@ -46,7 +46,7 @@ fn datatype(subject: &Subject, dtype: &Datatype, required: bool) -> Verdict {
     }
     twin.compare_all("before closing")?;
     pair.close()?;
-    let pair = subject.pair("a", Open::Read)?;
+    let pair = subject.pair("a", OpenMode::Read)?;
     let twin = Twin::open(&pair.subject, &pair.oracle, "array")?;
     subject.same_spec(&twin.subject.spec()?, &spec)?;
     twin.compare_all("after closing and opening")?;
@@ -56,7 +56,7 @@ fn datatype(subject: &Subject, dtype: &Datatype, required: bool) -> Verdict {
 
 fn selections(subject: &Subject, shape: &[u64]) -> Result<(), Failed> {
     let name = format!("of rank {} {}", shape.len(), shape.contains(&0));
-    let how = if subject.format.exists(&subject.path("a"))? { Open::Update } else { Open::Create };
+    let how = if subject.format.exists(&subject.path("a"))? { OpenMode::Update } else { OpenMode::Create };
     let pair = subject.pair("a", how)?;
     let spec = ArraySpec::new(Datatype::I32, shape);
     let twin = Twin::create(&pair.subject, &pair.oracle, &name, &spec)?;
@@ -67,7 +67,7 @@ fn selections(subject: &Subject, shape: &[u64]) -> Result<(), Failed> {
         twin.compare_all(kind)?;
     }
     pair.close()?;
-    let pair = subject.pair("a", Open::Update)?;
+    let pair = subject.pair("a", OpenMode::Update)?;
     let twin = Twin::open(&pair.subject, &pair.oracle, &name)?;
     twin.compare_all("after opening again")?;
     for (kind, selection) in catalogue::selections(shape)? {
@@ -77,7 +77,7 @@ fn selections(subject: &Subject, shape: &[u64]) -> Result<(), Failed> {
 }
 
 fn several(subject: &Subject) -> Result<(), Failed> {
-    let pair = subject.pair("a", Open::Create)?;
+    let pair = subject.pair("a", OpenMode::Create)?;
     let mut twins = Vec::new();
     for (name, dtype, shape) in [
         ("one", Datatype::F64, &[3, 9][..]),
@@ -99,7 +99,7 @@ fn several(subject: &Subject) -> Result<(), Failed> {
         twin.compare_all(name)?;
     }
     pair.close()?;
-    let pair = subject.pair("a", Open::Read)?;
+    let pair = subject.pair("a", OpenMode::Read)?;
     let names = pair.subject.arrays()?;
     ensure!(names == ["four", "one", "three", "two"], "the arrays are {names:?}");
     for name in &names {

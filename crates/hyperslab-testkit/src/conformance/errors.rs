@@ -3,15 +3,15 @@
 use super::{Check, REFUSALS, ensure, refused};
 use crate::{Subject, Twin, catalogue};
 use hyperslab_core::{
-    Array, ArraySpec, Caps, Datatype, ErrorKind, MAX_RANK, MemoryLayout, MemoryView, MemoryViewMut, Open, Result,
-    Selection, Transfer,
+    Array, ArraySpec, Caps, Datatype, ErrorKind, MAX_RANK, MemoryLayout, MemoryView, MemoryViewMut, OpenMode, Result,
+    Selection, TransferMode,
 };
 use libtest_mimic::Failed;
 
 pub(super) fn checks(caps: &Caps) -> Vec<Check> {
     vec![
-        Check::new("errors/selections outside the array", selections).needs(caps.stores, "the format stores nothing"),
-        Check::new("errors/buffers of the wrong size", buffers).needs(caps.stores, "the format stores nothing"),
+        Check::new("errors/selections outside the array", selections).needs(caps.readable, "the format stores nothing"),
+        Check::new("errors/buffers of the wrong size", buffers).needs(caps.readable, "the format stores nothing"),
         Check::new("errors/layouts that do not fit", layouts),
         Check::new("errors/specifications", specifications),
         Check::new("errors/objects", objects),
@@ -20,20 +20,20 @@ pub(super) fn checks(caps: &Caps) -> Vec<Check> {
 
 fn write(array: &dyn Array, selection: &Selection, layout: &MemoryLayout, bytes: usize) -> Result<()> {
     let data = vec![0xAB; bytes];
-    array.write(selection, MemoryView { data: &data, layout }, Transfer::Independent)
+    array.write(selection, MemoryView { data: &data, layout }, TransferMode::Independent)
 }
 
 fn read(array: &dyn Array, selection: &Selection, layout: &MemoryLayout, bytes: usize) -> Result<()> {
     let mut data = vec![0xAB; bytes];
-    let result = array.read(selection, MemoryViewMut { data: &mut data, layout }, Transfer::Independent);
+    let result = array.read(selection, MemoryViewMut { data: &mut data, layout }, TransferMode::Independent);
     assert!(result.is_ok() || data.iter().all(|byte| *byte == 0xAB), "a refused read changed the buffer");
     result
 }
 
 fn array(subject: &Subject) -> Result<(crate::Pair, Twin)> {
-    let pair = subject.pair("a", Open::Create)?;
+    let pair = subject.pair("a", OpenMode::Create)?;
     let twin = Twin::create(&pair.subject, &pair.oracle, "array", &ArraySpec::new(Datatype::I32, &[5, 4]))?;
-    if subject.caps.stores {
+    if subject.caps.readable {
         twin.write(&Selection::all(&[5, 4])?, &MemoryLayout::packed(), 3)?;
     }
     Ok((pair, twin))
@@ -106,7 +106,7 @@ fn layouts(subject: &Subject) -> Result<(), Failed> {
 }
 
 fn specifications(subject: &Subject) -> Result<(), Failed> {
-    let container = subject.open("a", Open::Create)?;
+    let container = subject.open("a", OpenMode::Create)?;
     let base = ArraySpec::new(Datatype::F32, &[4, 4]);
     let refusals = [
         ("chunk of another rank", ArraySpec { chunk: Some([2].as_slice().into()), ..base.clone() }),
@@ -142,7 +142,7 @@ fn objects(subject: &Subject) -> Result<(), Failed> {
     refused(pair.subject.create("array", &spec), &[ErrorKind::AlreadyExists], "creating an array twice")?;
     refused(pair.subject.array("nothing"), &[ErrorKind::NotFound], "an unknown array")?;
     refused(pair.subject.array("array/inside"), &[ErrorKind::NotFound, ErrorKind::InvalidInput], "inside an array")?;
-    if subject.caps.stores {
+    if subject.caps.readable {
         twin.compare_all("after refusals")?;
     }
     Ok(pair.close()?)

@@ -3,7 +3,9 @@
 use super::{Check, refused, trying};
 use crate::sample::meaningful;
 use crate::{Subject, Twin, buffer, catalogue, element};
-use hyperslab_core::{ArraySpec, Caps, Datatype, ErrorKind, MemoryLayout, MemoryView, Open, Selection, Transfer};
+use hyperslab_core::{
+    ArraySpec, Caps, Datatype, ErrorKind, MemoryLayout, MemoryView, OpenMode, Selection, TransferMode,
+};
 use libtest_mimic::Failed;
 
 pub(super) fn checks(caps: &Caps) -> Vec<Check> {
@@ -26,7 +28,7 @@ pub(super) fn checks(caps: &Caps) -> Vec<Check> {
 /// Libraries make up elements that nobody wrote, and so have their own ways to forget the other fields or to touch the
 /// bytes between members.
 fn never_written(subject: &Subject) -> Result<(), Failed> {
-    let pair = subject.pair("a", Open::Create)?;
+    let pair = subject.pair("a", OpenMode::Create)?;
     for (name, dtype) in [("particle", catalogue::particle()?), ("nested", catalogue::nested()?)] {
         for shape in [&[][..], &[3], &[4, 5]] {
             let all = Selection::all(shape)?;
@@ -57,7 +59,7 @@ fn never_written(subject: &Subject) -> Result<(), Failed> {
 }
 
 fn fields(subject: &Subject, dtype: &Datatype, chunk: Option<&[u64]>) -> Result<(), Failed> {
-    let pair = subject.pair("a", Open::Create)?;
+    let pair = subject.pair("a", OpenMode::Create)?;
     let shape = [5, 7];
     let spec = ArraySpec { chunk: chunk.map(Into::into), ..ArraySpec::new(dtype.clone(), &shape) };
     let twin = Twin::create(&pair.subject, &pair.oracle, "array", &spec)?;
@@ -78,14 +80,14 @@ fn fields(subject: &Subject, dtype: &Datatype, chunk: Option<&[u64]>) -> Result<
             } else if !selection.is_empty() {
                 let data = buffer(dtype, &layout, selection.len(), seed)?;
                 let view = MemoryView { data: &data, layout: &layout };
-                refused(twin.subject.write(&selection, view, Transfer::Independent), &[], &what)?;
+                refused(twin.subject.write(&selection, view, TransferMode::Independent), &[], &what)?;
             }
             twin.compare_all(&what)?;
             twin.compare(&selection, &layout, &what)?;
         }
     }
     pair.close()?;
-    let pair = subject.pair("a", Open::Read)?;
+    let pair = subject.pair("a", OpenMode::Read)?;
     Twin::open(&pair.subject, &pair.oracle, "array")?.compare_all("after opening again")?;
     Ok(pair.close()?)
 }

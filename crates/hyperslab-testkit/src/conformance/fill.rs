@@ -3,7 +3,7 @@
 use super::{Check, trying, unless_refused};
 use crate::sample::{element, meaningful};
 use crate::{Subject, Twin, catalogue};
-use hyperslab_core::{ArraySpec, Caps, Datatype, ErrorKind, MemoryLayout, Open, Selection};
+use hyperslab_core::{ArraySpec, Caps, Datatype, ErrorKind, MemoryLayout, OpenMode, Selection};
 use libtest_mimic::{Completion, Failed};
 
 pub(super) fn checks(caps: &Caps) -> Vec<Check> {
@@ -31,7 +31,7 @@ pub(super) fn checks(caps: &Caps) -> Vec<Check> {
     }
     if !caps.fill_value {
         out.push(Check::new("fill value/is refused", |subject| {
-            let container = subject.open("a", Open::Create)?;
+            let container = subject.open("a", OpenMode::Create)?;
             let spec = ArraySpec { fill_value: Some(vec![1; 8]), ..ArraySpec::new(Datatype::F64, &[4]) };
             super::refused(container.create("array", &spec), &[ErrorKind::Unsupported], "a fill value")?;
             Ok::<(), Failed>(container.close()?)
@@ -41,7 +41,7 @@ pub(super) fn checks(caps: &Caps) -> Vec<Check> {
 }
 
 fn filled(subject: &Subject, dtype: &Datatype, fill: Option<Vec<u8>>, required: bool) -> super::Verdict {
-    let pair = subject.pair("a", Open::Create)?;
+    let pair = subject.pair("a", OpenMode::Create)?;
     let fill = fill.unwrap_or_else(|| {
         // Padding has no value of its own.
         element(dtype, 77).into_iter().zip(meaningful(dtype)).map(|(byte, counts)| byte * u8::from(counts)).collect()
@@ -59,7 +59,7 @@ fn filled(subject: &Subject, dtype: &Datatype, fill: Option<Vec<u8>>, required: 
     trying(twin.write(&part, &MemoryLayout::packed(), 9), || "write a part".into())?;
     twin.compare_all("partly written")?;
     pair.close()?;
-    let pair = subject.pair("a", Open::Read)?;
+    let pair = subject.pair("a", OpenMode::Read)?;
     let twin = Twin::open(&pair.subject, &pair.oracle, "array")?;
     subject.same_spec(&twin.subject.spec()?, &spec)?;
     twin.compare_all("after opening again")?;

@@ -2,7 +2,7 @@
 
 use super::{Check, ensure, refused};
 use crate::{Subject, Twin};
-use hyperslab_core::{ArraySpec, Caps, Datatype, Error, MemoryLayout, Open, Selection};
+use hyperslab_core::{ArraySpec, Caps, Datatype, Error, MemoryLayout, OpenMode, Selection};
 use libtest_mimic::Failed;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -56,7 +56,7 @@ fn untouched(subject: &Subject) -> Result<(), Failed> {
         ensure!(snapshot(subject.directory())? == before, "{what} changed what is not its own");
         Ok(())
     };
-    for how in [Open::Truncate, Open::Create, Open::Read, Open::Update] {
+    for how in [OpenMode::Truncate, OpenMode::Create, OpenMode::Read, OpenMode::Update] {
         refused(subject.open("a", how), &[], &format!("{how:?}"))?;
         same(&format!("{how:?}"))?;
     }
@@ -68,7 +68,7 @@ fn untouched(subject: &Subject) -> Result<(), Failed> {
 }
 
 fn fill(subject: &Subject, name: &str) -> Result<(), Error> {
-    let pair = subject.pair(name, Open::Create)?;
+    let pair = subject.pair(name, OpenMode::Create)?;
     for array in ["one", "deep/two"] {
         let spec = ArraySpec::new(Datatype::F64, &[20]);
         let twin = Twin::create(&pair.subject, &pair.oracle, array, &spec)?;
@@ -91,7 +91,7 @@ fn beside(subject: &Subject) -> Result<(), Failed> {
     for stranger in &strangers {
         std::fs::write(stranger, "mine")?;
     }
-    subject.open("a", Open::Truncate)?.close()?;
+    subject.open("a", OpenMode::Truncate)?.close()?;
     for stranger in &strangers {
         ensure!(std::fs::read(stranger)? == b"mine", "truncation changed {}", stranger.display());
     }
@@ -99,7 +99,7 @@ fn beside(subject: &Subject) -> Result<(), Failed> {
     for stranger in &strangers {
         ensure!(std::fs::read(stranger)? == b"mine", "removal changed {}", stranger.display());
     }
-    let pair = subject.pair("ab", Open::Read)?;
+    let pair = subject.pair("ab", OpenMode::Read)?;
     Twin::open(&pair.subject, &pair.oracle, "one")?.compare_all("a container beside the removed one")?;
     Ok(pair.close()?)
 }
@@ -114,7 +114,7 @@ fn inside(subject: &Subject) -> Result<(), Failed> {
     std::fs::write(&notes, "mine")?;
     std::fs::create_dir(path.join("mine"))?;
     std::fs::write(path.join("mine/data"), "mine")?;
-    let truncated = subject.open("a", Open::Truncate).and_then(|container| container.close());
+    let truncated = subject.open("a", OpenMode::Truncate).and_then(|container| container.close());
     let intact = || std::fs::read(&notes).is_ok_and(|t| t == b"mine") && path.join("mine/data").exists();
     ensure!(intact(), "truncation ({truncated:?}) took a foreign file with it");
     let removed = subject.format.remove(&path);
@@ -130,7 +130,7 @@ fn removed(subject: &Subject) -> Result<(), Failed> {
     let left = snapshot(subject.directory())?;
     ensure!(left.len() == 1 || subject.overrides.beside, "removal left {:?}", left.keys());
     refused(subject.format.remove(&subject.path("a")), &[hyperslab_core::ErrorKind::NotFound], "removing twice")?;
-    Ok(subject.open("a", Open::Create)?.close()?)
+    Ok(subject.open("a", OpenMode::Create)?.close()?)
 }
 
 fn files(subject: &Subject) -> Result<(), Failed> {
@@ -147,10 +147,10 @@ fn files(subject: &Subject) -> Result<(), Failed> {
 }
 
 fn dropped(subject: &Subject) -> Result<(), Failed> {
-    let container = subject.open("a", Open::Create)?;
+    let container = subject.open("a", OpenMode::Create)?;
     container.create("array", &ArraySpec::new(Datatype::F64, &[20]))?;
     drop(container);
-    subject.open("a", Open::Truncate)?.close()?;
+    subject.open("a", OpenMode::Truncate)?.close()?;
     subject.format.remove(&subject.path("a"))?;
     ensure!(!subject.format.exists(&subject.path("a"))?, "it still exists");
     Ok(())

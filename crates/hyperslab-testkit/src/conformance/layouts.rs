@@ -2,7 +2,7 @@
 
 use super::{Check, ensure, trying};
 use crate::{Subject, Twin, buffer, catalogue};
-use hyperslab_core::{ArraySpec, Caps, Datatype, MemoryLayout, MemoryView, Open, Selection, Transfer};
+use hyperslab_core::{ArraySpec, Caps, Datatype, MemoryLayout, MemoryView, OpenMode, Selection, TransferMode};
 use libtest_mimic::Failed;
 
 pub(super) fn checks(_caps: &Caps) -> Vec<Check> {
@@ -18,7 +18,7 @@ pub(super) fn checks(_caps: &Caps) -> Vec<Check> {
 }
 
 fn all(subject: &Subject, dtype: Datatype, shape: &[u64]) -> Result<(), Failed> {
-    let pair = subject.pair("a", Open::Create)?;
+    let pair = subject.pair("a", OpenMode::Create)?;
     let twin = Twin::create(&pair.subject, &pair.oracle, "array", &ArraySpec::new(dtype.clone(), shape))?;
     let mut seed = 0;
     for (kind, selection) in catalogue::selections(shape)? {
@@ -34,7 +34,7 @@ fn all(subject: &Subject, dtype: Datatype, shape: &[u64]) -> Result<(), Failed> 
 }
 
 fn write_many(subject: &Subject) -> Result<(), Failed> {
-    let pair = subject.pair("a", Open::Create)?;
+    let pair = subject.pair("a", OpenMode::Create)?;
     let twin = Twin::create(&pair.subject, &pair.oracle, "array", &ArraySpec::new(Datatype::I32, &[8, 8]))?;
     let boxes = [([0, 0], [6, 6]), ([2, 2], [6, 6]), ([3, 1], [2, 4])];
     let selections =
@@ -54,26 +54,27 @@ fn write_many(subject: &Subject) -> Result<(), Failed> {
         .zip(&layouts)
         .map(|((selection, data), layout)| (selection, MemoryView { data, layout }))
         .collect();
-    twin.subject.write_many(&parts, Transfer::Independent)?;
-    twin.oracle.write_many(&parts, Transfer::Independent)?;
-    twin.subject.write_many(&[], Transfer::Independent)?;
+    twin.subject.write_many(&parts, TransferMode::Independent)?;
+    twin.oracle.write_many(&parts, TransferMode::Independent)?;
+    twin.subject.write_many(&[], TransferMode::Independent)?;
     twin.compare_all("after write_many")?;
     Ok(pair.close()?)
 }
 
 fn submit_write(subject: &Subject) -> Result<(), Failed> {
-    let pair = subject.pair("a", Open::Create)?;
+    let pair = subject.pair("a", OpenMode::Create)?;
     let twin = Twin::create(&pair.subject, &pair.oracle, "array", &ArraySpec::new(Datatype::F64, &[9, 4]))?;
     let mut requests = Vec::new();
     for row in 0..9 {
         let selection = Selection::dense(&[row, 0], &[1, 4])?;
         let layout = MemoryLayout::member(11, 2);
         let data = buffer(&Datatype::F64, &layout, 4, row)?;
-        twin.oracle.write(&selection, MemoryView { data: &data, layout: &layout }, Transfer::Independent)?;
-        requests.push(twin.subject.submit_write(&selection, data.into(), &layout, Transfer::Independent)?);
+        twin.oracle.write(&selection, MemoryView { data: &data, layout: &layout }, TransferMode::Independent)?;
+        requests.push(twin.subject.submit_write(&selection, data.into(), &layout, TransferMode::Independent)?);
     }
     let outside = Selection::dense(&[9, 0], &[1, 4])?;
-    let bad = twin.subject.submit_write(&outside, vec![0; 32].into(), &MemoryLayout::packed(), Transfer::Independent);
+    let bad =
+        twin.subject.submit_write(&outside, vec![0; 32].into(), &MemoryLayout::packed(), TransferMode::Independent);
     let failed = match bad {
         Err(_) => true,
         Ok(request) => request.wait().is_err(),
@@ -91,24 +92,24 @@ fn large(subject: &Subject) -> Result<(), Failed> {
         return Ok(()); // the oracle has no buffers, and compares element by element
     }
     let shape = [1031, 1021]; // 8 MiB, and no power of two anywhere
-    let container = subject.open("a", Open::Create)?;
+    let container = subject.open("a", OpenMode::Create)?;
     let array = match container.create("array", &ArraySpec::new(Datatype::F64, &shape)) {
         Err(error) if error.kind() == hyperslab_core::ErrorKind::Unsupported => return Ok(()), // too large for a layout
         created => created?,
     };
     let value = |index: u64| (index as f64).to_ne_bytes();
     let data: Vec<u8> = (0..shape[0] * shape[1]).flat_map(value).collect();
-    array.write(&Selection::all(&shape)?, MemoryView::packed(&data), Transfer::Independent)?;
+    array.write(&Selection::all(&shape)?, MemoryView::packed(&data), TransferMode::Independent)?;
     let every_other = Selection::strided(&[1, 1], &[2, 3], &[515, 340], &[1, 1])?;
     let mut part = vec![0; every_other.len() as usize * 8];
     let view = hyperslab_core::MemoryViewMut::packed(&mut part);
-    array.read(&every_other, view, Transfer::Independent)?;
+    array.read(&every_other, view, TransferMode::Independent)?;
     let expected = (0..515).flat_map(|i| (0..340).map(move |j| (1 + 2 * i) * shape[1] + 1 + 3 * j));
     ensure!(part.chunks(8).eq(expected.map(value)), "a strided read of a large array differs");
-    array.write(&every_other, MemoryView::packed(&vec![0xFF; part.len()]), Transfer::Independent)?;
+    array.write(&every_other, MemoryView::packed(&vec![0xFF; part.len()]), TransferMode::Independent)?;
     let mut whole = vec![0; data.len()];
     let view = hyperslab_core::MemoryViewMut::packed(&mut whole);
-    array.read(&Selection::all(&shape)?, view, Transfer::Independent)?;
+    array.read(&Selection::all(&shape)?, view, TransferMode::Independent)?;
     for (index, (found, written)) in whole.chunks(8).zip(data.chunks(8)).enumerate() {
         let (row, column) = (index as u64 / shape[1], index as u64 % shape[1]);
         let replaced = row % 2 == 1 && column % 3 == 1 && column < 1021;

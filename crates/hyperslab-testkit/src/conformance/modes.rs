@@ -3,32 +3,32 @@
 use super::{Check, ensure, refused};
 use crate::{Subject, Twin};
 use hyperslab_core::{
-    ArraySpec, Attribute, Caps, Datatype, ErrorKind, MemoryLayout, MemoryView, Open, Selection, Transfer,
+    ArraySpec, Attribute, Caps, Datatype, ErrorKind, MemoryLayout, MemoryView, OpenMode, Selection, TransferMode,
 };
 use libtest_mimic::Failed;
 
 pub(super) fn checks(caps: &Caps) -> Vec<Check> {
     let stored = "the format stores nothing";
     vec![
-        Check::new("open/missing", missing).needs(caps.stores, stored),
-        Check::new("open/create refuses what exists", create).needs(caps.stores, stored),
-        Check::new("open/truncate starts anew", truncate).needs(caps.stores, stored),
-        Check::new("open/read refuses changes", read_only).needs(caps.stores, stored),
-        Check::new("open/update adds", update).needs(caps.stores, stored),
+        Check::new("open/missing", missing).needs(caps.readable, stored),
+        Check::new("open/create refuses what exists", create).needs(caps.readable, stored),
+        Check::new("open/truncate starts anew", truncate).needs(caps.readable, stored),
+        Check::new("open/read refuses changes", read_only).needs(caps.readable, stored),
+        Check::new("open/update adds", update).needs(caps.readable, stored),
         Check::new("open/in a missing directory", |subject| {
             let path = subject.directory().join("no/such/directory/a");
-            let opened = subject.format.open(&path, Open::Read, &hyperslab_comm::Solo::shared());
+            let opened = subject.format.open(&path, OpenMode::Read, &hyperslab_comm::Solo::shared());
             refused(opened, &[ErrorKind::NotFound], "reading")?;
             let removed = subject.format.remove(&path);
             refused(removed, &[ErrorKind::NotFound], "removing").map(|_| ())
         })
-        .needs(caps.stores, stored),
+        .needs(caps.readable, stored),
         Check::new("open/create, write, close", |subject| {
-            let container = subject.open("a", Open::Create)?;
+            let container = subject.open("a", OpenMode::Create)?;
             let array = container.create("array", &ArraySpec::new(Datatype::F32, &[4, 4]))?;
             let all = Selection::all(&[4, 4])?;
-            array.write(&all, MemoryView::packed(&[1; 64]), Transfer::Independent)?;
-            array.write(&all, MemoryView::packed(&[1; 64]), Transfer::Collective)?;
+            array.write(&all, MemoryView::packed(&[1; 64]), TransferMode::Independent)?;
+            array.write(&all, MemoryView::packed(&[1; 64]), TransferMode::Collective)?;
             ensure!(container.arrays()? == ["array"], "the array is not listed");
             array.close()?;
             Ok(container.close()?)
@@ -37,7 +37,7 @@ pub(super) fn checks(caps: &Caps) -> Vec<Check> {
 }
 
 fn missing(subject: &Subject) -> Result<(), Failed> {
-    for how in [Open::Read, Open::Update] {
+    for how in [OpenMode::Read, OpenMode::Update] {
         refused(subject.open("a", how), &[ErrorKind::NotFound], &format!("{how:?} of nothing"))?;
     }
     ensure!(!subject.format.exists(&subject.path("a"))?, "nothing exists, but the format says so");
@@ -48,32 +48,32 @@ fn missing(subject: &Subject) -> Result<(), Failed> {
 }
 
 fn create(subject: &Subject) -> Result<(), Failed> {
-    let pair = subject.pair("a", Open::Create)?;
+    let pair = subject.pair("a", OpenMode::Create)?;
     let twin = Twin::create(&pair.subject, &pair.oracle, "array", &ArraySpec::new(Datatype::I32, &[6]))?;
     twin.write(&Selection::all(&[6])?, &MemoryLayout::packed(), 1)?;
     pair.close()?;
     ensure!(subject.format.exists(&subject.path("a"))?, "the container does not exist");
-    refused(subject.open("a", Open::Create), &[ErrorKind::AlreadyExists], "Create over a container")?;
-    let pair = subject.pair("a", Open::Read)?;
+    refused(subject.open("a", OpenMode::Create), &[ErrorKind::AlreadyExists], "Create over a container")?;
+    let pair = subject.pair("a", OpenMode::Read)?;
     Twin::open(&pair.subject, &pair.oracle, "array")?.compare_all("after a refused Create")?;
     Ok(pair.close()?)
 }
 
 fn truncate(subject: &Subject) -> Result<(), Failed> {
-    let pair = subject.pair("a", Open::Truncate)?; // where nothing is
+    let pair = subject.pair("a", OpenMode::Truncate)?; // where nothing is
     let spec = ArraySpec::new(Datatype::I32, &[64]);
     for name in ["old", "group/old", "both"] {
         let twin = Twin::create(&pair.subject, &pair.oracle, name, &spec)?;
         twin.write(&Selection::all(&[64])?, &MemoryLayout::packed(), 1)?;
     }
     pair.close()?;
-    let pair = subject.pair("a", Open::Truncate)?;
+    let pair = subject.pair("a", OpenMode::Truncate)?;
     ensure!(pair.subject.arrays()?.is_empty(), "arrays survived truncation");
     refused(pair.subject.array("old"), &[ErrorKind::NotFound], "an array from before")?;
     let twin = Twin::create(&pair.subject, &pair.oracle, "both", &spec)?;
     twin.compare_all("created anew, nothing written")?;
     pair.close()?;
-    let pair = subject.pair("a", Open::Read)?;
+    let pair = subject.pair("a", OpenMode::Read)?;
     let names = pair.subject.arrays()?;
     ensure!(names == ["both"], "the arrays are {names:?}");
     Twin::open(&pair.subject, &pair.oracle, "both")?.compare_all("after opening again")?;
@@ -81,15 +81,15 @@ fn truncate(subject: &Subject) -> Result<(), Failed> {
 }
 
 fn read_only(subject: &Subject) -> Result<(), Failed> {
-    let pair = subject.pair("a", Open::Create)?;
+    let pair = subject.pair("a", OpenMode::Create)?;
     let twin = Twin::create(&pair.subject, &pair.oracle, "array", &ArraySpec::new(Datatype::I32, &[6]))?;
     twin.write(&Selection::all(&[6])?, &MemoryLayout::packed(), 1)?;
     pair.close()?;
-    let pair = subject.pair("a", Open::Read)?;
+    let pair = subject.pair("a", OpenMode::Read)?;
     let twin = Twin::open(&pair.subject, &pair.oracle, "array")?;
     let all = Selection::all(&[6])?;
     let data = [0; 24];
-    refused(twin.subject.write(&all, MemoryView::packed(&data), Transfer::Independent), &[], "write")?;
+    refused(twin.subject.write(&all, MemoryView::packed(&data), TransferMode::Independent), &[], "write")?;
     refused(pair.subject.create("new", &ArraySpec::new(Datatype::I32, &[6])), &[], "create")?;
     refused(pair.subject.set_attribute("array", "a", &Attribute::integer(1)), &[], "set attribute")?;
     refused(twin.subject.resize(&[3]), &[], "resize")?;
@@ -103,7 +103,7 @@ fn read_only(subject: &Subject) -> Result<(), Failed> {
 }
 
 fn update(subject: &Subject) -> Result<(), Failed> {
-    let pair = subject.pair("a", Open::Create)?;
+    let pair = subject.pair("a", OpenMode::Create)?;
     let spec = ArraySpec::new(Datatype::I32, &[6]);
     Twin::create(&pair.subject, &pair.oracle, "one", &spec)?.write(
         &Selection::all(&[6])?,
@@ -112,14 +112,14 @@ fn update(subject: &Subject) -> Result<(), Failed> {
     )?;
     pair.close()?;
     for (round, name) in ["two", "three", "deep/four"].iter().enumerate() {
-        let pair = subject.pair("a", Open::Update)?;
+        let pair = subject.pair("a", OpenMode::Update)?;
         let twin = Twin::create(&pair.subject, &pair.oracle, name, &spec)?;
         twin.write(&Selection::all(&[6])?, &MemoryLayout::packed(), 10 + round as u64)?;
         let one = Twin::open(&pair.subject, &pair.oracle, "one")?;
         one.write(&Selection::dense(&[round as u64], &[1])?, &MemoryLayout::packed(), 20 + round as u64)?;
         pair.close()?;
     }
-    let pair = subject.pair("a", Open::Read)?;
+    let pair = subject.pair("a", OpenMode::Read)?;
     for name in ["one", "two", "three", "deep/four"] {
         Twin::open(&pair.subject, &pair.oracle, name)?.compare_all(name)?;
     }

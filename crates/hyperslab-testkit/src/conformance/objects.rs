@@ -2,7 +2,7 @@
 
 use super::{Check, ensure, refused, trying};
 use crate::{Subject, Twin};
-use hyperslab_core::{ArraySpec, Attribute, Caps, Datatype, ErrorKind, MemoryLayout, Open, Selection};
+use hyperslab_core::{ArraySpec, Attribute, Caps, Datatype, ErrorKind, MemoryLayout, OpenMode, Selection};
 use libtest_mimic::Failed;
 
 pub(super) fn checks(caps: &Caps) -> Vec<Check> {
@@ -16,7 +16,7 @@ pub(super) fn checks(caps: &Caps) -> Vec<Check> {
 }
 
 fn names(subject: &Subject) -> Result<(), Failed> {
-    let pair = subject.pair("a", Open::Create)?;
+    let pair = subject.pair("a", OpenMode::Create)?;
     let long = "n".repeat(120);
     let mut names = vec![
         "plain",
@@ -53,7 +53,7 @@ fn names(subject: &Subject) -> Result<(), Failed> {
     pair.close()?;
     names.retain(|name| *name != "c/0");
     names.sort_unstable();
-    let pair = subject.pair("a", Open::Read)?;
+    let pair = subject.pair("a", OpenMode::Read)?;
     let found = pair.subject.arrays()?;
     ensure!(found == names, "the arrays are {found:?}, expected {names:?}");
     for name in names {
@@ -64,7 +64,7 @@ fn names(subject: &Subject) -> Result<(), Failed> {
 }
 
 fn bad_names(subject: &Subject) -> Result<(), Failed> {
-    let outer = subject.open("a", Open::Create)?;
+    let outer = subject.open("a", OpenMode::Create)?;
     let listing = || -> Result<Vec<std::ffi::OsString>, Failed> {
         let mut names = std::fs::read_dir(subject.directory())?
             .map(|entry| Ok(entry?.file_name()))
@@ -91,13 +91,13 @@ fn bad_names(subject: &Subject) -> Result<(), Failed> {
 }
 
 fn parents(subject: &Subject) -> Result<(), Failed> {
-    let pair = subject.pair("a", Open::Create)?;
+    let pair = subject.pair("a", OpenMode::Create)?;
     for name in ["a/b/c", "a/b/d", "a/e", "f"] {
         let twin = Twin::create(&pair.subject, &pair.oracle, name, &ArraySpec::new(Datatype::F64, &[2, 2]))?;
         twin.write(&Selection::all(&[2, 2])?, &MemoryLayout::packed(), name.len() as u64)?;
     }
     pair.close()?;
-    let pair = subject.pair("a", Open::Update)?;
+    let pair = subject.pair("a", OpenMode::Update)?;
     let names = pair.subject.arrays()?;
     ensure!(names == ["a/b/c", "a/b/d", "a/e", "f"], "the arrays are {names:?}");
     if subject.caps.groups {
@@ -115,7 +115,7 @@ fn parents(subject: &Subject) -> Result<(), Failed> {
 }
 
 fn groups(subject: &Subject) -> Result<(), Failed> {
-    let container = subject.open("a", Open::Create)?;
+    let container = subject.open("a", OpenMode::Create)?;
     container.create_group("g/h/été x")?;
     container.create_group("g/h")?;
     container.create_group("g/h/été x")?;
@@ -124,7 +124,7 @@ fn groups(subject: &Subject) -> Result<(), Failed> {
     container.create("g/h/array", &ArraySpec::new(Datatype::I32, &[3]))?;
     container.create_group("g/h")?;
     container.close()?;
-    let container = subject.open("a", Open::Update)?;
+    let container = subject.open("a", OpenMode::Update)?;
     let arrays = container.arrays()?;
     ensure!(arrays == ["g/h/array"], "the arrays are {arrays:?}");
     let groups = container.groups()?;
@@ -140,7 +140,7 @@ fn groups(subject: &Subject) -> Result<(), Failed> {
 }
 
 fn array_is_no_group(subject: &Subject) -> Result<(), Failed> {
-    let pair = subject.pair("a", Open::Create)?;
+    let pair = subject.pair("a", OpenMode::Create)?;
     let twin = Twin::create(&pair.subject, &pair.oracle, "array", &ArraySpec::new(Datatype::I32, &[3]))?;
     twin.write(&Selection::all(&[3])?, &MemoryLayout::packed(), 5)?;
     refused(pair.subject.create("array/inner", &ArraySpec::new(Datatype::I32, &[3])), &[], "an array in an array")?;

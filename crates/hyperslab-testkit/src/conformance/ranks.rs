@@ -6,7 +6,7 @@ use crate::{Ranks, Subject};
 use hyperslab_comm::Solo;
 use hyperslab_core::{
     Array, ArraySpec, Attribute, Caps, Communicator, Container, Datatype, Durability, Error, ErrorKind, Filter,
-    MemoryView, MemoryViewMut, Open, Result, Selection, Transfer, agree, dims::element_count,
+    MemoryView, MemoryViewMut, OpenMode, Result, Selection, TransferMode, agree, dims::element_count,
 };
 use libtest_mimic::{Completion, Failed};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(super) fn checks(caps: &Caps, ranks: &Ranks) -> Vec<Check> {
         out.push(
             check("neighbours in one compressed chunk", compressed_neighbours)
                 .needs(caps.concurrent_writers, concurrent)
-                .needs(caps.chunks && caps.deflate, "no deflate"),
+                .needs(caps.chunks && caps.has(&Filter::Deflate(1)), "no deflate"),
         );
         out.push(check("some ranks select nothing", some_empty));
         out.push(check("everybody reads what everybody wrote", read_back).needs(caps.concurrent_writers, concurrent));
@@ -52,12 +52,12 @@ pub(super) fn mismatch(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Mismatch, "check", message)
 }
 
-pub(super) fn write(array: &dyn Array, selection: &Selection, shape: &[u64], transfer: Transfer) -> Result<()> {
+pub(super) fn write(array: &dyn Array, selection: &Selection, shape: &[u64], transfer: TransferMode) -> Result<()> {
     let data = values(&Datatype::I64, numbers(selection, shape).into_iter());
     array.write(selection, MemoryView::packed(&data), transfer)
 }
 
-fn check_whole(array: &dyn Array, shape: &[u64], transfer: Transfer) -> Result<()> {
+fn check_whole(array: &dyn Array, shape: &[u64], transfer: TransferMode) -> Result<()> {
     let mut found = vec![0xA5; element_count(shape)? as usize * 8];
     array.read(&Selection::all(shape)?, MemoryViewMut::packed(&mut found), transfer)?;
     let expected = values(&Datatype::I64, 0..element_count(shape)?);
@@ -86,7 +86,7 @@ pub(super) fn run(
 ) -> Verdict {
     let path = subject.path("a");
     let ran = subject.ranks.run(size, |comm| {
-        let container = subject.format.open(&path, Open::Create, &comm)?;
+        let container = subject.format.open(&path, OpenMode::Create, &comm)?;
         let array = container.create("array", spec)?;
         // What one rank is refused must not keep the others waiting for it to close.
         let done = agree(&*comm, body(&comm, &container, &array));
@@ -98,14 +98,14 @@ pub(super) fn run(
         return Ok(refusal);
     }
     subject.ranks.on_one(|| {
-        let container = subject.format.open(&path, Open::Read, &Solo::shared())?;
-        check_whole(&*container.array("array")?, shape, Transfer::Independent)?;
+        let container = subject.format.open(&path, OpenMode::Read, &Solo::shared())?;
+        check_whole(&*container.array("array")?, shape, TransferMode::Independent)?;
         Ok(container.close()?)
     })?;
     Ok(Completion::Completed)
 }
 
-fn row_blocks(subject: &Subject, size: usize, transfer: Transfer) -> Verdict {
+fn row_blocks(subject: &Subject, size: usize, transfer: TransferMode) -> Verdict {
     let n = size as u64;
     let shape = [n * 5, 6];
     // Chunk borders that are not rank borders.
@@ -118,11 +118,11 @@ fn row_blocks(subject: &Subject, size: usize, transfer: Transfer) -> Verdict {
 }
 
 fn blocks(subject: &Subject, size: usize) -> Verdict {
-    row_blocks(subject, size, Transfer::Independent)
+    row_blocks(subject, size, TransferMode::Independent)
 }
 
 fn blocks_together(subject: &Subject, size: usize) -> Verdict {
-    row_blocks(subject, size, Transfer::Collective)
+    row_blocks(subject, size, TransferMode::Collective)
 }
 
 fn strides(subject: &Subject, size: usize) -> Verdict {
@@ -131,7 +131,7 @@ fn strides(subject: &Subject, size: usize) -> Verdict {
     let spec = ArraySpec::new(Datatype::I64, &shape);
     run(subject, size, &shape, &spec, |comm, _, array| {
         let mine = Selection::strided(&[0, comm.rank() as u64], &[1, n], &[7, 4], &[1, 1])?;
-        write(&**array, &mine, &shape, Transfer::Independent)
+        write(&**array, &mine, &shape, TransferMode::Independent)
     })
 }
 
@@ -145,7 +145,7 @@ fn in_one_chunk(subject: &Subject, size: usize, filters: Vec<Filter>) -> Verdict
         // One element at a time, so that every write meets the others' in the same chunk.
         for turn in 0..40 {
             let mine = Selection::dense(&[turn * n + comm.rank() as u64], &[1])?;
-            write(&**array, &mine, &shape, Transfer::Independent)?;
+            write(&**array, &mine, &shape, TransferMode::Independent)?;
         }
         Ok(())
     })
@@ -165,11 +165,11 @@ fn some_empty(subject: &Subject, size: usize) -> Verdict {
     run(subject, size, &shape, &spec, |comm, container, array| {
         let last = comm.rank() + 1 == comm.size();
         let mine = if last { Selection::all(&shape)? } else { Selection::empty(2) };
-        agree(&**comm, write(&**array, &mine, &shape, Transfer::Collective))?;
+        agree(&**comm, write(&**array, &mine, &shape, TransferMode::Collective))?;
         container.flush(Durability::Visible)?;
         comm.barrier()?;
         let mut buffer = vec![0; mine.len() as usize * 8];
-        array.read(&mine, MemoryViewMut::packed(&mut buffer), Transfer::Collective)?;
+        array.read(&mine, MemoryViewMut::packed(&mut buffer), TransferMode::Collective)?;
         if buffer != values(&Datatype::I64, numbers(&mine, &shape).into_iter()) {
             return Err(mismatch("a collective read differs"));
         }
@@ -183,11 +183,11 @@ fn read_back(subject: &Subject, size: usize) -> Verdict {
     let spec = ArraySpec::new(Datatype::I64, &shape);
     run(subject, size, &shape, &spec, |comm, container, array| {
         let mine = Selection::dense(&[comm.rank() as u64 * 3, 0], &[3, 5])?;
-        agree(&**comm, write(&**array, &mine, &shape, Transfer::Independent))?;
+        agree(&**comm, write(&**array, &mine, &shape, TransferMode::Independent))?;
         container.flush(Durability::Visible)?;
         comm.barrier()?;
-        check_whole(&**array, &shape, Transfer::Independent)?;
-        check_whole(&**array, &shape, Transfer::Collective)
+        check_whole(&**array, &shape, TransferMode::Independent)?;
+        check_whole(&**array, &shape, TransferMode::Collective)
     })
 }
 
@@ -195,7 +195,7 @@ fn metadata(subject: &Subject, size: usize) -> Verdict {
     let path = subject.path("a");
     let caps = subject.caps;
     subject.ranks.run(size, |comm| {
-        let container = subject.format.open(&path, Open::Create, &comm)?;
+        let container = subject.format.open(&path, OpenMode::Create, &comm)?;
         for name in ["x", "deep/y", "z"] {
             container.create(name, &ArraySpec::new(Datatype::F64, &[4]))?;
         }
@@ -216,7 +216,7 @@ fn metadata(subject: &Subject, size: usize) -> Verdict {
         let array = container.array("x")?;
         array.close()?;
         container.close()?;
-        let container = subject.format.open(&path, Open::Read, &comm)?;
+        let container = subject.format.open(&path, OpenMode::Read, &comm)?;
         if container.arrays()?.len() != 3 {
             return Err(mismatch("arrays were lost"));
         }
@@ -234,7 +234,7 @@ fn resized(subject: &Subject, size: usize) -> Verdict {
         for step in 0..4 {
             array.resize(&[(step + 1) * n])?;
             let mine = Selection::dense(&[step * n + comm.rank() as u64], &[1])?;
-            agree(&**comm, write(&**array, &mine, &shape, Transfer::Collective))?;
+            agree(&**comm, write(&**array, &mine, &shape, TransferMode::Collective))?;
         }
         container.flush(Durability::Durable)
     })
@@ -245,14 +245,14 @@ fn own_arrays(subject: &Subject, size: usize) -> Verdict {
     let shape = [6, 3];
     let name = |rank: usize| format!("rank {rank}");
     let ran = subject.ranks.run(size, |comm| {
-        let container = subject.format.open(&path, Open::Create, &comm)?;
+        let container = subject.format.open(&path, OpenMode::Create, &comm)?;
         let arrays = (0..size)
             .map(|rank| container.create(&name(rank), &ArraySpec::new(Datatype::I64, &shape)))
             .collect::<Result<Vec<_>>>()?;
         let write_rows = || {
             (0..6).try_for_each(|row| {
                 let mine = Selection::dense(&[row, 0], &[1, 3])?;
-                write(&*arrays[comm.rank()], &mine, &shape, Transfer::Independent)
+                write(&*arrays[comm.rank()], &mine, &shape, TransferMode::Independent)
             })
         };
         let done = agree(&*comm, write_rows());
@@ -263,10 +263,10 @@ fn own_arrays(subject: &Subject, size: usize) -> Verdict {
         return Ok(refusal);
     }
     subject.ranks.on_one(|| {
-        let container = subject.format.open(&path, Open::Read, &Solo::shared())?;
+        let container = subject.format.open(&path, OpenMode::Read, &Solo::shared())?;
         ensure!(container.arrays()?.len() == size, "arrays were lost");
         for rank in 0..size {
-            check_whole(&*container.array(&name(rank))?, &shape, Transfer::Independent)?;
+            check_whole(&*container.array(&name(rank))?, &shape, TransferMode::Independent)?;
         }
         Ok(container.close()?)
     })?;

@@ -3,8 +3,8 @@
 use super::{Check, ensure};
 use crate::{Ranks, Subject};
 use hyperslab_core::{
-    ArraySpec, Caps, Communicator, Container, Datatype, Durability, Error, ErrorKind, MemoryView, Open, Result,
-    Selection, Transfer, agree,
+    ArraySpec, Caps, Communicator, Container, Datatype, Durability, Error, ErrorKind, MemoryView, OpenMode, Result,
+    Selection, TransferMode, agree,
 };
 use libtest_mimic::Failed;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub(super) fn checks(caps: &Caps, ranks: &Ranks) -> Vec<Check> {
         let check = |name: &str, run: fn(&Subject, usize) -> Result<(), Failed>| {
             Check::new(format!("{size} ranks, one fails/{name}"), move |subject| run(subject, size))
         };
-        out.push(check("opening", opening).needs(caps.stores, "the format stores nothing"));
+        out.push(check("opening", opening).needs(caps.readable, "the format stores nothing"));
         out.push(check("creating", creating));
         out.push(check("writing independently, and leaves", writing).needs(ranks.are_threads(), ENDS_THE_JOB));
         out.push(check("writing collectively, and leaves", collective).needs(ranks.are_threads(), ENDS_THE_JOB));
@@ -43,7 +43,7 @@ fn each(
 ) -> Result<Vec<Result<()>>> {
     let path = subject.path("a");
     subject.ranks.run_each(size, |comm| {
-        let container = subject.format.open(&path, Open::Create, &comm)?;
+        let container = subject.format.open(&path, OpenMode::Create, &comm)?;
         body(&comm, &container)
     })
 }
@@ -54,15 +54,16 @@ fn last(comm: &Arc<dyn Communicator>) -> bool {
 
 fn opening(subject: &Subject, size: usize) -> Result<(), Failed> {
     let path = subject.path("missing");
-    for how in [Open::Read, Open::Update] {
+    for how in [OpenMode::Read, OpenMode::Update] {
         let results = subject.ranks.run_each(size, |comm| subject.format.open(&path, how, &comm).map(|_| ()))?;
         let kinds: Vec<_> = results.iter().map(|r| r.as_ref().err().map(Error::kind)).collect();
         ensure!(kinds.iter().all(Option::is_some), "{how:?} of nothing succeeded on some rank: {kinds:?}");
         ensure!(kinds.contains(&Some(ErrorKind::NotFound)), "nobody says that nothing is there: {kinds:?}");
     }
-    subject.ranks.on_one(|| Ok(subject.open("a", Open::Create)?.close()?))?;
+    subject.ranks.on_one(|| Ok(subject.open("a", OpenMode::Create)?.close()?))?;
     let path = subject.path("a");
-    let results = subject.ranks.run_each(size, |comm| subject.format.open(&path, Open::Create, &comm).map(|_| ()))?;
+    let results =
+        subject.ranks.run_each(size, |comm| subject.format.open(&path, OpenMode::Create, &comm).map(|_| ()))?;
     let kinds: Vec<_> = results.iter().map(|r| r.as_ref().err().map(Error::kind)).collect();
     ensure!(kinds.iter().all(Option::is_some), "Create over a container succeeded on some rank: {kinds:?}");
     ensure!(kinds.contains(&Some(ErrorKind::AlreadyExists)), "nobody says that it exists: {kinds:?}");
@@ -91,7 +92,7 @@ fn writing(subject: &Subject, size: usize) -> Result<(), Failed> {
     let results = each(subject, size, |comm, container| {
         let array = container.create("array", &ArraySpec::new(Datatype::F64, &[8]))?;
         let at = if last(comm) { 8 } else { comm.rank() as u64 };
-        array.write(&Selection::dense(&[at], &[1])?, MemoryView::packed(&[1; 8]), Transfer::Independent)?;
+        array.write(&Selection::dense(&[at], &[1])?, MemoryView::packed(&[1; 8]), TransferMode::Independent)?;
         container.flush(Durability::Visible)?;
         container.close()
     })?;
@@ -102,7 +103,7 @@ fn collective(subject: &Subject, size: usize) -> Result<(), Failed> {
     let results = each(subject, size, |comm, container| {
         let array = container.create("array", &ArraySpec::new(Datatype::F64, &[8]))?;
         let at = if last(comm) { 8 } else { comm.rank() as u64 };
-        array.write(&Selection::dense(&[at], &[1])?, MemoryView::packed(&[1; 8]), Transfer::Collective)?;
+        array.write(&Selection::dense(&[at], &[1])?, MemoryView::packed(&[1; 8]), TransferMode::Collective)?;
         container.close()
     })?;
     only_the_last(&results)
@@ -116,8 +117,8 @@ fn staying(subject: &Subject, size: usize) -> Result<(), Failed> {
         let array = container.create("array", &ArraySpec::new(Datatype::F64, &shape))?;
         let at = if last(comm) { shape[0] } else { comm.rank() as u64 };
         let one = |at| Selection::dense(&[at], &[1]);
-        let failed = array.write(&one(at)?, MemoryView::packed(&[1; 8]), Transfer::Collective);
-        let again = array.write(&one(comm.rank() as u64)?, MemoryView::packed(&[2; 8]), Transfer::Collective);
+        let failed = array.write(&one(at)?, MemoryView::packed(&[1; 8]), TransferMode::Collective);
+        let again = array.write(&one(comm.rank() as u64)?, MemoryView::packed(&[2; 8]), TransferMode::Collective);
         // One agreement on both, so that every rank closes. Formats may refuse parts of chunks, but on every rank.
         let again = again.or_else(|error| if error.kind() == ErrorKind::Unsupported { Ok(()) } else { Err(error) });
         agree(&**comm, again)?;

@@ -6,8 +6,8 @@ use super::{Check, Verdict, ensure};
 use crate::{Memory, Ranks, Subject, buffer, catalogue};
 use hyperslab_comm::Solo;
 use hyperslab_core::{
-    Array, ArraySpec, Caps, Communicator, Datatype, Dims, Format, MemoryLayout, MemoryView, MemoryViewMut, Open,
-    Result, Selection, Slab, Span, Transfer, agree,
+    Array, ArraySpec, Caps, Communicator, Datatype, Dims, Format, MemoryLayout, MemoryView, MemoryViewMut, OpenMode,
+    Result, Selection, Slab, StridedRange, TransferMode, agree,
 };
 use libtest_mimic::Completion;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ fn whole_chunks(subject: &Subject, size: usize) -> Verdict {
     let (shape, spec) = by_ranks(subject, size);
     run(subject, size, &shape, &spec, |comm, _, array| {
         let mine = Selection::dense(&[comm.rank() as u64 * 5, 0], &[5, 6])?;
-        write(&**array, &mine, &shape, Transfer::Independent)
+        write(&**array, &mine, &shape, TransferMode::Independent)
     })
 }
 
@@ -48,7 +48,7 @@ fn parts_of_chunks(subject: &Subject, size: usize) -> Verdict {
         let first = comm.rank() as u64 * 5;
         for (rows, count) in [(0, 2), (2, 3)] {
             let mine = Selection::dense(&[first + rows, 0], &[count, 6])?;
-            agree(&**comm, write(&**array, &mine, &shape, Transfer::Collective))?;
+            agree(&**comm, write(&**array, &mine, &shape, TransferMode::Collective))?;
         }
         Ok(())
     })
@@ -60,9 +60,9 @@ fn strides(subject: &Subject, size: usize) -> Verdict {
     let spec = ArraySpec::new(Datatype::I64, &shape);
     run(subject, size, &shape, &spec, |comm, _, array| {
         let mine = Selection::strided(&[0, comm.rank() as u64], &[1, n], &[7, 4], &[1, 1])?;
-        agree(&**comm, write(&**array, &mine, &shape, Transfer::Collective))?;
+        agree(&**comm, write(&**array, &mine, &shape, TransferMode::Collective))?;
         let mut found = vec![0; mine.len() as usize * 8];
-        array.read(&mine, MemoryViewMut::packed(&mut found), Transfer::Collective)?;
+        array.read(&mine, MemoryViewMut::packed(&mut found), TransferMode::Collective)?;
         let expected = values(&Datatype::I64, numbers(&mine, &shape).into_iter());
         if found == expected { Ok(()) } else { Err(mismatch("a collective read differs")) }
     })
@@ -77,23 +77,28 @@ fn few_rows(subject: &Subject, size: usize) -> Verdict {
     run(subject, size, &shape, &spec, |comm, _, array| {
         let count = u64::from((comm.rank() as u64) < rows);
         let mine = Selection::dense(&[comm.rank() as u64 * count, 0], &[count, 3])?;
-        write(&**array, &mine, &shape, Transfer::Collective)
+        write(&**array, &mine, &shape, TransferMode::Collective)
     })
 }
 
 /// The selection of a plane as one of plane `number` of an array with one dimension more.
 fn in_plane(selection: &Selection, number: u64) -> Result<Selection> {
     let one_more = |slab: &Slab| {
-        let each = |of: fn(&Span) -> u64, first: u64| -> Dims {
-            std::iter::once(first).chain(slab.spans().iter().map(of)).collect()
+        let each = |of: fn(&StridedRange) -> u64, first: u64| -> Dims {
+            std::iter::once(first).chain(slab.ranges().iter().map(of)).collect()
         };
-        Slab::strided(&each(Span::start, number), &each(Span::stride, 1), &each(Span::count, 1), &each(Span::block, 1))
+        Slab::strided(
+            &each(StridedRange::start, number),
+            &each(StridedRange::stride, 1),
+            &each(StridedRange::count, 1),
+            &each(StridedRange::block, 1),
+        )
     };
     let slabs = selection.slabs().iter().map(one_more).collect::<Result<Vec<_>>>()?;
     Selection::union(selection.rank() + 1, slabs.into_iter().flatten())
 }
 
-fn read_as(array: &dyn Array, selection: &Selection, layout: &MemoryLayout, how: Transfer) -> Result<Vec<u8>> {
+fn read_as(array: &dyn Array, selection: &Selection, layout: &MemoryLayout, how: TransferMode) -> Result<Vec<u8>> {
     let bytes = layout.buffer_len(&array.spec()?.dtype, selection.len())?;
     let mut data = vec![0xA5; bytes as usize];
     array.read(selection, MemoryViewMut { data: &mut data, layout }, how)?;
@@ -119,27 +124,27 @@ fn layouts(subject: &Subject, size: usize) -> Verdict {
         let rank = comm.rank();
         let twin = subject.twin_path(&format!("plane {rank}"));
         let oracle = Memory
-            .open(&twin, Open::Create, &Solo::shared())?
+            .open(&twin, OpenMode::Create, &Solo::shared())?
             .create("plane", &ArraySpec::new(dtype.clone(), &plane))?;
         for turn in 0..cases.len() {
             let (what, selection, layout) = &cases[(turn + 7 * rank) % cases.len()];
             let data = buffer(&dtype, layout, selection.len(), (1000 * turn + rank) as u64)?;
             let memory = MemoryView { data: &data, layout };
             let mine = in_plane(selection, rank as u64)?;
-            oracle.write(selection, memory, Transfer::Independent)?;
-            agree(&**comm, array.write(&mine, memory, Transfer::Collective))?;
+            oracle.write(selection, memory, TransferMode::Independent)?;
+            agree(&**comm, array.write(&mine, memory, TransferMode::Collective))?;
             let whole = (Selection::all(&plane)?, MemoryLayout::packed());
             for (selection, layout) in [(selection, layout), (&whole.0, &whole.1)] {
-                let expected = read_as(&*oracle, selection, layout, Transfer::Independent)?;
+                let expected = read_as(&*oracle, selection, layout, TransferMode::Independent)?;
                 let mine = in_plane(selection, rank as u64)?;
                 let same = |found: Vec<u8>| if found == expected { Ok(()) } else { Err(mismatch(what.as_str())) };
-                agree(&**comm, read_as(array, &mine, layout, Transfer::Collective).and_then(same))?;
+                agree(&**comm, read_as(array, &mine, layout, TransferMode::Collective).and_then(same))?;
             }
         }
         Memory.remove(&twin)
     };
     let ran = subject.ranks.run(size, |comm| {
-        let container = subject.format.open(&path, Open::Create, &comm)?;
+        let container = subject.format.open(&path, OpenMode::Create, &comm)?;
         let array = container.create("array", &spec)?;
         let done = agree(&*comm, body(&comm, &*array));
         array.close()?;

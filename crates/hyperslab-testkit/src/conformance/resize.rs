@@ -2,7 +2,7 @@
 
 use super::{Check, REFUSALS, Verdict, ensure, refused, unless_refused};
 use crate::{Subject, Twin};
-use hyperslab_core::{ArraySpec, Caps, Datatype, ErrorKind, MemoryLayout, Open, Selection};
+use hyperslab_core::{ArraySpec, Caps, Datatype, ErrorKind, MemoryLayout, OpenMode, Selection};
 use libtest_mimic::{Completion, Failed};
 
 pub(super) fn checks(caps: &Caps) -> Vec<Check> {
@@ -70,7 +70,7 @@ pub(super) fn checks(caps: &Caps) -> Vec<Check> {
     out = out.into_iter().map(|check| check.needs(caps.resize, "arrays cannot change shape")).collect();
     if !caps.resize {
         out.push(Check::new("resize/is refused", |subject| {
-            let container = subject.open("a", Open::Create)?;
+            let container = subject.open("a", OpenMode::Create)?;
             let spec = ArraySpec { max_shape: Some(vec![None]), ..ArraySpec::new(Datatype::F32, &[4]) };
             refused(container.create("growing", &spec), &REFUSALS, "a maximum shape")?;
             let array = container.create("fixed", &ArraySpec::new(Datatype::F32, &[4]))?;
@@ -94,7 +94,7 @@ struct Grown {
 }
 
 fn resized(subject: &Subject, grown: &Grown) -> Verdict {
-    let mut pair = subject.pair("a", Open::Create)?;
+    let mut pair = subject.pair("a", OpenMode::Create)?;
     let shape = grown.from;
     let spec = ArraySpec {
         max_shape: Some(grown.max.to_vec()),
@@ -119,7 +119,7 @@ fn resized(subject: &Subject, grown: &Grown) -> Verdict {
         twin.compare_all(&what)?;
         if i % 4 == 1 {
             pair.close()?;
-            pair = subject.pair("a", Open::Update)?;
+            pair = subject.pair("a", OpenMode::Update)?;
             twin = Twin::open(&pair.subject, &pair.oracle, "array")?;
             twin.compare_all(&format!("{what} and opened again"))?;
         }
@@ -139,7 +139,7 @@ fn resized(subject: &Subject, grown: &Grown) -> Verdict {
 }
 
 fn refusals(subject: &Subject) -> Result<(), Failed> {
-    let pair = subject.pair("a", Open::Create)?;
+    let pair = subject.pair("a", OpenMode::Create)?;
     let chunk = subject.caps.chunks.then(|| [4, 3].as_slice().into());
     let spec = ArraySpec { max_shape: Some(vec![None, Some(4)]), chunk, ..ArraySpec::new(Datatype::I32, &[5, 4]) };
     let twin = Twin::create(&pair.subject, &pair.oracle, "array", &spec)?;
@@ -150,7 +150,7 @@ fn refusals(subject: &Subject) -> Result<(), Failed> {
     let beyond = Selection::dense(&[5, 0], &[1, 1])?;
     let data = [0; 4];
     let view = hyperslab_core::MemoryView::packed(&data);
-    let written = twin.subject.write(&beyond, view, hyperslab_core::Transfer::Independent);
+    let written = twin.subject.write(&beyond, view, hyperslab_core::TransferMode::Independent);
     refused(written, &[ErrorKind::InvalidInput], "write beyond the present shape")?;
     twin.compare_all("after refusals")?;
     let fixed = pair.subject.create("fixed", &ArraySpec::new(Datatype::I32, &[4]))?;

@@ -3,7 +3,7 @@
 use super::plan::{Fault, Plan};
 use hyperslab_core::{
     Array, ArraySpec, Bytes, Communicator, Gather, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection,
-    Transfer, agree,
+    TransferMode, agree,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -46,14 +46,19 @@ impl FaultyArray {
     }
 
     /// Does what a failing write of these parts does, and returns its error.
-    fn fail(&self, fault: Fault, parts: &[(&Selection, MemoryView<'_>)], transfer: Transfer) -> hyperslab_core::Error {
+    fn fail(
+        &self,
+        fault: Fault,
+        parts: &[(&Selection, MemoryView<'_>)],
+        transfer: TransferMode,
+    ) -> hyperslab_core::Error {
         for (number, (selection, memory)) in parts.iter().enumerate() {
             // Of several parts, half of the first is written.
             let fault = if number == 0 { fault } else { Fault::NoSpace };
             let (half, packed) = self
                 .remainder(fault, selection, *memory)
                 .unwrap_or_else(|_| (Selection::empty(selection.rank()), Vec::new()));
-            if transfer == Transfer::Collective || !half.is_empty() {
+            if transfer == TransferMode::Collective || !half.is_empty() {
                 // Whatever this says, the fault is what the caller hears.
                 let _ = self.inner.write(&half, MemoryView::packed(&packed), transfer);
             }
@@ -69,23 +74,23 @@ impl Array for FaultyArray {
         self.inner.spec()
     }
 
-    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: Transfer) -> Result<()> {
+    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()> {
         match self.plan.next() {
             None => self.inner.write(selection, memory, transfer),
             Some(fault) => Err(self.fail(fault, &[(selection, memory)], transfer)),
         }
     }
 
-    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: Transfer) -> Result<()> {
+    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: TransferMode) -> Result<()> {
         let Err(error) = self.plan.call("read") else { return self.inner.read(selection, memory, transfer) };
-        if transfer == Transfer::Collective {
+        if transfer == TransferMode::Collective {
             let nothing = Selection::empty(selection.rank());
             let _ = self.inner.read(&nothing, MemoryViewMut::packed(&mut []), transfer);
         }
         Err(error)
     }
 
-    fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: Transfer) -> Result<()> {
+    fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: TransferMode) -> Result<()> {
         match self.plan.next() {
             None => self.inner.write_many(parts, transfer),
             Some(fault) => Err(self.fail(fault, parts, transfer)),
@@ -98,7 +103,7 @@ impl Array for FaultyArray {
         selection: &Selection,
         data: Bytes,
         layout: &MemoryLayout,
-        transfer: Transfer,
+        transfer: TransferMode,
     ) -> Result<Request> {
         match self.plan.next() {
             None => self.inner.submit_write(selection, data, layout, transfer),
@@ -115,16 +120,16 @@ impl Array for FaultyArray {
         self.inner.explain(selection, layout, writes)
     }
 
-    fn any_thread(&self) -> bool {
-        self.inner.any_thread()
+    fn allows_background_io(&self) -> bool {
+        self.inner.allows_background_io()
     }
 
     fn object(&self) -> Option<u64> {
         self.inner.object()
     }
 
-    fn settle(&self) -> Result<()> {
-        self.inner.settle()
+    fn write_back(&self) -> Result<()> {
+        self.inner.write_back()
     }
 
     fn resize(&self, shape: &[u64]) -> Result<()> {

@@ -2,7 +2,9 @@
 
 use super::array::FaultyArray;
 use super::plan::Plan;
-use hyperslab_core::{Array, ArraySpec, Attribute, Background, Communicator, Container, Durability, Result, agree};
+use hyperslab_core::{
+    Array, ArraySpec, Attribute, BackgroundStats, Communicator, Container, Durability, Result, agree,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
@@ -71,17 +73,17 @@ impl Container for FaultyContainer {
         self.inner.attributes(object)
     }
 
-    fn remarks(&self) -> Vec<String> {
-        self.inner.remarks()
+    fn diagnostics(&self) -> Vec<String> {
+        self.inner.diagnostics()
     }
 
-    fn background(&self) -> Background {
+    fn background(&self) -> BackgroundStats {
         self.inner.background()
     }
 
-    fn settle(&self) -> Result<()> {
-        self.plan.call("settle")?;
-        self.inner.settle()
+    fn write_back(&self) -> Result<()> {
+        self.plan.call("write_back")?;
+        self.inner.write_back()
     }
 
     fn flush(&self, how: Durability) -> Result<()> {

@@ -4,14 +4,14 @@ use crate::Memory;
 use hyperslab_comm::{Solo, Threads};
 use hyperslab_core::{
     Array, ArraySpec, Communicator, Container, Datatype, Durability, ErrorKind, Format, MemoryView, MemoryViewMut,
-    Open, Result, Selection, Transfer,
+    OpenMode, Result, Selection, TransferMode,
 };
 use std::path::Path;
 use std::sync::Arc;
 
 /// An array of 8 bytes in a new container.
 fn bytes(format: &Faulty, name: &str, comm: &Arc<dyn Communicator>) -> Result<(Arc<dyn Container>, Arc<dyn Array>)> {
-    let container = format.open(&Path::new("faulty").join(name), Open::Truncate, comm)?;
+    let container = format.open(&Path::new("faulty").join(name), OpenMode::Truncate, comm)?;
     let array = container.create("a", &ArraySpec::new(Datatype::U8, &[8]))?;
     Ok((container, array))
 }
@@ -22,7 +22,7 @@ fn all() -> Selection {
 
 fn read(array: &Arc<dyn Array>) -> Vec<u8> {
     let mut data = vec![9; 8];
-    array.read(&all(), MemoryViewMut::packed(&mut data), Transfer::Independent).unwrap();
+    array.read(&all(), MemoryViewMut::packed(&mut data), TransferMode::Independent).unwrap();
     data
 }
 
@@ -31,7 +31,7 @@ fn the_chosen_call_fails_as_chosen_and_no_other() {
     let format = Faulty::new(Arc::new(Memory));
     let (_container, array) = bytes(&format, "chosen", &Solo::shared()).unwrap();
     assert_eq!(format.calls(), 2);
-    let write = || array.write(&all(), MemoryView::packed(&[1; 8]), Transfer::Independent);
+    let write = || array.write(&all(), MemoryView::packed(&[1; 8]), TransferMode::Independent);
     for (fault, kind) in [(Fault::Io, ErrorKind::Io), (Fault::NoSpace, ErrorKind::NoSpace)] {
         format.fail_at(2, fault);
         assert!(array.spec().is_ok());
@@ -65,7 +65,7 @@ fn nobody_waits_for_a_rank_that_fails_in_a_collective_call() {
         let results = Threads::run_each(2, |comm| {
             let (container, array) = bytes(&format, &format!("collective {call}"), &comm)?;
             let mine = Selection::dense(&[comm.rank() as u64 * 4], &[4])?;
-            let written = array.write(&mine, MemoryView::packed(&[1; 4]), Transfer::Collective);
+            let written = array.write(&mine, MemoryView::packed(&[1; 4]), TransferMode::Collective);
             // Still in step: nobody has left, and nobody waits inside the transfer.
             comm.barrier()?;
             written?;
@@ -84,7 +84,7 @@ fn held_calls_wait_for_their_release() {
     let (container, array) = bytes(&format, "held", &Solo::shared()).unwrap();
     format.hold();
     std::thread::scope(|scope| {
-        let writing = scope.spawn(|| array.write(&all(), MemoryView::packed(&[1; 8]), Transfer::Independent));
+        let writing = scope.spawn(|| array.write(&all(), MemoryView::packed(&[1; 8]), TransferMode::Independent));
         format.wait_until_held(1);
         assert!(format.held() == 1 && !writing.is_finished());
         format.release();

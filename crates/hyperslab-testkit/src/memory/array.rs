@@ -5,7 +5,7 @@ use super::coordinates::{coordinates, inside};
 use super::elements::places;
 use super::store::{Stored, not_found};
 use hyperslab_core::{
-    Array, ArraySpec, Error, MemoryView, MemoryViewMut, Result, Selection, Transfer, agree, dims::byte_count,
+    Array, ArraySpec, Error, MemoryView, MemoryViewMut, Result, Selection, TransferMode, agree, dims::byte_count,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -86,10 +86,10 @@ impl MemoryArray {
         })
     }
 
-    fn together(&self, transfer: Transfer, result: Result<()>) -> Result<()> {
+    fn together(&self, transfer: TransferMode, result: Result<()>) -> Result<()> {
         match transfer {
-            Transfer::Independent => result,
-            Transfer::Collective => agree(&*self.shared.comm, result),
+            TransferMode::Independent => result,
+            TransferMode::Collective => agree(&*self.shared.comm, result),
         }
     }
 }
@@ -107,11 +107,11 @@ impl Array for MemoryArray {
         self.with("describe", |stored| Ok(stored.spec.clone()))
     }
 
-    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: Transfer) -> Result<()> {
+    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()> {
         self.together(transfer, self.write_here(selection, memory))
     }
 
-    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: Transfer) -> Result<()> {
+    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: TransferMode) -> Result<()> {
         self.together(transfer, self.read_here(selection, memory))
     }
 

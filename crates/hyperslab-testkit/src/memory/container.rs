@@ -146,8 +146,8 @@ impl Container for MemoryContainer {
         })
     }
 
-    fn settle(&self) -> Result<()> {
-        self.shared.with("settle", |_| Ok(()))
+    fn write_back(&self) -> Result<()> {
+        self.shared.with("write back", |_| Ok(()))
     }
 
     fn flush(&self, _how: Durability) -> Result<()> {

@@ -8,7 +8,7 @@ pub(crate) fn coordinates(selection: &Selection) -> BTreeSet<Vec<u64>> {
     let mut out = BTreeSet::new();
     for slab in selection.slabs() {
         let mut partial = vec![Vec::new()];
-        for span in slab.spans() {
+        for span in slab.ranges() {
             let mut longer = Vec::new();
             for prefix in partial {
                 for repeat in 0..span.count() {

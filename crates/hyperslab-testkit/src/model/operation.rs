@@ -86,15 +86,16 @@ pub(super) fn spec(noise: &mut Noise, caps: &Caps) -> Result<ArraySpec> {
         spec.fill_value = Some(value.map(|(byte, counts)| byte * u8::from(counts)).collect());
     }
     if spec.chunk.is_some() && !shape.contains(&0) {
+        let has = |filter: Filter| caps.has(&filter);
         spec.filters = match below(noise, 10) {
-            0 if caps.deflate => vec![Filter::Deflate(1)],
-            1 if caps.shuffle && caps.deflate => vec![Filter::Shuffle, Filter::Deflate(4)],
-            2 if caps.zstd => vec![Filter::Zstd(1)],
-            3 if caps.blosc => vec![Filter::Blosc(3)],
-            4 if caps.registered => vec![Filter::Shuffle, Filter::Lzf],
-            5 if caps.registered => vec![Filter::Bitshuffle],
-            6 if caps.registered => vec![Filter::Lz4],
-            7 if caps.registered => vec![Filter::Blosc2(1)],
+            0 if has(Filter::Deflate(1)) => vec![Filter::Deflate(1)],
+            1 if has(Filter::Shuffle) && has(Filter::Deflate(4)) => vec![Filter::Shuffle, Filter::Deflate(4)],
+            2 if has(Filter::Zstd(1)) => vec![Filter::Zstd(1)],
+            3 if has(Filter::Blosc(3)) => vec![Filter::Blosc(3)],
+            4 if has(Filter::Shuffle) && has(Filter::Lzf) => vec![Filter::Shuffle, Filter::Lzf],
+            5 if has(Filter::Bitshuffle) => vec![Filter::Bitshuffle],
+            6 if has(Filter::Lz4) => vec![Filter::Lz4],
+            7 if has(Filter::Blosc2(1)) => vec![Filter::Blosc2(1)],
             _ => Vec::new(),
         };
     }

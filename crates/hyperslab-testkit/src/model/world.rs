@@ -3,7 +3,7 @@
 use super::operation::{Kind, Operation, attribute, below, common, layout, name, new_shape, selection, spec};
 use crate::sample::Noise;
 use crate::{Memory, Pair, Subject, Twin, buffer};
-use hyperslab_core::{ArraySpec, Caps, Durability, ErrorKind, Format, MemoryView, Open, Result, Transfer};
+use hyperslab_core::{ArraySpec, Caps, Durability, ErrorKind, Format, MemoryView, OpenMode, Result, TransferMode};
 use libtest_mimic::Failed;
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ fn alike<T, U>(ours: &Result<T>, theirs: &Result<U>, what: &str) -> Result<(), F
 
 impl<'a> World<'a> {
     pub(super) fn new(subject: &'a Subject) -> Result<Self, Failed> {
-        let pair = subject.pair("a", Open::Create)?;
+        let pair = subject.pair("a", OpenMode::Create)?;
         Ok(Self { subject, caps: common(&subject.caps), pair, twins: BTreeMap::new(), story: Vec::new() })
     }
 
@@ -103,7 +103,7 @@ impl<'a> World<'a> {
         let layout = layout(noise, &twin.dtype, &selection, self.caps.partial_fields)?;
         let data = buffer(&twin.dtype, &layout, selection.len(), noise.next())?;
         let view = MemoryView { data: &data, layout: &layout };
-        let transfer = if below(noise, 4) == 0 { Transfer::Collective } else { Transfer::Independent };
+        let transfer = if below(noise, 4) == 0 { TransferMode::Collective } else { TransferMode::Independent };
         let what = format!("write {name:?} {selection:?} from {layout:?}");
         let ours = twin.subject.write(&selection, view, transfer);
         let theirs = twin.oracle.write(&selection, view, transfer);
@@ -121,7 +121,7 @@ impl<'a> World<'a> {
         if selection.check_inside(&shape).is_err() {
             let mut data = buffer(&twin.dtype, &layout, selection.len(), 0)?;
             let view = hyperslab_core::MemoryViewMut { data: &mut data, layout: &layout };
-            return match twin.subject.read(&selection, view, Transfer::Independent) {
+            return match twin.subject.read(&selection, view, TransferMode::Independent) {
                 Err(_) => Ok(()),
                 Ok(()) => Err(format!("read {name:?} {selection:?} outside {shape:?} succeeded").into()),
             };
@@ -184,7 +184,7 @@ impl<'a> World<'a> {
     fn reopen(&mut self) -> Result<(), Failed> {
         self.story.push("close and open".into());
         self.pair.close()?;
-        self.pair = self.subject.pair("a", Open::Update)?;
+        self.pair = self.subject.pair("a", OpenMode::Update)?;
         for (name, twin) in &mut self.twins {
             *twin = Twin::open(&self.pair.subject, &self.pair.oracle, name)?;
         }
@@ -197,7 +197,7 @@ impl<'a> World<'a> {
         self.story.push("remove".into());
         self.subject.format.remove(&self.subject.path("a"))?;
         Memory.remove(&self.subject.twin_path("a"))?;
-        self.pair = self.subject.pair("a", Open::Create)?;
+        self.pair = self.subject.pair("a", OpenMode::Create)?;
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use hyperslab_core::{
     Array, ArraySpec, Attribute, Caps, Communicator, Container, Datatype, Durability, Error, Format, MemoryLayout,
-    MemoryView, MemoryViewMut, Open, Result, Selection, Transfer,
+    MemoryView, MemoryViewMut, OpenMode, Result, Selection, TransferMode,
 };
 use hyperslab_testkit::Memory;
 use std::path::{Path, PathBuf};
@@ -54,8 +54,8 @@ impl Format for Broken {
     fn extension(&self) -> &'static str {
         ""
     }
-    fn open(&self, path: &Path, how: Open, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
-        let how = if self.0 == Defect::WritesWhenReading && how == Open::Read { Open::Update } else { how };
+    fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
+        let how = if self.0 == Defect::WritesWhenReading && how == OpenMode::Read { OpenMode::Update } else { how };
         let inner = Memory.open(path, how, comm)?;
         Ok(Arc::new(BrokenContainer { inner, defect: self.0, comm: comm.clone() }))
     }
@@ -112,8 +112,8 @@ impl Container for BrokenContainer {
     fn attributes(&self, object: &str) -> Result<Vec<String>> {
         self.inner.attributes(object)
     }
-    fn settle(&self) -> Result<()> {
-        self.inner.settle()
+    fn write_back(&self) -> Result<()> {
+        self.inner.write_back()
     }
 
     fn flush(&self, how: Durability) -> Result<()> {
@@ -132,7 +132,7 @@ impl BrokenArray {
         let spec = self.inner.spec()?;
         let all = Selection::all(&spec.shape)?;
         let mut data = vec![0; (all.len() * spec.dtype.size()) as usize];
-        self.inner.read(&all, MemoryViewMut::packed(&mut data), Transfer::Independent)?;
+        self.inner.read(&all, MemoryViewMut::packed(&mut data), TransferMode::Independent)?;
         Ok((spec.shape.to_vec(), data))
     }
 
@@ -150,28 +150,28 @@ impl Array for BrokenArray {
         self.inner.spec()
     }
 
-    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: Transfer) -> Result<()> {
+    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()> {
         match self.defect {
             Defect::IgnoresStrides => self.inner.write(&Self::without_strides(selection)?, memory, transfer),
             Defect::AcceptsAnything => self.inner.write(selection, memory, transfer).or(Ok(())),
             Defect::LosesUpdates if self.comm.rank() > 0 => {
                 let before = self.whole()?.1;
                 self.comm.barrier()?;
-                self.inner.write(selection, memory, Transfer::Independent)?;
+                self.inner.write(selection, memory, TransferMode::Independent)?;
                 self.comm.barrier()?;
                 let all = Selection::all(&self.inner.spec()?.shape)?;
-                self.inner.write(&all, MemoryView::packed(&before), Transfer::Independent)
+                self.inner.write(&all, MemoryView::packed(&before), TransferMode::Independent)
             }
             Defect::LosesUpdates if self.comm.size() > 1 => {
                 self.comm.barrier()?;
-                self.inner.write(selection, memory, Transfer::Independent)?;
+                self.inner.write(selection, memory, TransferMode::Independent)?;
                 self.comm.barrier()
             }
             _ => self.inner.write(selection, memory, transfer),
         }
     }
 
-    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: Transfer) -> Result<()> {
+    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: TransferMode) -> Result<()> {
         let MemoryViewMut { data, layout } = memory;
         let last = data.last().copied();
         self.inner.read(selection, MemoryViewMut { data, layout }, transfer)?;
@@ -203,7 +203,7 @@ impl Array for BrokenArray {
                 let mut count = old;
                 count[0] = to - now;
                 let view = MemoryView::packed(&data[now as usize * row..to as usize * row]);
-                self.inner.write(&Selection::dense(&start, &count)?, view, Transfer::Independent)?;
+                self.inner.write(&Selection::dense(&start, &count)?, view, TransferMode::Independent)?;
             }
         }
         if before.0[0] > shape[0] {

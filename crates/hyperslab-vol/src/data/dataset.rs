@@ -412,7 +412,7 @@ impl Dataset {
         if last && self.passing.load(Ordering::Relaxed) {
             // Nothing may be written to what another object may have next.
             let array = lock(&self.layered).clone();
-            result = array.map_or(Ok(()), |array| array.settle()).and(self.elements.flush());
+            result = array.map_or(Ok(()), |array| array.write_back()).and(self.elements.flush());
             self.waits.store(false, Ordering::Relaxed);
         }
         if last && !self.passing.load(Ordering::Relaxed) && !file.is_left() && !self.elements.plane.is_independent() {
@@ -423,7 +423,7 @@ impl Dataset {
                 return file.bound_closed().map(|()| true);
             }
             let array = lock(&self.layered).clone();
-            let settled = array.map_or(Ok(()), |array| array.settle());
+            let settled = array.map_or(Ok(()), |array| array.write_back());
             let flushed = self.elements.flush();
             if let Err(error) = &flushed {
                 self.elements.note_unwritten(error);

@@ -10,7 +10,7 @@ use crate::host::api::Hid;
 use crate::stats::Unwritten;
 use hyperslab_core::{
     Array, ArraySpec, Bytes, Datatype, Dims, Error, Gather, MemoryLayout, MemoryView, MemoryViewMut, Request, Result,
-    Scatter, Selection, Transfer,
+    Scatter, Selection, TransferMode,
 };
 use hyperslab_plane::{Control, Plane, Touched};
 use std::path::PathBuf;
@@ -271,7 +271,7 @@ impl Array for ElementsArray {
         Ok(ArraySpec { shape: self.elements.plane.shape(), ..self.elements.spec.clone() })
     }
 
-    fn any_thread(&self) -> bool {
+    fn allows_background_io(&self) -> bool {
         self.elements.only_stores.load(Ordering::Relaxed) || self.elements.plane.is_independent()
     }
 
@@ -279,7 +279,7 @@ impl Array for ElementsArray {
         Some(self.object)
     }
 
-    fn write(&self, selection: &Selection, memory: MemoryView<'_>, _: Transfer) -> Result<()> {
+    fn write(&self, selection: &Selection, memory: MemoryView<'_>, _: TransferMode) -> Result<()> {
         let written = self.write_now(selection, memory);
         if let (Err(error), false) = (&written, is_inside()) {
             // Nobody may ask any more.
@@ -288,7 +288,7 @@ impl Array for ElementsArray {
         written
     }
 
-    fn read(&self, selection: &Selection, mut memory: MemoryViewMut<'_>, _: Transfer) -> Result<()> {
+    fn read(&self, selection: &Selection, mut memory: MemoryViewMut<'_>, _: TransferMode) -> Result<()> {
         let dtype = &self.elements.spec.dtype;
         if self.elements.read_as(selection, &mut memory, dtype)?.is_none() {
             return Ok(());
@@ -302,7 +302,7 @@ impl Array for ElementsArray {
         Ok(())
     }
 
-    fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: Transfer) -> Result<()> {
+    fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: TransferMode) -> Result<()> {
         parts.iter().try_for_each(|(selection, memory)| self.write(selection, *memory, transfer))
     }
 
@@ -311,7 +311,7 @@ impl Array for ElementsArray {
         selection: &Selection,
         data: Bytes,
         layout: &MemoryLayout,
-        transfer: Transfer,
+        transfer: TransferMode,
     ) -> Result<Request> {
         self.write(selection, MemoryView { data: &data, layout }, transfer).map(|()| Request::done())
     }
@@ -322,7 +322,7 @@ impl Array for ElementsArray {
         Ok(None)
     }
 
-    fn settle(&self) -> Result<()> {
+    fn write_back(&self) -> Result<()> {
         if is_inside() { self.elements.flush() } else { Ok(()) }
     }
 

@@ -225,7 +225,7 @@ impl FileState {
     pub(crate) fn write_what_waits(&self) {
         if self.writes_later && !self.is_inherited() {
             // What fails is on record.
-            let _ = lock(&self.layers).clone().map_or(Ok(()), |layers| layers.container.settle());
+            let _ = lock(&self.layers).clone().map_or(Ok(()), |layers| layers.container.write_back());
         }
     }
 
@@ -308,7 +308,7 @@ impl FileState {
 
     /// Tells the user what must be known of the layers, and the rest to those who ask for statistics.
     fn tell(&self, layers: &Layers) {
-        for remark in layers.container.remarks() {
+        for remark in layers.container.diagnostics() {
             let remark = format!("{}: {remark}", self.path.display());
             if remark.contains("no longer logged") {
                 self.host.say_once(&remark);
@@ -481,7 +481,7 @@ impl FileState {
                 self.tell_later(error);
             }
         }
-        lock(&self.layers).clone().map_or(Ok(()), |layers| layers.container.settle())
+        lock(&self.layers).clone().map_or(Ok(()), |layers| layers.container.write_back())
     }
 }
 

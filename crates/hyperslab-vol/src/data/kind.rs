@@ -2,7 +2,7 @@
 
 use crate::host::api::Hid;
 use crate::host::{self, Host};
-use hyperslab_core::{ByteOrder, Datatype, Field, Member, MemoryLayout, Structure};
+use hyperslab_core::{ByteOrder, Datatype, Field, MemoryLayout, StructField, StructLayout};
 use hyperslab_plane::Conversion;
 use std::ffi::c_int;
 
@@ -60,7 +60,7 @@ pub(crate) enum InMemory {
     /// They are other numbers.
     Numbers(Datatype),
     /// They are structures with some of the fields.
-    Fields(Structure),
+    Fields(StructLayout),
 }
 
 impl Kind {
@@ -127,15 +127,15 @@ impl Kind {
             if theirs.is_none_or(|theirs| unsafe { host.H5Tequal(kind.id, theirs.id) } <= 0) {
                 return Err("a member in memory is of another type than its field".into());
             }
-            members.push(Member { field: Some(name), offset });
+            members.push(StructField { field: Some(name), offset });
         }
-        Ok(InMemory::Fields(Structure { size: size as u64, members: members.into() }))
+        Ok(InMemory::Fields(StructLayout { size: size as u64, members: members.into() }))
     }
 }
 
 impl InMemory {
     /// The layout of packed structures.
-    pub(crate) fn structure(self) -> (Option<Structure>, Option<Datatype>) {
+    pub(crate) fn structure(self) -> (Option<StructLayout>, Option<Datatype>) {
         match self {
             Self::Same => (None, None),
             Self::Numbers(dtype) => (None, Some(dtype)),
@@ -145,7 +145,7 @@ impl InMemory {
 }
 
 /// A layout with this structure.
-pub(crate) fn layout(within: Option<hyperslab_core::Within>, structure: Option<Structure>) -> MemoryLayout {
+pub(crate) fn layout(within: Option<hyperslab_core::BufferRegion>, structure: Option<StructLayout>) -> MemoryLayout {
     MemoryLayout { within, structure }
 }
 

@@ -7,7 +7,7 @@ use crate::host::api::{Hid, Ptr};
 use crate::info::Info;
 use crate::settings::Settings;
 use crate::trace::TracedFile;
-use hyperslab_core::{Open, Result};
+use hyperslab_core::{OpenMode, Result};
 use hyperslab_rollback::Rollback;
 use std::ffi::{c_int, c_uint, c_ulong};
 use std::fs::File;
@@ -188,9 +188,9 @@ impl Opening {
         let writable = self.is_writable();
         let trace = if modes.trace {
             let how = match (self.flags & (TRUNCATE | CREATE) != 0, writable) {
-                (true, _) => Open::Truncate,
-                (false, true) => Open::Update,
-                (false, false) => Open::Read,
+                (true, _) => OpenMode::Truncate,
+                (false, true) => OpenMode::Update,
+                (false, false) => OpenMode::Read,
             };
             TracedFile::open(self.host, &self.settings, &self.path, how).map(Arc::new)
         } else {

@@ -189,11 +189,11 @@ impl Space {
             return if status < 0 { Err(host.failed("select")) } else { Ok(space) };
         }
         for (at, slab) in selection.slabs().iter().enumerate() {
-            let each = |f: fn(&hyperslab_core::Span) -> u64| slab.spans().iter().map(f).collect::<Dims>();
-            use hyperslab_core::Span;
-            let (start, stride) = (each(Span::start), each(Span::stride));
+            let each = |f: fn(&hyperslab_core::StridedRange) -> u64| slab.ranges().iter().map(f).collect::<Dims>();
+            use hyperslab_core::StridedRange;
+            let (start, stride) = (each(StridedRange::start), each(StridedRange::stride));
             let how = if at == 0 { SET } else { OR };
-            space.select(how, &start, &stride, &each(Span::count), &each(Span::block))?;
+            space.select(how, &start, &stride, &each(StridedRange::count), &each(StridedRange::block))?;
         }
         Ok(space)
     }

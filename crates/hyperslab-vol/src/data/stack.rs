@@ -5,8 +5,8 @@ use super::inside::is_inside;
 use crate::settings::Settings;
 use hyperslab_comm::Solo;
 use hyperslab_core::{
-    Array, ArraySpec, Attribute, Background, Caps, Communicator, Container, Durability, Error, Format, Open, Result,
-    Stack, StackElement,
+    Array, ArraySpec, Attribute, BackgroundStats, Caps, Communicator, Container, Durability, Error, Format, OpenMode,
+    Result, Stack, StackElement,
 };
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ impl Layers {
         let bottom = Arc::new(Bottom { next: Mutex::default(), file, saving, rolls_back });
         let below: Arc<dyn Format> = Arc::new(BottomFormat(bottom.clone()));
         let whole = hyperslab_layers::build(&Stack { layers, format }, below)?;
-        let how = if writable { Open::Update } else { Open::Read };
+        let how = if writable { OpenMode::Update } else { OpenMode::Read };
         let comm: Arc<dyn Communicator> = Arc::new(Solo);
         let container = whole.open(path, how, &comm)?;
         Ok(Some(Self { container, bottom }))
@@ -128,13 +128,13 @@ impl Format for BottomFormat {
 
     fn caps(&self) -> Caps {
         Caps {
-            stores: true,
+            readable: true,
             persistent: true,
             chunks: true,
             compound: true,
             partial_fields: true,
             fill_value: true,
-            moves_chunks: !self.0.rolls_back,
+            relocates_chunks: !self.0.rolls_back,
             max_rank: hyperslab_core::MAX_RANK,
             ..Caps::default()
         }
@@ -144,7 +144,7 @@ impl Format for BottomFormat {
         "h5"
     }
 
-    fn open(&self, _: &Path, _: Open, _: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
+    fn open(&self, _: &Path, _: OpenMode, _: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
         Ok(Arc::new(BottomContainer(self.0.clone())))
     }
 
@@ -199,16 +199,16 @@ impl Container for BottomContainer {
         by_program()
     }
 
-    fn remarks(&self) -> Vec<String> {
+    fn diagnostics(&self) -> Vec<String> {
         Vec::new()
     }
 
-    fn background(&self) -> Background {
-        Background::default()
+    fn background(&self) -> BackgroundStats {
+        BackgroundStats::default()
     }
 
     /// What threads of ours have written is in the file; the rest has to be saved by libhdf5, in a call of the program.
-    fn settle(&self) -> Result<()> {
+    fn write_back(&self) -> Result<()> {
         match self.0.saving.upgrade().filter(|_| is_inside()) {
             Some(saving) => saving.save(),
             None => Ok(()),
@@ -216,7 +216,7 @@ impl Container for BottomContainer {
     }
 
     fn flush(&self, how: Durability) -> Result<()> {
-        self.settle()?;
+        self.write_back()?;
         match how {
             Durability::Visible => Ok(()),
             Durability::Durable => self.0.file.sync_all().map_err(|cause| Error::io("flush", cause)),

@@ -5,7 +5,7 @@ use super::kind::describe;
 use crate::host::Host;
 use crate::host::api::Hid;
 use hyperslab_core::{Dims, Filter, MAX_RANK};
-use hyperslab_plane::{Layout, Stated};
+use hyperslab_plane::{FilterSpec, Layout};
 use std::ffi::{c_int, c_uint};
 
 const COMPACT: c_int = 0;
@@ -71,7 +71,7 @@ pub(crate) unsafe fn unsuitable(host: &'static Host, list: Hid, kind: Hid) -> Op
 /// What a creation list says about elements.
 pub(crate) struct Stored {
     pub(crate) layout: Layout,
-    pub(crate) filters: Vec<Stated>,
+    pub(crate) filters: Vec<FilterSpec>,
     pub(crate) fill: Option<Vec<u8>>,
     /// Whether giving it a place writes fill values all over it.
     pub(crate) allocation_fills: bool,
@@ -116,7 +116,7 @@ pub(crate) unsafe fn stored(host: &Host, list: Hid, kind: Hid, rank: usize, elem
     }
 }
 
-unsafe fn filters(host: &Host, list: Hid) -> Option<Vec<Stated>> {
+unsafe fn filters(host: &Host, list: Hid) -> Option<Vec<FilterSpec>> {
     // SAFETY: the list is open.
     let number = unsafe { host.H5Pget_nfilters(list) };
     let mut filters = Vec::new();
@@ -138,14 +138,18 @@ unsafe fn filters(host: &Host, list: Hid) -> Option<Vec<Stated>> {
         if id < 0 || used > MOST_PARAMETERS {
             return None;
         }
-        filters.push(Stated { id: id as u32, optional: flags & OPTIONAL != 0, parameters: values[..used].to_vec() });
+        filters.push(FilterSpec {
+            id: id as u32,
+            optional: flags & OPTIONAL != 0,
+            parameters: values[..used].to_vec(),
+        });
     }
     Some(filters)
 }
 
 /// The filters in the words of the rest of the project, as far as it has words for them.
-pub(crate) fn named_filters(stated: &[Stated]) -> Vec<Filter> {
-    stated.iter().filter_map(Stated::named).collect()
+pub(crate) fn named_filters(stated: &[FilterSpec]) -> Vec<Filter> {
+    stated.iter().filter_map(FilterSpec::to_filter).collect()
 }
 
 /// The extents of a dataspace, and those it may grow to; `None` for one without dimensions.

@@ -9,7 +9,7 @@ use crate::host::Host;
 use crate::host::api::{Const, H5S_ALL, H5S_BLOCK, Herr, Hid, Ptr};
 use crate::object::Object;
 use hyperslab_core::{
-    Datatype, Dims, Gather, MemoryLayout, MemoryView, MemoryViewMut, Result, Selection, Transfer as Together, Within,
+    BufferRegion, Datatype, Dims, Gather, MemoryLayout, MemoryView, MemoryViewMut, Result, Selection, TransferMode,
 };
 use hyperslab_plane::{Conversion, Touched};
 use std::ffi::{CStr, c_int};
@@ -111,15 +111,15 @@ impl Plan {
             (_, Some(dtype)) => dtype.size(),
             _ => kind.dtype.size(),
         };
-        let packed = || Within { shape: Dims::from_slice(&[selection.len()]), selection: Selection::empty(0) };
+        let packed = || BufferRegion { shape: Dims::from_slice(&[selection.len()]), selection: Selection::empty(0) };
         let within = match one.memory {
             H5S_BLOCK => packed(),
             H5S_ALL if one.file == H5S_ALL => packed(),
-            H5S_ALL => Within { shape: shape.into(), selection: selection.clone() },
+            H5S_ALL => BufferRegion { shape: shape.into(), selection: selection.clone() },
             space => {
                 // SAFETY: the space is open.
                 let (shape, selection) = unsafe { selection_of(host, space) }?;
-                Within { shape, selection }
+                BufferRegion { shape, selection }
             }
         };
         let (within, offset) = part_of_memory(within, selection.len(), element)?;
@@ -133,8 +133,8 @@ impl Plan {
 }
 
 /// Where elements lie in memory: `None` if one after the other, from an offset on.
-fn part_of_memory(within: Within, elements: u64, element: u64) -> Result<(Option<Within>, usize), String> {
-    let Within { mut shape, selection } = within;
+fn part_of_memory(within: BufferRegion, elements: u64, element: u64) -> Result<(Option<BufferRegion>, usize), String> {
+    let BufferRegion { mut shape, selection } = within;
     if selection.rank() == 0 {
         // One piece, or one element.
         let fits = shape.iter().product::<u64>() == elements || (shape.is_empty() && elements == 1);
@@ -155,7 +155,7 @@ fn part_of_memory(within: Within, elements: u64, element: u64) -> Result<(Option
     let mut by = vec![0i64; shape.len()];
     by[0] = -i64::try_from(low[0]).map_err(|_| "the memory exceeds the address space")?;
     let selection = selection.shifted(&by).map_err(|error| error.to_string())?;
-    Ok((Some(Within { shape, selection }), offset))
+    Ok((Some(BufferRegion { shape, selection }), offset))
 }
 
 /// How a transfer ended: the bytes of its elements, and why libhdf5 made it, if it did.
@@ -311,7 +311,7 @@ unsafe fn write_somehow(object: &Object, one: &Transfer, data: Const) -> Ended {
                     dataset.elements.note_write(&plan.selection, whole)?;
                 }
                 object.host.pending.store(true, Ordering::Relaxed);
-                let written = array.write(&plan.selection, view, Together::Independent);
+                let written = array.write(&plan.selection, view, TransferMode::Independent);
                 dataset.elements.only_stores.store(false, Ordering::Relaxed);
                 return written.map(|()| (None, Left::Nothing));
             }
@@ -368,7 +368,7 @@ unsafe fn read_somehow(object: &Object, one: &Transfer, data: Ptr) -> Ended {
     let read = (|| {
         if let Some(array) = dataset.layered(file)? {
             if plan.dtype.is_none() {
-                return array.read(&plan.selection, view, Together::Independent).map(|()| None);
+                return array.read(&plan.selection, view, TransferMode::Independent).map(|()| None);
             }
             file.settle()?;
         }

@@ -5,7 +5,7 @@ use crate::h5bench::{Asked, Benchmark, Exerciser, Metadata, Mode, Pattern, Patte
 use anyhow::{Context, Result};
 use hyperslab_core::units::exact_size;
 use hyperslab_core::workload::{Input, Update, Workload};
-use hyperslab_core::{Caps, StackElement, Transfer};
+use hyperslab_core::{Caps, StackElement, TransferMode};
 use hyperslab_kernels::{Particles, Sweep, Tiles};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -54,10 +54,10 @@ pub enum KeepFile {
 
 impl Report {
     /// The same of a run whose transfers were all made this way.
-    pub fn with_transfers(self, transfer: Transfer) -> Self {
+    pub fn with_transfers(self, transfer: TransferMode) -> Self {
         match self {
             Self::Pattern(pattern) => {
-                let asked = Asked { collective_data: transfer == Transfer::Collective, ..pattern.asked.clone() };
+                let asked = Asked { collective_data: transfer == TransferMode::Collective, ..pattern.asked.clone() };
                 Self::Pattern(Arc::new(Pattern { asked, ..(*pattern).clone() }))
             }
             Self::Metadata(tiles, name) => Self::Metadata(Arc::new(Tiles { transfer, ..(*tiles).clone() }), name),

@@ -5,10 +5,10 @@ use crate::arguments::{BenchOptions, Compute, Transfers};
 use crate::h5bench::Workflow;
 use crate::mpi_job::InsideJob;
 use anyhow::{Context, Result, bail, ensure};
-use hyperslab_core::Transfer;
+use hyperslab_core::TransferMode;
 use hyperslab_core::dims::byte_count;
 use hyperslab_core::units::display_size;
-use hyperslab_core::workload::{Header, JsonLines, Survey, Update, Workload};
+use hyperslab_core::workload::{Header, JsonLines, Update, Workload, WorkloadSummary};
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::BufReader;
@@ -25,7 +25,7 @@ pub struct Replay {
     /// The file's name, for people.
     label: String,
     workload: Workload,
-    survey: Survey,
+    summary: WorkloadSummary,
 }
 
 impl Replay {
@@ -59,16 +59,16 @@ impl Replay {
 
     fn of(path: &Path, workload: Workload, options: &BenchOptions, notes: &mut Vec<String>) -> Result<Self> {
         // As it is in the file, so that a file that was cut off is noticed.
-        let mut survey = match options.transfers {
-            None | Some(Transfers::Independent) => workload.survey()?,
+        let mut summary = match options.transfers {
+            None | Some(Transfers::Independent) => workload.validate()?,
             Some(together) => workload
-                .with_transfers(Transfer::Collective)
-                .survey()
+                .with_transfers(TransferMode::Collective)
+                .validate()
                 .with_context(|| format!("--transfers {}", together.word()))?,
         };
         let workload = match options.compute {
             Some(Compute::None) => {
-                survey.compute = Duration::ZERO;
+                summary.compute = Duration::ZERO;
                 workload.without_compute()
             }
             Some(Compute::Recorded) | None => workload,
@@ -81,11 +81,11 @@ impl Replay {
         }
         let label = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         let mut header = workload.header.clone();
-        header.about = about(&header, &survey);
-        for (file, unchecked) in header.files.iter_mut().zip(&survey.unchecked) {
+        header.about = about(&header, &summary);
+        for (file, unchecked) in header.files.iter_mut().zip(&summary.unchecked) {
             file.unchecked = *unchecked;
         }
-        Ok(Self { label, workload: workload.with_header(header)?, survey })
+        Ok(Self { label, workload: workload.with_header(header)?, summary })
     }
 
     /// The workflow that has no benchmarks but these.
@@ -123,17 +123,17 @@ impl Replay {
             Effect::Reads
         };
         let file = header.files.first().map(|file| file.name.clone()).unwrap_or_default();
-        let mut room = self.survey.created_bytes;
-        for input in &self.survey.inputs {
+        let mut room = self.summary.created_bytes;
+        for input in &self.summary.inputs {
             let spec = &header.arrays[input.array as usize].spec;
             room = room.saturating_add(byte_count(&spec.shape, spec.dtype.size())?);
         }
         let work = DraftWork {
             workload: self.workload.with_header(header)?,
-            bytes: self.survey.bytes_written.saturating_add(self.survey.bytes_read),
-            memory: self.survey.buffers,
+            bytes: self.summary.bytes_written.saturating_add(self.summary.bytes_read),
+            memory: self.summary.buffers,
             room,
-            inputs: self.survey.inputs.clone(),
+            inputs: self.summary.inputs.clone(),
         };
         Ok(Draft::plain(format!("replay {}", self.label), file, effect, Ok(work)))
     }
@@ -170,17 +170,17 @@ fn read(path: &Path, dry_run: bool, notes: &mut Vec<String>) -> Result<Workload>
     Ok(workload)
 }
 
-fn about(header: &Header, survey: &Survey) -> String {
+fn about(header: &Header, summary: &WorkloadSummary) -> String {
     let said = if header.about.is_empty() { &header.name } else { &header.about };
-    let bytes = [(survey.bytes_written, "written"), (survey.bytes_read, "read")];
+    let bytes = [(summary.bytes_written, "written"), (summary.bytes_read, "read")];
     let bytes: String = bytes
         .iter()
         .filter(|(bytes, _)| *bytes > 0)
         .map(|(bytes, what)| format!(", {} {what}", display_size(*bytes)))
         .collect();
     let took =
-        survey.took.map_or(String::new(), |took| format!("; when recorded, calls took {:.3} s", took.as_secs_f64()));
-    let compute = survey.compute.as_secs_f64();
+        summary.took.map_or(String::new(), |took| format!("; when recorded, calls took {:.3} s", took.as_secs_f64()));
+    let compute = summary.compute.as_secs_f64();
     let compute = if compute > 0.0 { format!("; computing {compute:.3} s") } else { String::new() };
-    format!("{said}: {} steps{bytes}{took}{compute}", survey.steps)
+    format!("{said}: {} steps{bytes}{took}{compute}", summary.steps)
 }

@@ -1,7 +1,7 @@
 //! What the connector is to do, in the words of the command line.
 
 use anyhow::{Result, bail};
-use hyperslab_core::nearest;
+use hyperslab_core::suggest;
 use std::fmt;
 
 const NAMES: [&str; 8] = ["codec", "async", "log", "cache", "trace", "auto", "safe", "off"];
@@ -19,7 +19,7 @@ impl Modes {
                 Some(name) if modes.contains(name) => {}
                 Some(name) => modes.push(*name),
                 None if word.is_empty() => bail!("a mode is missing in {text:?}\n  try: one of {}", NAMES.join(", ")),
-                None => bail!("there is no mode {word:?}\n  try: {}", nearest::hint(word, NAMES)),
+                None => bail!("there is no mode {word:?}\n  try: {}", suggest::hint(word, NAMES)),
             }
         }
         if modes.contains(&"off") && modes.len() > 1 {

@@ -3,7 +3,7 @@
 use super::watch::{Copied, Watch};
 use hyperslab_core::{
     Array, ArraySpec, Caps, Communicator, Container, Durability, Error, ErrorKind, Filter, Format, MemoryView,
-    MemoryViewMut, Open, Result, Transfer, agree, dims,
+    MemoryViewMut, OpenMode, Result, TransferMode, agree, dims,
 };
 use hyperslab_layers::Blocks;
 use hyperslab_run::Progress;
@@ -66,8 +66,8 @@ impl Conversion<'_> {
         copied: &Copied,
         progress: &Progress,
     ) -> Result<Summary> {
-        let input = self.from.open(self.input, Open::Read, comm)?;
-        let output = self.to.open(output, Open::Create, comm)?;
+        let input = self.from.open(self.input, OpenMode::Read, comm)?;
+        let output = self.to.open(output, OpenMode::Create, comm)?;
         let mut copying = Copying {
             comm: &**comm,
             input,
@@ -159,8 +159,8 @@ impl Copying<'_> {
                 }
                 let len = piece.len() * size;
                 buffer.resize(len as usize, 0);
-                source.read(piece, MemoryViewMut::packed(&mut buffer), Transfer::Independent)?;
-                target.write(piece, MemoryView::packed(&buffer), Transfer::Independent)?;
+                source.read(piece, MemoryViewMut::packed(&mut buffer), TransferMode::Independent)?;
+                target.write(piece, MemoryView::packed(&buffer), TransferMode::Independent)?;
                 self.copied.add(len);
                 Ok(())
             })?;

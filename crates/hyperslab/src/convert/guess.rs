@@ -1,7 +1,7 @@
 //! Which stack a container was written with, and which one a name asks for.
 
 use anyhow::{Result, bail};
-use hyperslab_core::{Format, Open, Stack, StackElement};
+use hyperslab_core::{Format, OpenMode, Stack, StackElement};
 use hyperslab_formats::{build, formats};
 use hyperslab_layers::is_log_layout;
 use std::path::Path;
@@ -14,7 +14,7 @@ const ALSO: &[(&str, &str)] = &[("hdf5", "hdf5"), ("he5", "hdf5"), ("hdf", "hdf5
 fn candidates() -> impl Iterator<Item = (&'static str, Arc<dyn Format>)> {
     let usable = formats().iter().filter(|entry| entry.build.is_some() && entry.name != "mpiio");
     let built = usable.filter_map(|entry| Some((entry.name, build(&StackElement::plain(entry.name)).ok()?)));
-    built.filter(|(_, format)| format.caps().stores && format.caps().persistent)
+    built.filter(|(_, format)| format.caps().readable && format.caps().persistent)
 }
 
 /// The stack to read what is at `path`.
@@ -22,7 +22,7 @@ pub fn what_is(path: &Path) -> Result<Stack> {
     std::fs::metadata(path).map_err(|cause| anyhow::anyhow!("{}: {cause}", path.display()))?;
     let mut refusals = String::new();
     for (name, format) in candidates() {
-        match format.open(path, Open::Read, &hyperslab_run::alone()) {
+        match format.open(path, OpenMode::Read, &hyperslab_run::alone()) {
             Ok(container) => {
                 let arrays = container.arrays();
                 container.close()?;

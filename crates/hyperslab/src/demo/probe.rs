@@ -1,8 +1,8 @@
 //! Watches when storage is at work: a format that notes every call it hands on, put below the layer that is shown.
 
 use hyperslab_core::{
-    Array, ArraySpec, Attribute, Background, Bytes, Caps, Communicator, Container, Durability, Format, MemoryLayout,
-    MemoryView, MemoryViewMut, Open, Request, Result, Selection, Transfer,
+    Array, ArraySpec, Attribute, BackgroundStats, Bytes, Caps, Communicator, Container, Durability, Format,
+    MemoryLayout, MemoryView, MemoryViewMut, OpenMode, Request, Result, Selection, TransferMode,
 };
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -75,7 +75,7 @@ impl Format for Probe<dyn Format> {
         self.inner.extension()
     }
 
-    fn open(&self, path: &Path, how: Open, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
+    fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
         self.seen.opened.get_or_init(|| (Instant::now(), std::thread::current().id()));
         let inner = self.inner.open(path, how, comm)?;
         Ok(Arc::new(Probe { inner, seen: self.seen.clone() }))
@@ -130,16 +130,16 @@ impl Container for Probe<dyn Container> {
         self.inner.attributes(object)
     }
 
-    fn remarks(&self) -> Vec<String> {
-        self.inner.remarks()
+    fn diagnostics(&self) -> Vec<String> {
+        self.inner.diagnostics()
     }
 
-    fn background(&self) -> Background {
+    fn background(&self) -> BackgroundStats {
         self.inner.background()
     }
 
-    fn settle(&self) -> Result<()> {
-        self.inner.settle()
+    fn write_back(&self) -> Result<()> {
+        self.inner.write_back()
     }
 
     fn flush(&self, how: Durability) -> Result<()> {
@@ -159,15 +159,15 @@ impl Array for Probe<dyn Array> {
         self.inner.spec()
     }
 
-    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: Transfer) -> Result<()> {
+    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()> {
         self.seen.watch(|| self.inner.write(selection, memory, transfer))
     }
 
-    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: Transfer) -> Result<()> {
+    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: TransferMode) -> Result<()> {
         self.seen.watch(|| self.inner.read(selection, memory, transfer))
     }
 
-    fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: Transfer) -> Result<()> {
+    fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: TransferMode) -> Result<()> {
         self.seen.watch(|| self.inner.write_many(parts, transfer))
     }
 
@@ -177,7 +177,7 @@ impl Array for Probe<dyn Array> {
         selection: &Selection,
         data: Bytes,
         layout: &MemoryLayout,
-        transfer: Transfer,
+        transfer: TransferMode,
     ) -> Result<Request> {
         let (from, seen) = (Instant::now(), self.seen.clone());
         let request = self.inner.submit_write(selection, data, layout, transfer)?;
@@ -196,16 +196,16 @@ impl Array for Probe<dyn Array> {
         self.inner.explain(selection, layout, writes)
     }
 
-    fn any_thread(&self) -> bool {
-        self.inner.any_thread()
+    fn allows_background_io(&self) -> bool {
+        self.inner.allows_background_io()
     }
 
     fn object(&self) -> Option<u64> {
         self.inner.object()
     }
 
-    fn settle(&self) -> Result<()> {
-        self.inner.settle()
+    fn write_back(&self) -> Result<()> {
+        self.inner.write_back()
     }
 
     fn resize(&self, shape: &[u64]) -> Result<()> {
@@ -228,24 +228,24 @@ mod tests {
         let seen = Arc::new(Seen::default());
         let format = Probe::new(Arc::new(Memory), &seen);
         let comm = hyperslab_comm::Solo::shared();
-        let container = format.open(Path::new("demo probe"), Open::Truncate, &comm).unwrap();
+        let container = format.open(Path::new("demo probe"), OpenMode::Truncate, &comm).unwrap();
         let array = container.create("a", &ArraySpec::new(Datatype::U8, &[4])).unwrap();
         let all = Selection::all(&[4]).unwrap();
-        let write = || array.write(&all, MemoryView::packed(&[1; 4]), Transfer::Independent).unwrap();
+        let write = || array.write(&all, MemoryView::packed(&[1; 4]), TransferMode::Independent).unwrap();
         write();
         assert!(seen.background().is_empty());
         std::thread::scope(|scope| scope.spawn(write).join()).unwrap();
         assert_eq!(seen.background().len(), 1);
         let submitted =
-            array.submit_write(&all, Bytes::from_static(&[2; 4]), &MemoryLayout::packed(), Transfer::Independent);
+            array.submit_write(&all, Bytes::from_static(&[2; 4]), &MemoryLayout::packed(), TransferMode::Independent);
         submitted.unwrap().wait().unwrap();
         let background = seen.background();
         assert!(background.len() == 2 && background.iter().all(|(from, to)| 0.0 <= *from && from <= to));
         container.close().unwrap();
-        let again = format.open(Path::new("demo probe"), Open::Read, &comm).unwrap().array("a").unwrap();
+        let again = format.open(Path::new("demo probe"), OpenMode::Read, &comm).unwrap().array("a").unwrap();
         let mut data = [0; 4];
         std::thread::scope(|scope| {
-            let read = || again.read(&all, MemoryViewMut::packed(&mut data), Transfer::Independent);
+            let read = || again.read(&all, MemoryViewMut::packed(&mut data), TransferMode::Independent);
             scope.spawn(read).join().unwrap().unwrap();
         });
         assert_eq!((data, seen.background().len()), ([2; 4], 2), "reading back does not count");

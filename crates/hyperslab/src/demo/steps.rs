@@ -4,7 +4,9 @@ use hyperslab_core::units::{display_size, exact_size};
 use hyperslab_core::workload::{
     ArrayDeclaration, FileDeclaration, Header, SEED_ATTRIBUTE, Step, StepSource, WORKLOAD_VERSION, Workload,
 };
-use hyperslab_core::{ArraySpec, Attribute, Datatype, Durability, Error, Fill, Open, Result, Selection, Transfer};
+use hyperslab_core::{
+    ArraySpec, Attribute, Datatype, Durability, Error, Fill, OpenMode, Result, Selection, TransferMode,
+};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,13 +65,13 @@ impl StepSource for Source {
         let (elements, slot, file) = (self.0.elements(), 0, 0);
         let value = Attribute::integer(SEED as i64);
         let begin = [
-            Step::OpenFile { file, how: Open::Create },
+            Step::OpenFile { file, how: OpenMode::Create },
             Step::Attribute { file, object: "".into(), name: SEED_ATTRIBUTE.into(), value },
             Step::Create { slot, file, array: 0, name: "data".into() },
         ];
         let row = move |number: u64| {
             let selection = Selection::dense(&[number, 0], &[1, elements])?;
-            let write = Step::Write { slot, selection, memory: Arc::default(), transfer: Transfer::Independent };
+            let write = Step::Write { slot, selection, memory: Arc::default(), transfer: TransferMode::Independent };
             Ok([Step::Compute { nanoseconds }, write])
         };
         let rows = (0..steps).flat_map(move |number| match row(number) {

@@ -2,7 +2,7 @@
 
 use super::values::Keys;
 use anyhow::{Context, Result, bail};
-use hyperslab_core::{Dims, MAX_RANK, Transfer, units};
+use hyperslab_core::{Dims, MAX_RANK, TransferMode, units};
 use hyperslab_kernels::Sweep;
 use serde_json::{Map, Value};
 
@@ -79,7 +79,7 @@ impl Exerciser {
             shift: keys.number("rshift")?.unwrap_or(0),
             attributes: flag("addattr")?,
             derived: flag("derivedtype")?,
-            transfer: if flag("indepio")? { Transfer::Independent } else { Transfer::Collective },
+            transfer: if flag("indepio")? { TransferMode::Independent } else { TransferMode::Collective },
             seed: SEED,
         };
         let exerciser = Self {
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!((sweep.memory_block, sweep.memory_stride, sweep.shift), (0, 1, 0));
         assert_eq!((sweep.file_blocks, sweep.file_strides), (dims(&[0, 0]), dims(&[1, 1])));
         assert!(!sweep.chunked && !sweep.attributes && !sweep.derived && !exerciser.keep_file);
-        assert_eq!((sweep.transfer, sweep.file.as_str()), (Transfer::Collective, "e.h5"));
+        assert_eq!((sweep.transfer, sweep.file.as_str()), (TransferMode::Collective, "e.h5"));
         assert_eq!((exerciser.max_check, exerciser.dim_ranks), (None, None));
     }
 
@@ -242,7 +242,7 @@ mod tests {
             (r#""fileblocks": "0 0", "filestrides": "1 1""#, base.clone()),
             (r#""rshift": "1""#, Sweep { shift: 1, ..base.clone() }),
             (r#""usechunked": "true""#, Sweep { chunked: true, ..base.clone() }),
-            (r#""indepio": true"#, Sweep { transfer: Transfer::Independent, ..base.clone() }),
+            (r#""indepio": true"#, Sweep { transfer: TransferMode::Independent, ..base.clone() }),
             (r#""addattr": "True""#, Sweep { attributes: true, ..base.clone() }),
             (r#""derivedtype": "TRUE""#, Sweep { derived: true, ..base.clone() }),
             (r#""addattr": "false""#, base.clone()),

@@ -2,7 +2,7 @@
 
 use super::values::Keys;
 use anyhow::{Context, Result, bail};
-use hyperslab_core::Transfer;
+use hyperslab_core::TransferMode;
 use hyperslab_kernels::{DatasetRank, Scaling, Slowest, Tiles};
 use serde_json::{Map, Value};
 
@@ -44,8 +44,8 @@ pub const SLOWEST: [(&str, Slowest); 2] = [("step", Slowest::Step), ("array", Sl
 /// The words of `layout`: whether there are chunks.
 pub const LAYOUTS: [(&str, bool); 2] = [("contiguous", false), ("chunked", true)];
 /// The words of `mpi-io`.
-pub const TRANSFERS: [(&str, Transfer); 2] =
-    [("independent", Transfer::Independent), ("collective", Transfer::Collective)];
+pub const TRANSFERS: [(&str, TransferMode); 2] =
+    [("independent", TransferMode::Independent), ("collective", TransferMode::Collective)];
 
 /// Seed of the data.
 const SEED: u64 = 1;
@@ -75,7 +75,7 @@ impl Metadata {
             dataset_rank: keys.word("dataset-rank", &DATASET_RANKS)?.unwrap_or(DatasetRank::Four),
             slowest: keys.word("slowest-dimension", &SLOWEST)?.unwrap_or(Slowest::Step),
             chunked: keys.word("layout", &LAYOUTS)?.unwrap_or(false),
-            transfer: keys.word("mpi-io", &TRANSFERS)?.unwrap_or(Transfer::Independent),
+            transfer: keys.word("mpi-io", &TRANSFERS)?.unwrap_or(TransferMode::Independent),
             seed: SEED,
         };
         tiles.check().with_context(|| place.to_owned())?;
@@ -128,7 +128,7 @@ pub mod tests {
         assert_eq!((tiles.process_rows, tiles.process_columns, tiles.ranks), (1, 1, 1));
         assert_eq!((tiles.scaling, tiles.slowest), (Scaling::Weak, Slowest::Step));
         assert_eq!((tiles.dataset_rank, tiles.chunked), (DatasetRank::Four, false));
-        assert_eq!((tiles.transfer, tiles.file.as_str()), (Transfer::Independent, "m.h5"));
+        assert_eq!((tiles.transfer, tiles.file.as_str()), (TransferMode::Independent, "m.h5"));
         let metadata = parse("{}").unwrap();
         assert_eq!(metadata.csv_file, None);
         assert!(metadata.notes.iter().any(|note| note.contains("of one rank")), "{:?}", metadata.notes);
@@ -149,7 +149,7 @@ pub mod tests {
             (r#"{"dataset-rank": "2"}"#, Tiles { dataset_rank: DatasetRank::Two, ..sample() }),
             (r#"{"slowest-dimension": "array"}"#, Tiles { slowest: Slowest::Array, ..sample() }),
             (r#"{"layout": "chunked"}"#, Tiles { chunked: true, ..sample() }),
-            (r#"{"mpi-io": "collective"}"#, Tiles { transfer: Transfer::Collective, ..sample() }),
+            (r#"{"mpi-io": "collective"}"#, Tiles { transfer: TransferMode::Collective, ..sample() }),
             (r#"{"csv-file": "x.csv"}"#, sample()),
         ];
         for (text, expected) in cases {

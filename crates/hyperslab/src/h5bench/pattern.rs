@@ -3,7 +3,7 @@
 use super::part::parse_part;
 use super::values::Keys;
 use anyhow::{Result, bail};
-use hyperslab_core::{Dims, Filter, Transfer};
+use hyperslab_core::{Dims, Filter, TransferMode};
 use hyperslab_kernels::{FilePattern, MemoryPattern, Particles};
 use serde_json::{Map, Value};
 use std::time::Duration;
@@ -187,7 +187,11 @@ impl Pattern {
             memory: keys.need("MEM_PATTERN", memory)?,
             pattern: if interleaved { FilePattern::Interleaved } else { FilePattern::Contiguous },
             compute: keys.time("EMULATED_COMPUTE_TIME_PER_TIMESTEP")?.unwrap_or(Duration::ZERO),
-            transfer: if asked.collective_data || compressed { Transfer::Collective } else { Transfer::Independent },
+            transfer: if asked.collective_data || compressed {
+                TransferMode::Collective
+            } else {
+                TransferMode::Independent
+            },
             filters,
             unlimited,
             delayed_close: keys.number("DELAYED_CLOSE_TIMESTEPS")?.unwrap_or(0),
@@ -330,7 +334,7 @@ fn parse_filter(text: &str, place: &str) -> Result<Filter> {
         "fletcher32" => plain(Filter::Fletcher32),
         _ => bail!(
             "{place}: FILTERS: unknown filter {name:?}; {}",
-            hyperslab_core::nearest::hint(
+            hyperslab_core::suggest::hint(
                 name,
                 ["deflate", "zstd", "blosc", "blosc2", "lz4", "lzf", "bitshuffle", "shuffle", "fletcher32"]
             )

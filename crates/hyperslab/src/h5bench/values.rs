@@ -1,7 +1,7 @@
 //! The object of keys that h5bench configurations are made of: numbers or text, any order, unknown keys refused.
 
 use anyhow::{Result, bail};
-use hyperslab_core::nearest;
+use hyperslab_core::suggest;
 use serde_json::{Map, Value};
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ impl<'a> Keys<'a> {
     /// The object, all of whose keys must be among `known`.
     pub fn new(map: &'a Map<String, Value>, place: &'a str, known: &[&str]) -> Result<Self> {
         if let Some(wrong) = map.keys().find(|key| !known.contains(&key.as_str())) {
-            bail!("{place}: unknown key {wrong:?}; {}", nearest::hint(wrong, known.iter().copied()));
+            bail!("{place}: unknown key {wrong:?}; {}", suggest::hint(wrong, known.iter().copied()));
         }
         Ok(Self { map, place })
     }
@@ -87,7 +87,7 @@ impl<'a> Keys<'a> {
         let Some(text) = self.text(key)? else { return Ok(None) };
         match words.iter().find(|(word, _)| word.eq_ignore_ascii_case(&text)) {
             Some((_, meaning)) => Ok(Some(*meaning)),
-            None => bail!("{}: {key} is {text:?}; {}", self.place, nearest::hint(&text, words.iter().map(|(w, _)| *w))),
+            None => bail!("{}: {key} is {text:?}; {}", self.place, suggest::hint(&text, words.iter().map(|(w, _)| *w))),
         }
     }
 

@@ -6,7 +6,7 @@ use super::pattern::{Pattern, PatternKind};
 use super::striping::Striping;
 use super::values::Keys;
 use anyhow::{Context, Result, bail};
-use hyperslab_core::nearest;
+use hyperslab_core::suggest;
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -107,7 +107,7 @@ impl Workflow {
     pub fn filter(&mut self, list: &str) -> Result<()> {
         let names: Vec<&str> = list.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
         if let Some(wrong) = names.iter().find(|name| !all_kinds().any(|kind| kind == **name)) {
-            bail!("--filter: unknown benchmark {wrong:?}; {}", nearest::hint(wrong, all_kinds()));
+            bail!("--filter: unknown benchmark {wrong:?}; {}", suggest::hint(wrong, all_kinds()));
         }
         self.benchmarks.retain(|benchmark| names.contains(&benchmark.name.as_str()));
         if self.benchmarks.is_empty() {
@@ -218,7 +218,7 @@ fn parse_benchmark(entry: &Value, place: &str, notes: &mut Vec<String>) -> Resul
             What::Exerciser(Box::new(exerciser))
         }
         (None, other) if UNAVAILABLE_KINDS.contains(&other) => What::Unavailable,
-        (None, other) => bail!("{place}: unknown benchmark {other:?}; {}", nearest::hint(other, all_kinds())),
+        (None, other) => bail!("{place}: unknown benchmark {other:?}; {}", suggest::hint(other, all_kinds())),
     };
     Ok(Benchmark { name, place: inside, what })
 }

@@ -6,7 +6,7 @@ use super::timings::Timings;
 use super::trial::{Subject, Trial};
 use anyhow::Result;
 use hyperslab_core::workload::{FileDeclaration, Step, StepSource, Steps, Workload};
-use hyperslab_core::{Attribute, Datatype, Dims, Durability, Fill, Open, Selection, Transfer};
+use hyperslab_core::{Attribute, Datatype, Dims, Durability, Fill, OpenMode, Selection, TransferMode};
 use hyperslab_model::Configuration;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -96,7 +96,7 @@ impl StepSource for Repeated {
     fn steps(&self, _: usize) -> hyperslab_core::Result<Steps<'_>> {
         let array: Arc<str> = "array".into();
         let mut steps = vec![
-            Step::OpenFile { file: 0, how: Open::Create },
+            Step::OpenFile { file: 0, how: OpenMode::Create },
             Step::Create { slot: 0, file: 0, array: 0, name: array.clone() },
         ];
         for number in 0..TIMES {
@@ -111,7 +111,7 @@ impl StepSource for Repeated {
                 }
                 Beside::Flushes => {
                     let selection = Selection::dense(&[number * CHUNK % ELEMENTS], &[CHUNK])?;
-                    let (memory, transfer) = (Arc::default(), Transfer::Independent);
+                    let (memory, transfer) = (Arc::default(), TransferMode::Independent);
                     steps.push(Step::Write { slot: 0, selection, memory, transfer });
                     steps.push(Step::Flush { file: 0, how: Durability::Visible });
                 }

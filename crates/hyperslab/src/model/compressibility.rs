@@ -2,8 +2,8 @@
 
 use super::candidates::filled;
 use hyperslab_core::workload::{ArrayDeclaration, Workload};
-use hyperslab_core::{Dims, FillRules, Filter, Result, Selection, Stack};
-use hyperslab_filters::{BitshuffleCodec, BloscCodec, BloscShuffle, Pipeline, Stated, Workspace};
+use hyperslab_core::{DataRules, Dims, Filter, Result, Selection, Stack};
+use hyperslab_filters::{BitshuffleCodec, BloscCodec, BloscShuffle, FilterSpec, Pipeline, Workspace};
 use std::collections::HashMap;
 
 /// Bytes of a sample.
@@ -101,8 +101,8 @@ fn sampled(array: &ArrayDeclaration, seed: u64, filters: &[Filter]) -> Result<f6
     let extents = filled(&shape, room, (0..shape.len()).rev());
     let selection = Selection::dense(&Dims::from_elem(0, shape.len()), &extents)?;
     let mut sample = vec![0; (selection.len() * element) as usize];
-    FillRules::new(&spec.dtype, &array.fill, "sample", seed)?.stream(&shape, &selection)?.next_into(&mut sample);
-    let stated: Vec<Stated> =
+    DataRules::new(&spec.dtype, &array.fill, "sample", seed)?.stream(&shape, &selection)?.next_into(&mut sample);
+    let stated: Vec<FilterSpec> =
         filters.iter().map(|filter| stated(*filter, element as u32, sample.len() as u32)).collect();
     let pipeline = Pipeline::new(&stated, sample.len())?;
     let mut workspace = Workspace::default();
@@ -110,18 +110,18 @@ fn sampled(array: &ArrayDeclaration, seed: u64, filters: &[Filter]) -> Result<f6
     Ok(coded as f64 / sample.len().max(1) as f64)
 }
 
-fn stated(filter: Filter, element: u32, chunk: u32) -> Stated {
+fn stated(filter: Filter, element: u32, chunk: u32) -> FilterSpec {
     match filter {
-        Filter::Deflate(level) => Stated::deflate(u32::from(level)),
-        Filter::Shuffle => Stated::shuffle(element),
-        Filter::Fletcher32 => Stated::fletcher32(),
-        Filter::Zstd(level) => Stated::zstd(i32::from(level)),
+        Filter::Deflate(level) => FilterSpec::deflate(u32::from(level)),
+        Filter::Shuffle => FilterSpec::shuffle(element),
+        Filter::Fletcher32 => FilterSpec::fletcher32(),
+        Filter::Zstd(level) => FilterSpec::zstd(i32::from(level)),
         Filter::Blosc(level) | Filter::Blosc2(level) => {
-            Stated::blosc(element, chunk, u32::from(level), BloscShuffle::Bytes, BloscCodec::Lz4)
+            FilterSpec::blosc(element, chunk, u32::from(level), BloscShuffle::Bytes, BloscCodec::Lz4)
         }
-        Filter::Lz4 => Stated::lz4(0),
-        Filter::Lzf => Stated::lzf(chunk),
-        Filter::Bitshuffle => Stated::bitshuffle(element, BitshuffleCodec::Lz4),
+        Filter::Lz4 => FilterSpec::lz4(0),
+        Filter::Lzf => FilterSpec::lzf(chunk),
+        Filter::Bitshuffle => FilterSpec::bitshuffle(element, BitshuffleCodec::Lz4),
     }
 }
 

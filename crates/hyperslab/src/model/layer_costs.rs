@@ -2,7 +2,7 @@
 
 use super::layer_trials::LayerTrial;
 use anyhow::Result;
-use hyperslab_core::{Stack, Transfer};
+use hyperslab_core::{Stack, TransferMode};
 use hyperslab_model::{Alignment, LayerCost, Profile};
 use hyperslab_run::{Case, Progress, run_case};
 use std::path::Path;
@@ -51,7 +51,7 @@ struct Bench<'a> {
 impl Bench<'_> {
     /// Writes are measured above a format that discards them, so that only the layer is seen; reads above raw files.
     fn layer(&self, name: &str, collective: bool) -> Result<LayerCost> {
-        let (ranks, transfer) = if collective { (2, Transfer::Collective) } else { (1, Transfer::Independent) };
+        let (ranks, transfer) = if collective { (2, TransferMode::Collective) } else { (1, TransferMode::Independent) };
         let trial =
             |(calls, elements): (u64, u64), writes: bool| LayerTrial { ranks, calls, elements, writes, transfer };
         let more = |work: LayerTrial, below: &str| -> Result<f64> {
@@ -78,7 +78,8 @@ impl Bench<'_> {
 
     /// Chunks whose size is no multiple of a page, with and without alignment.
     fn alignment(&self) -> Result<Vec<Alignment>> {
-        let write = LayerTrial { ranks: 1, calls: 8, elements: 500_500, writes: true, transfer: Transfer::Independent };
+        let write =
+            LayerTrial { ranks: 1, calls: 8, elements: 500_500, writes: true, transfer: TransferMode::Independent };
         let read = LayerTrial { writes: false, ..write };
         let plain: Stack = "hdf5(chunk=50050)".parse()?;
         let mut found = Vec::new();

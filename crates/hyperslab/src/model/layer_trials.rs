@@ -3,7 +3,7 @@
 use hyperslab_core::workload::{
     ArrayDeclaration, FileDeclaration, Header, Step, StepSource, Steps, WORKLOAD_VERSION, Workload,
 };
-use hyperslab_core::{ArraySpec, Datatype, Fill, Open, Result, Selection, Transfer};
+use hyperslab_core::{ArraySpec, Datatype, Fill, OpenMode, Result, Selection, TransferMode};
 use std::sync::Arc;
 
 /// Ranks that go over one array together, each call of a rank beside those of the others.
@@ -18,7 +18,7 @@ pub struct LayerTrial {
     /// Whether they write a new array, or read one that is there.
     pub writes: bool,
     /// Alone or together.
-    pub transfer: Transfer,
+    pub transfer: TransferMode,
 }
 
 impl LayerTrial {
@@ -48,8 +48,10 @@ impl StepSource for LayerTrial {
         let Self { ranks, calls, elements, writes, transfer } = *self;
         let name: Arc<str> = "array".into();
         let before = match writes {
-            true => [Step::OpenFile { file: 0, how: Open::Create }, Step::Create { slot: 0, file: 0, array: 0, name }],
-            false => [Step::OpenFile { file: 0, how: Open::Read }, Step::Open { slot: 0, file: 0, array: 0, name }],
+            true => {
+                [Step::OpenFile { file: 0, how: OpenMode::Create }, Step::Create { slot: 0, file: 0, array: 0, name }]
+            }
+            false => [Step::OpenFile { file: 0, how: OpenMode::Read }, Step::Open { slot: 0, file: 0, array: 0, name }],
         };
         let transfers = (0..calls).map(move |call| {
             let start = (call * ranks as u64 + rank as u64) * elements;

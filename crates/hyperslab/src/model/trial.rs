@@ -3,7 +3,9 @@
 use hyperslab_core::workload::{
     ArrayDeclaration, FileDeclaration, Header, Step, StepSource, Steps, WORKLOAD_VERSION, Workload,
 };
-use hyperslab_core::{ArraySpec, Datatype, Dims, Durability, Fill, Open, Result, Selection, Stack, Transfer, dims};
+use hyperslab_core::{
+    ArraySpec, Datatype, Dims, Durability, Fill, OpenMode, Result, Selection, Stack, TransferMode, dims,
+};
 use hyperslab_model::Class;
 use std::sync::Arc;
 
@@ -194,14 +196,15 @@ struct Source {
 
 impl StepSource for Source {
     fn steps(&self, rank: usize) -> Result<Steps<'_>> {
-        let (how, name): (Open, Arc<str>) = (if self.writes { Open::Create } else { Open::Read }, "array".into());
+        let (how, name): (OpenMode, Arc<str>) =
+            (if self.writes { OpenMode::Create } else { OpenMode::Read }, "array".into());
         let open = match self.writes {
             true => Step::Create { slot: 0, file: 0, array: 0, name },
             false => Step::Open { slot: 0, file: 0, array: 0, name },
         };
         let mine = if self.ranks > 1 { &self.transfers[rank..=rank] } else { &self.transfers };
         let transfers = mine.iter().map(|selection| {
-            let (selection, memory, transfer) = (selection.clone(), Arc::default(), Transfer::Independent);
+            let (selection, memory, transfer) = (selection.clone(), Arc::default(), TransferMode::Independent);
             match self.writes {
                 true => Step::Write { slot: 0, selection, memory, transfer },
                 false => Step::Read { slot: 0, selection, memory, transfer },
@@ -224,7 +227,7 @@ struct Opening {
 
 impl StepSource for Opening {
     fn steps(&self, _: usize) -> Result<Steps<'_>> {
-        let how = if self.makes { Open::Create } else { Open::Read };
+        let how = if self.makes { OpenMode::Create } else { OpenMode::Read };
         let arrays = (0..OPENED).flat_map(|number| {
             let name: Arc<str> = format!("array {number}").into();
             let open = match self.makes {

@@ -2,7 +2,7 @@
 
 use hyperslab_core::units::exact_size;
 use hyperslab_core::workload::{Step, Workload};
-use hyperslab_core::{Stack, StackElement, Transfer};
+use hyperslab_core::{Stack, StackElement, TransferMode};
 use std::path::PathBuf;
 
 /// Steps that are looked at to learn what a workload does.
@@ -41,11 +41,11 @@ impl Traits {
                 match step {
                     Step::Write { transfer, .. } => {
                         found.writes = true;
-                        found.collective |= transfer == Transfer::Collective && workload.header.ranks > 1;
+                        found.collective |= transfer == TransferMode::Collective && workload.header.ranks > 1;
                     }
                     Step::Read { transfer, .. } => {
                         found.reads = true;
-                        found.collective |= transfer == Transfer::Collective && workload.header.ranks > 1;
+                        found.collective |= transfer == TransferMode::Collective && workload.header.ranks > 1;
                     }
                     Step::Compute { nanoseconds } => found.computes |= nanoseconds > 0,
                     _ => {}

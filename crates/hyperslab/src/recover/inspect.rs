@@ -2,7 +2,7 @@
 
 use super::formats;
 use anyhow::{Context, Result, bail};
-use hyperslab_core::{Array, ErrorKind, MemoryViewMut, Open, Selection, Stack, Transfer};
+use hyperslab_core::{Array, ErrorKind, MemoryViewMut, OpenMode, Selection, Stack, TransferMode};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Command;
@@ -32,7 +32,7 @@ pub fn ask(stack: &str, path: &Path, check: bool) -> Result<String, String> {
 pub fn inspect(stack: &str, path: &Path, check: bool) -> Result<()> {
     let stack: Stack = stack.parse()?;
     let format = formats::plain(&stack)?;
-    let container = format.open(path, Open::Read, &hyperslab_run::alone())?;
+    let container = format.open(path, OpenMode::Read, &hyperslab_run::alone())?;
     let names = container.arrays()?;
     let (mut bytes, mut unread) = (0, 0);
     for name in &names {
@@ -89,7 +89,7 @@ fn read_all(array: &dyn Array) -> Result<u64> {
             continue;
         }
         buffer.resize(len as usize, 0);
-        array.read(&part, MemoryViewMut::packed(&mut buffer), Transfer::Independent)?;
+        array.read(&part, MemoryViewMut::packed(&mut buffer), TransferMode::Independent)?;
         bytes += len;
     }
     Ok(bytes)

@@ -35,22 +35,22 @@ impl Recording {
 fn look(path: &Path) -> Result<(String, String)> {
     let again = path.to_owned();
     let workload = JsonLines::workload(Box::new(move || Ok(Box::new(BufReader::new(File::open(&again)?)))))?;
-    let survey = workload.survey()?;
+    let summary = workload.validate()?;
     let counts = Counts::of(&workload)?;
     let subject = workload.header.files.first().map(|file| file.name.clone()).unwrap_or_default();
     let mut about = format!("{subject}: {}", many(counts.arrays, "array"));
     for (calls, what, bytes) in
-        [(counts.writes, "write", survey.bytes_written), (counts.reads, "read", survey.bytes_read)]
+        [(counts.writes, "write", summary.bytes_written), (counts.reads, "read", summary.bytes_read)]
     {
         if calls > 0 {
             about += &format!(", {} of {}", many(calls, what), display_size(bytes));
         }
     }
-    if let Some(took) = survey.took {
+    if let Some(took) = summary.took {
         about += &format!("; calls took {:.3} s", took.as_secs_f64());
     }
-    if !survey.compute.is_zero() {
-        about += &format!(", pauses {:.3} s", survey.compute.as_secs_f64());
+    if !summary.compute.is_zero() {
+        about += &format!(", pauses {:.3} s", summary.compute.as_secs_f64());
     }
     if workload.header.recorded.as_ref().is_some_and(|recorded| !recorded.complete) {
         about += "; the program ended before it closed the file";

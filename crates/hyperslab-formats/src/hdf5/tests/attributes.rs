@@ -6,7 +6,7 @@ use hyperslab_core::{ArraySpec, Attribute, Datatype, Dims, ErrorKind};
 #[test]
 fn attributes_of_every_kind_round_trip_and_are_replaced() {
     let bench = Bench::new("hdf5");
-    let file = bench.open(Open::Create);
+    let file = bench.open(OpenMode::Create);
     file.create_group("g/h").unwrap();
     file.create_group("g/h").unwrap();
     file.create("g/a", &ArraySpec::new(Datatype::U8, &[1])).unwrap();
@@ -32,7 +32,7 @@ fn attributes_of_every_kind_round_trip_and_are_replaced() {
         file.set_attribute(object, "über", &values[0]).unwrap();
     }
     file.close().unwrap();
-    let file = bench.open(Open::Read);
+    let file = bench.open(OpenMode::Read);
     assert_eq!(file.attributes("g/h").unwrap(), ["value", "über"]);
     assert_eq!(file.attribute("", "über").unwrap().as_text(), Some("metres"));
     assert_eq!(file.attribute("", "none").unwrap_err().kind(), ErrorKind::NotFound);
@@ -43,7 +43,7 @@ fn attributes_of_every_kind_round_trip_and_are_replaced() {
 #[test]
 fn a_value_that_contradicts_itself_leaves_the_old_one() {
     let bench = Bench::new("hdf5");
-    let file = bench.open(Open::Create);
+    let file = bench.open(OpenMode::Create);
     file.set_attribute("", "a", &Attribute::integer(1)).unwrap();
     let short = Attribute { dtype: Datatype::I64, shape: Dims::from_slice(&[2]), data: vec![0; 8] };
     assert_eq!(file.set_attribute("", "a", &short).unwrap_err().kind(), ErrorKind::InvalidInput);
@@ -53,12 +53,12 @@ fn a_value_that_contradicts_itself_leaves_the_old_one() {
 #[test]
 fn large_attributes_work_with_the_default_file_version() {
     let bench = Bench::new("hdf5");
-    let file = bench.open(Open::Create);
+    let file = bench.open(OpenMode::Create);
     let large = Attribute { dtype: Datatype::U8, shape: Dims::from_slice(&[200_000]), data: pattern(200_000) };
     file.set_attribute("", "large", &large).unwrap();
     assert_eq!(file.attribute("", "large").unwrap(), large);
     let bench = Bench::new("hdf5(libver=earliest)");
-    let file = bench.open(Open::Create);
+    let file = bench.open(OpenMode::Create);
     let error = file.set_attribute("", "large", &large).unwrap_err();
     assert!(error.to_string().contains("libver=v18"), "{error}");
 }

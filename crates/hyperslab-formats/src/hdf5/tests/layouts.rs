@@ -24,7 +24,7 @@ fn every_layout_keeps_every_kind_of_selection() {
         "hdf5(meta_block=64KiB,sieve=128KiB,locking=best_effort,libver=v110)",
     ] {
         let bench = Bench::new(stack);
-        let file = bench.open(Open::Create);
+        let file = bench.open(OpenMode::Create);
         let array = file.create("g/a", &grid()).unwrap();
         let mut expected = vec![0u8; 30 * 40 * 4];
         for (turn, selection) in [&comb, &union, &Selection::dense(&[5, 0], &[1, 40]).unwrap()].into_iter().enumerate()
@@ -40,7 +40,7 @@ fn every_layout_keeps_every_kind_of_selection() {
             assert_eq!(get(&*array, selection), data, "{stack}");
         }
         file.close().unwrap();
-        let file = bench.open(Open::Read);
+        let file = bench.open(OpenMode::Read);
         let array = file.array("g/a").unwrap();
         assert_eq!(get(&*array, &all(&*array)), expected, "{stack}");
     }
@@ -49,7 +49,7 @@ fn every_layout_keeps_every_kind_of_selection() {
 #[test]
 fn what_was_asked_for_is_what_is_there() {
     let bench = Bench::new("hdf5");
-    let file = bench.open(Open::Create);
+    let file = bench.open(OpenMode::Create);
     let mut spec = grid();
     spec.chunk = Some(Dims::from_slice(&[8, 16]));
     spec.filters = vec![Filter::Shuffle, Filter::Deflate(3), Filter::Fletcher32];
@@ -64,7 +64,7 @@ fn what_was_asked_for_is_what_is_there() {
 #[test]
 fn arrays_grow_and_shrink_within_their_limits() {
     let bench = Bench::new("hdf5");
-    let file = bench.open(Open::Create);
+    let file = bench.open(OpenMode::Create);
     let mut spec = ArraySpec::new(Datatype::U8, &[2, 3]);
     spec.max_shape = Some(vec![None, Some(4)]);
     spec.fill_value = Some(vec![9]);
@@ -85,16 +85,16 @@ fn arrays_grow_and_shrink_within_their_limits() {
 #[test]
 fn selections_outside_and_wrong_buffers_never_reach_the_library() {
     let bench = Bench::new("hdf5");
-    let file = bench.open(Open::Create);
+    let file = bench.open(OpenMode::Create);
     let array = file.create("a", &grid()).unwrap();
     let outside = Selection::dense(&[29, 0], &[2, 40]).unwrap();
     let view = MemoryView::packed(&[0; 320]);
-    assert_eq!(array.write(&outside, view, Transfer::Independent).unwrap_err().kind(), ErrorKind::InvalidInput);
+    assert_eq!(array.write(&outside, view, TransferMode::Independent).unwrap_err().kind(), ErrorKind::InvalidInput);
     let inside = Selection::dense(&[0, 0], &[2, 40]).unwrap();
-    assert!(array.write(&inside, MemoryView::packed(&[0; 319]), Transfer::Independent).is_err());
-    assert!(array.write(&Selection::empty(1), MemoryView::packed(&[]), Transfer::Independent).is_err());
+    assert!(array.write(&inside, MemoryView::packed(&[0; 319]), TransferMode::Independent).is_err());
+    assert!(array.write(&Selection::empty(1), MemoryView::packed(&[]), TransferMode::Independent).is_err());
     let mut short = [0; 10];
-    assert!(array.read(&inside, MemoryViewMut::packed(&mut short), Transfer::Independent).is_err());
+    assert!(array.read(&inside, MemoryViewMut::packed(&mut short), TransferMode::Independent).is_err());
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn a_union_of_very_many_pieces_is_not_quadratic() {
     assert!(selection.slabs().len() > 50_000, "{}", selection.slabs().len());
     for stack in ["hdf5", "hdf5(chunk=65536)"] {
         let bench = Bench::new(stack);
-        let file = bench.open(Open::Create);
+        let file = bench.open(OpenMode::Create);
         let array = file.create("a", &ArraySpec::new(Datatype::F32, &[pieces * 7 + 16])).unwrap();
         let data = pattern(selection.len() as usize * 4);
         put(&*array, &selection, &data);
@@ -123,7 +123,7 @@ fn a_union_of_very_many_pieces_is_not_quadratic() {
 #[test]
 fn a_broken_checksum_is_corruption() {
     let bench = Bench::new("hdf5(chunk=1024,fletcher32)");
-    let file = bench.open(Open::Create);
+    let file = bench.open(OpenMode::Create);
     let array = file.create("a", &ArraySpec::new(Datatype::U8, &[1024])).unwrap();
     let data = pattern(1024);
     put(&*array, &all(&*array), &data);
@@ -132,11 +132,11 @@ fn a_broken_checksum_is_corruption() {
     let at = bytes.windows(64).position(|w| w == &data[..64]).unwrap();
     bytes[at + 5] ^= 1;
     std::fs::write(bench.path(), bytes).unwrap();
-    let file = bench.open(Open::Read);
+    let file = bench.open(OpenMode::Read);
     let array = file.array("a").unwrap();
     let mut buffer = vec![0; 1024];
     let whole = Selection::all(&[1024]).unwrap();
-    let error = array.read(&whole, MemoryViewMut::packed(&mut buffer), Transfer::Independent).unwrap_err();
+    let error = array.read(&whole, MemoryViewMut::packed(&mut buffer), TransferMode::Independent).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
 }
 
@@ -154,17 +154,17 @@ fn arrays_may_grow_in_any_dimension_around_libhdf5() {
                 spec.filters = filters.clone();
                 let bench = Bench::new(&format!("hdf5(libver={libver})"));
                 let data = pattern(4 * 6 * 5 * 4);
-                let file = bench.open(Open::Create);
+                let file = bench.open(OpenMode::Create);
                 put(&*file.create("a", &spec).unwrap(), &whole, &data);
                 file.close().unwrap();
                 let around = crate::build(&"hdf5(plane=on)".parse::<Stack>().unwrap().format).unwrap();
-                let file = around.open(&bench.path(), Open::Update, &Solo::shared()).unwrap();
+                let file = around.open(&bench.path(), OpenMode::Update, &Solo::shared()).unwrap();
                 let array = file.array("a").unwrap();
                 assert!(get(&*array, &whole) == data, "{libver} {spec:?}");
                 let part = Selection::dense(&[1, 2, 1], &[2, 3, 3]).unwrap();
                 put(&*array, &part, &[7; 2 * 3 * 3 * 4]);
                 file.close().unwrap();
-                let array = bench.open(Open::Read).array("a").unwrap();
+                let array = bench.open(OpenMode::Read).array("a").unwrap();
                 assert!(get(&*array, &part).iter().all(|byte| *byte == 7), "{libver} {spec:?}");
                 let kept = get(&*array, &whole).iter().zip(&data).filter(|(now, before)| now == before).count();
                 assert!(kept >= data.len() - 72, "{libver} {spec:?}: elements beside were changed");

@@ -1,7 +1,7 @@
 //! Memory that is not packed: parts of larger buffers, members of structures.
 
 use super::*;
-use hyperslab_core::{ArraySpec, Datatype, Field, Gather, MemoryLayout, Scatter, Within};
+use hyperslab_core::{ArraySpec, BufferRegion, Datatype, Field, Gather, MemoryLayout, Scatter};
 
 fn particle() -> Datatype {
     Datatype::compound(
@@ -19,7 +19,7 @@ fn particle() -> Datatype {
 /// Writes and reads through libhdf5's own view of memory, and compares with the copy kernels of the core.
 fn check(stack: &str, dtype: &Datatype, layout: &MemoryLayout, selection: &Selection, shape: &[u64]) {
     let bench = Bench::new(stack);
-    let file = bench.open(Open::Create);
+    let file = bench.open(OpenMode::Create);
     let array = file.create("a", &ArraySpec::new(dtype.clone(), shape)).unwrap();
     let element = dtype.size() as usize;
     let n = selection.len();
@@ -27,13 +27,13 @@ fn check(stack: &str, dtype: &Datatype, layout: &MemoryLayout, selection: &Selec
     put(&*array, &all(&*array), &before);
 
     let memory: Vec<u8> = pattern(layout.buffer_len(dtype, n).unwrap() as usize).iter().map(|b| !b).collect();
-    array.write(selection, MemoryView { data: &memory, layout }, Transfer::Independent).unwrap();
+    array.write(selection, MemoryView { data: &memory, layout }, TransferMode::Independent).unwrap();
     let mut expected = get_from(&before, selection, shape, element);
     Gather::new(MemoryView { data: &memory, layout }, dtype, n).unwrap().next_into(&mut expected);
     assert_eq!(get(&*array, selection), expected, "{stack} {layout:?}");
 
     let mut back = vec![0x5A; memory.len()];
-    array.read(selection, MemoryViewMut { data: &mut back, layout }, Transfer::Independent).unwrap();
+    array.read(selection, MemoryViewMut { data: &mut back, layout }, TransferMode::Independent).unwrap();
     let mut scattered = vec![0x5A; memory.len()];
     Scatter::new(MemoryViewMut { data: &mut scattered, layout }, dtype, n).unwrap().next_from(&expected);
     assert_eq!(back, scattered, "{stack} {layout:?}");
@@ -45,7 +45,7 @@ fn get_from(whole: &[u8], selection: &Selection, shape: &[u64], element: usize) 
 }
 
 fn within(mut layout: MemoryLayout, shape: &[u64], selection: Selection) -> MemoryLayout {
-    layout.within = Some(Within { shape: shape.into(), selection });
+    layout.within = Some(BufferRegion { shape: shape.into(), selection });
     layout
 }
 
@@ -107,16 +107,16 @@ fn some_fields_of_a_compound() {
 fn all_fields_at_offsets_that_are_no_multiple() {
     // Only what fields cover is transferred, so padding is compared nowhere.
     let bench = Bench::new("hdf5");
-    let file = bench.open(Open::Create);
+    let file = bench.open(OpenMode::Create);
     let packed = Datatype::packed_compound([("a", Datatype::F32), ("b", Datatype::U8)]).unwrap();
     let array = file.create("a", &ArraySpec::new(packed.clone(), &[3])).unwrap();
     let layout = MemoryLayout::member(8, 2);
     let memory = pattern(24);
-    array.write(&all(&*array), MemoryView { data: &memory, layout: &layout }, Transfer::Independent).unwrap();
+    array.write(&all(&*array), MemoryView { data: &memory, layout: &layout }, TransferMode::Independent).unwrap();
     let expected: Vec<u8> = memory.chunks(8).flat_map(|s| s[2..7].to_vec()).collect();
     assert_eq!(get(&*array, &all(&*array)), expected);
     let mut back = vec![1; 24];
-    array.read(&all(&*array), MemoryViewMut { data: &mut back, layout: &layout }, Transfer::Independent).unwrap();
+    array.read(&all(&*array), MemoryViewMut { data: &mut back, layout: &layout }, TransferMode::Independent).unwrap();
     for (now, was) in back.chunks(8).zip(memory.chunks(8)) {
         assert_eq!((&now[..2], &now[2..7], now[7]), (&[1, 1][..], &was[2..7], 1));
     }
@@ -125,17 +125,17 @@ fn all_fields_at_offsets_that_are_no_multiple() {
 #[test]
 fn copied_pieces_are_bounded_and_in_order() {
     let bench = Bench::new("hdf5(layout=contiguous)");
-    let file = bench.open(Open::Create);
+    let file = bench.open(OpenMode::Create);
     let shape = [700, 2500];
     let array = file.create("a", &ArraySpec::new(Datatype::F64, &shape)).unwrap();
     let selection = Selection::strided(&[0, 3], &[1, 3], &[700, 800], &[1, 2]).unwrap();
     let layout = MemoryLayout::member(9, 1);
     let memory = pattern(selection.len() as usize * 9);
-    array.write(&selection, MemoryView { data: &memory, layout: &layout }, Transfer::Independent).unwrap();
+    array.write(&selection, MemoryView { data: &memory, layout: &layout }, TransferMode::Independent).unwrap();
     let expected: Vec<u8> = memory.chunks(9).flat_map(|s| s[1..].to_vec()).collect();
     assert!(get(&*array, &selection) == expected);
     let mut back = vec![0; memory.len()];
-    array.read(&selection, MemoryViewMut { data: &mut back, layout: &layout }, Transfer::Independent).unwrap();
+    array.read(&selection, MemoryViewMut { data: &mut back, layout: &layout }, TransferMode::Independent).unwrap();
     assert!(back.chunks(9).zip(memory.chunks(9)).all(|(b, m)| b[0] == 0 && b[1..] == m[1..]));
 }
 
@@ -146,7 +146,7 @@ fn other_fields_survive_when_whole_chunks_are_selected() {
     for stack in ["hdf5(chunk=8)", "hdf5(chunk=8,deflate=1)", "hdf5(chunk=8,cache=0)", "hdf5", "hdf5(layout=compact)"] {
         for written in [true, false] {
             let bench = Bench::new(stack);
-            let file = bench.open(Open::Create);
+            let file = bench.open(OpenMode::Create);
             let mut spec = ArraySpec::new(particle(), &[40]);
             spec.fill_value = Some(vec![7; 24]);
             let array = file.create("a", &spec).unwrap();
@@ -154,12 +154,14 @@ fn other_fields_survive_when_whole_chunks_are_selected() {
                 put(&*array, &all(&*array), &[7; 24 * 40]);
             }
             file.close().unwrap();
-            let file = bench.open(Open::Update);
+            let file = bench.open(OpenMode::Update);
             let array = file.array("a").unwrap();
             let memory = pattern(24 * 40);
-            array.write(&all(&*array), MemoryView { data: &memory, layout: &layout }, Transfer::Independent).unwrap();
+            array
+                .write(&all(&*array), MemoryView { data: &memory, layout: &layout }, TransferMode::Independent)
+                .unwrap();
             file.close().unwrap();
-            let file = bench.open(Open::Read);
+            let file = bench.open(OpenMode::Read);
             let array = file.array("a").unwrap();
             let back = get(&*array, &all(&*array));
             for (now, was) in back.chunks(24).zip(memory.chunks(24)) {

@@ -32,15 +32,15 @@ fn store_unfiltered(bench: &Bench, chunk: &[u8]) {
 #[test]
 fn a_chunk_keeps_its_mask() {
     let (plain, bench) = (Bench::new("hdf5"), Bench::new("hdf5(plane=on)"));
-    bench.open(Open::Create).create("a", &compressed()).unwrap();
+    bench.open(OpenMode::Create).create("a", &compressed()).unwrap();
     let chunk = pattern(64);
     store_unfiltered(&bench, &chunk);
-    let file = bench.open(Open::Update);
+    let file = bench.open(OpenMode::Update);
     let array = file.array("a").unwrap();
     let row = Selection::dense(&[0, 0], &[1, 64]).unwrap();
     assert_eq!(get(&*array, &row), chunk);
     // Part of the chunk, then all of it, by the plane; libhdf5 reads it in between, while it is open here.
-    let beside = plain.format.open(&bench.path(), Open::Update, &Solo::shared()).unwrap();
+    let beside = plain.format.open(&bench.path(), OpenMode::Update, &Solo::shared()).unwrap();
     let other = beside.array("a").unwrap();
     for width in [7, 64] {
         let part = Selection::dense(&[0, 0], &[1, width]).unwrap();
@@ -54,7 +54,7 @@ fn a_chunk_keeps_its_mask() {
     beside.close().unwrap();
     file.close().unwrap();
     assert_eq!(
-        get(&*plain.format.open(&bench.path(), Open::Read, &Solo::shared()).unwrap().array("a").unwrap(), &row),
+        get(&*plain.format.open(&bench.path(), OpenMode::Read, &Solo::shared()).unwrap().array("a").unwrap(), &row),
         chunk
     );
 }
@@ -62,7 +62,7 @@ fn a_chunk_keeps_its_mask() {
 #[test]
 fn what_waits_is_stored_when_an_array_is_dropped() {
     let bench = Bench::new("hdf5(plane=on)");
-    let file = bench.open(Open::Create);
+    let file = bench.open(OpenMode::Create);
     let array = file.create("a", &compressed()).unwrap();
     let part = Selection::dense(&[1, 3], &[2, 5]).unwrap();
     put(&*array, &part, &[7; 10]);
@@ -71,20 +71,20 @@ fn what_waits_is_stored_when_an_array_is_dropped() {
     assert_eq!(get(&*again, &part), [7; 10]);
     drop((again, file));
     let plain = Bench::new("hdf5");
-    let file = plain.format.open(&bench.path(), Open::Read, &Solo::shared()).unwrap();
+    let file = plain.format.open(&bench.path(), OpenMode::Read, &Solo::shared()).unwrap();
     assert_eq!(get(&*file.array("a").unwrap(), &part), [7; 10]);
 }
 
 #[test]
 fn a_flush_shows_everything_to_another_program() {
     let bench = Bench::new("hdf5(plane=on,locking=no)");
-    let file = bench.open(Open::Create);
+    let file = bench.open(OpenMode::Create);
     let array = file.create("a", &compressed()).unwrap();
     let part = Selection::dense(&[1, 3], &[2, 5]).unwrap();
     put(&*array, &part, &[7; 10]);
     file.flush(hyperslab_core::Durability::Visible).unwrap();
     let copy = bench.dir.path().join("copy.h5");
     std::fs::copy(bench.path(), &copy).unwrap();
-    let seen = Bench::new("hdf5").format.open(&copy, Open::Read, &Solo::shared()).unwrap();
+    let seen = Bench::new("hdf5").format.open(&copy, OpenMode::Read, &Solo::shared()).unwrap();
     assert_eq!(get(&*seen.array("a").unwrap(), &part), [7; 10]);
 }

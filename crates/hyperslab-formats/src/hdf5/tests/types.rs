@@ -27,7 +27,7 @@ fn every_type_round_trips() {
             .map(|t| t.parse().unwrap())
             .collect();
     types.push(nested());
-    let file = bench.open(Open::Create);
+    let file = bench.open(OpenMode::Create);
     let value = |dtype: &Datatype| match dtype {
         Datatype::Bool => vec![0, 1, 1, 0, 1],
         _ => pattern(5 * dtype.size() as usize),
@@ -40,7 +40,7 @@ fn every_type_round_trips() {
         put(&*array, &all(&*array), &value(dtype));
     }
     file.close().unwrap();
-    let file = bench.open(Open::Read);
+    let file = bench.open(OpenMode::Read);
     assert_eq!(file.arrays().unwrap().len(), types.len());
     for (i, dtype) in types.iter().enumerate() {
         let array = file.array(&format!("t{i:02}")).unwrap();
@@ -52,7 +52,7 @@ fn every_type_round_trips() {
 #[test]
 fn scalars_and_empty_arrays_work() {
     let bench = Bench::new("hdf5");
-    let file = bench.open(Open::Create);
+    let file = bench.open(OpenMode::Create);
     let scalar = file.create("scalar", &ArraySpec::new(Datatype::F64, &[])).unwrap();
     put(&*scalar, &all(&*scalar), &2.5f64.to_ne_bytes());
     assert_eq!(get(&*scalar, &all(&*scalar)), 2.5f64.to_ne_bytes());
@@ -67,7 +67,7 @@ fn scalars_and_empty_arrays_work() {
 #[test]
 fn names_that_mean_something_else_are_refused() {
     let bench = Bench::new("hdf5");
-    let file = bench.open(Open::Create);
+    let file = bench.open(OpenMode::Create);
     for name in ["", "/a", "a//b", "a/", ".", "a/./b", "nul\0"] {
         let error = file.create(name, &ArraySpec::new(Datatype::U8, &[1])).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{name:?}: {error}");

@@ -21,7 +21,7 @@ fn store_with(dir: &Path, text: &str, chunk: &[u8]) -> Arc<dyn Container> {
     fs::create_dir_all(path.join("g/a/c")).unwrap();
     fs::write(path.join("g/a/zarr.json"), text).unwrap();
     fs::write(path.join("g/a/c/0"), chunk).unwrap();
-    open(&path, Open::Update)
+    open(&path, OpenMode::Update)
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn damaged_chunks_are_reported() {
         for bytes in damaged {
             let array = store_with(dir.path(), &document.to_string(), &bytes).array("g/a").unwrap();
             let mut data = [0; 8];
-            let result = array.read(&all, MemoryViewMut::packed(&mut data), Transfer::Independent);
+            let result = array.read(&all, MemoryViewMut::packed(&mut data), TransferMode::Independent);
             match result {
                 Err(error) => assert!(matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io), "{error:?}"),
                 Ok(()) if summed => assert_eq!(data.as_slice(), pattern(8, 1), "{codecs} {bytes:?}"),

@@ -150,7 +150,7 @@ print(json.dumps(out))";
     let cases: Vec<(u8, String, String)> = serde_json::from_str(&text).unwrap();
     assert!(cases.len() > 30);
     for (version, name, hex) in cases {
-        let store = open(&dir.path().join(format!("s.zarr{version}")), Open::Read);
+        let store = open(&dir.path().join(format!("s.zarr{version}")), OpenMode::Read);
         let array = store.array(&name).unwrap();
         let want: Vec<u8> =
             (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect();
@@ -190,7 +190,7 @@ fn both_change_one_store() {
         let script = "a = zarr.open_array(path + '/a', mode='r+')\na[0] = 77\na.resize((5,))\nprint(a.metadata.zarr_format, a.fill_value)";
         let Some(said) = python(script, &path) else { return };
         assert_eq!(said, format!("{version} 9\n"));
-        let store = open(&path, Open::Update);
+        let store = open(&path, OpenMode::Update);
         let array = store.array("a").unwrap();
         array.resize(&[9]).unwrap();
         let mut expected = [&[77, 0], &data[2..10]].concat();

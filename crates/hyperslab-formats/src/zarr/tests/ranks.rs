@@ -2,7 +2,7 @@
 
 use super::*;
 use hyperslab_comm::Threads;
-use hyperslab_core::{Attribute, Communicator, Datatype, Durability, ErrorKind, MemoryLayout, Transfer};
+use hyperslab_core::{Attribute, Communicator, Datatype, Durability, ErrorKind, MemoryLayout, TransferMode};
 use hyperslab_testkit::{AsProcesses, OtherProcess};
 
 const RANKS: usize = 4;
@@ -18,7 +18,7 @@ fn ranks_write_parts_of_one_chunk_and_lose_nothing() {
                 spec.chunk = None;
             }
             Threads::run(RANKS, |comm| {
-                let store = format(stack).open(&path, Open::Create, &comm)?;
+                let store = format(stack).open(&path, OpenMode::Create, &comm)?;
                 let array = store.create("a", &spec)?;
                 for i in 0..16u64 {
                     // Elements of all ranks are neighbours.
@@ -41,7 +41,7 @@ fn whole_and_partial_writes_of_a_chunk_do_not_undo_each_other() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.zarr");
     Threads::run(2, |comm| {
-        let store = format("zarr").open(&path, Open::Create, &comm)?;
+        let store = format("zarr").open(&path, OpenMode::Create, &comm)?;
         let array = store.create("a", &spec("|u1", &[2, 64], &[2, 64]))?;
         for round in 1..=200u8 {
             comm.barrier()?;
@@ -68,7 +68,7 @@ fn every_rank_knows_the_new_shape() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.zarr");
     Threads::run(RANKS, |comm| {
-        let store = format("zarr").open(&path, Open::Create, &comm)?;
+        let store = format("zarr").open(&path, OpenMode::Create, &comm)?;
         let spec = ArraySpec { max_shape: Some(vec![None]), ..spec("<u4", &[0], &[3]) };
         let array = store.create("a", &spec)?;
         for step in 1..=5u64 {
@@ -94,13 +94,13 @@ fn a_failure_on_one_rank_is_an_error_on_all() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.zarr");
     std::fs::write(&path, "in the way").unwrap();
-    let opened = Threads::run_each(RANKS, |comm| format("zarr").open(&path, Open::Create, &comm).map(drop));
+    let opened = Threads::run_each(RANKS, |comm| format("zarr").open(&path, OpenMode::Create, &comm).map(drop));
     assert!(opened.iter().all(Result::is_err));
     assert_eq!(opened[0].as_ref().unwrap_err().kind(), ErrorKind::AlreadyExists);
     assert_eq!(opened[1].as_ref().unwrap_err().kind(), ErrorKind::Peer);
     let path = dir.path().join("t.zarr");
     Threads::run(RANKS, |comm| {
-        let store = format("zarr").open(&path, Open::Create, &comm)?;
+        let store = format("zarr").open(&path, OpenMode::Create, &comm)?;
         store.create("a", &spec("<u4", &[4], &[2]))?;
         assert!(store.create("a", &spec("<u4", &[4], &[2])).is_err());
         // One rank asks for nonsense.
@@ -118,7 +118,7 @@ fn a_failure_on_one_rank_is_an_error_on_all() {
 fn separate_processes_write_whole_chunks_or_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let comm: Arc<dyn Communicator> = Arc::new(OtherProcess);
-    let store = format("zarr").open(&dir.path().join("s.zarr"), Open::Create, &comm).unwrap();
+    let store = format("zarr").open(&dir.path().join("s.zarr"), OpenMode::Create, &comm).unwrap();
     let array = store.create("a", &spec("<u2", &[10], &[4])).unwrap();
     let part = write(&array, &Selection::dense(&[3], &[2]).unwrap(), &[1; 4]).unwrap_err();
     assert_eq!(part.kind(), ErrorKind::Unsupported);
@@ -134,7 +134,7 @@ fn on_processes(stack: &str, body: impl Fn(&dyn Communicator, &Arc<dyn Array>) -
     let path = dir.path().join("s.zarr");
     Threads::run(3, |comm| {
         let comm: Arc<dyn Communicator> = Arc::new(AsProcesses(comm));
-        let store = format(stack).open(&path, Open::Create, &comm)?;
+        let store = format(stack).open(&path, OpenMode::Create, &comm)?;
         let spec =
             ArraySpec { chunk: (!stack.contains("shard")).then(|| [4, 6][..].into()), ..spec("|u1", &[24, 6], &[]) };
         let array = store.create("a", &spec)?;
@@ -145,7 +145,7 @@ fn on_processes(stack: &str, body: impl Fn(&dyn Communicator, &Arc<dyn Array>) -
 }
 
 fn together(array: &Arc<dyn Array>, selection: &Selection, value: u8) -> Result<()> {
-    array.write(selection, MemoryView::packed(&vec![value; selection.len() as usize]), Transfer::Collective)
+    array.write(selection, MemoryView::packed(&vec![value; selection.len() as usize]), TransferMode::Collective)
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn some_fields_of_a_whole_file_are_a_part_of_it() {
     let path = dir.path().join("s.zarr");
     Threads::run(2, |comm| {
         let comm: Arc<dyn Communicator> = Arc::new(AsProcesses(comm));
-        let store = format("zarr").open(&path, Open::Create, &comm)?;
+        let store = format("zarr").open(&path, OpenMode::Create, &comm)?;
         let pair = Datatype::packed_compound([("x", "<u2".parse()?), ("y", "<u2".parse()?)])?;
         let array = store.create("a", &ArraySpec { chunk: Some([4][..].into()), ..ArraySpec::new(pair, &[8]) })?;
         let field = |name: &str| MemoryLayout::fields(2, [(name, 0)]);
@@ -224,7 +224,7 @@ fn some_fields_of_a_whole_file_are_a_part_of_it() {
         let (x, y) = (field("x"), field("y"));
         let write = |at: u64, layout: &MemoryLayout| {
             let mine = Selection::dense(&[at], &[4]).unwrap();
-            array.write(&mine, MemoryView { data: &data, layout }, Transfer::Collective)
+            array.write(&mine, MemoryView { data: &data, layout }, TransferMode::Collective)
         };
         assert!(write(0, if comm.rank() == 0 { &x } else { &y }).is_err(), "both change the same file");
         write(4 * comm.rank() as u64, &x)?;

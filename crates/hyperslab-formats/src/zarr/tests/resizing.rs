@@ -25,7 +25,7 @@ fn regrown_elements_are_fill_value() {
         array.resize(&[5, 7]).unwrap();
         assert_eq!(other_handle.spec().unwrap().shape.as_slice(), [5, 7]);
         array.resize(&[13, 12]).unwrap();
-        let all = read_all(&open(&dir.path().join("s.zarr"), Open::Read).array("a").unwrap());
+        let all = read_all(&open(&dir.path().join("s.zarr"), OpenMode::Read).array("a").unwrap());
         for row in 0..13 {
             for column in 0..12 {
                 let have = &all[(row * 12 + column) * 2..][..2];
@@ -50,7 +50,7 @@ fn shapes_an_array_cannot_take_are_refused() {
     let fixed = store.create("fixed", &spec("<u2", &[4], &[2])).unwrap();
     assert!(fixed.resize(&[5]).is_err());
     fixed.resize(&[4]).unwrap();
-    let reopened = open(&dir.path().join("s.zarr"), Open::Update).array("fixed").unwrap();
+    let reopened = open(&dir.path().join("s.zarr"), OpenMode::Update).array("fixed").unwrap();
     assert!(reopened.resize(&[5]).is_err());
 }
 
@@ -67,7 +67,7 @@ fn what_another_program_left_beyond_the_shape_does_not_come_back() {
     let mut json: serde_json::Value = serde_json::from_str(&text).unwrap();
     json["shape"] = serde_json::json!([3, 4]);
     std::fs::write(&document, json.to_string()).unwrap();
-    let array = open(&dir.path().join("s.zarr"), Open::Update).array("a").unwrap();
+    let array = open(&dir.path().join("s.zarr"), OpenMode::Update).array("a").unwrap();
     array.resize(&[10, 10]).unwrap();
     let all = read_all(&array);
     for at in 0..100 {

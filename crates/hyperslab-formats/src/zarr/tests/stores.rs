@@ -9,7 +9,7 @@ fn open_modes_keep_their_word() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.zarr");
     let (zarr, comm) = (format("zarr"), Solo::shared());
-    assert_eq!(zarr.open(&path, Open::Read, &comm).unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(zarr.open(&path, OpenMode::Read, &comm).unwrap_err().kind(), ErrorKind::NotFound);
     assert!(!zarr.exists(&path).unwrap());
     let store = create("zarr", &path);
     store.create("a", &spec("<f4", &[3], &[2])).unwrap();
@@ -17,15 +17,15 @@ fn open_modes_keep_their_word() {
     store.close().unwrap();
     assert!(store.arrays().is_err());
     assert!(zarr.exists(&path).unwrap());
-    assert_eq!(zarr.open(&path, Open::Create, &comm).unwrap_err().kind(), ErrorKind::AlreadyExists);
-    let reading = open(&path, Open::Read);
+    assert_eq!(zarr.open(&path, OpenMode::Create, &comm).unwrap_err().kind(), ErrorKind::AlreadyExists);
+    let reading = open(&path, OpenMode::Read);
     assert_eq!(reading.arrays().unwrap(), ["a"]);
     let array = reading.array("a").unwrap();
     assert!(write(&array, &Selection::all(&[3]).unwrap(), &[1; 12]).is_err());
     assert!(array.resize(&[4]).is_err());
     assert!(reading.create_group("g").is_err());
     assert!(reading.set_attribute("", "x", &Attribute::integer(1)).is_err());
-    let again = zarr.open(&path, Open::Truncate, &comm).unwrap();
+    let again = zarr.open(&path, OpenMode::Truncate, &comm).unwrap();
     assert!(again.arrays().unwrap().is_empty());
     again.flush(Durability::Durable).unwrap();
     zarr.remove(&path).unwrap();
@@ -52,18 +52,18 @@ fn what_is_no_store_is_left_alone() {
     create("zarr", &linked);
     std::os::unix::fs::symlink(&folder, linked.join("away")).unwrap();
     for path in [&file, &folder, &mixed, &link, &linked] {
-        assert!(zarr.open(path, Open::Truncate, &comm).is_err(), "{path:?}");
+        assert!(zarr.open(path, OpenMode::Truncate, &comm).is_err(), "{path:?}");
         assert!(zarr.remove(path).is_err(), "{path:?}");
     }
     for path in [&file, &folder] {
-        assert!(zarr.open(path, Open::Update, &comm).is_err(), "{path:?}");
+        assert!(zarr.open(path, OpenMode::Update, &comm).is_err(), "{path:?}");
         assert!(zarr.files(path).is_err(), "{path:?}");
     }
     assert_eq!(fs::read_to_string(folder.join("thesis.txt")).unwrap(), "years");
     assert_eq!(fs::read_to_string(mixed.join("g/thesis.txt")).unwrap(), "years");
     assert!(store.join("zarr.json").exists());
     // A store is read through a link; it is only not removed through one.
-    assert!(zarr.open(&link, Open::Read, &comm).is_ok());
+    assert!(zarr.open(&link, OpenMode::Read, &comm).is_ok());
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn groups_arrays_and_attributes() {
             store.set_attribute(object, "number", &Attribute::float(0.1)).unwrap();
         }
         store.close().unwrap();
-        let store = open(&path, Open::Update);
+        let store = open(&path, OpenMode::Update);
         for object in ["", "p/q", "g/h/a"] {
             assert_eq!(store.attributes(object).unwrap(), ["number", "text"]);
             assert_eq!(store.attribute(object, "text").unwrap().as_text(), Some("a \"b\""));
@@ -129,10 +129,10 @@ fn specifications_survive() {
             let spec = ArraySpec { fill_value: Some(fill.clone()), ..spec.clone() };
             let made = store.create(&format!("a{i}"), &spec).unwrap();
             assert_eq!(made.spec().unwrap(), spec);
-            let opened = open(&path, Open::Update).array(&format!("a{i}")).unwrap();
+            let opened = open(&path, OpenMode::Update).array(&format!("a{i}")).unwrap();
             assert_eq!(opened.spec().unwrap(), spec);
             assert_eq!(read_all(&opened), fill.repeat(20));
-            assert!(open(&path, Open::Read).attributes(&format!("a{i}")).unwrap().is_empty());
+            assert!(open(&path, OpenMode::Read).attributes(&format!("a{i}")).unwrap().is_empty());
         }
     }
 }

@@ -52,7 +52,7 @@ fn any_selection_equals_an_array_in_memory() {
                 let data = pattern((selection.len() * element) as usize, i);
                 write(&array, selection, &data).unwrap();
                 scatter(&mut expected, &shape, selection, &data, element);
-                let again = open(&path, Open::Read).array("a").unwrap();
+                let again = open(&path, OpenMode::Read).array("a").unwrap();
                 for selection in selections(&shape) {
                     let want = gather(&expected, &shape, &selection, element);
                     assert_eq!(read(&again, &selection), want, "{stack} {dtype} {selection:?}");
@@ -72,16 +72,16 @@ fn memory_of_any_layout() {
         let file = Selection::dense(&[1, 1], &[4, 3]).unwrap();
         let layout = MemoryLayout::strided(&[6, 8], Selection::strided(&[1, 1], &[1, 2], &[4, 3], &[1, 1]).unwrap());
         let memory = pattern(96, 1);
-        array.write(&file, MemoryView { data: &memory, layout: &layout }, Transfer::Independent).unwrap();
+        array.write(&file, MemoryView { data: &memory, layout: &layout }, TransferMode::Independent).unwrap();
         let within = &layout.within.as_ref().unwrap().selection;
         assert_eq!(read(&array, &file), gather(&memory, &[6, 8], within, 2));
         let mut back = vec![0; 96];
-        array.read(&file, MemoryViewMut { data: &mut back, layout: &layout }, Transfer::Independent).unwrap();
+        array.read(&file, MemoryViewMut { data: &mut back, layout: &layout }, TransferMode::Independent).unwrap();
         let mut expected = vec![0; 96];
         scatter(&mut expected, &[6, 8], within, &gather(&memory, &[6, 8], within, 2), 2);
         assert_eq!(back, expected);
         let too_small =
-            array.read(&file, MemoryViewMut { data: &mut back[..90], layout: &layout }, Transfer::Independent);
+            array.read(&file, MemoryViewMut { data: &mut back[..90], layout: &layout }, TransferMode::Independent);
         assert!(too_small.is_err());
     }
 }
@@ -100,13 +100,13 @@ fn some_fields_of_a_compound() {
         let all = Selection::all(&[5, 5]).unwrap();
         let only_b = MemoryLayout::fields(4, [("b", 1)]);
         let memory = pattern(100, 5);
-        array.write(&all, MemoryView { data: &memory, layout: &only_b }, Transfer::Independent).unwrap();
+        array.write(&all, MemoryView { data: &memory, layout: &only_b }, TransferMode::Independent).unwrap();
         let expected: Vec<u8> = memory.chunks(4).flat_map(|m| [1, 2, 3, 4, m[1], m[2]]).collect();
-        let array = open(&path, Open::Read).array("a").unwrap();
+        let array = open(&path, OpenMode::Read).array("a").unwrap();
         assert_eq!(array.spec().unwrap().dtype, dtype);
         assert_eq!(read_all(&array), expected, "{stack}");
         let mut back = vec![0xee; 100];
-        array.read(&all, MemoryViewMut { data: &mut back, layout: &only_b }, Transfer::Independent).unwrap();
+        array.read(&all, MemoryViewMut { data: &mut back, layout: &only_b }, TransferMode::Independent).unwrap();
         let kept: Vec<u8> = memory.chunks(4).flat_map(|m| [0xee, m[1], m[2], 0xee]).collect();
         assert_eq!(back, kept);
     }
@@ -123,7 +123,7 @@ fn scalars_and_empty_arrays() {
         let none = store.create("none", &ArraySpec::new(Datatype::F64, &[0, 3])).unwrap();
         write(&none, &Selection::all(&[0, 3]).unwrap(), &[]).unwrap();
         assert!(write(&none, &Selection::dense(&[0, 0], &[1, 1]).unwrap(), &[0; 8]).is_err());
-        let store = open(&path, Open::Read);
+        let store = open(&path, OpenMode::Read);
         assert_eq!(read_all(&store.array("scalar").unwrap()), 7.5f64.to_ne_bytes());
         assert!(read_all(&store.array("none").unwrap()).is_empty());
     }

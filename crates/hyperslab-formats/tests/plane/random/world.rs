@@ -4,7 +4,7 @@ use super::case::{Case, Kind, Step, layout, new_shape, selection};
 use crate::common::{Noise, open, read};
 use crate::python::expectation;
 use hyperslab_comm::Solo;
-use hyperslab_core::{Array, ArraySpec, Container, Durability, Format, Open, Result, Selection};
+use hyperslab_core::{Array, ArraySpec, Container, Durability, Format, OpenMode, Result, Selection};
 use hyperslab_testkit::{Memory, Twin};
 use libtest_mimic::Failed;
 use serde_json::Value;
@@ -48,7 +48,7 @@ pub fn play(case: &Case, path: &Path) -> Result<Value, Failure> {
     let twin = OracleAt(Path::new("oracle").join(path.strip_prefix("/").unwrap_or(path)));
     let mut story = Vec::new();
     let played = (|| {
-        let oracle = Memory.open(&twin.0, Open::Create, &Solo::shared())?;
+        let oracle = Memory.open(&twin.0, OpenMode::Create, &Solo::shared())?;
         let oracle = oracle.create(NAME, &ArraySpec { filters: Vec::new(), ..case.spec.clone() })?;
         let mut world = World { case, path, oracle, handles: [None, None], story: Vec::new(), by_plane: true };
         let played = world.create().and_then(|()| case.steps.iter().try_for_each(|step| world.step(step)));
@@ -72,7 +72,7 @@ impl World<'_> {
     fn create(&mut self) -> Result<(), Failed> {
         let first = self.case.at_once.unwrap_or(self.case.number.is_multiple_of(2));
         self.story.push(format!("create with plane {first}, at once: {:?}", self.case.at_once));
-        let container = open(self.stack(first), self.path, Open::Create)?;
+        let container = open(self.stack(first), self.path, OpenMode::Create)?;
         let array = container.create(NAME, &self.case.spec)?;
         self.handles[usize::from(first)] = Some(Handle { container, array });
         if self.case.at_once.is_some() {
@@ -82,7 +82,7 @@ impl World<'_> {
     }
 
     fn open(&mut self, on: bool) -> Result<(), Failed> {
-        let container = open(self.stack(on), self.path, Open::Update)?;
+        let container = open(self.stack(on), self.path, OpenMode::Update)?;
         let array = container.array(NAME)?;
         self.handles[usize::from(on)] = Some(Handle { container, array });
         Ok(())
@@ -94,7 +94,7 @@ impl World<'_> {
             order.reverse();
         }
         for handle in order.into_iter().filter_map(|at| self.handles[at].take()) {
-            self.by_plane &= handle.container.remarks().is_empty();
+            self.by_plane &= handle.container.diagnostics().is_empty();
             if noise.once_in(2) {
                 handle.array.close()?;
             }

@@ -1,21 +1,21 @@
-//! Which elements of an array a rank has written, as far as it is worth knowing.
+//! Coverage: which elements of an array a rank has certainly written.
 
 use crate::{Selection, dims::Dims};
 
-/// Selections of more slabs than this are not followed: then nothing is known.
+/// Coverage of more slabs than this is not tracked and becomes unknown.
 const MOST_SLABS: usize = 64;
 
-/// The elements that are there for certain.
-pub(super) enum Written {
-    /// All that the array had when it was opened.
+/// The elements that are certainly written.
+pub(super) enum WriteCoverage {
+    /// All elements that the array had when it was opened.
     All,
-    /// These.
+    /// Exactly these.
     These(Selection),
-    /// Nobody knows.
+    /// Not tracked.
     Unknown,
 }
 
-impl Written {
+impl WriteCoverage {
     pub fn nothing(rank: usize) -> Self {
         Self::These(Selection::empty(rank))
     }
@@ -24,7 +24,7 @@ impl Written {
         Self::All
     }
 
-    /// These too.
+    /// Adds a written selection.
     pub fn add(&mut self, selection: &Selection) {
         let Self::These(before) = self else { return };
         if selection.slabs().len() > MOST_SLABS {
@@ -37,19 +37,19 @@ impl Written {
         };
     }
 
-    /// Whether all of `selection` is there.
+    /// Whether all of `selection` is certainly written.
     pub fn covers(&self, selection: &Selection) -> bool {
         match self {
             Self::All => true,
             Self::Unknown => selection.is_empty(),
-            // Parts of a known set are found by what is left of them, which costs little when both are small.
+            // Subset test by subtraction, which is cheap for few slabs.
             Self::These(there) => {
                 selection.slabs().len() <= MOST_SLABS && selection.subtract(there).is_ok_and(|left| left.is_empty())
             }
         }
     }
 
-    /// The array had these extents and has others now.
+    /// Called when the array is resized from these extents.
     pub fn grown_from(&mut self, before: &Dims) {
         if let Self::All = self {
             *self = Selection::all(before).map_or(Self::Unknown, Self::These);

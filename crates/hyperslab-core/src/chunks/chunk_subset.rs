@@ -1,42 +1,42 @@
-//! What a selection takes of one chunk, and copying it.
+//! The subset of a selection in one chunk, and copies between chunk buffer and packed elements.
 
 use super::ChunkGrid;
 use crate::copy::cursor::{RowCursor, zip_rows};
-use crate::copy::rows::{Through, copy_rows, copy_rows_shared};
-use crate::{Dims, Error, Result, Row, Selection, SharedBytes, dims, zip_runs};
+use crate::copy::strided_copy::{Through, copy_rows, copy_rows_shared};
+use crate::{Dims, DisjointWriteBuffer, Error, Result, Row, Selection, dims, zip_runs};
 use std::sync::{Arc, OnceLock};
 
-/// The part of a selection that lies in one chunk.
+/// The elements of a selection that lie in one chunk.
 #[derive(Debug, Clone)]
-pub struct ChunkPart {
+pub struct ChunkSubset {
     /// Coordinates of the chunk in the grid.
     pub chunk: Dims,
-    /// The elements, relative to the first of the chunk.
+    /// The elements, relative to the origin of the chunk.
     pub within: Selection,
-    /// Whether every element of the chunk that lies in the array is selected.
+    /// Whether all of the chunk is selected, as far as it lies in the array: a write then needs no read-modify-write.
     pub covers_chunk: bool,
-    /// Extents of a whole chunk.
+    /// Extents of a full chunk.
     shape: Dims,
     origin: Dims,
     packed: Packed,
 }
 
-/// Where the part's elements are among the packed elements of the whole selection.
+/// Positions of the subset's elements in the packed elements of the whole selection.
 #[derive(Debug, Clone)]
 pub(super) enum Packed {
-    /// A box, the selection being one slab.
+    /// The selection is one slab: the subset is a box of the packed elements.
     Box { shape: Dims, part: Selection },
-    /// To be looked up.
+    /// The selection is a union: positions are looked up.
     Table(Arc<RunTable>),
 }
 
-/// The contiguous runs of a union in the array, and where each begins in packed memory.
+/// The contiguous runs of a union in the array, with the packed position of each.
 #[derive(Debug)]
 pub(super) struct RunTable {
     selection: Selection,
     shape: Dims,
-    /// (first element in the array, first element in packed memory), rising. Made when first needed: by then the
-    /// caller has a packed buffer, whose size it is in proportion to.
+    /// (first element in the array, first element in packed memory), increasing. Built on first use: by then the caller holds a
+    /// packed buffer, and the table is not larger than in proportion to it.
     runs: OnceLock<Vec<(u64, u64)>>,
 }
 
@@ -59,14 +59,14 @@ impl RunTable {
     }
 }
 
-impl ChunkPart {
+impl ChunkSubset {
     pub(super) fn new(grid: &ChunkGrid, chunk: Dims, within: Selection, packed: Packed) -> Result<Self> {
         let covers_chunk = within.len() == dims::element_count(&grid.extent_of(&chunk))?;
         let origin = grid.origin_of(&chunk);
         Ok(Self { chunk, within, covers_chunk, shape: grid.chunk().into(), origin, packed })
     }
 
-    /// Copies the part's elements, of `element` bytes each, from the packed elements of the whole selection to the
+    /// Copies the subset, of `element` bytes per element, from the packed elements of the whole selection to the
     /// buffer of a whole chunk. Refuses buffers of other lengths.
     pub fn copy_to_chunk(&self, packed: &[u8], chunk: &mut [u8], element: u64) -> Result<()> {
         self.check(packed.len(), chunk.len(), element)?;
@@ -75,21 +75,26 @@ impl ChunkPart {
         })
     }
 
-    /// Copies the part's elements, of `element` bytes each, from the buffer of a whole chunk to the packed elements
+    /// Copies the subset, of `element` bytes per element, from the buffer of a whole chunk to the packed elements
     /// of the whole selection. Refuses buffers of other lengths.
     pub fn copy_from_chunk(&self, chunk: &[u8], packed: &mut [u8], element: u64) -> Result<()> {
         // SAFETY: the packed elements are borrowed uniquely.
-        unsafe { self.copy_from_chunk_shared(chunk, SharedBytes::new(packed), element) }
+        unsafe { self.copy_from_chunk_shared(chunk, DisjointWriteBuffer::new(packed), element) }
     }
 
-    /// As [`Self::copy_from_chunk`], to memory that other threads write other elements of at the same time.
+    /// As [`Self::copy_from_chunk`], to a buffer that other threads write concurrently, to other elements.
     ///
     /// # Safety
-    /// Nobody else may access the part's elements in `packed` meanwhile.
-    pub unsafe fn copy_from_chunk_shared(&self, chunk: &[u8], packed: SharedBytes<'_>, element: u64) -> Result<()> {
+    /// No other thread may access the subset's elements in `packed` during the call.
+    pub unsafe fn copy_from_chunk_shared(
+        &self,
+        chunk: &[u8],
+        packed: DisjointWriteBuffer<'_>,
+        element: u64,
+    ) -> Result<()> {
         self.check(packed.len(), chunk.len(), element)?;
         self.for_each_row(element, |in_chunk, in_packed| {
-            // SAFETY: the rows are the part's elements, nobody else's as the caller promises.
+            // SAFETY: the rows are the subset's elements, which no other thread accesses, as the caller promises.
             unsafe { copy_rows_shared(chunk, in_chunk, packed, in_packed, Through::Cache) };
         })
     }
@@ -110,8 +115,8 @@ impl ChunkPart {
         Ok(())
     }
 
-    /// Calls `each` with rows of equal length and count in the chunk and among the packed elements of the whole
-    /// selection, rising in the chunk.
+    /// Calls `each` with pairs of rows of equal length and count, one in the chunk and one in the packed elements of the whole
+    /// selection, in increasing chunk order.
     pub fn for_each_row(&self, element: u64, mut each: impl FnMut(Row, Row)) -> Result<()> {
         let in_chunk = self.within.runs(&self.shape, element)?;
         match &self.packed {
@@ -125,7 +130,7 @@ impl ChunkPart {
                 let mut at = 0;
                 for (chunk, array, len) in zip_runs(in_chunk, place.runs(&table.shape, element)?) {
                     let first = array / element;
-                    // Rising, so never before the last; most often the next.
+                    // Increasing, so never before the last entry; most often the next one.
                     if runs.get(at + 1).is_some_and(|next| next.0 <= first) {
                         at += runs[at + 1..].partition_point(|run| run.0 <= first);
                     }

@@ -1,83 +1,85 @@
-//! Where the ranks of one communicator meet.
+//! The rendezvous of in-process ranks: a reusable barrier through which every collective call exchanges its data.
 
-use crate::family::{Failure, Family};
-use crate::offer::{Offer, Operation, Outcome, combine};
+use crate::contribution::{Contribution, Operation, Outcome, combine};
+use crate::failure_domain::{Failure, FailureDomain};
 use hyperslab_core::{Error, ErrorKind, Result};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// One meeting place, used once per collective call.
+/// The synchronisation point of one communicator. Each collective call is one round.
 #[derive(Debug)]
-pub(crate) struct World {
+pub(crate) struct Rendezvous {
     pub size: usize,
-    pub family: Arc<Family>,
+    pub domain: Arc<FailureDomain>,
     state: Mutex<State>,
     changed: Condvar,
 }
 
-/// A meeting is complete when all ranks have come; `generation` counts the complete ones.
+/// A round completes when the last rank arrives; `generation` counts completed rounds.
 ///
-/// The outcome of a meeting outlives it until every rank has taken its part. The next meeting cannot overwrite it,
-/// since that needs all ranks, and a rank comes only after it has taken its part of the one before.
+/// The outcome of a round is kept until every rank has taken its part of it. The next round cannot overwrite it: it completes
+/// only when all ranks have arrived, and a rank arrives only after it has taken its part of the round before.
 #[derive(Debug)]
 struct State {
     generation: u64,
     arrived: usize,
-    /// What the first to come is doing, and who that is.
+    /// The operation of this round and the rank that arrived first.
     operation: Option<(Operation, usize)>,
-    offers: Vec<Offer>,
+    contributions: Vec<Contribution>,
     outcome: Outcome,
     taken: usize,
     failure: Option<Failure>,
-    /// A rank that will come no more.
+    /// A rank that will not arrive any more.
     left: Option<usize>,
 }
 
-impl World {
-    /// A meeting place of its own for `size` ranks, which fails with the rest of `family`.
-    pub fn new(size: usize, family: &Arc<Family>) -> Arc<Self> {
+impl Rendezvous {
+    /// A rendezvous of `size` ranks, registered with `domain`; already failed if the domain is.
+    pub fn new(size: usize, domain: &Arc<FailureDomain>) -> Arc<Self> {
         let state = State {
             generation: 0,
             arrived: 0,
             operation: None,
-            offers: (0..size).map(|_| Offer::Nothing).collect(),
+            contributions: (0..size).map(|_| Contribution::Nothing).collect(),
             outcome: Outcome::Nothing,
             taken: 0,
             failure: None,
             left: None,
         };
-        let world = Arc::new(Self { size, family: family.clone(), state: Mutex::new(state), changed: Condvar::new() });
-        if let Some(failure) = family.adopt(&world) {
-            world.fail(&failure);
+        let rendezvous =
+            Arc::new(Self { size, domain: domain.clone(), state: Mutex::new(state), changed: Condvar::new() });
+        if let Some(failure) = domain.register(&rendezvous) {
+            rendezvous.fail(&failure);
         }
-        world
+        rendezvous
     }
 
-    /// Nothing in here panics while holding the lock, and a failure of one rank is told by `failure`.
+    /// Ignores poisoning: no code panics under this lock, and failed ranks are recorded in `failure`.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the meeting under way and all later ones with an error.
+    /// Fails the current round and every later one.
     pub fn fail(&self, failure: &Failure) {
         self.lock().failure.get_or_insert_with(|| failure.clone());
         self.changed.notify_all();
     }
 
-    /// Says that `rank` will come no more: those who wait for it, now or later, get an error.
+    /// Records that `rank` will not arrive any more: ranks that wait for it, now or later, get an error of kind `Peer`.
     pub fn leave(&self, rank: usize) {
         self.lock().left.get_or_insert(rank);
         self.changed.notify_all();
     }
 
-    /// Brings `offer`, waits for all ranks, and takes from the outcome.
-    pub fn meet<T>(
+    /// One collective call: adds `contribution`, blocks until all ranks have arrived, then runs `take` on the outcome.
+    /// Returns an error instead of blocking for ever when a rank fails, leaves or calls another operation.
+    pub fn exchange<T>(
         &self,
         rank: usize,
         operation: Operation,
-        offer: Offer,
+        contribution: Contribution,
         take: impl FnOnce(&mut Outcome) -> T,
     ) -> Result<T> {
-        self.family.goes_on(rank);
+        self.domain.confirm_alive(rank);
         let mut state = self.lock();
         state.check(operation)?;
         let (first, first_rank) = *state.operation.get_or_insert((operation, rank));
@@ -85,12 +87,12 @@ impl World {
             drop(state);
             return Err(self.mismatch(rank, operation, first, first_rank));
         }
-        state.offers[rank] = offer;
+        state.contributions[rank] = contribution;
         state.arrived += 1;
         if state.arrived == self.size {
             state.outcome = match operation {
-                Operation::SplitByNode => Outcome::World(Self::new(self.size, &self.family)),
-                _ => combine(operation, &mut state.offers),
+                Operation::SplitByNode => Outcome::Rendezvous(Self::new(self.size, &self.domain)),
+                _ => combine(operation, &mut state.contributions),
             };
             state.generation += 1;
             state.arrived = 0;
@@ -129,7 +131,7 @@ impl World {
             first.words(),
             mine.words()
         );
-        self.family.fail(Failure { rank, reason: message.as_str().into() });
+        self.domain.fail(Failure { rank, reason: message.as_str().into() });
         Error::invalid(mine.words(), message).rank(rank).hint("every rank must make the same calls in the same order")
     }
 }

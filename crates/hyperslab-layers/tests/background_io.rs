@@ -4,7 +4,7 @@
 use hyperslab_comm::{Solo, Threads};
 use hyperslab_core::{
     Array, ArraySpec, Bytes, Communicator, Container, Datatype, Durability, Format, MemoryLayout, MemoryView,
-    MemoryViewMut, Open, Result, Selection, Stack, Transfer,
+    MemoryViewMut, OpenMode, Result, Selection, Stack, TransferMode,
 };
 use hyperslab_testkit::{Memory, Pinned, watchdog};
 use std::path::{Path, PathBuf};
@@ -48,7 +48,7 @@ fn rows(first: u64, count: u64) -> Selection {
     Selection::dense(&[first, 0], &[count, ROW]).unwrap()
 }
 
-fn read(array: &dyn Array, selection: &Selection, transfer: Transfer) -> Result<Vec<u8>> {
+fn read(array: &dyn Array, selection: &Selection, transfer: TransferMode) -> Result<Vec<u8>> {
     let mut found = vec![0xEE; selection.len() as usize];
     array.read(selection, MemoryViewMut::packed(&mut found), transfer).map(|()| found)
 }
@@ -74,19 +74,19 @@ impl Twin {
         let data = vec![value; selection.len() as usize];
         let memory = MemoryView::packed(&data);
         match step % 5 {
-            0 => self.array.write_many(&[(&selection, memory)], Transfer::Independent)?,
+            0 => self.array.write_many(&[(&selection, memory)], TransferMode::Independent)?,
             1 => {
                 let layout = MemoryLayout::packed();
-                drop(self.array.submit_write(&selection, Bytes::from(data), &layout, Transfer::Independent)?);
+                drop(self.array.submit_write(&selection, Bytes::from(data), &layout, TransferMode::Independent)?);
             }
-            _ => self.array.write(&selection, memory, Transfer::Independent)?,
+            _ => self.array.write(&selection, memory, TransferMode::Independent)?,
         }
         self.model[(first * ROW) as usize..((first + count) * ROW) as usize].fill(value);
         if step.is_multiple_of(16) {
             // Equal distances: a pattern.
             for first in (0..ROWS).step_by(8) {
                 self.array.prefetch(&rows((first + 8) % ROWS, 2));
-                let found = read(&*self.array, &rows(first, 2), Transfer::Independent)?;
+                let found = read(&*self.array, &rows(first, 2), TransferMode::Independent)?;
                 assert!(found == self.model[(first * ROW) as usize..][..2 * ROW as usize], "step {step}, row {first}");
             }
         }
@@ -94,7 +94,7 @@ impl Twin {
     }
 
     fn check(&self, when: &str) {
-        assert!(read(&*self.array, &rows(0, ROWS), Transfer::Independent).unwrap() == self.model, "{when}");
+        assert!(read(&*self.array, &rows(0, ROWS), TransferMode::Independent).unwrap() == self.model, "{when}");
     }
 }
 
@@ -104,10 +104,10 @@ fn only_the_program_enters_them() {
         within_limit(move || {
             let folder = tempfile::tempdir().unwrap();
             let (format, path) = (build(stack, folder.path()), folder.path().join("container"));
-            let container = format.open(&path, Open::Create, &Solo::shared()).unwrap();
+            let container = format.open(&path, OpenMode::Create, &Solo::shared()).unwrap();
             let mut pinned = Twin::new(&*container, "pinned").unwrap();
             let mut free = Twin::new(&*container, "free").unwrap();
-            assert!(!pinned.array.any_thread() && free.array.any_thread(), "{stack}");
+            assert!(!pinned.array.allows_background_io() && free.array.allows_background_io(), "{stack}");
             for step in 0..200 {
                 pinned.step(step).unwrap();
                 if step % 3 == number as u64 % 3 {
@@ -115,8 +115,8 @@ fn only_the_program_enters_them() {
                 }
                 match step % 91 {
                     30 => container.flush(Durability::Visible).unwrap(),
-                    60 => pinned.array.settle().unwrap(),
-                    90 => container.settle().unwrap(),
+                    60 => pinned.array.write_back().unwrap(),
+                    90 => container.write_back().unwrap(),
                     _ => {}
                 }
             }
@@ -127,9 +127,9 @@ fn only_the_program_enters_them() {
             pinned.step(1000).unwrap();
             pinned.array.close().unwrap();
             container.close().unwrap();
-            let again = format.open(&path, Open::Read, &Solo::shared()).unwrap();
+            let again = format.open(&path, OpenMode::Read, &Solo::shared()).unwrap();
             for (name, twin) in [("pinned", &pinned), ("free", &free)] {
-                let found = read(&*again.array(name).unwrap(), &rows(0, ROWS), Transfer::Independent).unwrap();
+                let found = read(&*again.array(name).unwrap(), &rows(0, ROWS), TransferMode::Independent).unwrap();
                 assert!(found == twin.model, "{stack}: {name}");
             }
             again.close().unwrap();
@@ -144,12 +144,12 @@ fn ranks_write_them_together() {
             let folder = tempfile::tempdir().unwrap();
             let (format, path) = (build(stack, folder.path()), folder.path().join("container"));
             Threads::run(3, |comm| {
-                let container = format.open(&path, Open::Create, &comm)?;
+                let container = format.open(&path, OpenMode::Create, &comm)?;
                 let array = container.create("pinned", &ArraySpec::new(Datatype::U8, &[ROWS, ROW]))?;
                 let mine = |step: u64| rows((step * 3 + comm.rank() as u64) % 63, 1);
                 for step in 0..63 {
                     let data = vec![(step % 21) as u8 + 1; ROW as usize];
-                    let transfer = if step % 2 == 0 { Transfer::Collective } else { Transfer::Independent };
+                    let transfer = if step % 2 == 0 { TransferMode::Collective } else { TransferMode::Independent };
                     array.write(&mine(step), MemoryView::packed(&data), transfer)?;
                     if step % 30 == 29 {
                         container.flush(Durability::Visible)?;
@@ -158,14 +158,14 @@ fn ranks_write_them_together() {
                 // A rank that is refused still takes part.
                 let wrong = MemoryView::packed(&[0; 3]);
                 if comm.rank() == 0 {
-                    array.write(&mine(0), wrong, Transfer::Collective).unwrap_err();
+                    array.write(&mine(0), wrong, TransferMode::Collective).unwrap_err();
                 } else {
                     let data = vec![1; ROW as usize];
                     // Some layers tell all ranks.
-                    let _ = array.write(&mine(0), MemoryView::packed(&data), Transfer::Collective);
+                    let _ = array.write(&mine(0), MemoryView::packed(&data), TransferMode::Collective);
                 }
                 container.flush(Durability::Visible)?;
-                let found = read(&*array, &rows(0, 63), Transfer::Collective)?;
+                let found = read(&*array, &rows(0, 63), TransferMode::Collective)?;
                 let expected = (0..63).flat_map(|row| vec![(row / 3) as u8 + 1; ROW as usize]);
                 assert!(found.into_iter().eq(expected), "{stack}");
                 container.close()
@@ -177,8 +177,8 @@ fn ranks_write_them_together() {
 
 /// What is there without the layer.
 fn below(path: &Path, name: &str) -> Vec<u8> {
-    let container = Memory.open(path, Open::Read, &Solo::shared()).unwrap();
-    read(&*container.array(name).unwrap(), &rows(0, 1), Transfer::Independent).unwrap()
+    let container = Memory.open(path, OpenMode::Read, &Solo::shared()).unwrap();
+    read(&*container.array(name).unwrap(), &rows(0, 1), TransferMode::Independent).unwrap()
 }
 
 #[test]
@@ -187,11 +187,11 @@ fn the_background_moves_the_others_meanwhile() {
     let path: PathBuf = folder.path().join("container");
     let format = build("log(dir=DIR,age=1ms,drain=1KiB)", folder.path());
     let comm: Arc<dyn Communicator> = Solo::shared();
-    let container = format.open(&path, Open::Create, &comm).unwrap();
+    let container = format.open(&path, OpenMode::Create, &comm).unwrap();
     let pinned = Twin::new(&*container, "pinned").unwrap();
     let free = Twin::new(&*container, "free").unwrap();
     for twin in [&pinned, &free] {
-        twin.array.write(&rows(0, 1), MemoryView::packed(&[7; ROW as usize]), Transfer::Independent).unwrap();
+        twin.array.write(&rows(0, 1), MemoryView::packed(&[7; ROW as usize]), TransferMode::Independent).unwrap();
     }
     let from = Instant::now();
     while below(&path, "free") != [7; ROW as usize] {
@@ -200,8 +200,8 @@ fn the_background_moves_the_others_meanwhile() {
     }
     std::thread::sleep(Duration::from_millis(20));
     assert_eq!(below(&path, "pinned"), [0; ROW as usize], "only the program moves it");
-    assert_eq!(read(&*pinned.array, &rows(0, 1), Transfer::Independent).unwrap(), [7; ROW as usize]);
-    pinned.array.settle().unwrap();
+    assert_eq!(read(&*pinned.array, &rows(0, 1), TransferMode::Independent).unwrap(), [7; ROW as usize]);
+    pinned.array.write_back().unwrap();
     assert_eq!(below(&path, "pinned"), [7; ROW as usize]);
     container.close().unwrap();
 }

@@ -1,12 +1,11 @@
-//! Transposes of bits: all first bits of the elements, then all second ones, and so on.
+//! Bit transposition: the first bits of all elements, then the second bits, and so on.
 
 use crate::shuffle;
 
-/// Elements are taken in groups of so many, whose bits fill bytes.
+/// Elements per group, so that one bit of each fills a byte.
 pub(crate) const GROUP: usize = 8;
 
-/// Puts the bits of whole groups of elements into stored order. All three have the same length, `between` being for
-/// what happens on the way.
+/// Transposes the bits of whole groups of elements. All three buffers have the same length; `between` is scratch memory.
 pub(crate) fn encode(element: usize, plain: &[u8], stored: &mut [u8], between: &mut [u8]) {
     let count = plain.len() / element.max(1);
     if count == 0 {
@@ -34,7 +33,7 @@ pub(crate) fn decode(element: usize, stored: &[u8], plain: &mut [u8], between: &
     shuffle::decode(element, between, plain);
 }
 
-/// Turns each eight bytes, seen as a square of bits, about its diagonal. Doing it again leads back.
+/// Transposes each 8x8 bit matrix in place. Its own inverse.
 fn turn(bytes: &mut [u8]) {
     for eight in bytes.as_chunks_mut::<8>().0 {
         let mut square = u64::from_le_bytes(*eight);

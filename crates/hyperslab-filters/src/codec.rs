@@ -1,48 +1,48 @@
-//! One filter, understood.
+//! The codec of one filter: encodes and decodes chunks.
 
 use crate::bitshuffle::Bitshuffle;
 use crate::blosc::{Blosc, Generation};
-use crate::coders::Coders;
+use crate::codec_contexts::CodecContexts;
 use crate::errors::{corrupt, unsupported};
 use crate::scratch::Scratch;
-use crate::{Stated, deflate, fletcher32, lz4, lzf, shuffle, zstandard};
+use crate::{FilterSpec, deflate, fletcher32, lz4, lzf, shuffle, zstandard};
 use hyperslab_core::{Error, Result};
 
-/// What a filter does.
+/// A filter with its parsed parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum Codec {
     /// zlib streams, at a level of zlib.
     Deflate(u32),
-    /// Bytes of elements of this size, sorted by their place.
+    /// Byte shuffle of elements of this size.
     Shuffle(usize),
-    /// A checksum at the end.
+    /// A trailing checksum.
     Fletcher32,
     /// Frames of Zstandard, at this level.
     Zstandard(i32),
     /// LZF.
     Lzf,
-    /// Blocks of LZ4, of so many bytes; zero leaves it open.
+    /// LZ4 blocks of this many bytes; 0 is the default.
     Lz4(u32),
-    /// Bits of elements, sorted by their place, perhaps compressed.
+    /// Bit shuffle, optionally compressed.
     Bitshuffle(Bitshuffle),
     /// Blosc, of either generation.
     Blosc(Blosc),
 }
 
-/// What became of bytes that a filter was to encode.
+/// The result of encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// So many bytes are in the buffer, fewer than before or exactly as many as must be.
+    /// Encoded to this many bytes: fewer than before, or of the fixed size of the filter.
     Coded(usize),
-    /// So many bytes are in the buffer, and a filter that may be left out is better left out.
+    /// Encoded to this many bytes, not fewer than before: an optional filter should be skipped.
     Larger(usize),
-    /// The format cannot express it.
+    /// The format cannot represent the input.
     Inexpressible,
 }
 
-impl Stage {
-    /// Understands a filter, or says which one is unknown.
-    pub(crate) fn new(filter: &Stated) -> Result<Self> {
+impl Codec {
+    /// Parses a filter; the error names the one that is not supported.
+    pub(crate) fn new(filter: &FilterSpec) -> Result<Self> {
         let parameter = |place: usize| filter.parameters.get(place).copied();
         match filter.id {
             1 => match parameter(0) {
@@ -67,7 +67,7 @@ impl Stage {
         }
     }
 
-    /// For messages.
+    /// Name in error messages.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Deflate(_) => "deflate",
@@ -81,7 +81,7 @@ impl Stage {
         }
     }
 
-    /// The size of the stored form of `plain` bytes, if that is always the same.
+    /// The encoded size of `plain` bytes, if it does not depend on their values.
     pub(crate) fn fixed_size(&self, plain: usize) -> Option<usize> {
         match self {
             Self::Shuffle(_) => Some(plain),
@@ -91,7 +91,7 @@ impl Stage {
         }
     }
 
-    /// The most bytes that the stored form of at most `plain` bytes takes, whoever wrote it.
+    /// Upper bound of the encoded size of at most `plain` bytes, by any writer.
     pub(crate) fn stored_limit(&self, plain: usize) -> usize {
         match self {
             Self::Shuffle(_) => plain,
@@ -105,8 +105,8 @@ impl Stage {
         }
     }
 
-    /// The stored form of `plain`, at the front of `out`.
-    pub(crate) fn encode(&self, plain: &[u8], out: &mut Scratch, coders: &mut Coders) -> Result<Outcome> {
+    /// Encodes `plain` into the front of `out`.
+    pub(crate) fn encode(&self, plain: &[u8], out: &mut Scratch, contexts: &mut CodecContexts) -> Result<Outcome> {
         let len = match self {
             Self::Shuffle(element) => {
                 shuffle::encode(*element, plain, out.room(plain.len()));
@@ -117,12 +117,12 @@ impl Stage {
                 out.append(plain.len(), &fletcher32::stored_sum(plain));
                 return Ok(Outcome::Coded(plain.len() + fletcher32::SIZE));
             }
-            Self::Deflate(level) => Some(deflate::encode(*level, plain, out, coders)?),
-            Self::Zstandard(level) => Some(zstandard::encode(*level, plain, out, coders)?),
-            Self::Lzf => Some(lzf::encode(plain, out, coders)),
+            Self::Deflate(level) => Some(deflate::encode(*level, plain, out, contexts)?),
+            Self::Zstandard(level) => Some(zstandard::encode(*level, plain, out, contexts)?),
+            Self::Lzf => Some(lzf::encode(plain, out, contexts)),
             Self::Lz4(block) => Some(lz4::encode(*block, plain, out)),
-            Self::Bitshuffle(bitshuffle) => bitshuffle.encode(plain, out, coders)?,
-            Self::Blosc(blosc) => blosc.encode(plain, out, coders),
+            Self::Bitshuffle(bitshuffle) => bitshuffle.encode(plain, out, contexts)?,
+            Self::Blosc(blosc) => blosc.encode(plain, out, contexts),
         };
         let Some(len) = len else { return Ok(Outcome::Inexpressible) };
         if self.fixed_size(plain.len()) == Some(len) {
@@ -131,8 +131,13 @@ impl Stage {
         Ok(if len < plain.len() { Outcome::Coded(len) } else { Outcome::Larger(len) })
     }
 
-    /// The plain form of `stored`, at the front of `plain`; how many bytes it has, or none if there is too little room.
-    pub(crate) fn decode(&self, stored: &[u8], plain: &mut [u8], coders: &mut Coders) -> Result<Option<usize>> {
+    /// Decodes `stored` into the front of `plain`. Returns the decoded size, or `None` if `plain` is too small.
+    pub(crate) fn decode(
+        &self,
+        stored: &[u8],
+        plain: &mut [u8],
+        contexts: &mut CodecContexts,
+    ) -> Result<Option<usize>> {
         match self {
             Self::Shuffle(element) => {
                 let Some(plain) = plain.get_mut(..stored.len()) else { return Ok(None) };
@@ -145,34 +150,34 @@ impl Stage {
                 plain.copy_from_slice(verified);
                 Ok(Some(verified.len()))
             }
-            Self::Deflate(_) => deflate::decode(stored, plain, coders),
-            Self::Zstandard(_) => match zstandard::stated_size(stored) {
+            Self::Deflate(_) => deflate::decode(stored, plain, contexts),
+            Self::Zstandard(_) => match zstandard::declared_size(stored) {
                 Some(size) if size > plain.len() as u64 => Ok(None),
-                _ => zstandard::decode(stored, plain, coders).map(Some),
+                _ => zstandard::decode(stored, plain, contexts).map(Some),
             },
             Self::Lzf => lzf::decode(stored, plain),
             Self::Lz4(_) => lz4::decode(stored, plain),
-            Self::Bitshuffle(bitshuffle) => bitshuffle.decode(stored, plain, coders),
-            Self::Blosc(blosc) => blosc.decode(stored, plain, coders),
+            Self::Bitshuffle(bitshuffle) => bitshuffle.decode(stored, plain, contexts),
+            Self::Blosc(blosc) => blosc.decode(stored, plain, contexts),
         }
     }
 
-    /// The size of the plain form, where the stored one tells.
-    pub(crate) fn stated_size(&self, stored: &[u8]) -> Option<u64> {
+    /// The decoded size, where the encoded form contains it.
+    pub(crate) fn declared_size(&self, stored: &[u8]) -> Option<u64> {
         match self {
             Self::Deflate(_) | Self::Lzf => None,
             Self::Shuffle(_) => Some(stored.len() as u64),
             Self::Fletcher32 => Some(stored.len().saturating_sub(fletcher32::SIZE) as u64),
-            Self::Zstandard(_) => zstandard::stated_size(stored),
-            Self::Lz4(_) => lz4::stated_size(stored),
-            Self::Bitshuffle(bitshuffle) => bitshuffle.stated_size(stored),
-            Self::Blosc(blosc) => blosc.stated_size(stored),
+            Self::Zstandard(_) => zstandard::declared_size(stored),
+            Self::Lz4(_) => lz4::declared_size(stored),
+            Self::Bitshuffle(bitshuffle) => bitshuffle.declared_size(stored),
+            Self::Blosc(blosc) => blosc.declared_size(stored),
         }
     }
 
-    /// The plain form of `stored`, which must have exactly the size of `plain`.
-    pub(crate) fn decode_exactly(&self, stored: &[u8], plain: &mut [u8], coders: &mut Coders) -> Result<()> {
-        match self.decode(stored, plain, coders)? {
+    /// Decodes `stored`, whose decoded size must be exactly that of `plain`.
+    pub(crate) fn decode_exactly(&self, stored: &[u8], plain: &mut [u8], contexts: &mut CodecContexts) -> Result<()> {
+        match self.decode(stored, plain, contexts)? {
             Some(len) if len == plain.len() => Ok(()),
             Some(len) => Err(corrupt(self.name(), format!("{len} bytes came out where {} belong", plain.len()))),
             None => Err(corrupt(self.name(), format!("more than {} bytes came out", plain.len()))),

@@ -1,29 +1,29 @@
-//! Coder states that are worth keeping: making one costs more than coding a small chunk.
+//! Reusable codec contexts: creating one costs more than coding a small chunk.
 
-use crate::matches::Table;
+use crate::lz_matcher::Table;
 use crate::scratch::Scratch;
 use libdeflater::{CompressionLvl, Compressor, Decompressor};
 use std::fmt;
 use zstd_safe::{CCtx, DCtx};
 
-/// The states of one thread, each made when first needed.
+/// The contexts and scratch buffers of one thread, each created on first use.
 #[derive(Default)]
-pub(crate) struct Coders {
+pub(crate) struct CodecContexts {
     deflate: Option<(i32, Compressor)>,
     inflate: Option<Decompressor>,
     zstd_writer: Option<CCtx<'static>>,
     zstd_reader: Option<DCtx<'static>>,
-    /// Where repetitions were seen.
+    /// Hash table of the LZ matcher.
     pub(crate) places: Table,
-    /// A block on its way through a filter that works in blocks.
+    /// Scratch block of blockwise filters.
     pub(crate) block: Scratch,
-    /// The same, for one step more.
+    /// A second scratch block, for filters of two steps.
     pub(crate) between: Scratch,
-    /// The block that others are differences to, where these do not lie one after the other.
+    /// The reference block of delta-encoded blocks, where blocks are not contiguous in the output.
     pub(crate) reference: Scratch,
 }
 
-impl Coders {
+impl CodecContexts {
     /// A compressor of libdeflate at its own `level`, 0 to 12.
     pub(crate) fn deflate(&mut self, level: i32) -> &mut Compressor {
         let kept = self.deflate.take().filter(|(of, _)| *of == level);
@@ -36,19 +36,19 @@ impl Coders {
         self.inflate.get_or_insert_with(Decompressor::new)
     }
 
-    /// A context of zstd for writing.
+    /// The zstd compression context.
     pub(crate) fn zstd_writer(&mut self) -> &mut CCtx<'static> {
         self.zstd_writer.get_or_insert_with(CCtx::create)
     }
 
-    /// A context of zstd for reading.
+    /// The zstd decompression context.
     pub(crate) fn zstd_reader(&mut self) -> &mut DCtx<'static> {
         self.zstd_reader.get_or_insert_with(DCtx::create)
     }
 }
 
-impl fmt::Debug for Coders {
+impl fmt::Debug for CodecContexts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Coders").finish_non_exhaustive()
+        f.debug_struct("CodecContexts").finish_non_exhaustive()
     }
 }

@@ -2,21 +2,21 @@
 
 use crate::{Error, Result};
 
-/// How many pieces one operation on two regular sets may produce before it is refused.
+/// Most pieces that one set operation may produce before it is refused.
 pub(crate) const MAX_PIECES: usize = 1 << 18;
 
-/// A non-empty regular set of indices along one dimension, in normal form: one block has `stride == block`,
-/// and blocks that touch are one block.
+/// A non-empty regular set of indices along one dimension, in canonical form: a single block has `stride == block`,
+/// and adjacent blocks are merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Span {
+pub struct StridedRange {
     pub(crate) start: u64,
     pub(crate) stride: u64,
     pub(crate) count: u64,
     pub(crate) block: u64,
 }
 
-impl Span {
-    /// A checked span in normal form, or `None` when it selects nothing.
+impl StridedRange {
+    /// A checked range in canonical form, or `None` when it is empty.
     /// Overlapping blocks and indices beyond 2^63 are refused.
     pub fn new(start: u64, stride: u64, count: u64, block: u64) -> Result<Option<Self>> {
         if count == 0 || block == 0 {
@@ -78,7 +78,7 @@ impl Span {
     pub fn end(&self) -> u64 {
         self.start + (self.count - 1) * self.stride + self.block
     }
-    /// Whether the indices follow each other without a gap.
+    /// Whether it is contiguous.
     pub fn is_dense(&self) -> bool {
         self.count == 1
     }
@@ -87,8 +87,8 @@ impl Span {
         index >= self.start && index < self.end() && (index - self.start) % self.stride < self.block
     }
 
-    /// The indices in `lo..hi`: at most a cut first block, a regular middle and a cut last block, in order.
-    pub(crate) fn clip(&self, lo: u64, hi: u64, out: &mut Vec<Span>) {
+    /// Clips to `lo..hi`: at most a partial first block, a regular middle and a partial last block, in order.
+    pub(crate) fn clip(&self, lo: u64, hi: u64, out: &mut Vec<StridedRange>) {
         let (lo, hi) = (lo.max(self.start), hi.min(self.end()));
         if lo >= hi {
             return;
@@ -119,8 +119,8 @@ impl Span {
         out.extend(tail);
     }
 
-    /// The common indices, as disjoint spans.
-    pub(crate) fn intersect(&self, other: &Span) -> Result<Vec<Span>> {
+    /// The intersection, as disjoint ranges.
+    pub(crate) fn intersect(&self, other: &StridedRange) -> Result<Vec<StridedRange>> {
         let mut out = Vec::new();
         if self.start >= other.end() || other.start >= self.end() {
             return Ok(out);
@@ -145,7 +145,7 @@ impl Span {
         Ok(out)
     }
 
-    /// Numbers of the blocks that may touch `lo..hi`.
+    /// Numbers of the blocks that may overlap `lo..hi`.
     fn blocks_touching(&self, lo: u64, hi: u64) -> std::ops::Range<u64> {
         let first = if lo <= self.start { 0 } else { ((lo - self.start) / self.stride).min(self.count) };
         let end = if hi <= self.start { 0 } else { ((hi - self.start).div_ceil(self.stride)).min(self.count) };
@@ -153,7 +153,7 @@ impl Span {
     }
 
     /// The first block of `self`, from number `from` on, that shares an index with `other`.
-    fn first_block_touching(&self, other: &Span, from: u64) -> Option<u64> {
+    fn first_block_touching(&self, other: &StridedRange, from: u64) -> Option<u64> {
         let range = self.blocks_touching(other.start, other.end());
         let touches = |k: u64| {
             let begin = self.start + k * self.stride;
@@ -199,8 +199,8 @@ impl Span {
         inside < self.block || inside + (hi - lo) > self.stride
     }
 
-    /// Pairs of blocks at the same distance overlap in the same way and recur regularly: one span per distance.
-    fn intersect_by_distance(&self, other: &Span, out: &mut Vec<Span>) -> Result<()> {
+    /// Pairs of blocks at the same distance overlap in the same way and recur regularly: one range per distance.
+    fn intersect_by_distance(&self, other: &StridedRange, out: &mut Vec<StridedRange>) -> Result<()> {
         let (stride, other_stride) = (i128::from(self.stride), i128::from(other.stride));
         let divisor = i128::from(gcd(self.stride, other.stride));
         let apart = i128::from(other.start) - i128::from(self.start);
@@ -219,7 +219,7 @@ impl Span {
                 let from = distance.max(0);
                 let to = i128::from(self.block).min(distance + i128::from(other.block));
                 let begin = i128::from(self.start) + (k + first * k_period) * stride + from;
-                // With several blocks the period is shorter than either span, else it does not matter.
+                // With several blocks the period is shorter than either range, else it does not matter.
                 let period = u64::try_from(k_period * stride).unwrap_or(u64::MAX);
                 out.push(Self::normal(begin as u64, period, (end - first) as u64, (to - from) as u64));
                 check_pieces(out.len())?;
@@ -229,8 +229,8 @@ impl Span {
         Ok(())
     }
 
-    /// The indices of `self` that are not in `other`, as disjoint spans.
-    pub(crate) fn subtract(&self, other: &Span) -> Result<Vec<Span>> {
+    /// The difference `self` minus `other`, as disjoint ranges.
+    pub(crate) fn subtract(&self, other: &StridedRange) -> Result<Vec<StridedRange>> {
         let mut out = Vec::new();
         self.clip(0, other.start, &mut out);
         if let Some(gaps) = other.gaps() {
@@ -240,8 +240,8 @@ impl Span {
         Ok(out)
     }
 
-    /// Whether the two sets share an index.
-    pub(crate) fn overlaps(&self, other: &Span) -> bool {
+    /// Whether the two intersect.
+    pub(crate) fn overlaps(&self, other: &StridedRange) -> bool {
         if self.start >= other.end() || other.start >= self.end() {
             return false;
         }
@@ -254,14 +254,14 @@ impl Span {
         self.first_block_touching(other, 0).is_some()
     }
 
-    /// The indices between the blocks; `None` where there is one block only.
-    fn gaps(&self) -> Option<Span> {
+    /// The gaps between the blocks; `None` for a single block.
+    fn gaps(&self) -> Option<StridedRange> {
         (!self.is_dense())
             .then(|| Self::normal(self.start + self.block, self.stride, self.count - 1, self.stride - self.block))
     }
 
-    /// Whether every index of `self` is in `other`.
-    pub(crate) fn is_inside(&self, other: &Span) -> bool {
+    /// Whether `self` is a subset of `other`.
+    pub(crate) fn is_inside(&self, other: &StridedRange) -> bool {
         self.start >= other.start && self.end() <= other.end() && other.gaps().is_none_or(|gaps| !self.overlaps(&gaps))
     }
 
@@ -289,8 +289,8 @@ impl Span {
         Some(if inside < self.block { index } else { index + (self.stride - inside) })
     }
 
-    /// Joins `self` and a later `next` into one span when that is exact.
-    pub(crate) fn join(&self, next: &Span) -> Option<Span> {
+    /// Merges `self` and a later `next` into one range, if that is exact.
+    pub(crate) fn join(&self, next: &StridedRange) -> Option<StridedRange> {
         if self.is_dense() && next.is_dense() && self.end() == next.start {
             return Some(Self::dense(self.start, self.block + next.block));
         }
@@ -306,7 +306,7 @@ impl Span {
         }
         let last = self.start + (self.count - 1) * self.stride;
         let gap = next.start.checked_sub(last)?;
-        let fits = |s: &Span| s.count == 1 || s.stride == gap;
+        let fits = |s: &StridedRange| s.count == 1 || s.stride == gap;
         (gap > self.block && fits(self) && fits(next)).then(|| Self {
             start: self.start,
             stride: gap,
@@ -323,8 +323,8 @@ fn gcd(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
-/// How many distances between block starts make blocks of the two overlap.
-fn distances(a: &Span, b: &Span) -> u64 {
+/// Number of distances between block starts at which blocks of the two overlap.
+fn distances(a: &StridedRange, b: &StridedRange) -> u64 {
     (a.block + b.block - 1) / gcd(a.stride, b.stride) + 1
 }
 
@@ -333,7 +333,7 @@ fn ceiling(value: i128, by: i128) -> i128 {
     value.div_euclid(by) + i128::from(value.rem_euclid(by) != 0)
 }
 
-/// The inverse of `value` modulo `modulus`, which share no divisor.
+/// The inverse of `value` modulo `modulus`, which are coprime.
 fn inverse(value: i128, modulus: i128) -> i128 {
     let (mut r, mut next_r) = (modulus, value.rem_euclid(modulus));
     let (mut t, mut next_t) = (0, 1);
@@ -358,7 +358,7 @@ fn first_multiple_in(step: u128, modulus: u128, low: u128, high: u128) -> Option
     if n * step <= high {
         return Some(n);
     }
-    // No multiple of `step` is in the range itself, so how often the modulus is passed decides: the same question
+    // No multiple of `step` is in the range itself, so the number of wrap-arounds decides: the same question
     // modulo `step`, as in Euclid's algorithm.
     let negated = |value: u128| (step - value % step) % step;
     let passes = first_multiple_in(modulus, step, negated(high), negated(low))?;
@@ -373,13 +373,13 @@ pub(crate) fn check_pieces(n: usize) -> Result<()> {
     Ok(())
 }
 
-/// Joins neighbours of a sorted list of disjoint spans, greedily.
-fn join_regular(spans: Vec<Span>) -> Vec<Span> {
-    let mut out: Vec<Span> = Vec::with_capacity(spans.len().min(16));
-    for span in spans {
-        match out.last_mut().and_then(|last| last.join(&span).map(|joined| (last, joined))) {
+/// Merges neighbours of a sorted list of disjoint ranges, greedily.
+fn join_regular(ranges: Vec<StridedRange>) -> Vec<StridedRange> {
+    let mut out: Vec<StridedRange> = Vec::with_capacity(ranges.len().min(16));
+    for range in ranges {
+        match out.last_mut().and_then(|last| last.join(&range).map(|joined| (last, joined))) {
             Some((last, joined)) => *last = joined,
-            None => out.push(span),
+            None => out.push(range),
         }
     }
     out
@@ -392,9 +392,9 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    fn indices(spans: &[Span]) -> BTreeSet<u64> {
+    fn indices(ranges: &[StridedRange]) -> BTreeSet<u64> {
         let mut set = BTreeSet::new();
-        for s in spans {
+        for s in ranges {
             for k in 0..s.count {
                 for b in 0..s.block {
                     assert!(set.insert(s.start + k * s.stride + b), "pieces overlap");
@@ -404,20 +404,22 @@ mod tests {
         set
     }
 
-    fn span() -> impl Strategy<Value = Span> {
-        (0u64..20, 1u64..6, 1u64..6, 0u64..5)
-            .prop_map(|(start, block, count, gap)| Span::new(start, block + gap, count, block).unwrap().unwrap())
+    fn range() -> impl Strategy<Value = StridedRange> {
+        (0u64..20, 1u64..6, 1u64..6, 0u64..5).prop_map(|(start, block, count, gap)| {
+            StridedRange::new(start, block + gap, count, block).unwrap().unwrap()
+        })
     }
 
-    /// Long spans with many blocks, which no set of indices can hold.
-    fn huge() -> impl Strategy<Value = Span> {
-        (0u64..1 << 40, 1u64..1 << 20, 1u64..1 << 40, 0u64..1 << 20)
-            .prop_map(|(start, block, count, gap)| Span::new(start, block + gap, count, block).unwrap().unwrap())
+    /// Long ranges with too many blocks to enumerate.
+    fn huge() -> impl Strategy<Value = StridedRange> {
+        (0u64..1 << 40, 1u64..1 << 20, 1u64..1 << 40, 0u64..1 << 20).prop_map(|(start, block, count, gap)| {
+            StridedRange::new(start, block + gap, count, block).unwrap().unwrap()
+        })
     }
 
     proptest! {
         #[test]
-        fn huge_spans_are_handled_quickly(a in huge(), b in huge()) {
+        fn huge_ranges_are_handled_quickly(a in huge(), b in huge()) {
             let overlap = a.overlaps(&b);
             prop_assert_eq!(overlap, b.overlaps(&a));
             if let Ok(common) = a.intersect(&b) {
@@ -426,14 +428,14 @@ mod tests {
                     prop_assert!(piece.is_inside(&a) && piece.is_inside(&b));
                 }
                 if let Ok(rest) = a.subtract(&b) {
-                    let len = |spans: &[Span]| spans.iter().map(Span::len).sum::<u64>();
+                    let len = |ranges: &[StridedRange]| ranges.iter().map(StridedRange::len).sum::<u64>();
                     prop_assert_eq!(len(&common) + len(&rest), a.len());
                 }
             }
         }
 
         #[test]
-        fn set_operations_match_sets(a in span(), b in span(), lo in 0u64..40, len in 0u64..40) {
+        fn set_operations_match_sets(a in range(), b in range(), lo in 0u64..40, len in 0u64..40) {
             let (x, y) = (indices(&[a]), indices(&[b]));
             prop_assert_eq!(indices(&a.intersect(&b).unwrap()), &x & &y);
             prop_assert_eq!(indices(&a.subtract(&b).unwrap()), &x - &y);
@@ -453,10 +455,10 @@ mod tests {
     }
 
     #[test]
-    fn bad_spans_are_refused() {
-        assert!(Span::new(0, 1, 2, 3).is_err());
-        assert!(Span::new(u64::MAX, 1, 1, 1).is_err());
-        assert!(Span::new(0, u64::MAX / 2, 5, 1).is_err());
-        assert_eq!(Span::new(3, 1, 0, 1).unwrap(), None);
+    fn bad_ranges_are_refused() {
+        assert!(StridedRange::new(0, 1, 2, 3).is_err());
+        assert!(StridedRange::new(u64::MAX, 1, 1, 1).is_err());
+        assert!(StridedRange::new(0, u64::MAX / 2, 5, 1).is_err());
+        assert_eq!(StridedRange::new(3, 1, 0, 1).unwrap(), None);
     }
 }

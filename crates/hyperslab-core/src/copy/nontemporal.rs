@@ -1,13 +1,13 @@
-//! Large copies of long runs past the cache.
+//! Non-temporal copies: large copies of long runs that bypass the cache.
 //!
-//! A copy larger than the cache gains nothing from leaving its result there, and pays for it: an ordinary store first
-//! reads the line it overwrites. Non-temporal stores do not. And asking for what is needed next by name made
-//! gathering runs with gaps faster when tried, presumably because gaps mislead the processor's own prefetching.
+//! Caching the result of a copy larger than the cache has no benefit, and costs: an ordinary store first reads the cache line it
+//! overwrites (write-allocate). Non-temporal stores do not. Software prefetching made gathering runs with gaps faster when
+//! measured, presumably because gaps defeat the hardware prefetcher.
 
-/// Copies of at least this many bytes go past the cache; smaller ones may be wanted there by whoever comes next.
+/// Copies of at least this many bytes bypass the cache; the result of a smaller one may be read again soon.
 pub(super) const STREAM_FROM: usize = 32 << 20;
 
-/// Equal runs at regular distances, in both buffers.
+/// Equal runs at a fixed stride, in both buffers.
 #[derive(Clone, Copy)]
 pub(super) struct Grid {
     pub(super) source: *const u8,
@@ -18,18 +18,18 @@ pub(super) struct Grid {
     pub(super) len: usize,
 }
 
-/// Copies the grid past the cache and returns true, or leaves it alone where that would not be faster.
+/// Copies the grid with non-temporal stores and returns true, or returns false and copies nothing where that is not faster.
 ///
 /// # Safety
 /// Every run of the grid must be readable in the source and writable in the target, without overlap between the two
 /// or between the runs of the target.
 #[cfg(not(target_arch = "x86_64"))]
-pub(super) unsafe fn copy_streaming(_grid: Grid) -> bool {
+pub(super) unsafe fn copy_nontemporal(_grid: Grid) -> bool {
     false
 }
 
 #[cfg(target_arch = "x86_64")]
-pub(super) use x86_64::copy_streaming;
+pub(super) use x86_64::copy_nontemporal;
 
 #[cfg(target_arch = "x86_64")]
 mod x86_64 {
@@ -40,19 +40,19 @@ mod x86_64 {
     use std::ptr::copy_nonoverlapping;
 
     const LINE: usize = 64;
-    /// Shorter runs have too few whole lines to gain from it.
+    /// Runs shorter than this have too few whole cache lines to gain from it.
     const SHORTEST: usize = 4 * LINE;
-    /// How many bytes of runs ahead are asked for: 512 to 4096 differed little on one machine (AMD EPYC).
+    /// Prefetch distance in bytes of runs: 512 to 4096 differed little on one machine (AMD EPYC).
     const AHEAD: usize = 1024;
-    /// How many runs ahead the first and last line of the target are asked for, where they are not whole.
+    /// Prefetch distance in runs for the partial first and last cache lines of the target.
     const EDGES_AHEAD: usize = 4;
 
-    /// Copies the grid past the cache and returns true, or leaves it alone where that would not be faster.
+    /// Copies the grid with non-temporal stores and returns true, or returns false and copies nothing where that is not faster.
     ///
     /// # Safety
     /// Every run of the grid must be readable in the source and writable in the target, without overlap between the
     /// two or between the runs of the target.
-    pub(in crate::copy) unsafe fn copy_streaming(grid: Grid) -> bool {
+    pub(in crate::copy) unsafe fn copy_nontemporal(grid: Grid) -> bool {
         if grid.len < SHORTEST {
             return false;
         }
@@ -64,7 +64,7 @@ mod x86_64 {
             } else {
                 copy_runs::<false>(grid);
             }
-            // Non-temporal stores are not ordered with later ones; whoever is told of this copy must see it.
+            // Non-temporal stores are weakly ordered; the fence makes them visible before any later store.
             if !cfg!(miri) {
                 _mm_sfence();
             }
@@ -73,7 +73,7 @@ mod x86_64 {
     }
 
     /// # Safety
-    /// As for [`copy_streaming`]; with `WHOLE_LINES`, every run covers whole lines of the target.
+    /// As for [`copy_nontemporal`]; with `WHOLE_LINES`, every run covers whole lines of the target.
     unsafe fn copy_runs<const WHOLE_LINES: bool>(grid: Grid) {
         let (runs_ahead, bytes_ahead) = (AHEAD / grid.len, AHEAD % grid.len);
         let source_of = |run: usize| grid.source.wrapping_add(run.wrapping_mul(grid.source_step));
@@ -100,7 +100,7 @@ mod x86_64 {
         }
     }
 
-    /// Stores past the cache. Miri knows no such store, and checks the same address and alignment by an ordinary one.
+    /// A non-temporal store. Under Miri, which has none, an ordinary store that checks the same address and alignment.
     ///
     /// # Safety
     /// The word must be writable at `to`, which is a multiple of its size.
@@ -116,8 +116,8 @@ mod x86_64 {
         }
     }
 
-    /// Copies one run: whole lines of the target past the cache, what is left before and after them through it, since
-    /// a line that non-temporal stores do not complete is slow. Calls `prefetch` with the offset of every line.
+    /// Copies one run: whole cache lines of the target with non-temporal stores, the partial lines at both ends with ordinary
+    /// ones, since a partially written write-combining buffer is slow. Calls `prefetch` with the offset of every line.
     ///
     /// # Safety
     /// `len` bytes must be readable at `from` and writable at `to`, and be at least a line; with `WHOLE_LINES`, they are
@@ -143,7 +143,7 @@ mod x86_64 {
             at += LINE;
         }
         if !WHOLE_LINES {
-            // SAFETY: what is left of the run.
+            // SAFETY: the rest of the run.
             unsafe { copy_nonoverlapping(from.add(at), to.add(at), len - at) };
         }
     }

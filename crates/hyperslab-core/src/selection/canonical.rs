@@ -1,16 +1,16 @@
-//! The normal form: disjoint slabs, joined where one says the same, sorted by first element.
+//! Canonical form of a union: disjoint slabs, merged with their neighbours where possible, sorted by first element.
 
-use super::near::{Effort, Groups, best_dimension};
+use super::overlap_join::{Effort, Groups, best_dimension};
 use crate::slab::Slab;
-use crate::span::{MAX_PIECES, Span, check_pieces};
+use crate::strided_range::{MAX_PIECES, StridedRange, check_pieces};
 use crate::{Dims, Error, Result};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// How often joining is tried again. Two or three times are enough for what programs make.
+/// Most merge passes. Two or three reach the fixed point for the selections of real programs.
 const MAX_PASSES: usize = 32;
 
-/// How many pieces may come of how many slabs.
+/// Limit on the number of pieces that subtracting slabs may produce.
 pub(super) struct PieceLimit(usize);
 
 impl PieceLimit {
@@ -23,8 +23,8 @@ impl PieceLimit {
     }
 }
 
-/// The normal form of the union of `slabs`, which all have `rank` dimensions.
-pub(super) fn normalise(rank: usize, mut slabs: Vec<Slab>) -> Result<Vec<Slab>> {
+/// The canonical form of the union of `slabs`, which all have `rank` dimensions.
+pub(super) fn canonicalise(rank: usize, mut slabs: Vec<Slab>) -> Result<Vec<Slab>> {
     if slabs.len() < 2 {
         return Ok(slabs);
     }
@@ -35,7 +35,7 @@ pub(super) fn normalise(rank: usize, mut slabs: Vec<Slab>) -> Result<Vec<Slab>> 
     let disjoint = make_disjoint(rank, slabs)?;
     let total = disjoint.iter().try_fold(0u64, |n, slab| n.checked_add(slab.len()));
     let total = total.ok_or_else(|| Error::invalid("combine selections", "more than 2^64 elements are selected"))?;
-    // Until nothing more can be joined, so that the normal form of a normal form is itself.
+    // Merged until a fixed point, so that canonicalising is idempotent.
     let mut joined = join_neighbours(rank, disjoint);
     for _ in 0..MAX_PASSES {
         let before = joined.len();
@@ -50,7 +50,7 @@ pub(super) fn normalise(rank: usize, mut slabs: Vec<Slab>) -> Result<Vec<Slab>> 
     })
 }
 
-/// The same elements, each in one slab only.
+/// The same elements as disjoint slabs.
 fn make_disjoint(rank: usize, slabs: Vec<Slab>) -> Result<Vec<Slab>> {
     let limit = PieceLimit::new(slabs.len());
     let mut effort = Effort::new();
@@ -63,10 +63,10 @@ fn make_disjoint(rank: usize, slabs: Vec<Slab>) -> Result<Vec<Slab>> {
         }
         let mut group: Vec<&Slab> = group.iter().map(|&i| all[i as usize]).collect();
         let dim = best_dimension(group.iter().copied(), rank);
-        group.sort_unstable_by_key(|slab| slab.spans[dim].start);
-        let mut active: Vec<usize> = Vec::new(); // those of this group that may overlap what comes
+        group.sort_unstable_by_key(|slab| slab.ranges[dim].start);
+        let mut active: Vec<usize> = Vec::new(); // sweep line: slabs of this group that may overlap later ones
         for slab in group {
-            active.retain(|&i| out[i].spans[dim].end() > slab.spans[dim].start);
+            active.retain(|&i| out[i].ranges[dim].end() > slab.ranges[dim].start);
             let mut pieces = vec![slab.clone()];
             for &i in &active {
                 effort.spend(pieces.len())?;
@@ -80,7 +80,7 @@ fn make_disjoint(rank: usize, slabs: Vec<Slab>) -> Result<Vec<Slab>> {
     Ok(out)
 }
 
-/// Takes `slab` away from `pieces[first..]`.
+/// Subtracts `slab` from `pieces[first..]`.
 pub(super) fn subtract_from(pieces: &mut Vec<Slab>, first: usize, slab: &Slab, limit: &PieceLimit) -> Result<()> {
     let mut at = first;
     let mut rest = Vec::new();
@@ -97,13 +97,13 @@ pub(super) fn subtract_from(pieces: &mut Vec<Slab>, first: usize, slab: &Slab, l
     Ok(())
 }
 
-/// Joins slabs that differ in one dimension and continue each other there, last dimension first.
+/// Merges slabs that differ in one dimension and are adjacent there, last dimension first.
 fn join_neighbours(rank: usize, mut slabs: Vec<Slab>) -> Vec<Slab> {
     for dim in (0..rank).rev() {
         slabs.sort_unstable_by(|a, b| {
-            let before = || a.spans[..dim].cmp(&b.spans[..dim]);
-            let after = || a.spans[dim + 1..].cmp(&b.spans[dim + 1..]);
-            before().then_with(after).then_with(|| a.spans[dim].start.cmp(&b.spans[dim].start))
+            let before = || a.ranges[..dim].cmp(&b.ranges[..dim]);
+            let after = || a.ranges[dim + 1..].cmp(&b.ranges[dim + 1..]);
+            before().then_with(after).then_with(|| a.ranges[dim].start.cmp(&b.ranges[dim].start))
         });
         let mut joined: Vec<Slab> = Vec::with_capacity(slabs.len());
         for slab in slabs {
@@ -118,49 +118,50 @@ fn join_neighbours(rank: usize, mut slabs: Vec<Slab>) -> Vec<Slab> {
     slabs
 }
 
-type Spans = smallvec::SmallVec<[Span; 3]>;
+type StridedRanges = smallvec::SmallVec<[StridedRange; 3]>;
 
-/// The one regular slab with the elements of these disjoint ones, `total` in number, if there is one.
+/// The single regular slab equal to these disjoint ones of `total` elements, if there is one.
 fn as_one(slabs: &[Slab], rank: usize, total: u64) -> Option<Slab> {
     if slabs.len() < 2 {
         return None;
     }
-    let mut spans = Spans::new();
+    let mut ranges = StridedRanges::new();
     for dim in 0..rank {
-        let span = regular_projection(slabs, dim)?;
-        if !slabs.iter().all(|slab| slab.spans[dim].is_inside(&span)) {
+        let range = regular_projection(slabs, dim)?;
+        if !slabs.iter().all(|slab| slab.ranges[dim].is_inside(&range)) {
             return None;
         }
-        spans.push(span);
+        ranges.push(range);
     }
-    let lens: Dims = spans.iter().map(Span::len).collect();
-    // All slabs lie inside and none overlaps another, so equal numbers mean equal sets.
-    (crate::dims::element_count(&lens).ok()? == total).then_some(Slab { spans })
+    let lens: Dims = ranges.iter().map(StridedRange::len).collect();
+    // All slabs lie inside it and are disjoint, so equal counts mean equal sets.
+    (crate::dims::element_count(&lens).ok()? == total).then_some(Slab { ranges })
 }
 
-/// The only span that the indices along `dim` can be, judged by their first block, the gap after it and the last index.
-fn regular_projection(slabs: &[Slab], dim: usize) -> Option<Span> {
-    let mut spans: Vec<Span> = slabs.iter().map(|slab| slab.spans[dim]).collect();
-    spans.sort_unstable();
-    spans.dedup();
-    let start = spans.first()?.start;
-    let end = spans.iter().map(Span::end).max()?;
-    // Blocks in order of their begin: (begin, span, number of the block).
+/// The only strided range that the indices along `dim` can form, derived from their first block, the gap after it and the last
+/// index.
+fn regular_projection(slabs: &[Slab], dim: usize) -> Option<StridedRange> {
+    let mut ranges: Vec<StridedRange> = slabs.iter().map(|slab| slab.ranges[dim]).collect();
+    ranges.sort_unstable();
+    ranges.dedup();
+    let start = ranges.first()?.start;
+    let end = ranges.iter().map(StridedRange::end).max()?;
+    // Blocks in order of their start: (start, range, number of the block).
     let mut blocks: BinaryHeap<Reverse<(u64, usize, u64)>> =
-        spans.iter().enumerate().map(|(i, span)| Reverse((span.start, i, 0))).collect();
+        ranges.iter().enumerate().map(|(i, range)| Reverse((range.start, i, 0))).collect();
     let mut reached = start;
-    let mut patience = 1024 + 4 * spans.len();
+    let mut patience = 1024 + 4 * ranges.len();
     while let Some(Reverse((begin, i, k))) = blocks.pop() {
         if begin > reached {
             let (block, stride) = (reached - start, begin - start);
             let count = (end - start - block) / stride + 1;
-            return Span::new(start, stride, count, block).ok().flatten().filter(|span| span.end() == end);
+            return StridedRange::new(start, stride, count, block).ok().flatten().filter(|range| range.end() == end);
         }
-        reached = reached.max(begin + spans[i].block);
-        if k + 1 < spans[i].count {
-            blocks.push(Reverse((begin + spans[i].stride, i, k + 1)));
+        reached = reached.max(begin + ranges[i].block);
+        if k + 1 < ranges[i].count {
+            blocks.push(Reverse((begin + ranges[i].stride, i, k + 1)));
         }
         patience = patience.checked_sub(1)?;
     }
-    Some(Span::dense(start, end - start))
+    Some(StridedRange::dense(start, end - start))
 }

@@ -1,22 +1,22 @@
-//! Chunks of Blosc, put together.
+//! Encoding of Blosc chunks.
 
-use super::codec::Codec;
-use super::sorting::{self, Sorting};
+use super::compressor::Compressor;
+use super::prefilter::{self, Prefilter};
 use super::{Blosc, Generation};
-use crate::coders::Coders;
+use crate::codec_contexts::CodecContexts;
 use crate::scratch::Scratch;
 
 const KIB: usize = 1 << 10;
-/// Formats of chunks.
+/// Chunk versions written.
 const FIRST: u8 = 2;
 const SECOND: u8 = 5;
-/// Streams of a block are for elements of so many bytes at most.
+/// Largest element size, in bytes, for which blocks are split into streams.
 const MOST_SPLITS: usize = 16;
-/// Chunks smaller than this are copied.
+/// Chunks smaller than this are stored uncompressed.
 const SMALLEST: usize = 128;
 const LARGEST_ELEMENT: usize = 255;
 
-/// Bytes before the blocks.
+/// Header size.
 pub(super) fn header_size(generation: Generation) -> usize {
     match generation {
         Generation::First => 16,
@@ -24,14 +24,14 @@ pub(super) fn header_size(generation: Generation) -> usize {
     }
 }
 
-/// The most bytes of a chunk of `plain` bytes.
+/// Upper bound of the encoded size of `plain` bytes.
 pub(super) fn room(plain: usize) -> usize {
     plain + header_size(Generation::Second)
 }
 
-/// The chunk of `plain` at the front of `out`, which has at least [`room`]; how many bytes it has. What does not shrink
-/// is copied. None if it is too large for the format.
-pub(super) fn chunk(blosc: &Blosc, plain: &[u8], out: &mut [u8], coders: &mut Coders) -> Option<usize> {
+/// Encodes `plain` as a chunk at the front of `out`, which has at least [`room`] bytes. Returns its size, or `None` if it is too
+/// large for the format. Incompressible chunks are stored uncompressed.
+pub(super) fn chunk(blosc: &Blosc, plain: &[u8], out: &mut [u8], contexts: &mut CodecContexts) -> Option<usize> {
     i32::try_from(room(plain.len())).ok()?;
     let element = if blosc.element > LARGEST_ELEMENT { 1 } else { blosc.element };
     let block = block_size(blosc, element, plain.len());
@@ -39,11 +39,11 @@ pub(super) fn chunk(blosc: &Blosc, plain: &[u8], out: &mut [u8], coders: &mut Co
     let split = splits(blosc, element, block);
     let mut end = None;
     if blosc.level > 0 && plain.len() >= SMALLEST {
-        let mut sorted = std::mem::take(&mut coders.block);
-        let mut between = std::mem::take(&mut coders.between);
-        let mut writer = Writer { blosc, element, split, coders, out: &mut out[..header + plain.len()], end: header };
+        let mut sorted = std::mem::take(&mut contexts.block);
+        let mut between = std::mem::take(&mut contexts.between);
+        let mut writer = Writer { blosc, element, split, contexts, out: &mut out[..header + plain.len()], end: header };
         end = writer.blocks(plain, block, &mut sorted, &mut between);
-        (coders.block, coders.between) = (sorted, between);
+        (contexts.block, contexts.between) = (sorted, between);
     }
     let end = end.filter(|end| *end < header + plain.len());
     if end.is_none() {
@@ -52,17 +52,17 @@ pub(super) fn chunk(blosc: &Blosc, plain: &[u8], out: &mut [u8], coders: &mut Co
     let size = end.unwrap_or(header + plain.len());
     let copied = if end.is_none() { 2 } else { 0 };
     let unsplit = if split { 0 } else { 0x10 };
-    let sorting = match (blosc.generation, blosc.sorting) {
-        (Generation::Second, _) => 5, // says that the header is long
-        (_, Sorting::Bytes) => 1,
-        (_, Sorting::Bits) => 4,
+    let prefilter = match (blosc.generation, blosc.prefilter) {
+        (Generation::Second, _) => 5, // marks an extended header
+        (_, Prefilter::Shuffle) => 1,
+        (_, Prefilter::Bitshuffle) => 4,
         _ => 0,
     };
     let version = if blosc.generation == Generation::First { FIRST } else { SECOND };
     out[..4].copy_from_slice(&[
         version,
         1,
-        sorting | copied | unsplit | blosc.codec.streams_number() << 5,
+        prefilter | copied | unsplit | blosc.compressor.streams_number() << 5,
         element as u8,
     ]);
     for (place, number) in [(4, plain.len()), (8, block), (12, size)] {
@@ -70,8 +70,8 @@ pub(super) fn chunk(blosc: &Blosc, plain: &[u8], out: &mut [u8], coders: &mut Co
     }
     if blosc.generation == Generation::Second {
         out[16..32].fill(0);
-        out[21] = blosc.sorting.number();
-        out[22] = blosc.codec.number();
+        out[21] = blosc.prefilter.number();
+        out[22] = blosc.compressor.number();
     }
     Some(size)
 }
@@ -80,13 +80,13 @@ struct Writer<'a> {
     blosc: &'a Blosc,
     element: usize,
     split: bool,
-    coders: &'a mut Coders,
+    contexts: &'a mut CodecContexts,
     out: &'a mut [u8],
     end: usize,
 }
 
 impl Writer<'_> {
-    /// All blocks behind a list of where they start, or none if there is too little room. Answers where they end.
+    /// Encodes all blocks after the table of their start offsets. Returns their end, or `None` if there is too little room.
     fn blocks(&mut self, plain: &[u8], block: usize, sorted: &mut Scratch, between: &mut Scratch) -> Option<usize> {
         let mut start = self.end;
         self.end += 4 * plain.len().div_ceil(block);
@@ -96,17 +96,17 @@ impl Writer<'_> {
             self.out.get_mut(start..start + 4)?.copy_from_slice(&begin);
             start += 4;
             let (sorted, between) = (sorted.room(part.len()), between.room(part.len()));
-            let ready = match self.blosc.sorting {
-                Sorting::Bytes if self.element > 1 => {
-                    sorting::sort_bytes(self.element, part, sorted);
+            let ready = match self.blosc.prefilter {
+                Prefilter::Shuffle if self.element > 1 => {
+                    prefilter::shuffle(self.element, part, sorted);
                     sorted
                 }
-                Sorting::Bits => {
-                    sorting::sort_bits(self.blosc.generation, self.element, part, sorted, between);
+                Prefilter::Bitshuffle => {
+                    prefilter::bit_shuffle(self.blosc.generation, self.element, part, sorted, between);
                     sorted
                 }
-                Sorting::Differences => {
-                    sorting::differ(self.element, part, reference, sorted);
+                Prefilter::Delta => {
+                    prefilter::delta_encode(self.element, part, reference, sorted);
                     sorted
                 }
                 _ => part,
@@ -123,7 +123,7 @@ impl Writer<'_> {
     fn stream(&mut self, plain: &[u8]) -> Option<()> {
         let room = self.out.get_mut(self.end + 4..)?;
         let most = room.len().min(plain.len() - 1);
-        let size = match self.blosc.codec.encode(self.blosc.level, plain, &mut room[..most], self.coders) {
+        let size = match self.blosc.compressor.encode(self.blosc.level, plain, &mut room[..most], self.contexts) {
             Some(size) => size,
             None => {
                 room.get_mut(..plain.len())?.copy_from_slice(plain);
@@ -136,19 +136,23 @@ impl Writer<'_> {
     }
 }
 
-/// Whether each block becomes a stream for each byte of its elements. As the libraries decide it, since the second one
-/// reads chunks of the first by the same rule.
+/// Whether each block is split into one stream per byte of its elements. Decided as the C libraries do, since C-Blosc2 decodes
+/// C-Blosc chunks by the same rule.
 fn splits(blosc: &Blosc, element: usize, block: usize) -> bool {
     let fits = |smallest: usize| element <= MOST_SPLITS && block / element >= smallest && block.is_multiple_of(element);
-    match (blosc.generation, blosc.codec) {
-        (Generation::First, codec) => codec != Codec::Zstandard && fits(128),
-        (Generation::Second, Codec::BloscLz | Codec::Lz4) => blosc.sorting == Sorting::Bytes && fits(32),
-        (Generation::Second, Codec::Zstandard) => blosc.sorting == Sorting::Bytes && blosc.level <= 5 && fits(32),
+    match (blosc.generation, blosc.compressor) {
+        (Generation::First, compressor) => compressor != Compressor::Zstandard && fits(128),
+        (Generation::Second, Compressor::BloscLz | Compressor::Lz4) => {
+            blosc.prefilter == Prefilter::Shuffle && fits(32)
+        }
+        (Generation::Second, Compressor::Zstandard) => {
+            blosc.prefilter == Prefilter::Shuffle && blosc.level <= 5 && fits(32)
+        }
         _ => false,
     }
 }
 
-/// Bytes of a block, near what the libraries take: larger for higher levels and thorough codecs.
+/// Block size in bytes, close to that of the C libraries: larger for higher levels and slower compressors.
 fn block_size(blosc: &Blosc, element: usize, plain: usize) -> usize {
     if plain < element {
         return 1;
@@ -158,7 +162,7 @@ fn block_size(blosc: &Blosc, element: usize, plain: usize) -> usize {
         block = blosc.block.max(SMALLEST);
     } else {
         if plain >= 32 * KIB {
-            let thorough = blosc.codec.is_thorough();
+            let thorough = blosc.compressor.is_thorough();
             block = if thorough { 64 * KIB } else { 32 * KIB };
             block = match blosc.level {
                 0 => block / 4,

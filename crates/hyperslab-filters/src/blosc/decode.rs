@@ -1,22 +1,22 @@
-//! Chunks of Blosc, taken apart.
+//! Decoding of Blosc chunks.
 
-use super::codec::Streams;
-use super::sorting::{self, Sorting};
+use super::compressor::StreamFormat;
+use super::prefilter::{self, Prefilter};
 use super::{Generation, number, size};
-use crate::coders::Coders;
+use crate::codec_contexts::CodecContexts;
 use crate::errors::{corrupt, unsupported};
 use hyperslab_core::Result;
 
-/// Header of the first generation, and of both together.
+/// Header sizes: Blosc, and the extended header of Blosc2.
 const SHORT: usize = 16;
 const LONG: usize = 32;
-/// The second generation writes this version and lower ones down to 3.
+/// Newest chunk version; Blosc2 uses 3 and above.
 const NEWEST: u8 = 5;
-/// Chunks of the first generation say for each whether blocks are split, but old ones only by these rules.
+/// Old Blosc chunks do not record whether blocks are split; these limits decide it.
 const MOST_SPLITS: usize = 16;
 const SMALLEST_SPLIT: usize = 128;
 
-/// A chunk whose header makes sense.
+/// A chunk with a valid header.
 pub(super) struct Chunk<'a> {
     who: &'static str,
     bytes: &'a [u8],
@@ -26,28 +26,28 @@ pub(super) struct Chunk<'a> {
     element: usize,
 }
 
-/// What a chunk consists of.
+/// Contents of a chunk.
 enum Content<'a> {
-    /// Bytes as they are.
+    /// Uncompressed bytes.
     Copied(&'a [u8]),
-    /// This again and again.
+    /// One repeated value.
     Repeated(Vec<u8>),
-    /// Blocks of streams.
+    /// Compressed blocks.
     Blocks(Blocks<'a>),
 }
 
 struct Blocks<'a> {
     generation: Generation,
-    streams: Streams,
+    streams: StreamFormat,
     split: bool,
-    /// In the order of writing, with the size of elements that each goes by.
-    sorting: Vec<(Sorting, usize)>,
-    /// Where each block starts, four bytes each.
+    /// Prefilters in the order of encoding, each with its element size.
+    prefilter: Vec<(Prefilter, usize)>,
+    /// Start offsets of blocks, four bytes each.
     starts: &'a [u8],
 }
 
 impl<'a> Chunk<'a> {
-    /// Understands the header of a chunk at the front of `stored`.
+    /// Parses the header of the chunk at the front of `stored`.
     pub(super) fn parse(stored: &'a [u8], who: &'static str) -> Result<Self> {
         let wrong = |what: &str| corrupt(who, what);
         let &[version, _, flags, element, ..] = stored else { return Err(wrong("the header is cut off")) };
@@ -75,56 +75,59 @@ impl<'a> Chunk<'a> {
             if extended && bytes[31] & 0x89 != 0 {
                 return Err(unsupported(who, "the chunk uses a dictionary, measures its codec, or lies elsewhere"));
             }
-            let streams = Streams::numbered(flags >> 5)
+            let streams = StreamFormat::numbered(flags >> 5)
                 .ok_or_else(|| unsupported(who, format!("streams of kind {} are unknown here", flags >> 5)))?;
-            let sorting =
-                if extended { pipeline(bytes, element, who)? } else { flagged(flags, element, generation, who)? };
+            let prefilter = if extended {
+                pipeline(bytes, element, who)?
+            } else {
+                prefilters_of_flags(flags, element, generation, who)?
+            };
             let count = plain.div_ceil(block);
             let starts = behind.get(..4 * count).ok_or_else(|| wrong("it is cut off"))?;
-            Content::Blocks(Blocks { generation, streams, split: flags & 0x10 == 0, sorting, starts })
+            Content::Blocks(Blocks { generation, streams, split: flags & 0x10 == 0, prefilter, starts })
         };
         Ok(Self { who, bytes, content, plain, block, element })
     }
 
-    /// Bytes of the plain form.
+    /// The decoded size.
     pub(super) fn plain_size(&self) -> usize {
         self.plain
     }
 
-    /// Bytes of all blocks but the last, which may be smaller.
+    /// Block size in bytes; the last block may be smaller.
     pub(super) fn block_size(&self) -> usize {
         self.block
     }
 
-    /// Whether blocks are differences to the first one.
+    /// Whether blocks are delta-encoded against the first one.
     pub(super) fn needs_reference(&self) -> bool {
         let Content::Blocks(blocks) = &self.content else { return false };
-        blocks.sorting.iter().any(|(sorting, _)| *sorting == Sorting::Differences)
+        blocks.prefilter.iter().any(|(prefilter, _)| *prefilter == Prefilter::Delta)
     }
 
-    /// Everything, into exactly as many bytes as that has.
-    pub(super) fn decode(&self, plain: &mut [u8], coders: &mut Coders) -> Result<()> {
+    /// Decodes the chunk into `plain`, which has exactly its size.
+    pub(super) fn decode(&self, plain: &mut [u8], contexts: &mut CodecContexts) -> Result<()> {
         match &self.content {
             Content::Copied(bytes) => plain.copy_from_slice(bytes),
             Content::Repeated(value) => repeat(value, plain),
             Content::Blocks(_) => {
                 let (first, others) = plain.split_at_mut(self.block);
-                self.decode_block(0, first, None, coders)?;
+                self.decode_block(0, first, None, contexts)?;
                 for (index, block) in others.chunks_mut(self.block).enumerate() {
-                    self.decode_block(index + 1, block, Some(first), coders)?;
+                    self.decode_block(index + 1, block, Some(first), contexts)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// One block, into exactly as many bytes as it has. `reference` is the first block, for those after it.
+    /// Decodes one block into `plain`, which has exactly its size. `reference` is the first block, for all later ones.
     pub(super) fn decode_block(
         &self,
         index: usize,
         plain: &mut [u8],
         reference: Option<&[u8]>,
-        coders: &mut Coders,
+        contexts: &mut CodecContexts,
     ) -> Result<()> {
         match &self.content {
             Content::Copied(bytes) => {
@@ -138,30 +141,36 @@ impl<'a> Chunk<'a> {
                 Ok(())
             }
             Content::Blocks(blocks) => {
-                let mut sorted = std::mem::take(&mut coders.block);
-                let mut between = std::mem::take(&mut coders.between);
-                let result = match blocks.sorting.as_slice() {
-                    [] => self.decode_streams(blocks, index, plain, coders),
-                    [(Sorting::Differences, element)] => {
-                        let read = self.decode_streams(blocks, index, plain, coders);
-                        sorting::add_up(*element, plain, reference);
+                let mut sorted = std::mem::take(&mut contexts.block);
+                let mut between = std::mem::take(&mut contexts.between);
+                let result = match blocks.prefilter.as_slice() {
+                    [] => self.decode_streams(blocks, index, plain, contexts),
+                    [(Prefilter::Delta, element)] => {
+                        let read = self.decode_streams(blocks, index, plain, contexts);
+                        prefilter::delta_decode(*element, plain, reference);
                         read
                     }
-                    sorting => {
+                    prefilter => {
                         let (sorted, between) = (sorted.room(plain.len()), between.room(plain.len()));
-                        let read = self.decode_streams(blocks, index, sorted, coders);
-                        unsort(blocks.generation, sorting, sorted, plain, between, reference);
+                        let read = self.decode_streams(blocks, index, sorted, contexts);
+                        undo_prefilters(blocks.generation, prefilter, sorted, plain, between, reference);
                         read
                     }
                 };
-                (coders.block, coders.between) = (sorted, between);
+                (contexts.block, contexts.between) = (sorted, between);
                 result
             }
         }
     }
 
-    /// The streams of a block, into exactly as many bytes as they have.
-    fn decode_streams(&self, blocks: &Blocks, index: usize, out: &mut [u8], coders: &mut Coders) -> Result<()> {
+    /// Decompresses the streams of a block into `out`, which has exactly their size.
+    fn decode_streams(
+        &self,
+        blocks: &Blocks,
+        index: usize,
+        out: &mut [u8],
+        contexts: &mut CodecContexts,
+    ) -> Result<()> {
         let wrong = |what: &str| corrupt(self.who, what);
         let mut place = size(blocks.starts, 4 * index, self.who)?;
         let whole = out.len() == self.block;
@@ -190,7 +199,7 @@ impl<'a> Chunk<'a> {
                     if stream.len() == out.len() {
                         out.copy_from_slice(stream);
                     } else {
-                        blocks.streams.decode(stream, out, coders).ok_or_else(|| wrong("a stream cannot be read"))?;
+                        blocks.streams.decode(stream, out, contexts).ok_or_else(|| wrong("a stream cannot be read"))?;
                     }
                 }
                 _ => return Err(wrong("the size of a stream makes no sense")),
@@ -204,10 +213,10 @@ impl<'a> Chunk<'a> {
     }
 }
 
-/// What a chunk of nothing else repeats.
+/// The value of a chunk of one repeated value.
 fn repeated(special: u8, element: usize, behind: &[u8]) -> Option<Vec<u8>> {
     match (special, element) {
-        (1 | 4, _) => Some(vec![0]), // four: never written, so that anything is right
+        (1 | 4, _) => Some(vec![0]), // 4: uninitialised, any value is right
         (2, 4) => Some(f32::NAN.to_le_bytes().to_vec()),
         (2, 8) => Some(f64::NAN.to_le_bytes().to_vec()),
         (3, _) => behind.get(..element).map(<[u8]>::to_vec),
@@ -221,45 +230,50 @@ fn repeat(value: &[u8], plain: &mut [u8]) {
     }
 }
 
-/// The steps that the flags of a short header name.
-fn flagged(flags: u8, element: usize, generation: Generation, who: &'static str) -> Result<Vec<(Sorting, usize)>> {
+/// Prefilters according to the flags of a short header.
+fn prefilters_of_flags(
+    flags: u8,
+    element: usize,
+    generation: Generation,
+    who: &'static str,
+) -> Result<Vec<(Prefilter, usize)>> {
     if flags & 8 != 0 {
         return Err(unsupported(who, "differences are unknown in chunks of this version"));
     }
     Ok(match generation {
-        _ if flags & 1 != 0 && element > 1 => vec![(Sorting::Bytes, element)],
-        _ if flags & 4 != 0 => vec![(Sorting::Bits, element)],
+        _ if flags & 1 != 0 && element > 1 => vec![(Prefilter::Shuffle, element)],
+        _ if flags & 4 != 0 => vec![(Prefilter::Bitshuffle, element)],
         _ => Vec::new(),
     })
 }
 
-/// The steps of a long header that change something.
-fn pipeline(bytes: &[u8], element: usize, who: &'static str) -> Result<Vec<(Sorting, usize)>> {
+/// Prefilters of an extended header, without those that need no undoing.
+fn pipeline(bytes: &[u8], element: usize, who: &'static str) -> Result<Vec<(Prefilter, usize)>> {
     const SLOTS: usize = 6;
-    /// Cuts the precision of numbers, which nobody undoes.
+    /// Truncates precision; irreversible, so nothing to undo.
     const ROUNDING: u8 = 4;
     let (steps, details) = (&bytes[SHORT..SHORT + SLOTS], &bytes[SHORT + 8..SHORT + 8 + SLOTS]);
-    let mut sorting = Vec::new();
+    let mut prefilter = Vec::new();
     for (&step, &detail) in steps.iter().zip(details) {
-        let known = Sorting::numbered(u32::from(step), Generation::Second);
+        let known = Prefilter::numbered(u32::from(step), Generation::Second);
         match (known, detail) {
-            (Some(Sorting::None), _) => {}
+            (Some(Prefilter::None), _) => {}
             (None, _) if step == ROUNDING => {}
-            (Some(step), 0) => sorting.push((step, element)),
-            (Some(Sorting::Bytes), detail) => sorting.push((Sorting::Bytes, usize::from(detail))),
+            (Some(step), 0) => prefilter.push((step, element)),
+            (Some(Prefilter::Shuffle), detail) => prefilter.push((Prefilter::Shuffle, usize::from(detail))),
             _ => return Err(unsupported(who, format!("the step {step} is unknown here"))),
         }
     }
-    if sorting.iter().skip(1).any(|(step, _)| *step == Sorting::Differences) {
+    if prefilter.iter().skip(1).any(|(step, _)| *step == Prefilter::Delta) {
         return Err(unsupported(who, "differences are known here only as the first step"));
     }
-    Ok(sorting)
+    Ok(prefilter)
 }
 
-/// Undoes the steps on `sorted`, ending in `plain`.
-fn unsort(
+/// Undoes the prefilters on `sorted`, with the result in `plain`.
+fn undo_prefilters(
     generation: Generation,
-    steps: &[(Sorting, usize)],
+    steps: &[(Prefilter, usize)],
     sorted: &mut [u8],
     plain: &mut [u8],
     between: &mut [u8],
@@ -267,15 +281,15 @@ fn unsort(
 ) {
     for (left, (step, element)) in steps.iter().enumerate().rev() {
         match step {
-            Sorting::Bytes => sorting::unsort_bytes(*element, sorted, plain),
-            Sorting::Bits => sorting::unsort_bits(generation, *element, sorted, plain, between),
-            Sorting::Differences => {
-                sorting::add_up(*element, plain, reference);
+            Prefilter::Shuffle => prefilter::unshuffle(*element, sorted, plain),
+            Prefilter::Bitshuffle => prefilter::bit_unshuffle(generation, *element, sorted, plain, between),
+            Prefilter::Delta => {
+                prefilter::delta_decode(*element, plain, reference);
                 continue; // always the last to be undone
             }
-            Sorting::None => plain.copy_from_slice(sorted),
+            Prefilter::None => plain.copy_from_slice(sorted),
         }
-        if left > 0 && steps[left - 1].0 != Sorting::Differences {
+        if left > 0 && steps[left - 1].0 != Prefilter::Delta {
             sorted.copy_from_slice(plain);
         }
     }

@@ -1,36 +1,36 @@
-//! The elements of a layout in any order, by several threads at once.
+//! Random access to the elements of a memory layout, from several threads.
 
 use super::transfer::{Elements, IntoPacked, OutOfPacked};
-use crate::{Datatype, MemoryLayout, Result, SharedBytes};
+use crate::{Datatype, DisjointWriteBuffer, MemoryLayout, Result};
 
-/// Where the elements of a layout lie: like [`Gather`](crate::Gather) and [`Scatter`](crate::Scatter), but from any
-/// element on. Each thread has a clone of its own.
+/// Maps element numbers to their bytes in memory: like [`Gather`](crate::Gather) and [`Scatter`](crate::Scatter), but starting
+/// at any element. Clone it for each thread.
 #[derive(Debug, Clone)]
-pub struct MemoryMap<'a> {
+pub struct ElementMap<'a> {
     elements: Elements<'a>,
 }
 
-impl<'a> MemoryMap<'a> {
-    /// For `elements` elements of `dtype`; `None` for memory that is a union of slabs, whose elements can only be walked
-    /// in order. The layout must fit the buffers used later, see [`MemoryLayout::buffer_len`].
+impl<'a> ElementMap<'a> {
+    /// A map of `elements` elements of `dtype`; `None` if the memory selection is a union of slabs, which has no random access.
+    /// The layout must fit the buffers used later, see [`MemoryLayout::buffer_len`].
     pub fn new(layout: &'a MemoryLayout, dtype: &Datatype, elements: u64) -> Result<Option<Self>> {
         let mut elements = Elements::new(layout, dtype, elements)?;
         Ok(elements.seek(0).then_some(Self { elements }))
     }
 
-    /// Copies the elements from number `first` on, in the order of the selection, to `packed`, as many as it holds. Bytes
-    /// of elements that no member covers stay as they are.
+    /// Copies elements, starting with number `first` in selection order, to `packed`, as many as fit. Bytes of elements that no
+    /// field covers are not changed.
     pub fn gather(&mut self, data: &[u8], first: u64, packed: &mut [u8]) {
         self.elements.seek(first);
         let bytes = packed.len();
         self.elements.transfer(bytes, &mut IntoPacked { data, packed });
     }
 
-    /// Copies packed elements to the places from number `first` on.
+    /// Copies packed elements to memory, starting with element number `first`.
     ///
     /// # Safety
-    /// Nobody else may access these elements in `data` meanwhile.
-    pub unsafe fn scatter(&mut self, data: SharedBytes<'_>, first: u64, packed: &[u8]) {
+    /// No other thread may access these elements in `data` during the call.
+    pub unsafe fn scatter(&mut self, data: DisjointWriteBuffer<'_>, first: u64, packed: &[u8]) {
         self.elements.seek(first);
         // SAFETY: as the caller promises.
         let mut direction = unsafe { OutOfPacked::new(data, packed) };
@@ -71,13 +71,13 @@ mod tests {
             let first = (from * *elements as f64) as u64;
             let count = count.min(elements - first);
             let expected = &all[first as usize * 4..(first + count) as usize * 4];
-            let mut map = MemoryMap::new(layout, &dtype, *elements).unwrap().unwrap();
+            let mut map = ElementMap::new(layout, &dtype, *elements).unwrap().unwrap();
             let mut found = vec![0; expected.len()];
             map.gather(&data, first, &mut found);
             prop_assert!(found == expected);
             let mut back = vec![0; bytes];
             // SAFETY: the only user.
-            unsafe { map.scatter(SharedBytes::new(&mut back), first, expected) };
+            unsafe { map.scatter(DisjointWriteBuffer::new(&mut back), first, expected) };
             map.gather(&back, first, &mut found);
             prop_assert!(found == expected);
             let touched = back.iter().filter(|b| **b != 0).count();
@@ -89,6 +89,6 @@ mod tests {
     fn unions_have_no_map() {
         let union = Selection::dense(&[0], &[3]).unwrap().union_with(&Selection::dense(&[7], &[2]).unwrap()).unwrap();
         let layout = MemoryLayout::strided(&[10], union);
-        assert!(MemoryMap::new(&layout, &Datatype::U8, 5).unwrap().is_none());
+        assert!(ElementMap::new(&layout, &Datatype::U8, 5).unwrap().is_none());
     }
 }

@@ -1,12 +1,12 @@
-//! What compresses the streams.
+//! Compressors of Blosc streams.
 
 use super::{Generation, blosclz, snappy};
-use crate::coders::Coders;
+use crate::codec_contexts::CodecContexts;
 use crate::{deflate, lz4, zstandard};
 
-/// The codecs that a file can ask for.
+/// The compressors that a file can name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Codec {
+pub(super) enum Compressor {
     BloscLz,
     Lz4,
     Lz4Well,
@@ -15,9 +15,9 @@ pub(super) enum Codec {
     Zstandard,
 }
 
-/// What streams look like; two codecs share one.
+/// Formats of compressed streams; LZ4 and LZ4 HC share one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Streams {
+pub(super) enum StreamFormat {
     BloscLz,
     Lz4,
     Snappy,
@@ -25,8 +25,8 @@ pub(super) enum Streams {
     Zstandard,
 }
 
-impl Codec {
-    /// By the number that parameters and frames use. The second generation has no Snappy.
+impl Compressor {
+    /// From its code in parameters and frames. Blosc2 has no Snappy.
     pub(super) fn numbered(number: u32, generation: Generation) -> Option<Self> {
         Some(match number {
             0 => Self::BloscLz,
@@ -39,7 +39,7 @@ impl Codec {
         })
     }
 
-    /// The number that parameters and frames use.
+    /// Its code in parameters and frames.
     pub(super) fn number(self) -> u8 {
         match self {
             Self::BloscLz => 0,
@@ -51,12 +51,12 @@ impl Codec {
         }
     }
 
-    /// Whether it is for small results rather than for speed, and wants larger blocks.
+    /// Whether it favours ratio over speed, and so uses larger blocks.
     pub(super) fn is_thorough(self) -> bool {
         matches!(self, Self::Lz4Well | Self::Zlib | Self::Zstandard)
     }
 
-    /// The number of its streams in chunks.
+    /// The code of its stream format in chunk headers.
     pub(super) fn streams_number(self) -> u8 {
         match self {
             Self::BloscLz => 0,
@@ -67,25 +67,31 @@ impl Codec {
         }
     }
 
-    /// The stream of `plain` at the front of `out`, or none if it does not fit. `level` is 1 to 9.
-    pub(super) fn encode(self, level: u32, plain: &[u8], out: &mut [u8], coders: &mut Coders) -> Option<usize> {
+    /// Compresses `plain` into the front of `out`. Returns `None` if it does not fit. `level` is 1 to 9.
+    pub(super) fn encode(
+        self,
+        level: u32,
+        plain: &[u8],
+        out: &mut [u8],
+        contexts: &mut CodecContexts,
+    ) -> Option<usize> {
         let level = level.clamp(1, 9) as i32;
         match self {
-            Self::BloscLz => blosclz::encode(plain, out, &mut coders.places),
+            Self::BloscLz => blosclz::encode(plain, out, &mut contexts.places),
             Self::Lz4 => lz4::compress(plain, out, 10 - level),
             Self::Lz4Well => lz4::compress_well(plain, out, level),
-            Self::Snappy => snappy::encode(plain, out, &mut coders.places),
-            Self::Zlib => deflate::encode_into(level as u32, plain, out, coders),
+            Self::Snappy => snappy::encode(plain, out, &mut contexts.places),
+            Self::Zlib => deflate::encode_into(level as u32, plain, out, contexts),
             Self::Zstandard => {
                 let level = if level < 9 { 2 * level - 1 } else { zstandard::nearest_level(i32::MAX) };
-                zstandard::encode_into(level, plain, out, coders)
+                zstandard::encode_into(level, plain, out, contexts)
             }
         }
     }
 }
 
-impl Streams {
-    /// By the number in chunks.
+impl StreamFormat {
+    /// From its code in chunk headers.
     pub(super) fn numbered(number: u8) -> Option<Self> {
         Some(match number {
             0 => Self::BloscLz,
@@ -97,18 +103,18 @@ impl Streams {
         })
     }
 
-    /// The plain form of a stream, which must fill `plain` exactly.
-    pub(super) fn decode(self, stream: &[u8], plain: &mut [u8], coders: &mut Coders) -> Option<()> {
+    /// Decompresses a stream, which must fill `plain` exactly.
+    pub(super) fn decode(self, stream: &[u8], plain: &mut [u8], contexts: &mut CodecContexts) -> Option<()> {
         match self {
             Self::BloscLz => blosclz::decode(stream, plain),
             Self::Lz4 => lz4::decompress(stream, plain),
             Self::Snappy => snappy::decode(stream, plain),
             Self::Zlib => {
-                let len = deflate::decode(stream, plain, coders).ok().flatten()?;
+                let len = deflate::decode(stream, plain, contexts).ok().flatten()?;
                 (len == plain.len()).then_some(())
             }
             Self::Zstandard => {
-                let len = zstandard::decode(stream, plain, coders).ok()?;
+                let len = zstandard::decode(stream, plain, contexts).ok()?;
                 (len == plain.len()).then_some(())
             }
         }

@@ -1,7 +1,7 @@
-//! "Did you mean": the nearest valid name to a wrong one.
+//! "Did you mean": the valid name most similar to a wrong one.
 
-/// The candidate most like `wrong`, if any is like it at all.
-pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+/// The candidate most similar to `wrong` (Jaro-Winkler, ignoring case), if any is similar enough.
+pub fn closest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = wrong.to_lowercase();
     candidates
         .into_iter()
@@ -11,9 +11,9 @@ pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -
         .map(|(_, c)| c)
 }
 
-/// A hint that names the nearest candidate, or lists all.
+/// An error hint: names the closest candidate, or lists all if none is close.
 pub fn hint<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> String {
-    match nearest(wrong, candidates.clone()) {
+    match closest(wrong, candidates.clone()) {
         Some(best) => format!("did you mean {best:?}?"),
         None => format!("use one of: {}", candidates.into_iter().collect::<Vec<_>>().join(", ")),
     }

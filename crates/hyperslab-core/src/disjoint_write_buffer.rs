@@ -1,25 +1,25 @@
-//! Memory that several threads fill at once.
+//! A buffer that several threads fill concurrently.
 
 use crate::Row;
-use crate::copy::rows::{Through, copy_rows_shared};
+use crate::copy::strided_copy::{Through, copy_rows_shared};
 use std::marker::PhantomData;
 use std::ops::Range;
 
-/// A uniquely borrowed buffer that several threads write to, each to bytes of its own.
+/// A uniquely borrowed buffer that several threads write to concurrently, each to disjoint bytes.
 #[derive(Debug, Clone, Copy)]
-pub struct SharedBytes<'a> {
+pub struct DisjointWriteBuffer<'a> {
     start: *mut u8,
     len: usize,
     borrowed: PhantomData<&'a mut [u8]>,
 }
 
-// SAFETY: writing through it is unsafe, and whoever does so promises that nobody else accesses the same bytes.
-unsafe impl Send for SharedBytes<'_> {}
+// SAFETY: writing through it is unsafe, and the writer promises that no other thread accesses the same bytes.
+unsafe impl Send for DisjointWriteBuffer<'_> {}
 // SAFETY: as above.
-unsafe impl Sync for SharedBytes<'_> {}
+unsafe impl Sync for DisjointWriteBuffer<'_> {}
 
-impl<'a> SharedBytes<'a> {
-    /// Shares out a buffer.
+impl<'a> DisjointWriteBuffer<'a> {
+    /// Wraps a buffer.
     pub fn new(bytes: &'a mut [u8]) -> Self {
         Self { start: bytes.as_mut_ptr(), len: bytes.len(), borrowed: PhantomData }
     }

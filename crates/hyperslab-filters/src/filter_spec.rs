@@ -1,22 +1,22 @@
-//! A filter as an HDF5 file states it.
+//! Filter specifications as stored in HDF5 files.
 
 use hyperslab_core::Filter;
 
-/// One filter of an array, in the words of the file.
+/// One filter of an array, as stored in the file: id, flags and parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stated {
-    /// The registered number.
+pub struct FilterSpec {
+    /// The registered filter id.
     pub id: u32,
-    /// Whether a chunk that the filter cannot handle is stored without it (and says so in its mask).
+    /// Whether the filter is skipped for chunks that it cannot handle or shrink (recorded in their filter mask).
     pub optional: bool,
     /// Its parameters.
     pub parameters: Vec<u32>,
 }
 
-/// What compresses after bitshuffle.
+/// Compressor applied after bitshuffle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BitshuffleCodec {
-    /// Nothing does.
+    /// None.
     None,
     /// LZ4.
     Lz4,
@@ -24,14 +24,14 @@ pub enum BitshuffleCodec {
     Zstd(i32),
 }
 
-/// What compresses within Blosc.
+/// Compressor inside Blosc.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BloscCodec {
-    /// Blosc's own.
+    /// Blosc's own BloscLZ.
     BloscLz,
     /// LZ4.
     Lz4,
-    /// LZ4 that takes more time.
+    /// LZ4 HC.
     Lz4Hc,
     /// Snappy, which Blosc2 does not have.
     Snappy,
@@ -41,25 +41,25 @@ pub enum BloscCodec {
     Zstd,
 }
 
-/// What Blosc does before it compresses.
+/// Shuffle that Blosc applies before compression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BloscShuffle {
     /// Nothing.
     None,
-    /// Sort the bytes of elements by their place.
+    /// Byte shuffle.
     Bytes,
-    /// Sort the bits of elements by their place.
+    /// Bit shuffle.
     Bits,
 }
 
-/// Blosc handles elements of so many bytes; for larger ones its filter states 1.
+/// Largest element size of Blosc; for larger elements its filter stores 1.
 const LARGEST_BLOSC_ELEMENT: u32 = 255;
-/// More dimensions are not stated to Blosc2.
+/// Most chunk dimensions that Blosc2 parameters describe.
 const MOST_BLOSC2_DIMENSIONS: usize = 8;
 
-impl Stated {
-    /// The filter as the rest of the project knows it, as nearly as that has words for it; `None` of one that is not known.
-    pub fn named(&self) -> Option<Filter> {
+impl FilterSpec {
+    /// The closest [`Filter`] of the core crate, with its level; `None` for an unknown filter.
+    pub fn to_filter(&self) -> Option<Filter> {
         let level = |place: usize, usual: u8, most: u8| {
             self.parameters.get(place).map_or(usual, |&level| level.min(most.into()) as u8)
         };
@@ -78,8 +78,8 @@ impl Stated {
     }
 }
 
-/// What new arrays state, being what libhdf5, h5py and hdf5plugin store for the same wishes.
-impl Stated {
+/// Specifications for new arrays, identical to what libhdf5, h5py and hdf5plugin store for the same settings.
+impl FilterSpec {
     /// Deflate at a level of 0 to 9.
     pub fn deflate(level: u32) -> Self {
         Self::optional(1, vec![level])

@@ -6,9 +6,9 @@ use std::sync::{Mutex, PoisonError};
 
 /// Why the data plane left arrays or transfers to libhdf5, and how often.
 #[derive(Debug, Default)]
-pub(super) struct Remarks(Mutex<BTreeMap<String, u64>>);
+pub(super) struct Diagnostics(Mutex<BTreeMap<String, u64>>);
 
-impl Remarks {
+impl Diagnostics {
     /// Notes a reason.
     pub(super) fn note(&self, reason: impl Display) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(reason.to_string()).or_default() += 1;

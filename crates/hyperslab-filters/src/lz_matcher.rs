@@ -1,21 +1,21 @@
-//! Finds repetitions for the simple formats that consist of literals and references back.
+//! LZ77 match finder for the simple formats of literals and back-references.
 
-/// Repetitions shorter than this are not looked for.
+/// Minimum match length.
 pub(crate) const SHORTEST: usize = 4;
 const TABLE_BITS: u32 = 14;
 
-/// Where the last place of each hash is remembered, kept from call to call.
+/// Hash table: the last position of each hash. Its allocation is reused from call to call.
 pub(crate) type Table = Vec<u32>;
 
-/// What is made of the findings. Each call answers whether there was room.
+/// Receiver of the token stream. Each method returns whether the output had room.
 pub(crate) trait Sink {
-    /// These bytes come next, as they are.
+    /// Emits literal bytes.
     fn literals(&mut self, bytes: &[u8]) -> bool;
-    /// Next come `len` bytes that stood `distance` bytes before.
+    /// Emits a match: copy `len` bytes from `distance` bytes back.
     fn reference(&mut self, distance: usize, len: usize) -> bool;
 }
 
-/// A buffer that is filled from its front, as far as there is room.
+/// A bounded output buffer.
 pub(crate) struct Room<'a> {
     out: &'a mut [u8],
     end: usize,
@@ -26,7 +26,7 @@ impl<'a> Room<'a> {
         Self { out, end: 0 }
     }
 
-    /// Answers whether there was room.
+    /// Appends bytes. Returns whether there was room.
     pub(crate) fn put(&mut self, bytes: &[u8]) -> bool {
         let Some(room) = self.out.get_mut(self.end..self.end + bytes.len()) else { return false };
         room.copy_from_slice(bytes);
@@ -34,14 +34,14 @@ impl<'a> Room<'a> {
         true
     }
 
-    /// How many bytes are in it.
+    /// Bytes written so far.
     pub(crate) fn filled(&self) -> usize {
         self.end
     }
 }
 
-/// Takes `input` apart. References reach back `farthest` bytes at most; the last `tail` bytes are always literals.
-/// Answers whether the sink had room for everything.
+/// Tokenises `input` into literals and matches. Match distances are at most `farthest`; the last `tail` bytes are always literals.
+/// Returns whether the sink had room for everything.
 pub(crate) fn find(input: &[u8], table: &mut Table, farthest: usize, tail: usize, sink: &mut impl Sink) -> bool {
     table.clear();
     table.resize(1 << TABLE_BITS, 0);
@@ -50,13 +50,13 @@ pub(crate) fn find(input: &[u8], table: &mut Table, farthest: usize, tail: usize
     while place + SHORTEST <= end {
         let word = word(input, place);
         let slot = &mut table[(word.wrapping_mul(2_654_435_761) >> (32 - TABLE_BITS)) as usize];
-        // Places are kept plus one, so that zero means none; they wrap at 4 GiB, where a wrong one fails below.
+        // Positions are stored plus one, so that zero means none; they wrap at 4 GiB, and a wrong one is rejected below.
         let before = (*slot as usize).checked_sub(1);
         *slot = (place + 1) as u32;
         let matching =
             before.filter(|before| *before < place && place - before <= farthest && self::word(input, *before) == word);
         let Some(before) = matching else {
-            // Where nothing repeats, look at fewer and fewer places.
+            // Skips ahead faster the longer no match is found.
             misses += 1;
             place += 1 + (misses >> 5);
             continue;
@@ -76,7 +76,7 @@ fn word(input: &[u8], place: usize) -> u32 {
     input.get(place..).and_then(|rest| rest.first_chunk()).map_or(0, |word| u32::from_le_bytes(*word))
 }
 
-/// How many bytes at the front are the same.
+/// Length of the common prefix.
 fn common(first: &[u8], second: &[u8]) -> usize {
     let mut same = 0;
     for (one, other) in first.chunks_exact(8).zip(second.chunks_exact(8)) {
@@ -93,8 +93,8 @@ fn number(eight: &[u8]) -> u64 {
     eight.first_chunk().map_or(0, |eight| u64::from_le_bytes(*eight))
 }
 
-/// Puts `len` bytes that stand `distance` before `end` behind it, if both lie within `out`. They may overlap, which
-/// repeats them.
+/// Executes a match: copies `len` bytes from `distance` before `end` to `end`. Source and target may overlap, which repeats the
+/// bytes. Returns `None` if either lies outside `out`.
 pub(crate) fn copy_back(out: &mut [u8], end: usize, distance: usize, len: usize) -> Option<()> {
     let start = end.checked_sub(distance)?;
     if distance == 0 || len > out.len() - end {
@@ -104,7 +104,7 @@ pub(crate) fn copy_back(out: &mut [u8], end: usize, distance: usize, len: usize)
         let value = out[start];
         out[end..end + len].fill(value);
     } else {
-        // What has been copied can be copied again: pieces double until all is there.
+        // Overlapping copy by doubling: copied bytes are the source of the next copy.
         let mut done = 0;
         while done < len {
             let piece = (distance + done).min(len - done);

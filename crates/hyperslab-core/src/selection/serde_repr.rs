@@ -1,4 +1,4 @@
-//! Selections in JSON: `{"start": [0, 8], "count": [4, 4]}`, with `stride` and `block` where they are not 1, or
+//! JSON representation of selections: `{"start": [0, 8], "count": [4, 4]}`, with `stride` and `block` where they are not 1, or
 //! `{"rank": 2, "union": [...]}`.
 
 use super::Selection;
@@ -6,17 +6,17 @@ use crate::slab::{Slab, same_rank};
 use crate::{Dims, Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// How a selection is written in JSON: a slab, or a list of slabs.
+/// The JSON representation of a selection: a slab, or a list of slabs.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-pub(super) enum Written {
-    Slab(WrittenSlab),
-    Union { rank: usize, union: Vec<WrittenSlab> },
+pub(super) enum SelectionRepr {
+    Slab(SlabRepr),
+    Union { rank: usize, union: Vec<SlabRepr> },
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct WrittenSlab {
+pub(super) struct SlabRepr {
     start: Dims,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     stride: Option<Dims>,
@@ -25,12 +25,12 @@ pub(super) struct WrittenSlab {
     block: Option<Dims>,
 }
 
-impl From<&Slab> for WrittenSlab {
+impl From<&Slab> for SlabRepr {
     fn from(slab: &Slab) -> Self {
         if slab.is_dense() {
             return Self { start: slab.start(), stride: None, count: slab.counts(), block: None };
         }
-        let each = |f: fn(&crate::Span) -> u64| slab.spans.iter().map(f).collect::<Dims>();
+        let each = |f: fn(&crate::StridedRange) -> u64| slab.ranges.iter().map(f).collect::<Dims>();
         Self {
             start: slab.start(),
             stride: Some(each(|s| s.stride)),
@@ -40,7 +40,7 @@ impl From<&Slab> for WrittenSlab {
     }
 }
 
-impl WrittenSlab {
+impl SlabRepr {
     fn parse(self) -> Result<Option<Slab>> {
         let ones = || Dims::from_elem(1, self.start.len());
         if self.stride.is_none() && self.block.is_none() {
@@ -52,7 +52,7 @@ impl WrittenSlab {
     }
 }
 
-impl From<Selection> for Written {
+impl From<Selection> for SelectionRepr {
     fn from(selection: Selection) -> Self {
         match selection.as_slab() {
             Some(slab) => Self::Slab(slab.into()),
@@ -61,18 +61,18 @@ impl From<Selection> for Written {
     }
 }
 
-impl TryFrom<Written> for Selection {
+impl TryFrom<SelectionRepr> for Selection {
     type Error = Error;
 
-    fn try_from(written: Written) -> Result<Self> {
+    fn try_from(written: SelectionRepr) -> Result<Self> {
         match written {
-            Written::Slab(slab) => {
+            SelectionRepr::Slab(slab) => {
                 let rank = slab.start.len();
                 Ok(Self::from_slab(rank, slab.parse()?))
             }
-            Written::Union { rank, union } => {
+            SelectionRepr::Union { rank, union } => {
                 same_rank(&[rank])?;
-                let slabs = union.into_iter().map(WrittenSlab::parse).collect::<Result<Vec<_>>>()?;
+                let slabs = union.into_iter().map(SlabRepr::parse).collect::<Result<Vec<_>>>()?;
                 Self::union(rank, slabs.into_iter().flatten())
             }
         }

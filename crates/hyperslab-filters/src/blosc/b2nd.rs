@@ -1,9 +1,8 @@
-//! Chunks of the second generation whose blocks have a shape (B2ND): each is a small array, those at the edges filled
-//! up.
+//! B2ND: Blosc2 chunks of N-dimensional blocks; blocks at the edges are padded.
 
+use super::decode::Chunk;
 use super::frame::number;
-use super::read::Chunk;
-use crate::coders::Coders;
+use crate::codec_contexts::CodecContexts;
 use crate::errors::corrupt;
 use hyperslab_core::Result;
 
@@ -11,16 +10,16 @@ const NAME: &str = "blosc2";
 const MOST_DIMENSIONS: usize = 16;
 
 /// The shapes of a chunk and of its blocks.
-pub(super) struct Grid {
+pub(super) struct B2nd {
     element: usize,
     shape: Vec<usize>,
     block: Vec<usize>,
     plain: usize,
 }
 
-impl Grid {
-    /// From what the frame says: a version, the number of dimensions, and the shapes of the array, its chunks and their
-    /// blocks. None if that makes no sense or the array has more than one chunk.
+impl B2nd {
+    /// Parses the metalayer: version, number of dimensions, and the shapes of array, chunks and blocks. `None` if it is invalid or
+    /// the array has more than one chunk.
     pub(super) fn parse(bytes: &[u8], element: usize) -> Option<Self> {
         let dimensions = usize::from(*bytes.get(2)?);
         if dimensions == 0 || dimensions > MOST_DIMENSIONS || element == 0 {
@@ -28,7 +27,7 @@ impl Grid {
         }
         let mut place = 3;
         let mut list = |width: usize| {
-            place += 1; // says that a list follows
+            place += 1; // the tag of a list
             let mut shape = Vec::with_capacity(dimensions);
             for _ in 0..dimensions {
                 shape.push(number(bytes, place + 1, width)?);
@@ -45,16 +44,16 @@ impl Grid {
         Some(Self { element, shape, block, plain })
     }
 
-    /// Bytes of the array.
+    /// Size of the array in bytes.
     pub(super) fn plain_size(&self) -> usize {
         self.plain
     }
 
-    /// The array, into exactly as many bytes as it has.
-    pub(super) fn decode(&self, chunk: &Chunk, plain: &mut [u8], coders: &mut Coders) -> Result<()> {
+    /// Decodes the array into `plain`, which has exactly its size.
+    pub(super) fn decode(&self, chunk: &Chunk, plain: &mut [u8], contexts: &mut CodecContexts) -> Result<()> {
         let wrong = || corrupt(NAME, "the chunk does not have the shape that its frame states");
         if self.block == self.shape {
-            return if chunk.plain_size() == plain.len() { chunk.decode(plain, coders) } else { Err(wrong()) };
+            return if chunk.plain_size() == plain.len() { chunk.decode(plain, contexts) } else { Err(wrong()) };
         }
         let counts: Vec<usize> =
             self.shape.iter().zip(&self.block).map(|(size, block)| size.div_ceil(*block)).collect();
@@ -63,14 +62,14 @@ impl Grid {
         if padded != Some(chunk.plain_size()) || chunk.block_size() != block_bytes {
             return Err(wrong());
         }
-        let mut reference = std::mem::take(&mut coders.reference);
-        // The block lies behind the one that others refer to.
+        let mut reference = std::mem::take(&mut contexts.reference);
+        // First half: the reference block. Second half: the current block.
         let (first, block) = reference.room(2 * block_bytes).split_at_mut(block_bytes);
         let mut result = Ok(());
         let mut at = vec![0; counts.len()];
         for index in 0..counts.iter().product() {
             let known = (index > 0).then_some(&*first);
-            result = chunk.decode_block(index, block, known, coders);
+            result = chunk.decode_block(index, block, known, contexts);
             if result.is_err() {
                 break;
             }
@@ -80,11 +79,11 @@ impl Grid {
             self.place(block, &at, plain);
             advance(&mut at, &counts);
         }
-        coders.reference = reference;
+        contexts.reference = reference;
         result
     }
 
-    /// Copies the part of a block that lies within the array. `at` counts blocks.
+    /// Copies the part of the block at block coordinates `at` that lies within the array.
     fn place(&self, block: &[u8], at: &[usize], plain: &mut [u8]) {
         let last = self.shape.len() - 1;
         let inside: Vec<usize> =
@@ -106,7 +105,7 @@ impl Grid {
     }
 }
 
-/// Counts up, the last place first.
+/// Increments coordinates in row-major order.
 fn advance(at: &mut [usize], counts: &[usize]) {
     for (place, count) in at.iter_mut().zip(counts).rev() {
         *place += 1;

@@ -1,16 +1,16 @@
-//! Which slabs of two lists can overlap at all, without comparing all with all.
+//! Overlap join: finds the slabs of two lists that may overlap, without comparing every pair.
 
 use crate::slab::Slab;
 use crate::{Error, Result};
 use std::ops::Range;
 
-/// How often a group is cut before its members are compared with each other.
+/// Most splits of a group before its members are compared pairwise.
 const MAX_CUTS: usize = 64;
 
-/// How many comparisons one operation may take before it is refused: some seconds.
+/// Most comparisons of one operation before it is refused: a few seconds.
 const MAX_COMPARISONS: u64 = 1 << 30;
 
-/// Counts comparisons.
+/// Budget of comparisons.
 pub(super) struct Effort(u64);
 
 impl Effort {
@@ -27,36 +27,36 @@ impl Effort {
     }
 }
 
-/// Slabs in groups whose bounding boxes do not touch.
+/// Slabs partitioned into groups whose bounding boxes are disjoint.
 pub(super) struct Groups {
-    /// Numbers of the slabs, group by group.
+    /// Slab numbers, group by group.
     order: Vec<u32>,
     groups: Vec<Range<usize>>,
 }
 
 impl Groups {
-    /// Groups slabs of `rank` dimensions.
+    /// Partitions slabs of `rank` dimensions.
     pub(super) fn new(slabs: &[&Slab], rank: usize) -> Self {
         let mut order: Vec<u32> = (0..slabs.len() as u32).collect();
         let mut groups = Vec::new();
-        // What may still be cut: members, dimension to try, dimensions tried in vain, cuts so far.
+        // Work list: members, dimension to try, dimensions tried in vain, splits so far.
         let mut open = vec![(0..order.len(), 0, 0, 0)];
         while let Some((members, dim, vain, cuts)) = open.pop() {
             if members.len() < 2 || vain >= rank || cuts >= MAX_CUTS {
                 groups.push(members);
                 continue;
             }
-            let span = |&i: &u32| &slabs[i as usize].spans[dim];
-            order[members.clone()].sort_unstable_by_key(|i| span(i).start);
+            let range = |&i: &u32| &slabs[i as usize].ranges[dim];
+            order[members.clone()].sort_unstable_by_key(|i| range(i).start);
             let next_dim = (dim + 1) % rank;
             let (mut first, mut end) = (members.start, 0);
             for at in members.clone() {
-                let span = span(&order[at]);
-                if at > first && span.start >= end {
+                let range = range(&order[at]);
+                if at > first && range.start >= end {
                     open.push((first..at, next_dim, 1, cuts + 1));
                     first = at;
                 }
-                end = end.max(span.end());
+                end = end.max(range.end());
             }
             let vain = if first == members.start { vain + 1 } else { 1 };
             open.push((first..members.end, next_dim, vain, cuts + usize::from(first > members.start)));
@@ -70,25 +70,29 @@ impl Groups {
     }
 }
 
-/// The dimension along which the fewest of these slabs lie beside each other.
+/// The dimension along which the slabs overlap least, for the sweep.
 pub(super) fn best_dimension<'a>(slabs: impl Iterator<Item = &'a Slab> + Clone, rank: usize) -> usize {
     let crowding = |dim: usize| {
         let (mut low, mut high, mut covered) = (u64::MAX, 0, 0.0);
         for slab in slabs.clone() {
-            let span = &slab.spans[dim];
-            (low, high) = (low.min(span.start), high.max(span.end()));
-            covered += (span.end() - span.start) as f64;
+            let range = &slab.ranges[dim];
+            (low, high) = (low.min(range.start), high.max(range.end()));
+            covered += (range.end() - range.start) as f64;
         }
         covered / high.saturating_sub(low).max(1) as f64
     };
     (0..rank).min_by(|&a, &b| crowding(a).total_cmp(&crowding(b))).unwrap_or(0)
 }
 
-/// Calls `visit` for each slab of `a` with the slabs of `b` that may overlap it, until it returns false.
-/// The lists have the same rank; neither needs an order.
-pub(super) fn visit_near(a: &[Slab], b: &[Slab], mut visit: impl FnMut(&Slab, &[&Slab]) -> Result<bool>) -> Result<()> {
+/// Calls `visit` for each slab of `a` with its candidates in `b`, which may overlap it, until it returns false.
+/// The lists have the same rank; they need not be sorted.
+pub(super) fn visit_candidates(
+    a: &[Slab],
+    b: &[Slab],
+    mut visit: impl FnMut(&Slab, &[&Slab]) -> Result<bool>,
+) -> Result<()> {
     let all: Vec<&Slab> = a.iter().chain(b).collect();
-    let rank = all.first().map_or(0, |slab| slab.spans.len());
+    let rank = all.first().map_or(0, |slab| slab.ranges.len());
     let mut effort = Effort::new();
     let (mut ours, mut theirs, mut near): (Vec<&Slab>, Vec<&Slab>, Vec<&Slab>) = Default::default();
     for group in Groups::new(&all, rank).iter() {
@@ -100,7 +104,7 @@ pub(super) fn visit_near(a: &[Slab], b: &[Slab], mut visit: impl FnMut(&Slab, &[
             side.push(all[i as usize]);
         }
         let dim = best_dimension(ours.iter().chain(&theirs).copied(), rank);
-        let range = |slab: &Slab| slab.spans.get(dim).map_or((0, 1), |span| (span.start, span.end()));
+        let range = |slab: &Slab| slab.ranges.get(dim).map_or((0, 1), |range| (range.start, range.end()));
         ours.sort_unstable_by_key(|slab| range(slab).0);
         theirs.sort_unstable_by_key(|slab| range(slab).0);
         let mut coming = theirs.iter().peekable();

@@ -1,20 +1,21 @@
-//! A walk over all steps before any is taken: what cannot be run is refused, and what running takes is added up.
+//! Validation of a workload before it runs: rejects invalid step sequences and collectives that would deadlock, and sums up the
+//! resources that a run needs.
 
-mod written;
+mod write_coverage;
 
 use super::{FileDeclaration, Step, Unchecked, Update, Workload};
-use crate::{Dims, Error, MemoryLayout, Open, Result, Selection, dims};
+use crate::{Dims, Error, MemoryLayout, OpenMode, Result, Selection, dims};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
-use written::Written;
+use write_coverage::WriteCoverage;
 
 /// The most arrays that a workload may have open on a rank, or expect to be there.
 const MAX_ARRAYS: usize = 1 << 20;
 
-/// What a workload does, as far as it matters beforehand.
+/// Totals of a workload.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Survey {
+pub struct WorkloadSummary {
     /// Steps of all ranks.
     pub steps: u64,
     /// Bytes that all ranks write.
@@ -29,13 +30,13 @@ pub struct Survey {
     pub compute: Duration,
     /// The longest time that a rank's calls took when they were recorded; `None` if no step says.
     pub took: Option<Duration>,
-    /// Arrays that must be there before, in containers that are not created.
+    /// Arrays that must exist before the run, in containers that the workload does not create.
     pub inputs: Vec<Input>,
-    /// By file: what of it no rule tells.
+    /// By file: data that cannot be verified.
     pub unchecked: Vec<Option<Unchecked>>,
 }
 
-/// An array that a workload expects to be there.
+/// An array that must exist before the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Input {
     /// Number of the file.
@@ -46,15 +47,15 @@ pub struct Input {
     pub name: Arc<str>,
 }
 
-impl Survey {
+impl WorkloadSummary {
     /// Walks every rank's steps.
     pub(super) fn of(workload: &Workload) -> Result<Self> {
         let header = &workload.header;
-        let mut survey =
+        let mut summary =
             Self { unchecked: header.files.iter().map(|file| file.unchecked).collect(), ..Self::default() };
-        let mut together: Option<Together> = None;
+        let mut together: Option<CollectiveSteps> = None;
         for rank in 0..header.ranks {
-            let mut walk = Walk::new(workload, &mut survey, rank == 0);
+            let mut walk = Walk::new(workload, &mut summary, rank == 0);
             let mine = walk.all(rank).map_err(|error| error.rank(rank))?;
             match &together {
                 None => together = Some(mine),
@@ -62,26 +63,26 @@ impl Survey {
             }
         }
         match &header.recorded {
-            Some(recorded) if recorded.steps != survey.steps => Err(refuse(format!(
+            Some(recorded) if recorded.steps != summary.steps => Err(refuse(format!(
                 "it holds {} steps, but {} were recorded: it was cut off or changed",
-                survey.steps, recorded.steps
+                summary.steps, recorded.steps
             ))
             .hint(
                 "copy or record it again; without the header's \"recorded\" the steps that are there are taken as all",
             )),
-            _ => Ok(survey),
+            _ => Ok(summary),
         }
     }
 }
 
-/// The collective steps of a rank, as a number that differs where they do.
+/// Number and hash of a rank's collective steps. Equal on all ranks, or collective calls would deadlock.
 #[derive(Debug, PartialEq, Eq)]
-struct Together {
+struct CollectiveSteps {
     steps: u64,
     hash: u64,
 }
 
-impl Together {
+impl CollectiveSteps {
     fn new() -> Self {
         Self { steps: 0, hash: 0xCBF2_9CE4_8422_2325 }
     }
@@ -119,24 +120,24 @@ struct OpenArray {
 /// The walk over one rank's steps.
 struct Walk<'a> {
     workload: &'a Workload,
-    survey: &'a mut Survey,
+    summary: &'a mut WorkloadSummary,
     first: bool,
     open_files: Vec<bool>,
     made: Vec<bool>,
     slots: HashMap<u32, OpenArray>,
     /// By file and name, what this rank has written so far.
-    written: BTreeMap<(u32, Arc<str>), Written>,
+    written: BTreeMap<(u32, Arc<str>), WriteCoverage>,
     buffer: u64,
     compute: u64,
     took: Option<u64>,
 }
 
 impl<'a> Walk<'a> {
-    fn new(workload: &'a Workload, survey: &'a mut Survey, first: bool) -> Self {
+    fn new(workload: &'a Workload, summary: &'a mut WorkloadSummary, first: bool) -> Self {
         let files = workload.header.files.len();
         Self {
             workload,
-            survey,
+            summary,
             first,
             open_files: vec![false; files],
             made: vec![false; files],
@@ -148,15 +149,15 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn all(&mut self, rank: usize) -> Result<Together> {
-        let mut together = Together::new();
+    fn all(&mut self, rank: usize) -> Result<CollectiveSteps> {
+        let mut together = CollectiveSteps::new();
         for step in self.workload.timed_steps(rank)? {
             let (step, took) = step?;
-            self.survey.steps += 1;
+            self.summary.steps += 1;
             if let Some(took) = took {
                 self.took = Some(self.took.unwrap_or(0).saturating_add(took));
             }
-            let alone = self.step(&step).map_err(|error| error.target(format!("step {}", self.survey.steps)))?;
+            let alone = self.step(&step).map_err(|error| error.target(format!("step {}", self.summary.steps)))?;
             if step.is_collective() && !alone {
                 together.add(&step)?;
             }
@@ -164,9 +165,9 @@ impl<'a> Walk<'a> {
         if self.open_files.contains(&true) || !self.slots.is_empty() {
             return Err(refuse("it ends with files or arrays open").hint("was it cut off?"));
         }
-        self.survey.buffers = self.survey.buffers.saturating_add(self.buffer);
-        self.survey.compute = self.survey.compute.max(Duration::from_nanos(self.compute));
-        self.survey.took = self.survey.took.max(self.took.map(Duration::from_nanos));
+        self.summary.buffers = self.summary.buffers.saturating_add(self.buffer);
+        self.summary.compute = self.summary.compute.max(Duration::from_nanos(self.compute));
+        self.summary.took = self.summary.took.max(self.took.map(Duration::from_nanos));
         Ok(together)
     }
 
@@ -215,14 +216,15 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn open_file(&mut self, file: u32, how: Open) -> Result<u32> {
+    fn open_file(&mut self, file: u32, how: OpenMode) -> Result<u32> {
         let declaration = self.declaration(file)?;
         let at = file as usize;
         if std::mem::replace(&mut self.open_files[at], true) {
             return Err(refuse(format!("file {file} is opened twice")));
         }
-        let makes = matches!(how, Open::Create | Open::Truncate);
-        if makes && !declaration.created || how == Open::Update && !declaration.created && declaration.update.is_none()
+        let makes = matches!(how, OpenMode::Create | OpenMode::Truncate);
+        if makes && !declaration.created
+            || how == OpenMode::Update && !declaration.created && declaration.update.is_none()
         {
             return Err(refuse(format!("{:?} is created or changed, but not declared so", declaration.name)));
         }
@@ -239,9 +241,9 @@ impl<'a> Walk<'a> {
         let open = self.occupy(slot, file, array, name)?;
         let bytes = self.byte_count(array, &open)?;
         if self.first || self.declaration(file)?.per_rank {
-            self.survey.created_bytes = self.survey.created_bytes.saturating_add(bytes);
+            self.summary.created_bytes = self.summary.created_bytes.saturating_add(bytes);
         }
-        self.written.insert((file, name.clone()), Written::nothing(open.len()));
+        self.written.insert((file, name.clone()), WriteCoverage::nothing(open.len()));
         Ok(file)
     }
 
@@ -249,12 +251,12 @@ impl<'a> Walk<'a> {
         self.occupy(slot, file, array, name)?;
         let known = self.written.contains_key(&(file, name.clone()));
         if !known {
-            self.written.insert((file, name.clone()), Written::all());
+            self.written.insert((file, name.clone()), WriteCoverage::all());
             if self.first && !self.declaration(file)?.created {
-                if self.survey.inputs.len() >= MAX_ARRAYS {
+                if self.summary.inputs.len() >= MAX_ARRAYS {
                     return Err(refuse(format!("it reads more than {MAX_ARRAYS} arrays")));
                 }
-                self.survey.inputs.push(Input { file, array, name: name.clone() });
+                self.summary.inputs.push(Input { file, array, name: name.clone() });
             }
         }
         Ok(file)
@@ -299,7 +301,7 @@ impl<'a> Walk<'a> {
             (Some(written), false) => written.covers(selection),
             _ => true,
         };
-        let total = if write { &mut self.survey.bytes_written } else { &mut self.survey.bytes_read };
+        let total = if write { &mut self.summary.bytes_written } else { &mut self.summary.bytes_read };
         *total = total.saturating_add(bytes);
         let replaces = self.declaration(file)?.update == Some(Update::Overwrite);
         if !write && !selection.is_empty() && (!told || replaces) {
@@ -317,14 +319,14 @@ impl<'a> Walk<'a> {
         let bytes = self.byte_count(array, shape)?;
         if self.first || self.declaration(file)?.per_rank {
             let more = bytes.saturating_sub(self.byte_count(array, &before)?);
-            self.survey.created_bytes = self.survey.created_bytes.saturating_add(more);
+            self.summary.created_bytes = self.summary.created_bytes.saturating_add(more);
         }
-        // Row-major places stay what they are only when the slowest dimension grows.
+        // Row-major indices are preserved only if the slowest dimension grows.
         let grows = shape.first() >= before.first() && shape.get(1..) == before.get(1..);
         if !grows {
             self.leave_unchecked(file, Unchecked::All);
         }
-        // What was all of it is no longer.
+        // "All" meant the old extents.
         if let Some(open) = self.slots.get(&slot)
             && let Some(written) = self.written.get_mut(&(file, open.name.clone()))
         {
@@ -334,7 +336,7 @@ impl<'a> Walk<'a> {
     }
 
     fn leave_unchecked(&mut self, file: u32, what: Unchecked) {
-        let known = &mut self.survey.unchecked[file as usize];
+        let known = &mut self.summary.unchecked[file as usize];
         *known = (*known).max(Some(what));
     }
 }

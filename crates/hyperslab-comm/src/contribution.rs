@@ -1,9 +1,9 @@
-//! What ranks bring to a collective call, and what they take from it.
+//! Arguments and results of in-process collectives.
 
 use hyperslab_core::Reduce;
 use std::sync::Arc;
 
-/// Which collective call a rank is in. All ranks must be in the same.
+/// The collective call a rank is in. All ranks must call the same one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation {
     Barrier,
@@ -33,75 +33,81 @@ impl Operation {
     }
 }
 
-/// What one rank brings.
+/// The arguments of one rank.
 #[derive(Debug, Default)]
-pub(crate) enum Offer {
-    /// Its presence.
+pub(crate) enum Contribution {
+    /// No data: the call only synchronises.
     #[default]
     Nothing,
-    /// The root it names, and the data if that is itself.
+    /// The root it names, and the data if it is the root.
     Root(usize, Option<Arc<Vec<u8>>>),
     /// The same bytes for everyone.
     Bytes(Arc<Vec<u8>>),
     /// Bytes for each rank.
     Parts(Vec<Vec<u8>>),
-    /// Numbers to combine.
+    /// Integers to reduce.
     Integers(Vec<u64>),
-    /// Numbers to combine.
+    /// Floats to reduce.
     Floats(Vec<f64>),
-    /// Bad arguments: it comes only so that the call fails on every rank and all stay in step.
+    /// Bad arguments. The rank still takes part, so that the call fails on every rank and none blocks.
     Refused(String),
 }
 
-/// What all ranks find once the last has come.
+/// The result of a collective call, shared by all ranks.
 #[derive(Debug, Default)]
 pub(crate) enum Outcome {
     #[default]
     Nothing,
     Bytes(Arc<Vec<u8>>),
     Everyones(Vec<Arc<Vec<u8>>>),
-    /// Indexed by sender, then receiver; each receiver takes its own away.
+    /// Indexed by sender, then receiver; each receiver moves its own out.
     Parts(Vec<Vec<Vec<u8>>>),
     Integers(Arc<[u64]>),
     Floats(Arc<[f64]>),
-    World(Arc<crate::world::World>),
-    /// The arguments of one rank were bad, or (`None`) those of the ranks contradict each other.
+    Rendezvous(Arc<crate::rendezvous::Rendezvous>),
+    /// The arguments of one rank are bad, or (`None`) those of different ranks contradict each other.
     Refused(Option<usize>, Arc<str>),
 }
 
-/// Combines the offers of all ranks, in rank order, leaving `Nothing` in their places.
-/// Splitting is the world's own business.
-pub(crate) fn combine(operation: Operation, offers: &mut [Offer]) -> Outcome {
-    for (rank, offer) in offers.iter().enumerate() {
-        if let Offer::Refused(message) = offer {
+/// Computes the outcome from the contributions of all ranks, in rank order, and resets them to `Nothing`.
+/// `SplitByNode` is not handled here: the rendezvous creates the new group itself.
+pub(crate) fn combine(operation: Operation, contributions: &mut [Contribution]) -> Outcome {
+    for (rank, contribution) in contributions.iter().enumerate() {
+        if let Contribution::Refused(message) = contribution {
             return Outcome::Refused(Some(rank), message.as_str().into());
         }
     }
-    let offers = offers.iter_mut().map(std::mem::take);
+    let contributions = contributions.iter_mut().map(std::mem::take);
     match operation {
         Operation::Barrier | Operation::SplitByNode => Outcome::Nothing,
-        Operation::Broadcast => broadcast(offers),
+        Operation::Broadcast => broadcast(contributions),
         Operation::AllGather => Outcome::Everyones(
-            offers.map(|offer| if let Offer::Bytes(bytes) = offer { bytes } else { Arc::default() }).collect(),
+            contributions
+                .map(|contribution| if let Contribution::Bytes(bytes) = contribution { bytes } else { Arc::default() })
+                .collect(),
         ),
         Operation::AllToAll => Outcome::Parts(
-            offers.map(|offer| if let Offer::Parts(parts) = offer { parts } else { Vec::new() }).collect(),
+            contributions
+                .map(|contribution| if let Contribution::Parts(parts) = contribution { parts } else { Vec::new() })
+                .collect(),
         ),
         Operation::AllReduce(how) => {
-            let integers = offers.filter_map(|o| if let Offer::Integers(values) = o { Some(values) } else { None });
+            let integers =
+                contributions.filter_map(|o| if let Contribution::Integers(values) = o { Some(values) } else { None });
             reduce(integers, how, u64::wrapping_add, u64::min, u64::max, Outcome::Integers)
         }
         Operation::AllReduceFloat(how) => {
-            let floats = offers.filter_map(|o| if let Offer::Floats(values) = o { Some(values) } else { None });
+            let floats =
+                contributions.filter_map(|o| if let Contribution::Floats(values) = o { Some(values) } else { None });
             reduce(floats, how, |a, b| a + b, f64::min, f64::max, Outcome::Floats)
         }
     }
 }
 
-fn broadcast(offers: impl Iterator<Item = Offer>) -> Outcome {
+fn broadcast(contributions: impl Iterator<Item = Contribution>) -> Outcome {
     let (mut agreed, mut found) = (None, None);
-    for offer in offers {
-        let Offer::Root(root, data) = offer else { continue };
+    for contribution in contributions {
+        let Contribution::Root(root, data) = contribution else { continue };
         let first = *agreed.get_or_insert(root);
         if first != root {
             let message = format!("some ranks name rank {first} as root, others rank {root}");

@@ -1,31 +1,37 @@
-//! The innermost loop: equal runs at regular distances, from one buffer to another.
+//! Strided copy: the innermost loop, equal runs at a fixed stride from one buffer to another.
 
-use super::streaming::{Grid, copy_streaming};
-use crate::{Row, SharedBytes};
+use super::nontemporal::{Grid, copy_nontemporal};
+use crate::{DisjointWriteBuffer, Row};
 
-/// Whether the result of a copy should go to the cache.
+/// Whether a copy should leave its result in the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Through {
     /// Ordinary stores.
     Cache,
-    /// Stores past the cache where that is faster: the whole transfer is larger than any cache.
+    /// Non-temporal stores where that is faster: the whole transfer is larger than any cache.
     Memory,
 }
 
 /// Copies `from.count` runs of `from.len` bytes. Both rows must have the same count and length and lie inside their
-/// buffers; anything else is an error of the caller and panics before a byte is moved.
+/// buffers; otherwise it panics before any byte is copied.
 #[inline]
 pub(crate) fn copy_rows(source: &[u8], from: Row, target: &mut [u8], to: Row, through: Through) {
     // SAFETY: the target is borrowed uniquely.
-    unsafe { copy_rows_shared(source, from, SharedBytes::new(target), to, through) }
+    unsafe { copy_rows_shared(source, from, DisjointWriteBuffer::new(target), to, through) }
 }
 
-/// As [`copy_rows`], to memory that other threads write to at the same time.
+/// As [`copy_rows`], to a buffer that other threads write concurrently.
 ///
 /// # Safety
-/// Nobody else may access the bytes of the target's row meanwhile.
+/// No other thread may access the bytes of the target's row during the call.
 #[inline]
-pub(crate) unsafe fn copy_rows_shared(source: &[u8], from: Row, target: SharedBytes<'_>, to: Row, through: Through) {
+pub(crate) unsafe fn copy_rows_shared(
+    source: &[u8],
+    from: Row,
+    target: DisjointWriteBuffer<'_>,
+    to: Row,
+    through: Through,
+) {
     assert!(from.count == to.count && from.len == to.len, "rows differ");
     if from.count == 0 || from.len == 0 {
         return;
@@ -39,7 +45,7 @@ pub(crate) unsafe fn copy_rows_shared(source: &[u8], from: Row, target: SharedBy
     let (source, target) =
         unsafe { (source.as_ptr().add(from.offset as usize), target.start().add(to.offset as usize)) };
     let grid = Grid { source, source_step, target, target_step, count, len };
-    // SAFETY: run i occupies i * step .. + len of either row, which rises with i and was just checked to end inside
+    // SAFETY: run i occupies i * step .. + len of either row, which increases with i and was just checked to end inside
     // the buffer for the last i. The buffers do not overlap, since the target was borrowed uniquely.
     unsafe { copy_grid(grid, through) }
 }
@@ -48,7 +54,7 @@ pub(crate) unsafe fn copy_rows_shared(source: &[u8], from: Row, target: SharedBy
 /// Every run of the grid must be readable in the source and writable in the target, without overlap between the two.
 unsafe fn copy_grid(grid: Grid, through: Through) {
     let Grid { source, source_step, target, target_step, count, len } = grid;
-    // SAFETY: as the caller promises; runs of the target do not overlap where streaming needs it.
+    // SAFETY: as the caller promises; runs of the target do not overlap where non-temporal stores need it.
     unsafe {
         if source_step == len && target_step == len {
             std::ptr::copy_nonoverlapping(source, target, count * len);
@@ -60,7 +66,7 @@ unsafe fn copy_grid(grid: Grid, through: Through) {
             4 => copy_fixed::<4>(grid),
             8 => copy_fixed::<8>(grid),
             16 => copy_fixed::<16>(grid),
-            _ if through == Through::Memory && target_step >= len && copy_streaming(grid) => {}
+            _ if through == Through::Memory && target_step >= len && copy_nontemporal(grid) => {}
             _ => copy_any(grid),
         }
     }
@@ -76,7 +82,7 @@ fn lies_inside(row: &Row, size: usize) -> bool {
         .is_some_and(|end| end <= size as u64)
 }
 
-/// Runs of a length known to the compiler: one unaligned load and store each.
+/// Copies runs of constant length: one unaligned load and store each.
 ///
 /// # Safety
 /// As for [`copy_grid`], with `N` for the length.
@@ -90,7 +96,7 @@ unsafe fn copy_fixed<const N: usize>(grid: Grid) {
     }
 }
 
-/// Runs of any length.
+/// Copies runs of any length.
 ///
 /// # Safety
 /// As for [`copy_grid`].

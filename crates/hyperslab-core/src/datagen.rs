@@ -1,15 +1,15 @@
-//! Deterministic data: the value of every element follows from the workload's seed, the array's name and the element's
-//! place, so that anything read can be checked without keeping what was written.
+//! Deterministic data generation: every element is a function of the workload's seed, the array's name and the element's index,
+//! so that any read can be verified without keeping the written data.
 
 use crate::{ByteOrder, Datatype, ElementPlan, Error, Result, Run, Runs, Selection};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Which values an array gets. Version 1 of the rules; a change of any value needs a new seed or version.
+/// The kind of values an array gets. Version 1 of the rules; changing any value requires a new version.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fill {
-    /// Evenly spread pseudo-random values: floats in [0, 1), any bits otherwise. Hard to compress.
+    /// Uniform pseudo-random values: floats in [0, 1), any bits otherwise. Incompressible.
     #[default]
     Random,
     /// The row-major index plus a constant: identifiers. Easy to compress.
@@ -22,18 +22,18 @@ pub enum Fill {
     Literal(Vec<u8>),
 }
 
-/// The values of one named array, worked out once and used for many selections.
+/// The generator of one named array, built once and used for many selections.
 #[derive(Debug, Clone)]
-pub struct FillRules {
+pub struct DataRules {
     leaves: Vec<Leaf>,
     element: usize,
-    /// Whether padding bytes exist that no leaf covers.
+    /// Whether an element has padding bytes, which no leaf covers.
     padded: bool,
 }
 
-/// Produces the expected elements of a selection in packed order, a buffer-full at a time.
-pub struct FillStream<'a> {
-    rules: &'a FillRules,
+/// Generates the elements of a selection in packed order, one buffer at a time.
+pub struct DataStream<'a> {
+    rules: &'a DataRules,
     runs: Runs<'a>,
     run: Run,
 }
@@ -67,8 +67,8 @@ enum Rule {
     },
 }
 
-impl FillRules {
-    /// The rules for the array `name` of `dtype` in a workload with `seed`.
+impl DataRules {
+    /// The generator for the array `name` of `dtype` in a workload with `seed`.
     pub fn new(dtype: &Datatype, fill: &Fill, name: &str, seed: u64) -> Result<Self> {
         let mut leaves = Vec::new();
         collect_leaves(dtype, fill, 0, mix(seed ^ hash_name(name)), &mut leaves)?;
@@ -77,7 +77,7 @@ impl FillRules {
         Ok(Self { leaves, element, padded })
     }
 
-    /// The same rules for the bytes that `plan` transfers; other bytes become zero.
+    /// The same generator restricted to the bytes that `plan` transfers; other bytes are zero.
     pub fn only(&self, plan: &ElementPlan) -> Self {
         let wanted = |leaf: &&Leaf| {
             let (from, to) = (leaf.offset as u64, (leaf.offset + leaf.size) as u64);
@@ -89,16 +89,16 @@ impl FillRules {
     }
 
     /// The values of `selection` in an array of `shape`. The slowest extent may grow without changing earlier values.
-    pub fn stream<'a>(&'a self, shape: &[u64], selection: &'a Selection) -> Result<FillStream<'a>> {
-        Ok(FillStream { rules: self, runs: selection.runs(shape, 1)?, run: Run { offset: 0, len: 0 } })
+    pub fn stream<'a>(&'a self, shape: &[u64], selection: &'a Selection) -> Result<DataStream<'a>> {
+        Ok(DataStream { rules: self, runs: selection.runs(shape, 1)?, run: Run { offset: 0, len: 0 } })
     }
 }
 
-impl FillStream<'_> {
+impl DataStream<'_> {
     /// Fills `packed`, whose length is a multiple of the element size, with the next elements; padding becomes zero.
-    /// Returns the number of elements, less than asked only at the end.
+    /// Returns the number of elements, fewer than fit only at the end.
     pub fn next_into(&mut self, packed: &mut [u8]) -> usize {
-        let FillRules { leaves, element, padded } = self.rules;
+        let DataRules { leaves, element, padded } = self.rules;
         if *padded {
             packed.fill(0);
         }
@@ -313,7 +313,7 @@ mod tests {
     fn all(spec: &ArraySpec, fill: &Fill, name: &str, selection: &Selection, step: usize) -> Vec<u8> {
         let element = spec.dtype.size() as usize;
         let mut out = vec![0xAA; selection.len() as usize * element];
-        let rules = FillRules::new(&spec.dtype, fill, name, 7).unwrap();
+        let rules = DataRules::new(&spec.dtype, fill, name, 7).unwrap();
         let mut stream = rules.stream(&spec.shape, selection).unwrap();
         for part in out.chunks_mut(step * element) {
             assert_eq!(stream.next_into(part), part.len() / element);
@@ -364,7 +364,7 @@ mod tests {
             (Fill::Index, 1.0, [840.0, 841.0, 842.0]),
             (Fill::Ramp, 1024.0, [840.0, 841.0, 842.0]),
         ] {
-            let rules = FillRules::new(&spec.dtype, &fill, "Timestep_0/x", 1).unwrap();
+            let rules = DataRules::new(&spec.dtype, &fill, "Timestep_0/x", 1).unwrap();
             let mut bytes = [0; 12];
             assert_eq!(rules.stream(&spec.shape, &whole).unwrap().next_into(&mut bytes), 3);
             let values: Vec<f32> = bytes.as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b) * scale).collect();
@@ -425,6 +425,6 @@ mod tests {
 
     #[test]
     fn rules_must_fit_the_type() {
-        assert!(FillRules::new(&Datatype::F32, &Fill::Fields(vec![Fill::Index]), "x", 0).is_err());
+        assert!(DataRules::new(&Datatype::F32, &Fill::Fields(vec![Fill::Index]), "x", 0).is_err());
     }
 }
