@@ -1,7 +1,7 @@
 //! Steps that set attributes.
 
 use hyperslab_core::workload::Step;
-use hyperslab_core::{Attribute, ByteOrder, Datatype, Dims, Field, Result};
+use hyperslab_core::{Attribute, ByteOrder, Datatype, Dims};
 use std::sync::Arc;
 
 /// A 32-bit integer without sign.
@@ -24,6 +24,11 @@ pub fn extents(values: &[u64]) -> Attribute {
     list(U64, values.iter().map(|value| value.to_ne_bytes()))
 }
 
+/// A list of 32-bit integers.
+pub fn integers(values: &[i32]) -> Attribute {
+    list(Datatype::I32, values.iter().map(|value| value.to_ne_bytes()))
+}
+
 /// A list of floats.
 pub fn floats(values: &[f64]) -> Attribute {
     list(Datatype::F64, values.iter().map(|value| value.to_ne_bytes()))
@@ -40,14 +45,6 @@ pub fn texts(values: &[&str]) -> Attribute {
     }
 }
 
-/// A structure of numbers of one type.
-pub fn structure(names: &[&str], dtype: &Datatype, values: &[impl AsRef<[u8]>]) -> Result<Attribute> {
-    let size = dtype.size();
-    let field = |(at, name): (usize, &&str)| Field { name: (*name).into(), offset: at as u64 * size, dtype: dtype.clone() };
-    let dtype = Datatype::compound(size * names.len() as u64, names.iter().enumerate().map(field).collect())?;
-    Ok(Attribute { dtype, shape: Dims::new(), data: values.iter().flat_map(|value| value.as_ref().to_vec()).collect() })
-}
-
 fn list<const N: usize>(dtype: Datatype, values: impl ExactSizeIterator<Item = [u8; N]>) -> Attribute {
     let shape = Dims::from_slice(&[values.len() as u64]);
     Attribute { dtype, shape, data: values.flatten().collect() }
@@ -56,6 +53,7 @@ fn list<const N: usize>(dtype: Datatype, values: impl ExactSizeIterator<Item = [
 /// The steps that set these attributes of an object.
 pub fn set<'a>(file: u32, object: &str, values: impl IntoIterator<Item = (&'a str, Attribute)>) -> Vec<Step> {
     let object: Arc<str> = object.into();
-    let step = |(name, value): (&str, Attribute)| Step::Attribute { file, object: object.clone(), name: name.into(), value };
+    let step =
+        |(name, value): (&str, Attribute)| Step::Attribute { file, object: object.clone(), name: name.into(), value };
     values.into_iter().map(step).collect()
 }

@@ -5,7 +5,7 @@ mod steps;
 
 use crate::named::{COLLECTIVE, Files, Kernel, Phase, SEED, Values, key};
 use hyperslab_core::workload::{ArrayDeclaration, FileDeclaration, Header, WORKLOAD_VERSION, Workload};
-use hyperslab_core::{ArraySpec, Datatype, Error, Fill, Result, Transfer, dims};
+use hyperslab_core::{ArraySpec, Datatype, Error, Fill, Result, TransferMode, dims};
 use std::time::Duration;
 use steps::{Direction, Dumping};
 
@@ -36,7 +36,7 @@ pub struct Btio {
     /// Compute time between dumps.
     pub compute: Duration,
     /// Whether ranks transfer together.
-    pub transfer: Transfer,
+    pub transfer: TransferMode,
     /// Seed of the data.
     pub seed: u64,
 }

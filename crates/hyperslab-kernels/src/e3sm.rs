@@ -12,7 +12,7 @@ pub use decomposition::{Decomposition, Requests, Run};
 
 use crate::named::{COLLECTIVE, Files, Kernel, Phase, SEED, Values, key};
 use hyperslab_core::workload::{ArrayDeclaration, FileDeclaration, Header, WORKLOAD_VERSION, Workload};
-use hyperslab_core::{ArraySpec, Datatype, Dims, Error, Fill, OptionSpec, Result, Transfer, dims};
+use hyperslab_core::{ArraySpec, Datatype, Dims, Error, Fill, OptionSpec, Result, TransferMode, dims};
 use std::sync::Arc;
 use std::time::Duration;
 use steps::{Direction, Recording};
@@ -68,7 +68,7 @@ pub struct E3sm {
     /// Compute time between records.
     pub compute: Duration,
     /// Whether ranks transfer together.
-    pub transfer: Transfer,
+    pub transfer: TransferMode,
     /// Seed of the data.
     pub seed: u64,
 }

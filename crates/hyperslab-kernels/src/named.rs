@@ -5,7 +5,7 @@ mod values;
 pub use values::Values;
 
 use crate::e3sm::{self, Decomposition};
-use crate::{bdcats, btio, cosmoflow, flash, vpic};
+use crate::{amrex, bdcats, btio, cosmoflow, flash, macsio, openpmd, vl_stream, vpic};
 use hyperslab_core::workload::Workload;
 use hyperslab_core::{OptionSpec, Result};
 
@@ -54,8 +54,20 @@ impl Phase {
 
 /// All kernels, in alphabetical order.
 pub fn kernels() -> &'static [Kernel] {
-    static ALL: [Kernel; 8] =
-        [bdcats::KERNEL, btio::KERNEL, cosmoflow::KERNEL, e3sm::F, e3sm::G, e3sm::I, flash::KERNEL, vpic::KERNEL];
+    static ALL: [Kernel; 12] = [
+        amrex::KERNEL,
+        bdcats::KERNEL,
+        btio::KERNEL,
+        cosmoflow::KERNEL,
+        e3sm::F,
+        e3sm::G,
+        e3sm::I,
+        flash::KERNEL,
+        macsio::KERNEL,
+        openpmd::KERNEL,
+        vl_stream::KERNEL,
+        vpic::KERNEL,
+    ];
     &ALL
 }
 

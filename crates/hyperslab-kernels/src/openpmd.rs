@@ -8,7 +8,7 @@ pub use read::ReadPattern;
 
 use crate::named::{Files, Kernel, Phase, SEED, Values, key};
 use hyperslab_core::workload::{ArrayDeclaration, FileDeclaration, Header, WORKLOAD_VERSION, Workload};
-use hyperslab_core::{ArraySpec, Datatype, Dims, Error, Fill, Result, Transfer, dims};
+use hyperslab_core::{ArraySpec, Datatype, Dims, Error, Fill, Result, TransferMode, dims};
 use patches::Patches;
 use steps::Writing;
 
@@ -43,7 +43,7 @@ pub struct OpenPmd {
     /// A rank writes its mini-blocks as one; otherwise each by itself.
     pub rank_blocks: bool,
     /// Whether ranks transfer together.
-    pub transfer: Transfer,
+    pub transfer: TransferMode,
     /// Seed of the data.
     pub seed: u64,
 }
@@ -71,7 +71,12 @@ pub const KERNEL: Kernel = Kernel {
         key("balanced", "yes|no", "yes", "no: in some iterations some ranks write nothing and others double"),
         key("encoding", "group|file", "group", "iterations are groups of one file, or files"),
         key("rank_blocks", "yes|no", "yes", "a rank writes its mini-blocks as one; no: each by itself"),
-        key("read", "CODES|no", "sx+fx+m", "what is read afterwards, joined by +: m, sx, sy, sz, fx, fy, fz, or a code"),
+        key(
+            "read",
+            "CODES|no",
+            "sx+fx+m",
+            "what is read afterwards, joined by +: m, sx, sy, sz, fx, fy, fz, or a code",
+        ),
         key("collective", "yes|no", "no", "all ranks transfer together"),
         SEED,
     ],
@@ -172,7 +177,8 @@ impl OpenPmd {
             Encoding::Group => vec![declare(format!("{}.h5", self.file))],
             Encoding::File => (1..=files).map(|step| declare(format!("{}_{step:07}.h5", self.file))).collect(),
         };
-        let array = |dtype: Datatype, shape: &[u64], fill| ArrayDeclaration { spec: ArraySpec::new(dtype, shape), fill };
+        let array =
+            |dtype: Datatype, shape: &[u64], fill| ArrayDeclaration { spec: ArraySpec::new(dtype, shape), fill };
         let particles = [self.particles()];
         Ok(Header {
             version: WORKLOAD_VERSION,

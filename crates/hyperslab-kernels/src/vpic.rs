@@ -2,7 +2,7 @@
 
 use crate::named::{Files, Kernel, Phase, SEED, Values, key};
 use crate::{FilePattern, MemoryPattern, Particles};
-use hyperslab_core::{OptionSpec, Result, Transfer};
+use hyperslab_core::{OptionSpec, Result, TransferMode};
 
 const LAYOUTS: &str = "contiguous|interleaved";
 
@@ -39,7 +39,7 @@ pub(crate) fn particles(values: &Values, ranks: usize) -> Result<Particles> {
         memory: if interleaved("memory")? { MemoryPattern::Interleaved } else { MemoryPattern::Contiguous },
         pattern: if interleaved("file")? { FilePattern::Interleaved } else { FilePattern::Contiguous },
         compute: values.time("compute")?,
-        transfer: if values.flag("collective")? { Transfer::Collective } else { Transfer::Independent },
+        transfer: if values.flag("collective")? { TransferMode::Collective } else { TransferMode::Independent },
         seed: values.number("seed")?,
         ..Particles::new("vpic.h5", ranks, &[values.positive("particles")?])
     })

@@ -6,7 +6,7 @@ mod doing;
 
 use doing::doing;
 use hyperslab_core::workload::{Step, Workload};
-use hyperslab_core::{Datatype, Error, Result, Transfer};
+use hyperslab_core::{Datatype, Error, Result, TransferMode};
 use hyperslab_kernels::{Btio, Calls, CosmoFlow, Decomposition, Files, Flash, FlashFile, Kernel, ReadUnit, kernels};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -30,7 +30,7 @@ fn flash() -> impl Strategy<Value = Flash> {
             guard,
             variables,
             plot_variables,
-            transfer: Transfer::Collective,
+            transfer: TransferMode::Collective,
             seed: 1,
         },
     )
@@ -46,7 +46,7 @@ fn btio() -> impl Strategy<Value = Btio> {
             ghost,
             calls: if one { Calls::One } else { Calls::Cells },
             compute: Duration::ZERO,
-            transfer: Transfer::Collective,
+            transfer: TransferMode::Collective,
             seed: 1,
         },
     )
@@ -128,7 +128,7 @@ fn some_btio() -> Btio {
         ghost: 2,
         calls: Calls::Cells,
         compute: Duration::from_millis(5),
-        transfer: Transfer::Collective,
+        transfer: TransferMode::Collective,
         seed: 0,
     }
 }
@@ -179,7 +179,7 @@ fn what_contradicts_itself_is_refused() {
         guard: 0,
         variables: 1,
         plot_variables: 1,
-        transfer: Transfer::Collective,
+        transfer: TransferMode::Collective,
         seed: 1,
     };
     for flash in [
@@ -225,9 +225,9 @@ fn every_kernel_runs_with_its_defaults() {
         let mut bytes = 0;
         for phase in kernel.phases::<&str>(&[], kernel.ranks, &NoFiles).unwrap() {
             assert!(phase.label.starts_with(kernel.name), "{}", phase.label);
-            let survey = phase.workload.survey().unwrap();
-            bytes += survey.bytes_written + survey.bytes_read;
-            assert!(survey.steps < 100_000, "{}: {} steps", phase.label, survey.steps);
+            let summary = phase.workload.validate().unwrap();
+            bytes += summary.bytes_written + summary.bytes_read;
+            assert!(summary.steps < 100_000, "{}: {} steps", phase.label, summary.steps);
         }
         assert!((1 << 16..256 << 20).contains(&bytes), "{}: {bytes} bytes", kernel.name);
         // Every default is what the key would be if it were given.

@@ -6,7 +6,7 @@ mod doing;
 
 use doing::doing;
 use hyperslab_core::workload::Workload;
-use hyperslab_core::{Dims, Fill, Selection, Slab, Transfer};
+use hyperslab_core::{Dims, Fill, Selection, Slab, TransferMode};
 use hyperslab_kernels::{Decomposition, E3sm, E3smCase, E3smLayout, History, Requests};
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ fn kernel(case: E3smCase, ranks: usize, maps: Vec<Decomposition>) -> E3sm {
         flush_every: 1,
         unlimited: true,
         compute: Duration::ZERO,
-        transfer: Transfer::Collective,
+        transfer: TransferMode::Collective,
         seed: 1,
     }
 }
@@ -56,7 +56,7 @@ fn cases() -> impl Strategy<Value = E3sm> {
                 E3smCase::G => 6,
                 E3smCase::I => 5,
             });
-            let transfer = if together { Transfer::Collective } else { Transfer::Independent };
+            let transfer = if together { TransferMode::Collective } else { TransferMode::Independent };
             E3sm { records, unlimited, transfer, ..kernel(case, ranks, maps) }
         },
     )
@@ -160,13 +160,13 @@ fn the_published_shapes_have_the_published_sizes() {
         let kernel = kernel(case, 2, case.maps(16).unwrap());
         let workload = kernel.write(history).unwrap();
         assert_eq!(workload.header.arrays.len(), arrays);
-        let survey = workload.survey().unwrap();
-        assert_eq!(survey.bytes_written, bytes, "{case:?} {history:?}");
+        let summary = workload.validate().unwrap();
+        assert_eq!(summary.bytes_written, bytes, "{case:?} {history:?}");
         let doing = doing(&workload);
         assert_eq!(doing.touched.len(), variables);
         // A step for each variable, not for each of the thousands of requests.
         assert!(doing.steps < 4 * variables + 20, "{} steps", doing.steps);
-        assert_eq!(kernel.read(history).unwrap().survey().unwrap().bytes_read, bytes);
+        assert_eq!(kernel.read(history).unwrap().validate().unwrap().bytes_read, bytes);
     }
 }
 

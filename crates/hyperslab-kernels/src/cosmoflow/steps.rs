@@ -4,7 +4,7 @@ use super::{CosmoFlow, ReadUnit};
 use crate::batches::StepBatches;
 use crate::cosmoflow::shuffle::order;
 use hyperslab_core::workload::{SEED_ATTRIBUTE, Step};
-use hyperslab_core::{Attribute, Dims, Durability, Open, Result, Selection, Slab, Transfer};
+use hyperslab_core::{Attribute, Dims, Durability, OpenMode, Result, Selection, Slab, TransferMode};
 use std::sync::Arc;
 
 /// The array of samples in each file.
@@ -49,7 +49,7 @@ impl StepBatches for Filling {
             let value = Attribute::integer(kernel.seed as i64);
             return Ok(vec![
                 Step::Barrier,
-                Step::OpenFile { file, how: Open::Create },
+                Step::OpenFile { file, how: OpenMode::Create },
                 Step::Attribute { file, object: "".into(), name: SEED_ATTRIBUTE.into(), value },
                 Step::Create { slot: 0, file, array: 0, name: ARRAY.into() },
             ]);
@@ -66,7 +66,7 @@ impl StepBatches for Filling {
             return Ok(Vec::new());
         }
         let (selection, memory) = (kernel.selection(&[sample])?, Arc::default());
-        Ok(vec![Step::Write { slot: 0, selection, memory, transfer: Transfer::Independent }])
+        Ok(vec![Step::Write { slot: 0, selection, memory, transfer: TransferMode::Independent }])
     }
 }
 
@@ -98,7 +98,7 @@ impl StepBatches for Training {
         let files = 0..kernel.files as u32;
         let Some(number) = number.checked_sub(1) else {
             let open = |file| {
-                let open = Step::OpenFile { file, how: Open::Read };
+                let open = Step::OpenFile { file, how: OpenMode::Read };
                 [open, Step::Open { slot: file, file, array: 0, name: ARRAY.into() }]
             };
             let epoch = Step::Epoch { number: self.epoch };
@@ -133,7 +133,7 @@ impl Training {
         }
         let read = |(slot, numbers): (u32, Vec<u64>)| {
             let (selection, memory) = (self.kernel.selection(&numbers)?, Arc::default());
-            Ok(Step::Read { slot, selection, memory, transfer: Transfer::Independent })
+            Ok(Step::Read { slot, selection, memory, transfer: TransferMode::Independent })
         };
         parts.into_iter().map(read).collect()
     }

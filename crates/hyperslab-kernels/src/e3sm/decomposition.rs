@@ -25,7 +25,7 @@ pub struct Decomposition {
 }
 
 /// The most requests that a map may have.
-pub(crate) const MOST_REQUESTS: usize = 1 << 28;
+pub(crate) const MOST_REQUESTS: usize = 1 << 27;
 /// The most ranks that a map may be for.
 pub(crate) const MOST_RANKS: usize = 1 << 20;
 
@@ -82,8 +82,13 @@ impl Decomposition {
             runs.extend(requests.data.iter().chain(&requests.holes));
         }
         runs.sort_unstable();
-        let mut end = 0;
+        let row = self.dims.last().copied().unwrap_or(1).max(1);
+        let (mut end, mut rows) = (0, 0u64);
         for (offset, len) in runs {
+            rows = rows.saturating_add(len / row + 1);
+            if rows > 2 * MOST_REQUESTS as u64 {
+                return bad(format!("requests of more than {} rows", 2 * MOST_REQUESTS));
+            }
             if offset < end {
                 return bad(format!("element {offset} is dealt out twice"));
             }

@@ -5,7 +5,7 @@ use super::{E3sm, E3smLayout};
 use crate::batches::StepBatches;
 use crate::one_file;
 use hyperslab_core::workload::Step;
-use hyperslab_core::{Attribute, Datatype, Dims, Durability, Result, Selection, Transfer};
+use hyperslab_core::{Attribute, Datatype, Dims, Durability, Result, Selection, TransferMode};
 use std::sync::Arc;
 
 /// Which way the records go.
@@ -167,7 +167,7 @@ impl StepBatches for Recording {
             }
             let selection = now.get(array as usize).unwrap_or(&scalar).clone();
             let (memory, transfer) = (Arc::default(), kernel.transfer);
-            if selection.is_empty() && transfer == Transfer::Independent {
+            if selection.is_empty() && transfer == TransferMode::Independent {
                 continue;
             }
             steps.push(match self.direction {

@@ -1,6 +1,6 @@
 //! Keys of a kernel as they were given, with the defaults of the others.
 
-use hyperslab_core::{Dims, Error, OptionSpec, Result, Transfer, nearest, units};
+use hyperslab_core::{Dims, Error, OptionSpec, Result, TransferMode, suggest, units};
 use std::time::Duration;
 
 /// The longest text of a key and its value.
@@ -24,7 +24,7 @@ impl Values {
             };
             let Some(spec) = known.iter().find(|spec| spec.name == name.trim()) else {
                 let names = known.iter().map(|spec| spec.name);
-                return Err(refuse(format!("{kernel} has no key {name:?}")).hint(nearest::hint(name.trim(), names)));
+                return Err(refuse(format!("{kernel} has no key {name:?}")).hint(suggest::hint(name.trim(), names)));
             };
             if given.iter().any(|(known, _)| *known == spec.name) {
                 return Err(refuse(format!("{kernel}: {name} is given twice")));
@@ -91,7 +91,7 @@ impl Values {
         let found = words.iter().find(|(word, _)| *word == text).map(|(_, meaning)| *meaning);
         found.ok_or_else(|| {
             let names = words.iter().map(|(word, _)| *word);
-            refuse(format!("{}: {key}={text} is not understood", self.kernel)).hint(nearest::hint(text, names))
+            refuse(format!("{}: {key}={text} is not understood", self.kernel)).hint(suggest::hint(text, names))
         })
     }
 
@@ -110,8 +110,8 @@ impl Values {
     }
 
     /// How transfers are made, by the key `collective`.
-    pub fn transfer(&self) -> Result<Transfer> {
-        Ok(if self.flag("collective")? { Transfer::Collective } else { Transfer::Independent })
+    pub fn transfer(&self) -> Result<TransferMode> {
+        Ok(if self.flag("collective")? { TransferMode::Collective } else { TransferMode::Independent })
     }
 
     /// An error about a value.
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(values.extents_of::<3>("grid").unwrap(), [2, 3, 4]);
         assert_eq!(values.time("wait").unwrap(), Duration::from_millis(15));
         assert_eq!(values.decimal("ratio").unwrap(), 1.5);
-        assert_eq!(values.transfer().unwrap(), Transfer::Independent);
+        assert_eq!(values.transfer().unwrap(), TransferMode::Independent);
         assert!(values.is_given("n") && !values.is_given("grid"));
     }
 

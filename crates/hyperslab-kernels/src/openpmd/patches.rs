@@ -27,20 +27,17 @@ impl Patches {
         let with = |axis: usize, extent: u64, others: &dyn Fn(usize) -> u64| -> Dims {
             (0..grid.len()).map(|d| if d == axis { extent } else { others(d) }).collect()
         };
-        let mut forms: Vec<Dims> = (0..grid.len().min(2)).map(|axis| with(axis, grid[axis] / ranks, &|d| grid[d])).collect();
+        let mut forms: Vec<Dims> =
+            (0..grid.len().min(2)).map(|axis| with(axis, grid[axis] / ranks, &|d| grid[d])).collect();
         forms.extend((0..grid.len()).map(|axis| with(axis, each, &|_| 1)));
         if let [x, y, z] = grid[..] {
             let flat = x * y / ranks;
             forms.extend([Dims::from_slice(&[flat, 1, z]), Dims::from_slice(&[1, flat, z])]);
         }
         match forms.into_iter().find(fits) {
-            Some(patch) => Ok(Self {
-                patch,
-                grid: grid.clone(),
-                block: kernel.block.clone(),
-                ranks,
-                balanced: kernel.balanced,
-            }),
+            Some(patch) => {
+                Ok(Self { patch, grid: grid.clone(), block: kernel.block.clone(), ranks, balanced: kernel.balanced })
+            }
             None => Err(Error::invalid(
                 "plan openPMD",
                 format!("{ranks} ranks cannot have equal boxes of {blocks} mini-blocks {:?}", grid.as_slice()),

@@ -3,7 +3,7 @@
 use super::{OpenPmd, SPECIES, mesh_path};
 use crate::batches::{self, StepBatches};
 use hyperslab_core::workload::{Header, Step, Workload};
-use hyperslab_core::{Dims, Error, Open, Result, Selection, Transfer};
+use hyperslab_core::{Dims, Error, OpenMode, Result, Selection, TransferMode};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -136,7 +136,10 @@ pub fn workload(kernel: &OpenPmd, header: Header, pattern: &ReadPattern) -> Resu
         if let Part::Slice { axis, .. } = part
             && *axis >= dimensions
         {
-            return Err(Error::invalid("read pattern", format!("a slice across axis {axis} of {dimensions} dimensions")));
+            return Err(Error::invalid(
+                "read pattern",
+                format!("a slice across axis {axis} of {dimensions} dimensions"),
+            ));
         }
     }
     // Files that are not read are not touched.
@@ -156,8 +159,14 @@ impl Reading {
         let transfer = kernel.transfer;
         let mut array = |array: u32, name: String, selections: Vec<Selection>| {
             steps.push(Step::Open { slot: 0, file, array, name: name.into() });
-            let selections = selections.into_iter().filter(|part| !part.is_empty() || transfer == Transfer::Collective);
-            steps.extend(selections.map(|selection| Step::Read { slot: 0, selection, memory: Arc::default(), transfer }));
+            let selections =
+                selections.into_iter().filter(|part| !part.is_empty() || transfer == TransferMode::Collective);
+            steps.extend(selections.map(|selection| Step::Read {
+                slot: 0,
+                selection,
+                memory: Arc::default(),
+                transfer,
+            }));
             steps.push(Step::CloseArray { slot: 0 });
         };
         let meshes = kernel.meshes();
@@ -169,7 +178,7 @@ impl Reading {
         };
         for mesh in meshes.into_iter().filter(|mesh| wanted(mesh.0)) {
             let mut cells = part.cells(&kernel.mesh(), rank, kernel.ranks as u64)?;
-            if let (Part::Full { grid }, Transfer::Collective) = (part, transfer) {
+            if let (Part::Full { grid }, TransferMode::Collective) = (part, transfer) {
                 let most = full(&kernel.mesh(), *grid, 0, kernel.ranks as u64)?.len();
                 cells.resize(most, Selection::empty(kernel.block.len()));
             }
@@ -204,7 +213,7 @@ impl StepBatches for Reading {
     fn batch(&self, rank: &u64, number: u64) -> Result<Vec<Step>> {
         let Some(step) = self.kernel.read_steps().nth(number as usize) else { return Ok(Vec::new()) };
         let (file, group) = self.kernel.place(step);
-        let mut steps = vec![Step::Barrier, Step::Epoch { number: step }, Step::OpenFile { file, how: Open::Read }];
+        let mut steps = vec![Step::Barrier, Step::Epoch { number: step }, Step::OpenFile { file, how: OpenMode::Read }];
         for part in &self.pattern.0 {
             steps.extend(self.steps(*rank, part, file, &group)?);
         }

@@ -5,7 +5,7 @@ use super::{AXES, Encoding, OpenPmd, SPECIES, mesh_path};
 use crate::attributes::{extents, floats, set, texts, unsigned};
 use crate::batches::StepBatches;
 use hyperslab_core::workload::{SEED_ATTRIBUTE, Step};
-use hyperslab_core::{Attribute, Durability, Open, Result, Selection, Transfer};
+use hyperslab_core::{Attribute, Durability, OpenMode, Result, Selection, TransferMode};
 use std::sync::Arc;
 
 #[derive(Debug)]
@@ -30,7 +30,7 @@ impl Writing {
             Encoding::Group => ("groupBased", "/data/%T/".to_owned()),
             Encoding::File => ("fileBased", format!("{}_%07T", kernel.file.rsplit('/').next().unwrap_or_default())),
         };
-        let mut steps = vec![Step::Barrier, Step::OpenFile { file, how: Open::Create }];
+        let mut steps = vec![Step::Barrier, Step::OpenFile { file, how: OpenMode::Create }];
         steps.extend(set(
             file,
             "",
@@ -113,12 +113,25 @@ impl Writing {
     }
 
     /// The transfers of an array: `all` of the rank at once, or each of `parts` by itself.
-    fn write(&self, steps: &mut Vec<Step>, file: u32, array: u32, name: &str, parts: &[Selection], about: Vec<(&str, Attribute)>) {
+    fn write(
+        &self,
+        steps: &mut Vec<Step>,
+        file: u32,
+        array: u32,
+        name: &str,
+        parts: &[Selection],
+        about: Vec<(&str, Attribute)>,
+    ) {
         steps.push(Step::Create { slot: 0, file, array, name: name.into() });
         steps.extend(set(file, name, about));
         let transfer = self.kernel.transfer;
-        let write = |selection: &Selection| Step::Write { slot: 0, selection: selection.clone(), memory: Arc::default(), transfer };
-        steps.extend(parts.iter().filter(|part| transfer == Transfer::Collective || !part.is_empty()).map(write));
+        let write = |selection: &Selection| Step::Write {
+            slot: 0,
+            selection: selection.clone(),
+            memory: Arc::default(),
+            transfer,
+        };
+        steps.extend(parts.iter().filter(|part| transfer == TransferMode::Collective || !part.is_empty()).map(write));
         steps.push(Step::CloseArray { slot: 0 });
     }
 
@@ -142,7 +155,8 @@ impl Writing {
             }
         }
         // Every rank makes as many collective calls.
-        let calls = if kernel.transfer == Transfer::Collective { most_blocks(kernel, &self.patches, step) } else { 0 };
+        let calls =
+            if kernel.transfer == TransferMode::Collective { most_blocks(kernel, &self.patches, step) } else { 0 };
         cells.resize(cells.len().max(calls), Selection::empty(kernel.block.len()));
         ids.resize(ids.len().max(calls), Selection::empty(1));
         Ok((cells, ids))

@@ -27,7 +27,7 @@ pub struct Doing {
 
 /// Walks through the steps of all ranks; checks that slots are used right and selections lie inside their arrays.
 pub fn doing(workload: &Workload) -> Doing {
-    workload.survey().unwrap();
+    workload.validate().unwrap();
     let mut doing = Doing::default();
     for rank in 0..workload.header.ranks {
         let mut open: BTreeMap<u32, (String, String)> = BTreeMap::new();

@@ -8,6 +8,7 @@ use hyperslab_core::workload::{Input, Update, Workload};
 use hyperslab_core::{Caps, StackElement, TransferMode};
 use hyperslab_kernels::{Particles, Sweep, Tiles};
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 
 /// What a case does to its file.
@@ -149,10 +150,12 @@ impl DraftWork {
     }
 }
 
-/// The cases of one benchmark. `name` gives a file its name on the stack, `files` what became of files so far.
+/// The cases of one benchmark. `name` gives a file its name on the stack, `files` what became of files so far; data lie in
+/// `directory`.
 pub fn drafts(
     benchmark: &Benchmark,
     ranks: usize,
+    directory: &Path,
     name: &dyn Fn(&str) -> String,
     files: &mut HashMap<String, FileState>,
     notes: &mut Vec<String>,
@@ -168,9 +171,9 @@ pub fn drafts(
         What::Exerciser(exerciser) => {
             exerciser_drafts(exerciser, ranks, name, notes).with_context(|| benchmark.place.clone())
         }
-        What::Unavailable => {
-            let reason = format!("benchmark {:?} is not available in this build", benchmark.name);
-            Ok(vec![Draft::plain(benchmark.name.clone(), String::new(), Effect::Reads, Err(reason))])
+        What::Application(application) => {
+            super::kernels::application_drafts(application, ranks, directory, name, notes)
+                .with_context(|| benchmark.place.clone())
         }
     }
 }

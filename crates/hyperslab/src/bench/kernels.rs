@@ -2,17 +2,18 @@
 
 use super::draft::{Draft, DraftWork, Effect};
 use super::map_files::MapFiles;
+use super::wish::Wish;
 use crate::arguments::BenchOptions;
-use crate::h5bench::Workflow;
+use crate::h5bench::{Application, Workflow};
 use crate::table::{Align, Table};
 use anyhow::{Context, Result, bail};
 use hyperslab_core::dims::byte_count;
-use hyperslab_core::workload::{Input, Survey, Update};
-use hyperslab_core::{StackElement, nearest};
+use hyperslab_core::workload::{Input, Update, WorkloadSummary};
+use hyperslab_core::{StackElement, suggest};
 use hyperslab_kernels::{Kernel, Phase, kernels};
 use std::collections::HashSet;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The kernel of the command line, and the keys given to it.
 pub struct Named<'a> {
@@ -31,7 +32,7 @@ impl<'a> Named<'a> {
             && !PathBuf::from(word).exists()
         {
             let names = kernels().iter().map(|kernel| kernel.name);
-            bail!("{word:?} is neither a kernel nor a file; {}", nearest::hint(word, names));
+            bail!("{word:?} is neither a kernel nor a file; {}", suggest::hint(word, names));
         }
         match options.keys.first() {
             Some(key) => bail!("{key:?}: keys are for kernels, such as: hyperslab bench {} {key}", kernels()[0].name),
@@ -54,40 +55,72 @@ impl<'a> Named<'a> {
     }
 
     /// Its phases for `ranks` ranks, walked through.
-    pub fn phases(&self, ranks: usize) -> Result<SurveyedPhases> {
+    pub fn phases(&self, ranks: usize) -> Result<ValidatedPhases> {
         let phases = self.kernel.phases(self.keys, ranks, &MapFiles).with_context(|| {
             format!("{}; hyperslab bench {} --help has all keys", self.kernel.name, self.kernel.name)
         })?;
-        SurveyedPhases::of(phases)
+        ValidatedPhases::of(phases)
     }
 }
 
 /// The phases of a kernel and what running them takes.
-pub struct SurveyedPhases(Vec<(Phase, Survey)>);
+pub struct ValidatedPhases(Vec<(Phase, WorkloadSummary)>);
 
-impl SurveyedPhases {
+impl ValidatedPhases {
     /// Walks through all of them. What an earlier one creates, later ones find.
     pub fn of(phases: Vec<Phase>) -> Result<Self> {
         let mut made: HashSet<String> = HashSet::new();
-        let mut surveyed = Vec::with_capacity(phases.len());
+        let mut validated = Vec::with_capacity(phases.len());
         for phase in phases {
-            let mut survey = phase.workload.survey().with_context(|| phase.label.clone())?;
+            let mut summary = phase.workload.validate().with_context(|| phase.label.clone())?;
             let files = &phase.workload.header.files;
-            survey.inputs.retain(|input: &Input| !made.contains(&files[input.file as usize].name));
+            summary.inputs.retain(|input: &Input| !made.contains(&files[input.file as usize].name));
             made.extend(files.iter().filter(|file| file.created).map(|file| file.name.clone()));
-            surveyed.push((phase, survey));
+            validated.push((phase, summary));
         }
-        Ok(Self(surveyed))
+        Ok(Self(validated))
     }
 
     /// The cases before they meet a stack; `name` gives files their names on it. With each, whether its data were read just
     /// before.
     pub fn drafts(&self, name: &dyn Fn(&str) -> String) -> Result<Vec<(Draft, bool)>> {
-        self.0.iter().map(|(phase, survey)| Ok((draft(phase, survey, name)?, phase.revisits))).collect()
+        self.0.iter().map(|(phase, summary)| Ok((draft(phase, summary, name)?, phase.revisits))).collect()
     }
 }
 
-fn draft(phase: &Phase, survey: &Survey, name: &dyn Fn(&str) -> String) -> Result<Draft> {
+/// The cases of an application kernel of a workflow.
+pub fn application_drafts(
+    application: &Application,
+    ranks: usize,
+    directory: &Path,
+    name: &dyn Fn(&str) -> String,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Draft>> {
+    let (phases, more) = application.phases(ranks, directory, &MapFiles)?;
+    for note in more {
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+    let mut drafts = Vec::new();
+    for (mut draft, _) in ValidatedPhases::of(phases)?.drafts(name)? {
+        if let Some(layer) = application.layer {
+            draft.layer = Some(StackElement::plain(layer));
+            draft.layer_reason = application.layer_reason;
+        }
+        let wish = |(option, value): &(&'static str, String)| Wish {
+            key: option,
+            options: vec![(option, value.clone())],
+            processes: *option == "collective_metadata",
+            vital: false,
+        };
+        draft.wishes = application.options.iter().map(wish).collect();
+        drafts.push(draft);
+    }
+    Ok(drafts)
+}
+
+fn draft(phase: &Phase, summary: &WorkloadSummary, name: &dyn Fn(&str) -> String) -> Result<Draft> {
     let mut header = phase.workload.header.clone();
     for file in &mut header.files {
         file.name = name(&file.name);
@@ -100,17 +133,17 @@ fn draft(phase: &Phase, survey: &Survey, name: &dyn Fn(&str) -> String) -> Resul
         () => Effect::Reads,
     };
     let file = header.files.first().map(|file| file.name.clone()).unwrap_or_default();
-    let mut room = survey.created_bytes;
-    for input in &survey.inputs {
+    let mut room = summary.created_bytes;
+    for input in &summary.inputs {
         let spec = &header.arrays[input.array as usize].spec;
         room = room.saturating_add(byte_count(&spec.shape, spec.dtype.size())?);
     }
     let work = DraftWork {
         workload: phase.workload.with_header(header)?,
-        bytes: survey.bytes_written.saturating_add(survey.bytes_read),
-        memory: survey.buffers,
+        bytes: summary.bytes_written.saturating_add(summary.bytes_read),
+        memory: summary.buffers,
         room,
-        inputs: survey.inputs.clone(),
+        inputs: summary.inputs.clone(),
     };
     let mut draft = Draft::plain(phase.label.clone(), file, effect, Ok(work));
     if let Some(layer) = phase.layer {

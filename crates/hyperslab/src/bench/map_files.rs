@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use hyperslab_comm::Solo;
 use hyperslab_core::{
-    ByteOrder, Container, Datatype, Dims, Error, MemoryViewMut, Open, Result, Selection, StackElement, Transfer,
+    ByteOrder, Container, Datatype, Dims, Error, MemoryViewMut, OpenMode, Result, Selection, StackElement, TransferMode,
 };
 use hyperslab_kernels::{Decomposition, Files, Requests};
 use std::path::Path;
@@ -44,7 +44,7 @@ fn converted(path: &Path) -> Result<Vec<Decomposition>> {
         return Err(bad("there is no such file".into()));
     }
     let format = hyperslab_formats::build(&StackElement::plain("hdf5"))?;
-    let file = format.open(path, Open::Read, &Solo::shared())?;
+    let file = format.open(path, OpenMode::Read, &Solo::shared())?;
     let names = file.arrays()?;
     let mut maps = Vec::new();
     for number in 1.. {
@@ -100,7 +100,7 @@ fn array(file: &dyn Container, name: &str) -> Result<Vec<u64>> {
         return Err(bad(format!("{name} has {elements} elements; at most {MOST_ELEMENTS} are read")));
     }
     let mut bytes = vec![0; (elements * spec.dtype.size()) as usize];
-    array.read(&Selection::all(&spec.shape)?, MemoryViewMut::packed(&mut bytes), Transfer::Independent)?;
+    array.read(&Selection::all(&spec.shape)?, MemoryViewMut::packed(&mut bytes), TransferMode::Independent)?;
     array.close()?;
     numbers(&spec.dtype, &bytes).map_err(|error| error.target(name))
 }

@@ -118,6 +118,7 @@ impl Plan {
             (false, true) => &[Cache::Cold],
             (_, false) => &[Cache::Warm],
         };
+        let directory = options.directory.clone().unwrap_or_else(|| workflow.directory.clone());
         let mut cases = Vec::new();
         for (stack_number, stack) in stacks.iter().enumerate() {
             let extension = hyperslab_run::resolve(stack)?.extension();
@@ -126,7 +127,7 @@ impl Plan {
             let mut files: HashMap<String, FileState> = HashMap::new();
             for &cache in caches {
                 for benchmark in &workflow.benchmarks {
-                    for draft in drafts(benchmark, ranks, &name, &mut files, &mut notes)? {
+                    for draft in drafts(benchmark, ranks, &directory, &name, &mut files, &mut notes)? {
                         run_directory::check(&draft.report).with_context(|| benchmark.place.clone())?;
                         cases.push(plan_case(cases.len() + 1, draft, stack, cache, ranks, &launch, options)?);
                     }
@@ -143,7 +144,6 @@ impl Plan {
             }
         }
         notes.dedup();
-        let directory = options.directory.clone().unwrap_or(workflow.directory);
         Ok(Self { directory, striping: workflow.striping, notes, launch, cases })
     }
 
