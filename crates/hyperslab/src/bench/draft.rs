@@ -119,17 +119,33 @@ pub struct DraftWork {
     pub room: u64,
     /// Arrays that must be there before.
     pub inputs: Vec<Input>,
+    /// Formats without chunks may leave the chunks of arrays without filters out.
+    pub chunks_are_advice: bool,
 }
 
 impl DraftWork {
     /// One whose files hold what it transfers, and that finds its inputs.
     pub fn new(workload: Workload, bytes: u64, memory: u64) -> Self {
-        Self { workload, bytes, memory, room: bytes, inputs: Vec::new() }
+        Self { workload, bytes, memory, room: bytes, inputs: Vec::new(), chunks_are_advice: false }
     }
 
     /// Whether ranks meet in a file.
     pub fn shares_files(&self) -> bool {
         self.workload.header.files.iter().any(|file| !file.per_rank)
+    }
+
+    /// The same without chunks that a format with `caps` lacks, if they are only advice.
+    pub fn fitted_to(mut self, caps: &Caps) -> hyperslab_core::Result<Self> {
+        if self.chunks_are_advice && !caps.chunks {
+            let mut header = self.workload.header.clone();
+            header
+                .arrays
+                .iter_mut()
+                .filter(|array| array.spec.filters.is_empty())
+                .for_each(|array| array.spec.chunk = None);
+            self.workload = self.workload.with_header(header)?;
+        }
+        Ok(self)
     }
 
     /// What the workload needs and a format with `caps` has not.

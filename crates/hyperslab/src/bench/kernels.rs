@@ -144,6 +144,7 @@ fn draft(phase: &Phase, summary: &WorkloadSummary, name: &dyn Fn(&str) -> String
         memory: summary.buffers,
         room,
         inputs: summary.inputs.clone(),
+        chunks_are_advice: true,
     };
     let mut draft = Draft::plain(phase.label.clone(), file, effect, Ok(work));
     if let Some(layer) = phase.layer {

@@ -272,7 +272,12 @@ fn plan_case(
         Ok(work) => (work.workload.header.about.clone(), work.bytes),
         Err(_) => (String::new(), 0),
     };
-    let work = match (denied.map_or(draft.work, Err), hyperslab_run::resolve(&stack)) {
+    let resolved = hyperslab_run::resolve(&stack);
+    draft.work = match (draft.work, &resolved) {
+        (Ok(work), Ok(format)) => Ok(work.fitted_to(&format.caps())?),
+        (work, _) => work,
+    };
+    let work = match (denied.map_or(draft.work, Err), resolved) {
         (Err(reason), _) => Err(reason),
         // The user's own stack was resolved before, so what is missing is the layer that MODE asks for.
         (Ok(_), Err(error)) if draft.layer.is_some() && error.kind() == ErrorKind::Unsupported => {
