@@ -229,7 +229,7 @@ fn every_kernel_runs_with_its_defaults() {
             bytes += summary.bytes_written + summary.bytes_read;
             assert!(summary.steps < 100_000, "{}: {} steps", phase.label, summary.steps);
         }
-        assert!((1 << 16..256 << 20).contains(&bytes), "{}: {bytes} bytes", kernel.name);
+        assert!((4000..256 << 20).contains(&bytes), "{}: {bytes} bytes", kernel.name);
         // Every default is what the key would be if it were given.
         for key in kernel.keys {
             let given = format!("{}={}", key.name, key.default);
