@@ -2,7 +2,9 @@
 
 pub(crate) mod case_template;
 mod explain;
+mod kernels;
 mod launch;
+mod map_files;
 mod plan;
 mod prepare;
 mod progress_bar;
@@ -16,6 +18,7 @@ use anyhow::{Context, Result, bail};
 use case_template::{Effect, KeepFile, Report};
 use hyperslab_core::ErrorKind;
 use hyperslab_run::{Case, CaseResult, Machine, Progress, RESULTS_VERSION, Results, Status, Verified, run_case};
+pub(crate) use kernels::help_asked;
 pub(crate) use launch::Launch;
 pub(crate) use plan::Plan;
 use plan::{PlannedCase, Work};
@@ -28,6 +31,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Plans, checks, runs and reports.
 pub fn run(options: &BenchOptions) -> Result<ExitCode> {
+    if options.list {
+        println!("{}", kernels::list());
+        return Ok(ExitCode::SUCCESS);
+    }
     let inside = InsideJob::join()?;
     if inside.as_ref().map_or(Ok(false), InsideJob::served)? {
         return Ok(ExitCode::SUCCESS);

@@ -36,7 +36,7 @@ pub enum Command {
     /// Say on which stack a workload or workflow would be fastest, how sure that is, and why
     #[command(after_help = crate::advisor::ADVISE_EXAMPLES, after_long_help = crate::advisor::ADVISE_EXAMPLES)]
     Advise(crate::advisor::AdviseOptions),
-    /// Run an h5bench workflow, or replay a recorded workload, and print a table
+    /// Run an h5bench workflow or an application kernel, or replay a recorded workload, and print a table
     #[command(after_help = BENCH_EXAMPLES, after_long_help = BENCH_EXAMPLES)]
     Bench(Box<BenchOptions>),
     /// Compare two results files case by case, and fail if something became slower
@@ -92,6 +92,8 @@ Examples:
   srun -n 512 hyperslab bench workflow.json                  inside a job that is running
   hyperslab bench workflow.json --stack 'trace(file=out.jsonl)/hdf5'    record what is done
   hyperslab bench --workload out.jsonl --stack posix,zarr --compute none    do it again elsewhere
+  hyperslab bench --list                                     application kernels: flash, btio, e3sm-f, ...
+  hyperslab bench flash blocks=20 --format posix,hdf5,zarr --verify
 
 Exit codes: 0 done, 1 a benchmark failed or data were wrong, 2 bad input and nothing started,
 3 nothing failed but cases were skipped, 130 stopped.";
@@ -162,8 +164,15 @@ impl Transfers {
 /// Options of `bench`.
 #[derive(Debug, Args)]
 pub struct BenchOptions {
-    /// h5bench JSON workflow; without it a small built-in one
+    /// h5bench JSON workflow, or the name of an application kernel (--list); without it a small built-in workflow
+    #[arg(value_name = "CONFIG|KERNEL")]
     pub config: Option<PathBuf>,
+    /// Keys of the kernel, such as blocks=20; hyperslab bench KERNEL --help lists them
+    #[arg(value_name = "KEY=VALUE")]
+    pub keys: Vec<String>,
+    /// List the application kernels
+    #[arg(long)]
+    pub list: bool,
     /// Run this workload instead of a workflow: recorded by the layer trace, or written by hand (docs/workload-format.md). May
     /// be given several times; each becomes a benchmark, and the number of ranks is theirs. Files that they only read or
     /// change are made first, unless they are there

@@ -1,5 +1,6 @@
 //! h5bench's configuration files: workflows of benchmarks, read as they are, and its forms of output.
 
+mod application;
 mod exerciser;
 pub mod exerciser_output;
 #[cfg(test)]
@@ -13,6 +14,7 @@ mod subset;
 mod values;
 mod workflow;
 
+pub use application::Application;
 pub use exerciser::Exerciser;
 pub use metadata::Metadata;
 pub use pattern::{Asked, Mode, Pattern, PatternKind};

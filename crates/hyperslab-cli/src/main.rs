@@ -29,6 +29,12 @@ fn main() -> ExitCode {
 }
 
 fn run_command() -> ExitCode {
+    // Pages about kernels come from the kernels.
+    let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    if let Some(page) = bench::help_asked(&words) {
+        println!("{page}");
+        return ExitCode::SUCCESS;
+    }
     let arguments = Arguments::parse();
     let done = match arguments.command {
         Command::Advise(options) => advisor::advise(&options),

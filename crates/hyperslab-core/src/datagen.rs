@@ -3,6 +3,7 @@
 
 use crate::{ByteOrder, Datatype, ElementPlan, Error, Result, Run, Runs, Selection};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// The kind of values an array gets. Version 1 of the rules; changing any value requires a new version.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -17,6 +18,8 @@ pub enum Fill {
     Ramp,
     /// One rule per field of a compound, in order of offset.
     Fields(Vec<Fill>),
+    /// These bytes: packed elements of the whole array, row-major. Elements beyond them are zero.
+    Literal(Vec<u8>),
 }
 
 /// The generator of one named array, built once and used for many selections.
@@ -46,7 +49,7 @@ struct Leaf {
     salt: u64,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 enum Rule {
     RandomFloat,
     RandomBits,
@@ -56,6 +59,12 @@ enum Rule {
     CountInteger,
     /// value = (index + salt % 4096) * scale, as float.
     CountFloat(f64),
+    /// The bytes from `first` on of each element of `stride` bytes.
+    Literal {
+        bytes: Arc<[u8]>,
+        first: usize,
+        stride: usize,
+    },
 }
 
 impl DataRules {
@@ -74,7 +83,7 @@ impl DataRules {
             let (from, to) = (leaf.offset as u64, (leaf.offset + leaf.size) as u64);
             plan.pieces.iter().any(|p| p.element < to && from < p.element + p.len)
         };
-        let leaves: Vec<Leaf> = self.leaves.iter().filter(wanted).cloned().collect();
+        let leaves: Vec<Leaf> = self.leaves.iter().filter(wanted).flat_map(|leaf| leaf.parts(plan)).collect();
         let padded = leaves.iter().map(|leaf| leaf.size).sum::<usize>() != self.element;
         Self { leaves, element: self.element, padded }
     }
@@ -116,6 +125,12 @@ impl DataStream<'_> {
 }
 
 fn collect_leaves(dtype: &Datatype, fill: &Fill, offset: u64, salt: u64, out: &mut Vec<Leaf>) -> Result<()> {
+    if let Fill::Literal(bytes) = fill {
+        let stride = dtype.size() as usize;
+        let rule = Rule::Literal { bytes: bytes.as_slice().into(), first: 0, stride };
+        out.push(Leaf { offset: offset as usize, size: stride, rule, big: false, salt });
+        return Ok(());
+    }
     if let Datatype::Compound(compound) = dtype {
         if let Fill::Fields(rules) = fill
             && rules.len() != compound.fields.len()
@@ -156,7 +171,7 @@ impl Leaf {
     /// Writes this leaf of the elements `first..` into `part`.
     fn fill(&self, first: u64, element: usize, part: &mut [u8]) {
         let base = self.salt % 4096;
-        match (self.rule, self.size) {
+        match (&self.rule, self.size) {
             (Rule::RandomFloat, 4) => {
                 self.each(first, element, part, |i| unit_f32(self.bits32(i)).to_bits().to_le_bytes())
             }
@@ -168,16 +183,20 @@ impl Leaf {
                 half::f16::from_f32(unit_f32(self.bits32(i) & !0x1f_ffff)).to_le_bytes()
             }),
             (Rule::CountFloat(scale), 4) => {
-                let scale = scale as f32;
+                let scale = *scale as f32;
                 self.each(first, element, part, |i| (((i.wrapping_add(base)) as f32) * scale).to_le_bytes())
             }
             (Rule::CountFloat(scale), 8) => {
+                let scale = *scale;
                 self.each(first, element, part, |i| (((i.wrapping_add(base)) as f64) * scale).to_le_bytes())
             }
-            (Rule::CountFloat(scale), _) => self.each(first, element, part, |i| {
-                // Kept below the largest f16 so that no value becomes infinite.
-                half::f16::from_f64((i.wrapping_add(base) % 32768) as f64 * scale).to_le_bytes()
-            }),
+            (Rule::CountFloat(scale), _) => {
+                let scale = *scale;
+                self.each(first, element, part, |i| {
+                    // Kept below the largest f16 so that no value becomes infinite.
+                    half::f16::from_f64((i.wrapping_add(base) % 32768) as f64 * scale).to_le_bytes()
+                })
+            }
             (Rule::CountInteger, 1) => self.each(first, element, part, |i| [i.wrapping_add(base) as u8]),
             (Rule::CountInteger, 2) => self.each(first, element, part, |i| (i.wrapping_add(base) as u16).to_le_bytes()),
             (Rule::CountInteger, 4) => self.each(first, element, part, |i| (i.wrapping_add(base) as u32).to_le_bytes()),
@@ -188,7 +207,32 @@ impl Leaf {
             (Rule::RandomBits, 4) => self.each(first, element, part, |i| self.bits32(i).to_le_bytes()),
             (Rule::RandomBits, _) => self.each(first, element, part, |i| self.bits64(i).to_le_bytes()),
             (Rule::Letters, _) => self.letters(first, element, part),
+            (Rule::Literal { bytes, first: from, stride }, _) => {
+                for (k, to) in part.chunks_exact_mut(element).enumerate() {
+                    let at = (first as usize).saturating_add(k).saturating_mul(*stride).saturating_add(*from);
+                    let to = &mut to[self.offset..self.offset + self.size];
+                    match bytes.get(at..at.saturating_add(self.size)) {
+                        Some(bytes) => to.copy_from_slice(bytes),
+                        None => to.fill(0),
+                    }
+                }
+            }
         }
+    }
+
+    /// The same for what `plan` transfers of it: all of it, unless it is literal and has parts.
+    fn parts(&self, plan: &ElementPlan) -> Vec<Self> {
+        let Rule::Literal { bytes, first, stride } = &self.rule else { return vec![self.clone()] };
+        let part = |from: usize, to: usize| {
+            let first = first + (from - self.offset);
+            let rule = Rule::Literal { bytes: bytes.clone(), first, stride: *stride };
+            Self { offset: from, size: to - from, rule, ..self.clone() }
+        };
+        let pieces = plan.pieces.iter().map(|piece| {
+            let (from, to) = (piece.element as usize, (piece.element + piece.len) as usize);
+            (from.max(self.offset), to.min(self.offset + self.size))
+        });
+        pieces.filter(|(from, to)| from < to).map(|(from, to)| part(from, to)).collect()
     }
 
     #[inline(always)]
@@ -356,6 +400,27 @@ mod tests {
                 assert!(bytes.iter().all(u8::is_ascii_lowercase), "{kind}{size}");
             }
         }
+    }
+
+    #[test]
+    fn literal_values_are_taken_as_they_are() {
+        let pair = [("a", Datatype::I32), ("b", Datatype::I32)];
+        let pair = Datatype::packed_compound(pair).unwrap();
+        let spec = ArraySpec::new(pair.clone(), &[2, 2]);
+        let bytes: Vec<u8> = (1..=24).collect();
+        let fill = Fill::Literal(bytes.clone());
+        let whole = all(&spec, &fill, "x", &Selection::all(&[2, 2]).unwrap(), 3);
+        assert_eq!((&whole[..24], &whole[24..]), (&bytes[..], &[0; 8][..]), "beyond them are zeros");
+        let part = Selection::dense(&[0, 1], &[2, 1]).unwrap();
+        assert_eq!(all(&spec, &fill, "x", &part, 1), [&bytes[8..16], &[0; 8]].concat());
+        // Of one field only its own bytes are expected.
+        let rules = FillRules::new(&pair, &fill, "x", 0).unwrap();
+        let rules = rules.only(&crate::MemoryLayout::fields(4, [("b", 0)]).plan(&pair).unwrap());
+        let mut found = [0xAA; 16];
+        rules.stream(&[2], &Selection::all(&[2]).unwrap()).unwrap().next_into(&mut found);
+        assert_eq!(found, [0, 0, 0, 0, 5, 6, 7, 8, 0, 0, 0, 0, 13, 14, 15, 16]);
+        let written: Fill = serde_json::from_str(r#"{"literal":[1,2]}"#).unwrap();
+        assert_eq!(written, Fill::Literal(vec![1, 2]));
     }
 
     #[test]

@@ -15,9 +15,13 @@ use std::path::{Path, PathBuf};
 /// The input, and what it is predicted with.
 #[derive(Debug, clap::Args)]
 pub struct Input {
-    /// A workload (docs/workload-format.md, or recorded by the layer trace) in a file *.jsonl, or an h5bench workflow
-    #[arg(value_name = "WORKLOAD|CONFIG")]
+    /// A workload (docs/workload-format.md, or recorded by the layer trace) in a file *.jsonl, an h5bench workflow, or the name
+    /// of an application kernel (hyperslab bench --list)
+    #[arg(value_name = "WORKLOAD|CONFIG|KERNEL")]
     pub input: PathBuf,
+    /// Keys of the kernel
+    #[arg(value_name = "KEY=VALUE")]
+    pub keys: Vec<String>,
     /// Number of ranks [default: what the workflow or workload says]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub ranks: Option<u32>,
@@ -80,6 +84,7 @@ impl Input {
         let mut words: Vec<OsString> = vec!["hyperslab".into(), "bench".into()];
         words.extend(lines.then(|| "--workload".into()));
         words.push(self.input.clone().into());
+        words.extend(self.keys.iter().map(OsString::from));
         words.extend(["--stack".into(), stacks.into(), "--launcher".into(), self.launcher.word().into()]);
         words.extend(["--directory".into(), self.dir.clone().into()]);
         words.extend(["--out".into(), self.dir.join("measured").into(), "--overwrite".into()]);

@@ -8,6 +8,7 @@ use hyperslab_core::workload::{Input, Update, Workload};
 use hyperslab_core::{Caps, StackElement, TransferMode};
 use hyperslab_kernels::{Particles, Sweep, Tiles};
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 
 /// What a case does to its file.
@@ -118,17 +119,33 @@ pub struct TemplateWork {
     pub room: u64,
     /// Arrays that must be there before.
     pub inputs: Vec<Input>,
+    /// Formats without chunks may leave the chunks of arrays without filters out.
+    pub chunks_are_advice: bool,
 }
 
 impl TemplateWork {
     /// One whose files hold what it transfers, and that finds its inputs.
     pub fn new(workload: Workload, bytes: u64, memory: u64) -> Self {
-        Self { workload, bytes, memory, room: bytes, inputs: Vec::new() }
+        Self { workload, bytes, memory, room: bytes, inputs: Vec::new(), chunks_are_advice: false }
     }
 
     /// Whether ranks meet in a file.
     pub fn shares_files(&self) -> bool {
         self.workload.header.files.iter().any(|file| !file.per_rank)
+    }
+
+    /// The same without chunks that a format with `caps` lacks, if they are only advice.
+    pub fn fitted_to(mut self, caps: &Caps) -> hyperslab_core::Result<Self> {
+        if self.chunks_are_advice && !caps.chunks {
+            let mut header = self.workload.header.clone();
+            header
+                .arrays
+                .iter_mut()
+                .filter(|array| array.spec.filters.is_empty())
+                .for_each(|array| array.spec.chunk = None);
+            self.workload = self.workload.with_header(header)?;
+        }
+        Ok(self)
     }
 
     /// What the workload needs and a format with `caps` has not.
@@ -149,10 +166,12 @@ impl TemplateWork {
     }
 }
 
-/// The cases of one benchmark. `name` gives a file its name on the stack, `files` what became of files so far.
+/// The cases of one benchmark. `name` gives a file its name on the stack, `files` what became of files so far; data lie in
+/// `directory`.
 pub fn drafts(
     benchmark: &Benchmark,
     ranks: usize,
+    directory: &Path,
     name: &dyn Fn(&str) -> String,
     files: &mut HashMap<String, FileState>,
     notes: &mut Vec<String>,
@@ -170,9 +189,9 @@ pub fn drafts(
         BenchmarkKind::Exerciser(exerciser) => {
             exerciser_drafts(exerciser, ranks, name, notes).with_context(|| benchmark.place.clone())
         }
-        BenchmarkKind::Unavailable => {
-            let reason = format!("benchmark {:?} is not available in this build", benchmark.name);
-            Ok(vec![CaseTemplate::plain(benchmark.name.clone(), String::new(), Effect::Reads, Err(reason))])
+        BenchmarkKind::Application(application) => {
+            super::kernels::application_drafts(application, ranks, directory, name, notes)
+                .with_context(|| benchmark.place.clone())
         }
     }
 }

@@ -1,6 +1,7 @@
 //! From the command line and a workflow to the cases to run.
 
 use super::case_template::{CaseTemplate, Effect, FileState, Report, drafts};
+use super::kernels::Named;
 use super::launch::Launch;
 use super::replay::Replay;
 use super::run_directory;
@@ -85,7 +86,9 @@ impl Plan {
     /// Reads the workflow and combines it with the command line. Touches no data.
     pub fn new(options: &BenchOptions, inside: Option<&InsideJob>) -> Result<Self> {
         let mut replays = Vec::new();
+        let named = Named::asked(options)?;
         let (mut workflow, mut notes) = match &options.config {
+            _ if let Some(named) = &named => (named.workflow(), Vec::new()),
             None if !options.workload.is_empty() => {
                 let mut notes = Vec::new();
                 replays = Replay::all(options, inside, &mut notes)?;
@@ -108,11 +111,13 @@ impl Plan {
         }
         let stacks = parse_stacks(options.stack.as_deref().or(options.format.as_deref()).unwrap_or("hdf5"))?;
         let (launch, ranks) = Launch::choose(options, &workflow, inside, &mut notes)?;
+        let phases = named.map(|named| named.phases(ranks)).transpose()?;
         let caches: &[CacheState] = match (options.warm, options.cold) {
             (true, true) => &[CacheState::Warm, CacheState::Cold],
             (false, true) => &[CacheState::Cold],
             (_, false) => &[CacheState::Warm],
         };
+        let directory = options.directory.clone().unwrap_or_else(|| workflow.directory.clone());
         let mut cases = Vec::new();
         for (stack_number, stack) in stacks.iter().enumerate() {
             let extension = hyperslab_run::open_stack(stack)?.extension();
@@ -121,10 +126,14 @@ impl Plan {
             let mut files: HashMap<String, FileState> = HashMap::new();
             for &cache in caches {
                 for benchmark in &workflow.benchmarks {
-                    for draft in drafts(benchmark, ranks, &name, &mut files, &mut notes)? {
+                    for draft in drafts(benchmark, ranks, &directory, &name, &mut files, &mut notes)? {
                         run_directory::check(&draft.report).with_context(|| benchmark.place.clone())?;
                         cases.push(plan_case(cases.len() + 1, draft, stack, cache, ranks, &launch, options)?);
                     }
+                }
+                for (draft, revisits) in phases.as_ref().map_or(Ok(Vec::new()), |phases| phases.drafts(&name))? {
+                    let cache = if revisits { CacheState::Warm } else { cache };
+                    cases.push(plan_case(cases.len() + 1, draft, stack, cache, ranks, &launch, options)?);
                 }
                 for replay in &replays {
                     // A recording's file may have been of another format, so its name is never kept for that.
@@ -134,7 +143,6 @@ impl Plan {
             }
         }
         notes.dedup();
-        let directory = options.directory.clone().unwrap_or(workflow.directory);
         Ok(Self { directory, striping: workflow.striping, notes, launch, cases })
     }
 
@@ -263,7 +271,12 @@ fn plan_case(
         Ok(work) => (work.workload.header.about.clone(), work.bytes),
         Err(_) => (String::new(), 0),
     };
-    let work = match (denied.map_or(draft.work, Err), hyperslab_run::open_stack(&stack)) {
+    let resolved = hyperslab_run::open_stack(&stack);
+    draft.work = match (draft.work, &resolved) {
+        (Ok(work), Ok(format)) => Ok(work.fitted_to(&format.caps())?),
+        (work, _) => work,
+    };
+    let work = match (denied.map_or(draft.work, Err), resolved) {
         (Err(reason), _) => Err(reason),
         // The user's own stack was resolved before, so what is missing is the layer that MODE asks for.
         (Ok(_), Err(error)) if draft.layer.is_some() && error.kind() == ErrorKind::Unsupported => {

@@ -134,6 +134,7 @@ impl Replay {
             memory: self.summary.buffers,
             room,
             inputs: self.summary.inputs.clone(),
+            chunks_are_advice: false,
         };
         Ok(CaseTemplate::plain(format!("replay {}", self.label), file, effect, Ok(work)))
     }

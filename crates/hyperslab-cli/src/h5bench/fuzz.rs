@@ -13,6 +13,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use samples::{Entry, workflow};
 use std::collections::HashMap;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Beyond what the text itself takes: far more than any plan needs, far less than data would take.
@@ -48,7 +49,7 @@ fn plan(workflow: &Workflow, ranks: usize) {
     let mut notes = Vec::new();
     for benchmark in &workflow.benchmarks {
         let name = |file: &str| format!("{file}.x");
-        let Ok(drafts) = drafts(benchmark, ranks, &name, &mut files, &mut notes) else { continue };
+        let Ok(drafts) = drafts(benchmark, ranks, Path::new("d"), &name, &mut files, &mut notes) else { continue };
         // The exerciser has two for each of its sizes; the extremes will do.
         let some = drafts.iter().take(2).chain(drafts.iter().rev().take(2));
         for work in some.filter_map(|draft| draft.work.as_ref().ok()) {

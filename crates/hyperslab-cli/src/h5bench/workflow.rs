@@ -1,5 +1,6 @@
 //! A workflow file: where, with how many ranks, and which benchmarks in order.
 
+use super::application::{self, Application};
 use super::exerciser::Exerciser;
 use super::metadata::Metadata;
 use super::pattern::{Pattern, PatternKind};
@@ -61,12 +62,10 @@ pub enum BenchmarkKind {
     Metadata(Box<Metadata>),
     /// Growing buffers.
     Exerciser(Box<Exerciser>),
-    /// A kind that this build does not run.
-    Unavailable,
+    /// An application kernel.
+    Application(Box<Application>),
 }
 
-/// Application kernels of h5bench that this build does not run.
-const UNAVAILABLE_KINDS: &[&str] = &["amrex", "openpmd", "e3sm", "macsio"];
 const PATTERN_KINDS: &[PatternKind] = &[
     PatternKind::Write,
     PatternKind::WriteUnlimited,
@@ -95,11 +94,17 @@ impl Workflow {
         if list.is_empty() {
             bail!("benchmarks is empty");
         }
-        let benchmarks = list
+        let mut benchmarks: Vec<Benchmark> = list
             .iter()
             .enumerate()
             .map(|(i, entry)| parse_benchmark(entry, &format!("benchmarks[{i}]"), &mut notes))
             .collect::<Result<_>>()?;
+        let mut writer = None;
+        for benchmark in &mut benchmarks {
+            if let BenchmarkKind::Application(application) = &mut benchmark.what {
+                application.follow(&mut writer, &mut notes);
+            }
+        }
         Ok(Self { directory, ranks, launcher, striping, notes, benchmarks })
     }
 
@@ -126,7 +131,7 @@ const NORMAL_DIST_ALIAS: &str = "write_normal_dist";
 
 fn all_kinds() -> impl Iterator<Item = &'static str> + Clone {
     let patterns = PATTERN_KINDS.iter().map(|kind| kind.name());
-    patterns.chain([NORMAL_DIST_ALIAS, METADATA, EXERCISER]).chain(UNAVAILABLE_KINDS.iter().copied())
+    patterns.chain([NORMAL_DIST_ALIAS, METADATA, EXERCISER]).chain(application::KINDS)
 }
 
 /// serde_json repeats the place at the end of its message.
@@ -217,7 +222,11 @@ fn parse_benchmark(entry: &Value, place: &str, notes: &mut Vec<String>) -> Resul
             notes.extend(exerciser.notes.iter().cloned());
             BenchmarkKind::Exerciser(Box::new(exerciser))
         }
-        (None, other) if UNAVAILABLE_KINDS.contains(&other) => BenchmarkKind::Unavailable,
+        (None, other) if application::KINDS.contains(&other) => {
+            let application = Application::parse(other, file, configuration, &inside)?;
+            notes.extend(application.notes.iter().cloned());
+            BenchmarkKind::Application(Box::new(application))
+        }
         (None, other) => bail!("{place}: unknown benchmark {other:?}; {}", suggest::hint(other, all_kinds())),
     };
     Ok(Benchmark { name, place: inside, what })
