@@ -1,6 +1,7 @@
 //! Who asks for I/O: functions from parameters to a [`Workload`](hyperslab_core::workload::Workload), never to I/O.
 
 mod inputs;
+pub mod ior;
 mod one_file;
 mod particles;
 mod sweep;
