@@ -99,8 +99,8 @@ pub struct Settings {
     pub rank_csv: Option<String>,
     pub per_op_csv: Option<String>,
     pub platform: Option<String>,
-    /// Options of the API, as stack options, in the order given.
-    pub api_options: Vec<(String, String)>,
+    /// Options of APIs: the API, and name and value as its stack has them, in the order given.
+    pub api_options: Vec<(&'static str, &'static str, String)>,
     pub hints_file: Option<String>,
     pub show_hints: bool,
     pub chunk_size: u64,
@@ -289,16 +289,16 @@ impl Settings {
     /// Options of formats, and those that IOR does not have.
     fn set_for_api(&mut self, name: &str, given: Given<'_>) -> Result<()> {
         match name {
-            "posix.odirect" => self.api_option("direct", on(given)?.then(|| "yes".into())),
+            "posix.odirect" => self.api_option("posix", "direct", on(given)?.then(|| "yes".into())),
             "hdf5.setAlignment" => {
                 let bytes = size(given)?;
                 let value = (bytes > 1).then(|| bytes.to_string());
-                self.api_option("align", value.clone());
-                self.api_option("align_threshold", value);
+                self.api_option("hdf5", "align", value.clone());
+                self.api_option("hdf5", "align_threshold", value);
             }
-            "hdf5.noFill" => self.api_option("fill_time", on(given)?.then(|| "never".into())),
+            "hdf5.noFill" => self.api_option("hdf5", "fill_time", on(given)?.then(|| "never".into())),
             "hdf5.collectiveMetadata" => {
-                self.api_option("collective_metadata", on(given)?.then(|| "yes".into()));
+                self.api_option("hdf5", "collective_metadata", on(given)?.then(|| "yes".into()));
             }
             "hdf5.chunkSize" => self.chunk_size = size(given)?,
             "mpiio.hintsFileName" | "hdf5.hintsFileName" | "ncmpi.hintsFileName" => {
@@ -306,7 +306,7 @@ impl Settings {
             }
             "mpiio.showHints" | "hdf5.showHints" | "ncmpi.showHints" => self.show_hints = on(given)?,
             "mpiio.preallocate" | "ncmpi.preallocate" => {
-                self.api_option("preallocate", on(given)?.then(|| "yes".into()));
+                self.api_option("mpiio", "preallocate", on(given)?.then(|| "yes".into()));
             }
             "posix.lustre.stripecount" | "posix.lustre.stripesize" | "posix.lustre.startost" | "posix.lustre.pool" => {
                 let key = name.trim_start_matches("posix.lustre.").to_owned();
@@ -336,9 +336,9 @@ impl Settings {
     }
 
     /// Sets or takes back an option of the format.
-    fn api_option(&mut self, key: &str, value: Option<String>) {
-        self.api_options.retain(|(known, _)| known != key);
-        self.api_options.extend(value.map(|value| (key.to_owned(), value)));
+    fn api_option(&mut self, api: &'static str, key: &'static str, value: Option<String>) {
+        self.api_options.retain(|known| (known.0, known.1) != (api, key));
+        self.api_options.extend(value.map(|value| (api, key, value)));
     }
 }
 

@@ -52,7 +52,9 @@ mod tests {
 
     #[test]
     fn sizes_are_powers_of_1024() {
-        for (text, bytes) in [("8", 8), ("4k", 4096), ("4K", 4096), ("1m", 1 << 20), ("2g", 2 << 30), (" 3 t ", 3 << 40)] {
+        for (text, bytes) in
+            [("8", 8), ("4k", 4096), ("4K", 4096), ("1m", 1 << 20), ("2g", 2 << 30), (" 3 t ", 3 << 40)]
+        {
             assert_eq!(parse(text).unwrap(), bytes);
         }
         assert_eq!((parse("1p").unwrap(), parse("1MiB").unwrap(), parse("1kb").unwrap()), (1 << 50, 1 << 20, 1024));

@@ -13,7 +13,7 @@ pub use stripes::{Stripes, targets_per_client};
 
 use crate::ior::c_random::CRandom;
 use hyperslab_core::workload::{ArrayDeclaration, FileDeclaration, Header, Update, WORKLOAD_VERSION, Workload};
-use hyperslab_core::{Error, Fill, Result, Transfer};
+use hyperslab_core::{Error, Fill, Result, Selection, Transfer};
 use std::sync::Arc;
 use steps::{Direction, Playing};
 
@@ -149,6 +149,12 @@ impl Ior {
     pub fn in_step(&self) -> bool {
         let together = self.mode == Transfer::Collective || self.sync_each_write || self.layout.is_collective();
         together && !self.file_per_rank
+    }
+
+    /// The elements that hold `length` bytes from `offset` of the container on. With a dataset for each segment, those of the
+    /// segment that the offset lies in.
+    pub fn elements(&self, offset: u64, length: u64) -> Result<Selection> {
+        self.layout.selection(self, offset, length, 1, length)
     }
 
     /// How many calls `rank` makes.

@@ -11,6 +11,7 @@ mod demo;
 mod doctor;
 mod formats;
 mod h5bench;
+mod ior;
 mod model;
 mod mpi_job;
 mod recover;
@@ -36,6 +37,7 @@ fn run_command() -> ExitCode {
         Command::Compare(options) => compare::run(&options),
         Command::Convert(options) => convert::run(&options),
         Command::Demo(demo) => demo::run(&demo),
+        Command::Ior(options) => ior::run(&options),
         Command::Predict(options) => model::predict(&options),
         Command::Recover(options) => recover::run(&options),
         Command::Run(options) => run::run(&options),
