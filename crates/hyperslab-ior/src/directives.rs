@@ -311,6 +311,17 @@ mod tests {
     }
 
     #[test]
+    fn the_document_names_every_option() {
+        let document = include_str!("../../../docs/ior.md");
+        for directive in TABLE {
+            assert!(document.contains(&format!("`{}`", directive.name)), "{}", directive.name);
+            if let Some(letter) = directive.letter {
+                assert!(document.contains(&format!("| `-{letter}`")), "-{letter}");
+            }
+        }
+    }
+
+    #[test]
     fn the_help_names_every_option() {
         let help = help();
         assert!(TABLE.iter().all(|directive| match (directive.letter, directive.long) {

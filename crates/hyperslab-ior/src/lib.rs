@@ -10,6 +10,7 @@ mod api;
 mod data;
 mod directives;
 mod flags;
+pub mod mdtest;
 mod measured;
 mod memory_hog;
 mod plain_file;
@@ -33,6 +34,7 @@ use crate::plan::Plan;
 use crate::report::Report;
 use crate::test_run::{Audience, TestResult};
 use crate::warnings::Warnings;
+use hyperslab_core::workload::Workload;
 use hyperslab_core::{Communicator, Error, Result, agree};
 use hyperslab_run::on_threads;
 use std::fs::{self, File};
@@ -80,6 +82,12 @@ pub fn parse(arguments: &[String], notes: &mut Vec<String>) -> Result<Option<Vec
 /// Parses the text of a script whose settings begin with `initial`.
 pub fn parse_script(text: &str, initial: &Settings, notes: &mut Vec<String>) -> Result<Vec<Settings>> {
     script::parse(text, initial, notes)
+}
+
+/// The workloads of a test on so many ranks, the write and the read of its first repetition: what is run can also be predicted.
+pub fn workloads(settings: &Settings, ranks: usize) -> Result<[Workload; 2]> {
+    let plan = Plan::new(settings.clone(), 0, ranks, ranks, 0, &mut Warnings::default())?;
+    Ok([plan.ior.write()?, plan.ior.read(plan.readers(0))?])
 }
 
 /// Runs all tests of a command line; `arguments` are those after the name of the program, `command_line` is shown. Results go

@@ -203,6 +203,9 @@ fn check(settings: &mut Settings, warnings: &mut Warnings) -> Result<()> {
     if settings.repetitions > 1 << 20 {
         return bad("too many repetitions");
     }
+    if settings.stripe_size == 0 || !(1..=65536).contains(&settings.stripe_count) {
+        return bad("stripes have at least one byte, and go to 1 to 65536 targets");
+    }
     if settings.reorder_tasks && settings.reorder_random > 0 {
         return bad("both -C and -Z are given; choose one");
     }

@@ -50,6 +50,8 @@ pub enum Command {
     Demo(crate::demo::Demo),
     /// Run IOR's tests, by its flags and scripts, on any stack
     Ior(crate::ior::IorOptions),
+    /// Run mdtest's tests of directories and files, plain or of any format
+    Mdtest(crate::ior::IorOptions),
     /// Say what a workload or workflow would take on stacks, without running it
     #[command(after_help = crate::model::PREDICT_EXAMPLES, after_long_help = crate::model::PREDICT_EXAMPLES)]
     Predict(crate::model::PredictOptions),

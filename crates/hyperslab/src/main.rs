@@ -38,6 +38,7 @@ fn run_command() -> ExitCode {
         Command::Convert(options) => convert::run(&options),
         Command::Demo(demo) => demo::run(&demo),
         Command::Ior(options) => ior::run(&options),
+        Command::Mdtest(options) => ior::run_mdtest(&options),
         Command::Predict(options) => model::predict(&options),
         Command::Recover(options) => recover::run(&options),
         Command::Run(options) => run::run(&options),

@@ -12,13 +12,15 @@ pub struct Stripes {
     pub count: u64,
 }
 
-/// The number of targets that hold bytes of each rank, by going over all blocks of the shared file of `ior`; those of a rank
-/// repeat after at most as many segments as there are targets.
+/// Segments that are looked at. Those whose blocks begin at stripes repeat after at most as many as there are targets.
+const MOST_SEGMENTS: u64 = 1 << 16;
+
+/// The number of targets that hold bytes of each rank, by going over the blocks of the shared file of `ior`.
 pub fn targets_per_client(ior: &Ior, stripes: Stripes) -> Vec<u64> {
     let (size, count) = (stripes.size.max(1), stripes.count.max(1));
     let of_rank = |rank: usize| {
         let mut targets = BTreeSet::new();
-        for segment in 0..ior.segments {
+        for segment in 0..ior.segments.min(MOST_SEGMENTS) {
             let first = ior.offset(rank, segment, 0);
             let (from, to) = (first / size, (first + ior.block - 1) / size);
             targets.extend((from..=to).take(count as usize).map(|stripe| stripe % count));
