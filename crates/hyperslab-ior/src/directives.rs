@@ -116,6 +116,7 @@ pub const TABLE: &[Directive] = &[
     flag(Some('Z'), None, "reorderTasksRandom", Nothing, Taken, "each rank reads what a rank chosen at random wrote; twice, a permutation"),
     long("warningAsErrors", Nothing, Taken, "a warning ends the test"),
     long("dryRun", Nothing, Taken, "say what would be done"),
+    word("interIODelay", A("MICROSECONDS"), Taken, "pause after each transfer"),
     word("stoneWallingWearOut", Nothing, Taken, "after -D, all ranks make as many transfers as the fastest"),
     word("stoneWallingWearOutIterations", NUMBER, Taken, "stop after so many transfers"),
     word("stoneWallingStatusFile", FILE, Taken, "keeps the number of transfers of a write for a later read"),

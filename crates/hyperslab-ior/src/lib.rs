@@ -36,7 +36,7 @@ use crate::test_run::{Audience, TestResult};
 use crate::warnings::Warnings;
 use hyperslab_core::workload::Workload;
 use hyperslab_core::{Communicator, Error, Result, agree};
-use hyperslab_run::on_threads;
+use hyperslab_run::{on_threads, resolve};
 use std::fs::{self, File};
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -169,7 +169,10 @@ fn plans(tests: Vec<Settings>, ranks: RanksAre<'_>, warnings: &mut Warnings) -> 
                 (size, comm.split_by_node()?.size())
             }
         };
-        plans.push(Plan::new(settings, id, ranks, per_node, now, warnings)?);
+        let mut plan = Plan::new(settings, id, ranks, per_node, now, warnings)?;
+        // What this build does not have is told before anything is opened.
+        plan.ior.chunks = resolve(&plan.stack)?.caps().chunks;
+        plans.push(plan);
     }
     Ok(plans)
 }

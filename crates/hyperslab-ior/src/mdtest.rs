@@ -13,7 +13,7 @@ use crate::warnings::Warnings;
 use crate::{Failure, Outcome, RanksAre, timestamp};
 use hyperslab_core::{Error, agree};
 use hyperslab_run::on_threads;
-use options::{Asked, Options};
+use options::Asked;
 use phases::Iteration;
 use std::io::Write;
 

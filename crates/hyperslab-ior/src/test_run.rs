@@ -208,7 +208,10 @@ impl Rank<'_> {
         if let (true, true, Some(directory)) = (settings.unique_dir, settings.file_per_proc, path.parent()) {
             fs::create_dir_all(directory).map_err(|e| Error::io("create directory", e).target(directory.display()))?;
         }
-        if self.format.exists(path)? {
+        if self.result.keeps_nothing {
+            // Names may be remembered all the same.
+            self.format.remove(path)?;
+        } else if self.format.exists(path)? {
             if repetition == 0 {
                 let fate = if settings.use_existing { "overwritten" } else { "deleted" };
                 self.warnings

@@ -39,6 +39,8 @@ pub struct Ior {
     pub order: Order,
     /// What the bytes are elements of.
     pub layout: Layout,
+    /// Arrays have the chunks of the layout; formats without chunks do without.
+    pub chunks: bool,
     /// So many blocks of a rank are transferred by one call, as a regular hyperslab; 1 is IOR's own way.
     pub gather: u64,
     /// Whether ranks transfer together.
@@ -67,6 +69,7 @@ impl Ior {
             segments: 1,
             order: Order::Sequential,
             layout: Layout::Words,
+            chunks: true,
             gather: 1,
             mode: Transfer::Independent,
             sync_each_write: false,

@@ -78,7 +78,7 @@ impl Files {
     pub fn stat(&self, path: &Path) -> Result<()> {
         let there = match self {
             Self::Plain { .. } => fs::metadata(path).is_ok(),
-            Self::Containers { format, .. } => format.exists(path)?,
+            Self::Containers { format, .. } => format.exists(path)? || !self.stores(),
         };
         there.then_some(()).ok_or_else(|| {
             Error::new(hyperslab_core::ErrorKind::NotFound, "stat", "it is not there")

@@ -12,7 +12,7 @@ type Line = (char, Option<&'static str>, bool, &'static str);
 const DONE: &[Line] = &[
     ('a', None, true, "POSIX: plain files; or a stack such as hdf5 or zarr: containers"),
     ('b', None, true, "branches of each directory of the tree (1)"),
-    ('B', None, false, "no barriers between phases"),
+    ('B', None, false, "no barriers between phases, but for the figures, which are brought together after each"),
     ('C', None, false, "only create"),
     ('d', None, true, "directory, or several with @ between them, taken in turn with -u (./out)"),
     ('D', None, false, "only directories"),

@@ -213,7 +213,7 @@ impl Rank<'_> {
         let mut made = 0;
         self.timed(Kind::FileCreation, items, |rank| {
             let began = Instant::now();
-            let mut create = |from: u64, to: u64, deadline: Option<Duration>| -> Result<u64> {
+            let create = |from: u64, to: u64, deadline: Option<Duration>| -> Result<u64> {
                 for item in from..to {
                     if deadline.is_some_and(|deadline| began.elapsed() >= deadline) {
                         return Ok(item);

@@ -94,7 +94,7 @@ impl Layout {
         };
         let dtype = if self.element() == 8 { Datatype::I64 } else { Datatype::U8 };
         let mut spec = ArraySpec::new(dtype, &shape);
-        spec.chunk = match self {
+        let chunk = match self {
             Self::ChunkedWords(chunk) | Self::GrowingBytes { chunk } | Self::Bytes { chunk: Some(chunk) } => {
                 Some(Dims::from_slice(&[*chunk]))
             }
@@ -103,6 +103,7 @@ impl Layout {
             Self::Grid { chunk: None, grows: true, .. } => Some(Dims::from_slice(&[1, ior.transfer])),
             _ => None,
         };
+        spec.chunk = chunk.filter(|_| ior.chunks);
         if self.grows() {
             let fixed = shape.iter().skip(1).map(|&extent| Some(extent));
             spec.max_shape = Some(std::iter::once(None).chain(fixed).collect());
