@@ -33,7 +33,7 @@ pub fn parse(text: &str, initial: &Settings, notes: &mut Vec<String>) -> Result<
             continue;
         }
         apply_line(&mut settings, words, notes)
-            .map_err(|error| error.hint(format!("line {} of the script", number + 1)))?;
+            .map_err(|error| Error::new(error.kind(), "read script", format!("line {}: {error}", number + 1)))?;
         changed = true;
     }
     if !started {

