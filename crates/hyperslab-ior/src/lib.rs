@@ -4,9 +4,10 @@
 //! threads, or on those of an MPI job. The patterns are workloads, so that what is run here can also be predicted.
 //!
 //! IOR has its own way to measure: moments of all ranks against each other, a deadline that ranks wear out, wrong transfers
-//! counted. `play` does that; clocks, ranks and formats are those of every other run.
+//! counted. `play` does that; ranks and formats are those of every other run.
 
 mod api;
+mod busy;
 mod data;
 mod directives;
 mod flags;

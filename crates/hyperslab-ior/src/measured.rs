@@ -1,7 +1,8 @@
-//! The figures of a phase, from the moments of all ranks.
+//! The figures of a phase, from the calls of all ranks.
 
+use crate::busy::Busy;
 use crate::data::Wrong;
-use crate::play::{Played, Stamps};
+use crate::play::{Played, Times};
 use crate::stonewall::Stonewall;
 use hyperslab_core::{Communicator, Error, ErrorKind, Result};
 
@@ -27,9 +28,9 @@ impl Access {
 /// What one rank took.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct RankTimes {
-    /// From its first opening to its last closing, in seconds.
+    /// In all calls, in seconds.
     pub total: f64,
-    /// From its first transfer to the end of its last.
+    /// In transfers and flushes.
     pub transfers: f64,
     /// Transfers.
     pub calls: u64,
@@ -40,13 +41,13 @@ pub struct RankTimes {
 /// A phase of a repetition.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Measured {
-    /// Seconds from the first opening to the last closing.
+    /// Seconds in which some rank was in a call.
     pub total: f64,
-    /// Seconds from the first opening to the end of the last.
+    /// Seconds in which some rank opened.
     pub open: f64,
-    /// Seconds from the first transfer to the end of the last.
+    /// Seconds in which some rank transferred or flushed.
     pub transfers: f64,
-    /// Seconds from the first closing to the end of the last.
+    /// Seconds in which some rank closed.
     pub close: f64,
     /// Bytes of all ranks.
     pub bytes: u64,
@@ -80,27 +81,19 @@ impl Measured {
 pub fn gather(comm: &dyn Communicator, mine: Played) -> Result<Measured> {
     let all = comm.all_gather(&encode(&mine))?;
     let mut measured = Measured { stonewall: mine.stonewall, ..Measured::default() };
-    let (mut first, mut last) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
+    let mut all_times = Vec::with_capacity(all.len());
     for (rank, bytes) in all.iter().enumerate() {
         let said = decode(bytes)
             .ok_or_else(|| Error::new(ErrorKind::Corrupt, "gather figures", "a rank's figures are incomplete"))?;
-        let Stamps { open_start, open_stop, transfers_start, transfers_stop, close_start, close_stop } = said.stamps;
-        for (at, (start, stop)) in
-            [(open_start, open_stop), (transfers_start, transfers_stop), (close_start, close_stop)]
-                .into_iter()
-                .enumerate()
-        {
-            first[at] = first[at].min(start);
-            last[at] = last[at].max(stop);
-        }
+        let Times { open, transfers, close } = &said.times;
         let times = RankTimes {
-            total: close_stop - open_start,
-            transfers: transfers_stop - transfers_start,
+            total: Busy::together([open, transfers, close]),
+            transfers: Busy::together([transfers]),
             calls: said.calls,
             bytes: said.bytes,
         };
         if rank == 0 {
-            measured.latency = times.transfers / said.calls as f64;
+            measured.latency = times.transfers / said.calls.max(1) as f64;
         }
         measured.ranks.push(times);
         measured.bytes += said.bytes;
@@ -116,22 +109,21 @@ pub fn gather(comm: &dyn Communicator, mine: Played) -> Result<Measured> {
                 measured.remarks.push(remark);
             }
         }
+        all_times.push(said.times);
     }
-    measured.open = last[0] - first[0];
-    measured.transfers = last[1] - first[1];
-    measured.close = last[2] - first[2];
-    measured.total = last[2] - first[0];
+    measured.open = Busy::together(all_times.iter().map(|times| &times.open));
+    measured.transfers = Busy::together(all_times.iter().map(|times| &times.transfers));
+    measured.close = Busy::together(all_times.iter().map(|times| &times.close));
+    measured.total = Busy::together(all_times.iter().flat_map(|times| [&times.open, &times.transfers, &times.close]));
     Ok(measured)
 }
 
 /// Ranks of one program tell each other: numbers, then lines of text.
 fn encode(played: &Played) -> Vec<u8> {
-    let s = &played.stamps;
-    let times = [s.open_start, s.open_stop, s.transfers_start, s.transfers_stop, s.close_start, s.close_stop];
     let wrong = &played.wrong;
     let counts = [played.calls, played.bytes, wrong.bytes, wrong.transfers, wrong.compared];
-    let mut bytes: Vec<u8> = times.iter().flat_map(|time| time.to_le_bytes()).collect();
-    bytes.extend(counts.iter().flat_map(|count| count.to_le_bytes()));
+    let mut bytes: Vec<u8> = counts.iter().flat_map(|count| count.to_le_bytes()).collect();
+    [&played.times.open, &played.times.transfers, &played.times.close].iter().for_each(|busy| busy.encode(&mut bytes));
     let lines = std::iter::once(wrong.first.as_deref().unwrap_or("")).chain(played.remarks.iter().map(String::as_str));
     let text: Vec<String> = lines.map(|line| line.replace('\n', " ")).collect();
     bytes.extend(text.join("\n").into_bytes());
@@ -139,23 +131,18 @@ fn encode(played: &Played) -> Vec<u8> {
 }
 
 fn decode(bytes: &[u8]) -> Option<Played> {
-    let (numbers, text) = bytes.split_at_checked(11 * 8)?;
+    let (numbers, text) = bytes.split_at_checked(5 * 8)?;
     let words: Vec<u64> = numbers.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
-    let time = |at: usize| f64::from_bits(words[at]);
+    let mut text = text;
+    let mut next = || Busy::decode(&mut text);
+    let times = Times { open: next()?, transfers: next()?, close: next()? };
     let mut lines = std::str::from_utf8(text).ok()?.split('\n').map(str::to_owned);
     let first = lines.next().filter(|line| !line.is_empty());
     Some(Played {
-        stamps: Stamps {
-            open_start: time(0),
-            open_stop: time(1),
-            transfers_start: time(2),
-            transfers_stop: time(3),
-            close_start: time(4),
-            close_stop: time(5),
-        },
-        calls: words[6],
-        bytes: words[7],
-        wrong: Wrong { bytes: words[8], transfers: words[9], compared: words[10], first },
+        times,
+        calls: words[0],
+        bytes: words[1],
+        wrong: Wrong { bytes: words[2], transfers: words[3], compared: words[4], first },
         stonewall: None,
         remarks: lines.filter(|line| !line.is_empty()).collect(),
     })
@@ -171,23 +158,20 @@ mod tests {
     fn figures_span_the_ranks() {
         let measured = on_threads(2, |comm| {
             let rank = comm.rank() as f64;
-            let stamps = Stamps {
-                open_start: rank,
-                open_stop: 2.0 + rank,
-                transfers_start: 3.0,
-                transfers_stop: 5.0 + 2.0 * rank,
-                close_start: 7.0,
-                close_stop: 8.0 + rank,
-            };
+            let mut times = Times::default();
+            times.open.add(rank, 2.0 + rank);
+            times.transfers.add(3.0, 5.0 + 2.0 * rank);
+            times.close.add(8.0, 9.0 + rank);
             let wrong =
                 Wrong { bytes: 3, transfers: 1, compared: 10, first: (comm.rank() == 1).then(|| "here".into()) };
             let remarks = vec!["the same".into()];
-            gather(&*comm, Played { stamps, calls: 4, bytes: 4096, wrong, stonewall: None, remarks })
+            gather(&*comm, Played { times, calls: 4, bytes: 4096, wrong, stonewall: None, remarks })
         })
         .unwrap();
         assert_eq!(measured[0], measured[1]);
         let one = &measured[0];
         assert_eq!((one.open, one.transfers, one.close, one.total), (3.0, 4.0, 2.0, 9.0));
+        assert_eq!((one.ranks[0].total, one.ranks[1].total), (5.0, 8.0));
         assert_eq!((one.bytes, one.calls, one.latency, one.wrong.bytes), (8192, 8, 0.5, 6));
         assert_eq!((one.rate(), one.iops(1024)), (8192.0 / 9.0, 2.0));
         assert_eq!((one.wrong.first.as_deref(), one.remarks.len()), (Some("rank 1: here"), 1));

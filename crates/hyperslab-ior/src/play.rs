@@ -1,6 +1,7 @@
 //! Plays one rank's steps of a phase: measured as IOR measures, stopped as IOR stops, and with wrong data counted instead of
 //! ending at the first.
 
+use crate::busy::Busy;
 use crate::data::{Data, Words, Wrong};
 use crate::settings::Packets;
 use crate::stonewall::{Limit, Stonewall, Watch};
@@ -10,11 +11,12 @@ use hyperslab_core::{
     MemoryViewMut, PageBuffer, Result, Selection, Transfer,
 };
 use hyperslab_kernels::ior::{Ior, Layout, Writers};
-use hyperslab_run::{Clock, Clocked, alone};
+use hyperslab_run::alone;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// A phase, as one rank plays it.
 #[derive(Debug)]
@@ -50,23 +52,22 @@ pub enum Kind {
     Ior(Packets, u32),
 }
 
-/// Moments of a phase, in seconds of the rank's clock, which stands still while data are made and compared.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-#[allow(missing_docs)]
-pub struct Stamps {
-    pub open_start: f64,
-    pub open_stop: f64,
-    pub transfers_start: f64,
-    pub transfers_stop: f64,
-    pub close_start: f64,
-    pub close_stop: f64,
+/// When a rank was in calls.
+#[derive(Debug, Default)]
+pub struct Times {
+    /// Opening and creating, before the first transfer.
+    pub open: Busy,
+    /// Transfers, what lies between them, and flushes.
+    pub transfers: Busy,
+    /// Closing.
+    pub close: Busy,
 }
 
 /// What one rank brings home.
 #[derive(Debug, Default)]
 pub struct Played {
-    /// When what happened.
-    pub stamps: Stamps,
+    /// When it was in calls.
+    pub times: Times,
     /// Transfers.
     pub calls: u64,
     /// Bytes transferred.
@@ -86,7 +87,7 @@ pub fn play(phase: &Phase<'_>, comm: &Arc<dyn Communicator>) -> Result<Played> {
     let mut buffers = (PageBuffer::default(), Vec::new());
     buffers.0.set_len(phase.ior.call_bytes() as usize)?;
     comm.barrier()?;
-    let clock = Clock::start();
+    let began_at = Instant::now();
     let words = Data::Words(Words {
         packets: match phase.kind {
             Kind::Ior(packets, _) => packets,
@@ -98,8 +99,8 @@ pub fn play(phase: &Phase<'_>, comm: &Arc<dyn Communicator>) -> Result<Played> {
     });
     let mut player = Player {
         phase,
-        comm: Clocked::wrap(comm.clone(), clock.clone()),
-        clock,
+        comm: comm.clone(),
+        began_at,
         played: Played::default(),
         container: None,
         data: words,
@@ -112,8 +113,7 @@ pub fn play(phase: &Phase<'_>, comm: &Arc<dyn Communicator>) -> Result<Played> {
     let mut open: Option<OpenArray> = None;
     let mut steps = steps;
     loop {
-        let (step, _) = player.clock.exclude(|| steps.next());
-        let Some(step) = step else { break };
+        let Some(step) = steps.next() else { break };
         let step = step?;
         let over = stonewall.is_over(player.played.calls);
         match step {
@@ -123,18 +123,24 @@ pub fn play(phase: &Phase<'_>, comm: &Arc<dyn Communicator>) -> Result<Played> {
             Step::Create { .. } | Step::Open { .. } if over && player.began => {}
             Step::Create { name, array, .. } => {
                 let spec = &phase.workload.header.arrays[array as usize].spec;
+                let from = player.now();
                 let new = player.container()?.create(&name, spec)?;
+                player.opened_since(from);
                 open = Some(player.opened(new, name)?);
             }
             Step::Open { name, .. } => {
+                let from = player.now();
                 let found = player.container()?.array(&name)?;
+                player.opened_since(from);
                 open = Some(player.opened(found, name)?);
             }
             Step::Resize { shape, .. } if !over => {
                 if let Some((array, _, extents, ..)) = &mut open {
-                    player.begin();
+                    let from = player.now();
+                    player.began = true;
                     array.resize(&shape)?;
                     *extents = shape;
+                    player.moved_since(from);
                 }
             }
             Step::Write { ref selection, transfer, .. } | Step::Read { ref selection, transfer, .. } if !over => {
@@ -145,21 +151,28 @@ pub fn play(phase: &Phase<'_>, comm: &Arc<dyn Communicator>) -> Result<Played> {
                 player.transfer(&open, selection, transfer, writes, &stonewall)?;
                 stonewall.after_transfer(&*player.comm, player.played.calls, player.played.bytes)?;
             }
-            Step::Compute { nanoseconds } if !over => std::thread::sleep(std::time::Duration::from_nanos(nanoseconds)),
+            Step::Compute { nanoseconds } if !over => {
+                let from = player.now();
+                std::thread::sleep(std::time::Duration::from_nanos(nanoseconds));
+                player.moved_since(from);
+            }
             Step::Flush { how, .. } if !over || !phase.ior.sync_each_write => {
                 if !phase.ior.sync_each_write {
                     player.agree_at_end(&mut stonewall)?;
                 }
+                let from = player.now();
                 player.container()?.flush(how)?;
-                player.played.stamps.transfers_stop = player.now();
+                player.moved_since(from);
             }
             Step::CloseArray { .. } => {
                 if phase.ior.layout != Layout::WordsPerSegment {
                     player.agree_at_end(&mut stonewall)?;
                 }
-                player.begin_close();
                 if let Some((array, ..)) = open.take() {
+                    let from = player.now();
                     array.close()?;
+                    let until = player.now();
+                    player.played.times.close.add(from, until);
                 }
             }
             Step::CloseFile { .. } => {
@@ -184,7 +197,7 @@ type OpenArray = (Arc<dyn Array>, Arc<str>, Dims, u64, Datatype);
 struct Player<'a> {
     phase: &'a Phase<'a>,
     comm: Arc<dyn Communicator>,
-    clock: Arc<Clock>,
+    began_at: Instant,
     played: Played,
     container: Option<Arc<dyn Container>>,
     data: Data,
@@ -196,8 +209,22 @@ struct Player<'a> {
 }
 
 impl Player<'_> {
+    /// Seconds since all ranks began.
     fn now(&self) -> f64 {
-        self.clock.counted().as_secs_f64()
+        self.began_at.elapsed().as_secs_f64()
+    }
+
+    /// A call of the kind that opens ends now.
+    fn opened_since(&mut self, from: f64) {
+        let until = self.now();
+        let times = &mut self.played.times;
+        if self.began { times.transfers.add(from, until) } else { times.open.add(from, until) }
+    }
+
+    /// A call of the kind that moves bytes ends now.
+    fn moved_since(&mut self, from: f64) {
+        let until = self.now();
+        self.played.times.transfers.add(from, until);
     }
 
     fn agree_at_end(&self, stonewall: &mut Watch) -> Result<()> {
@@ -210,14 +237,13 @@ impl Player<'_> {
 
     fn open_file(&mut self, how: hyperslab_core::Open) -> Result<()> {
         let comm = if self.phase.ior.file_per_rank { alone() } else { self.comm.clone() };
-        self.played.stamps.open_start = self.now();
+        let from = self.now();
         let container = self.phase.format.open(self.phase.path, how, &comm)?;
-        let (data, _) = self.clock.exclude(|| self.seed(&*container));
-        if let Some(seed) = data? {
+        self.opened_since(from);
+        if let Some(seed) = self.seed(&*container)? {
             self.data = Data::ByPlace(seed);
         }
         self.container = Some(container);
-        self.played.stamps.open_stop = self.now();
         Ok(())
     }
 
@@ -253,17 +279,14 @@ impl Player<'_> {
             Kind::Ior(..) if name == SEED_ATTRIBUTE => Attribute::integer(MIXED_SEEDS),
             _ => value.clone(),
         };
+        let from = self.now();
         self.container()?.set_attribute(object, name, &stated)?;
-        self.played.stamps.open_stop = self.now();
+        self.opened_since(from);
         Ok(())
     }
 
-    fn opened(&mut self, array: Arc<dyn Array>, name: Arc<str>) -> Result<OpenArray> {
-        if !self.began {
-            self.played.stamps.open_stop = self.now();
-        }
-        let (spec, _) = self.clock.exclude(|| array.spec());
-        let spec = spec?;
+    fn opened(&self, array: Arc<dyn Array>, name: Arc<str>) -> Result<OpenArray> {
+        let spec = array.spec()?;
         let declared = &self.phase.workload.header.arrays[0].spec;
         if spec.dtype != declared.dtype || spec.shape.len() != declared.shape.len() {
             let message = format!("it has elements of {} in {} dimensions", spec.dtype, spec.shape.len());
@@ -275,14 +298,6 @@ impl Player<'_> {
         }
         let element = spec.dtype.size();
         Ok((array, name, spec.shape, element, spec.dtype))
-    }
-
-    /// Transfers begin.
-    fn begin(&mut self) {
-        if !self.began {
-            self.began = true;
-            self.played.stamps.transfers_start = self.now();
-        }
     }
 
     fn transfer(
@@ -297,54 +312,44 @@ impl Player<'_> {
             open.as_ref().ok_or_else(|| Error::invalid("run workload", "a step uses an array that is not open"))?;
         let segment: u64 = name.rsplit_once('.').and_then(|(_, number)| number.parse().ok()).unwrap_or(0);
         let base = segment * self.phase.ior.segment_bytes();
-        let clock = self.clock.clone();
         if writes && !self.began && self.phase.prefill > 0 {
-            let (done, _) = clock.exclude(|| self.prefill(&**array, transfer));
-            done?;
+            self.prefill(&**array, transfer)?;
             self.comm.barrier()?;
         }
-        self.begin();
+        self.began = true;
         let length = (selection.len() * element) as usize;
         let data = self.data.of_array(dtype, name, base)?;
-        let (ready, _) = clock.exclude(|| {
-            self.buffer.set_len(length)?;
-            if writes {
-                data.fill(shape, selection, *element, &mut self.buffer)?;
-            } else if self.phase.compare {
-                // Nothing right is left from before.
-                self.buffer.fill(0xA5);
-            }
-            Ok(())
-        });
-        ready?;
+        self.buffer.set_len(length)?;
+        if writes {
+            data.fill(shape, selection, *element, &mut self.buffer)?;
+        } else if self.phase.compare {
+            // Nothing right is left from before.
+            self.buffer.fill(0xA5);
+        }
         let packed = MemoryLayout::packed();
-        let from = clock.counted();
+        let from = self.now();
         if writes {
             array.write(selection, MemoryView { data: &self.buffer, layout: &packed }, transfer)
         } else {
             array.read(selection, MemoryViewMut { data: &mut self.buffer, layout: &packed }, transfer)
         }
         .map_err(|error| error.target(name))?;
-        let until = clock.counted();
-        self.played.stamps.transfers_stop = until.as_secs_f64();
+        let until = self.now();
+        self.played.times.transfers.add(from, until);
         self.played.calls += 1;
         self.played.bytes += length as u64;
-        let (kept, _) = clock.exclude(|| -> Result<()> {
-            if let Some(per_op) = &mut self.per_op {
-                let (at, took) =
-                    ((from.as_secs_f64() - stonewall.began(&clock)).max(0.0), (until - from).as_secs_f64());
-                writeln!(per_op, "{at:.8e},{took:.8e},{:e}", length as f64 / took.max(1e-9))
-                    .map_err(|e| Error::io("write times", e))?;
-            }
-            if !writes && self.phase.compare {
-                self.expected.resize(length, 0);
-                data.fill(shape, selection, *element, &mut self.expected)?;
-                let offset = selection.first_byte(shape, *element).unwrap_or(0);
-                self.played.wrong.compare(name, offset, &self.expected, &self.buffer);
-            }
-            Ok(())
-        });
-        kept
+        if let Some(per_op) = &mut self.per_op {
+            let (at, took) = ((from - stonewall.began(self.began_at)).max(0.0), until - from);
+            writeln!(per_op, "{at:.8e},{took:.8e},{:e}", length as f64 / took.max(1e-9))
+                .map_err(|e| Error::io("write times", e))?;
+        }
+        if !writes && self.phase.compare {
+            self.expected.resize(length, 0);
+            data.fill(shape, selection, *element, &mut self.expected)?;
+            let offset = selection.first_byte(shape, *element).unwrap_or(0);
+            self.played.wrong.compare(name, offset, &self.expected, &self.buffer);
+        }
+        Ok(())
     }
 
     /// Fills this rank's blocks with bytes that are never right.
@@ -361,19 +366,13 @@ impl Player<'_> {
         Ok(())
     }
 
-    fn begin_close(&mut self) {
-        self.played.stamps.close_start = self.now();
-        if !self.began {
-            let now = self.now();
-            (self.played.stamps.transfers_start, self.played.stamps.transfers_stop) = (now, now);
-        }
-    }
-
     fn close_file(&mut self) -> Result<()> {
         let container = self.container()?.clone();
         self.container = None;
+        let from = self.now();
         let closed = container.close();
-        self.played.stamps.close_stop = self.now();
+        let until = self.now();
+        self.played.times.close.add(from, until);
         self.played.remarks.extend(container.remarks());
         closed
     }

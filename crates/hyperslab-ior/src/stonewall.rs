@@ -1,7 +1,6 @@
 //! When a phase stops: after so many transfers, or after so long, alone or all together.
 
 use hyperslab_core::{Communicator, Reduce, Result};
-use hyperslab_run::Clock;
 use std::time::{Duration, Instant};
 
 /// When a rank stops transferring.
@@ -60,9 +59,9 @@ impl Watch {
         calls >= self.most
     }
 
-    /// When the time began, in seconds of `clock`.
-    pub fn began(&self, clock: &Clock) -> f64 {
-        clock.wall().saturating_sub(self.begin.elapsed()).as_secs_f64()
+    /// When the time began, in seconds after `moment`.
+    pub fn began(&self, moment: Instant) -> f64 {
+        self.begin.saturating_duration_since(moment).as_secs_f64()
     }
 
     /// Looks at the time after a transfer. Collective where ranks stop at the same one, and where they wear out.

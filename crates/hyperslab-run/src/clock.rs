@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// One rank's clock. Runs from its creation.
 #[derive(Debug)]
-pub struct Clock {
+pub(crate) struct Clock {
     begin: Instant,
     /// Nanoseconds that do not count.
     excluded: AtomicU64,
@@ -35,7 +35,6 @@ struct Interval {
 const MESSAGE: usize = 16;
 
 impl Clock {
-    /// A clock that begins now.
     pub fn start() -> Arc<Self> {
         let last = Mutex::new(Meeting { real: 0, excluded: 0 });
         Arc::new(Self { begin: Instant::now(), excluded: AtomicU64::new(0), last })
@@ -102,13 +101,12 @@ impl Interval {
 
 /// A communicator that keeps the clocks of its ranks in step. What is split off is the inner communicator's own.
 #[derive(Debug)]
-pub struct Clocked {
+pub(crate) struct Clocked {
     inner: Arc<dyn Communicator>,
     clock: Arc<Clock>,
 }
 
 impl Clocked {
-    /// `inner`, whose collective calls keep `clock` in step with those of the other ranks.
     pub fn wrap(inner: Arc<dyn Communicator>, clock: Arc<Clock>) -> Arc<dyn Communicator> {
         Arc::new(Self { inner, clock })
     }

@@ -24,7 +24,6 @@ mod statistics;
 
 pub use calls::{CallTimes, Latency, Operation};
 pub use case::{Cache, Case, Outcome, run_case};
-pub use clock::{Clock, Clocked};
 pub use execute::{RankRun, RunContext, run_rank};
 pub use launch::{LaunchCommand, Ranks, ThreadRanks};
 #[cfg(feature = "mpi")]
