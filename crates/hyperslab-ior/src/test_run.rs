@@ -95,10 +95,11 @@ pub fn run(
             rank.read(repetition, &mut audience)?;
         }
         let wrong = rank.wrong_bytes() > errors_before;
-        if !settings.keep_file && !(wrong && settings.keep_file_with_error) {
-            rank.remove_afterwards(repetition, &mut audience)?;
-        } else {
+        let keeps = settings.keep_file || wrong && settings.keep_file_with_error;
+        if keeps {
             comm.barrier()?;
+        } else {
+            rank.remove_afterwards(repetition, &mut audience)?;
         }
     }
     rank.warnings.tell();
