@@ -48,6 +48,10 @@ pub enum Command {
     /// Show with pictures what a layer does, on this machine
     #[command(subcommand)]
     Demo(crate::demo::Demo),
+    /// Run IOR's tests, by its flags and scripts, on any stack
+    Ior(crate::ior::IorOptions),
+    /// Run mdtest's tests of directories and files, plain or of any format
+    Mdtest(crate::ior::IorOptions),
     /// Say what a workload or workflow would take on stacks, without running it
     #[command(after_help = crate::advisor::PREDICT_EXAMPLES, after_long_help = crate::advisor::PREDICT_EXAMPLES)]
     Predict(crate::advisor::PredictOptions),

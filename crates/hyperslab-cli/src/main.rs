@@ -12,6 +12,7 @@ mod demo;
 mod doctor;
 mod formats;
 mod h5bench;
+mod ior;
 mod mpi_job;
 mod recover;
 mod run;
@@ -42,6 +43,8 @@ fn run_command() -> ExitCode {
         Command::Compare(options) => compare::run(&options),
         Command::Convert(options) => convert::run(&options),
         Command::Demo(demo) => demo::run(&demo),
+        Command::Ior(options) => ior::run(&options),
+        Command::Mdtest(options) => ior::run_mdtest(&options),
         Command::Predict(options) => advisor::predict(&options),
         Command::Recover(options) => recover::run(&options),
         Command::Run(options) => run::run(&options),
