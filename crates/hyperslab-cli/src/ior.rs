@@ -1,6 +1,6 @@
 //! `hyperslab ior` and `hyperslab mdtest`: the flags of both over every stack.
 
-use crate::arguments::{EXIT_BAD_INPUT, EXIT_FAILED};
+use crate::cli::{EXIT_BAD_INPUT, EXIT_FAILED};
 use crate::mpi_job::InsideJob;
 use anyhow::Result;
 use clap::Args;

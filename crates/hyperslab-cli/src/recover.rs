@@ -12,7 +12,9 @@ use anyhow::{Result, bail};
 use clap::Args;
 use escape::{escaped, lines};
 use hyperslab_core::{Error, ErrorKind, Stack};
-use hyperslab_journal::recover::{self, Compared, Job, JournalStatus, JournalStorage, OrphanedJournal, Recovery, Replayed};
+use hyperslab_journal::recover::{
+    self, Compared, Job, JournalStatus, JournalStorage, OrphanedJournal, Recovery, Replayed,
+};
 use hyperslab_run::orphan_format;
 use places::Place;
 use std::collections::BTreeSet;

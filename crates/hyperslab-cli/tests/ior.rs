@@ -77,7 +77,7 @@ fn files_of_every_format_have_the_words_of_ior() {
         assert!(removed.status.success() && !folder.path().join("f").exists(), "{}", text(&removed.stderr));
     }
     if python.is_none() {
-        println!("libraries: skipped, HYPERSLAB_PYTHON is not set");
+        eprintln!("libraries: skipped, HYPERSLAB_PYTHON is not set");
     }
 }
 

@@ -26,7 +26,7 @@ const NAMES: [&str; 12] = [
 /// Has Python check the files of a kernel; `HYPERSLAB_PYTHON` names one with h5py and numpy.
 fn check(kernel: &str, directory: &Path) {
     let Some(python) = std::env::var_os("HYPERSLAB_PYTHON").filter(|path| !path.is_empty()) else {
-        println!("{kernel}: not compared, HYPERSLAB_PYTHON is not set (cargo xtask test sets it)");
+        eprintln!("{kernel}: not compared, HYPERSLAB_PYTHON is not set (cargo xtask test sets it)");
         return;
     };
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/kernels.py");

@@ -414,7 +414,7 @@ mod tests {
         let part = Selection::dense(&[0, 1], &[2, 1]).unwrap();
         assert_eq!(all(&spec, &fill, "x", &part, 1), [&bytes[8..16], &[0; 8]].concat());
         // Of one field only its own bytes are expected.
-        let rules = FillRules::new(&pair, &fill, "x", 0).unwrap();
+        let rules = DataRules::new(&pair, &fill, "x", 0).unwrap();
         let rules = rules.only(&crate::MemoryLayout::fields(4, [("b", 0)]).plan(&pair).unwrap());
         let mut found = [0xAA; 16];
         rules.stream(&[2], &Selection::all(&[2]).unwrap()).unwrap().next_into(&mut found);

@@ -32,8 +32,8 @@ mod types;
 mod values;
 
 use crate::FormatEntry;
-use crate::posix::data_file::{Access, DataFile};
 use crate::posix::buffer_pool::BufferPool;
+use crate::posix::data_file::{Access, DataFile};
 use container::CdfContainer;
 use header::Header;
 use hyperslab_core::{

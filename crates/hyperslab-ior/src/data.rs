@@ -1,7 +1,7 @@
 //! The data of a test: made before a write, expected after a read.
 
 use crate::settings::Packets;
-use hyperslab_core::{Datatype, Fill, FillRules, Result, Selection};
+use hyperslab_core::{DataRules, Datatype, Fill, Result, Selection};
 use hyperslab_kernels::ior::Writers;
 
 /// Bytes of a word.
@@ -37,7 +37,7 @@ pub struct Words {
 #[derive(Debug)]
 pub enum ArrayData<'a> {
     /// Every element from its place.
-    ByPlace(FillRules),
+    ByPlace(DataRules),
     /// IOR's words, from this byte of the container on.
     Words(&'a Words, u64),
 }
@@ -46,7 +46,7 @@ impl Data {
     /// Those of the array `name`, which begins at byte `base` of the container.
     pub fn of_array(&self, dtype: &Datatype, name: &str, base: u64) -> Result<ArrayData<'_>> {
         Ok(match self {
-            Self::ByPlace(seed) => ArrayData::ByPlace(FillRules::new(dtype, &Fill::Random, name, *seed)?),
+            Self::ByPlace(seed) => ArrayData::ByPlace(DataRules::new(dtype, &Fill::Random, name, *seed)?),
             Self::Words(words) => ArrayData::Words(words, base),
         })
     }

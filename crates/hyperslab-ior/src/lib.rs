@@ -37,7 +37,7 @@ use crate::test_run::{Audience, TestResult};
 use crate::warnings::Warnings;
 use hyperslab_core::workload::Workload;
 use hyperslab_core::{Communicator, Error, Result, agree};
-use hyperslab_run::{on_threads, resolve};
+use hyperslab_run::{on_threads, open_stack};
 use std::fs::{self, File};
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -2,7 +2,7 @@
 
 use hyperslab_core::{
     Array, ArraySpec, Attribute, Caps, Communicator, Container, Durability, Error, ErrorKind, Format, MemoryView,
-    MemoryViewMut, Open, Result, Selection, Stack, Transfer,
+    MemoryViewMut, OpenMode, Result, Selection, Stack, TransferMode,
 };
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -39,7 +39,7 @@ impl Format for PlainFile {
 
     fn caps(&self) -> Caps {
         Caps {
-            stores: true,
+            readable: true,
             persistent: true,
             many_processes: true,
             max_rank: hyperslab_core::MAX_RANK,
@@ -51,8 +51,8 @@ impl Format for PlainFile {
         ""
     }
 
-    fn open(&self, path: &Path, how: Open, _: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
-        if how != Open::Read {
+    fn open(&self, path: &Path, how: OpenMode, _: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
+        if how != OpenMode::Read {
             return Err(only_read("open").target(path.display()));
         }
         let failed = |e| Error::io("open", e).target(path.display());
@@ -114,7 +114,7 @@ impl Container for PlainContainer {
         Ok(Vec::new())
     }
 
-    fn settle(&self) -> Result<()> {
+    fn write_back(&self) -> Result<()> {
         Ok(())
     }
 
@@ -140,11 +140,11 @@ impl Array for PlainArray {
         Ok(self.spec.clone())
     }
 
-    fn write(&self, _: &Selection, _: MemoryView<'_>, _: Transfer) -> Result<()> {
+    fn write(&self, _: &Selection, _: MemoryView<'_>, _: TransferMode) -> Result<()> {
         Err(only_read("write"))
     }
 
-    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, _: Transfer) -> Result<()> {
+    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, _: TransferMode) -> Result<()> {
         let element = self.spec.dtype.size();
         memory.check(&self.spec.dtype, selection.len())?;
         if !memory.layout.is_packed() {

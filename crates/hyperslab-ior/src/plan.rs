@@ -3,7 +3,7 @@
 use crate::api;
 use crate::settings::{Packets, Placement, Settings};
 use crate::warnings::Warnings;
-use hyperslab_core::{Error, Result, Stack, Transfer};
+use hyperslab_core::{Error, Result, Stack, TransferMode};
 use hyperslab_kernels::ior::{Ior, Layout, Order, Readers};
 use std::path::{Path, PathBuf};
 
@@ -59,7 +59,7 @@ impl Plan {
             },
             layout: layout(&settings)?,
             gather: settings.gather,
-            mode: if settings.collective { Transfer::Collective } else { Transfer::Independent },
+            mode: if settings.collective { TransferMode::Collective } else { TransferMode::Independent },
             sync_each_write: settings.fsync_per_write,
             sync_at_end: settings.fsync,
             barriers: settings.barriers,

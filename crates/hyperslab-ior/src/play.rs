@@ -8,7 +8,7 @@ use crate::stonewall::{Limit, Stonewall, Watch};
 use hyperslab_core::workload::{MIXED_SEEDS, SEED_ATTRIBUTE, Step, Workload};
 use hyperslab_core::{
     Array, Attribute, Communicator, Container, Datatype, Dims, Error, ErrorKind, Format, MemoryLayout, MemoryView,
-    MemoryViewMut, PageBuffer, Result, Selection, Transfer,
+    MemoryViewMut, PageBuffer, Result, Selection, TransferMode,
 };
 use hyperslab_kernels::ior::{Ior, Layout, Writers};
 use hyperslab_run::single_rank;
@@ -235,7 +235,7 @@ impl Player<'_> {
         self.container.as_ref().ok_or_else(|| Error::invalid("run workload", "a step uses a file that is not open"))
     }
 
-    fn open_file(&mut self, how: hyperslab_core::Open) -> Result<()> {
+    fn open_file(&mut self, how: hyperslab_core::OpenMode) -> Result<()> {
         let comm = if self.phase.ior.file_per_rank { single_rank() } else { self.comm.clone() };
         let from = self.now();
         let container = self.phase.format.open(self.phase.path, how, &comm)?;
@@ -304,7 +304,7 @@ impl Player<'_> {
         &mut self,
         open: &Option<OpenArray>,
         selection: &Selection,
-        transfer: Transfer,
+        transfer: TransferMode,
         writes: bool,
         stonewall: &Watch,
     ) -> Result<()> {
@@ -353,7 +353,7 @@ impl Player<'_> {
     }
 
     /// Fills this rank's blocks with bytes that are never right.
-    fn prefill(&mut self, array: &dyn Array, transfer: Transfer) -> Result<()> {
+    fn prefill(&mut self, array: &dyn Array, transfer: TransferMode) -> Result<()> {
         let (ior, piece) = (self.phase.ior, self.phase.prefill);
         let bytes = vec![0xFF; piece as usize];
         let packed = MemoryLayout::packed();
@@ -373,7 +373,7 @@ impl Player<'_> {
         let closed = container.close();
         let until = self.now();
         self.played.times.close.add(from, until);
-        self.played.remarks.extend(container.remarks());
+        self.played.remarks.extend(container.diagnostics());
         closed
     }
 }

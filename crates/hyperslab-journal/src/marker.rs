@@ -250,13 +250,13 @@ pub fn check_unrecovered(container: &Path, writing: bool) -> Result<Vec<String>>
     Ok(warnings)
 }
 
-/// The directories in which logs of dead processes wait for this very container, wherever it is now, and whether they are there:
-/// one that is gone was moved or removed.
+/// Directories of orphaned journals of this very container, wherever it is now, and whether each exists: one that does not was
+/// moved or removed.
 pub fn waiting(container: &Path) -> Vec<(PathBuf, bool)> {
-    let of_it = markers(container).into_iter().filter(|marker| marker.is_of(container));
+    let of_it = markers(container).into_iter().filter(|marker| marker.matches(container));
     let each = of_it.filter_map(|marker| match (marker.log(), marker.directory.exists()) {
-        (Log::Waits, _) => Some((marker.directory, true)),
-        (Log::Gone, false) => Some((marker.directory, false)),
+        (LogStatus::NeedsRecovery, _) => Some((marker.directory, true)),
+        (LogStatus::Gone, false) => Some((marker.directory, false)),
         _ => None,
     });
     each.collect()

@@ -13,7 +13,7 @@ pub use stripes::{Stripes, targets_per_client};
 
 use crate::ior::c_random::CRandom;
 use hyperslab_core::workload::{ArrayDeclaration, FileDeclaration, Header, Update, WORKLOAD_VERSION, Workload};
-use hyperslab_core::{Error, Fill, Result, Selection, Transfer};
+use hyperslab_core::{Error, Fill, Result, Selection, TransferMode};
 use std::sync::Arc;
 use steps::{Direction, Playing};
 
@@ -44,7 +44,7 @@ pub struct Ior {
     /// So many blocks of a rank are transferred by one call, as a regular hyperslab; 1 is IOR's own way.
     pub gather: u64,
     /// Whether ranks transfer together.
-    pub mode: Transfer,
+    pub mode: TransferMode,
     /// A durable flush after every write.
     pub sync_each_write: bool,
     /// A durable flush after all writes.
@@ -71,7 +71,7 @@ impl Ior {
             layout: Layout::Words,
             chunks: true,
             gather: 1,
-            mode: Transfer::Independent,
+            mode: TransferMode::Independent,
             sync_each_write: false,
             sync_at_end: false,
             barriers: false,
@@ -150,7 +150,7 @@ impl Ior {
     /// Whether all ranks make equally many calls and have to make them together: a rank that stops alone would leave the
     /// others waiting.
     pub fn in_step(&self) -> bool {
-        let together = self.mode == Transfer::Collective || self.sync_each_write || self.layout.is_collective();
+        let together = self.mode == TransferMode::Collective || self.sync_each_write || self.layout.is_collective();
         together && !self.file_per_rank
     }
 

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use hyperslab_core::workload::{Step, Workload};
-use hyperslab_core::{Dims, Result, Transfer};
+use hyperslab_core::{Dims, Result, TransferMode};
 use hyperslab_kernels::ior::{Ior, Layout, Order, Readers, Stripes, Writers, targets_per_client};
 use proptest::prelude::*;
 
@@ -61,7 +61,7 @@ fn patterns() -> impl Strategy<Value = Ior> {
             block: words * 8 * per_block,
             segments,
             layout,
-            mode: if collective { Transfer::Collective } else { Transfer::Independent },
+            mode: if collective { TransferMode::Collective } else { TransferMode::Independent },
             ..Ior::new(ranks, "f")
         })
     })

@@ -41,7 +41,8 @@ pub fn run(workspace: &Workspace, environment: &Environment, long: bool, report:
     let mut durations = std::mem::take(&mut report.durations);
     if long {
         report.step("mpi lint", || {
-            let packages = ["--package", "hyperslab-comm", "--package", "hyperslab-formats", "--package", "hyperslab-cli"];
+            let packages =
+                ["--package", "hyperslab-comm", "--package", "hyperslab-formats", "--package", "hyperslab-cli"];
             let words = [&["clippy", "--all-targets"], &packages[..], &FEATURES, &["--", "-D", "warnings"]].concat();
             let mut command = workspace.cargo(&words);
             shell::run_visibly(usual.apply(environment.apply(&mut command)), "mend what clippy lists above")?;

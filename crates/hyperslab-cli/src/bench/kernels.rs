@@ -1,6 +1,6 @@
 //! Application kernels by name: which one was asked for, its phases as drafts, and what people can read about them.
 
-use super::case_template::{CaseTemplate, TemplateWork, Effect};
+use super::case_template::{CaseTemplate, Effect, TemplateWork};
 use super::map_files::MapFiles;
 use super::requirement::Requirement;
 use crate::cli::BenchOptions;

@@ -1,9 +1,7 @@
 //! Whether a file can be read, asked of a process of its own: a damaged one may end the process that opens it.
 
 use anyhow::{Context, Result};
-use hyperslab_core::{
-    Array, Container, Error, ErrorKind, MemoryViewMut, OpenMode, Selection, Stack, TransferMode,
-};
+use hyperslab_core::{Array, Container, Error, ErrorKind, MemoryViewMut, OpenMode, Selection, Stack, TransferMode};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Command;

@@ -1,12 +1,18 @@
 //! Writing fill values into elements that are new.
 
 use super::state::Open;
-use crate::posix::rank_files::fill_with;
 use crate::posix::buffer_pool::BufferPool;
+use crate::posix::rank_files::fill_with;
 use hyperslab_core::{Communicator, Result, Run};
 
 /// Fills this rank's share of the elements of an array from record `first` on; nothing if they are to be zeros.
-pub(crate) fn fill(open: &Open, staging: &BufferPool, comm: &dyn Communicator, number: usize, first: u64) -> Result<()> {
+pub(crate) fn fill(
+    open: &Open,
+    staging: &BufferPool,
+    comm: &dyn Communicator,
+    number: usize,
+    first: u64,
+) -> Result<()> {
     let (array, variable) = (&open.arrays[number], &open.header.variables[number]);
     let Some(value) = array.fill.clone().filter(|value| value.iter().any(|byte| *byte != 0)) else {
         return Ok(());

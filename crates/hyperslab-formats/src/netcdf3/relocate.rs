@@ -2,9 +2,9 @@
 
 use super::encode::encode;
 use super::header::{Header, Variable};
+use crate::posix::buffer_pool::BufferPool;
 use crate::posix::data_file::{Access, DataFile};
 use crate::posix::names::with_extension;
-use crate::posix::buffer_pool::BufferPool;
 use hyperslab_core::{Error, Result};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -2,10 +2,10 @@
 
 use super::options::Options;
 use hyperslab_core::{
-    ArraySpec, Communicator, Datatype, Durability, Error, Format, MemoryLayout, MemoryView, MemoryViewMut, Open,
-    Result, Selection, Stack, Transfer,
+    ArraySpec, Communicator, Datatype, Durability, Error, Format, MemoryLayout, MemoryView, MemoryViewMut, OpenMode,
+    Result, Selection, Stack, TransferMode,
 };
-use hyperslab_run::{alone, resolve};
+use hyperslab_run::{open_stack, single_rank};
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::Path;
@@ -45,7 +45,7 @@ impl Files {
             _ => options.api.clone(),
         };
         let stack: Stack = name.parse()?;
-        Ok(Self::Containers { format: resolve(&stack)?, sync, alone: alone() })
+        Ok(Self::Containers { format: open_stack(&stack)?, sync, alone: single_rank() })
     }
 
     /// Makes a file with these bytes, perhaps none.
@@ -58,12 +58,12 @@ impl Files {
                 if *sync { file.sync_all().map_err(failed) } else { Ok(()) }
             }
             Self::Containers { format, sync, alone } => {
-                let container = format.open(path, Open::Create, alone)?;
+                let container = format.open(path, OpenMode::Create, alone)?;
                 if !bytes.is_empty() {
                     let array = container.create("data", &ArraySpec::new(Datatype::U8, &[bytes.len() as u64]))?;
                     let all = Selection::all(&[bytes.len() as u64])?;
                     let view = MemoryView { data: bytes, layout: &MemoryLayout::packed() };
-                    array.write(&all, view, Transfer::Independent)?;
+                    array.write(&all, view, TransferMode::Independent)?;
                     array.close()?;
                 }
                 if *sync {
@@ -95,12 +95,12 @@ impl Files {
                 File::open(path).map_err(failed)?.read_exact(bytes).map_err(failed)
             }
             Self::Containers { format, alone, .. } => {
-                let container = format.open(path, Open::Read, alone)?;
+                let container = format.open(path, OpenMode::Read, alone)?;
                 if !bytes.is_empty() {
                     let array = container.array("data")?;
                     let first = Selection::dense(&[0], &[bytes.len() as u64])?;
                     let view = MemoryViewMut { data: bytes, layout: &MemoryLayout::packed() };
-                    array.read(&first, view, Transfer::Independent)?;
+                    array.read(&first, view, TransferMode::Independent)?;
                     array.close()?;
                 }
                 container.close()
@@ -120,7 +120,7 @@ impl Files {
     pub fn stores(&self) -> bool {
         match self {
             Self::Plain { .. } => true,
-            Self::Containers { format, .. } => format.caps().stores,
+            Self::Containers { format, .. } => format.caps().readable,
         }
     }
 }

@@ -4,7 +4,7 @@ use super::order::{Call, Calls};
 use super::{Ior, Readers};
 use crate::shared_file;
 use hyperslab_core::workload::{Step, StepSource, Steps};
-use hyperslab_core::{Durability, MemoryLayout, Open, Result, Selection, Transfer};
+use hyperslab_core::{Durability, MemoryLayout, OpenMode, Result, Selection, TransferMode};
 use std::sync::Arc;
 
 /// What is done with the file.
@@ -51,7 +51,7 @@ impl Playing {
         let mut steps = match self.direction {
             Direction::Create => shared_file::create(self.ior.seed),
             Direction::Overwrite => {
-                let open = Step::OpenFile { file: 0, how: Open::Update };
+                let open = Step::OpenFile { file: 0, how: OpenMode::Update };
                 vec![Step::Barrier, open, shared_file::seed_tag(self.ior.seed as i64)]
             }
             Direction::Read => shared_file::open(),
@@ -94,7 +94,7 @@ impl Playing {
         if self.direction == Direction::Create && ior.layout.grows() {
             steps.extend(self.growth(number));
         }
-        let (memory, transfer): (_, Transfer) = (memory.clone(), ior.mode);
+        let (memory, transfer): (_, TransferMode) = (memory.clone(), ior.mode);
         if self.writes() {
             steps.push(Step::Write { slot: SLOT, selection, memory, transfer });
             steps.extend(ior.sync_each_write.then_some(Step::Flush { file: 0, how: Durability::Durable }));

@@ -222,7 +222,7 @@ impl FileState {
         if let Err(error) = flushed {
             self.early.note();
             if self.rolls_back() {
-                self.tell_later(error);
+                self.defer_error(error);
             }
         }
     }
