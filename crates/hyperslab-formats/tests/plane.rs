@@ -5,6 +5,8 @@
 
 #[path = "plane/common.rs"]
 mod common;
+#[path = "plane/concurrent.rs"]
+mod concurrent;
 #[path = "plane/damage.rs"]
 mod damage;
 #[path = "plane/handles.rs"]
@@ -19,8 +21,6 @@ mod raw;
 mod reasons;
 #[path = "plane/theirs.rs"]
 mod theirs;
-#[path = "plane/together.rs"]
-mod together;
 
 use libtest_mimic::Arguments;
 use std::process::ExitCode;
@@ -32,6 +32,6 @@ fn main() -> ExitCode {
     trials.extend(reasons::trials());
     trials.extend(handles::trials());
     trials.extend(damage::trials());
-    trials.extend(together::trials());
+    trials.extend(concurrent::trials());
     libtest_mimic::run(&arguments, trials).exit_code()
 }

@@ -117,8 +117,8 @@ pub(crate) struct State {
 
 impl DirectDataset {
     /// Creates the direct path of a dataset of this shape. The inner error is the reason why it is not supported.
-    pub fn new(facts: DatasetInfo, shape: &[u64], limits: Limits) -> Result<Result<Self, FallbackReason>> {
-        let DatasetInfo { name, file, dtype, layout, filters, fill, single_writer, guard } = facts;
+    pub fn new(info: DatasetInfo, shape: &[u64], limits: Limits) -> Result<Result<Self, FallbackReason>> {
+        let DatasetInfo { name, file, dtype, layout, filters, fill, single_writer, guard } = info;
         let element = dtype.size();
         let (grid, chunk_bytes) = match &layout {
             Layout::Contiguous => (None, 0),
@@ -215,7 +215,7 @@ impl DirectDataset {
         let types = Types { memory: dtype, file: &self.dtype };
         let conversion = match types.conversion(false)? {
             Ok(conversion) => conversion,
-            Err(refusal) => return Ok(Some(refusal)),
+            Err(reason) => return Ok(Some(reason)),
         };
         let view = MemoryViewMut { data: &mut *memory.data, layout: memory.layout };
         if let Some(target) = Target::new(view, types, elements, conversion.clone())? {
@@ -227,12 +227,12 @@ impl DirectDataset {
         let mut packed = file::buffer((elements * dtype.size()) as usize)?;
         let view = MemoryViewMut::packed(&mut packed);
         let Some(target) = Target::new(view, types, elements, conversion)? else { return Ok(None) };
-        let refused = self.read_to(&extent, control, selection, target)?;
-        if refused.is_none() {
+        let reason = self.read_to(&extent, control, selection, target)?;
+        if reason.is_none() {
             let view = MemoryViewMut { data: &mut *memory.data, layout: memory.layout };
             Scatter::new(view, dtype, elements)?.next_from(&packed);
         }
-        Ok(refused)
+        Ok(reason)
     }
 
     /// As [`Self::write`], converting from the element type `dtype` of memory.
@@ -256,7 +256,7 @@ impl DirectDataset {
         let types = Types { memory: dtype, file: &self.dtype };
         let conversion = match types.conversion(true)? {
             Ok(conversion) => conversion,
-            Err(refusal) => return Ok(Some(refusal)),
+            Err(reason) => return Ok(Some(reason)),
         };
         let packed;
         let source = match Source::new(memory, types, elements, conversion.clone())? {
@@ -422,15 +422,15 @@ impl DirectDataset {
         self.write_back(&extent, control)
     }
 
-    /// Writes dirty chunks back, runs a library call, then invalidates what `touched` says it may have changed. After
+    /// Writes dirty chunks back, runs a library call, then invalidates what `effect` says it may have changed. After
     /// an error of the call everything cached is invalidated.
     pub fn with_library<T>(
         &self,
         control: &dyn MetadataBackend,
-        touched: WriteEffect<'_>,
+        effect: WriteEffect<'_>,
         body: impl FnOnce() -> Result<T>,
     ) -> Result<T> {
-        if let WriteEffect::Nothing = touched {
+        if let WriteEffect::Nothing = effect {
             let extent = self.extent();
             self.write_back(&extent, control)?;
             return body();
@@ -440,15 +440,15 @@ impl DirectDataset {
         self.state().cache.drop_clean();
         let result = body();
         // Unfiltered chunks never move.
-        let settled = self.pipeline.is_plain() && self.state().index.is_full();
-        if !settled {
+        let stays_full = self.pipeline.is_plain() && self.state().index.is_full();
+        if !stays_full {
             self.notify_relocated();
         }
-        let noted = match (touched, &extent.grid) {
-            (WriteEffect::Elements(selection), Some(grid)) if !settled => self.note_written(grid, selection),
+        let noted = match (effect, &extent.grid) {
+            (WriteEffect::Elements(selection), Some(grid)) if !stays_full => self.note_written(grid, selection),
             _ => Ok(()),
         };
-        if result.is_err() || noted.is_err() || matches!(touched, WriteEffect::Everything) && !settled {
+        if result.is_err() || noted.is_err() || matches!(effect, WriteEffect::Everything) && !stays_full {
             self.state().index.forget();
             self.address.store(UNKNOWN_ADDRESS, Ordering::Release);
         }

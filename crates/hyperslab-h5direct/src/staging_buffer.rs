@@ -189,7 +189,7 @@ mod tests {
     use std::sync::Arc;
 
     fn dataset() -> DirectDataset {
-        let facts = DatasetInfo {
+        let info = DatasetInfo {
             name: "x".into(),
             file: Arc::new(tempfile::tempfile().unwrap()),
             dtype: Datatype::U8,
@@ -199,7 +199,7 @@ mod tests {
             single_writer: true,
             guard: None,
         };
-        DirectDataset::new(facts, &[1], Limits { threads: 3, cache: 0 }).unwrap().unwrap()
+        DirectDataset::new(info, &[1], Limits { threads: 3, cache: 0 }).unwrap().unwrap()
     }
 
     fn bytes(len: usize, seed: usize) -> Vec<u8> {

@@ -48,7 +48,7 @@ pub(super) struct FileContext {
     pub(super) collective: Option<Collective>,
     pub(super) writable: bool,
     /// Whether the direct path was requested, the same on every rank.
-    pub(super) plane: bool,
+    pub(super) direct: bool,
     /// `Some` with the direct path.
     pub(super) access: Option<DirectAccess>,
     pub(super) diagnostics: Diagnostics,
@@ -102,13 +102,13 @@ impl Hdf5Array {
             };
             let data_path = match &context.access {
                 None => match direct_access::find(&dataset)? {
-                    Some(plane) => DataPath::SharedWithDirect(plane),
+                    Some(direct) => DataPath::SharedWithDirect(direct),
                     None => DataPath::Library(Some(LibraryOnly::new(&dataset)?)),
                 },
                 Some(access) => {
                     let (_, shape) = transfer::file_space(&dataset)?;
                     match direct_access::attach(name, &dataset, &stored, &shape, access)? {
-                        Attach::Direct(plane) => DataPath::Direct(plane),
+                        Attach::Direct(direct) => DataPath::Direct(direct),
                         Attach::Library(reason) => {
                             context.diagnostics.note(&reason);
                             DataPath::Library(Some(LibraryOnly::new(&dataset)?))
@@ -185,8 +185,8 @@ impl Hdf5Array {
 
     /// Independent write: by the direct path, with fallback to libhdf5.
     fn write_independent(&self, dataset: &OwnedHandle, selection: &Selection, memory: MemoryView<'_>) -> Result<()> {
-        if let Some((plane, library)) = dataset.direct() {
-            match plane.write(&library, selection, memory)? {
+        if let Some((direct, library)) = dataset.direct() {
+            match direct.write(&library, selection, memory)? {
                 None => return Ok(()),
                 Some(reason) => self.context.diagnostics.note(reason),
             }
@@ -202,8 +202,8 @@ impl Hdf5Array {
         selection: &Selection,
         mut memory: MemoryViewMut<'_>,
     ) -> Result<()> {
-        if let Some((plane, library)) = dataset.direct() {
-            match plane.read(&library, selection, &mut memory)? {
+        if let Some((direct, library)) = dataset.direct() {
+            match direct.read(&library, selection, &mut memory)? {
                 None => return Ok(()),
                 Some(reason) => self.context.diagnostics.note(reason),
             }
@@ -349,7 +349,7 @@ impl Array for Hdf5Array {
                     let mine = dataset.library_transfer(effect, || {
                         collective_transfer::write(self.request(dataset), collective, selection, memory)
                     });
-                    if self.limits == ParallelLimits::CollectiveWritesOnly || self.context.plane {
+                    if self.limits == ParallelLimits::CollectiveWritesOnly || self.context.direct {
                         // A chunk shared by several ranks is written by one of them, and must be complete before others
                         // read it. And MPI-IO aggregates elements at few ranks: Open MPI's ompio lets the other ranks
                         // continue before those have written, and they may write back stale bytes between the elements.
@@ -375,11 +375,11 @@ impl Array for Hdf5Array {
 
     fn explain(&self, selection: &Selection, layout: &MemoryLayout, writes: bool) -> Result<Option<String>> {
         self.with("explain", |dataset| {
-            let Some((plane, library)) = dataset.direct() else {
+            let Some((direct, library)) = dataset.direct() else {
                 let reasons = self.context.diagnostics.list();
                 return Ok((!reasons.is_empty()).then(|| reasons.join("\n")));
             };
-            plane.explain(&library, selection, layout, writes).map(|explained| Some(explained.to_string()))
+            direct.explain(&library, selection, layout, writes).map(|explained| Some(explained.to_string()))
         })
     }
 

@@ -118,7 +118,7 @@ impl Hdf5Container {
             ranks,
             collective,
             writable,
-            plane: options.plane,
+            direct: options.plane,
             access,
             diagnostics,
         });

@@ -107,9 +107,9 @@ pub(super) fn attach(
     let key = key(dataset)?;
     let mut datasets = DATASETS.lock().unwrap_or_else(PoisonError::into_inner);
     let datasets = datasets.get_or_insert_default();
-    datasets.retain(|_, plane| plane.strong_count() > 0);
-    if let Some(plane) = datasets.get(&key).and_then(Weak::upgrade) {
-        return Ok(Attach::Direct(plane));
+    datasets.retain(|_, direct| direct.strong_count() > 0);
+    if let Some(direct) = datasets.get(&key).and_then(Weak::upgrade) {
+        return Ok(Attach::Direct(direct));
     }
     if let Some(reason) = fallback_reason(dataset, stored, access.by_mpi)? {
         return Ok(Attach::Library(reason));
@@ -119,7 +119,7 @@ pub(super) fn attach(
     }
     // SAFETY: the dataset is live; the list is closed by `Id`.
     let list = Id::take(DOING, unsafe { h5d::H5Dget_create_plist(dataset.raw()) })?;
-    let facts = DatasetInfo {
+    let info = DatasetInfo {
         name: name.into(),
         file: access.file.clone(),
         dtype: stored.dtype.clone(),
@@ -133,11 +133,11 @@ pub(super) fn attach(
         single_writer: access.single_writer,
         guard: None,
     };
-    match DirectDataset::new(facts, shape, access.limits)? {
-        Ok(plane) => {
-            let plane = Arc::new(plane);
-            datasets.insert(key, Arc::downgrade(&plane));
-            Ok(Attach::Direct(plane))
+    match DirectDataset::new(info, shape, access.limits)? {
+        Ok(direct) => {
+            let direct = Arc::new(direct);
+            datasets.insert(key, Arc::downgrade(&direct));
+            Ok(Attach::Direct(direct))
         }
         Err(reason) => Ok(Attach::Library(reason.to_string())),
     }

@@ -69,7 +69,7 @@ impl OwnedHandle {
     /// The direct path of this handle, and its metadata backend.
     pub(super) fn direct(&self) -> Option<(&DirectDataset, LibraryMetadata<'_>)> {
         match (&self.data_path, &self.stored) {
-            (DataPath::Direct(plane), Some(stored)) => Some((plane, LibraryMetadata { dataset: &self.id, stored })),
+            (DataPath::Direct(direct), Some(stored)) => Some((direct, LibraryMetadata { dataset: &self.id, stored })),
             _ => None,
         }
     }
@@ -77,8 +77,8 @@ impl OwnedHandle {
     /// The direct path of this or any other handle of the dataset, and its metadata backend.
     fn shared_direct(&self) -> Option<(&DirectDataset, LibraryMetadata<'_>)> {
         match (&self.data_path, &self.stored) {
-            (DataPath::Direct(plane) | DataPath::SharedWithDirect(plane), Some(stored)) => {
-                Some((plane, LibraryMetadata { dataset: &self.id, stored }))
+            (DataPath::Direct(direct) | DataPath::SharedWithDirect(direct), Some(stored)) => {
+                Some((direct, LibraryMetadata { dataset: &self.id, stored }))
             }
             _ => None,
         }
@@ -88,7 +88,7 @@ impl OwnedHandle {
     /// `effect` says may have changed is invalidated afterwards. Do not call under libhdf5's lock.
     pub(super) fn library_transfer<T>(&self, effect: WriteEffect<'_>, body: impl FnOnce() -> Result<T>) -> Result<T> {
         match self.shared_direct() {
-            Some((plane, library)) => plane.with_library(&library, effect, body),
+            Some((direct, library)) => direct.with_library(&library, effect, body),
             None => body(),
         }
     }
@@ -96,7 +96,7 @@ impl OwnedHandle {
     /// Changes the shape by the libhdf5 call `body`, which returns the new one. Do not call under libhdf5's lock.
     pub(super) fn resize(&self, body: impl FnOnce() -> Result<Dims>) -> Result<()> {
         match self.shared_direct() {
-            Some((plane, library)) => plane.resize(&library, body),
+            Some((direct, library)) => direct.resize(&library, body),
             None => body().map(|_| ()),
         }
     }
@@ -104,7 +104,7 @@ impl OwnedHandle {
     /// Writes dirty chunks of the direct path back. Do not call under libhdf5's lock.
     pub(super) fn write_back(&self) -> Result<()> {
         match self.shared_direct() {
-            Some((plane, library)) => plane.flush(&library),
+            Some((direct, library)) => direct.flush(&library),
             None => Ok(()),
         }
     }

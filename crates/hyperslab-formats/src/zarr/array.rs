@@ -52,11 +52,11 @@ impl Array for ZarrArray {
     }
 
     fn write(&self, selection: &Selection, memory: MemoryView<'_>, how: TransferMode) -> Result<()> {
-        let together = how == TransferMode::Collective && self.context.many_processes();
+        let collective = how == TransferMode::Collective && self.context.many_processes();
         self.check_open("write")
             .and_then(|()| self.context.check_writable("write"))
             .and_then(|()| {
-                self.transfer(|transfer| match together {
+                self.transfer(|transfer| match collective {
                     true => transfer.write_collective(&*self.context.comm, selection, memory),
                     false => transfer.write(selection, memory),
                 })

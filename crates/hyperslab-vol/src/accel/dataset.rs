@@ -157,7 +157,7 @@ pub(crate) unsafe fn attach(object: &Object) -> Attach {
         fill_value: stored.fill.clone(),
     };
     let guard = (file.rollback.strong_count() > 0).then(|| Arc::new(Guard::new(file.rollback.clone())));
-    let facts = DatasetInfo {
+    let info = DatasetInfo {
         name: name.clone(),
         file: bytes.clone(),
         dtype: element_type.dtype.clone(),
@@ -169,11 +169,11 @@ pub(crate) unsafe fn attach(object: &Object) -> Attach {
     };
     let memory = if spec.filters.is_empty() { 0 } else { host.take_memory(file.settings.memory, MOST_CACHE) };
     let limits = Limits { threads: file.settings.threads, cache: memory };
-    let direct = match DirectDataset::new(facts, &shape, limits) {
+    let direct = match DirectDataset::new(info, &shape, limits) {
         Ok(Ok(direct)) => direct,
-        Ok(Err(refusal)) => {
+        Ok(Err(reason)) => {
             host.give_memory(memory);
-            return library(refusal.to_string());
+            return library(reason.to_string());
         }
         Err(error) => {
             host.give_memory(memory);
@@ -237,7 +237,7 @@ unsafe fn identity(object: &Object) -> Option<(u64, ObjectToken)> {
 }
 
 /// Object information of libhdf5.
-struct About {
+struct ObjectInfo {
     /// File number.
     file: u64,
     token: ObjectToken,
@@ -246,7 +246,7 @@ struct About {
 }
 
 /// Information of the object at a location relative to a dataset.
-unsafe fn info_of(host: &Host, dataset: Handle, place: &[u64; 16]) -> Option<About> {
+unsafe fn info_of(host: &Host, dataset: Handle, place: &[u64; 16]) -> Option<ObjectInfo> {
     // Larger than `H5O_info2_t`.
     let mut info = [0u64; 64];
     #[repr(C)]
@@ -280,7 +280,7 @@ unsafe fn info_of(host: &Host, dataset: Handle, place: &[u64; 16]) -> Option<Abo
     token[..8].copy_from_slice(&info[1].to_ne_bytes());
     token[8..].copy_from_slice(&info[2].to_ne_bytes());
     // After the token: object type (lower half) and reference count (upper half).
-    Some(About { file: info[0], token, links: info[3] >> 32 })
+    Some(ObjectInfo { file: info[0], token, links: info[3] >> 32 })
 }
 
 /// The token of the object with this path in a dataset's file.

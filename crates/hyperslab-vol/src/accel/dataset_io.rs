@@ -193,12 +193,12 @@ impl DatasetIo {
 
     /// Runs a libhdf5 call coherently: dirty chunks are written back first, then what it may have changed is
     /// invalidated.
-    pub(crate) fn library_transfer<T>(&self, touched: WriteEffect<'_>, body: impl FnOnce() -> Result<T>) -> Result<T> {
-        if !matches!(touched, WriteEffect::Nothing) {
+    pub(crate) fn library_transfer<T>(&self, effect: WriteEffect<'_>, body: impl FnOnce() -> Result<T>) -> Result<T> {
+        if !matches!(effect, WriteEffect::Nothing) {
             self.metadata_dirty.store(true, Ordering::Relaxed);
         }
         self.with_library(|library| match library {
-            Some(library) => self.direct.with_library(library, touched, body),
+            Some(library) => self.direct.with_library(library, effect, body),
             None => Err(refused("transfer", "no handle of the dataset is open")),
         })
     }

@@ -33,9 +33,15 @@ struct BufferedWrite {
 
 impl FieldBuffer {
     /// A buffer for elements with `fields` bytes of fields each, of at most `limit` bytes. `None` if memory is short.
-    fn new(host: &'static Host, plane: &DirectDataset, selection: &Selection, fields: u64, limit: u64) -> Option<Self> {
+    fn new(
+        host: &'static Host,
+        direct: &DirectDataset,
+        selection: &Selection,
+        fields: u64,
+        limit: u64,
+    ) -> Option<Self> {
         let room = usize::try_from(selection.len().saturating_mul(fields).min(limit)).ok()?;
-        let copies = plane.staging_buffer(room).ok()?;
+        let copies = direct.staging_buffer(room).ok()?;
         Some(Self { host, selection: selection.clone(), writes: Vec::new(), copies, memory: 0 })
     }
 
@@ -65,11 +71,11 @@ impl FieldBuffer {
     }
 
     /// After the first write: prefaults memory for the missing fields except the last one, which is not buffered.
-    fn prefault(&mut self, plane: &DirectDataset, fields: u64, limit: u64) {
+    fn prefault(&mut self, direct: &DirectDataset, fields: u64, limit: u64) {
         let Some(last) = self.writes.last().map(|write| write.at.len() as u64) else { return };
         let until = self.selection.len().saturating_mul(fields).saturating_sub(last);
         if self.writes.len() == 1 && self.take_memory(until, limit) {
-            plane.prefault(&self.copies, until as usize, &self.selection);
+            direct.prefault(&self.copies, until as usize, &self.selection);
         }
     }
 
@@ -84,11 +90,11 @@ impl FieldBuffer {
     }
 
     /// Writes all buffered fields in one transfer, with `last` over them.
-    fn write(&self, plane: &DirectDataset, backend: &dyn MetadataBackend, last: Option<MemoryView<'_>>) -> Result<()> {
+    fn write(&self, direct: &DirectDataset, backend: &dyn MetadataBackend, last: Option<MemoryView<'_>>) -> Result<()> {
         let bytes = |write: &BufferedWrite| self.copies.get(write.at.clone());
         let fields = self.writes.iter().map(|write| MemoryView { data: bytes(write), layout: &write.layout });
         let views: Vec<MemoryView<'_>> = fields.chain(last).collect();
-        match plane.write_fields(backend, &self.selection, &views)? {
+        match direct.write_fields(backend, &self.selection, &views)? {
             None => Ok(()),
             Some(refusal) => Err(refused("write", refusal.to_string())),
         }

@@ -195,7 +195,7 @@ unsafe fn with_cache(parent: &Object, found: Object, place: Const, name: Text, a
     let host = parent.host;
     let Some(wanted) = found.chunk_cache.filter(|wanted| wants_cache(&found, *wanted)) else { return found };
     let Some(other) = host.preserving_error_stack(|| AccessList::new(parent, access, true)) else { return found };
-    let (left, is_indirect) = (found.fallback_reason.clone(), found.is_indirect);
+    let (fallback_reason, is_indirect) = (found.fallback_reason.clone(), found.is_indirect);
     let again = |list| {
         host.preserving_error_stack(|| {
             host.H5VLdataset_open(parent.under, place, parent.connector, name, list, transfer, null_mut())
@@ -213,7 +213,7 @@ unsafe fn with_cache(parent: &Object, found: Object, place: Const, name: Text, a
     if object.under.is_null() {
         object.under = again(access);
     }
-    (object.fallback_reason, object.is_indirect, object.chunk_cache) = (left, is_indirect, Some(wanted));
+    (object.fallback_reason, object.is_indirect, object.chunk_cache) = (fallback_reason, is_indirect, Some(wanted));
     object
 }
 

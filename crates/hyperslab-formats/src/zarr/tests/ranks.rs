@@ -144,7 +144,7 @@ fn on_processes(stack: &str, body: impl Fn(&dyn Communicator, &Arc<dyn Array>) -
     .unwrap();
 }
 
-fn together(array: &Arc<dyn Array>, selection: &Selection, value: u8) -> Result<()> {
+fn write_collective(array: &Arc<dyn Array>, selection: &Selection, value: u8) -> Result<()> {
     array.write(selection, MemoryView::packed(&vec![value; selection.len() as usize]), TransferMode::Collective)
 }
 
@@ -155,11 +155,15 @@ fn processes_write_parts_of_files_that_nobody_else_writes() {
             let rank = comm.rank() as u64;
             // Rows 8r+1..8r+7 are parts of two files each, and of nobody else's.
             for (from, rows, value) in [(1, 3, 10), (4, 3, 20), (0, 8, 0), (2, 5, 30)] {
-                together(array, &Selection::dense(&[8 * rank + from, 1], &[rows, 4])?, value + comm.rank() as u8)?;
+                write_collective(
+                    array,
+                    &Selection::dense(&[8 * rank + from, 1], &[rows, 4])?,
+                    value + comm.rank() as u8,
+                )?;
             }
             // A rank alone may do so as well: the others take part with nothing.
             let mine = if rank == 1 { Selection::dense(&[23, 5], &[1, 1])? } else { Selection::empty(2) };
-            together(array, &mine, 99)?;
+            write_collective(array, &mine, 99)?;
             comm.barrier()?;
             let all = read_all(array);
             for (at, value) in all.iter().enumerate() {
@@ -187,7 +191,7 @@ fn processes_that_would_lose_elements_are_all_told_so() {
         // Ranks 1 and 2 share file 2 (rows 8..12); rank 2 covers it whole in the second turn.
         for second in [Selection::dense(&[10, 0], &[2, 6])?, Selection::dense(&[8, 0], &[4, 6])?] {
             let mine = [Selection::dense(&[0, 0], &[4, 6])?, Selection::dense(&[8, 0], &[2, 6])?, second];
-            let error = together(array, &mine[comm.rank()], 7).unwrap_err();
+            let error = write_collective(array, &mine[comm.rank()], 7).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Unsupported, "{error:?}");
             let text = error.to_string();
             assert!(
@@ -201,12 +205,12 @@ fn processes_that_would_lose_elements_are_all_told_so() {
         }
         // Nonsense of one rank is everyone's error too, and all go on.
         let at = if rank == 2 { 24 } else { 8 * rank };
-        let kind = together(array, &Selection::dense(&[at, 0], &[1, 1])?, 1).unwrap_err().kind();
+        let kind = write_collective(array, &Selection::dense(&[at, 0], &[1, 1])?, 1).unwrap_err().kind();
         assert_eq!(kind, if rank == 2 { ErrorKind::InvalidInput } else { ErrorKind::Peer });
         // By itself a rank may not write parts, and is told what to do instead.
         let alone = write(array, &Selection::dense(&[8 * rank, 0], &[1, 1])?, &[1]).unwrap_err();
         assert!(alone.what_to_try().is_some_and(|hint| hint.contains("collectively")), "{alone}");
-        together(array, &Selection::dense(&[8 * rank, 0], &[1, 1])?, 1)
+        write_collective(array, &Selection::dense(&[8 * rank, 0], &[1, 1])?, 1)
     });
 }
 

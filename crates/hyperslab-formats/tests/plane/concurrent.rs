@@ -65,7 +65,7 @@ pub fn trials() -> Vec<Trial> {
                 ("beside libhdf5", readers_and_writers, true, true),
             ] {
                 let setup = Setup { ranks, size, stack, filters: filters.clone(), shared, beside };
-                out.push(Trial::test(format!("together::{ranks} ranks, {variant}: {name}"), move || {
+                out.push(Trial::test(format!("concurrent::{ranks} ranks, {variant}: {name}"), move || {
                     watchdog::within(LIMIT, move || run(setup, work))
                 }));
             }
