@@ -99,7 +99,7 @@ pub fn prepare(workspace: &Workspace, wish: Wish) -> Result<Environment> {
     build_tools::make(workspace, wish, &mut environment)?;
     if wish.tests {
         components::provide(workspace, &mut environment);
-        test_clients::h5dump(workspace, wish, &mut environment);
+        test_clients::tools(workspace, wish, &mut environment);
         hdf5_tools::provide(workspace, wish, &mut environment);
     }
     match (wish.clients, wish.tests) {

@@ -21,6 +21,8 @@ pub struct Caps {
     pub persistent: bool,
     /// Arrays can be resized, up to `max_shape`.
     pub resize: bool,
+    /// Resizable arrays share one unlimited dimension: resizing one resizes all.
+    pub shared_growth: bool,
     /// Arrays can be chunked.
     pub chunks: bool,
     /// Compound datatypes keep their field names.

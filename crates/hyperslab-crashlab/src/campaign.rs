@@ -54,7 +54,8 @@ impl Laboratory<'_> {
     fn campaigns(&self, subject: Subject, rows: &mut Vec<Row>) -> Result<()> {
         let Options { images, kills, power, long, .. } = *self.options;
         let promises = subject.promise != Promise::None;
-        let (images, kills) = if long { (images.max(2000), kills.max(200)) } else { (images, kills) };
+        let (images, kills, power) =
+            if long { (images.max(2000), kills.max(200), power.max(200)) } else { (images, kills, power) };
         let mut row = |what: &'static str, wanted: u64, work: Work| -> Result<()> {
             if wanted > 0 {
                 let began = Instant::now();

@@ -8,23 +8,24 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, Parser)]
 #[command(name = "crashlab")]
 pub struct Options {
-    /// Modes, joined by commas: plain, codec, async, safe, log, log-dir, log-small, safe-sync, log-sync
+    /// Modes, joined by commas: plain, codec, async, safe, async-safe, cache-safe, auto-safe, log, log-dir, log-small, safe-sync,
+    /// log-sync
     #[arg(
         long,
         value_delimiter = ',',
-        default_value = "plain,codec,async,safe,log,log-dir,log-small,safe-sync,log-sync"
+        default_value = "plain,codec,async,safe,async-safe,cache-safe,auto-safe,log,log-dir,log-small,safe-sync,log-sync"
     )]
     pub mode: Vec<String>,
     /// Images of each mode
-    #[arg(long, default_value_t = 300)]
+    #[arg(long, default_value_t = 40)]
     pub images: u64,
     /// Real kills of each mode that promises something; also killed recoveries
-    #[arg(long, default_value_t = 25)]
+    #[arg(long, default_value_t = 10)]
     pub kills: u64,
     /// Images after a loss of power, of safe-sync and log-sync
-    #[arg(long, default_value_t = 100)]
+    #[arg(long, default_value_t = 30)]
     pub power: u64,
-    /// 10,000 images and 1,000 kills in all
+    /// 10,000 images and 1,000 kills in all, and 200 images of each mode after a loss of power
     #[arg(long)]
     pub long: bool,
     /// The first seed; programs have it and those after it

@@ -47,6 +47,21 @@ pub const SUBJECTS: &[Subject] = &[
     Subject { name: "codec", mode: Some("codec"), promise: Promise::None, log_directory: false, settings: &[] },
     Subject { name: "async", mode: Some("codec+async"), promise: Promise::None, log_directory: false, settings: &[] },
     Subject { name: "safe", mode: Some("safe"), promise: Promise::Safe, log_directory: false, settings: &[] },
+    Subject {
+        name: "async-safe",
+        mode: Some("codec+async+safe"),
+        promise: Promise::Safe,
+        log_directory: false,
+        settings: &[],
+    },
+    Subject {
+        name: "cache-safe",
+        mode: Some("cache+safe"),
+        promise: Promise::Safe,
+        log_directory: false,
+        settings: &[],
+    },
+    Subject { name: "auto-safe", mode: Some("auto+safe"), promise: Promise::Safe, log_directory: false, settings: &[] },
     Subject { name: "log", mode: Some("log"), promise: Promise::Log, log_directory: false, settings: &[] },
     Subject { name: "log-dir", mode: Some("log"), promise: Promise::Log, log_directory: true, settings: &[] },
     Subject {

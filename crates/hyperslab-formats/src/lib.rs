@@ -7,6 +7,7 @@ mod registry;
 pub mod hdf5;
 #[cfg(feature = "mpi")]
 pub mod mpiio;
+pub mod netcdf3;
 pub mod null;
 pub mod posix;
 #[cfg(feature = "zarr")]

@@ -94,6 +94,7 @@ impl Format for Null {
             readable: false,
             persistent: false,
             resize: true,
+            shared_growth: false,
             chunks: true,
             compound: true,
             partial_fields: true,

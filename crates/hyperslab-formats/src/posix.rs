@@ -8,19 +8,21 @@
 //! [`Durability::Durable`]: hyperslab_core::Durability::Durable
 
 mod array;
+pub(crate) mod byte_order;
 mod clock;
 mod container;
-mod data_file;
-mod description;
+pub(crate) mod data_file;
+pub(crate) mod description;
 pub(crate) mod directory;
 #[doc(hidden)]
 pub mod fuzzing;
 mod home;
 pub(crate) mod mover;
-mod names;
+pub(crate) mod names;
 pub(crate) mod options;
+pub(crate) mod placement;
 mod range_lock;
-mod rank_files;
+pub(crate) mod rank_files;
 mod rank_index;
 mod ring;
 pub(crate) mod staging;
@@ -119,6 +121,7 @@ pub(crate) fn caps(options: &Options) -> Caps {
         readable: true,
         persistent: true,
         resize: true,
+        shared_growth: false,
         chunks: false,
         compound: true,
         partial_fields: options.files == Files::Shared,

@@ -35,7 +35,7 @@ const MPIIO: FormatEntry = crate::mpiio::ENTRY;
 const MPIIO: FormatEntry =
     FormatEntry { name: "mpiio", about: "the files of posix, through MPI-IO", options: &[], build: None };
 
-const FORMATS: &[FormatEntry] = &[crate::posix::ENTRY, HDF5, ZARR, MPIIO, crate::null::ENTRY];
+const FORMATS: &[FormatEntry] = &[crate::posix::ENTRY, HDF5, ZARR, crate::netcdf3::ENTRY, MPIIO, crate::null::ENTRY];
 
 impl FormatEntry {
     /// What makes a program that has it.

@@ -91,6 +91,7 @@ impl Format for Zarr {
             readable: true,
             persistent: true,
             resize: true,
+            shared_growth: false,
             chunks: true,
             compound: true,
             partial_fields: true,

@@ -12,7 +12,7 @@ use libtest_mimic::Arguments;
 use std::process::ExitCode;
 
 fn stacks() -> Vec<&'static str> {
-    let mut out = vec!["posix", "posix(files=per_rank)", "posix(preallocate=yes)"];
+    let mut out = vec!["posix", "posix(files=per_rank)", "posix(preallocate=yes)", "netcdf3", "netcdf3(header_pad=0)"];
     if cfg!(feature = "hdf5") {
         out.extend(["hdf5", "hdf5(plane=on)", "hdf5(plane=on,cache=0,threads=2)"]);
     }

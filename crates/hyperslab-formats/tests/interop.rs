@@ -1,9 +1,11 @@
-//! Files that we write are read by h5py, zarr-python and h5dump, and the other way round.
+//! Files that we write are read by h5py, zarr-python, netCDF4 and h5dump, and the other way round.
 //!
 //! `HYPERSLAB_PYTHON` names a Python that has h5py, zarr and numpy; without it these trials are skipped.
 
 #[path = "interop/cases.rs"]
 mod cases;
+#[path = "interop/netcdf.rs"]
+mod netcdf;
 
 use cases::{Case, attributes, common, filtered};
 use hyperslab_comm::Solo;
@@ -243,5 +245,6 @@ fn main() -> ExitCode {
     if cfg!(feature = "hdf5") {
         trials.push(Trial::ignorable_test("hdf5::h5dump reads it", h5dump));
     }
+    trials.extend(netcdf::trials());
     libtest_mimic::run(&arguments, trials).exit_code()
 }

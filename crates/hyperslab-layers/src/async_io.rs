@@ -11,7 +11,8 @@
 //!   two arrays: flush between accesses by different names.)
 //! * **Memory.** At most `memory` bytes per rank and container are held, buffers kept for the next write included. When
 //!   they are in use, the caller waits; a single transfer larger than that is made at once, without a copy.
-//! * **Lag.** With `lag=1s` a write waits while an earlier one has waited longer than that.
+//! * **Lag.** With `lag=1s` a write waits while an earlier one has waited longer than that, or while more waits than the storage
+//!   has taken in a second until now.
 //! * **Errors.** What goes wrong in the background is reported once: by the request of `submit_write`, otherwise by the next
 //!   flush or by close, with the array it belongs to. From then on the container refuses everything but close; writes
 //!   that waited are not done, and said so. Close always releases everything.

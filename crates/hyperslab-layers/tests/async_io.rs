@@ -122,6 +122,28 @@ fn callers_wait_when_memory_is_in_use() {
 }
 
 #[test]
+fn no_more_waits_than_the_storage_takes_within_the_lag() {
+    in_time(|| {
+        const MIB: u64 = 1 << 20;
+        // Of a burst that is over before the lag is, all would wait.
+        let stack: Stack = "async(memory=256MiB,lag=2s)/slow(4MB/s,0ms)/null".parse().unwrap();
+        let format = hyperslab_layers::build(&stack, hyperslab_formats::build(&stack.format).unwrap()).unwrap();
+        let container = open(&*format, Path::new("async_io/lag"), OpenMode::Truncate);
+        let array = container.create("a", &ArraySpec::new(Datatype::U8, &[12, MIB])).unwrap();
+        let data = vec![1; MIB as usize];
+        for row in 0..12 {
+            let place = Selection::dense(&[row, 0], &[1, MIB]).unwrap();
+            array.write(&place, MemoryView::packed(&data), TransferMode::Independent).unwrap();
+        }
+        // At 4 MB/s it is 8 MB, and 8 MiB may always wait.
+        let most = container.background().memory;
+        assert!(most < 10 * MIB, "{most} bytes waited");
+        array.close().unwrap();
+        container.close().unwrap();
+    });
+}
+
+#[test]
 fn a_transfer_larger_than_memory_is_made_at_once() {
     in_time(|| {
         let subject = Subject::new("async(memory=4KiB)", "large");

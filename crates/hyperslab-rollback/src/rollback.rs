@@ -19,6 +19,8 @@ use std::time::{Duration, Instant};
 pub(crate) const PIECE: u64 = 256 << 10;
 /// A journal longer than this is shortened by a commit; a shorter one is written over.
 const KEPT: u64 = 1 << 20;
+/// Room that a journal takes at once, so that a file can be closed on a disk that has become full since.
+const ROOM: u64 = 16 << 10;
 /// Least time between two touches of the journal, which tell when the file was last written by its journaling process.
 pub(crate) const HEARTBEAT: Duration = Duration::from_millis(100);
 
@@ -405,6 +407,7 @@ impl Journal {
             let _ = std::fs::remove_file(path);
         })?;
         lock(&OPEN).push(file.as_raw_fd());
+        take_room(&file);
         Ok(Self { file, head, end: HEAD as u64, unsynced: false, touched: Instant::now() })
     }
 
@@ -432,6 +435,7 @@ impl Journal {
         if self.end > KEPT {
             // Only to give room back: records of the old sequence are nobody's.
             let _ = self.file.set_len(HEAD as u64);
+            take_room(&self.file);
         }
         self.end = HEAD as u64;
         self.unsynced = false;
@@ -454,6 +458,11 @@ impl Drop for Journal {
         let descriptor = self.file.as_raw_fd();
         lock(&OPEN).retain(|open| *open != descriptor);
     }
+}
+
+/// Takes room for the first records, where the file system can.
+fn take_room(journal: &File) {
+    let _ = rustix::fs::fallocate(journal, rustix::fs::FallocateFlags::KEEP_SIZE, 0, ROOM);
 }
 
 /// Sets the time of the last change to now.

@@ -16,6 +16,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 /// Hosts that a process may have.
 pub(crate) const MOST: usize = 8;
 
+/// What the user is told at most, as long as he is told each of it once.
+const MOST_SAID: usize = 8;
+
 /// One libhdf5 and all that the connector keeps for it.
 pub(crate) struct Host {
     api: Api,
@@ -32,7 +35,8 @@ pub(crate) struct Host {
     pub(crate) pending: AtomicBool,
     /// Bytes of memory that planes have.
     memory: AtomicU64,
-    said: AtomicBool,
+    /// What the user was told, at most [`MOST_SAID`] texts.
+    said: Mutex<Vec<String>>,
     class: OnceLock<&'static Class>,
     /// Its place among the hosts.
     pub(crate) slot: usize,
@@ -62,6 +66,7 @@ pub(crate) struct Held<'a> {
     _settings: MutexGuard<'a, Arc<Settings>>,
     _files: MutexGuard<'a, HashMap<u64, Weak<crate::data::FileState>>>,
     _rollbacks: MutexGuard<'a, Vec<Weak<hyperslab_rollback::Rollback>>>,
+    _said: MutexGuard<'a, Vec<String>>,
     stats: stats::Held<'a>,
 }
 
@@ -151,7 +156,7 @@ pub(crate) fn add(base: usize, find: &dyn Fn(&str) -> Ptr) -> Option<&'static Cl
         open_files: AtomicUsize::new(0),
         pending: AtomicBool::new(false),
         memory: AtomicU64::new(0),
-        said: AtomicBool::new(false),
+        said: Mutex::default(),
         class: OnceLock::new(),
         slot,
         driver: AtomicI64::new(-1),
@@ -278,6 +283,7 @@ impl Host {
             _settings: lock(&self.settings),
             _files: lock(&self.files),
             _rollbacks: lock(&self.rollbacks),
+            _said: lock(&self.said),
             stats: self.stats.hold_locks(),
         }
     }
@@ -303,9 +309,11 @@ impl Host {
         files.iter().for_each(|file| file.before_fork());
     }
 
-    /// Tells the user something that is said once.
+    /// Tells the user something, unless the same was said before or too much was.
     pub(crate) fn say_once(&self, text: &str) {
-        if !self.said.swap(true, Ordering::Relaxed) {
+        let mut said = lock(&self.said);
+        if said.len() < MOST_SAID && !said.iter().any(|before| before == text) {
+            said.push(text.to_owned());
             say(text);
         }
     }

@@ -84,6 +84,15 @@ enum End {
     Failed,
 }
 
+/// Files of logs that were looked at.
+#[derive(Debug, Default)]
+struct Seen {
+    /// Their logs stay.
+    unrecovered: BTreeSet<PathBuf>,
+    /// They were opened, and it was said what was found.
+    read: BTreeSet<PathBuf>,
+}
+
 /// Recovers what lies in directories, or what waits for files.
 pub fn run(options: &RecoverOptions) -> Result<ExitCode> {
     if let Some(stack) = &options.inspect {
@@ -98,15 +107,19 @@ pub fn run(options: &RecoverOptions) -> Result<ExitCode> {
     }
     let places = places::places(&options.paths)?;
     let mut ends = Vec::new();
-    let mut unrecovered = BTreeSet::new();
+    let mut seen = Seen::default();
     for place in &places {
-        ends.extend(one_directory(options, place, &mut unrecovered)?);
+        ends.extend(one_directory(options, place, &mut seen)?);
     }
     // Files that have no logs, or whose logs held nothing.
     if options.to.is_none() && !options.discard {
-        let files = rollback::files(&options.paths)?.into_iter().filter(|file| !unrecovered.contains(file));
+        let files = rollback::files(&options.paths)?.into_iter().filter(|file| !seen.unrecovered.contains(file));
         let look = options.list || options.dry_run;
-        ends.extend(files.map(|file| if look { rollback::say_pending(&file) } else { rollback::one(&file, options) }));
+        let one = |file: PathBuf| match look {
+            true => rollback::say_pending(&file),
+            false => rollback::one(&file, options, seen.read.contains(&file)),
+        };
+        ends.extend(files.map(one));
     }
     for path in options.paths.iter().filter(|_| options.discard) {
         for folder in hyperslab_journal::marker::unmark(path) {
@@ -121,8 +134,8 @@ pub fn run(options: &RecoverOptions) -> Result<ExitCode> {
     })
 }
 
-/// Recovers what the logs of a directory hold. Files whose logs stay are added to `unrecovered`.
-fn one_directory(options: &RecoverOptions, place: &Place, unrecovered: &mut BTreeSet<PathBuf>) -> Result<Vec<End>> {
+/// Recovers what the logs of a directory hold. Their files are added to `seen`.
+fn one_directory(options: &RecoverOptions, place: &Place, seen: &mut Seen) -> Result<Vec<End>> {
     let files = recover::directory(&place.directory)?;
     let left: Vec<OrphanedJournal> =
         recover::survey(&files, options.other_hosts)?.into_iter().filter(|left| place.takes(left)).collect();
@@ -148,7 +161,7 @@ fn one_directory(options: &RecoverOptions, place: &Place, unrecovered: &mut BTre
     if options.to.is_none() && !options.dry_run {
         others.iter().try_for_each(|journal| journal.remove_unfinished(&files))?;
     }
-    ends.extend(each_job(options, &files, jobs, unrecovered));
+    ends.extend(each_job(options, &files, jobs, seen));
     Ok(ends)
 }
 
@@ -173,12 +186,7 @@ fn check_one_container(jobs: &[Job]) -> Result<()> {
     }
 }
 
-fn each_job(
-    options: &RecoverOptions,
-    files: &Arc<dyn JournalStorage>,
-    jobs: Vec<Job>,
-    unrecovered: &mut BTreeSet<PathBuf>,
-) -> Vec<End> {
+fn each_job(options: &RecoverOptions, files: &Arc<dyn JournalStorage>, jobs: Vec<Job>, seen: &mut Seen) -> Vec<End> {
     let mend = |path: &Path| rollback::mend(path, options.force);
     let recovery = Recovery { files, format: &abandoned, alone: hyperslab_run::alone(), mend: &mend };
     // Files of which an older or present job has something to write: nothing may be written out of turn.
@@ -197,12 +205,13 @@ fn each_job(
             }
         };
         let end = one_job(options, &recovery, &mut job, &blocked);
-        if end != End::Done {
-            blocked.insert(container);
-        }
+        match end {
+            End::Done => seen.read.insert(container),
+            _ => blocked.insert(container),
+        };
         ends.push(end);
     }
-    unrecovered.extend(blocked);
+    seen.unrecovered.extend(blocked);
     ends
 }
 

@@ -22,6 +22,7 @@ Modes, joined by +:
   log     writes go to a log on fast storage first; a crash of the program loses none
   auto    async or not, for every time step whatever should take less
   cache   what was read is kept in memory
+  safe    a kill leaves each file as of its last flush, after `hyperslab recover`; part of log
   trace   calls are recorded; `hyperslab trace` does this with less to type
   off     every call is passed on, to compare
 

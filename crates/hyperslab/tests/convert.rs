@@ -156,6 +156,40 @@ fn files_go_from_one_format_to_another() {
 }
 
 #[test]
+fn arrays_go_through_classic_netcdf() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let container = open("posix", &path("a.posix"), OpenMode::Create);
+    for (name, dtype, shape) in [("g/x", "<f8", &[4u64, 3][..]), ("g/h/flags", "|b1", &[12]), ("name", "|S5", &[2])] {
+        let grows = name == "g/x";
+        let mut spec = ArraySpec::new(dtype.parse().unwrap(), shape);
+        spec.max_shape = grows.then(|| vec![None, Some(3)]);
+        let array = container.create(name, &spec).unwrap();
+        let count = shape.iter().product::<u64>() * spec.dtype.size();
+        let data: Vec<u8> =
+            (0..count).map(|at| if dtype == "|b1" { at as u8 % 2 } else { b'a' + at as u8 % 26 }).collect();
+        array.write(&Selection::all(shape).unwrap(), MemoryView::packed(&data), TransferMode::Independent).unwrap();
+    }
+    container.set_attribute("g/x", "units", &Attribute::text("m")).unwrap();
+    container.set_attribute("", "runs", &Attribute::integer(3)).unwrap();
+    container.close().unwrap();
+    for (from, to) in [("a.posix", "b.nc"), ("b.nc", "c.posix")] {
+        let (code, out, err) = run(folder.path(), &["convert", from, to, "--threads", "2"]);
+        assert_eq!(code, 0, "{from} {to}: {out}{err}");
+        assert_eq!(out.contains("groups become parts of names"), to == "b.nc", "{out}");
+    }
+    assert_eq!(content("posix", &path("c.posix")), content("posix", &path("a.posix")));
+    let (code, out, err) = run(folder.path(), &["show", "b.nc"]);
+    assert!(code == 0 && out.contains("netcdf3") && out.contains("g/h/flags"), "{out}{err}");
+    let container = open("posix", &path("a.posix"), OpenMode::Update);
+    container.set_attribute("g", "level", &Attribute::integer(1)).unwrap();
+    container.close().unwrap();
+    let (code, _, err) = run(folder.path(), &["convert", "a.posix", "d.nc"]);
+    assert!(code == 1 && err.contains("\"level\"") && !path("d.nc").exists(), "{code} {err}");
+}
+
+#[test]
 fn what_makes_no_sense_is_refused_and_nothing_is_lost() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();

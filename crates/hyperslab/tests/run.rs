@@ -262,3 +262,38 @@ fn a_closed_pipe_ends_commands_quietly() {
         assert!(!err.contains("panicked"), "{words:?}: {err}");
     }
 }
+
+const KILLED: &str = "
+import h5py, numpy, os, signal, sys
+f = h5py.File(sys.argv[1], 'w')
+f.create_dataset('x', data=numpy.arange(10000.), chunks=(1000,), compression='gzip')
+f.flush()
+f['x'][...] = 1
+os.kill(os.getpid(), signal.SIGKILL)
+";
+/// Puts something else into the third chunk.
+const DAMAGE: &str = "
+import h5py, sys
+with h5py.File(sys.argv[1]) as f:
+    at = f['x'].id.get_chunk_info(2).byte_offset
+with open(sys.argv[1], 'r+b') as f:
+    f.seek(at)
+    f.write(b'damaged!')
+";
+
+#[test]
+fn recover_says_of_every_file_whether_it_can_be_read() {
+    plugin::build();
+    let Some(python) = plugin::python() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let python = python.to_str().unwrap();
+    let (code, _, _) = run(folder.path(), &["run", "--mode", "codec+safe", "--", python, "-c", KILLED, "a.h5"]);
+    assert_eq!(code, 137);
+    let (code, out, err) = run(folder.path(), &["recover", "a.h5"]);
+    assert!(code == 0 && out.contains("it opens, with 1 array"), "{out}{err}");
+    let (code, out, err) = run(folder.path(), &["recover", "a.h5", "--check"]);
+    assert!(code == 0 && out.contains("all 78.12 KiB of 1 array can be read"), "{out}{err}");
+    assert!(Command::new(python).args(["-c", DAMAGE]).arg(folder.path().join("a.h5")).status().unwrap().success());
+    let (code, out, err) = run(folder.path(), &["recover", "a.h5", "--check"]);
+    assert!(code == 1 && err.contains("cannot be read") && err.contains("\"x\""), "{code} {out}{err}");
+}

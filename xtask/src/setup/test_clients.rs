@@ -1,4 +1,4 @@
-//! Foreign programs that the tests hold against Hyperslab: h5py, netCDF4, xarray, zarr-python, h5dump.
+//! Foreign programs that the tests hold against Hyperslab: h5py, netCDF4, xarray, zarr-python, h5dump, ncdump, ncvalidator.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -71,23 +71,62 @@ fn chosen(workspace: &Workspace) -> Option<PathBuf> {
     (!path.as_os_str().is_empty() && !path.starts_with(workspace.python_environment())).then_some(path)
 }
 
-/// h5dump, where apt can give it. Optional; a failed attempt is remembered, so that the next set-up is quick.
-pub fn h5dump(workspace: &Workspace, wish: Wish, environment: &mut Environment) {
-    if let Some(path) = shell::find_program("h5dump") {
-        return say("found", format!("h5dump ({})", path.display()));
+/// A program of the tests that apt may have.
+struct Tool {
+    program: &'static str,
+    package: &'static str,
+    purpose: &'static str,
+    /// Where it is to be had without root.
+    elsewhere: &'static str,
+}
+
+const TOOLS: [Tool; 3] = [
+    Tool {
+        program: "h5dump",
+        package: "hdf5-tools",
+        purpose: "h5dump checks HDF5 files in the tests",
+        elsewhere: "the package hdf5 of conda-forge",
+    },
+    Tool {
+        program: "ncdump",
+        package: "netcdf-bin",
+        purpose: "ncdump checks classic NetCDF files in the tests",
+        elsewhere: "the package libnetcdf of conda-forge",
+    },
+    Tool {
+        program: "ncvalidator",
+        package: "pnetcdf-bin",
+        purpose: "ncvalidator checks classic NetCDF files in the tests",
+        elsewhere: "the package libpnetcdf of conda-forge",
+    },
+];
+
+/// h5dump, ncdump and ncvalidator, where apt can give them. Optional; a failed attempt is remembered, so that the next set-up
+/// is quick.
+pub fn tools(workspace: &Workspace, wish: Wish, environment: &mut Environment) {
+    for tool in &TOOLS {
+        tool.find(workspace, wish, environment);
     }
-    let failed_before = workspace.state().join("h5dump-cannot-be-installed");
-    if wish.apt && apt::usable() && !failed_before.exists() {
-        match apt::install(workspace, &["hdf5-tools"], "h5dump checks HDF5 files in the tests") {
-            Ok(()) => return,
-            Err(error) => {
-                say("note", format!("going on without h5dump: {error:#}"));
-                remember(&failed_before);
+}
+
+impl Tool {
+    fn find(&self, workspace: &Workspace, wish: Wish, environment: &mut Environment) {
+        let program = self.program;
+        if let Some(path) = shell::find_program(program) {
+            return say("found", format!("{program} ({})", path.display()));
+        }
+        let failed_before = workspace.state().join(format!("{program}-cannot-be-installed"));
+        if wish.apt && apt::usable() && !failed_before.exists() {
+            match apt::install(workspace, &[self.package], self.purpose) {
+                Ok(()) => return,
+                Err(error) => {
+                    say("note", format!("going on without {program}: {error:#}"));
+                    remember(&failed_before);
+                }
             }
         }
+        let by_hand = apt::by_hand(&[self.package]);
+        let missing = format!("{program}: {by_hand}; without root: {}, on the PATH", self.elsewhere);
+        environment.missing.push(missing);
     }
-    environment.missing.push(format!(
-        "h5dump: {}; without root: the package hdf5 of conda-forge, on the PATH",
-        apt::by_hand(&["hdf5-tools"])
-    ));
 }

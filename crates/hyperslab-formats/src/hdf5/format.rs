@@ -170,6 +170,7 @@ impl Format for Hdf5 {
             readable: true,
             persistent: true,
             resize: chunks,
+            shared_growth: false,
             chunks,
             compound: true,
             partial_fields: true,

@@ -7,6 +7,7 @@ use super::home::Home;
 use super::mover::{Elements, MovedFile};
 use super::names::{RANKS, with_extension};
 use super::options::Files;
+use super::placement::Placement;
 use super::rank_files::{RankFiles, fill_with};
 use super::transfer;
 use hyperslab_core::{
@@ -197,7 +198,7 @@ impl PosixArray {
             (_, Err(error)) => Err(error),
             (_, Ok(_)) if selection.is_empty() => Ok(()),
             (Data::Shared(file), Ok(Elements { selection, shape, dtype })) if whole(dtype)? => {
-                transfer::write(file, staging, selection, shape, dtype, memory)
+                transfer::write((file, &Placement::ALONE), staging, selection, shape, dtype, memory)
             }
             (Data::Shared(file), Ok(Elements { selection, shape, dtype })) => {
                 let _one_at_a_time = self.state.fields.lock().unwrap_or_else(PoisonError::into_inner);
@@ -241,7 +242,7 @@ impl PosixArray {
             (_, Err(error)) => Err(error),
             (_, Ok(_)) if selection.is_empty() => Ok(()),
             (Data::Shared(file), Ok(Elements { selection, shape, dtype })) => {
-                transfer::read_file(file, &self.home.staging, selection, shape, dtype, memory)
+                transfer::read_file((file, &Placement::ALONE), &self.home.staging, selection, shape, dtype, memory)
             }
             (Data::PerRank(files), Ok(Elements { selection, shape, dtype })) => {
                 files.read(selection, shape, dtype, fill, memory)

@@ -6,6 +6,7 @@
 use super::clock::Clock;
 use super::data_file::{Access, DataFile};
 use super::names::DATA;
+use super::placement::Placement;
 use super::rank_index::{Event, IndexReader, IndexWriter};
 use super::staging::Staging;
 use super::transfer;
@@ -82,7 +83,7 @@ impl RankFiles {
     /// Writes whole elements into this rank's file, then says so in its index.
     pub fn write(&self, selection: &Selection, shape: &[u64], dtype: &Datatype, memory: MemoryView<'_>) -> Result<()> {
         let data = self.with_own(|own| Ok(own.data.clone()))?;
-        transfer::write(&data, &self.staging, selection, shape, dtype, memory)?;
+        transfer::write((&data, &Placement::ALONE), &self.staging, selection, shape, dtype, memory)?;
         self.with_own(|own| own.index.append(self.clock.stamp(), Event::Wrote(selection.clone())))
     }
 
@@ -119,7 +120,7 @@ impl RankFiles {
                 Ok(())
             }
         };
-        transfer::read(Merged::new(runs), fetch, &self.staging, selection.len(), dtype, memory)
+        transfer::read(Merged::new(runs), fetch, &self.staging, &Placement::ALONE, (selection.len(), dtype), memory)
     }
 
     /// Makes this rank's writes survive loss of power: the data before the index that speaks of it.

@@ -1,6 +1,7 @@
 //! Moving the runs of a selection between a file and memory.
 
 use super::data_file::DataFile;
+use super::placement::Placement;
 use super::range_lock::RangeLock;
 use super::staging::Staging;
 use hyperslab_core::{Datatype, Gather, MemoryLayout, MemoryView, MemoryViewMut, Result, Run, Scatter, Selection};
@@ -24,19 +25,21 @@ pub(crate) fn whole_elements(staging: &Staging, element: u64, elements: u64) -> 
 
 /// Writes whole elements. Every run is written by itself: the bytes between runs may be another rank's at this moment.
 pub(crate) fn write(
-    file: &DataFile,
+    (file, place): (&DataFile, &Placement),
     staging: &Staging,
     selection: &Selection,
     shape: &[u64],
     dtype: &Datatype,
     memory: MemoryView<'_>,
 ) -> Result<()> {
-    if is_packed(memory.layout, dtype)? {
-        if let Some(run) = selection.single_run(shape, dtype.size()) {
-            return file.write_at(&memory.data[..run.len as usize], run.offset);
+    if !place.turns() && is_packed(memory.layout, dtype)? {
+        if let Some(begin) = place.contiguous()
+            && let Some(run) = selection.single_run(shape, dtype.size())
+        {
+            return file.write_at(&memory.data[..run.len as usize], begin + run.offset);
         }
         let mut at = 0;
-        let mut runs = selection.runs(shape, dtype.size())?;
+        let mut runs = place.runs(selection.runs(shape, dtype.size())?);
         return runs.try_for_each(|run| {
             let from = at;
             at += run.len as usize;
@@ -46,10 +49,11 @@ pub(crate) fn write(
     let mut left = selection.len() * dtype.size();
     let mut gather = Gather::new(memory, dtype, selection.len())?;
     let mut buffer = staging.take(whole_elements(staging, dtype.size(), selection.len()));
-    let mut runs = Pieces::new(selection.runs(shape, dtype.size())?.map(|run| (run, ())));
+    let mut runs = Pieces::new(place.runs(selection.runs(shape, dtype.size())?).map(|run| (run, ())));
     while left > 0 {
         let n = left.min(buffer.len() as u64) as usize;
         gather.next_into(&mut buffer[..n]);
+        place.turn(&mut buffer[..n]);
         let mut at = 0;
         while let Some((run, ())) = runs.next_up_to((n - at) as u64) {
             file.write_at(&buffer[at..at + run.len as usize], run.offset)?;
@@ -94,35 +98,43 @@ pub(crate) fn write_fields(
 
 /// Reads the elements of one file.
 pub(crate) fn read_file(
-    file: &DataFile,
+    (file, place): (&DataFile, &Placement),
     staging: &Staging,
     selection: &Selection,
     shape: &[u64],
     dtype: &Datatype,
     memory: MemoryViewMut<'_>,
 ) -> Result<()> {
-    if let Some(run) = selection.single_run(shape, dtype.size())
+    if let Some(begin) = place.contiguous().filter(|_| !place.turns())
+        && let Some(run) = selection.single_run(shape, dtype.size())
         && is_packed(memory.layout, dtype)?
     {
-        return file.read_at(&mut memory.data[..run.len as usize], run.offset);
+        return file.read_at(&mut memory.data[..run.len as usize], begin + run.offset);
     }
-    let runs = selection.runs(shape, dtype.size())?.map(|run| (run, ()));
+    let runs = place.runs(selection.runs(shape, dtype.size())?).map(|run| (run, ()));
     let fetch = |(), bytes: &mut [u8], offset| file.read_at(bytes, offset);
-    read(runs, fetch, staging, selection.len(), dtype, memory)
+    read(runs, fetch, staging, place, (selection.len(), dtype), memory)
 }
 
-/// Reads runs that lie in one or several sources, rising, into memory. `fetch` fills bytes from a source.
+/// Reads runs that lie in one or several sources, rising, into memory. `fetch` fills bytes from a source, in the byte order
+/// of `place`.
 pub(crate) fn read<S: Copy + PartialEq>(
     runs: impl Iterator<Item = (Run, S)>,
     fetch: impl Fn(S, &mut [u8], u64) -> Result<()>,
     staging: &Staging,
-    elements: u64,
-    dtype: &Datatype,
+    place: &Placement,
+    (elements, dtype): (u64, &Datatype),
     memory: MemoryViewMut<'_>,
 ) -> Result<()> {
     let mut reader = Reader { runs: Pieces::new(runs), fetch, staging, group: Vec::new() };
     if is_packed(memory.layout, dtype)? {
-        return reader.fill(memory.data);
+        // Turned while they are in the processor's cache.
+        let part = if place.turns() { whole_elements(staging, dtype.size(), elements) } else { memory.data.len() };
+        return memory.data.chunks_mut(part.max(1)).try_for_each(|part| {
+            reader.fill(part)?;
+            place.turn(part);
+            Ok(())
+        });
     }
     let mut left = elements * dtype.size();
     let mut scatter = Scatter::new(memory, dtype, elements)?;
@@ -130,6 +142,7 @@ pub(crate) fn read<S: Copy + PartialEq>(
     while left > 0 {
         let n = left.min(buffer.len() as u64) as usize;
         reader.fill(&mut buffer[..n])?;
+        place.turn(&mut buffer[..n]);
         scatter.next_from(&buffer[..n]);
         left -= n as u64;
     }
@@ -285,14 +298,15 @@ mod tests {
             .collect();
         let mut packed = vec![0; expected.len()];
         let memory = MemoryViewMut::packed(&mut packed);
-        read(runs.iter().copied(), fetch, &staging, expected.len() as u64, &Datatype::U8, memory).unwrap();
+        let what = (expected.len() as u64, &Datatype::U8);
+        read(runs.iter().copied(), fetch, &staging, &Placement::ALONE, what, memory).unwrap();
         assert_eq!(packed, expected);
         assert_eq!(calls.get(), 3, "a group, the other source, the long run");
 
         let mut spaced = vec![9; expected.len() * 3];
         let layout = MemoryLayout::member(3, 1);
         let memory = MemoryViewMut { data: &mut spaced, layout: &layout };
-        read(runs.iter().copied(), fetch, &staging, expected.len() as u64, &Datatype::U8, memory).unwrap();
+        read(runs.iter().copied(), fetch, &staging, &Placement::ALONE, what, memory).unwrap();
         assert!(spaced.chunks(3).zip(&expected).all(|(got, want)| got == [9, *want, 9]));
     }
 }

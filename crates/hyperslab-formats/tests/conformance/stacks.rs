@@ -38,6 +38,25 @@ const TWO_DIMENSIONS: &[&str] = &[
 const NO_SCALARS: &[&str] =
     &["rank/0", "layout/scalar", "several arrays of different types", "fields/of elements never written"];
 
+/// In classic NetCDF a dimension of length 0 is the one that grows.
+const NO_EMPTY: &[&str] = &["rank/without elements", "::1 ranks/more ranks than rows"];
+
+/// CDF-1 and CDF-2 lack types of 64 bits and without sign besides.
+const OLDER_CDF: &[&str] = &[
+    "rank/without elements",
+    "datatype/u1",
+    "datatype/<u",
+    "datatype/<i8",
+    "several arrays of different types",
+    "layout/3 dimensions, one-byte",
+    "layout/scalar",
+    "attribute/integer",
+    "attribute/smallest integer",
+    "attribute/replaced",
+    "attribute/names",
+    " ranks/",
+];
+
 const fn all(text: &'static str, overrides: Overrides) -> Tested {
     Tested { text, overrides, only: &[], without: &[], sequences: 40 }
 }
@@ -51,6 +70,16 @@ pub fn tested() -> Vec<Tested> {
         all("posix(direct=yes,buffer=8KiB)", PLAIN),
         Tested { sequences: 10, ..all("posix(preallocate=yes)", PLAIN) },
     ];
+    out.extend([
+        Tested { without: NO_EMPTY, ..all("netcdf3", PLAIN) },
+        Tested { without: NO_EMPTY, ..all("netcdf3(header_pad=0)", PLAIN) },
+        Tested {
+            without: NO_EMPTY,
+            ..all("netcdf3(header_pad=1KiB,var_align=4KiB,record_align=4KiB,buffer=4KiB)", PLAIN)
+        },
+        Tested { without: OLDER_CDF, sequences: 0, ..all("netcdf3(version=2)", PLAIN) },
+        Tested { without: OLDER_CDF, sequences: 0, ..all("netcdf3(version=1,header_pad=0)", PLAIN) },
+    ]);
     if cfg!(feature = "hdf5") {
         out.extend([
             all("hdf5", PLAIN),

@@ -33,6 +33,9 @@ const fn several(text: &'static str) -> Tested {
 /// Everything of this build that works on several processes.
 pub fn stacks() -> Vec<Tested> {
     let mut out = vec![all("null"), all("posix"), all("posix(files=per_rank)")];
+    // A dimension of length 0 is the one that grows there.
+    let no_empty = &["rank/without elements", "1 ranks/more ranks than rows"];
+    out.extend(["netcdf3", "netcdf3(header_pad=0)"].map(|text| Tested { without: no_empty, ..all(text) }));
     out.extend([
         all("mpiio"),
         all("mpiio(view=no)"),

@@ -26,7 +26,7 @@ pub(super) const SPECS: &[OptionSpec] = &[
         name: "lag",
         value: "TIME",
         default: "no limit",
-        about: "a write waits while an earlier one has waited longer than this, so that little is left to do at the end",
+        about: "a write waits while an earlier one has waited longer than this, or more waits than the storage takes in that time, so that little is left to do at the end",
     },
 ];
 

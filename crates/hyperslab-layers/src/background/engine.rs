@@ -19,6 +19,8 @@ use std::time::{Duration, Instant};
 const OVERHEAD: u64 = 512;
 /// Bytes counted for each slab of a selection.
 const SLAB: u64 = 256;
+/// Bytes of writes that may be queued whatever the lag, and before the rate of the storage is known.
+const LEAST_WAITING: u64 = 8 << 20;
 
 /// Runs transfers of a container in the background. Dropping it completes the queue and joins the threads.
 #[derive(Debug)]
@@ -33,7 +35,7 @@ pub(crate) struct Engine {
     process: u32,
     /// The communicator of background transfers.
     comm: Arc<dyn Communicator>,
-    /// Maximum age of a queued write before later writes block.
+    /// Maximum age of a queued write, and maximum time that draining the queue should take, before later writes block.
     lag: Option<Duration>,
     /// Times at which writes were queued, sampled at a tenth of the lag; used only with a lag.
     queued: Mutex<VecDeque<(u64, Instant)>>,
@@ -192,7 +194,7 @@ impl Engine {
         Ok(number)
     }
 
-    /// Waits for writes older than the lag.
+    /// Waits for writes older than the lag, and while more are queued than can be drained within the lag.
     fn wait_for_late(&self) {
         let Some(lag) = self.lag else { return };
         let mut queued = self.queued.lock().unwrap_or_else(PoisonError::into_inner);
@@ -207,6 +209,18 @@ impl Engine {
         {
             self.times.wait(|| self.queue.wait_for_earlier(last));
         }
+        let most = || self.most_waiting(lag);
+        if self.queue.has_more_than(most()) {
+            self.times.wait(|| self.queue.wait_for_less(most));
+        }
+    }
+
+    /// Bytes that can be drained within the lag, at the rate measured so far.
+    fn most_waiting(&self, lag: Duration) -> u64 {
+        let BackgroundStats { bytes, busy, .. } = self.times.background();
+        let seconds = busy.as_secs_f64();
+        let rate = if seconds > 0.0 { bytes as f64 / seconds } else { 0.0 };
+        ((rate * lag.as_secs_f64()) as u64).max(LEAST_WAITING)
     }
 
     /// Queues a prefetch, if there is memory for it.

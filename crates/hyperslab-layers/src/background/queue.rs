@@ -49,6 +49,8 @@ struct State<T> {
     ready: BTreeSet<u64>,
     next: u64,
     reserved: u64,
+    /// Bytes of tasks that have not ended.
+    waiting: u64,
     peak: u64,
     /// Kind and description of the first failure.
     failure: Option<(ErrorKind, String)>,
@@ -94,6 +96,7 @@ impl<T: Task> Queue<T> {
             ready: BTreeSet::new(),
             next: 0,
             reserved: 0,
+            waiting: 0,
             peak: 0,
             failure: None,
             untold: None,
@@ -198,6 +201,7 @@ impl<T: Task> Queue<T> {
         if ticket {
             state.tickets.insert(number, TicketState::UnderWay(None));
         }
+        state.waiting += bytes;
         state.tasks.insert(number, Entry { task: Arc::new(task), behind, bytes });
         let sleeps = behind == 0 && state.threads > 0;
         drop(state);
@@ -280,6 +284,16 @@ impl<T: Task> Queue<T> {
         self.wait(self.lock(), |state| {
             state.tasks.first_key_value().is_none_or(|(first, _)| *first > last).then_some(())
         });
+    }
+
+    /// Whether tasks that have not ended hold more than `bytes`.
+    pub fn has_more_than(&self, bytes: u64) -> bool {
+        self.lock().waiting > bytes
+    }
+
+    /// Blocks until tasks that have not ended hold at most `most()` bytes, re-evaluated after each end of a task.
+    pub fn wait_for_less(&self, most: impl Fn() -> u64) {
+        self.wait(self.lock(), |state| (state.waiting <= most()).then_some(()));
     }
 
     fn wait_gone<'a>(&'a self, mut state: MutexGuard<'a, State<T>>, awaited: &[u64]) -> MutexGuard<'a, State<T>> {
@@ -379,6 +393,7 @@ impl<T: Task> State<T> {
         self.ready.remove(&number);
         let entry = self.tasks.remove(&number)?;
         self.reserved -= entry.bytes;
+        self.waiting -= entry.bytes;
         Some(entry)
     }
 

@@ -3,9 +3,12 @@
 use super::operation::{Kind, Operation, attribute, below, common, layout, name, new_shape, selection, spec};
 use crate::sample::Noise;
 use crate::{Memory, Pair, Subject, Twin, buffer};
-use hyperslab_core::{ArraySpec, Caps, Durability, ErrorKind, Format, MemoryView, OpenMode, Result, TransferMode};
+use hyperslab_core::{
+    Array, ArraySpec, Caps, Durability, ErrorKind, Format, MemoryView, OpenMode, Result, TransferMode,
+};
 use libtest_mimic::Failed;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 pub(super) struct World<'a> {
     subject: &'a Subject,
@@ -23,6 +26,11 @@ fn alike<T, U>(ours: &Result<T>, theirs: &Result<U>, what: &str) -> Result<(), F
         (Ok(_), Err(error)) => Err(format!("{what} succeeded, the oracle refuses: {error}").into()),
         (Err(error), Ok(_)) => Err(format!("{what} failed, the oracle succeeds: {error:?}").into()),
     }
+}
+
+/// Whether an array may have another shape some day.
+fn grows(array: &Arc<dyn Array>) -> bool {
+    array.spec().is_ok_and(|spec| spec.max_shape.is_some())
 }
 
 impl<'a> World<'a> {
@@ -71,7 +79,11 @@ impl<'a> World<'a> {
     }
 
     fn create(&mut self, noise: &mut Noise) -> Result<(), Failed> {
-        let (name, spec) = (name(noise), spec(noise, &self.caps)?);
+        let (name, mut spec) = (name(noise), spec(noise, &self.caps)?);
+        if self.caps.shared_growth && self.twins.values().any(|twin| grows(&twin.oracle)) {
+            // The oracle's arrays grow each for itself.
+            spec.max_shape = None;
+        }
         self.story.push(format!("create {name:?} as {spec:?}"));
         let ours = self.pair.subject.create(name, &spec);
         if matches!(&ours, Err(error) if error.kind() == ErrorKind::Unsupported) {

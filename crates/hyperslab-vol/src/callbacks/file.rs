@@ -266,9 +266,11 @@ pub(crate) unsafe extern "C" fn close(pointer: Ptr, transfer: Hid, request: Req)
                 return -1;
             }
             // Closing writes next to nothing after this, so that a failure of closing costs nothing of what was there. What
-            // fails here fails again below, and is told then.
+            // fails once may be made below, and then the close would succeed and commit nothing; what fails twice fails
+            // again below, and is told then.
             if guarded {
-                let _ = file.host.keeping_errors(|| commit(file.host, file.under, file.connector));
+                let commit = || commit(file.host, file.under, file.connector);
+                let _ = file.host.keeping_errors(|| commit().or_else(|_| commit()));
             }
         }
         let status = file.host.H5VLfile_close(file.under, file.connector, transfer, request);

@@ -213,11 +213,15 @@ impl FileState {
         }
     }
 
-    /// Has libhdf5 write its metadata. An error it meets again when the program flushes or closes.
+    /// Has libhdf5 write its metadata. An error it meets again when the program flushes or closes. Of a file with a rollback
+    /// journal it is told then in any case: a close after a write that failed commits nothing.
     fn flush_metadata(&self) {
         let flushed = self.early.measure(|| self.host.keeping_errors(|| self.save_now()));
-        if flushed.is_err() {
+        if let Err(error) = flushed {
             self.early.note();
+            if self.rolls_back() {
+                self.tell_later(error);
+            }
         }
     }
 

@@ -7,13 +7,44 @@ use std::time::Duration;
 use libtest_mimic::{Completion, Trial};
 
 use crate::program::{self, NO_PYTHON};
-use crate::{Outcome, in_modes, modes, plugin};
+use crate::{Outcome, in_modes, modes, plugin, trial};
 
 const LIMIT: Duration = Duration::from_secs(60);
 const NO_MOUNT: &str = "no file system can be mounted here: needs root, or namespaces of users";
 
+/// Fills the disk, and closes the file on the full disk, as it can be without a rollback journal.
+const CLOSED_WHEN_FULL: &str = "
+import h5py, numpy as np, sys
+file = h5py.File('a.h5', 'w')
+data = file.create_dataset('x', (100, 1 << 17), 'f4')
+try:
+    for row in range(100):
+        data[row] = row
+except OSError as error:
+    print(error)
+file.close()
+with h5py.File('a.h5', 'r') as file:
+    assert all((file['x'][at] == at).all() for at in range(row)), row
+";
+
 pub fn trials() -> Vec<Trial> {
-    in_modes("full disk", full).into_iter().chain(in_modes("writes that fail", failing)).collect()
+    let closing = trial("a file under safe is closed on a full disk", closed_when_full);
+    in_modes("full disk", full).into_iter().chain(in_modes("writes that fail", failing)).chain([closing]).collect()
+}
+
+fn closed_when_full() -> Outcome {
+    let Some(python) = program::python() else { return Ok(Completion::ignored_with(NO_PYTHON)) };
+    let folder = program::folder()?;
+    let disk = folder.path().join("disk");
+    std::fs::create_dir(&disk).map_err(|error| error.to_string())?;
+    let able =
+        |user: &bool| program::run(on_small_disk(&disk, *user).arg("true"), LIMIT).is_ok_and(|e| e.status.success());
+    let Some(user) = [false, true].into_iter().find(able) else { return Ok(Completion::ignored_with(NO_MOUNT)) };
+    let mut command = on_small_disk(&disk, user);
+    command.args(["sh", "-c", "cd \"$0\" && exec \"$@\""]).arg(&disk).arg(&python).args(["-c", CLOSED_WHEN_FULL]);
+    let ended = program::run(modes::apply(&mut command, "safe", folder.path())?, LIMIT)?;
+    let said = ended.expect_success("closing on a full disk")?;
+    if said.contains("No space left") { Ok(Completion::Completed) } else { Err(format!("not full: {said}").into()) }
 }
 
 /// A command in a name space of its own, where the folder is a small file system.

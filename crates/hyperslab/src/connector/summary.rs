@@ -140,7 +140,7 @@ fn many(number: u64, thing: &str) -> String {
 pub fn nothing_seen(ended: Ended) -> String {
     if let Some(signal) = ended.signal() {
         return format!(
-            "no process came to an end under the connector, which tells what it did only then; the command ended by signal {signal}\n"
+            "no process had told of files that it opened through HDF5 when the command ended by signal {signal}\n"
         );
     }
     "no process of the command used HDF5 through the connector\n  \

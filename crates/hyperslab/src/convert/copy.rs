@@ -45,6 +45,8 @@ struct Copying<'a> {
     piece: u64,
     copied: &'a Copied,
     progress: &'a Progress,
+    /// How many rows arrays that grow together have.
+    rows: Option<u64>,
     summary: Summary,
 }
 
@@ -76,6 +78,7 @@ impl Conversion<'_> {
             piece: self.memory / comm.size() as u64 / BUFFERS,
             copied,
             progress,
+            rows: None,
             summary: Summary::default(),
         };
         copying.everything()?;
@@ -90,6 +93,10 @@ impl Copying<'_> {
     fn everything(&mut self) -> Result<()> {
         self.attributes("")?;
         for group in self.input.groups()? {
+            if !self.caps.groups {
+                self.without_group(&group)?;
+                continue;
+            }
             self.output.create_group(&group)?;
             self.attributes(&group)?;
             self.summary.groups += 1;
@@ -107,6 +114,18 @@ impl Copying<'_> {
             self.array(name).map_err(|error| error.target(name))?;
             self.summary.arrays += 1;
         }
+        Ok(())
+    }
+
+    /// A group that is only a part of names in the output. What would be lost with it is refused.
+    fn without_group(&mut self, group: &str) -> Result<()> {
+        // Formats without groups of their own have no attributes of them either.
+        if let Some(name) = self.input.attributes(group).unwrap_or_default().first() {
+            let message =
+                format!("the group has the attribute {name:?}, and the other format has no groups to keep it");
+            return Err(Error::unsupported("convert", message).target(group));
+        }
+        self.summary.notes.insert("groups become parts of names: the other format does not have them".into());
         Ok(())
     }
 
@@ -132,8 +151,24 @@ impl Copying<'_> {
             spec.chunk = None;
             self.summary.notes.insert("chunks are left out: the other format does not have them".into());
         }
+        if self.caps.shared_growth && spec.max_shape.as_ref().is_some_and(|max| !self.shares_growth(&spec, max)) {
+            spec.max_shape = None;
+            let message = "some arrays cannot grow any more: all that grow in the other format do so together, by rows";
+            self.summary.notes.insert(message.into());
+        }
         // Chunks larger than the array are the format's business.
         spec
+    }
+
+    /// Whether an array grows by rows without end and has as many as those before it, or does not grow.
+    fn shares_growth(&mut self, spec: &ArraySpec, max: &[Option<u64>]) -> bool {
+        let fixed = |(max, extent): (&Option<u64>, &u64)| *max == Some(*extent);
+        let inner = max.iter().zip(&spec.shape).skip(1).all(fixed);
+        if inner && max.iter().zip(&spec.shape).all(fixed) {
+            return true; // it does not grow
+        }
+        let (Some(None), Some(rows)) = (max.first(), spec.shape.first()) else { return false };
+        inner && *self.rows.get_or_insert(*rows) == *rows
     }
 
     fn array(&mut self, name: &str) -> Result<()> {

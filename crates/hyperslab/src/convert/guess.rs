@@ -49,7 +49,7 @@ pub fn by_name(path: &Path) -> Result<Stack> {
     match found {
         Some((name, _)) => Ok(name.parse()?),
         None => bail!(
-            "{} does not tell a format by its name\n  try: a name that ends with .h5, .zarr or .posix, or --to hdf5",
+            "{} does not tell a format by its name\n  try: a name that ends with .h5, .nc, .zarr or .posix, or --to hdf5",
             path.display()
         ),
     }
@@ -64,6 +64,7 @@ mod tests {
     fn names_tell_formats() {
         let name = |path: &str| by_name(Path::new(path)).map(|stack| stack.to_string());
         assert_eq!(name("a.posix").unwrap(), "posix");
+        assert_eq!(name("a.nc").unwrap(), "netcdf3");
         #[cfg(feature = "hdf5")]
         assert_eq!([name("a.h5").unwrap(), name("x/A.HDF5").unwrap()], ["hdf5", "hdf5"]);
         #[cfg(feature = "zarr")]

@@ -8,6 +8,7 @@ use std::sync::Arc;
 const ALLOWED: &[(&str, &[&str])] = &[
     ("hdf5", &["chunk", "align"]),
     ("posix", &["files"]),
+    ("netcdf3", &["version"]),
     (
         "zarr",
         &[

@@ -1,7 +1,7 @@
 //! Files whose writers were killed in mode `safe` or `log`: back to their last flush.
 
 use super::escape::{escaped, lines};
-use super::{End, RecoverOptions};
+use super::{End, RecoverOptions, inspect};
 use anyhow::{Context, Result};
 use hyperslab_core::units::display_size;
 use hyperslab_core::{Error, ErrorKind};
@@ -44,15 +44,29 @@ pub fn say_pending(file: &Path) -> End {
     }
 }
 
-/// Brings a file back to its last flush, and says what became of it.
-pub fn one(file: &Path, options: &RecoverOptions) -> End {
-    if let Ok(Pending::Live) = hyperslab_rollback::pending(file) {
+/// Brings a file back to its last flush, and says what became of it and whether it can be read. `was_read`: others have said
+/// that already.
+pub fn one(file: &Path, options: &RecoverOptions, was_read: bool) -> End {
+    let found = hyperslab_rollback::pending(file);
+    if let Ok(Pending::Live) = found {
         return say_pending(file);
     }
-    match mend(file, options.force) {
-        Ok(()) => End::Done,
-        Err(error) => {
-            eprintln!("hyperslab: {}", lines(error));
+    if let Err(error) = mend(file, options.force) {
+        eprintln!("hyperslab: {}", lines(error));
+        return End::Failed;
+    }
+    let wanted = options.check && !was_read;
+    if !wanted && !matches!(found, Ok(Pending::Orphaned)) {
+        return End::Done;
+    }
+    let name = escaped(file.display());
+    match inspect::ask("hdf5", file, options.check) {
+        Ok(seen) => {
+            println!("{name}: {seen}");
+            End::Done
+        }
+        Err(why) => {
+            eprintln!("hyperslab: {name}: the file cannot be read: {}", lines(why));
             End::Failed
         }
     }

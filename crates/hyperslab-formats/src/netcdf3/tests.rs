@@ -1,0 +1,5 @@
+//! Headers byte by byte, and files.
+
+mod files;
+mod headers;
+mod random;
