@@ -1,38 +1,38 @@
-//! A cache: `cache(dir=/local/scratch,memory=4GiB)/hdf5`.
+//! A read cache with staged writes: `cache(dir=/local/scratch,memory=4GiB)/hdf5`.
 //!
-//! Writes are staged, in memory or in a journal that survives the process, and moved to the format below in the
-//! background: all of that is [`async_io`]'s, which `wrap` puts above the rest of this module. It keeps what was read.
+//! Writes are staged in memory, or in a journal that survives a process crash, and drained to the format below in the
+//! background: that is the layer [`async_io`], which `wrap` puts above the read cache of this module.
 //!
-//! Elements that were read stay in memory block by block, and are read from there when asked for again: from the second
-//! epoch on, shuffled samples of a data set that fits cost a copy. Blocks are the chunks of an array; arrays without
-//! chunks are cut into whole rows of up to 256 KiB, or as `block` says.
+//! Elements that were read stay in memory by block: from the second epoch on, shuffled samples of a data set that fits cost
+//! a copy. Blocks are the chunks of an array; arrays without chunks are divided into whole rows of up to 256 KiB, or as the
+//! option `block` says.
 //!
-//! # What is kept
+//! # Admission and eviction
 //!
-//! * **Memory.** At most `memory` bytes per rank and container are held: blocks, those being read or copied from, their
+//! * **Memory.** At most `memory` bytes per rank and container: blocks, including those being read or copied from, their
 //!   bookkeeping, and buffers. Threads that open a container together for reading share one cache of all their bytes.
-//!   Blocks larger than a quarter of it are not kept.
-//! * **While there is room**, a block is kept when all of it is read. It is read whole for less: for a sixteenth of it if the
-//!   array fits in memory, for half of it if not, for anything if it has filters, which decode whole chunks, and when
-//!   it is asked for the second time.
-//! * **When memory is full**, a block is kept only if it was asked for lately and not kept then; others leave in turn, those
-//!   used meanwhile later ([`replacement`]). So what is read once, as in a scan, displaces nothing and is not even
-//!   copied, and neither does a single read larger than half of the memory.
-//! * What is not kept is read by the very call that the program made. Missing blocks that are neighbours are read together.
-//!   Reads of more than 4096 blocks are left to the format below.
+//!   Blocks larger than a quarter of it are not cached.
+//! * **With free memory**, a block is cached when all of it is read. It is read whole for less: for a sixteenth of it if the
+//!   array fits in memory, for half of it if not, and for any part if it has filters, which decode whole chunks, or is
+//!   requested for the second time.
+//! * **With full memory**, a block is cached only if it was requested recently and not cached then; others are evicted in CLOCK
+//!   order ([`eviction`]). Data read once, as in a scan, evicts nothing and is not even copied, and neither does a
+//!   single read larger than half of the memory.
+//! * What is not cached is read by the program's own call. Adjacent missing blocks are read by one request.
+//!   Reads of more than 4096 blocks bypass the cache.
 //!
-//! # What is promised
+//! # Guarantees
 //!
-//! * **Own writes are seen.** A write of any form drops the blocks it touches, however it ends, and blocks that are being
-//!   read meanwhile are not kept.
-//! * **Other ranks' writes are seen after a flush**, which drops everything, unless the container is open for reading
-//!   only: then blocks stay until it is closed. A flush of several ranks returns when all have flushed. Collective writes
-//!   drop the blocks of the array.
-//! * **Collective reads** of several ranks are left to the format below, so that every rank takes part.
-//! * Of formats that do not tell objects apart ([`Array::object`](hyperslab_core::Array::object)), an array known by two names
+//! * **Own writes are visible.** A write of any form, successful or not, invalidates the blocks it overlaps, including blocks
+//!   that are being read.
+//! * **Other ranks' writes are visible after a flush**, which invalidates everything, unless the container is open
+//!   read-only: then blocks stay until it is closed. A flush of several ranks returns when all have flushed. Collective writes
+//!   invalidate all blocks of the array.
+//! * **Collective reads** of several ranks bypass the cache, so that every rank takes part.
+//! * In formats without object identity ([`Array::object`](hyperslab_core::Array::object)), an array known by two names
 //!   counts as two: flush between accesses by different names.
-//! * Nothing is kept of a read that failed.
-//! * Hints ([`Array::prefetch`](hyperslab_core::Array::prefetch)) are handed on for what is not in memory.
+//! * Failed reads are not cached.
+//! * Hints ([`Array::prefetch`](hyperslab_core::Array::prefetch)) are forwarded for what is not in memory.
 
 mod array;
 mod array_state;
@@ -70,10 +70,10 @@ pub(crate) const ENTRY: LayerEntry = LayerEntry {
     wrap,
 };
 
-/// Staged writes above, what was read below: reads of what is staged never get further.
+/// Staging above, read cache below: reads of staged elements do not reach the cache.
 fn wrap(element: &StackElement, inner: Arc<dyn Format>, below: &Stack) -> Result<Arc<dyn Format>> {
     let options = Options::parse(element)?;
-    // Writes are moved one by one, not chunk by chunk.
+    // Writes are drained one by one, not chunk by chunk.
     let filtered = if inner.caps().relocates_chunks { FilteredArrays::Never } else { FilteredArrays::Usual };
     let cached = Arc::new(ReadCached { inner, options: options.clone() });
     let staging = options.directory.as_ref().map(|directory| StagingOptions {
@@ -97,7 +97,7 @@ fn wrap(element: &StackElement, inner: Arc<dyn Format>, below: &Stack) -> Result
     Ok(Arc::new(AsyncFormat { inner: cached, options: background, staging }))
 }
 
-/// A format whose elements stay in memory once they were read.
+/// A format that caches blocks of what is read.
 #[derive(Debug)]
 struct ReadCached {
     inner: Arc<dyn Format>,
@@ -105,13 +105,13 @@ struct ReadCached {
 }
 
 impl ReadCached {
-    /// The cache of a container that is about to be opened. Collective.
+    /// Creates the block cache of a container that is about to be opened. Collective.
     fn store(&self, read_only: bool, comm: &dyn Communicator) -> Result<Arc<BlockCache>> {
         let memory = match self.options.memory {
             Some(bytes) => bytes,
             None => share_of_memory(comm)?,
         };
-        // Threads that write have a cache each: what one has written the others may not see yet.
+        // Writing threads have separate caches: one rank's writes may not yet be visible to the others.
         match read_only && comm.one_process() && comm.size() > 1 {
             true => crate::rank_shared::share(comm, || BlockCache::new(memory, comm.size() as u64)),
             false => Ok(BlockCache::new(memory, 1)),

@@ -1,37 +1,39 @@
 //! A burst-buffer log: `log(dir=/local/scratch)/hdf5`.
 //!
-//! Many small scattered writes become appends to a log on fast storage, and later few large writes in the order of the
-//! file. A write returns when it is in the log. In the background, at a flush and at close, what is there is put in order
-//! ([`reorder`]) and moved to the format below. docs/log-format.md describes the files.
+//! Many small scattered writes are appended to a journal on fast storage, and later drained to the format below as few large
+//! writes in file order. A write returns once it is in the log. The background, a flush and close merge the pending writes
+//! ([`reorder`]) and drain them. docs/log-format.md specifies the files.
 //!
-//! # What is promised
+//! # Guarantees
 //!
-//! * **A crash of the program loses nothing** that a write call has returned for, unless `durability` says that it may:
-//!   `hyperslab recover DIR` moves it to the file.
-//! * **Order.** The last of overlapping writes of a rank counts, always. A read sees every earlier write of the same rank, from
-//!   the log if it is still there, merged with the file: nothing has to be moved for it. Other ranks and programs see
-//!   writes after a flush, as with the format alone. (Of formats that do not tell objects apart, an array known by two names
-//!   counts as two: flush between accesses by different names.)
-//! * **Moved** are writes when `drain` bytes have gathered or one is older than `age`, at a flush, at close, before a write
-//!   that cannot be logged, before a change of the shape other than more rows by one rank alone, and before a read that touches more than 65,536 of them. The
-//!   program waits for it in these cases, and when the log is full; else never.
-//! * **All together.** At a flush and at close ranks move their writes in rounds of `buffer` bytes, as many as the rank with
-//!   most of them needs. Pieces of different ranks that interleave are exchanged first, as in `twophase`, so that few
-//!   ranks write large pieces. Ranks that are threads have nothing to exchange: of arrays without chunks, few of them read
-//!   from the logs of all. In the background each rank writes for itself.
-//! * **Memory.** About 200 bytes for each write in the log, at most `memory`; `buffer` for a round, as much for writes of which
-//!   only parts are needed, and what the exchange takes.
-//! * **A log that is full or fails** is emptied as far as possible; then writes go straight to the file, with a remark. If the
-//!   file fails, what is in the log stays there for recovery, the container refuses everything but close, and the error
+//! * **Crash safety.** A write that has returned survives a process crash, unless `durability` says otherwise:
+//!   `hyperslab recover DIR` brings it to the file.
+//! * **Order.** The last of overlapping writes of a rank always wins. A read sees every earlier write of the same rank: what is
+//!   in the log is overlaid on the file, without draining. Other ranks and programs see writes after a flush, as with the
+//!   format alone. (In formats without object identity, an array known by two names counts as two: flush between accesses
+//!   by different names.)
+//! * **Draining** starts when `drain` bytes are pending or one write is older than `age`, at a flush, at close, before a write
+//!   that cannot be logged, before a change of shape (except a single rank growing the first dimension), and before a read that
+//!   overlaps more than 65,536 pending writes. The program waits for it in these cases and when the log is full, and never
+//!   otherwise.
+//! * **Collective drains.** At a flush and at close all ranks drain in rounds of `buffer` bytes, as many as the rank with the
+//!   most pending writes needs. Interleaved requests of different ranks are exchanged first, as in `twophase`, so that few ranks
+//!   write large requests. Ranks that are threads need no exchange for arrays without chunks: few of them read from all logs.
+//!   In the background each rank drains by itself.
+//! * **Memory.** About 200 bytes for each pending write, at most `memory`; `buffer` for a round, as much for partly needed
+//!   writes, and the buffers of the exchange.
+//! * **A full or failed log** is drained as far as possible; then writes are written through, with a diagnostic. If the
+//!   file fails, pending writes stay in the log for recovery, the container refuses everything but close, and the error
 //!   is reported once, at the next flush or at close.
-//! * What is written through and never logged: some fields of elements; arrays with filters where ranks are processes. What cannot
-//!   be logged is as safe in the container, where it is found, when the call returns.
-//! * **Arrays with filters** whose chunks the format may move ([`Caps::relocates_chunks`]) are logged by one rank alone, with some fields
-//!   too. They are moved chunk by chunk, each kept whole meanwhile ([`chunk_images`](hyperslab_journal::chunk_images)); several ranks write them through.
-//! * Of arrays that only threads of the program may transfer ([`Array::allows_background_io`](hyperslab_core::Array::allows_background_io)) the
-//!   background moves nothing: flush, close and whoever finds the log full do.
-//! * Collective transfers are made by every rank for itself. Closing an array does not wait for its writes.
-//! * Dropping a container without closing it moves what is left. After a fork the child is refused.
+//! * **Written through, never logged:** writes of some fields of elements, and arrays with filters if ranks are processes. Such a
+//!   write is as durable in the container as a logged one when the call returns.
+//! * **Arrays with filters** whose chunks the format may relocate ([`Caps::relocates_chunks`]) are logged by a single rank only,
+//!   writes of some fields included. They are drained chunk by chunk, each protected by a
+//!   [chunk image](hyperslab_journal::chunk_images); several ranks write them through.
+//! * **Arrays without background I/O** ([`Array::allows_background_io`](hyperslab_core::Array::allows_background_io)) are drained
+//!   by the program's threads only: at flush, close, and when the log is full.
+//! * **Collective transfers** are independent for every rank. Closing an array does not wait for its writes.
+//! * Dropping a container without closing it drains what is left. After a fork the child is refused.
 
 mod array;
 mod array_log;

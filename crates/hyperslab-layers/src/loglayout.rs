@@ -1,37 +1,37 @@
-//! The log layout: `loglayout/hdf5`. Requests of a rank are appended to the file one after the other, wherever their elements
-//! belong in the array, and an index says where they are.
+//! The log layout: `loglayout/hdf5`. Writes are appended to the file in the order of each rank's requests, whatever elements of
+//! the array they are for, and an index records their locations.
 //!
-//! # What is in the file
+//! # Storage
 //!
-//! Every array is created below as it is, with its shape, type, chunks, filters and attributes; and beside it, in the group
-//! `.hyperslab-loglayout`, one array of bytes, its log, of which every rank has an equal region. A write appends its elements,
-//! packed, to the region of its rank. At a flush or close all ranks publish together what they wrote since the last: one
-//! more array of bytes, a *generation* of the index (docs/log-layout.md has every byte of it).
+//! Every array is created below unchanged, with its shape, type, chunks, filters and attributes. Its data goes to an array of
+//! bytes in the group `.hyperslab-loglayout`, its log, of which every rank owns an equal region. A write appends its packed
+//! elements to the region of its rank. At a flush or close all ranks collectively publish what they wrote since the last one, as
+//! a further array of bytes: a *generation* of the index (specified in docs/log-layout.md).
 //!
-//! * **Which write counts.** That of the later flush; of one flush, the later of a rank, as the format below would have it
-//!   too. Ranks that write the same elements between two flushes do so in no particular order.
-//! * **Reads** find the entries that touch their range in logarithmic time, take the newest of each element from the log, and the
-//!   rest from the array. They see what this rank wrote, and what the others had written before the last flush.
-//! * **Some fields** of compound elements are logged as such: the other fields keep what they had, also when
-//!   ranks write different fields of the same elements. The format below must be able to write some fields.
-//! * **No room.** A write that finds its region full, or whose description would be longer than its data, goes to the array,
-//!   and the index hears that its elements are there now.
-//! * Regions are never overwritten, so that an index that was stored stays right. A generation that was not finished when
-//!   the program ended counts as not there, and writes since the flush before it may be lost.
-//! * **Growing** an array makes more room for its log. **Shrinking** one brings all that its log has into the array first.
-//! * Arrays that were made without the layer have no log: they are written as if the layer were not there.
+//! * **Last write wins.** Writes of a later flush win; within a flush, the later write of a rank wins, as in the format below.
+//!   The order of writes by different ranks to the same elements between two flushes is unspecified.
+//! * **Reads** find overlapping index entries in logarithmic time, read the newest version of each element from the log, and the
+//!   rest from the array. They see this rank's writes, and those of other ranks before the last flush.
+//! * **Some fields** of compound elements are logged as such: other fields keep their values, also if ranks write different
+//!   fields of the same elements. The format below must be able to write some fields.
+//! * **A full log.** A write that finds its region full, or whose index entry would be longer than its data, goes to the array,
+//!   and the index records that.
+//! * **Crash consistency.** Regions are never overwritten, so that a stored index stays valid. An unfinished generation is
+//!   ignored: writes since the preceding flush may be lost.
+//! * **Growing** an array extends its log. **Shrinking** one first copies all logged data into the array.
+//! * Arrays created without the layer have no log, and are written as without the layer.
 //!
-//! Whoever opens the file without this layer sees the group with the logs, and arrays with fill values where the log
-//! has the elements. `hyperslab convert IN OUT` writes the same arrays in their usual, canonical form.
+//! A reader without this layer sees the group with the logs, and fill values where data is in a log.
+//! `hyperslab convert IN OUT` writes the same arrays in their canonical layout.
 //!
 //! # Memory
 //!
-//! The index of the whole container is in the memory of every rank: about 100 bytes for each write that is one hyperslab. A
-//! rank adds no more than `index` bytes to it, and what comes after goes to the arrays. Transfers need up to 32 MiB beside.
+//! The index of the whole container is in the memory of every rank: about 100 bytes for each write of one hyperslab. A
+//! rank adds at most `index` bytes to it; later writes go to the arrays. Transfers use up to 32 MiB of buffers.
 //!
-//! # What it cannot do
+//! # Limitations
 //!
-//! * An array known by two names, as HDF5's links allow, counts as two: use the name that it was created with.
+//! * An array known by two names, as through HDF5 links, counts as two: use the name that it was created with.
 //! * Collective reads are independent below, since ranks have different elements in their logs.
 //! * [`Container::write_back`] of several ranks is refused while writes wait for a flush.
 

@@ -1,25 +1,24 @@
-//! Records what a program does as a workload: `trace/posix`, `trace(file=out.jsonl)/async/hdf5`.
+//! Records the I/O of a program as a workload: `trace/posix`, `trace(file=out.jsonl)/async/hdf5`.
 //!
-//! Every opening of a container is recorded from its `open` to its `close`, on all ranks, as one file of the form in
-//! docs/workload-format.md: containers, arrays, attributes, transfers with their selections and memory layouts, the time that
-//! each call took, and the time between calls as `compute` steps. Data are not kept. `hyperslab bench --workload` plays it.
+//! Each opening of a container is recorded from `open` to `close`, on all ranks, in one file of the format of
+//! docs/workload-format.md: containers, arrays, attributes, transfers with their selections and memory layouts, the duration of
+//! each call, and the time between calls as `compute` steps. Data is not recorded. `hyperslab bench --workload` replays it.
 //!
-//! # How it is written
+//! # Writing a trace
 //!
-//! Each rank appends to a file of its own, `<trace>.rank-<r>.part`, through a small buffer, so that memory is bounded whatever the
-//! length of the run, and a run that is killed leaves what it did. At `close` the first rank puts the parts together, each
-//! rank sending its own through the communicator in bounded pieces: ranks need no file system in common. The trace appears under
-//! its name when it is whole.
+//! Each rank appends to a file of its own, `<trace>.rank-<r>.part`, through a small buffer: memory is bounded whatever the
+//! length of the run, and a killed run leaves its steps. At `close` the first rank merges the parts, which ranks send through
+//! the communicator in bounded pieces, so that they need no shared file system. The trace is renamed into place when complete.
 //!
-//! # What is promised
+//! # Guarantees
 //!
-//! * **The program is not harmed.** Everything is forwarded; what goes wrong with the trace is a remark, and tracing stops.
-//!   Only a `file` that is no trace, or a link, is refused, before the container is opened.
-//! * **Calls that fail** are not in the trace. One that failed in a collective transfer is there with nothing selected, because the
+//! * **The program is not disturbed.** All calls are forwarded; an error of the trace is a diagnostic, and ends tracing.
+//!   Only a `file` that is a link or no trace is refused, before the container is opened.
+//! * **Failed calls** are not recorded. A failed part of a collective transfer is recorded with an empty selection, since the
 //!   other ranks took part.
-//! * **Several parts as one** (`write_many`) become a step each; if collective, one step of all their elements.
-//! * What has no step (listing, reading attributes, hints) is not recorded, and its time is no computing either.
-//! * Calls of several threads of a rank are recorded in the order of their ends; while calls overlap, nothing is computed.
+//! * **Several parts at once** (`write_many`) are one step each; if collective, one step of all their elements.
+//! * Calls without a step (listing, reading attributes, hints) are not recorded, and their time does not count as computing.
+//! * Calls of several threads of a rank are recorded in the order of their ends; overlapping calls have no compute time.
 
 mod array;
 mod begin;

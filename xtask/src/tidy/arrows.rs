@@ -46,6 +46,7 @@ const ALLOWED: [(&str, &[&str]); 22] = [
             "hyperslab-core",
             "hyperslab-comm",
             "hyperslab-formats",
+            "hyperslab-journal",
             "hyperslab-layers",
             "hyperslab-model",
             "hyperslab-rollback",

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 const OVERHEAD: u64 = 512;
 /// Bytes counted for each slab of a selection.
 const SLAB: u64 = 256;
-/// Bytes of writes that may wait whatever the lag, also before it is known how fast the storage is.
+/// Bytes of writes that may be queued whatever the lag, and before the rate of the storage is known.
 const LEAST_WAITING: u64 = 8 << 20;
 
 /// Runs transfers of a container in the background. Dropping it completes the queue and joins the threads.
@@ -35,7 +35,7 @@ pub(crate) struct Engine {
     process: u32,
     /// The communicator of background transfers.
     comm: Arc<dyn Communicator>,
-    /// How long a write may wait before later ones wait for it, and how long it should take to make all that wait.
+    /// Maximum age of a queued write, and maximum time that draining the queue should take, before later writes block.
     lag: Option<Duration>,
     /// Times at which writes were queued, sampled at a tenth of the lag; used only with a lag.
     queued: Mutex<VecDeque<(u64, Instant)>>,
@@ -194,7 +194,7 @@ impl Engine {
         Ok(number)
     }
 
-    /// Waits for writes that have waited longer than they may, and while more wait than can be made in that time.
+    /// Waits for writes older than the lag, and while more are queued than can be drained within the lag.
     fn wait_for_late(&self) {
         let Some(lag) = self.lag else { return };
         let mut queued = self.queued.lock().unwrap_or_else(PoisonError::into_inner);
@@ -215,7 +215,7 @@ impl Engine {
         }
     }
 
-    /// Bytes of writes that the storage should take within the lag, by what it took until now.
+    /// Bytes that can be drained within the lag, at the rate measured so far.
     fn most_waiting(&self, lag: Duration) -> u64 {
         let BackgroundStats { bytes, busy, .. } = self.times.background();
         let seconds = busy.as_secs_f64();

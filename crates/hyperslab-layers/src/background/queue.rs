@@ -286,12 +286,12 @@ impl<T: Task> Queue<T> {
         });
     }
 
-    /// Whether the tasks that have not ended have more bytes than that.
+    /// Whether tasks that have not ended hold more than `bytes`.
     pub fn has_more_than(&self, bytes: u64) -> bool {
         self.lock().waiting > bytes
     }
 
-    /// Waits until tasks that have not ended have no more bytes than `most` says, which is asked after each end of one.
+    /// Blocks until tasks that have not ended hold at most `most()` bytes, re-evaluated after each end of a task.
     pub fn wait_for_less(&self, most: impl Fn() -> u64) {
         self.wait(self.lock(), |state| (state.waiting <= most()).then_some(()));
     }

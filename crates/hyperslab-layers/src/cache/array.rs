@@ -1,4 +1,4 @@
-//! An open array behind the layer.
+//! Arrays of the layer.
 
 use super::array_state::ArrayState;
 use super::container::Shared;
@@ -10,7 +10,7 @@ use hyperslab_core::{
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// One rank's handle of an array.
+/// A handle of an array.
 #[derive(Debug)]
 pub(super) struct CachedArray {
     inner: Arc<dyn Array>,
@@ -24,20 +24,20 @@ impl CachedArray {
         Self { inner, named, shared, closed: AtomicBool::new(false) }
     }
 
-    /// How the array is cut into blocks, if this transfer is one that blocks are used for.
+    /// The block geometry, if this transfer uses the cache.
     fn geometry(&self, transfer: TransferMode) -> Option<Arc<Geometry>> {
         let together = transfer == TransferMode::Collective && self.shared.comm.size() > 1;
         let closed = self.closed.load(Ordering::Acquire) || self.shared.is_closed();
         if together || closed { None } else { self.named.geometry() }
     }
 
-    /// Makes sure, when dropped, that no block has what was there before a write; however the write ends.
+    /// Invalidates overlapping blocks when dropped, whether the write succeeds or not.
     fn writing<'a>(&'a self, selections: &'a [&'a Selection], transfer: TransferMode) -> WriteGuard<'a> {
         WriteGuard { named: &self.named, shared: &self.shared, selections, transfer }
     }
 }
 
-/// A write under way.
+/// A running write.
 struct WriteGuard<'a> {
     named: &'a ArrayState,
     shared: &'a Shared,
@@ -49,7 +49,7 @@ impl Drop for WriteGuard<'_> {
     fn drop(&mut self) {
         let Some(geometry) = self.named.geometry() else { return };
         if self.transfer == TransferMode::Collective && self.shared.comm.size() > 1 {
-            // Others wrote too, nobody knows where.
+            // Other ranks wrote too, at unknown elements.
             self.shared.store.forget_array(&geometry);
             return;
         }
@@ -76,7 +76,7 @@ impl Array for CachedArray {
             selection.check_inside(&geometry.spec.shape).is_ok()
                 && (packed || memory.check(geometry.dtype(), selection.len()).is_ok())
         };
-        // What makes no sense is refused by the format below.
+        // Invalid arguments are refused by the format below.
         let Some(geometry) = self.geometry(transfer).filter(|_| !selection.is_empty()).filter(fits) else {
             return self.inner.read(selection, memory, transfer);
         };
@@ -92,8 +92,8 @@ impl Array for CachedArray {
         self.inner.write_many(parts, transfer)
     }
 
-    /// Blocks are dropped when it is submitted, since the format below lets later reads see it, and once more when it is
-    /// complete, should it not.
+    /// Invalidates blocks at submission, when the format below makes the write visible, and again at completion, in case it
+    /// did not.
     fn submit_write(
         &self,
         selection: &Selection,
@@ -124,7 +124,7 @@ impl Array for CachedArray {
         if selection.check_inside(&geometry.spec.shape).is_ok() {
             let transfer = TransferMode::Independent;
             let reading = Reading { store: &self.shared.store, geometry: &geometry, inner: &*self.inner, transfer };
-            // Only a hint: what cannot be planned is not read ahead.
+            // A hint only: ignored if it cannot be planned.
             let _ = reading.hint(selection);
         }
     }
@@ -147,7 +147,7 @@ impl Array for CachedArray {
 
     fn resize(&self, shape: &[u64]) -> Result<()> {
         let resized = self.inner.resize(shape);
-        // Also when it failed: who knows how far it came.
+        // Also after a failure, which may have written a part.
         let geometry = self.inner.spec().and_then(|spec| self.shared.geometry(self.shared.store.number(), spec));
         let (geometry, known) = match geometry {
             Ok(geometry) => (geometry, Ok(())),

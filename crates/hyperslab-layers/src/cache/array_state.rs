@@ -1,4 +1,4 @@
-//! What all handles of an array share.
+//! The state shared by all handles of an array.
 
 use super::geometry::Geometry;
 use crate::array_key::ArrayKey;
@@ -6,13 +6,13 @@ use hyperslab_core::{ArraySpec, Result};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-/// Arrays that are known however many arrays are opened; beyond, those of closed arrays are forgotten.
+/// Maximum number of arrays remembered; beyond it, closed arrays are forgotten.
 const MOST_CLOSED: usize = 4096;
 
-/// An array.
+/// The state of an array.
 #[derive(Debug)]
 pub(super) struct ArrayState {
-    /// `None`: its elements are not kept.
+    /// `None` if the array is not cached.
     geometry: RwLock<Option<Arc<Geometry>>>,
 }
 
@@ -25,19 +25,19 @@ impl ArrayState {
         self.geometry.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The array has another shape, or it is not known which. Returns the geometry before.
+    /// Sets the geometry after a change of shape; returns the former one.
     pub fn set(&self, geometry: Option<Geometry>) -> Option<Arc<Geometry>> {
         let mut place = self.geometry.write().unwrap_or_else(PoisonError::into_inner);
         std::mem::replace(&mut *place, geometry.map(Arc::new))
     }
 }
 
-/// The arrays of a container that were opened. An array that is opened again finds its blocks again.
+/// The arrays of a container, by key, so that a reopened array finds its blocks.
 #[derive(Debug, Default)]
 pub(super) struct ArrayStates(Mutex<HashMap<ArrayKey, Arc<ArrayState>>>);
 
 impl ArrayStates {
-    /// The array, as it was known if `spec` still says the same.
+    /// The state of an array, kept if its `spec` is unchanged.
     pub fn get(
         &self,
         known: &ArrayKey,

@@ -1,27 +1,27 @@
-//! The memory of a block, and what it counts for.
+//! Memory of blocks, and the budget it counts towards.
 
 use hyperslab_core::{PageBuffer, Result};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What is counted for a block apart from its bytes: its places in tables and lists, and the allocator's.
+/// Bytes counted for a block besides its data: tables, lists and allocator overhead.
 pub(super) const BOOKKEEPING: u64 = 256;
-/// Blocks from this size on begin at a page; smaller ones would waste much of it.
+/// Minimum size of page-aligned blocks; smaller ones would waste memory.
 const PAGED_FROM: u64 = 64 << 10;
 const PAGE: u64 = 4096;
 
-/// What a block of `bytes` counts for.
+/// Bytes counted for a block of `bytes`.
 pub(super) fn charge(bytes: u64) -> u64 {
     bytes.saturating_add(BOOKKEEPING + if bytes < PAGED_FROM { 0 } else { PAGE })
 }
 
-/// The bytes in use of all that are allowed.
+/// A memory budget: limit, use and peak.
 #[derive(Debug)]
 pub(super) struct Budget {
     pub limit: u64,
     used: AtomicU64,
-    /// The most that were in use.
+    /// Peak use.
     peak: AtomicU64,
 }
 

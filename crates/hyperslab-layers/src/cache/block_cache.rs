@@ -1,4 +1,4 @@
-//! The blocks that are in memory, those being read, and what may become one.
+//! The block cache: cached blocks, blocks being loaded, and admission.
 
 use super::array_state::{ArrayState, ArrayStates};
 use super::block::{Block, Budget, Charge};
@@ -10,54 +10,54 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// How many blocks that were not kept are remembered by name, at least and at most.
+/// Minimum and maximum number of rejected blocks that are remembered by key.
 const LEAST_NAMES: u64 = 8;
 const MOST_NAMES: u64 = 1 << 20;
 
-/// The share of memory that is not for blocks, as a divisor.
+/// Divisor of the memory that is not for blocks.
 const BESIDE: u64 = 8;
 
-/// A block of an array: the geometry and the block's number in it.
+/// Key of a block: geometry number and block number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct BlockKey {
     pub geometry: u64,
     pub block: u64,
 }
 
-/// How a missing block that is asked for is treated.
+/// Admission parameters of a missing block.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Admission {
-    /// So much of it is wanted that it is kept if there is room.
+    /// Enough of it is requested to cache it if there is free memory.
     pub worth: bool,
-    /// The block is kept at the cost of others, if it was asked for before.
+    /// It may evict other blocks, if it was requested before.
     pub may_evict: bool,
-    /// What it counts for.
+    /// Bytes counted for it.
     pub charge: u64,
 }
 
 /// The cache of one container.
 #[derive(Debug)]
 pub(super) struct BlockCache {
-    /// For blocks.
+    /// Budget of blocks.
     budget: Arc<Budget>,
-    /// For buffers and plans of reads under way.
+    /// Budget of buffers and plans of running reads.
     beside: Arc<Budget>,
     state: RwLock<State>,
     tickets: AtomicU64,
     names: ArrayStates,
-    /// Ranks that have not closed the container.
+    /// Number of ranks that have not closed the container.
     users: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct State {
     blocks: EvictionQueue<BlockKey, Arc<Block>>,
-    /// Blocks under way, and whose ticket it is. What makes such a block stale takes it out, and the ticket is void.
+    /// Blocks being loaded, by ticket. Invalidation removes the block, which voids the ticket.
     under_way: HashMap<BlockKey, u64>,
 }
 
 impl BlockCache {
-    /// A cache of `memory` bytes for each of so many ranks.
+    /// A cache of `memory` bytes for each of `users` ranks.
     pub fn new(memory: u64, users: u64) -> Arc<Self> {
         let memory = memory.saturating_mul(users);
         let beside = memory / BESIDE;
@@ -71,24 +71,24 @@ impl BlockCache {
         })
     }
 
-    /// A rank closes the container; with the last one all is dropped.
+    /// Notes that a rank closed the container; drops everything with the last.
     pub fn leave(&self) {
         if self.users.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.clear();
         }
     }
 
-    /// The bytes of blocks.
+    /// The budget of blocks.
     pub fn budget(&self) -> &Budget {
         &self.budget
     }
 
-    /// The bytes beside blocks, for the time of a read.
+    /// The budget of buffers and plans.
     pub fn beside(&self) -> &Arc<Budget> {
         &self.beside
     }
 
-    /// What is known of an array. `make` tells how it is cut into blocks, given a new number.
+    /// The state of an array. `make` creates its geometry with a new number.
     pub fn named(
         &self,
         known: &ArrayKey,
@@ -98,12 +98,12 @@ impl BlockCache {
         self.names.get(known, spec, || make(self.number()))
     }
 
-    /// A number that was not used before.
+    /// A fresh geometry number.
     pub fn number(&self) -> u64 {
         self.tickets.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// A block that is in memory.
+    /// Looks up a cached block.
     pub fn block(&self, key: BlockKey) -> Option<Arc<Block>> {
         self.look().blocks.used(&key).cloned()
     }
@@ -112,7 +112,7 @@ impl BlockCache {
         self.look().blocks.contains(&key)
     }
 
-    /// Whether all blocks around the selection are there.
+    /// Whether all blocks of the selection's bounding box are cached.
     pub fn contains_all(&self, geometry: &Geometry, selection: &Selection) -> bool {
         let state = self.look();
         let there =
@@ -120,7 +120,7 @@ impl BlockCache {
         selection.slabs().iter().all(|slab| geometry.range(slab).is_some_and(|range| range.all(there)))
     }
 
-    /// A missing block is asked for. Returns the right to bring it, or `None` if it is not to be kept; that is remembered.
+    /// Requests admission of a missing block. Returns a ticket to load it, or `None` if rejected, which is remembered.
     pub fn ask(self: &Arc<Self>, key: BlockKey, asked: Admission) -> Option<LoadTicket> {
         let mut state = self.change();
         if state.under_way.contains_key(&key) || state.blocks.contains(&key) {
@@ -133,7 +133,7 @@ impl BlockCache {
         }
         let Some(charge) = charge else {
             if asked.may_evict {
-                // As many names as there may be blocks.
+                // As many keys as there may be blocks.
                 let most = (self.budget.limit / asked.charge.max(1)).clamp(LEAST_NAMES, MOST_NAMES);
                 state.blocks.remember(key, most as usize);
             }
@@ -144,14 +144,14 @@ impl BlockCache {
         Some(LoadTicket { store: self.clone(), key, number, charge: Some(charge) })
     }
 
-    /// Whether [`BlockCache::ask`] would give a ticket; for hints, since it may change at once.
+    /// Whether [`BlockCache::ask`] would return a ticket; a snapshot, for hints.
     pub fn would_admit(&self, key: BlockKey, asked: Admission) -> bool {
         let state = self.look();
         let before = state.blocks.is_remembered(&key);
         before && asked.may_evict || (before || asked.worth) && self.budget.has_room(asked.charge)
     }
 
-    /// Room at the cost of blocks that nobody copies from.
+    /// Frees memory by evicting blocks that are not in use.
     fn evict(&self, state: &mut State, bytes: u64) -> Option<Charge> {
         loop {
             let block = state.blocks.evict(|block| Arc::strong_count(block) == 1)?;
@@ -162,8 +162,7 @@ impl BlockCache {
         }
     }
 
-    /// Drops the blocks that elements of a selection are in, and lets no block under way become one. Blocks between those
-    /// of a selection with gaps may be dropped too.
+    /// Invalidates the blocks of a selection, including those being loaded. May also invalidate blocks in its gaps.
     pub fn forget(&self, geometry: &Geometry, selection: &Selection) {
         if self.is_empty() {
             return;
@@ -185,14 +184,14 @@ impl BlockCache {
         }
     }
 
-    /// Drops all blocks of an array likewise.
+    /// Invalidates all blocks of an array.
     pub fn forget_array(&self, geometry: &Geometry) {
         if !self.is_empty() {
             self.change().remove_where(|key| key.geometry == geometry.id);
         }
     }
 
-    /// Drops everything likewise.
+    /// Invalidates everything.
     pub fn clear(&self) {
         if !self.is_empty() {
             let mut state = self.change();
@@ -227,8 +226,8 @@ impl State {
     }
 }
 
-/// The right to bring a block, and room for it. It must be there before the block is read: then whoever changes the block
-/// meanwhile finds it and makes it void.
+/// The right to load a block, with reserved memory. Taken before the block is read, so that concurrent changes of the block
+/// void it.
 #[derive(Debug)]
 pub(super) struct LoadTicket {
     store: Arc<BlockCache>,
@@ -238,13 +237,12 @@ pub(super) struct LoadTicket {
 }
 
 impl LoadTicket {
-    /// Memory for the block; once.
+    /// Allocates memory for the block; once.
     pub fn memory(&mut self, bytes: u64) -> Option<Block> {
         Block::new(bytes, self.charge.take()?).ok()
     }
 
-    /// Keeps the block for all, unless it became stale meanwhile. Returns it in any case: it is as good as any read that
-    /// was made at that time.
+    /// Caches the block, unless the ticket is void. Returns it in any case: it is as valid as any read of that time.
     pub fn keep(self, block: Block) -> Arc<Block> {
         let block = Arc::new(block);
         let mut state = self.store.change();

@@ -1,9 +1,9 @@
-//! Boxes of elements, and where they lie in others.
+//! Boxes of elements and their position in larger boxes.
 
 use hyperslab_core::{Dims, MemoryLayout, Result, Selection, dims};
 use std::ops::Range;
 
-/// A box of elements, part of a larger one.
+/// A dense box of elements.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct IndexBox {
     pub start: Dims,
@@ -11,7 +11,7 @@ pub(super) struct IndexBox {
 }
 
 impl IndexBox {
-    /// What both have in common; they must have something.
+    /// The intersection, which must not be empty.
     pub fn common(&self, other: &Self) -> Self {
         let ends = |piece: &Self, d: usize| piece.start[d] + piece.count[d];
         let start: Dims = self.start.iter().zip(&other.start).map(|(a, b)| *a.max(b)).collect();
@@ -19,13 +19,13 @@ impl IndexBox {
         Self { start, count }
     }
 
-    /// The box of a selection that is one without gaps.
+    /// The box of a dense selection.
     pub fn of(selection: &Selection) -> Option<Self> {
         let slab = selection.as_slab().filter(|slab| slab.is_dense())?;
         Some(Self { start: slab.start(), count: slab.counts() })
     }
 
-    /// Both as one box, if they are one and `next` is the later part.
+    /// The union with the adjacent box `next`, if that is a box.
     pub fn joined(&self, next: &Self) -> Option<Self> {
         let differs = |d: &usize| (self.start[*d], self.count[*d]) != (next.start[*d], next.count[*d]);
         let mut differing = (0..self.start.len()).filter(differs);
@@ -43,7 +43,7 @@ impl IndexBox {
         Selection::dense(&self.start, &self.count)
     }
 
-    /// Where the piece lies in the packed elements of `whole`: the bytes around it, and how it lies in them.
+    /// The position in the packed elements of `whole`: byte range, and layout within it.
     pub fn within(&self, whole: &IndexBox, element: u64) -> Result<(Range<usize>, MemoryLayout)> {
         let start: Dims = self.start.iter().zip(&whole.start).map(|(s, w)| s - w).collect();
         if let Some(range) = contiguous(&start, &self.count, &whole.count, element) {
@@ -54,7 +54,7 @@ impl IndexBox {
     }
 }
 
-/// The bytes of the box of `count` elements at `start` in a row-major buffer of `shape`, if it has no gaps there.
+/// The byte range of a box in a row-major buffer of `shape`, if contiguous.
 pub(super) fn contiguous(start: &[u64], count: &[u64], shape: &[u64], element: u64) -> Option<Range<usize>> {
     let (mut len, mut from, mut pitch) = (element, 0, element);
     let mut whole = true;

@@ -1,4 +1,4 @@
-//! An open container behind the layer.
+//! Containers of the layer.
 
 use super::array::CachedArray;
 use super::block_cache::BlockCache;
@@ -10,15 +10,15 @@ use hyperslab_core::{Array, ArraySpec, Attribute, BackgroundStats, Communicator,
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What a container and its arrays have in common, on one rank.
+/// The state shared by a container and its arrays on one rank.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub store: Arc<BlockCache>,
     pub comm: Arc<dyn Communicator>,
     pub options: Options,
-    /// Nothing can be written, so no block becomes stale.
+    /// Open read-only: blocks never become stale.
     pub read_only: bool,
-    /// The format below makes use of hints.
+    /// Whether the format below uses hints.
     pub prefetch: bool,
     pub counts: CacheStats,
     pub closed: AtomicBool,
@@ -29,13 +29,13 @@ impl Shared {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// How an array is cut into blocks.
+    /// The block geometry of an array.
     pub fn geometry(&self, number: u64, spec: ArraySpec) -> Result<Option<Geometry>> {
         Geometry::new(number, spec, &self.options.block, self.store.budget().limit)
     }
 }
 
-/// One rank's container.
+/// A container of one rank.
 #[derive(Debug)]
 pub(super) struct CachedContainer {
     pub inner: Arc<dyn Container>,
@@ -99,7 +99,7 @@ impl Container for CachedContainer {
         self.inner.write_back()
     }
 
-    /// What other ranks wrote before is seen afterwards: blocks are dropped when everyone's flush is done.
+    /// Makes other ranks' writes visible: invalidates blocks once all ranks have flushed.
     fn flush(&self, how: Durability) -> Result<()> {
         let flushed = self.inner.flush(how);
         if self.shared.read_only || self.shared.is_closed() {

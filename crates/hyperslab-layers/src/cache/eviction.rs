@@ -1,28 +1,28 @@
-//! Which blocks stay and which leave: the replacement rule, apart from what blocks are.
+//! Eviction: the CLOCK algorithm with use counts, and a history of rejected keys (ghost entries).
 //!
-//! * Blocks stand in a queue, new ones at its end. Whenever room is needed, the front block leaves if it was not used since
-//!   it was last looked at; otherwise one of its uses is taken off (at most [`MOST_USES`] are remembered) and it goes to the
-//!   end. Using a block moves nothing, so that many threads can do so at once.
-//! * Blocks that were asked for and not kept are remembered by name alone, the latest, as many as memory would hold. Whoever
-//!   fills a full cache asks this list first: what is asked for once, as in a scan, displaces nothing.
+//! * Blocks are in a queue, new ones at its end. When memory is needed, the front block is evicted if it was not used since the
+//!   last visit; otherwise its use count (at most [`MOST_USES`]) is decremented and it moves to the end. Using a block moves
+//!   nothing, so that threads can do so concurrently.
+//! * Keys of rejected blocks are remembered, as many as memory would hold blocks. A full cache admits only such blocks: what is
+//!   requested once, as in a scan, evicts nothing.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Uses of a block that count.
+/// Maximum use count.
 const MOST_USES: u8 = 3;
-/// Entries of blocks that are gone, in a queue, that are not worth the tidying.
+/// Number of stale queue entries that are tolerated.
 const UNTIDY: usize = 64;
 
-/// Blocks `V` by name `K`.
+/// Blocks `V` by key `K`.
 #[derive(Debug)]
 pub(super) struct EvictionQueue<K, V> {
     blocks: HashMap<K, Entry<V>>,
-    /// Front to end, with the stamp of the block; an entry with another stamp than its block's is of a block that is gone.
+    /// The queue, with the stamp of each block; an entry whose stamp is not its block's is stale.
     queue: VecDeque<(K, u64)>,
     remembered: HashMap<K, u64>,
-    /// Oldest first, stamped likewise.
+    /// Rejected keys, oldest first, with stamps.
     order: VecDeque<(K, u64)>,
     stamp: u64,
 }
@@ -51,18 +51,18 @@ impl<K: Hash + Eq + Copy, V> EvictionQueue<K, V> {
         self.blocks.contains_key(key)
     }
 
-    /// A block, and notes that it was used.
+    /// Looks up a block and counts the use.
     pub fn used(&self, key: &K) -> Option<&V> {
         let entry = self.blocks.get(key)?;
         let uses = entry.uses.load(Ordering::Relaxed);
         if uses < MOST_USES {
-            // Two threads may count as one; it is a judgement, not a sum.
+            // Races may lose a count, which is harmless.
             entry.uses.store(uses + 1, Ordering::Relaxed);
         }
         Some(&entry.value)
     }
 
-    /// Puts a block at the end of the queue, in place of one of the same name.
+    /// Inserts a block at the end of the queue, replacing one with the same key.
     pub fn insert(&mut self, key: K, value: V) {
         self.stamp += 1;
         self.remembered.remove(&key);
@@ -74,14 +74,14 @@ impl<K: Hash + Eq + Copy, V> EvictionQueue<K, V> {
         self.queue.push_back((key, self.stamp));
     }
 
-    /// Takes a block out.
+    /// Removes a block.
     pub fn remove(&mut self, key: &K) -> Option<V> {
         self.blocks.remove(key).map(|entry| entry.value)
     }
 
-    /// Takes out the block whose turn it is among those that `may_leave`.
+    /// Evicts the next block for which `may_leave` holds.
     pub fn evict(&mut self, may_leave: impl Fn(&V) -> bool) -> Option<V> {
-        // After so many steps every block was looked at without uses left.
+        // After so many steps every block was visited with a use count of 0.
         let steps = self.queue.len() * (usize::from(MOST_USES) + 1);
         for _ in 0..steps {
             let (key, stamp) = self.queue.pop_front()?;
@@ -96,12 +96,12 @@ impl<K: Hash + Eq + Copy, V> EvictionQueue<K, V> {
         None
     }
 
-    /// Whether the block was asked for lately, and not kept.
+    /// Whether the block was recently rejected.
     pub fn is_remembered(&self, key: &K) -> bool {
         self.remembered.contains_key(key)
     }
 
-    /// Remembers that the block was asked for and not kept; of all such, the latest `most`.
+    /// Remembers a rejected block; keeps the latest `most`.
     pub fn remember(&mut self, key: K, most: usize) {
         self.stamp += 1;
         self.remembered.insert(key, self.stamp);
@@ -114,12 +114,12 @@ impl<K: Hash + Eq + Copy, V> EvictionQueue<K, V> {
         }
     }
 
-    /// Takes out all blocks that `stale` names.
+    /// Removes all blocks for which `stale` holds.
     pub fn remove_where(&mut self, stale: impl Fn(&K) -> bool) {
         self.blocks.retain(|key, _| !stale(key));
     }
 
-    /// Takes out everything, and forgets what was asked for.
+    /// Removes everything, including rejected keys.
     pub fn clear(&mut self) {
         *self = Self { stamp: self.stamp, ..Self::default() };
     }

@@ -1,35 +1,35 @@
-//! How an array is cut into blocks.
+//! Block geometry: the division of an array into blocks.
 
 use super::block::charge;
 use super::options::BlockSize;
 use hyperslab_core::{ArraySpec, ChunkGrid, Datatype, Dims, Result, Selection, Slab, dims};
 
-/// Bytes of a block, where neither the array nor an option says.
+/// Default block size in bytes.
 const USUAL_BLOCK: u64 = 256 << 10;
-/// Blocks larger than this share of the budget are not kept; blocks of our own choice are smaller still.
+/// Divisors of the budget: maximum size of any block, and of blocks of default size.
 const LARGEST_SHARE: u64 = 4;
 const USUAL_SHARE: u64 = 16;
-/// A block is read whole for this share of it at least: if the array fits in memory, and otherwise.
+/// Divisors of the minimum part of a block for which it is read whole: if the array fits in memory, and otherwise.
 const WHOLE_FROM: u64 = 16;
 const WHOLE_FROM_SCARCE: u64 = 2;
 
-/// An array of one shape and its blocks.
+/// The blocks of an array of one shape.
 #[derive(Debug)]
 pub(super) struct Geometry {
-    /// Never used again, so that blocks of an earlier shape are never found.
+    /// Unique number, so that blocks of an earlier shape are never found.
     pub id: u64,
     pub spec: ArraySpec,
     pub grid: ChunkGrid,
-    /// Bytes of a block, those outside the array included.
+    /// Size of a block in bytes, including padding outside the array.
     pub block_bytes: u64,
-    /// What a block counts for.
+    /// Bytes counted for a block.
     pub charge: u64,
-    /// The smallest part of a block, as a divisor, for which it is read whole.
+    /// Divisor of the minimum part for which a block is read whole.
     whole_from: u64,
 }
 
 impl Geometry {
-    /// `None` where blocks would be too large for a budget of `budget` bytes.
+    /// The geometry of an array; `None` if blocks would be too large for `budget` bytes.
     pub fn new(id: u64, spec: ArraySpec, wish: &BlockSize, budget: u64) -> Result<Option<Self>> {
         let element = spec.dtype.size();
         let block = block_shape(&spec, wish, budget);
@@ -57,19 +57,18 @@ impl Geometry {
         &self.spec.dtype
     }
 
-    /// Whether `elements` of a block are reason enough to read all of it at first sight.
+    /// Whether a first request of `elements` of a block is large enough to read all of it.
     pub fn is_worth_whole(&self, elements: u64) -> bool {
         let bytes = elements.saturating_mul(self.element());
         bytes.saturating_mul(self.whole_from) >= self.block_bytes
     }
 
-    /// The number of the block at these coordinates, row-major.
+    /// The row-major number of the block at these coordinates.
     pub fn number(&self, block: &[u64]) -> u64 {
         block.iter().zip(self.grid.counts()).fold(0, |at, (c, n)| at * n + c)
     }
 
-    /// The blocks that hold the bounding box of a slab: first and last in each dimension. A slab outside the array is
-    /// taken as far as it lies inside; `None` if it does not at all.
+    /// The blocks that overlap the bounding box of a slab, clipped to the array. `None` if it is outside.
     pub fn range(&self, slab: &Slab) -> Option<Range> {
         let mut range = Range { first: Dims::new(), last: Dims::new() };
         for ((span, block), count) in slab.ranges().iter().zip(self.grid.chunk()).zip(self.grid.counts()) {
@@ -83,7 +82,7 @@ impl Geometry {
         (range.first.len() == self.grid.rank()).then_some(range)
     }
 
-    /// No more than so many blocks are touched by the selection.
+    /// Upper bound of the number of blocks that overlap the selection.
     pub fn touched(&self, selection: &Selection) -> u64 {
         selection
             .slabs()
@@ -93,7 +92,7 @@ impl Geometry {
     }
 }
 
-/// Consecutive blocks in each dimension.
+/// A box of blocks.
 #[derive(Debug)]
 pub(super) struct Range {
     pub first: Dims,
@@ -109,7 +108,7 @@ impl Range {
         block.iter().zip(self.first.iter().zip(&self.last)).all(|(at, (first, last))| (first..=last).contains(&at))
     }
 
-    /// Whether `holds` is true of every block; asked row-major, up to the first of which it is not.
+    /// Whether `holds` for every block; evaluated in row-major order until it fails.
     pub fn all(&self, mut holds: impl FnMut(&[u64]) -> bool) -> bool {
         let mut at = self.first.clone();
         loop {
@@ -122,7 +121,7 @@ impl Range {
         }
     }
 
-    /// Calls `each` with every block, row-major.
+    /// Calls `each` with every block in row-major order.
     pub fn for_each(&self, mut each: impl FnMut(&[u64])) {
         self.all(|block| {
             each(block);
@@ -131,7 +130,7 @@ impl Range {
     }
 }
 
-/// The array's own chunk, else what the option asks for, else whole rows as far as they fit. Never larger than the array.
+/// The chunk of the array, or the option `block`, or whole rows up to the default size; never larger than the array.
 fn block_shape(spec: &ArraySpec, wish: &BlockSize, budget: u64) -> Dims {
     let within = |block: &Dims| block.iter().zip(&spec.shape).map(|(b, s)| (*b).min(*s).max(1)).collect();
     match (&spec.chunk, wish) {
@@ -142,14 +141,14 @@ fn block_shape(spec: &ArraySpec, wish: &BlockSize, budget: u64) -> Dims {
     }
 }
 
-/// Whole fastest dimensions as far as `target` bytes hold them, and equal parts of the next.
+/// Whole fastest dimensions up to `target` bytes, and equal parts of the next.
 fn rows(spec: &ArraySpec, target: u64) -> Dims {
     let mut block = Dims::from_elem(1, spec.shape.len());
     let mut bytes = spec.dtype.size().max(1);
     for (d, &extent) in spec.shape.iter().enumerate().rev() {
         let fits = (target / bytes).max(1);
         if extent > fits {
-            // The slowest dimension may grow, and its last block may be short; others are cut evenly.
+            // The slowest dimension may grow and its last block may be short; others are divided evenly.
             block[d] = if d == 0 { fits } else { extent.div_ceil(extent.div_ceil(fits)) };
             break;
         }

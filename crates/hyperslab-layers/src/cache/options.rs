@@ -45,12 +45,12 @@ const LEAST_BLOCK: u64 = 64;
 const LEAST_JOURNAL: u64 = 64 << 10;
 const MOST_THREADS: u64 = 64;
 
-/// What the blocks of arrays without chunks should be.
+/// Requested block size for arrays without chunks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum BlockSize {
     Usual,
     Bytes(u64),
-    /// For arrays of as many dimensions.
+    /// A shape, for arrays of the same rank.
     Shape(Dims),
 }
 

@@ -1,4 +1,4 @@
-//! A read: from memory as far as it is there, and the rest from the format below.
+//! Reads: cached blocks from memory, the rest from the format below.
 
 use super::block::{Block, Charge, charge};
 use super::block_cache::{BlockCache, BlockKey, LoadTicket};
@@ -10,17 +10,17 @@ use hyperslab_core::{
 };
 use std::sync::Arc;
 
-/// A read that touches more blocks than this is left to the format below.
+/// Maximum number of blocks of a read; larger reads bypass the cache.
 const MOST_BLOCKS: u64 = 4096;
-/// The plan of so many blocks needs no room; beyond, what a block needs.
+/// Plans of up to this many blocks are free; beyond it, bytes counted per block.
 const FREE_PARTS: u64 = 64;
 const PART_BYTES: u64 = 1024;
-/// A read with more gaps between blocks in memory than this is made as a whole.
+/// Maximum number of requests below; more fragmented reads are read as a whole.
 const MOST_STEPS: usize = 64;
-/// The largest buffer beside the blocks: for memory that is not packed, and for blocks that are read together.
+/// Maximum size of a buffer, for unpacked memory and blocks read together.
 const BUFFER_BYTES: u64 = 4 << 20;
 
-/// A read of one array.
+/// A running read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reading<'a> {
     pub store: &'a Arc<BlockCache>,
@@ -30,7 +30,7 @@ pub(super) struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// Reads a selection that lies inside the array, to memory that fits it. Returns the elements that came from memory.
+    /// Reads a selection inside the array to memory of its size. Returns the number of elements that came from the cache.
     pub fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>) -> Result<u64> {
         let element = self.geometry.element();
         let bytes = selection.len() * element;
@@ -43,7 +43,7 @@ impl Reading<'_> {
         }
         let limit = self.buffer_bytes().max(element);
         let room = self.store.beside().take(charge(bytes.min(limit)));
-        // The format below may fill such memory better than we do; it does where no block is concerned.
+        // If no block is concerned, the format below fills unpacked memory itself.
         if room.is_none() || self.concerns_no_block(selection)? {
             return self.inner.read(selection, memory, self.transfer).map(|()| 0);
         }
@@ -58,7 +58,7 @@ impl Reading<'_> {
         Ok(kept)
     }
 
-    /// Whether nothing of a selection is in memory or to be kept.
+    /// Whether no block of a selection is cached or to be cached.
     fn concerns_no_block(&self, selection: &Selection) -> Result<bool> {
         let Some(_room) = self.room_for_plan(selection) else { return Ok(true) };
         let plan = ReadPlan::new(self.store, self.geometry, selection, Purpose::Hint)?;
@@ -69,13 +69,13 @@ impl Reading<'_> {
         BUFFER_BYTES.min(self.store.beside().limit / 2)
     }
 
-    /// Room for the plan of a read; `None` if there is none, or if it touches too many blocks.
+    /// Reserves memory for the plan of a read; `None` if there is none, or if it has too many blocks.
     fn room_for_plan(&self, selection: &Selection) -> Option<Charge> {
         let parts = Some(self.geometry.touched(selection)).filter(|parts| *parts <= MOST_BLOCKS)?;
         self.store.beside().take(parts.saturating_sub(FREE_PARTS) * PART_BYTES)
     }
 
-    /// Reads to packed memory.
+    /// Reads into packed memory.
     fn packed(&self, selection: &Selection, data: &mut [u8]) -> Result<u64> {
         if let Some(kept) = selection.as_slab().and_then(|slab| self.within_one_block(slab, data)) {
             return Ok(kept);
@@ -97,14 +97,14 @@ impl Reading<'_> {
         }
     }
 
-    /// What to read for a plan; `None` for all of the selection as it is.
+    /// The requests of a plan; `None` to read the whole selection.
     fn steps(&self, plan: &ReadPlan, selection: &Selection) -> Result<Option<Vec<Step>>> {
         if plan.straight == selection.len() {
             return Ok(None);
         }
         let whole = match IndexBox::of(selection) {
             Some(whole) => whole,
-            // Parts of what has gaps are not read one by one.
+            // Selections with gaps are not split into requests.
             None if plan.straight > 0 => return Ok(None),
             None => IndexBox { start: Dims::new(), count: Dims::new() },
         };
@@ -112,7 +112,7 @@ impl Reading<'_> {
         Ok((steps.len() <= MOST_STEPS).then_some(steps))
     }
 
-    /// The most frequent read: a box without gaps inside one block that is in memory.
+    /// Fast path: a dense box inside one cached block.
     fn within_one_block(&self, slab: &Slab, data: &mut [u8]) -> Option<u64> {
         let chunk = self.geometry.grid.chunk();
         let (mut start, mut count, mut number) = (Dims::new(), Dims::new(), 0);
@@ -132,7 +132,7 @@ impl Reading<'_> {
         Some(slab.len())
     }
 
-    /// Copies all of a selection from blocks, one after the other, unless one is missing.
+    /// Copies a selection from cached blocks; returns early if one is missing.
     fn all_kept(&self, selection: &Selection, data: &mut [u8]) -> Result<bool> {
         if !self.store.contains_all(self.geometry, selection) {
             return Ok(false);
@@ -146,12 +146,12 @@ impl Reading<'_> {
         Ok(true)
     }
 
-    /// All of a selection from the format below.
+    /// Reads a whole selection from the format below.
     fn straight(&self, selection: &Selection, data: &mut [u8]) -> Result<()> {
         self.inner.read(selection, MemoryViewMut::packed(data), self.transfer)
     }
 
-    /// Keeps the blocks of a plan that were asked for whole; `data` are the elements of the selection.
+    /// Caches the fully requested blocks of a plan; `data` has the elements of the selection.
     fn keep(&self, plan: ReadPlan, data: &[u8]) -> Result<()> {
         for (part, way) in plan.parts {
             let (ticket, mut block) = match way {
@@ -168,7 +168,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Each part from where the plan says.
+    /// Reads each part from the source in the plan.
     fn by_parts(&self, mut plan: ReadPlan, steps: Vec<Step>, selection: &Selection, data: &mut [u8]) -> Result<()> {
         let element = self.geometry.element();
         for (part, way) in &plan.parts {
@@ -198,7 +198,7 @@ impl Reading<'_> {
         self.keep(plan, data)
     }
 
-    /// Reads the blocks that are the box `piece` together, and takes from them what is asked for.
+    /// Reads the blocks of box `piece` by one request, and copies the requested elements.
     fn read_whole(
         &self,
         piece: &IndexBox,
@@ -239,7 +239,7 @@ impl Reading<'_> {
         self.inner.read(&Selection::dense(&origin, &extent)?, view, self.transfer)
     }
 
-    /// Tells the format below what a read of the selection would ask of it.
+    /// Forwards a hint for what a read of the selection would request.
     pub fn hint(&self, selection: &Selection) -> Result<()> {
         if self.store.contains_all(self.geometry, selection) {
             return Ok(());
@@ -261,10 +261,10 @@ impl Reading<'_> {
     }
 }
 
-/// Calls `each` with parts of at most `limit` elements (at least 1), in the order of the elements.
+/// Calls `each` with consecutive parts of at most `limit` elements (at least 1).
 fn bands(selection: &Selection, limit: u64, each: &mut dyn FnMut(&Selection) -> Result<()>) -> Result<()> {
     let Some((low, high)) = selection.bounds() else { return Ok(()) };
-    // All of the first half of the slowest dimension comes before the second.
+    // The first half of the slowest dimension precedes the second.
     let dimension = (0..low.len()).find(|&d| high[d] - low[d] > 1);
     let Some(d) = dimension.filter(|_| selection.len() > limit.max(1)) else { return each(selection) };
     let middle = low[d] + (high[d] - low[d]) / 2;

@@ -1,4 +1,4 @@
-//! Where the parts of a read come from, and what is asked of the format below.
+//! Read plans: the source of each part of a read, and the requests to the format below.
 
 use super::block::Block;
 use super::block_cache::{Admission, BlockCache, BlockKey, LoadTicket};
@@ -7,51 +7,51 @@ use super::geometry::Geometry;
 use hyperslab_core::{ChunkSubset, Result, Selection};
 use std::sync::Arc;
 
-/// Where a part of a selection comes from. What only a read needs is missing in a plan for a hint.
+/// The source of a part of a selection. Payloads are `None` in plans for hints.
 #[derive(Debug)]
 pub(super) enum BlockSource {
-    /// From a block in memory.
+    /// A cached block.
     Kept(Option<Arc<Block>>),
-    /// From a block that is read whole, though perhaps not all of it is asked for.
+    /// A block to be read whole, although it may be requested partly.
     Whole(Option<(LoadTicket, Block)>),
-    /// All of a block is asked for, and is kept when it was read.
+    /// A fully requested block, to be cached after the read.
     Covered(Option<LoadTicket>),
-    /// What is asked for is read, and not kept.
+    /// Read as requested and not cached.
     Straight,
 }
 
-/// The parts of a selection, block by block.
+/// The plan of a read, by block.
 #[derive(Debug)]
 pub(super) struct ReadPlan {
     pub parts: Vec<(ChunkSubset, BlockSource)>,
-    /// Elements that come from memory.
+    /// Number of elements from cached blocks.
     pub kept: u64,
-    /// Elements that are read as they are asked for.
+    /// Number of elements read as requested.
     pub straight: u64,
-    /// Whether blocks may leave for those that are missing.
+    /// Whether missing blocks may evict others.
     may_evict: bool,
 }
 
-/// How far a plan goes.
+/// The purpose of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// To read now: blocks are used, and tickets taken.
+    /// To read now: counts uses and takes tickets.
     Read,
-    /// To see what a read would do.
+    /// To forward a hint: changes nothing.
     Hint,
 }
 
-/// Something to read from the format below.
+/// A request to the format below.
 #[derive(Debug)]
 pub(super) enum Step {
-    /// A box of what is asked for.
+    /// A box of requested elements.
     Straight(IndexBox),
-    /// Whole blocks that are a box together, by the numbers of their parts.
+    /// Whole blocks that form a box, by the indices of their parts.
     Whole(IndexBox, Vec<usize>),
 }
 
 impl ReadPlan {
-    /// The selection must lie inside the array.
+    /// Plans a read; the selection must lie inside the array.
     pub fn new(store: &Arc<BlockCache>, geometry: &Geometry, selection: &Selection, purpose: Purpose) -> Result<Self> {
         let mut plan = Self { parts: Vec::new(), kept: 0, straight: 0, may_evict: false };
         let mut missing = 0u64;
@@ -70,7 +70,7 @@ impl ReadPlan {
         if missing == 0 {
             return Ok(plan);
         }
-        // What would replace most of the cache at once displaces nothing.
+        // A read that would replace most of the cache evicts nothing.
         plan.may_evict = missing.saturating_mul(geometry.charge) <= store.budget().limit / 2;
         for (part, way) in &mut plan.parts {
             if matches!(way, BlockSource::Straight) {
@@ -84,7 +84,7 @@ impl ReadPlan {
         Ok(plan)
     }
 
-    /// Whether no block is used or kept. Then it is remembered that they were asked for.
+    /// Whether no block is used or cached; then records the rejected requests.
     pub fn is_all_straight(&self, store: &Arc<BlockCache>, geometry: &Geometry) -> bool {
         let straight = self.parts.iter().all(|(_, way)| matches!(way, BlockSource::Straight));
         if straight {
@@ -95,7 +95,7 @@ impl ReadPlan {
         straight
     }
 
-    /// Where some blocks are read whole, so are those that are asked for whole: one access for all.
+    /// If some blocks are read whole, fully requested ones are too, by one request.
     fn join_whole(&mut self, geometry: &Geometry) {
         if self.parts.iter().any(|(_, way)| matches!(way, BlockSource::Whole(_))) {
             for (_, way) in &mut self.parts {
@@ -107,8 +107,8 @@ impl ReadPlan {
         }
     }
 
-    /// What is read from the format below, neighbours together: boxes of `whole`, which is what is asked for, and whole
-    /// blocks of at most `limit` bytes at a time. One block may be larger.
+    /// The requests to the format below, adjacent ones merged: boxes of `whole`, the requested selection, and whole blocks
+    /// of at most `limit` bytes together, or a single one.
     pub fn steps(&self, geometry: &Geometry, whole: &IndexBox, limit: u64) -> Result<Vec<Step>> {
         let most = (limit / geometry.block_bytes.max(1)).max(1) as usize;
         let mut steps: Vec<Step> = Vec::new();
@@ -130,7 +130,7 @@ impl ReadPlan {
     }
 }
 
-/// Makes `next` part of the last step if both are one access, of no more than `most` blocks; else gives it back.
+/// Merges `next` into the last request, if both form one of at most `most` blocks; otherwise returns it.
 fn joined(last: Option<&mut Step>, next: Step, most: usize) -> Option<Step> {
     match (last, &next) {
         (Some(Step::Whole(piece, numbers)), Step::Whole(block, more)) if numbers.len() < most => {
@@ -152,7 +152,7 @@ fn key(geometry: &Geometry, part: &ChunkSubset) -> BlockKey {
     BlockKey { geometry: geometry.id, block: geometry.number(&part.chunk) }
 }
 
-/// What becomes of a part whose block is missing.
+/// The source of a part whose block is missing.
 fn decide(
     store: &Arc<BlockCache>,
     geometry: &Geometry,
@@ -177,7 +177,7 @@ fn decide(
     }
 }
 
-/// A block that is read whole, if there is memory for it. Without a ticket, for a hint.
+/// A block to be read whole, if there is memory for it; without a ticket for hints.
 fn whole(geometry: &Geometry, ticket: Option<LoadTicket>) -> BlockSource {
     let Some(mut ticket) = ticket else { return BlockSource::Whole(None) };
     match ticket.memory(geometry.block_bytes) {

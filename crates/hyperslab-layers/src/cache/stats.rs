@@ -1,4 +1,4 @@
-//! How much was read from memory, on one rank.
+//! Hit statistics of one rank.
 
 use hyperslab_core::units::display_size;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,19 +7,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(super) struct CacheStats {
     reads: AtomicU64,
     bytes: AtomicU64,
-    /// Of them from memory.
+    /// Bytes from cached blocks.
     kept: AtomicU64,
 }
 
 impl CacheStats {
-    /// Notes a read of `bytes`, `kept` of them from memory.
+    /// Counts a read of `bytes`, `kept` of them from the cache.
     pub fn note(&self, bytes: u64, kept: u64) {
         self.reads.fetch_add(1, Ordering::Relaxed);
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
         self.kept.fetch_add(kept, Ordering::Relaxed);
     }
 
-    /// In words, with the most memory that was in use; nothing if nothing was read.
+    /// The diagnostic, with peak memory; `None` if nothing was read.
     pub fn diagnostic(&self, peak: u64) -> Option<String> {
         let [reads, bytes, kept] = [&self.reads, &self.bytes, &self.kept].map(|count| count.load(Ordering::Relaxed));
         let percent = (bytes > 0).then(|| kept as f64 * 100.0 / bytes as f64)?;

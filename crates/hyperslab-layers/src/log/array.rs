@@ -1,4 +1,4 @@
-//! An open array behind the layer.
+//! Arrays of the layer.
 
 use super::array_log::ArrayLog;
 use super::merged_read::Overlay;
@@ -11,10 +11,10 @@ use hyperslab_core::{
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A read that touches more writes of the log than this has the array moved to the file first.
+/// A read that overlaps more pending writes drains the array first.
 const MOST_TOUCHED: usize = 1 << 16;
 
-/// One rank's handle of an array.
+/// A handle of an array.
 #[derive(Debug)]
 pub(super) struct LogArray {
     pub place: Arc<ArrayHandle>,
@@ -40,7 +40,7 @@ impl LogArray {
         self.session.store.check().map_err(|error| error.target(&self.place.name))
     }
 
-    /// Passes a result on. After an error this rank still takes part, with nothing, where others count on it.
+    /// Returns `result`. On error, this rank first takes an empty part in a collective transfer.
     fn or_attend<T>(&self, transfer: TransferMode, result: Result<T>, attend: impl FnOnce(&Selection)) -> Result<T> {
         if result.is_err() && transfer == TransferMode::Collective {
             attend(&Selection::empty(self.array_log.spec().shape.len()));
@@ -51,12 +51,12 @@ impl LogArray {
     fn write_logged(&self, selection: &Selection, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()> {
         let (store, spec) = (&self.session.store, self.array_log.spec());
         if !store.staging.takes(&spec) {
-            // The caller is told of a worse error.
+            // The caller gets the first error.
             let attend = |nothing: &Selection| drop(self.inner().write(nothing, MemoryView::packed(&[]), transfer));
             self.or_attend(transfer, self.check(), attend)?;
             let write = || self.inner().write(selection, memory, transfer);
             return match store.staging.images(&spec) {
-                // Chunks that are stored past the log must not give places to those of it before the file says so.
+                // Chunks written through must not reuse locations of drained chunks before the file's index is flushed.
                 Some(_) => store.bypass(|| write().and_then(|()| store.staging.write_back_container())),
                 None => write(),
             };
@@ -77,7 +77,7 @@ impl LogArray {
             true => None,
             false => Some(Gather::new(memory, &spec.dtype, selection.len())?),
         };
-        // What cannot be logged would change chunks that nobody can bring back.
+        // An unlogged write could relocate chunks that recovery cannot restore.
         let most = if images { store.options.buffer.min(store.staging.limit() / 8) } else { store.options.buffer };
         let _alone = (!whole).then(|| store.changing_fields());
         let mut at = 0;
@@ -105,15 +105,16 @@ impl LogArray {
         })
     }
 
-    /// Writes on this thread what cannot be in the log, after all that is there: a recovery must not put it over this. Returns
-    /// when the container has it as safely as the log would.
+    /// Writes through what cannot be logged, after draining, so that recovery cannot overwrite it. On return it is as
+    /// durable as a logged write.
     fn write_through(&self, selection: &Selection, memory: MemoryView<'_>) -> Result<()> {
         let store = &self.session.store;
         let write = || self.inner().write(selection, memory, TransferMode::Independent);
         store.bypass(|| write().and_then(|()| store.staging.write_back_container()))
     }
 
-    /// What the log has of a selection. `None`: nothing, or the format below will say what is wrong with it.
+    /// The part of a selection that is in the log. `None` if there is none, or if the format below will refuse the
+    /// selection.
     fn overlay(&self, spec: &ArraySpec, selection: &Selection, memory: &MemoryViewMut<'_>) -> Result<Option<Overlay>> {
         let fits = selection.check_inside(&spec.shape).is_ok() && memory.check(&spec.dtype, selection.len()).is_ok();
         if !fits || !self.array_log.is_logged() {
@@ -125,7 +126,7 @@ impl LogArray {
         }
     }
 
-    /// Reads with what the log has over what the format below has. In a collective transfer the format below is always asked.
+    /// Reads from the format below and overlays pending writes. In a collective transfer the format below is always called.
     fn read_merged(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: TransferMode) -> Result<()> {
         let (store, spec) = (&self.session.store, self.array_log.spec());
         let attend = |nothing: &Selection| drop(self.inner().read(nothing, MemoryViewMut::packed(&mut []), transfer));
@@ -160,7 +161,7 @@ impl Array for LogArray {
         Ok((*self.array_log.spec()).clone())
     }
 
-    /// Every rank for itself, also in a collective transfer: other ranks hear of an error at the next flush.
+    /// Independent even in a collective transfer: other ranks see an error at the next flush.
     fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()> {
         if self.session.is_closed() {
             return self.inner().write(selection, memory, transfer);
@@ -218,8 +219,8 @@ impl Array for LogArray {
         self.inner().write_back()
     }
 
-    /// Where only the first extent grows, by one rank alone, what is in the log stays there: a recovery finds the new extent in
-    /// the container. Otherwise everything is moved first.
+    /// If a single rank only grows the first dimension, pending writes stay in the log: recovery finds the new extent in
+    /// the container. Otherwise drains first.
     fn resize(&self, shape: &[u64]) -> Result<()> {
         self.check_open()?;
         if !self.session.is_closed() && self.session.store.comm.size() == 1 && self.array_log.only_grows(shape) {
@@ -244,7 +245,7 @@ impl Array for LogArray {
         })
     }
 
-    /// Does not wait for writes: see the layer.
+    /// Does not wait for writes: see the module of the layer.
     fn close(&self) -> Result<()> {
         if self.closed.swap(true, Ordering::AcqRel) || self.session.is_closed() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What all handles of an array share, on one rank.
+//! The pending writes of one array, shared by all its handles on one rank.
 
 use super::drain::drain;
 use super::pending_writes::{PendingWrite, PendingWrites};
@@ -7,7 +7,7 @@ use crate::background::{AppendResult, ArrayHandle, Pool, Staging};
 use hyperslab_core::{ArraySpec, Result, Selection};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// An array, and its writes that are in the log.
+/// An array and its pending writes.
 #[derive(Debug)]
 pub(super) struct ArrayLog {
     pub name: String,
@@ -16,31 +16,31 @@ pub(super) struct ArrayLog {
 
 #[derive(Debug)]
 struct State {
-    /// As the format below says. Asking it may take as long as a transfer that is under way.
+    /// Cached specification: querying the format below may wait for a running transfer.
     spec: Arc<ArraySpec>,
-    /// Open arrays of the format below, in the order of opening: the same on every rank.
+    /// Open handles of the format below, in the order of opening, the same on every rank.
     handles: Vec<Arc<ArrayHandle>>,
-    /// On their way to the format below.
+    /// Writes being drained.
     moving: Option<Arc<PendingWrites>>,
-    /// Later ones.
+    /// Later writes.
     fresh: Option<PendingWrites>,
 }
 
-/// A batch that left.
+/// Statistics of a drain.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct DrainStats {
     pub bytes: u64,
     pub memory: u64,
     pub writes: u64,
-    /// Whether the background might have moved it.
+    /// Whether background I/O was allowed.
     pub allows_background_io: bool,
     pub counts: Counts,
 }
 
-/// Who moves writes to the format below.
+/// The thread that drains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DrainThread {
-    /// A thread of the program, in a call of it.
+    /// A thread of the program, in one of its calls.
     Program,
     Background,
 }
@@ -59,7 +59,7 @@ impl ArrayLog {
         self.lock().spec.clone()
     }
 
-    /// After a change of its shape, when nothing of it is in the log, or an opening.
+    /// Sets the specification, after opening or a change of shape without pending writes.
     pub fn set_spec(&self, spec: ArraySpec) {
         let mut state = self.lock();
         if *state.spec != spec {
@@ -67,7 +67,7 @@ impl ArrayLog {
         }
     }
 
-    /// Whether an array of this shape is the same but for more rows, so that all bytes lie where they did among those of the array.
+    /// Whether `shape` only grows the first dimension, so that byte offsets in the array stay the same.
     pub fn only_grows(&self, shape: &[u64]) -> bool {
         let old = self.spec();
         match (old.shape.split_first(), shape.split_first()) {
@@ -76,8 +76,8 @@ impl ArrayLog {
         }
     }
 
-    /// After a growth along the first dimension, with writes in the log that nobody is moving. Returns how many bytes the
-    /// background may no longer move: the array may need the program's thread from now on.
+    /// Notes a growth of the first dimension with pending writes, none of them being drained. Returns the bytes that the
+    /// background may no longer drain, since the array may need the program's thread now.
     pub fn grow(&self, spec: ArraySpec, allows_background_io: bool) -> u64 {
         let mut state = self.lock();
         state.spec = Arc::new(spec);
@@ -93,19 +93,19 @@ impl ArrayLog {
         self.lock().handles.push(place);
     }
 
-    /// Returns whether it was the last.
+    /// Removes a handle; returns whether it was the last.
     pub fn remove_handle(&self, place: &Arc<ArrayHandle>) -> bool {
         let mut state = self.lock();
         state.handles.retain(|handle| !Arc::ptr_eq(handle, place));
         state.handles.is_empty()
     }
 
-    /// Through which to write to it.
+    /// A handle to write through.
     pub fn handle(&self) -> Option<Arc<ArrayHandle>> {
         self.lock().handles.last().cloned()
     }
 
-    /// Bytes of memory that the list of what is in the log takes.
+    /// Memory used by the list of pending writes, in bytes.
     pub fn listed(&self) -> u64 {
         self.lock().fresh.as_ref().map_or(0, |batch| batch.memory)
     }
@@ -115,8 +115,8 @@ impl ArrayLog {
         state.fresh.is_some() || state.moving.is_some()
     }
 
-    /// Appends a write to the log. The order of the log and of the list is the same. `count` is told before whether the background
-    /// may move it, which is the same for all that wait.
+    /// Appends a write to the log and, in the same order, to the list. Before that, calls `count` with whether the
+    /// background may drain it, which is the same for all pending writes.
     pub fn append(
         &self,
         staging: &Arc<Staging>,
@@ -142,7 +142,7 @@ impl ArrayLog {
         Ok(appended)
     }
 
-    /// The writes in the log that may have any of these elements, oldest first. `None`: more than `most`.
+    /// Pending writes that may overlap the selection, oldest first. `None` if there are more than `most`.
     pub fn overlapping(&self, selection: &Selection, most: usize) -> Option<Vec<PendingWrite>> {
         let state = self.lock();
         let mut found = Vec::new();
@@ -152,9 +152,8 @@ impl ArrayLog {
         (found.len() <= most).then_some(found)
     }
 
-    /// Moves what is in the log, and `mover` may move, to the format below with `each`. Only one at a time may do so. If it
-    /// fails, the writes stay in the log.
-    /// With `only_safe`, those stay that are in memory alone.
+    /// Drains pending writes that `mover` may drain, with `each`. One drain at a time. On error the writes stay in the log.
+    /// With `only_safe`, writes that are not in the kernel stay.
     pub fn drain(
         &self,
         mover: DrainThread,
@@ -166,7 +165,7 @@ impl ArrayLog {
         self.drain_by(mover, only_safe, |batch| drain(batch, memory, pool, each))
     }
 
-    /// The same, with all writes at once.
+    /// Drains all writes by one call of `work`.
     pub fn drain_by(
         &self,
         mover: DrainThread,
@@ -180,7 +179,7 @@ impl ArrayLog {
         Ok(DrainStats { bytes, memory, writes, allows_background_io: batch.allows_background_io, counts })
     }
 
-    /// What `drain` moves, if there is anything. It stays in the log until [`ArrayLog::end`].
+    /// Begins a drain; returns its writes, if any, which stay in the log until [`ArrayLog::end`].
     pub fn begin(&self, mover: DrainThread, only_safe: bool) -> Option<Arc<PendingWrites>> {
         let mut state = self.lock();
         let movable = |batch: &mut PendingWrites| batch.allows_background_io || mover == DrainThread::Program;
@@ -194,10 +193,10 @@ impl ArrayLog {
         Some(batch)
     }
 
-    /// The format below has all of it.
+    /// Ends a drain: the format below has all its writes.
     pub fn end(&self, batch: &PendingWrites) {
         batch.writes.iter().for_each(|write| write.record.moved());
-        // From now on reads find the elements below.
+        // From here on, reads find the elements below.
         self.lock().moving = None;
     }
 }

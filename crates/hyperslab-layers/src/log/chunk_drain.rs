@@ -1,4 +1,5 @@
-//! From the log to whole chunks, for arrays whose chunks must not be changed in part: see [`chunk_images`](hyperslab_journal::chunk_images).
+//! Draining by whole chunks, for arrays whose chunks must not be rewritten in part: see
+//! [`chunk_images`](hyperslab_journal::chunk_images).
 
 use super::pending_writes::PendingWrites;
 use super::read_windows::ReadWindows;
@@ -9,17 +10,17 @@ use hyperslab_journal::ChunkImages;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Writes of one array, and where they go.
+/// A drain of one array by chunks.
 pub(super) struct ChunkDrain<'a> {
     pub batch: &'a PendingWrites,
     pub place: &'a ArrayHandle,
     pub pool: &'a Arc<Pool>,
-    /// Bytes for writes of which only parts are needed.
+    /// Memory for partly needed writes, in bytes.
     pub memory: u64,
 }
 
 impl ChunkDrain<'_> {
-    /// Stores every chunk that the writes touch, each once, with all of them in it. A chunk is in memory at a time.
+    /// Stores every chunk that the writes overlap once, with all writes applied. One chunk is in memory at a time.
     pub fn drain(
         &self,
         images: &ChunkImages,
@@ -31,7 +32,7 @@ impl ChunkDrain<'_> {
         let grid = ChunkGrid::new(&spec.shape, chunk)?;
         let mut windows = ReadWindows::new(self.memory);
         let touched = self.touched(&grid)?;
-        // Whatever else the program has changed must not be in the way of a chunk.
+        // Nothing may be unflushed when the first chunk is stored.
         staging.write_back_container()?;
         for number in &touched {
             let at = grid.coordinates(*number)?;
@@ -47,7 +48,7 @@ impl ChunkDrain<'_> {
         Ok(Counts { writes: touched.len() as u64, ..Counts::default() })
     }
 
-    /// The numbers of all chunks that have elements to be written.
+    /// Numbers of all chunks to be written.
     fn touched(&self, grid: &ChunkGrid) -> Result<BTreeSet<u64>> {
         let mut numbers = BTreeSet::new();
         for write in &self.batch.writes {
@@ -58,7 +59,7 @@ impl ChunkDrain<'_> {
         Ok(numbers)
     }
 
-    /// The elements of a chunk: those that are there, and the writes over them, oldest first.
+    /// Assembles a chunk: present elements, overlaid by the writes, oldest first.
     fn fill(&self, whole: &Selection, packed: &mut [u8], windows: &mut ReadWindows) -> Result<()> {
         let spec = &self.batch.spec;
         let size = spec.dtype.size();
@@ -66,7 +67,7 @@ impl ChunkDrain<'_> {
         for number in self.batch.numbers_overlapping(whole, usize::MAX).unwrap_or_default() {
             let common = whole.intersect(&*self.batch.writes[number as usize].selection(spec)?)?;
             if common.len() == whole.len() {
-                // Nothing below it is seen.
+                // Earlier writes are fully covered.
                 parts.clear();
             }
             if !common.is_empty() {

@@ -1,6 +1,5 @@
-//! Ranks of one machine move their writes together: the lists of all become one, and few of them read from everyone's log and
-//! write for all. Threads of one process see each other's lists; processes send them to those that write. Elements are sent by
-//! nobody.
+//! Collective drain within one machine: the lists of all ranks are merged, and few ranks read from all logs and write for
+//! all. Threads of one process share their lists; processes send them to the writing ranks. No elements are sent.
 
 use super::array_log::{ArrayLog, DrainStats, DrainThread};
 use super::drain::{Source, drain_some};
@@ -13,29 +12,29 @@ use crate::twophase::write_in_parts;
 use hyperslab_core::{ArraySpec, Error, ErrorKind, Reduce, Result, Run, Selection, agree};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// How many ranks write. One file takes little more than one at a time; meanwhile the others read from logs.
+/// Number of writing ranks. One file takes little more than one writer at a time; meanwhile the other reads from the logs.
 const WRITERS: usize = READERS;
 
-/// Bytes of memory that the lists of all processes may take; longer ones stay where they are, and elements are exchanged.
+/// Maximum memory of the lists of all processes; beyond it, elements are exchanged instead.
 const MOST_LISTED: u64 = 64 << 20;
-/// Files that a process opens for it.
+/// Maximum number of files that a process opens for it.
 const MOST_FILES: u64 = 512;
 
-/// How ranks show each other what they have.
+/// How ranks share their lists.
 #[derive(Debug)]
 pub(super) enum Group {
-    /// As threads, by rank.
+    /// Threads: shared memory, by rank.
     Threads(Mutex<Vec<Option<Arc<PublishedWrites>>>>),
-    /// As processes that can read each other's logs.
+    /// Processes that can read each other's logs.
     Processes,
 }
 
-/// What a rank has of an array.
+/// The pending writes of one rank, published to the others.
 #[derive(Debug)]
 pub(super) struct PublishedWrites {
     batch: Option<Arc<PendingWrites>>,
     entries: Vec<Entry>,
-    /// What it did for all.
+    /// What it drained for all ranks.
     counts: OnceLock<Counts>,
 }
 
@@ -62,10 +61,10 @@ impl PublishedWrites {
     }
 }
 
-/// The writes of several ranks as one list: those of a higher rank are later.
+/// The merged list of several ranks; writes of higher ranks are later.
 struct Merged<'a> {
     spec: &'a ArraySpec,
-    /// With the number of the first write of each.
+    /// Each with the number of its first write.
     batches: Vec<(u32, &'a PendingWrites)>,
 }
 
@@ -96,7 +95,8 @@ impl Source for Merged<'_> {
 }
 
 impl LogState {
-    /// Whether the lists of all ranks are short enough, and their logs few enough, to be moved so. Collective, and the same on all.
+    /// Whether the lists of all ranks are short enough, and their files few enough. Collective, with the same result on
+    /// all.
     pub(super) fn is_shareable(&self, group: &Group, array_log: &ArrayLog) -> Result<bool> {
         if matches!(group, Group::Threads(_)) {
             return Ok(true);
@@ -107,7 +107,7 @@ impl LogState {
         Ok(listed <= MOST_LISTED && files <= MOST_FILES)
     }
 
-    /// Moves the writes of an array without chunks. Collective. A rank that failed before says so to all.
+    /// Drains an array without chunks. Collective. A rank that failed before reports it to all.
     pub(super) fn drain_array_shared(&self, group: &Group, array_log: &ArrayLog, failed: bool) -> Result<()> {
         let rank = self.comm.rank();
         let show = || {
@@ -117,7 +117,7 @@ impl LogState {
             let batch = array_log.begin(DrainThread::Program, false);
             let last = batch.as_ref().and_then(|batch| batch.writes.last());
             if matches!(group, Group::Processes) && last.is_some_and(|write| !write.record.is_written_out()) {
-                // Another thread wrote meanwhile, and other processes cannot see that.
+                // A concurrent thread wrote, which other processes cannot know.
                 self.staging.ensure_logged()?;
             }
             let mine = PublishedWrites::new(batch)?;
@@ -145,7 +145,7 @@ impl LogState {
         Ok(())
     }
 
-    /// The lists of all processes, in the order of ranks, on those that write. Collective.
+    /// Gathers the lists of all ranks, in order, on the writing ranks. Collective.
     fn gather_lists(&self, mine: &Arc<PublishedWrites>, array_log: &ArrayLog) -> Result<Vec<Arc<PublishedWrites>>> {
         let (rank, ranks) = (self.comm.rank(), self.comm.size());
         let told = mine.batch.as_ref().map_or_else(Vec::new, |batch| batch.encode());
@@ -167,7 +167,7 @@ impl LogState {
         agree(&*self.comm, decode().map_err(|error: Error| error.target(&array_log.name)))
     }
 
-    /// How many writes all ranks had, and what became of them. Collective where ranks are processes.
+    /// Ends the drain and sums its statistics over all ranks. Collective if ranks are processes.
     fn finish_collectively(
         &self,
         group: &Group,
@@ -188,7 +188,7 @@ impl LogState {
         Ok((all, Counts { groups, flattened, rounds, writes }))
     }
 
-    /// Writes this rank's share of what all have.
+    /// Writes this rank's partition of the merged list.
     fn write_partition(
         &self,
         all: &[Arc<PublishedWrites>],
@@ -227,21 +227,21 @@ impl LogState {
             }
             counts += drain_some(&merged, &mut entries, &limits, &self.pool, &mut write)?;
         }
-        // Only this rank says so, and once.
+        // Reported once, by this rank.
         let _ = mine.counts.set(counts);
         Ok(())
     }
 }
 
-/// Bytes of the largest whole rows, planes and so on of which several fit into `bytes`: cut between them, contiguous bytes are
-/// a single box. At least an element.
+/// Size of the largest whole rows, planes and so on of which several fit into `bytes`, at least one element: a contiguous
+/// range between multiples of it is a single box.
 fn unit(spec: &ArraySpec, bytes: u64) -> u64 {
     let element = spec.dtype.size().max(1);
     let fits = |pitch: &u64| pitch.checked_mul(element).filter(|unit| *unit > 0 && *unit <= bytes / 2);
     hyperslab_core::dims::pitches(&spec.shape).iter().find_map(fits).unwrap_or(element)
 }
 
-/// How many of the first lists can be numbered together: at least one.
+/// Number of leading lists whose writes can be numbered together, at least one.
 fn countable(lists: &[(&PendingWrites, &[Entry])]) -> usize {
     let mut writes = 0;
     let fits = |(batch, _): &&(&PendingWrites, &[Entry])| {

@@ -1,4 +1,4 @@
-//! An open container behind the layer.
+//! Containers of the layer.
 
 use super::array::LogArray;
 use super::session::Session;
@@ -7,7 +7,7 @@ use hyperslab_core::{Array, ArraySpec, Attribute, BackgroundStats, Container, Du
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// One rank's container.
+/// A container of one rank.
 #[derive(Debug)]
 pub(super) struct LogContainer {
     pub inner: Arc<dyn Container>,
@@ -106,7 +106,7 @@ impl Container for LogContainer {
         let drained = store.drain_collectively();
         store.staging.keep_until_synced(false);
         if drained.is_err() {
-            // Told now.
+            // Reported now.
             let _ = store.take_error();
         }
         drained?;
@@ -114,7 +114,7 @@ impl Container for LogContainer {
         closed.and(store.staging.flush(how))
     }
 
-    /// Every rank makes the same collective calls of the format below, whatever went wrong before.
+    /// Every rank makes the same collective calls below, whatever failed before.
     fn close(&self) -> Result<()> {
         if self.session.is_closed() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! From the log to few large writes.
+//! Draining: assembling pending writes into few large writes.
 
 use super::pending_writes::{PendingWrite, PendingWrites};
 use super::read_windows::ReadWindows;
@@ -8,11 +8,11 @@ use hyperslab_core::{ArraySpec, Result, Selection, Slab};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Pieces of one write to the format below: each costs memory and time there.
+/// Maximum number of slabs of one write, each of which costs memory and time below.
 const MOST_SLABS: usize = 1 << 14;
 
-/// Hands the writes of a batch on, in rounds of at most `memory` bytes: elements, packed. As much memory again is used for
-/// writes of which only parts are needed at a time.
+/// Passes the packed elements of pending writes to `each`, in rounds of at most `memory` bytes. Uses as much memory again
+/// for partly needed writes.
 pub(super) fn drain(
     batch: &PendingWrites,
     memory: u64,
@@ -23,7 +23,7 @@ pub(super) fn drain(
     drain_some(batch, &mut batch.entries()?, &limits, pool, each)
 }
 
-/// Writes in logs, of one array.
+/// Logged writes of one array.
 pub(super) trait Source: Requests {
     fn spec(&self) -> &ArraySpec;
     fn write(&self, number: u32) -> &PendingWrite;
@@ -39,7 +39,7 @@ impl Source for PendingWrites {
     }
 }
 
-/// Hands some writes on, as far as the limits want them, in rounds of at most `limits.bytes` bytes.
+/// Passes writes within the limits on, in rounds of at most `limits.bytes` bytes.
 pub(super) fn drain_some(
     source: &dyn Source,
     entries: &mut [Entry],
@@ -60,7 +60,7 @@ pub(super) fn drain_some(
         windows: ReadWindows::new(limits.bytes),
         each,
     };
-    // Rounds of one group overlap, and must not be mixed.
+    // Rounds of one group overlap and must not be combined.
     let mut reached = 0;
     let counts = reorder(entries, source, limits, &mut |write| match write {
         Write::Whole(number) => round.whole(number),
@@ -77,15 +77,15 @@ pub(super) fn drain_some(
     Ok(counts)
 }
 
-/// What is written together.
+/// One round: what is written by one call.
 struct Round<'a> {
     source: &'a dyn Source,
     buffer: Buffer,
     used: usize,
-    /// Whole writes, and where in the buffer they go, rising. They are read when all are known: those of one log lie close
-    /// together.
+    /// Whole writes and their buffer offsets, increasing. Read at the end of the round, since those of one log are
+    /// adjacent.
     to_read: Vec<(u32, Range<usize>)>,
-    /// The bytes of the array that were added last and follow each other.
+    /// The last contiguous byte range of the array.
     run: Option<(u64, u64)>,
     slabs: Vec<Slab>,
     windows: ReadWindows,
@@ -93,7 +93,7 @@ struct Round<'a> {
 }
 
 impl Round<'_> {
-    /// All of a write that nothing else touches.
+    /// Adds a whole write that no other overlaps.
     fn whole(&mut self, number: u32) -> Result<()> {
         let write = self.source.write(number);
         let to = self.room(write.record.len())?;
@@ -104,7 +104,7 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// Contiguous bytes of a write.
+    /// Adds contiguous bytes of a write.
     fn part(&mut self, part: &Part) -> Result<()> {
         let to = self.room(part.len)?;
         let record = &self.source.write(part.request).record;
@@ -122,13 +122,13 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// Begins another round where this one has too little room for bytes that would fit into one.
+    /// Ends the round if `len` more bytes do not fit.
     fn make_room(&mut self, len: u64) -> Result<()> {
         let buffer = self.buffer.as_ref().len() as u64;
         if self.used as u64 + len > buffer && len <= buffer { self.end() } else { Ok(()) }
     }
 
-    /// Where `len` bytes more go.
+    /// Allocates `len` bytes of the buffer.
     fn room(&mut self, len: u64) -> Result<std::ops::Range<usize>> {
         if self.used as u64 + len > self.buffer.as_ref().len() as u64 || self.slabs.len() >= MOST_SLABS {
             self.end()?;
@@ -156,7 +156,7 @@ impl Round<'_> {
         StagedWrite::read_all(wanted)
     }
 
-    /// Writes what was collected.
+    /// Writes the round.
     fn end(&mut self) -> Result<()> {
         self.end_run()?;
         if self.slabs.is_empty() {

@@ -1,15 +1,15 @@
-//! When the background moves writes to the file, and how fast.
+//! Start and rate of background drains.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Shared between those who write and the background thread.
+/// Shared by writers and the background thread.
 #[derive(Debug)]
 pub(super) struct DrainThrottle {
-    /// Bytes in the log at which it begins.
+    /// Pending bytes at which a drain starts.
     begin: u64,
     age: Duration,
-    /// Bytes per second.
+    /// Maximum rate in bytes per second.
     rate: Option<u64>,
     state: Mutex<State>,
     changed: Condvar,
@@ -17,13 +17,13 @@ pub(super) struct DrainThrottle {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Bytes in the log.
+    /// Pending bytes.
     waiting: u64,
-    /// When the oldest of them came, or the last drain began.
+    /// Arrival of the oldest pending write, or start of the last drain.
     since: Option<Instant>,
-    /// How many wait for room or for the end of a drain.
+    /// Number of threads that wait for space or the end of a drain.
     hurried: u32,
-    /// Bytes that may be moved, and when that was true.
+    /// Token bucket: bytes that may be moved, and its time.
     allowance: Option<(f64, Instant)>,
     thread: bool,
     stop: bool,
@@ -38,7 +38,7 @@ impl DrainThrottle {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a background thread runs.
+    /// Whether there is a background thread.
     pub fn has_thread(&self) -> bool {
         self.lock().thread
     }
@@ -47,7 +47,7 @@ impl DrainThrottle {
         self.lock().thread = runs;
     }
 
-    /// Bytes came into the log.
+    /// Adds pending bytes.
     pub fn added(&self, bytes: u64) {
         let mut state = self.lock();
         state.waiting += bytes;
@@ -60,7 +60,7 @@ impl DrainThrottle {
         }
     }
 
-    /// Bytes left the log.
+    /// Removes pending bytes.
     pub fn removed(&self, bytes: u64) {
         let mut state = self.lock();
         state.waiting = state.waiting.saturating_sub(bytes);
@@ -69,7 +69,7 @@ impl DrainThrottle {
         }
     }
 
-    /// Somebody waits, or no longer: the rate does not count meanwhile, and the background begins at once.
+    /// Notes a waiting thread, or its end: meanwhile the background drains at once and without rate limit.
     pub fn hurry(&self, on: bool) {
         let mut state = self.lock();
         state.hurried = if on { state.hurried + 1 } else { state.hurried.saturating_sub(1) };
@@ -82,7 +82,7 @@ impl DrainThrottle {
         self.changed.notify_all();
     }
 
-    /// Waits until there is something to move. `false`: it is over.
+    /// Blocks until a drain is due. Returns `false` when stopped.
     pub fn wait(&self) -> bool {
         let mut state = self.lock();
         loop {
@@ -107,13 +107,13 @@ impl DrainThrottle {
         }
     }
 
-    /// Bytes were moved: waits as long as the rate demands, unless somebody is in a hurry.
+    /// Notes drained bytes, and sleeps as the rate demands, unless a thread waits.
     pub fn moved(&self, bytes: u64) {
         let Some(rate) = self.rate.map(|rate| rate as f64) else { return };
         let mut state = self.lock();
         let now = Instant::now();
         let (mut allowance, at) = state.allowance.unwrap_or((0.0, now));
-        // What was not used for a second is lost.
+        // The bucket holds one second at most.
         allowance = (allowance + (now - at).as_secs_f64() * rate).min(rate) - bytes as f64;
         state.allowance = Some((allowance, now));
         if allowance >= 0.0 {
@@ -127,7 +127,7 @@ impl DrainThrottle {
             }
             state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
-        // The debt is forgiven.
+        // The debt is cancelled.
         state.allowance = None;
     }
 }

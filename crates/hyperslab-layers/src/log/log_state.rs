@@ -1,5 +1,4 @@
-//! What a container and its arrays have in common, on one rank: the log, who waits for room in it, and its way to the format
-//! below.
+//! The log of a container on one rank, shared by its arrays: appending, waiting for space, and draining.
 
 use super::array_log::{ArrayLog, DrainStats, DrainThread};
 use super::chunk_drain::ChunkDrain;
@@ -25,26 +24,26 @@ pub(super) struct LogState {
     pub times: TransferTimes,
     pub pace: DrainThrottle,
     pub options: Options,
-    /// The program's group; the format below has one of its own.
+    /// The program's communicator; the format below has its own.
     pub comm: Arc<dyn Communicator>,
-    /// What ranks that are threads show each other.
+    /// How ranks share their lists in a collective drain.
     group: Option<Arc<Group>>,
-    /// As long as a handle is open below.
+    /// Arrays with open handles below.
     arrays: Mutex<BTreeMap<ArrayKey, Arc<ArrayLog>>>,
-    /// Held by whoever moves writes to the format below.
+    /// Serialises drains.
     draining: Mutex<()>,
-    /// Held by whoever changes some fields of elements, and keeps the others.
+    /// Serialises read-modify-writes of some fields.
     fields: Mutex<()>,
-    /// Memory for the list of writes, and the most of it so far.
+    /// Memory limit of the lists of pending writes, and their peak.
     memory: AtomicU64,
     most_memory: AtomicU64,
-    /// Bytes in the log that only the program may move.
+    /// Pending bytes that only the program's threads may drain.
     pinned: AtomicU64,
-    /// What went wrong, and whether somebody was told.
+    /// The first error, and whether it was reported.
     failure: OnceLock<Error>,
     told: AtomicBool,
     moved: Mutex<DrainStats>,
-    /// Threads do not survive a fork.
+    /// Owning process: threads do not survive a fork.
     process: u32,
 }
 
@@ -86,7 +85,7 @@ impl LogState {
         std::process::id() == self.process
     }
 
-    /// Fails if moving writes failed before, or in a process that was forked.
+    /// Fails after a failed drain, and in a forked child.
     pub fn check(&self) -> Result<()> {
         if !self.is_ours() {
             return Err(Error::unsupported("access", "the container was opened before a fork")
@@ -96,7 +95,7 @@ impl LogState {
         self.check_moving()
     }
 
-    /// Fails if moving writes failed before.
+    /// Fails after a failed drain.
     fn check_moving(&self) -> Result<()> {
         match self.failure.get() {
             None => Ok(()),
@@ -106,7 +105,7 @@ impl LogState {
         }
     }
 
-    /// The error that nobody has heard of yet.
+    /// Takes the unreported error.
     pub fn take_error(&self) -> Result<()> {
         match self.failure.get() {
             Some(error) if !self.told.swap(true, Ordering::AcqRel) => Err(error.copied()),
@@ -114,7 +113,7 @@ impl LogState {
         }
     }
 
-    /// Nothing is done any more from now on.
+    /// Fails the log for good.
     pub fn fail(&self, error: Error) {
         let _ = self.failure.set(error);
     }
@@ -123,19 +122,19 @@ impl LogState {
         result.inspect_err(|error| self.fail(error.copied()))
     }
 
-    /// What was done in the background and at flushes. Memory is that of the list and of the buffers of a drain.
+    /// Statistics of background work and flushes. Memory is that of the lists and drain buffers.
     pub fn background(&self) -> BackgroundStats {
         let background = self.times.background();
         let buffers = 2 * background.bytes.min(self.options.buffer);
         BackgroundStats { memory: self.most_memory.load(Ordering::Acquire) + buffers, ..background }
     }
 
-    /// What was moved so far.
+    /// Statistics of all drains.
     pub fn moved(&self) -> DrainStats {
         *lock(&self.moved)
     }
 
-    /// What is known of an array that was opened below, the same for all its handles.
+    /// The log of an array that was opened below, the same for all its handles.
     pub fn array_log(&self, place: &Arc<ArrayHandle>) -> Result<Arc<ArrayLog>> {
         let spec = place.array.spec()?;
         let mut arrays = lock(&self.arrays);
@@ -148,20 +147,20 @@ impl LogState {
         Ok(array_log.clone())
     }
 
-    /// A handle was closed below; nothing of the array is in the log.
+    /// Removes a handle that was closed below; the array has no pending writes.
     pub fn forget(&self, array_log: &ArrayLog, place: &Arc<ArrayHandle>) {
         if array_log.remove_handle(place) {
             lock(&self.arrays).remove(&place.known);
         }
     }
 
-    /// All arrays that are open below, in the same order on every rank.
+    /// All arrays open below, in the same order on every rank.
     pub fn arrays(&self) -> Vec<Arc<ArrayLog>> {
         lock(&self.arrays).values().cloned().collect()
     }
 
-    /// Appends a write of packed elements, waiting for room. `false`: it has to be written through. To be called after
-    /// [`LogState::check`]: whose process this is costs a call of the kernel, and is not asked again here.
+    /// Appends a write of packed elements, waiting for space. Returns `false` if it must be written through. Call
+    /// [`LogState::check`] before: this does not check for a fork, which costs a system call.
     pub fn append(
         &self,
         place: &ArrayHandle,
@@ -176,7 +175,7 @@ impl LogState {
         }
         loop {
             self.check_moving()?;
-            // Counted before: the background may have moved it when this returns.
+            // Counted first: the background may have drained it when the append returns.
             let taken = self.memory.fetch_add(memory, Ordering::AcqRel) + memory;
             let full = taken > self.options.memory;
             self.most_memory.fetch_max(taken.min(self.options.memory), Ordering::AcqRel);
@@ -204,12 +203,12 @@ impl LogState {
         }
     }
 
-    /// Nobody else changes some fields of elements as long as this is held.
+    /// Lock for read-modify-writes of some fields.
     pub fn changing_fields(&self) -> MutexGuard<'_, ()> {
         lock(&self.fields)
     }
 
-    /// Bytes come into the log.
+    /// Counts appended bytes.
     fn count_in(&self, bytes: u64, allows_background_io: bool) {
         match allows_background_io {
             true => self.pace.added(bytes),
@@ -230,7 +229,7 @@ impl LogState {
     }
 
     fn make_room(&self, needed: u64) -> Result<()> {
-        // What the background may not move stands in the way of all that came after it.
+        // Writes that the background may not drain block all later ones.
         match self.pace.has_thread() && needed > 0 && !self.is_pinned() {
             true => {
                 self.pace.hurry(true);
@@ -243,7 +242,7 @@ impl LogState {
         }
     }
 
-    /// Waits for whoever moves writes, which need not be slow any more.
+    /// Waits for a running drain, which is no longer throttled.
     fn take_over(&self) -> MutexGuard<'_, ()> {
         self.pace.hurry(true);
         let one = lock(&self.draining);
@@ -251,22 +250,22 @@ impl LogState {
         one
     }
 
-    /// Moves the writes of one array, or of all, on this thread; each rank for itself.
+    /// Drains one array, or all, on this thread. Independent.
     pub fn drain(&self, only: Option<&ArrayLog>) -> Result<()> {
         let _one = self.times.wait(|| self.take_over());
         self.drain_now(only)
     }
 
-    /// Moves what the background may move. `false`: from now on the program has to do so itself.
+    /// Drains what the background may drain. Returns `false` if the program must drain from now on.
     pub fn drain_throttled(&self) -> Result<bool> {
         let _one = lock(&self.draining);
         self.check()?;
-        // A log that cannot be completed, and takes no writes until then, has to be emptied.
+        // A log that cannot be written out takes no writes until it is drained.
         if self.staging.ensure_logged().is_err() && self.is_pinned() {
             return Ok(false);
         }
         self.drain_by(DrainThread::Background, None)?;
-        // Gives the files back, or says in them what a recovery need not do again. A log that fails is met by the next append.
+        // Removes files, or appends a checkpoint. A failure is met by the next append.
         let _ = self.staging.clear();
         Ok(true)
     }
@@ -284,7 +283,7 @@ impl LogState {
                 Some(array_log) => self.drain_array(mover, array_log, false),
                 None => all(false),
             },
-            // A log that cannot be completed has to be empty before the rest is moved.
+            // A log that cannot be written out must be drained before the rest.
             Err(_) => all(true)
                 .and_then(|()| self.staging.settle())
                 .and_then(|()| self.staging.ensure_logged())
@@ -316,8 +315,8 @@ impl LogState {
         Ok(())
     }
 
-    /// Makes a call of the format below past the log, when everything that is there has been moved and a recovery would change
-    /// nothing any more. Nobody moves anything meanwhile.
+    /// Runs a call of the format below that bypasses the log: first drains everything and makes sure that recovery would
+    /// change nothing. No drain runs meanwhile.
     pub fn bypass(&self, call: impl FnOnce() -> Result<()>) -> Result<()> {
         let _one = self.times.wait(|| self.take_over());
         self.drain_now(None)?;
@@ -325,8 +324,8 @@ impl LogState {
         call()
     }
 
-    /// Makes an array grow along its first dimension by `call`, which returns what it is then. Its writes stay in the log; nobody
-    /// moves any meanwhile.
+    /// Grows the first dimension of an array by `call`, which returns the new specification. Pending writes stay in the
+    /// log; no drain runs meanwhile.
     pub fn grow(
         &self,
         place: &ArrayHandle,
@@ -350,8 +349,8 @@ impl LogState {
         moved.counts += left.counts;
     }
 
-    /// Moves the writes of all arrays, all ranks together: their pieces may interleave, and the format below can put them
-    /// together. Collective. A rank that failed takes part without data.
+    /// Drains all arrays collectively, so that interleaved writes of different ranks are combined below. Collective. A rank
+    /// that failed takes part without data.
     pub fn drain_collectively(&self) -> Result<()> {
         if self.comm.size() == 1 {
             return self.drain(None);
@@ -359,11 +358,11 @@ impl LogState {
         let _one = self.times.wait(|| self.take_over());
         let mut result = self.check();
         if result.is_ok() && self.staging.ensure_logged().is_err() {
-            // Each rank for itself, with what it takes.
+            // Independent drain.
             result = self.drain_now(None);
         }
         for array_log in self.arrays() {
-            // A chunk must have one writer, which the exchange sees to.
+            // A chunk must have one writer, which the exchange ensures.
             let group = self.group.as_ref().filter(|_| array_log.spec().chunk.is_none());
             let shared = group.map_or(Ok(false), |group| self.is_shareable(group, &array_log));
             let drained = match (group, shared) {
@@ -376,8 +375,7 @@ impl LogState {
         self.failing(agree(&*self.comm, result.and_then(|()| self.staging.settle())))
     }
 
-    /// Ranks have different numbers of rounds. Before each they tell each other who has one, and who failed: then it is over
-    /// for all.
+    /// Ranks have different numbers of rounds: before each they agree whether any has one, and end if any failed.
     fn drain_array_collectively(&self, array_log: &ArrayLog, failed: bool) -> Result<()> {
         let place = array_log
             .handle()
@@ -385,7 +383,7 @@ impl LogState {
         let over = Cell::new(false);
         let turn = |more: bool, failed: bool| -> Result<bool> {
             let mut all = [u64::from(more), u64::from(failed)];
-            // Where the group is gone, nobody goes on.
+            // If the communicator has failed, nobody goes on.
             over.set(true);
             self.comm.all_reduce(&mut all, Reduce::Max)?;
             let [more, failed] = all.map(|number| number > 0);
@@ -398,7 +396,7 @@ impl LogState {
         let write = |selection: &Selection, packed: &[u8]| {
             let call = || place.array.write(selection, MemoryView::packed(packed), TransferMode::Collective);
             self.times.work(packed.len() as u64, || catch_panic(call)).unwrap_or_else(|panic| {
-                // The others may wait for this rank inside the call.
+                // The other ranks may wait for this one inside the call.
                 self.comm.abort(&panic);
                 Err(panic)
             })

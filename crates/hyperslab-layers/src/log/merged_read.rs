@@ -1,20 +1,20 @@
-//! Reads of an array of which some writes are in the log.
+//! Reads merged from pending writes and the format below.
 
 use super::pending_writes::PendingWrite;
 use crate::background::{Pool, copy_elements};
 use hyperslab_core::{ArraySpec, Result, Selection};
 use std::sync::Arc;
 
-/// What writes in the log have of a selection.
+/// The pending writes that overlap a selection.
 pub(super) struct Overlay {
     /// Oldest first.
     parts: Vec<(PendingWrite, Selection)>,
-    /// Whether they have all of it.
+    /// Whether they cover the selection.
     pub complete: bool,
 }
 
 impl Overlay {
-    /// `writes` are oldest first. `None`: they have nothing of it.
+    /// The overlay of `writes`, oldest first; `None` if they do not overlap the selection.
     pub fn new(writes: Vec<PendingWrite>, spec: &ArraySpec, selection: &Selection) -> Result<Option<Self>> {
         let (mut parts, mut elements) = (Vec::new(), 0u64);
         for write in writes {
@@ -29,14 +29,14 @@ impl Overlay {
         }
         let covered = || {
             let slabs = parts.iter().flat_map(|(_, common)| common.slabs().iter().cloned());
-            // A union too fragmented to be known only costs a read.
+            // A union too fragmented to compute only costs a read.
             Selection::union(selection.rank(), slabs).is_ok_and(|union| union.len() == selection.len())
         };
         let complete = elements >= selection.len() && covered();
         Ok(Some(Self { parts, complete }))
     }
 
-    /// Puts the elements over those of `packed`, the later over the earlier.
+    /// Overlays the pending elements on `packed`; later writes win.
     pub fn paint(&self, spec: &ArraySpec, selection: &Selection, pool: &Arc<Pool>, packed: &mut [u8]) -> Result<()> {
         for (write, common) in &self.parts {
             let len = write.record.len() as usize;

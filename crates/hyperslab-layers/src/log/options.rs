@@ -75,7 +75,7 @@ const LEAST_BUFFER: u64 = 4 << 10;
 const LEAST_MEMORY: u64 = 4 << 10;
 const LONGEST_AGE: Duration = Duration::from_secs(24 * 3600);
 
-/// When the background begins by itself.
+/// When the background starts to drain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Begin {
     /// At a share of the limit.
@@ -95,7 +95,7 @@ pub(super) struct Options {
     pub age: Duration,
     pub rate: Option<u64>,
     pub buffer: u64,
-    /// The same where ranks read from each other's logs: what is in the processor's cache is written twice as fast.
+    /// The default `buffer` if ranks read from each other's logs: data in the processor cache is written twice as fast.
     pub shared_buffer: u64,
     pub memory: u64,
     pub on_failure: OnLogFailure,

@@ -1,12 +1,12 @@
-//! Who moves which bytes of an array.
+//! Partition of an array's bytes among writing ranks.
 
 use std::ops::Range;
 
-/// Parts of which it is known how much is written to them.
+/// Number of histogram bins.
 const PARTS: u64 = 1024;
 
-/// Cuts the line of bytes into `number` shares with about as much to write. They begin and end at multiples of `unit`. Of each
-/// write its first and last byte and how many it has are known.
+/// Divides the byte range into `number` partitions with about equal amounts to write, at multiples of `unit`. Writes are
+/// given by first byte, last byte and length.
 pub(super) fn shares(
     writes: impl Iterator<Item = (u64, u64, u64)> + Clone,
     unit: u64,
@@ -15,9 +15,9 @@ pub(super) fn shares(
     let wider = |(first, last): (u64, u64), write: (u64, u64, u64)| (first.min(write.0), last.max(write.1));
     let (first, last) = writes.clone().fold((u64::MAX, 0), wider);
     let part = last.saturating_sub(first).div_ceil(PARTS).max(1).next_multiple_of(unit.max(1));
-    // At multiples of the parts' length, which often are those of pages.
+    // Boundaries at multiples of the bin length, often whole pages.
     let origin = first / part * part;
-    // How the bytes of each part differ from those of the part before. Writes are taken to be even over their range.
+    // Difference of each bin to the preceding one; writes count as uniform over their range.
     let mut changes = vec![0.0; PARTS as usize + 3];
     for (first, last, bytes) in writes {
         let (from, to) = ((first - origin) / part, (last - origin) / part);

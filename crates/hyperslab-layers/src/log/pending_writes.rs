@@ -1,4 +1,4 @@
-//! Writes of one array that are in the log.
+//! The list of pending writes of one array.
 
 mod wire;
 
@@ -9,31 +9,31 @@ use hyperslab_core::{ArraySpec, Error, Result, Run, Selection};
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a write takes beside its bytes in the log.
+/// Memory counted for a write.
 const EACH: u64 = 200;
-/// What a slab of a selection takes.
+/// Memory counted for a slab of a selection.
 const SLAB: u64 = 128;
-/// More do not fit into the numbers of reordering.
+/// Limit of request numbers in reordering.
 const MOST: usize = u32::MAX as usize - 1;
 
-/// A write in the log.
+/// A pending write.
 #[derive(Debug, Clone)]
 pub(super) struct PendingWrite {
-    /// The range of bytes it touches, in the row-major order of the array.
+    /// Its first and last byte, in the row-major order of the array.
     first: u64,
     last: u64,
     pub record: StagedWrite,
-    /// `None`: all bytes of the range.
+    /// `None` for all bytes of the range.
     selection: Option<Arc<Selection>>,
 }
 
 impl PendingWrite {
-    /// Bytes of memory it takes.
+    /// Memory counted for it, in bytes.
     fn memory(&self) -> u64 {
         self.selection.as_ref().map_or(EACH, |selection| memory_of(selection))
     }
 
-    /// What it writes, in an array of `spec`.
+    /// Its selection in an array of `spec`.
     pub fn selection(&self, spec: &ArraySpec) -> Result<Cow<'_, Selection>> {
         match &self.selection {
             Some(selection) => Ok(Cow::Borrowed(selection)),
@@ -44,29 +44,29 @@ impl PendingWrite {
     }
 }
 
-/// Writes of an array, oldest first. Of its shape only the first extent may change meanwhile, and only grow.
+/// Pending writes of an array, oldest first. Only the first extent of the array may change meanwhile, and only grow.
 #[derive(Debug)]
 pub(super) struct PendingWrites {
     pub spec: Arc<ArraySpec>,
     pub writes: Vec<PendingWrite>,
-    /// Bytes of their elements.
+    /// Total length of their elements.
     pub bytes: u64,
-    /// Bytes of memory they take.
+    /// Total memory counted for them.
     pub memory: u64,
-    /// Whether the background may move them.
+    /// Whether the background may drain them.
     pub allows_background_io: bool,
     index: Mutex<Index>,
 }
 
-/// Made when someone reads: who only writes does not pay for it.
+/// Built by the first read, so that programs that only write do not pay for it.
 #[derive(Debug, Default)]
 struct Index {
     spans: IntervalMap<u32>,
-    /// The first so many writes are in it.
+    /// Number of leading writes in it.
     known: usize,
 }
 
-/// Bytes of memory that such a write will take.
+/// Memory that a write of this selection will need.
 pub(super) fn memory_of(selection: &Selection) -> u64 {
     EACH + SLAB * selection.slabs().len().saturating_sub(1) as u64
 }
@@ -76,7 +76,7 @@ impl PendingWrites {
         Self { spec, writes: Vec::new(), bytes: 0, memory: 0, allows_background_io, index: Mutex::default() }
     }
 
-    /// The array has grown along its first dimension: where its bytes lie among those of the array is as before.
+    /// Notes a growth of the first dimension, which keeps all byte offsets.
     pub fn grow(&mut self, spec: Arc<ArraySpec>) {
         self.spec = spec;
     }
@@ -85,7 +85,7 @@ impl PendingWrites {
         self.writes.len() >= MOST
     }
 
-    /// Adds a write of some elements.
+    /// Adds a write.
     pub fn push(&mut self, selection: &Selection, record: StagedWrite) -> Result<()> {
         let (shape, size) = (&self.spec.shape, self.spec.dtype.size());
         let range = selection.first_byte(shape, size).zip(selection.last_byte(shape, size));
@@ -98,7 +98,7 @@ impl PendingWrites {
         Ok(())
     }
 
-    /// Takes away the writes that are in memory alone, if there are any. They are the last ones.
+    /// Splits off the writes that are not in the kernel, which are the last ones.
     pub fn split_off_unlogged(&mut self) -> Option<Self> {
         let at = self.writes.partition_point(|write| write.record.is_written_out());
         if at == self.writes.len() {
@@ -114,13 +114,13 @@ impl PendingWrites {
         Some(rest)
     }
 
-    /// The writes that may have any of these elements, oldest first. `None`: more than `most`.
+    /// Writes that may overlap the selection, oldest first. `None` if there are more than `most`.
     pub fn overlapping(&self, selection: &Selection, most: usize) -> Option<Vec<PendingWrite>> {
         let numbers = self.numbers_overlapping(selection, most)?;
         Some(numbers.into_iter().map(|number| self.writes[number as usize].clone()).collect())
     }
 
-    /// The same, as places in the list.
+    /// The same, as indices in the list.
     pub fn numbers_overlapping(&self, selection: &Selection, most: usize) -> Option<Vec<u32>> {
         let (shape, size) = (&self.spec.shape, self.spec.dtype.size());
         let Some((first, last)) = selection.first_byte(shape, size).zip(selection.last_byte(shape, size)) else {
@@ -141,7 +141,7 @@ impl PendingWrites {
         Some(numbers)
     }
 
-    /// What reordering needs to know of each.
+    /// The entries for reordering.
     pub fn entries(&self) -> Result<Vec<Entry>> {
         let (shape, size) = (&self.spec.shape, self.spec.dtype.size());
         let mut entries = Vec::with_capacity(self.writes.len());

@@ -1,4 +1,4 @@
-//! Parts of writes, which are needed in turns with parts of others: a window of each is in memory.
+//! Buffered reads of many writes whose parts are needed alternately: a window of each is in memory.
 
 use super::reorder::Part;
 use crate::background::{CHECKSUM_STEP, StagedWrite};
@@ -8,17 +8,17 @@ use std::collections::{HashMap, HashSet, VecDeque};
 const LARGEST: u64 = 2 << 20;
 const SMALLEST: u64 = 4 << 10;
 
-/// Windows of writes, oldest first. Parts of a write are asked for from its first byte to its last.
+/// Windows of writes, oldest first. Parts of a write must be requested in increasing order.
 pub(super) struct ReadWindows {
     memory: u64,
     held: u64,
-    /// Bytes of a window. The more writes take turns, the less each has.
+    /// Length of a window: the more writes alternate, the smaller.
     len: u64,
     order: VecDeque<u32>,
     windows: HashMap<u32, Window>,
-    /// Memory of windows that nobody needs any more.
+    /// Buffers of finished windows, for reuse.
     spare: Vec<Vec<u8>>,
-    /// Writes of which all was checked, since their windows are too small to be checked by themselves.
+    /// Writes verified as a whole, because their windows are shorter than a checksum step.
     verified: HashSet<u32>,
 }
 
@@ -28,7 +28,7 @@ struct Window {
 }
 
 impl ReadWindows {
-    /// With at most `memory` bytes of elements.
+    /// Windows of at most `memory` bytes in total.
     pub fn new(memory: u64) -> Self {
         let (held, len) = (0, LARGEST.min(memory / 4).max(SMALLEST.min(memory)).max(1));
         let (order, windows, spare, verified) = Default::default();
@@ -38,7 +38,7 @@ impl ReadWindows {
     /// Copies a part of a write.
     pub fn copy(&mut self, part: &Part, record: &StagedWrite, into: &mut [u8]) -> Result<()> {
         if !self.copy_held(part, into) {
-            // What is read whole or in steps is checked then.
+            // Whole reads and steps are verified when read.
             let checked = self.is_whole(record) || self.is_in_steps(part);
             if !checked && self.verified.insert(part.request) {
                 record.verify()?;
@@ -57,7 +57,7 @@ impl ReadWindows {
         Ok(())
     }
 
-    /// Returns whether its window has it.
+    /// Whether its window has it.
     fn copy_held(&self, part: &Part, into: &mut [u8]) -> bool {
         let Some(window) = self.windows.get(&part.request).filter(|window| window.has(part)) else { return false };
         let from = (part.at - window.at) as usize;
@@ -69,12 +69,12 @@ impl ReadWindows {
         record.len() <= self.len
     }
 
-    /// Whether a window has at least one step.
+    /// Whether windows have at least one checksum step.
     fn is_in_steps(&self, part: &Part) -> bool {
         self.len >= CHECKSUM_STEP && part.len < self.len && !self.verified.contains(&part.request)
     }
 
-    /// Returns whether it was there.
+    /// Copies a part from its window; returns whether it was there.
     fn forget(&mut self, request: u32) -> bool {
         let Some(window) = self.windows.remove(&request) else { return false };
         self.held -= window.bytes.len() as u64;
@@ -100,7 +100,7 @@ impl ReadWindows {
             record.read_into(&mut bytes)?;
             0
         } else if self.is_in_steps(part) {
-            // The end of the last step may be needed with the next.
+            // The rest of the last step may be needed next.
             let kept = if old.contains(&part.at) { part.at..old.end } else { 0..0 };
             let from = if kept.is_empty() { part.at / CHECKSUM_STEP * CHECKSUM_STEP } else { old.end };
             let fits = self.len.saturating_sub(kept.end - kept.start) / CHECKSUM_STEP * CHECKSUM_STEP;

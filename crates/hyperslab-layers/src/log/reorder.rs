@@ -1,16 +1,16 @@
-//! From many small writes in the order of the program to few large ones in the order of the array: two-level reordering.
+//! Two-level reordering: merges many small writes in program order into few large ones in array order.
 //!
 //! Requests of one array are sorted by the first byte that they touch (in the row-major order of the array). A sweep finds
 //! groups whose ranges from first to last byte interleave. A request alone in its range is handed on as it is; only inside a
-//! group requests are flattened to contiguous runs, which are merged in order, and where they overlap the later request wins.
-//! Runs that touch become one stretch.
+//! group requests are flattened to contiguous runs, which are merged in order; where they overlap, the later request wins.
+//! Adjacent runs are coalesced into one extent.
 //!
 //! # Memory
 //!
 //! One [`Entry`] per request (24 bytes) is all that grows with their number. Runs are made one at a time for each
 //! request of a group. A group of more requests than [`Limits::flattened`] is handled in rounds, oldest requests first: the
-//! stretches of a later round are to be written after those of an earlier one, so that the later request still wins.
-//! Stretches end at [`Limits::bytes`] and [`Limits::parts`].
+//! extents of a later round must be written after those of an earlier one, so that the later request still wins.
+//! Extents end at [`Limits::bytes`] and [`Limits::parts`].
 
 mod entry;
 mod extent;
@@ -25,20 +25,20 @@ use entry::CONTIGUOUS;
 use extent::Extent;
 use hyperslab_core::Result;
 
-/// What a stretch and a round may have at most.
+/// Limits of extents and rounds.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Bytes of a stretch; a single part may have more, and is cut by the receiver if that matters.
+    /// Maximum length of an extent; a single part may exceed it.
     pub bytes: u64,
-    /// Parts of a stretch.
+    /// Maximum number of parts of an extent.
     pub parts: usize,
-    /// Requests that are flattened at the same time.
+    /// Maximum number of requests flattened at a time.
     pub flattened: usize,
-    /// Bytes of the array before this one, and from `to` on, are left to others.
+    /// First byte of the array to be written; the range `from..to`.
     pub from: u64,
     /// See `from`.
     pub to: u64,
-    /// Stretches that are cut for being long end at a multiple of this, where there is one.
+    /// Extents split for their length end at a multiple of this, if possible.
     pub unit: u64,
 }
 
@@ -48,16 +48,16 @@ impl Default for Limits {
     }
 }
 
-/// What was done.
+/// Statistics of reordering.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Groups of one or more requests.
+    /// Number of groups of interleaving requests.
     pub groups: u64,
-    /// Requests that were flattened.
+    /// Number of flattened requests.
     pub flattened: u64,
-    /// Rounds of groups beyond their first.
+    /// Number of rounds beyond the first of each group.
     pub rounds: u64,
-    /// Writes handed on.
+    /// Number of resulting writes.
     pub writes: u64,
 }
 
@@ -70,8 +70,8 @@ impl std::ops::AddAssign for Counts {
     }
 }
 
-/// Hands the requests on as few large writes, to be made in this order. `entries` are of one array; their order does not
-/// matter, since each carries the number of its request. An error of `each` ends it.
+/// Calls `each` with few large writes, to be made in this order. `entries` are of one array, in any order, since each has
+/// the number of its request. Stops at an error of `each`.
 pub fn reorder(
     entries: &mut [Entry],
     requests: &dyn Requests,
@@ -113,7 +113,7 @@ pub fn reorder(
     Ok(counts)
 }
 
-/// How many of the first entries interleave, the first one included.
+/// Number of leading entries that interleave.
 fn group_len(sorted: &[Entry]) -> usize {
     let Some(first) = sorted.first() else { return 0 };
     let mut reached = first.last;

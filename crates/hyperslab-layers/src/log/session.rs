@@ -1,4 +1,4 @@
-//! What lives as long as a container or one of its arrays does, on one rank.
+//! The log and its background thread, shared by a container and its arrays on one rank.
 
 use super::array_log::ArrayLog;
 use super::log_state::LogState;
@@ -9,21 +9,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-/// Arrays that the program has closed and the format below has not.
+/// Maximum number of arrays closed by the program and still open below.
 const MOST_CLOSING: usize = 32;
 
 #[derive(Debug)]
 pub(super) struct Session {
     pub store: Arc<LogState>,
-    /// Moves writes while the program computes.
+    /// The background thread.
     thread: Mutex<Option<JoinHandle<()>>>,
-    /// In the order of closing, the same on every rank.
+    /// Arrays being closed, in the same order on every rank.
     closing: Mutex<VecDeque<(Arc<ArrayLog>, Arc<ArrayHandle>)>>,
     closed: AtomicBool,
 }
 
 impl Session {
-    /// With a background thread, if that is wanted and can be had.
+    /// Starts the background thread, if requested and possible.
     pub fn new(store: LogState, background: bool) -> Self {
         let store = Arc::new(store);
         let thread = background.then(|| start(store.clone()).ok()).flatten();
@@ -34,12 +34,12 @@ impl Session {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Returns whether it was so before.
+    /// Marks the session as closed; returns whether it was before.
     pub fn set_closed(&self) -> bool {
         self.closed.swap(true, Ordering::AcqRel)
     }
 
-    /// Ends the background thread when it has done what it is doing.
+    /// Stops the background thread after its current drain.
     pub fn stop(&self) {
         if !self.store.is_ours() {
             return; // The thread is the parent's.
@@ -47,30 +47,30 @@ impl Session {
         self.store.pace.stop();
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
-            // What went wrong there is in the store.
+            // Its errors are in the log state.
             let _ = thread.join();
         }
         self.store.pace.set_thread(false);
     }
 
-    /// Moves everything and lets a recovery know. Collective, if any rank calls it so.
+    /// Drains everything and completes it in the journal. Collective if `collective` on any rank.
     pub fn clear(&self) -> Result<()> {
         self.store.drain(None).and_then(|()| self.store.staging.clear())
     }
 
-    /// Closes an array when its writes are moved. Collective.
+    /// Closes an array once its writes are drained. Collective.
     pub fn close_later(&self, array_log: Arc<ArrayLog>, place: Arc<ArrayHandle>) -> Result<()> {
         self.lock().push_back((array_log, place));
         self.close_arrays(MOST_CLOSING)
     }
 
-    /// Closes the oldest of the closing arrays until `left` are left. Collective: the same number on every rank. An array whose
-    /// writes could not be moved is closed too: they are in the log.
+    /// Closes the oldest closing arrays until `left` are left. Collective, with the same number on every rank. Arrays that
+    /// could not be drained are closed too: their writes stay in the log.
     pub fn close_arrays(&self, left: usize) -> Result<()> {
         let mut result = Ok(());
         while let Some((array_log, place)) = self.next_to_close(left) {
             let drained = if array_log.is_logged() { self.store.drain(Some(&array_log)) } else { Ok(()) };
-            // Reads of other handles must not go through this one.
+            // Reads of other handles must not use this one.
             let closed = place.array.close().map_err(|error| error.target(&place.name));
             self.store.forget(&array_log, &place);
             result = result.and(drained).and(closed);
@@ -87,7 +87,7 @@ impl Session {
         self.closing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs a collective call of the format below on this thread. A failure of one rank before it is an error on all.
+    /// Runs a collective call of the format below on this thread. An earlier failure of one rank fails all.
     pub fn together<T>(&self, call: impl FnOnce() -> Result<T>) -> Result<T> {
         if !self.is_closed() {
             agree(&*self.store.comm, self.store.check())?;
@@ -97,7 +97,7 @@ impl Session {
 }
 
 impl Drop for Session {
-    /// A container that was not closed: moves what is left. Where that fails, it stays in the log.
+    /// Drains a container that was not closed. On failure, writes stay in the log.
     fn drop(&mut self) {
         self.stop();
         if !self.is_closed() && self.store.is_ours() {

@@ -1,4 +1,4 @@
-//! An open array behind the layer.
+//! Arrays of the layer.
 
 use super::array_state::ArrayState;
 use super::container::Shared;
@@ -11,7 +11,7 @@ use hyperslab_core::{
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// One rank's handle of an array.
+/// A handle of an array.
 #[derive(Debug)]
 pub(super) struct LogLayoutArray {
     pub inner: Arc<dyn Array>,
@@ -29,7 +29,7 @@ impl LogLayoutArray {
         self.closed.load(Ordering::Acquire) || self.shared.is_closed()
     }
 
-    /// Whether reads are left to the format below: nothing of the array is elsewhere, or it will say why not.
+    /// Whether reads go to the format below: no element is in the log, or the format below will refuse the read.
     fn reads_pass(&self) -> bool {
         self.is_closed() || !self.named.lock().has_log()
     }
@@ -38,16 +38,15 @@ impl LogLayoutArray {
         self.shared.read_only || self.reads_pass()
     }
 
-    /// Whether all ranks take part in a transfer.
+    /// Whether a transfer is collective.
     pub fn together(&self, transfer: TransferMode) -> bool {
         transfer == TransferMode::Collective && self.shared.comm.size() > 1
     }
 
-    /// Before elements are cut off: all that the log has goes into the array, and the index says nothing of it any more.
-    /// Collective.
+    /// Before shrinking: copies all logged elements into the array, and clears its index. Collective.
     fn bring_home(&self) -> Result<()> {
         self.shared.publish(Durability::Visible, None)?;
-        // The same on every rank now.
+        // The index is the same on every rank now.
         if !self.named.lock().has_stored() {
             return Ok(());
         }
@@ -73,7 +72,7 @@ impl Array for LogLayoutArray {
     fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: TransferMode) -> Result<()> {
         match self.reads_pass() {
             true => self.inner.read(selection, memory, transfer),
-            // Ranks have different elements in logs, so that they cannot ask for the rest together.
+            // Independent below: ranks have different elements in their logs.
             false => Reading::new(self)?.read(selection, memory),
         }
     }
@@ -85,7 +84,7 @@ impl Array for LogLayoutArray {
         }
     }
 
-    /// Only what goes to the array as it is may still be under way when this returns.
+    /// Only writes that go directly to the array may be incomplete on return.
     fn submit_write(
         &self,
         selection: &Selection,
@@ -138,7 +137,7 @@ impl Array for LogLayoutArray {
             self.bring_home()?;
         }
         let resized = self.inner.resize(shape);
-        // Also when it failed: who knows how far it came.
+        // Also after a failure, which may have written a part.
         let spec = self.inner.spec()?;
         let known = self.named.lock().set_spec(spec.clone(), self.shared.rank(), self.shared.ranks());
         resized.and(known)?;

@@ -1,4 +1,4 @@
-//! What all handles of an array share, on one rank.
+//! The state shared by all handles of an array on one rank.
 
 use super::entry::{DataLocation, Entry, IndexUpdate};
 use super::index::Index;
@@ -13,18 +13,18 @@ pub(super) struct ArrayState {
     state: Mutex<State>,
 }
 
-/// What is known of it.
+/// The state.
 #[derive(Debug, Default)]
 pub(super) struct State {
-    /// What the array is; unknown until it is opened.
+    /// Specification; unknown until it is opened.
     pub spec: Option<Arc<ArraySpec>>,
-    /// Given by the stored index of an array that was not opened yet.
+    /// Index updates read from storage before the array was opened.
     unread: Vec<IndexUpdate>,
     pub index: Index,
     pub log: ArrayVolumes,
-    /// The index was checked against the array.
+    /// Whether the index was checked against the specification.
     checked: bool,
-    /// Handles that are open.
+    /// Number of open handles.
     pub handles: usize,
 }
 
@@ -39,17 +39,17 @@ impl ArrayState {
 }
 
 impl State {
-    /// Whether anything of the array is, or could be, elsewhere than in the array.
+    /// Whether elements are, or could be, in the log.
     pub fn has_log(&self) -> bool {
         !self.log.volumes.is_empty() || !self.index.is_empty() || !self.unread.is_empty()
     }
 
-    /// Whether the stored index names any element.
+    /// Whether the stored index has entries.
     pub fn has_stored(&self) -> bool {
         self.index.has_stored() || self.unread.iter().any(|said| !said.entries.is_empty())
     }
 
-    /// What a rank said at a flush.
+    /// Applies an index update of a rank.
     pub fn store(&mut self, said: IndexUpdate) {
         match self.spec.clone() {
             None => self.unread.push(said),
@@ -66,7 +66,7 @@ impl State {
         self.log.forget(self.index.entries(), |entry| entry.selection.len() * entry.stride(&spec.dtype));
     }
 
-    /// The array is known. Refuses what the index cannot say of it. Its volumes are open.
+    /// Sets the specification, and checks the index against it. The volumes must be open.
     pub fn set_spec(&mut self, spec: ArraySpec, rank: u64, ranks: u64) -> Result<()> {
         if self.checked && self.unread.is_empty() && self.spec.as_deref() == Some(&spec) {
             return Ok(());
@@ -90,7 +90,7 @@ impl State {
         Ok(())
     }
 
-    /// Adds a write of this rank.
+    /// Adds a write of this rank to the index.
     pub fn push(&mut self, entry: Entry) {
         if let Some(spec) = &self.spec {
             self.index.push(entry, &spec.shape);

@@ -1,4 +1,4 @@
-//! An open container behind the layer.
+//! Containers of the layer.
 
 use super::array::LogLayoutArray;
 use super::array_state::ArrayState;
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a container and its arrays have in common, on one rank.
+/// The state shared by a container and its arrays on one rank.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub inner: Arc<dyn Container>,
@@ -25,7 +25,7 @@ pub(super) struct Shared {
     pub read_only: bool,
     pub counts: LogLayoutStats,
     pub generations: Mutex<Generations>,
-    /// By name, and so in the same order on every rank.
+    /// Arrays by name, and so in the same order on every rank.
     arrays: Mutex<BTreeMap<String, Arc<ArrayState>>>,
     closed: AtomicBool,
 }
@@ -63,7 +63,7 @@ impl Shared {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// What is known of an array.
+    /// The state of an array.
     pub fn named(&self, name: &str) -> Arc<ArrayState> {
         let mut arrays = self.arrays.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(named) = arrays.get(name) {
@@ -74,7 +74,7 @@ impl Shared {
         named
     }
 
-    /// Everything that is known of arrays.
+    /// The states of all arrays.
     pub fn all_named(&self) -> Vec<Arc<ArrayState>> {
         self.arrays.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
@@ -97,7 +97,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Adds a volume if an array of `spec` should have more room. Collective.
+    /// Adds a volume if an array of `spec` should have a longer log. Collective.
     pub fn make_room(&self, named: &ArrayState, spec: &ArraySpec) -> Result<()> {
         let ranks = self.ranks();
         let wanted = self.options.room.of_rank(dims::byte_count(&spec.shape, spec.dtype.size())?, ranks);
@@ -108,7 +108,7 @@ impl Shared {
         if have >= wanted {
             return Ok(());
         }
-        // Half as much again, so that an array that grows step by step has few volumes.
+        // Half as much again, so that gradual growth creates few volumes.
         let region = (wanted - have).max(have / 2);
         let name = names::volume(number, ranks, &named.name);
         let spec = ArraySpec::new(Datatype::U8, &[region * ranks]);
@@ -123,20 +123,20 @@ impl Shared {
     pub fn close_volumes(&self, named: &ArrayState) -> Result<()> {
         let open: Vec<OpenVolume> =
             named.lock().log.volumes.iter_mut().filter_map(|volume| volume.open.take()).collect();
-        // All of them, whatever becomes of one: every rank does so.
+        // Closes all, whatever fails, like every rank.
         let closed: Vec<Result<()>> = open.iter().map(|open| open.bytes.close()).collect();
         closed.into_iter().collect()
     }
 }
 
-/// One rank's container.
+/// A container of one rank.
 #[derive(Debug)]
 pub(super) struct LogLayoutContainer {
     pub shared: Arc<Shared>,
 }
 
 impl LogLayoutContainer {
-    /// Makes a handle of an array that is open below. Collective.
+    /// Creates a handle of an array that is open below. Collective.
     fn wrap(&self, named: Arc<ArrayState>, inner: Arc<dyn Array>, spec: ArraySpec) -> Result<Arc<dyn Array>> {
         let mut state = named.lock();
         let known = state.set_spec(spec, self.shared.rank(), self.shared.ranks());
@@ -152,7 +152,7 @@ impl LogLayoutContainer {
         let named = self.shared.named(name);
         let old = named.lock().has_stored();
         if old {
-            // An array of this name was there once, and was removed past the layer.
+            // The log of a former array of this name, which was removed without the layer.
             self.shared.publish(Durability::Visible, Some(name))?;
         }
         self.shared.open_volumes(&named)?;
@@ -219,7 +219,7 @@ impl Container for LogLayoutContainer {
         self.shared.inner.background()
     }
 
-    /// What was written is only found again by an index that all ranks publish together.
+    /// Writes are only found through an index that all ranks publish collectively.
     fn write_back(&self) -> Result<()> {
         let waiting = || self.shared.all_named().iter().any(|named| !named.lock().index.waiting().is_empty());
         match self.shared.is_closed() || self.shared.read_only || !waiting() {

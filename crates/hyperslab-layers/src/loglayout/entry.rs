@@ -1,39 +1,39 @@
-//! What the index says of a write, and how a rank says it to the others.
+//! Index entries and their encoding.
 
 use hyperslab_core::{Datatype, ElementPlan, Error, ErrorKind, Result, Selection};
 use hyperslab_journal::selection_wire;
 use hyperslab_journal::wire::{Decoder, Encoder};
 
-/// Where the elements of a write are.
+/// The location of a write's elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DataLocation {
-    /// In a volume of the array's log, from this byte on, one after the other.
+    /// Packed in a volume of the log, from this offset.
     Log { volume: u32, offset: u64 },
     /// In the array itself.
     Array,
 }
 
-/// Bytes of an element.
+/// A byte range of each element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Piece {
     pub offset: u32,
     pub len: u32,
 }
 
-/// One write of an array.
+/// An index entry: one write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {
     pub selection: Selection,
-    /// The bytes of each element that were written, in order; empty for whole elements.
+    /// The written bytes of each element, in order; empty for whole elements.
     pub pieces: Vec<Piece>,
     pub place: DataLocation,
 }
 
-/// What one rank says of one array.
+/// The index update of one rank for one array.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct IndexUpdate {
     pub array: String,
-    /// What the index said of the array before counts no more.
+    /// Whether earlier entries of the array are discarded.
     pub cleared: bool,
     pub entries: Vec<Entry>,
 }
@@ -43,7 +43,7 @@ const CLEARED: u32 = 1;
 const IN_LOG: u32 = 1;
 const IN_ARRAY: u32 = 2;
 
-/// The bytes of an element that a layout transfers; empty for all.
+/// The bytes of an element that a plan transfers; empty for all.
 pub(super) fn pieces_of(plan: &ElementPlan) -> Vec<Piece> {
     if plan.covers_element() {
         return Vec::new();
@@ -56,12 +56,12 @@ pub(super) fn pieces_of(plan: &ElementPlan) -> Vec<Piece> {
 }
 
 impl Entry {
-    /// Bytes of each element in the log.
+    /// Length of each element in the log.
     pub fn stride(&self, dtype: &Datatype) -> u64 {
         stride(&self.pieces, dtype)
     }
 
-    /// Refuses what cannot be said of an array of this type and shape.
+    /// Checks the entry against the type and shape of its array.
     pub fn check(&self, dtype: &Datatype, shape: &[u64]) -> Result<()> {
         self.selection.check_inside(shape).map_err(|error| corrupt(error.to_string()))?;
         let mut end = 0;
@@ -76,7 +76,7 @@ impl Entry {
     }
 }
 
-/// Bytes of each element in the log.
+/// Length of each element in the log.
 pub(super) fn stride(pieces: &[Piece], dtype: &Datatype) -> u64 {
     match pieces {
         [] => dtype.size(),
@@ -88,12 +88,12 @@ pub(super) fn corrupt(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Corrupt, "read index", message).backend(super::NAME)
 }
 
-/// Bytes that an entry takes in the index.
+/// Encoded length of an entry.
 pub(super) fn encoded_len(selection: &Selection, pieces: &[Piece]) -> u64 {
     20 + 8 * pieces.len() as u64 + selection_wire::encoded_len(selection)
 }
 
-/// Appends what a rank says of an array.
+/// Encodes an index update.
 pub(super) fn encode<'a>(
     out: &mut Encoder,
     array: &str,
@@ -120,7 +120,7 @@ pub(super) fn encode<'a>(
     }
 }
 
-/// What [`encode`] wrote, any number of times. Allocates no more than a small multiple of the bytes there.
+/// Decodes index updates. Allocates at most a small multiple of the input.
 pub(super) fn decode(bytes: &[u8]) -> Result<Vec<IndexUpdate>> {
     let mut from = Decoder(bytes);
     let mut all = Vec::new();

@@ -1,11 +1,11 @@
-//! A door for the fuzz targets: a generation of the index, with what was read written again.
+//! Entry point for fuzzing: decodes a generation of the index and encodes it again.
 
 use super::entry::encode;
 use super::generation::{HEAD, Head, split};
 use hyperslab_core::{Datatype, Result};
 use hyperslab_journal::wire::Encoder;
 
-/// Head and body of a generation, unless it was never finished; what it says is checked against an array of `shape`, too.
+/// Decodes head and body of a finished generation, and checks its entries against an array of `shape`.
 pub fn generation(bytes: &[u8], dtype: &Datatype, shape: &[u64]) -> Result<Option<Vec<u8>>> {
     let (head, body) = bytes.split_at(HEAD.min(bytes.len()));
     let Some(head) = Head::decode(head)? else { return Ok(None) };
@@ -20,7 +20,7 @@ pub fn generation(bytes: &[u8], dtype: &Datatype, shape: &[u64]) -> Result<Optio
     }
     if let Some(entry) = index.entries().next() {
         let overlapping = index.overlapping(&entry.selection, shape);
-        // May be refused where it would come to too many pieces.
+        // May be refused if it would have too many slabs.
         let _ = super::index::resolve(overlapping, &entry.selection);
     }
     let body = super::generation::join(&[part.0]);

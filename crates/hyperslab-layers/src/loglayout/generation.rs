@@ -1,7 +1,7 @@
-//! A generation of the index: what all ranks said at one flush.
+//! Generations of the index: the updates of all ranks at one flush.
 //!
 //! A head of 48 bytes, then the body: for each rank the length of its part (64 bits) and the part. Numbers are
-//! little-endian. The head is written last: a generation whose head is all zeros was never finished, and counts as not there.
+//! little-endian. The head is written last: a generation whose head is all zeros is unfinished and ignored.
 
 use super::entry::{IndexUpdate, corrupt, decode};
 use hyperslab_core::Result;
@@ -9,14 +9,14 @@ use hyperslab_journal::wire::{Decoder, Encoder};
 
 const MAGIC: &[u8; 8] = b"HSLBLAYT";
 const VERSION: u32 = 1;
-/// Bytes of the head.
+/// Length of the head.
 pub(super) const HEAD: usize = 48;
 
 /// The head of a generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head {
     pub generation: u64,
-    /// The last finished generation before it; 0 for none.
+    /// The preceding finished generation; 0 for none.
     pub previous: u64,
     pub len: u64,
     pub crc: u32,
@@ -41,7 +41,7 @@ impl Head {
         out.0
     }
 
-    /// `None` for a generation that was never finished.
+    /// Decodes a head; `None` if the generation is unfinished.
     pub fn decode(bytes: &[u8]) -> Result<Option<Self>> {
         if bytes.iter().all(|byte| *byte == 0) {
             return Ok(None);
@@ -67,7 +67,7 @@ impl Head {
         }
     }
 
-    /// Refuses another body.
+    /// Checks the checksum of a body.
     pub fn check(&self, body: &[u8]) -> Result<()> {
         match self.len == body.len() as u64 && self.crc == crc32c::crc32c(body) {
             true => Ok(()),
@@ -76,7 +76,7 @@ impl Head {
     }
 }
 
-/// The parts of all ranks as one body.
+/// Concatenates the parts of all ranks to a body.
 pub(super) fn join(parts: &[Vec<u8>]) -> Vec<u8> {
     let mut out = Encoder::default();
     for part in parts {
@@ -86,7 +86,7 @@ pub(super) fn join(parts: &[Vec<u8>]) -> Vec<u8> {
     out.0
 }
 
-/// What a body says, in the order in which it counts.
+/// Decodes the updates of a body, in order of precedence.
 pub(super) fn split(body: &[u8]) -> Result<Vec<IndexUpdate>> {
     let (mut from, mut all) = (Decoder(body), Vec::new());
     while !from.0.is_empty() {

@@ -1,18 +1,18 @@
-//! What is known of the writes of one array, and which of them count for elements.
+//! The index of one array: its entries, and resolution of selections.
 
 use super::entry::{DataLocation, Entry, IndexUpdate};
 use crate::interval_map::IntervalMap;
 use hyperslab_core::{Result, Selection};
 use std::sync::Arc;
 
-/// Entries of one array in their order: those of the stored index, then those of this rank that wait for the next flush.
+/// Entries in order: those of the stored index, then this rank's since the last flush.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     stored: Entries,
     waiting: Entries,
 }
 
-/// Entries and where they reach, from the first element to the last in the array's row-major order.
+/// Entries by the range of their elements in row-major order.
 #[derive(Debug, Default)]
 struct Entries {
     all: Vec<Arc<Entry>>,
@@ -32,7 +32,7 @@ impl Entries {
         all.into_iter().for_each(|entry| self.push(entry, shape));
     }
 
-    /// Those that may have elements of the range, the newest first.
+    /// Entries that may overlap the range, newest first.
     fn overlapping(&self, (first, last): (u64, u64)) -> impl Iterator<Item = &Arc<Entry>> {
         let mut found: Vec<usize> = self.spans.overlapping(first, last).copied().collect();
         found.sort_unstable_by(|a, b| b.cmp(a));
@@ -53,12 +53,12 @@ impl Index {
         !self.stored.all.is_empty()
     }
 
-    /// Every entry.
+    /// All entries.
     pub fn entries(&self) -> impl Iterator<Item = &Arc<Entry>> {
         self.stored.all.iter().chain(&self.waiting.all)
     }
 
-    /// Those that wait for the next flush.
+    /// Entries that are not yet published.
     pub fn waiting(&self) -> &[Arc<Entry>] {
         &self.waiting.all
     }
@@ -68,7 +68,7 @@ impl Index {
         self.waiting.push(Arc::new(entry), shape);
     }
 
-    /// What a rank said at a flush.
+    /// Applies an index update of a rank.
     pub fn store(&mut self, said: IndexUpdate, shape: &[u64]) {
         if said.cleared {
             self.stored = Entries::default();
@@ -76,49 +76,49 @@ impl Index {
         said.entries.into_iter().for_each(|entry| self.stored.push(Arc::new(entry), shape));
     }
 
-    /// The first `count` of those that wait are stored now.
+    /// Notes that the first `count` unpublished entries are stored.
     pub fn no_longer_waiting(&mut self, count: usize, shape: &[u64]) {
         let rest = std::mem::take(&mut self.waiting).all.split_off(count);
         rest.into_iter().for_each(|entry| self.waiting.push(entry, shape));
     }
 
-    /// The array has another shape, so that elements have other numbers.
+    /// Rebuilds the ranges after a change of shape.
     pub fn reshape(&mut self, shape: &[u64]) {
         self.stored.rebuild(shape);
         self.waiting.rebuild(shape);
     }
 
-    /// Entries that may have elements of the selection, the newest first.
+    /// Entries that may overlap the selection, newest first.
     pub fn overlapping(&self, selection: &Selection, shape: &[u64]) -> Vec<Arc<Entry>> {
         let Some(range) = range(selection, shape) else { return Vec::new() };
         self.waiting.overlapping(range).chain(self.stored.overlapping(range)).cloned().collect()
     }
 
-    /// Whether an entry has any of the selected elements.
+    /// Whether an entry overlaps the selection.
     pub fn overlaps(&self, selection: &Selection, shape: &[u64]) -> bool {
         self.overlapping(selection, shape).iter().any(|entry| entry.selection.overlaps(selection))
     }
 }
 
-/// Elements that an entry decides.
+/// Elements whose newest version is in one entry.
 #[derive(Debug)]
 pub(super) struct Part {
     pub elements: Selection,
     pub entry: Arc<Entry>,
 }
 
-/// Where the elements of a selection are.
+/// The resolved locations of a selection.
 #[derive(Debug)]
 pub(super) struct Resolved {
-    /// Whole elements: no element is in two of them.
+    /// Disjoint parts of whole elements.
     pub whole: Vec<Part>,
-    /// Parts of elements, to be put over the rest in this order.
+    /// Partial elements, to be overlaid in this order.
     pub over: Vec<Part>,
-    /// Elements of which the index says nothing: they are in the array.
+    /// Elements without entries: they are in the array.
     pub rest: Selection,
 }
 
-/// Finds out where selected elements are. `entries` may have some of them, the newest first.
+/// Resolves the locations of a selection. `entries` may overlap it, newest first.
 pub(super) fn resolve(entries: Vec<Arc<Entry>>, selection: &Selection) -> Result<Resolved> {
     let (mut rest, mut whole, mut over) = (selection.clone(), Vec::new(), Vec::new());
     for entry in entries {
@@ -133,7 +133,7 @@ pub(super) fn resolve(entries: Vec<Arc<Entry>>, selection: &Selection) -> Result
             rest = rest.subtract(&elements)?;
             whole.push(Part { elements, entry });
         } else {
-            // What is below it counts for the other bytes.
+            // Earlier entries count for the other bytes.
             over.push(Part { elements, entry });
         }
     }
@@ -147,7 +147,7 @@ impl Resolved {
         self.whole.iter().chain(&self.over).all(|part| part.entry.place == DataLocation::Array)
     }
 
-    /// The elements of which the log has something.
+    /// The elements of which some bytes are in the log.
     pub fn logged(&self, rank: usize) -> Result<Selection> {
         let parts = self.whole.iter().chain(&self.over).filter(|part| part.entry.place != DataLocation::Array);
         Selection::union(rank, parts.flat_map(|part| part.elements.slabs().iter().cloned()))

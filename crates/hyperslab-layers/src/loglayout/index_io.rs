@@ -1,4 +1,4 @@
-//! The index on its way to storage and back.
+//! Storing and loading the index.
 
 use super::array_state::ArrayState;
 use super::container::Shared;
@@ -13,18 +13,18 @@ use hyperslab_journal::wire::Encoder;
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
 
-/// Which generations there are. The same on all ranks.
+/// Generation numbers, the same on all ranks.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Generations {
-    /// The last that was finished.
+    /// The last finished generation.
     finished: u64,
-    /// The last that was begun.
+    /// The last generation begun.
     begun: u64,
 }
 
 impl Shared {
-    /// Makes what was written findable for everyone, and flushes the container. With `clear`, what the index says of that
-    /// array counts no more. Collective.
+    /// Publishes the writes of all ranks, and flushes the container. With `clear`, discards the index of that array.
+    /// Collective.
     pub fn publish(&self, how: Durability, clear: Option<&str>) -> Result<()> {
         let (mine, taken) = self.encode_pending(clear);
         let parts = self.comm.all_gather(&mine)?;
@@ -50,7 +50,7 @@ impl Shared {
         Ok(())
     }
 
-    /// What this rank has to say, and how many entries of which arrays that are.
+    /// Encodes this rank's unpublished entries; returns their number by array.
     fn encode_pending(&self, clear: Option<&str>) -> (Vec<u8>, Vec<(Arc<ArrayState>, usize)>) {
         let (mut out, mut taken) = (Encoder::default(), Vec::new());
         if let Some(array) = clear.filter(|_| self.rank() == 0) {
@@ -68,7 +68,7 @@ impl Shared {
         (out.0, taken)
     }
 
-    /// Stores a generation: first what it says, and when that and all data are safe, its head.
+    /// Stores a generation: first its body, and once that and all data are flushed, its head.
     fn store(&self, body: &[u8], generations: Generations, how: Durability) -> Result<()> {
         let name = names::index(generations.begun);
         let array = self.inner.create(&name, &ArraySpec::new(Datatype::U8, &[(HEAD + body.len()) as u64]))?;
@@ -87,14 +87,14 @@ impl Shared {
         self.inner.flush(how)
     }
 
-    /// What ranks said counts from now on.
+    /// Applies the updates of all ranks.
     fn apply(&self, all: Vec<IndexUpdate>) {
         for said in all {
             self.named(&said.array).lock().store(said);
         }
     }
 
-    /// Reads the index of a container that was there. Collective.
+    /// Loads the index of an existing container. Collective.
     pub fn load(&self) -> Result<()> {
         let arrays = agree(&*self.comm, self.inner.arrays())?;
         let mut numbers = BTreeSet::new();
@@ -125,7 +125,7 @@ impl Shared {
         Ok(())
     }
 
-    /// `None` if it was never finished. Collective.
+    /// Loads a generation; `None` if it is unfinished. Collective.
     fn load_generation(&self, number: u64) -> Result<Option<Head>> {
         let array = self.inner.array(&names::index(number))?;
         let read = if self.rank() == 0 { read_generation(&*array, number) } else { Ok(None) };
@@ -143,7 +143,7 @@ impl Shared {
     }
 }
 
-/// Reads a generation and checks it. Allocates no more than the array has, by a head that was checked.
+/// Reads and verifies a generation. Allocates at most the length of its array.
 fn read_generation(array: &dyn Array, number: u64) -> Result<Option<(Head, Vec<u8>)>> {
     let spec = array.spec()?;
     let len = match (spec.dtype == Datatype::U8, spec.shape.as_slice()) {
@@ -169,7 +169,7 @@ fn read_generation(array: &dyn Array, number: u64) -> Result<Option<(Head, Vec<u
     Ok(Some((head, body)))
 }
 
-/// The decoder's words without those of a journal.
+/// Rewords a decoder's error, without mention of a journal.
 fn relay(error: &Error) -> Error {
     match error.operation() {
         "read index" => error.copied(),

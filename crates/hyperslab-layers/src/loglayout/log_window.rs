@@ -1,21 +1,21 @@
-//! Elements read from a log, near ones together.
+//! Reading elements from a log, with adjacent requests coalesced.
 
 use super::entry::Piece;
 use hyperslab_core::{Array, MemoryViewMut, Result, Selection, TransferMode};
 
-/// Bytes that are read at a time, unless they are all wanted.
+/// Maximum bytes of one read, unless all of them are requested.
 const LARGEST: u64 = 4 << 20;
-/// Bytes between wanted ones that are read with them.
+/// Maximum gap that is read along.
 const GAP: u64 = 16 << 10;
-/// Pieces that are noted before something is read.
+/// Maximum number of pending requests.
 const MOST: usize = 64 << 10;
 
-/// Wanted elements of a record, in rising order, and where they go.
+/// Pending requests for elements of one record, in increasing order.
 pub(super) struct Window<'a> {
     log: &'a dyn Array,
-    /// Where the record begins.
+    /// Offset of the record.
     base: u64,
-    /// Bytes of an element in the record, and in memory.
+    /// Length of an element in the record, and in memory.
     stride: u64,
     size: u64,
     /// First element in the record, first in memory, number.
@@ -23,7 +23,7 @@ pub(super) struct Window<'a> {
     buffer: Vec<u8>,
 }
 
-/// Puts elements of the record to the element of that number in memory.
+/// Copies elements of the record to the given element index in memory.
 type Put<'a> = dyn Fn(&[u8], u64, &mut [u8]) + 'a;
 
 impl<'a> Window<'a> {
@@ -31,7 +31,7 @@ impl<'a> Window<'a> {
         Self { log, base, stride, size, wanted: Vec::new(), buffer: Vec::new() }
     }
 
-    /// Notes elements; reads those noted before if these are too far from them.
+    /// Adds a request; first reads the pending ones if it is too far from them.
     pub fn want(&mut self, from: u64, to: u64, count: u64, into: &mut [u8], put: &Put<'_>) -> Result<()> {
         if let (Some(first), Some(last)) = (self.wanted.first(), self.wanted.last()) {
             let gap = (from - (last.0 + last.2)) * self.stride;
@@ -44,7 +44,7 @@ impl<'a> Window<'a> {
         Ok(())
     }
 
-    /// Reads what is noted.
+    /// Reads the pending requests.
     pub fn finish(&mut self, into: &mut [u8], put: &Put<'_>) -> Result<()> {
         let (Some(&(begin, to, count)), Some(&(last, _, after))) = (self.wanted.first(), self.wanted.last()) else {
             return Ok(());
@@ -68,7 +68,7 @@ impl<'a> Window<'a> {
     }
 }
 
-/// Copies elements, of which a record has `pieces` in `stride` bytes, to the element `to` and those after it.
+/// Copies partial elements, stored as `pieces` in `stride` bytes, to the elements from index `to` on.
 pub(super) fn copy_pieces(bytes: &[u8], pieces: &[Piece], stride: u64, size: u64, to: u64, into: &mut [u8]) {
     let to = (to * size) as usize;
     if pieces.is_empty() {

@@ -1,16 +1,16 @@
-//! Names of the arrays that the layer keeps beside those of the program.
+//! Names of the hidden arrays of the layer.
 
 use hyperslab_core::{Error, ErrorKind, Result};
 
-/// The group of everything that is not the program's.
+/// The hidden group.
 pub(super) const HIDDEN: &str = ".hyperslab-loglayout";
 
-/// What a hidden array is.
+/// Kind of a hidden array.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Hidden<'a> {
     /// A generation of the index.
     Index(u64),
-    /// A volume of an array's log, divided into so many regions.
+    /// A volume of an array's log, with its number of regions.
     Volume { number: u32, regions: u64, array: &'a str },
 }
 
@@ -19,7 +19,7 @@ pub(super) fn is_hidden(name: &str) -> bool {
     name.strip_prefix(HIDDEN).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Refuses names in the hidden group as those of new objects.
+/// Refuses to create objects in the hidden group.
 pub(super) fn check_new(name: &str) -> Result<()> {
     match is_hidden(name) {
         false => Ok(()),
@@ -29,7 +29,7 @@ pub(super) fn check_new(name: &str) -> Result<()> {
     }
 }
 
-/// Refuses to find objects in the hidden group.
+/// Refuses to open objects in the hidden group.
 pub(super) fn check_known(name: &str) -> Result<()> {
     match is_hidden(name) {
         false => Ok(()),
@@ -48,7 +48,7 @@ pub(super) fn volume(number: u32, regions: u64, array: &str) -> String {
     format!("{HIDDEN}/log/{number}-{regions}/{array}")
 }
 
-/// What a hidden name says; `None` for names of the program.
+/// Parses a hidden name; `None` for other names.
 pub(super) fn parse(name: &str) -> Result<Option<Hidden<'_>>> {
     let Some(rest) = name.strip_prefix(HIDDEN).and_then(|rest| rest.strip_prefix('/')) else { return Ok(None) };
     let known = match rest.split_once('/') {

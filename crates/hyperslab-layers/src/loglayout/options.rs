@@ -19,10 +19,10 @@ pub(super) const SPECS: &[OptionSpec] = &[
 
 const MOST_PERCENT: u64 = 10_000;
 const INDEX: u64 = 64 << 20;
-/// Regions given as a share begin at multiples of this, and have this at least.
+/// Alignment and minimum length of regions given as a share.
 const GRAIN: u64 = 4096;
 
-/// How long logs are.
+/// Length of logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Room {
     Percent(u64),
@@ -30,7 +30,7 @@ pub(super) enum Room {
 }
 
 impl Room {
-    /// Bytes that each of `ranks` ranks should have in the log of an array of `bytes` bytes.
+    /// Length of the region of each of `ranks` ranks, for an array of `bytes` bytes.
     pub fn of_rank(self, bytes: u64, ranks: u64) -> u64 {
         match self {
             Self::Bytes(total) => total / ranks,

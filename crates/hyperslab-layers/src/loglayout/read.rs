@@ -1,4 +1,4 @@
-//! Reads: every element from where the index says that it is.
+//! Reads, resolved through the index.
 
 use super::array::LogLayoutArray;
 use super::entry::{DataLocation, Entry};
@@ -9,10 +9,10 @@ use hyperslab_core::{
 };
 use std::sync::Arc;
 
-/// Bytes of elements that are put together at a time.
+/// Size of the staging buffer.
 const STAGE: u64 = 16 << 20;
 
-/// An array being read.
+/// A running read.
 pub(super) struct Reading<'a> {
     array: &'a LogLayoutArray,
     spec: Arc<ArraySpec>,
@@ -29,7 +29,7 @@ impl<'a> Reading<'a> {
         self.spec.dtype.size()
     }
 
-    /// Whether the index says nothing of the selected elements.
+    /// Whether the index has no entries for the selection.
     fn is_plain(&self, selection: &Selection) -> bool {
         !self.array.named.lock().index.overlaps(selection, &self.spec.shape)
     }
@@ -59,7 +59,7 @@ impl<'a> Reading<'a> {
         })
     }
 
-    /// Reads whole elements, packed.
+    /// Reads whole packed elements.
     pub fn packed(&self, selection: &Selection, into: &mut [u8]) -> Result<()> {
         let mut rest = into;
         selection.for_each_part(STAGE / self.size(), &mut |piece| {
@@ -69,7 +69,7 @@ impl<'a> Reading<'a> {
         })
     }
 
-    /// Where the elements are.
+    /// Resolves the locations of a selection.
     pub fn resolve(&self, selection: &Selection) -> Result<Resolved> {
         let entries = self.array.named.lock().index.overlapping(selection, &self.spec.shape);
         resolve(entries, selection)
@@ -78,7 +78,7 @@ impl<'a> Reading<'a> {
     fn piece(&self, selection: &Selection, into: &mut [u8]) -> Result<()> {
         match self.resolve(selection) {
             Ok(found) => self.put_together(&found, selection, into),
-            // Too many pieces for one step; fewer elements have fewer.
+            // Too many slabs for one step: split.
             Err(error) if error.kind() == ErrorKind::Unsupported && selection.len() > 1 => {
                 let mut rest = into;
                 selection.for_each_part(selection.len() / 2, &mut |half| {
@@ -95,7 +95,7 @@ impl<'a> Reading<'a> {
         if found.nothing_logged() {
             return self.array.inner.read(selection, MemoryViewMut::packed(into), TransferMode::Independent);
         }
-        // Everything that is in the array by one call.
+        // One call for everything that is in the array.
         let plain = found.whole.iter().filter(|part| part.entry.place == DataLocation::Array);
         let slabs = plain.flat_map(|part| part.elements.slabs()).chain(found.rest.slabs()).cloned();
         let plain = Selection::union(selection.rank(), slabs)?;
@@ -127,7 +127,7 @@ impl<'a> Reading<'a> {
         })
     }
 
-    /// Some bytes of elements that were written to the array after what the log has of them.
+    /// Overlays bytes that were written to the array after the logged ones.
     fn take_pieces_from_array(&self, part: &Part, selection: &Selection, into: &mut [u8]) -> Result<()> {
         let (stage, size) = (self.array_elements(&part.elements)?, self.size() as usize);
         packed_intersection(&part.elements, &part.elements, selection, &self.spec.shape, |from, to, count| {

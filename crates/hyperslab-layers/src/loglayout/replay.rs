@@ -1,15 +1,14 @@
-//! What the log has of an array, brought into the array by all ranks.
+//! Copying logged elements into the array, by all ranks.
 
 use super::array::LogLayoutArray;
 use super::read::Reading;
 use crate::chunk_blocks::ChunkBlocks;
 use hyperslab_core::{MemoryView, Result, TransferMode, agree};
 
-/// Bytes of elements in memory at a time.
+/// Size of the buffer.
 const STAGE: u64 = 16 << 20;
 
-/// Every rank brings blocks of the array home that no other rank touches. Collective; the index is stored, and the same on
-/// every rank.
+/// Copies logged elements into the array; every rank handles blocks of its own. Collective; the index must be published.
 pub(super) fn replay(array: &LogLayoutArray) -> Result<()> {
     agree(&*array.shared.comm, my_blocks(array)).map_err(|error| error.target(&array.named.name))
 }

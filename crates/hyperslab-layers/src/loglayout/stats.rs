@@ -1,4 +1,4 @@
-//! How many writes went where, on one rank.
+//! Statistics of writes on one rank.
 
 use hyperslab_core::units::display_size;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +8,7 @@ pub(super) struct LogLayoutStats {
     logged: AtomicU64,
     write_through: AtomicU64,
     through_bytes: AtomicU64,
-    /// Bytes of index that this rank has added.
+    /// Index bytes added by this rank.
     index: AtomicU64,
 }
 
@@ -30,7 +30,7 @@ impl LogLayoutStats {
         self.index.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// What people should know.
+    /// The diagnostics.
     pub fn diagnostic(&self) -> Option<String> {
         let [logged, write_through, bytes] =
             [&self.logged, &self.write_through, &self.through_bytes].map(|n| n.load(Ordering::Relaxed));

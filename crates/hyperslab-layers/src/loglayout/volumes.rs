@@ -1,17 +1,17 @@
-//! The log of an array: volumes, each an array of bytes that is divided equally among ranks.
+//! The log of an array: volumes, each an array of bytes with an equal region for every rank.
 
 use super::entry::{DataLocation, Entry, corrupt};
 use hyperslab_core::{Array, Result};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// One array of bytes.
+/// A volume: one array of bytes.
 #[derive(Debug)]
 pub(super) struct Volume {
     pub number: u32,
-    /// Parts that belong to one rank each.
+    /// Number of regions.
     pub regions: u64,
-    /// While any handle of the array is open.
+    /// Open while any handle of the array is open.
     pub open: Option<OpenVolume>,
 }
 
@@ -19,11 +19,11 @@ pub(super) struct Volume {
 #[derive(Debug, Clone)]
 pub(super) struct OpenVolume {
     pub bytes: Arc<dyn Array>,
-    /// Bytes of a region.
+    /// Length of a region.
     pub region: u64,
 }
 
-/// Room that a rank may append to.
+/// A free range of this rank's region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Extent {
     pub volume: u32,
@@ -31,13 +31,13 @@ pub(super) struct Extent {
     pub end: u64,
 }
 
-/// The log of one array, on one rank.
+/// The volumes of one array, on one rank.
 #[derive(Debug, Default)]
 pub(super) struct ArrayVolumes {
     pub volumes: Vec<Volume>,
-    /// What is left for this rank; unknown until the volumes are opened.
+    /// Free ranges of this rank; unknown until the volumes are opened.
     extents: Option<Vec<Extent>>,
-    /// Ends of records that the index no longer names: their room is not used again.
+    /// Ends of records that are no longer in the index; their space is not reused.
     forgotten: Vec<(u32, u64)>,
 }
 
@@ -53,18 +53,18 @@ impl ArrayVolumes {
         self.volumes.iter().find(|volume| volume.number == number)
     }
 
-    /// The number of a volume to come.
+    /// The number of the next volume.
     pub fn next_number(&self) -> u32 {
         self.volumes.iter().map(|volume| volume.number + 1).max().unwrap_or(0)
     }
 
-    /// Bytes of each rank's regions.
+    /// Total length of a rank's regions.
     pub fn of_rank(&self, ranks: u64) -> u64 {
         let of = |volume: &Volume| volume.open.as_ref().map_or(0, |open| open.region * volume.regions / ranks);
         self.volumes.iter().map(of).sum()
     }
 
-    /// Remembers where entries end that will be forgotten.
+    /// Remembers the ends of entries that will be discarded.
     pub fn forget<'a>(&mut self, entries: impl Iterator<Item = &'a Arc<Entry>>, ends: impl Fn(&Entry) -> u64) {
         if self.extents.is_none() {
             self.forgotten.extend(entries.filter_map(|entry| match entry.place {
@@ -74,7 +74,7 @@ impl ArrayVolumes {
         }
     }
 
-    /// Adds a volume that was created just now, with a region for every rank.
+    /// Adds a new volume, with a region for every rank.
     pub fn add(&mut self, number: u32, regions: u64, open: OpenVolume, rank: u64) {
         let begin = rank * open.region;
         let extent = Extent { volume: number, at: begin, end: begin + open.region };
@@ -82,7 +82,7 @@ impl ArrayVolumes {
         self.volumes.push(Volume { number, regions, open: Some(open) });
     }
 
-    /// Checks where entries say that their elements are, and finds out what is left for this rank, if that is not known.
+    /// Checks the locations of entries, and computes the free ranges of this rank on first use.
     pub fn find_room(&mut self, placed: &[(u32, u64, u64)], rank: u64, ranks: u64) -> Result<()> {
         let mut ends: HashMap<(u32, u64), u64> = HashMap::new();
         let forgotten = self.forgotten.iter().map(|&(volume, end)| (volume, end.saturating_sub(1), 1));
@@ -114,7 +114,7 @@ impl ArrayVolumes {
         Ok(())
     }
 
-    /// Takes room for a record. `None`: there is none.
+    /// Allocates space for a record. `None` if there is none.
     pub fn reserve(&mut self, len: u64) -> Option<(u32, u64, Arc<dyn Array>)> {
         let extent = self.extents.as_mut()?.iter_mut().find(|extent| extent.end - extent.at >= len)?;
         let (volume, offset) = (extent.volume, extent.at);

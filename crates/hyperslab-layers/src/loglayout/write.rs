@@ -1,4 +1,4 @@
-//! Writes: appended to the log, or write_through to the array where that is not possible.
+//! Writes: appended to the log, or written through to the array if that is not possible.
 
 use super::array::LogLayoutArray;
 use super::entry::{DataLocation, Entry, Piece, encoded_len, pieces_of, stride};
@@ -9,18 +9,18 @@ use hyperslab_core::{
 };
 use std::sync::Arc;
 
-/// Bytes of elements that are put together at a time.
+/// Size of the staging buffer.
 pub(super) const STAGE: u64 = 4 << 20;
-/// A description longer than this goes into the index only if the data is longer still.
+/// Maximum length of an index entry that exceeds its data.
 const LONG_DESCRIPTION: u64 = 64 << 10;
 
-/// Bytes of index beyond the option, for writes that go to the array and must be told of.
+/// Index bytes beyond the option, for writes that go to the array and must be recorded.
 const RESERVE: u64 = 16 << 20;
 
-/// What remains to be done for a write.
+/// What remains to be done for a write after the log.
 enum WriteOutcome {
     Nothing,
-    /// It goes to the array.
+    /// It must be written through to the array.
     WriteThrough(Vec<Piece>),
 }
 
@@ -44,7 +44,7 @@ pub(super) fn write(
     array.shared.comm.all_reduce(&mut any, Reduce::Max)?;
     match left {
         WriteOutcome::WriteThrough(pieces) => write_through(array, selection, memory, pieces, TransferMode::Collective),
-        // With nothing to write, so that the others are not alone.
+        // An empty part, so that the collective call is complete.
         WriteOutcome::Nothing if any[0] > 0 => {
             array.inner.write(&Selection::empty(selection.rank()), MemoryView::packed(&[]), TransferMode::Collective)
         }
@@ -52,7 +52,7 @@ pub(super) fn write(
     }
 }
 
-/// In a collective transfer ranks may bring different numbers of parts.
+/// In a collective transfer ranks may have different numbers of parts.
 pub(super) fn write_many(
     array: &LogLayoutArray,
     parts: &[(&Selection, MemoryView<'_>)],
@@ -72,7 +72,7 @@ pub(super) fn write_many(
     Ok(())
 }
 
-/// Checks a write, and appends it to the log if there is room.
+/// Checks a write, and appends it to the log if there is space.
 fn begin(array: &LogLayoutArray, selection: &Selection, memory: MemoryView<'_>) -> Result<WriteOutcome> {
     let spec = array.named.lock().spec.clone();
     let spec = spec.ok_or_else(|| Error::new(ErrorKind::Io, "write", "the array is not known"))?;
@@ -87,7 +87,7 @@ fn begin(array: &LogLayoutArray, selection: &Selection, memory: MemoryView<'_>) 
     }
     let pieces = pieces_of(&plan);
     if !pieces.is_empty() && !array.shared.caps.partial_fields {
-        // The format below says whether it can do without the other bytes.
+        // The format below decides whether it can write some fields.
         return Ok(WriteOutcome::WriteThrough(pieces));
     }
     let bytes = selection.len() * stride(&pieces, &spec.dtype);
@@ -98,7 +98,7 @@ fn begin(array: &LogLayoutArray, selection: &Selection, memory: MemoryView<'_>) 
     let Some((volume, offset, log)) = reserved else { return Ok(WriteOutcome::WriteThrough(pieces)) };
     match append(&log, offset, selection.len(), memory, &pieces, &spec) {
         Ok(()) => {}
-        // Zarr, for one, takes no parts of chunks of ranks that are processes.
+        // Zarr, for example, refuses partial chunk writes of ranks that are processes.
         Err(error) if error.kind() == ErrorKind::Unsupported => return Ok(WriteOutcome::WriteThrough(pieces)),
         Err(error) => return Err(error.target(&array.named.name)),
     }
@@ -112,8 +112,8 @@ fn note(array: &LogLayoutArray, entry: Entry) {
     array.named.lock().push(entry);
 }
 
-/// Bytes at the beginning of a buffer that are what the log shall have, if nothing needs to be gathered: whole elements, or
-/// structures of nothing but the transferred fields.
+/// Length of the prefix of a buffer that can be logged without gathering: whole elements, or structures of only the
+/// transferred fields.
 fn as_it_is(layout: &MemoryLayout, elements: u64, spec: &ArraySpec) -> Result<Option<usize>> {
     let plan = layout.plan(&spec.dtype)?;
     let mut pieces = plan.pieces;
@@ -127,7 +127,7 @@ fn as_it_is(layout: &MemoryLayout, elements: u64, spec: &ArraySpec) -> Result<Op
     Ok((layout.within.is_none() && in_order && at == plan.stride).then_some((elements * at) as usize))
 }
 
-/// Writes elements, or the pieces of them that are transferred, one after the other.
+/// Appends elements, or their transferred bytes, packed.
 fn append(
     log: &Arc<dyn Array>,
     mut offset: u64,
@@ -171,7 +171,7 @@ fn append(
     Ok(())
 }
 
-/// Writes to the array. Where elements are in the log, the index hears that they no longer are.
+/// Writes to the array. If elements are in the log, adds an index entry that they are in the array now.
 fn write_through(
     array: &LogLayoutArray,
     selection: &Selection,
@@ -179,11 +179,11 @@ fn write_through(
     pieces: Vec<Piece>,
     transfer: TransferMode,
 ) -> Result<()> {
-    // What cannot be found out counts as such.
+    // If that cannot be determined, assumes so.
     let covered = Reading::new(array)?.resolve(selection).map_or(true, |found| !found.nothing_logged());
     let index = array.shared.counts.index() + encoded_len(selection, &pieces);
     if covered && index > array.shared.options.index.saturating_add(RESERVE) {
-        // Still a collective call, for the others' sake.
+        // A collective call for the sake of other ranks.
         if array.together(transfer) {
             array.inner.write(&Selection::empty(selection.rank()), MemoryView::packed(&[]), transfer)?;
         }

@@ -1,4 +1,4 @@
-//! An open array on the emulated device.
+//! Arrays on the emulated device.
 
 use super::container::Shared;
 use super::device::sleep_until;
@@ -9,12 +9,12 @@ use hyperslab_core::{
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-/// One rank's handle of an array.
+/// A handle of an array.
 #[derive(Debug)]
 pub(super) struct SlowArray {
     inner: Arc<dyn Array>,
     shared: Arc<Shared>,
-    /// It never changes, and asking for it may take long.
+    /// Constant, and slow to query.
     dtype: OnceLock<Datatype>,
 }
 
@@ -23,7 +23,7 @@ impl SlowArray {
         Self { inner, shared, dtype: OnceLock::new() }
     }
 
-    /// Bytes that a transfer moves; none for one that the format below will refuse.
+    /// Bytes of a transfer; 0 if the format below will refuse it.
     fn bytes(&self, selection: &Selection, layout: &MemoryLayout) -> u64 {
         if selection.is_empty() {
             return 0;
@@ -44,7 +44,7 @@ impl SlowArray {
     }
 }
 
-/// A transfer that succeeded returns when the device has done its part. Errors are told at once.
+/// Delays a successful transfer until the device has completed it. Errors are returned at once.
 fn at(complete: Option<Instant>, result: Result<()>) -> Result<()> {
     if result.is_ok() {
         complete.into_iter().for_each(sleep_until);
@@ -54,7 +54,7 @@ fn at(complete: Option<Instant>, result: Result<()>) -> Result<()> {
 
 #[deny(clippy::missing_trait_methods)]
 impl Array for SlowArray {
-    /// What the program has in memory already: takes no emulated time.
+    /// Data already in memory takes no emulated time.
     fn spec(&self) -> Result<ArraySpec> {
         self.inner.spec()
     }

@@ -1,4 +1,4 @@
-//! An open container on the emulated device.
+//! Containers on the emulated device.
 
 use super::array::SlowArray;
 use super::device::{Device, sleep_until};
@@ -8,13 +8,13 @@ use hyperslab_core::{
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-/// What a container and its arrays have in common, on one rank.
+/// The state shared by a container and its arrays on one rank.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub device: Arc<Device>,
-    /// Processes that share the rate.
+    /// Number of processes that share the rate.
     sharers: u64,
-    /// When all that was submitted will be complete.
+    /// Completion time of everything submitted.
     submitted: Mutex<Instant>,
 }
 
@@ -23,18 +23,18 @@ impl Shared {
         Self { device, sharers, submitted: Mutex::new(Instant::now()) }
     }
 
-    /// A transfer comes now; returns when it will be complete. Nothing to transfer is no request.
+    /// Submits a transfer; returns its completion time. An empty transfer is no request.
     pub fn transfer(&self, bytes: u64) -> Option<Instant> {
         (bytes > 0).then(|| self.device.transfer(bytes, self.sharers))
     }
 
-    /// Notes that the caller goes on before `complete`.
+    /// Notes that the caller continues before `complete`.
     pub fn note_submitted(&self, complete: Instant) {
         let mut submitted = self.submitted.lock().unwrap_or_else(PoisonError::into_inner);
         *submitted = submitted.max(complete);
     }
 
-    /// Makes a call that takes one latency, and no less than what was submitted before.
+    /// Runs a call that takes one latency, and waits for everything submitted.
     fn answer_after_submitted<T>(&self, call: impl FnOnce() -> T) -> T {
         let value = self.device.answer(call);
         sleep_until(*self.submitted.lock().unwrap_or_else(PoisonError::into_inner));
@@ -42,7 +42,7 @@ impl Shared {
     }
 }
 
-/// One rank's container.
+/// A container of one rank.
 #[derive(Debug)]
 pub(super) struct SlowContainer {
     pub inner: Arc<dyn Container>,

@@ -1,14 +1,14 @@
-//! The emulated device: a queue in which every request has its time, known as soon as it comes.
+//! The emulated device: a FIFO queue whose completion times are known at submission.
 
 use super::options::Options;
 use super::timer::Timer;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What is left to spin for at the end of a sleep, since sleeping oversleeps by about as much.
+/// Time to spin at the end of a sleep, about as much as sleeps overrun.
 const SPIN: Duration = Duration::from_micros(50);
 
-/// One emulated device.
+/// An emulated device.
 #[derive(Debug)]
 pub(super) struct Device {
     pub options: Options,
@@ -18,20 +18,20 @@ pub(super) struct Device {
 
 #[derive(Debug)]
 struct Queue {
-    /// When the device will have done all that was asked of it.
+    /// When the device will be idle.
     free: Instant,
     jitter: Jitter,
 }
 
 impl Queue {
-    /// Puts a request that comes `now` at the end. Returns when it will be complete.
+    /// Queues a request at time `now`; returns its completion time.
     fn book(&mut self, now: Instant, occupies: Duration, latency: Duration) -> Instant {
         self.free = later(self.free.max(now), self.jitter.vary(occupies));
         later(self.free, self.jitter.vary(latency))
     }
 }
 
-/// Times that vary by up to a share, by a sequence that is the same for every device.
+/// Random variation of times, by a sequence that is the same for every device.
 #[derive(Debug)]
 struct Jitter {
     share: f64,
@@ -59,20 +59,20 @@ impl Device {
         Self { options, queue: Mutex::new(Queue { free: Instant::now(), jitter }), timer: Timer::default() }
     }
 
-    /// A transfer comes now. Returns when it will be complete, on a device that `sharers` processes share.
+    /// Submits a transfer; returns its completion time on a device shared by `sharers` processes.
     pub fn transfer(&self, bytes: u64, sharers: u64) -> Instant {
         let occupies = time_of(bytes, self.options.rate, sharers);
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         queue.book(Instant::now(), occupies, self.options.latency)
     }
 
-    /// A request without data comes now. Returns when it will be complete.
+    /// Submits a request without data; returns its completion time.
     pub fn request(&self) -> Instant {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         later(Instant::now(), queue.jitter.vary(self.options.latency))
     }
 
-    /// Makes a call that takes one latency.
+    /// Runs a call that takes one latency.
     pub fn answer<T>(&self, call: impl FnOnce() -> T) -> T {
         let complete = self.request();
         let value = call();
@@ -80,25 +80,25 @@ impl Device {
         value
     }
 
-    /// Ready at `when`.
+    /// A future that is ready at `when`.
     pub async fn reach(&self, when: Instant) {
         self.timer.reach(when).await;
     }
 }
 
-/// How long the device needs for so many bytes.
+/// Device time for `bytes`.
 fn time_of(bytes: u64, rate: u64, sharers: u64) -> Duration {
     let shared = u128::from(bytes).saturating_mul(u128::from(sharers.max(1)));
     let nanoseconds = shared.saturating_mul(1_000_000_000) / u128::from(rate.max(1));
     Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
 }
 
-/// A time beyond what a clock can tell is taken as no time at all: nobody waits for centuries.
+/// Times beyond the range of the clock count as zero.
 fn later(from: Instant, by: Duration) -> Instant {
     from.checked_add(by).unwrap_or(from)
 }
 
-/// Returns at `when` and hardly later.
+/// Sleeps until `when`, precisely.
 pub(super) fn sleep_until(when: Instant) {
     loop {
         match when.saturating_duration_since(Instant::now()) {

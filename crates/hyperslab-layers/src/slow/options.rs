@@ -1,16 +1,16 @@
-//! What a stack string may say about `slow`.
+//! The options of the layer.
 
 use hyperslab_core::{Error, OptionSpec, Result, StackElement, units};
 use std::time::Duration;
 
-/// The options of `slow`, checked.
+/// Validated options.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Options {
     /// Bytes per second; at least 1.
     pub rate: u64,
-    /// From the end of the device's work, or the begin of a call without data, to the answer.
+    /// Time from the end of the device's work, or the begin of a call without data, to the completion.
     pub latency: Duration,
-    /// The share by which times vary, from 0 to 1.
+    /// Relative variation of times, from 0 to 1.
     pub jitter: f64,
 }
 

@@ -1,11 +1,11 @@
-//! Wakes futures at given times. One thread, started with the first future that has to wait.
+//! Timer for futures: one thread, started by the first future that waits.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 use std::time::Instant;
 
-/// Ends its thread when dropped.
+/// Stops its thread when dropped.
 #[derive(Debug, Default)]
 pub(super) struct Timer(Arc<Shared>);
 
@@ -17,7 +17,7 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    /// By time, and by a number that tells equal times apart.
+    /// Ordered by time, and by a number that distinguishes equal times.
     waiting: BTreeMap<(Instant, u64), Waker>,
     numbers: u64,
     running: bool,
@@ -41,7 +41,7 @@ impl Shared {
                 }
                 Some(_) => {
                     let due = state.waiting.pop_first();
-                    // What is woken may take the lock.
+                    // Woken outside the lock, which they may take.
                     drop(state);
                     due.into_iter().for_each(|(_, waker)| waker.wake());
                     self.state()
@@ -52,7 +52,7 @@ impl Shared {
 }
 
 impl Timer {
-    /// Ready at `when`. Where no thread can be started it waits in place.
+    /// A future that is ready at `when`. Blocks if no thread can be started.
     pub async fn reach(&self, when: Instant) {
         let mut number = None;
         std::future::poll_fn(|context| {

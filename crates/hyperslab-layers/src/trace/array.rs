@@ -1,4 +1,4 @@
-//! An open array whose calls are recorded.
+//! Arrays whose calls are recorded.
 
 use super::recorder::Recorder;
 use hyperslab_core::workload::Step;
@@ -8,18 +8,18 @@ use hyperslab_core::{
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// One rank's handle of an array.
+/// A handle of an array.
 #[derive(Debug)]
 pub(super) struct TraceArray {
     inner: Arc<dyn Array>,
-    /// `None` if its opening was not recorded.
+    /// The slot; `None` if its opening was not recorded.
     slot: Option<u32>,
     recorder: Arc<Recorder>,
-    /// Its slot may be another array's now.
+    /// Whether it is closed: its slot may be reused.
     closed: AtomicBool,
 }
 
-/// Which way a transfer goes.
+/// Direction of a transfer.
 #[derive(Clone, Copy)]
 enum Way {
     In,
@@ -31,7 +31,7 @@ impl TraceArray {
         Self { inner, slot, recorder, closed: AtomicBool::new(false) }
     }
 
-    /// Makes a transfer and records it. One that failed was still one of several where it was collective.
+    /// Runs a transfer and records it. A failed part of a collective transfer is recorded as empty.
     fn transfer<T>(
         &self,
         way: Way,
@@ -74,7 +74,7 @@ impl Array for TraceArray {
     fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: TransferMode) -> Result<()> {
         let call = || self.inner.write_many(parts, transfer);
         if transfer == TransferMode::Collective {
-            // Ranks may bring different numbers of parts, even none, but take one step together.
+            // Ranks may have different numbers of parts, even none, but record one collective step.
             let nothing = || Selection::empty(self.inner.spec().map_or(0, |spec| spec.shape.len()));
             let first = parts.first().map_or_else(nothing, |(selection, _)| (*selection).clone());
             let union = parts.iter().try_fold(first.clone(), |all, (selection, _)| all.union_with(selection));

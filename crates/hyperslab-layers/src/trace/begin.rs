@@ -1,4 +1,4 @@
-//! The beginning of a recording: the first rank chooses a name, and everyone records under it or nobody does.
+//! Beginning a recording: the first rank chooses the name, and all ranks record or none does.
 
 use super::names;
 use super::options::Options;
@@ -9,21 +9,21 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What all ranks together may send the first one at a time.
+/// Maximum bytes that all ranks send to the first at a time.
 const ALL_PIECES: usize = 16 << 20;
 
-/// What the first rank says about the trace.
+/// The decision of the first rank.
 #[derive(Serialize, Deserialize)]
 enum Answer {
-    /// It is the n-th of its name.
+    /// Record; the trace is the n-th of its name.
     Number(u32),
-    /// There is none, for this reason.
+    /// Do not record, for this reason.
     Off(String),
-    /// The user asked for something that must not be done.
+    /// Refuse the request of the user.
     Refused(String),
 }
 
-/// A recorder for the container that is to be opened. Collective. Refuses only what the user has to change.
+/// Creates a recorder for a container to be opened. Collective. Fails only on errors that the user must correct.
 pub(super) fn start(
     options: &Options,
     container: &Path,
@@ -64,7 +64,7 @@ pub(super) fn start(
         }
     };
     let trace = names::numbered(&file, number);
-    // A rank that cannot record says so when the others want to put the trace together.
+    // A rank that cannot record reports that at the merge.
     let part = match chosen {
         Some(part) => Ok(part),
         None => match RankSpool::create(&trace, &begin, piece) {
@@ -76,7 +76,7 @@ pub(super) fn start(
     Ok(Recorder::new(part, trace, begin, options.gap))
 }
 
-/// The first name that is free, and a part under it.
+/// The first free name, and this rank's spool.
 fn choose(file: &Path, begin: &SpoolHeader, piece: usize) -> Result<(u32, RankSpool)> {
     for number in 1..=names::MOST {
         let trace: PathBuf = names::numbered(file, number);

@@ -1,4 +1,4 @@
-//! An open container whose calls are recorded.
+//! Containers whose calls are recorded.
 
 use super::array::TraceArray;
 use super::merge;
@@ -8,7 +8,7 @@ use hyperslab_core::{Array, ArraySpec, Attribute, BackgroundStats, Communicator,
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// One rank's container.
+/// A container of one rank.
 #[derive(Debug)]
 pub(super) struct TraceContainer {
     inner: Arc<dyn Container>,
@@ -22,7 +22,7 @@ impl TraceContainer {
         Self { inner, recorder: Arc::new(recorder), comm, closed: AtomicBool::new(false) }
     }
 
-    /// Opens an array by `call`. `declared` is what it is, if the caller knows.
+    /// Opens an array by `call`; `declared` is its specification, if known.
     fn enter(
         &self,
         call: impl FnOnce() -> Result<Arc<dyn Array>>,

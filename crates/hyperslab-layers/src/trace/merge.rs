@@ -1,4 +1,4 @@
-//! The end of a recording: the first rank puts everyone's parts together.
+//! Ending a recording: the first rank merges the spools of all ranks.
 
 use super::names::{check_replaceable, with_suffix};
 use super::rank_spool::SpoolHeader;
@@ -12,7 +12,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// What a rank says about its part.
+/// A rank's summary of its spool.
 #[derive(Debug, Serialize, Deserialize)]
 struct RankSummary {
     why_not: Option<String>,
@@ -23,7 +23,7 @@ struct RankSummary {
     failed: u64,
 }
 
-/// Writes the trace. Collective. Whatever goes wrong is a remark.
+/// Writes the trace. Collective. Errors are diagnostics.
 pub(super) fn publish(recorder: &Recorder, comm: &dyn Communicator) {
     let (Some(trace), Some(begin)) = (&recorder.trace, &recorder.begin) else { return };
     let mut state = recorder.lock();
@@ -33,7 +33,7 @@ pub(super) fn publish(recorder: &Recorder, comm: &dyn Communicator) {
             return; // Another rank did not come so far: what this one did is left to be found.
         }
     }
-    // Whether it became a trace or not, nobody needs the part any more.
+    // The spool is not needed any more, whether the merge succeeded or not.
     if let Some(mut part) = state.part.take() {
         part.discard();
     }
@@ -55,9 +55,9 @@ fn merge(state: &mut State, trace: &Path, begin: &SpoolHeader, comm: &dyn Commun
         .map(|text| serde_json::from_slice(text))
         .collect::<serde_json::Result<_>>()
         .map_err(|e| Error::invalid("trace", e.to_string()))?;
-    // Everybody finds the same.
+    // The same on all ranks.
     if let Some((rank, reason)) = all.iter().enumerate().find_map(|(rank, told)| Some((rank, told.why_not.as_ref()?))) {
-        // The rank itself has said so already.
+        // The rank has reported it itself.
         return if rank == comm.rank() && !state.diagnostics.is_empty() {
             Ok(())
         } else {
@@ -84,7 +84,7 @@ fn merge(state: &mut State, trace: &Path, begin: &SpoolHeader, comm: &dyn Commun
     let rounds = all.iter().map(|told| told.pieces).max().unwrap_or(0);
     let sent = send(state, rounds, output.as_mut(), comm)?;
     let Some(output) = output else { return sent };
-    // A rank whose part could not be read is noticed by what is missing.
+    // An unreadable spool is noticed by its missing steps.
     sent?;
     if output.lines != steps {
         return Err(failed(&format!("{} of {steps} steps arrived", output.lines)));
@@ -97,8 +97,8 @@ fn merge(state: &mut State, trace: &Path, begin: &SpoolHeader, comm: &dyn Commun
     Ok(())
 }
 
-/// Sends all parts to the first rank. The outer result is that of the group, the inner one of this rank's files: whoever
-/// has trouble with files goes on sending nothing, so that nobody waits.
+/// Sends all spools to the first rank. The outer result is the communicator's, the inner one that of this rank's files:
+/// after a file error a rank sends empty pieces, so that no other waits.
 fn send(
     state: &mut State,
     rounds: u64,
@@ -137,7 +137,7 @@ fn failed(reason: &str) -> Error {
     Error::new(ErrorKind::Io, "trace", reason)
 }
 
-/// What the trace says about all ranks. `steps` is `None` for a run that did not come to its end; they are set later.
+/// The header of the trace. `steps` is `None` for an incomplete run, and set later.
 pub(super) fn header(
     begin: &SpoolHeader,
     specs: &[ArraySpec],
@@ -165,7 +165,7 @@ pub(super) fn header(
     }
 }
 
-/// A trace under another name until it is whole. Dropping it earlier removes it.
+/// A trace under a temporary name until complete. Removed when dropped earlier.
 #[derive(Debug)]
 pub(super) struct Output {
     path: PathBuf,
@@ -178,7 +178,7 @@ impl Output {
     pub fn create(trace: &Path, header: &Header) -> Result<Self> {
         check_replaceable(trace)?;
         let path = with_suffix(trace, ".whole.part");
-        // What a run left that was killed while it wrote this.
+        // Remains of a killed run.
         check_replaceable(&path)?;
         let gone = std::fs::remove_file(&path);
         let file = match gone {
@@ -197,7 +197,7 @@ impl Output {
         self.file.write_all(lines).map_err(|e| Error::io("trace", e).target(self.path.display()))
     }
 
-    /// Gives it its name.
+    /// Renames it into place.
     pub fn finish(mut self, trace: &Path) -> Result<()> {
         self.file.flush().map_err(|e| Error::io("trace", e).target(self.path.display()))?;
         check_replaceable(trace)?;

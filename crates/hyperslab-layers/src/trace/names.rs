@@ -1,4 +1,4 @@
-//! Where a trace and its parts lie, and what must not be replaced.
+//! File names of traces and spools, and checks before replacing files.
 
 use hyperslab_core::workload::{Header, read_header};
 use hyperslab_core::{Error, ErrorKind, OpenMode, Result};
@@ -8,10 +8,10 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-/// The most traces of one name.
+/// Maximum number of traces of one name.
 pub(super) const MOST: u32 = 100_000;
 
-/// The trace of a container unless the user says otherwise.
+/// The default trace file of a container.
 pub(super) fn beside(container: &Path) -> PathBuf {
     with_suffix(container, ".trace.jsonl")
 }
@@ -30,7 +30,7 @@ pub(super) fn numbered(file: &Path, number: u32) -> PathBuf {
     file.with_file_name(name)
 }
 
-/// What `rank` records until the trace is put together.
+/// The spool of `rank`.
 pub(super) fn part_of(trace: &Path, rank: usize) -> PathBuf {
     with_suffix(trace, &format!(".rank-{rank}.part"))
 }
@@ -41,7 +41,7 @@ pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// Refuses a name under which something lies that is no trace.
+/// Refuses a name of an existing file that is no trace.
 pub(super) fn check_replaceable(trace: &Path) -> Result<()> {
     let refuse = |what: &str| {
         Err(Error::new(ErrorKind::AlreadyExists, "trace", format!("{what}, and would be replaced"))
@@ -57,9 +57,9 @@ pub(super) fn check_replaceable(trace: &Path) -> Result<()> {
     }
 }
 
-/// Whether the `number`th trace named `file` may be written about an opening of the container `name`. A trace that is
-/// there is replaced only if it tells of a container of this name that has been made anew since, or is now.
-/// Refuses if something lies there that is no trace, for the first; later numbers are passed over.
+/// Whether the `number`th trace named `file` may be written for an opening of container `name`. Replaces an existing trace
+/// only if it is of a container of this name that was re-created since, or is now.
+/// For the first number, refuses a file that is no trace; later numbers are skipped.
 pub(super) fn is_free(file: &Path, number: u32, name: &str, how: OpenMode) -> Result<bool> {
     let trace = numbered(file, number);
     if let Err(error) = check_replaceable(&trace) {
@@ -80,7 +80,7 @@ fn header_of(path: &Path) -> Option<Header> {
     read_header(&mut BufReader::new(open_plain(path, OFlags::RDONLY).ok()?)).ok()
 }
 
-/// Opens a file, never what a link points to, and never waits for the other end of a pipe.
+/// Opens a file without following links or blocking on pipes.
 pub(super) fn open_plain(path: &Path, flags: OFlags) -> std::io::Result<File> {
     let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let file = File::from(rustix::fs::open(path, flags, Mode::from_raw_mode(0o666))?);

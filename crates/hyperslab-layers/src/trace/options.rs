@@ -1,15 +1,15 @@
-//! What a stack string may say about `trace`.
+//! The options of the layer.
 
 use hyperslab_core::{Error, OptionSpec, Result, StackElement, units};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The options of `trace`, checked.
+/// Validated options.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Options {
-    /// Where to write; beside the container if it is not said.
+    /// The trace file; next to the container by default.
     pub file: Option<PathBuf>,
-    /// Computing is recorded when so much of it has come together.
+    /// Minimum compute time of a recorded step.
     pub gap: Duration,
 }
 

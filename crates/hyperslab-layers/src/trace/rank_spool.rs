@@ -1,7 +1,7 @@
-//! What one rank has recorded so far: a file of its own, appended to through a buffer.
+//! The spool of one rank: a file to which its steps are appended through a buffer.
 //!
-//! The first line is a [`SpoolHeader`]. Lines `{"array":...}` declare kinds of arrays in order, before they are used; all others are
-//! steps in the final form.
+//! The first line is a [`SpoolHeader`]. Lines `{"array":...}` declare kinds of arrays in order, before their use; all
+//! others are steps in the final format.
 
 use super::names::{open_plain, part_of};
 use hyperslab_core::workload::{Step, write_step};
@@ -13,27 +13,27 @@ use std::io::{BufRead, BufReader, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Bytes kept in memory before they are written.
+/// Buffer size.
 const BUFFER: usize = 64 << 10;
-/// How long steps stay in memory only, if calls go on.
+/// Maximum time that steps stay in memory only, while calls go on.
 const LONGEST: Duration = Duration::from_secs(1);
-/// The longest line that is read again.
+/// Maximum length of a line.
 const MAX_LINE: u64 = 64 << 20;
 
-/// The first line of a part.
+/// The first line of a spool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SpoolHeader {
-    /// Version of the form of parts.
+    /// Format version of spools.
     pub hyperslab_trace_part: u32,
     pub rank: usize,
     pub ranks: usize,
-    /// The container's name.
+    /// Name of the container.
     pub file: String,
     pub how: OpenMode,
 }
 
-/// Version of the form of parts.
+/// Format version of spools.
 pub(super) const PART_VERSION: u32 = 1;
 
 /// Declares a kind of array.
@@ -43,12 +43,12 @@ pub(super) struct Declares {
     pub array: ArraySpec,
 }
 
-/// Whether a line of a part declares a kind of array.
+/// Whether a line declares a kind of array.
 pub(super) fn declares(line: &[u8]) -> bool {
     line.starts_with(b"{\"array\":")
 }
 
-/// A part that is being written. Dropping it without [`RankSpool::keep`] removes it.
+/// A spool being written. Removed when dropped without [`RankSpool::keep`].
 #[derive(Debug)]
 pub(super) struct RankSpool {
     path: PathBuf,
@@ -57,13 +57,13 @@ pub(super) struct RankSpool {
     buffer: Vec<u8>,
     written: Instant,
     kept: bool,
-    /// Steps recorded.
+    /// Number of steps recorded.
     pub steps: u64,
     pieces: Pieces,
 }
 
 impl RankSpool {
-    /// A new one, locked; one that a killed run left is replaced. `None` if another program is writing it.
+    /// Creates and locks a spool, replacing that of a killed run. `None` if another program is writing it.
     pub fn create(trace: &Path, begin: &SpoolHeader, piece: usize) -> std::io::Result<Option<Self>> {
         let path = part_of(trace, begin.rank);
         let mut file = open_plain(&path, OFlags::RDWR | OFlags::CREATE)?;
@@ -83,7 +83,7 @@ impl RankSpool {
         Ok(Some(Self { path, file, rank, buffer, written: Instant::now(), kept: false, steps: 0, pieces }))
     }
 
-    /// Appends a kind of array.
+    /// Appends a declaration of a kind of array.
     pub fn declare(&mut self, array: ArraySpec) -> Result<()> {
         serde_json::to_writer(&mut self.buffer, &Declares { array })
             .map_err(|e| Error::invalid("trace", e.to_string()))?;
@@ -91,7 +91,7 @@ impl RankSpool {
         Ok(())
     }
 
-    /// Appends a step; `now` is about the time.
+    /// Appends a step; `now` is the approximate time.
     pub fn step(&mut self, step: &Step, took: Option<u64>, now: Instant) -> Result<()> {
         let before = self.buffer.len();
         write_step(Some(self.rank), took, step, &mut self.buffer)?;
@@ -108,19 +108,19 @@ impl RankSpool {
         Ok(())
     }
 
-    /// Writes what is in memory.
+    /// Writes out the buffer.
     pub fn flush(&mut self) -> Result<()> {
         let done = self.file.write_all(&self.buffer);
         self.buffer.clear();
         done.map_err(|e| Error::io("trace", e).target(self.path.display()))
     }
 
-    /// How many pieces of whole lines it is sent in.
+    /// Number of pieces of whole lines in which it is sent.
     pub fn pieces(&self) -> u64 {
         self.pieces.count
     }
 
-    /// Its steps from the beginning, in pieces.
+    /// Reads its steps from the beginning, in pieces.
     pub fn sender(&mut self) -> Result<Sender<'_>> {
         self.flush()?;
         let failed = |e| Error::io("trace", e);
@@ -130,7 +130,7 @@ impl RankSpool {
         Ok(Sender { lines, limit: self.pieces.limit, next: None })
     }
 
-    /// Lets every write fail, as on a full disk.
+    /// Makes every write fail, as on a full disk.
     #[cfg(test)]
     pub fn refuse_writes(&mut self) {
         self.file = File::open(&self.path).unwrap();

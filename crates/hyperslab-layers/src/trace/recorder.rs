@@ -1,4 +1,4 @@
-//! One rank's recording of one opened container.
+//! The recorder of one rank for one opened container.
 
 use super::rank_spool::{RankSpool, SpoolHeader};
 use hyperslab_core::workload::{SEED_ATTRIBUTE, Step, write_step};
@@ -10,71 +10,71 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The most kinds of arrays that a workload may declare.
+/// Maximum number of kinds of arrays of a workload.
 const MOST_KINDS: usize = 1 << 20;
 
 thread_local! {
-    /// When this thread last closed a container that was recorded.
+    /// When this thread last closed a recorded container.
     static CLOSED: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// Records the calls of one rank.
+/// The recorder of one rank.
 #[derive(Debug)]
 pub(super) struct Recorder {
     state: Mutex<State>,
-    /// Whether there is anything to record to; looked at without the lock.
+    /// Whether recording is active; avoids the lock.
     active: AtomicBool,
     gap: Duration,
-    /// `None` if there is no trace on any rank.
+    /// `None` if no rank records.
     pub trace: Option<PathBuf>,
     pub begin: Option<SpoolHeader>,
 }
 
-/// What is known so far.
+/// The state of the recording.
 #[derive(Debug)]
 pub(super) struct State {
     pub part: Option<RankSpool>,
-    /// What people should know.
+    /// Diagnostics.
     pub diagnostics: Vec<String>,
-    /// Why there is no part.
+    /// Why there is no spool.
     pub why_not: Option<String>,
-    /// Kinds of arrays by what they are in JSON.
+    /// Kinds of arrays, by their JSON.
     kinds: HashMap<String, u32>,
     pub specs: Vec<ArraySpec>,
     /// Slots in use.
     slots: BTreeSet<u32>,
-    /// Those of arrays that were there before.
+    /// Slots of arrays that existed before.
     found: BTreeSet<u32>,
-    /// When the last call ended.
+    /// End of the last call.
     idle_since: Instant,
-    /// Computing that is not recorded yet.
+    /// Compute time not yet recorded.
     computed: Duration,
-    /// Of all collective steps so far.
+    /// Hash of all collective steps so far.
     pub common: Hash,
-    /// Of all kinds of arrays so far.
+    /// Hash of all declarations so far.
     pub declared: Hash,
-    /// The seed that the program says its data have.
+    /// Data seed declared by the program.
     pub seed: Option<u64>,
-    /// An array that was there before has got another shape.
+    /// Whether an array that existed before was resized.
     pub extended: bool,
-    /// Calls that are not recorded because they failed.
+    /// Number of failed calls, which are not recorded.
     pub failed: u64,
 }
 
 impl Recorder {
-    /// Records nothing.
+    /// A recorder that records nothing.
     pub fn off(reason: String) -> Self {
         let state = State { diagnostics: vec![format!("nothing is traced: {reason}")], ..State::new(Err(reason)) };
         Self { state: Mutex::new(state), active: false.into(), gap: Duration::ZERO, trace: None, begin: None }
     }
 
-    /// Records to `part`, or knows why this rank cannot.
+    /// A recorder to `part`, or one that knows why this rank cannot record.
     pub fn new(part: Result<RankSpool, String>, trace: PathBuf, begin: SpoolHeader, gap: Duration) -> Self {
         let active = part.is_ok().into();
         Self { state: Mutex::new(State::new(part)), active, gap, trace: Some(trace), begin: Some(begin) }
     }
 
-    /// Opens the container and records that. From then on the recording outlives a program that fails.
+    /// Opens the container and records that. From then on the spool survives a failing program.
     pub fn first_call<T>(self, how: OpenMode, call: impl FnOnce() -> Result<T>) -> Result<(T, Self)> {
         if let Some(closed) = CLOSED.get() {
             self.lock().idle_since = closed;
@@ -86,7 +86,7 @@ impl Recorder {
         Ok((value, self))
     }
 
-    /// Makes a call; if it succeeds, records the step that `step` makes of it.
+    /// Runs a call and, if it succeeds, records the step returned by `step`.
     pub fn call<T>(
         &self,
         call: impl FnOnce() -> Result<T>,
@@ -95,7 +95,7 @@ impl Recorder {
         self.call_or(call, step, |_| None)
     }
 
-    /// The same with a step for a call that failed and still took place as far as others are concerned.
+    /// The same, with a step for a failed call in which other ranks took part.
     pub fn call_or<T>(
         &self,
         call: impl FnOnce() -> Result<T>,
@@ -124,7 +124,7 @@ impl Recorder {
         result
     }
 
-    /// Makes a call that no step stands for.
+    /// Runs a call that has no step.
     pub fn beside<T>(&self, call: impl FnOnce() -> T) -> T {
         if !self.is_active() {
             return call();
@@ -135,7 +135,7 @@ impl Recorder {
         value
     }
 
-    /// Records steps that were no calls of their own.
+    /// Records steps that are not calls of their own.
     pub fn also(&self, steps: impl IntoIterator<Item = Step>) {
         if self.is_active() {
             let mut state = self.lock();
@@ -145,7 +145,7 @@ impl Recorder {
         }
     }
 
-    /// Records the end: arrays that are still open, and the container.
+    /// Records the closing of arrays that are still open, and of the container.
     pub fn last_call(&self, call: impl FnOnce() -> Result<()>) -> Result<()> {
         let arrays = self.lock().slots.iter().map(|&slot| Step::CloseArray { slot }).collect::<Vec<_>>();
         self.also(arrays);
@@ -174,7 +174,7 @@ impl Recorder {
         }
     }
 
-    /// Gives tracing up.
+    /// Ends tracing with a reason.
     fn stop(&self, state: &mut State, error: &Error) {
         self.active.store(false, Ordering::Release);
         if let Some(mut part) = state.part.take() {
@@ -192,7 +192,7 @@ impl Recorder {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives an array that was created or found a slot and a kind, as far as that is possible.
+    /// Assigns a slot and a kind to an array, if possible.
     pub fn enter(&self, state: &mut State, spec: Result<ArraySpec>, found: bool) -> Option<(u32, u32)> {
         let entered = spec.and_then(|spec| state.kind(spec));
         match entered {
@@ -240,23 +240,23 @@ impl State {
         self.computed += begin.saturating_duration_since(self.idle_since);
     }
 
-    /// The lowest slot that no open array has.
+    /// The lowest free slot.
     fn free_slot(&self) -> u32 {
         (0..).zip(&self.slots).find(|(slot, used)| slot != *used).map_or(self.slots.len() as u32, |(slot, _)| slot)
     }
 
-    /// Lets a slot go; whether it was in use.
+    /// Frees a slot; returns whether it was in use.
     pub fn leave(&mut self, slot: u32) -> bool {
         self.found.remove(&slot);
         self.slots.remove(&slot)
     }
 
-    /// An array gets another shape.
+    /// Notes a change of an array's shape.
     pub fn resized(&mut self, slot: u32) {
         self.extended |= self.found.contains(&slot);
     }
 
-    /// The seed of the data, where the program says it.
+    /// The data seed declared by the program.
     pub fn note_seed(&mut self, object: &str, name: &str, value: &Attribute) {
         if object.is_empty() && name == SEED_ATTRIBUTE && value.dtype == Datatype::I64 {
             let bytes: Option<[u8; 8]> = value.data.as_slice().try_into().ok();
@@ -283,7 +283,7 @@ impl State {
     }
 }
 
-/// A number that differs where what was added does (FNV-1a).
+/// An FNV-1a hash, to compare ranks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Hash(pub u64);
 
@@ -302,7 +302,7 @@ impl Hash {
 
     fn add_step(&mut self, step: &Step) {
         let mut text = Vec::with_capacity(128);
-        // Writing to memory does not fail; what is not in the hash makes the ranks differ, which is noticed.
+        // Writing to memory cannot fail; a difference between ranks would be noticed.
         if write_step(None, None, &step.in_common(), &mut text).is_ok() {
             self.add(&text);
         }

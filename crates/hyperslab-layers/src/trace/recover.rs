@@ -1,7 +1,7 @@
-//! A trace from the parts of a run that did not come to its end.
+//! Recovering a trace from the spools of an incomplete run.
 //!
-//! Ranks stop at different places, so each is taken up to the last collective step that all of them recorded, and what it
-//! did alone after that. Then everything that is open is closed.
+//! Ranks stop at different steps: each is used up to the last collective step that all recorded, and its independent steps
+//! after that. Then everything that is open is closed.
 
 use super::merge::{Output, header};
 use super::names::{open_plain, part_of};
@@ -15,21 +15,21 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-/// The parts of a trace that was not put together.
+/// The spools of a trace that was not merged.
 #[derive(Debug)]
 pub struct TraceParts {
     trace: PathBuf,
     begin: SpoolHeader,
 }
 
-/// The parts that a run left which was to write `trace`; `None` if there are none.
+/// The spools left by a run that was to write `trace`; `None` if there are none.
 pub fn trace_parts(trace: &Path) -> Option<TraceParts> {
     let file = open_plain(&part_of(trace, 0), OFlags::RDONLY).ok()?;
     let begin = read_begin(&mut BufReader::new(file))?;
     Some(TraceParts { trace: trace.into(), begin })
 }
 
-/// A line of a part that is a step.
+/// A step line of a spool.
 #[derive(Deserialize)]
 struct Line {
     #[serde(rename = "rank")]
@@ -41,7 +41,7 @@ struct Line {
 }
 
 impl TraceParts {
-    /// Puts the trace together and removes the parts. Refuses while the run still goes on.
+    /// Merges the spools into the trace and removes them. Fails while the run is active.
     pub fn merge(&self) -> Result<()> {
         let ranks = self.begin.ranks;
         let mut common = u64::MAX;
@@ -61,7 +61,7 @@ impl TraceParts {
             )
             .target(self.trace.display()));
         }
-        // Once more, to know how many steps there will be before the first is written.
+        // A first pass counts the steps, which the header has.
         let mut steps = 0;
         for rank in 0..ranks {
             self.upto(rank, common, &mut |_, _| {
@@ -84,13 +84,13 @@ impl TraceParts {
         }
         output.finish(&self.trace)?;
         for rank in 0..ranks {
-            // One that stays is only taken for a later run's.
+            // Best effort: a spool that stays is replaced by a later run.
             let _ = std::fs::remove_file(part_of(&self.trace, rank));
         }
         Ok(())
     }
 
-    /// Visits the steps of `rank` up to the end of what all ranks did together, then those that close what is open.
+    /// Visits the steps of `rank` up to the last common collective step, and those that close what is open.
     fn upto(&self, rank: usize, common: u64, visit: &mut dyn FnMut(&Step, Option<u64>) -> Result<()>) -> Result<()> {
         let mut found = Found::default();
         let mut together = 0;
@@ -105,7 +105,7 @@ impl TraceParts {
         if found.file_open { visit(&Step::CloseFile { file: 0 }, None) } else { Ok(()) }
     }
 
-    /// Goes through the part of `rank` to its end, to what cannot be read, or until `visit` says no more.
+    /// Reads the spool of `rank` to its end, to an unreadable line, or until `visit` returns false.
     fn walk(
         &self,
         rank: usize,
@@ -146,7 +146,7 @@ fn open(path: &Path) -> Result<File> {
     Ok(file)
 }
 
-/// What the steps so far have come to.
+/// Totals of the steps so far.
 #[derive(Default)]
 struct Found {
     specs: Vec<ArraySpec>,

@@ -1,4 +1,4 @@
-//! What an aggregator does in one round: everyone's pieces of its window, in few accesses of the format below.
+//! One round of an aggregator: accessing all ranks' pieces of its window by few requests to the format below.
 
 use super::coverage::coverage;
 use super::domains::Lane;
@@ -8,20 +8,20 @@ use super::storage_order::StorageOrder;
 use hyperslab_core::{Array, MemoryViewMut, PageBuffer, Result, Run, TransferMode};
 use std::ops::Range;
 
-/// Reading over a gap this long costs less than another access.
+/// Maximum gap that is read along instead of making another request.
 const GAP: u64 = 16 << 10;
 
-/// The window of an aggregator.
+/// A window of an aggregator.
 pub(super) struct AggregatorRound<'a> {
     pub order: &'a StorageOrder,
     pub lane: &'a Lane,
     pub range: &'a Range<u64>,
-    /// The aggregator by number.
+    /// Index of the aggregator.
     pub aggregator: usize,
 }
 
 impl AggregatorRound<'_> {
-    /// Refuses places that are none of this aggregator's in this round.
+    /// Refuses offsets outside this aggregator's part of the window.
     fn check<'a>(&self, list: &'a [u8]) -> Result<Checked<'a>> {
         Checked::new(list, self.range, |run| {
             let (aggregator, end) = self.lane.aggregator(run.offset);
@@ -29,12 +29,12 @@ impl AggregatorRound<'_> {
         })
     }
 
-    /// Where a byte is in the buffer, before the first byte of all is moved to its begin.
+    /// Offset of a byte in the window's buffer, before the first requested byte is moved to the begin.
     fn place(&self, offset: u64) -> usize {
         self.lane.in_buffer(self.range, offset) as usize
     }
 
-    /// The first byte that the lists touch and the bytes up to the last, in the buffer.
+    /// Offset and length of the hull of all lists in the buffer.
     fn hull(&self, lists: &[Checked<'_>]) -> (usize, usize) {
         let hulls = || lists.iter().filter_map(|list| list.hull);
         let low = hulls().map(|(first, _)| self.place(first)).min().unwrap_or(0);
@@ -42,7 +42,7 @@ impl AggregatorRound<'_> {
         (low, high - low)
     }
 
-    /// Writes what the ranks sent, each bytes and places; where they overlap, the later one wins.
+    /// Writes what the ranks sent, each data and offsets; where they overlap, the higher rank wins.
     pub fn write(&self, sent: &[(&[u8], &[u8])], buffer: &mut PageBuffer, array: &dyn Array) -> Result<()> {
         let lists = sent.iter().map(|(_, list)| self.check(list)).collect::<Result<Vec<_>>>()?;
         let (low, len) = self.hull(&lists);
@@ -59,7 +59,7 @@ impl AggregatorRound<'_> {
                 rest = more;
             }
         }
-        // Holes are closed up, not written.
+        // Holes are skipped, not written.
         let mut packed = 0;
         let close_up = |run: &Run| {
             let (from, len) = (self.place(run.offset) - low, run.len as usize);
@@ -72,15 +72,16 @@ impl AggregatorRound<'_> {
         write_parts(array, &parts, &buffer[..packed])
     }
 
-    /// Reads what the ranks ask for, each a list of places, into the buffer.
+    /// Reads what the ranks request, each a list of offsets, into the buffer.
     pub fn read<'a>(&self, asked: &[&'a [u8]], buffer: &mut PageBuffer, array: &dyn Array) -> Result<Answers<'a>> {
         let lists = asked.iter().map(|list| self.check(list)).collect::<Result<Vec<_>>>()?;
         let (low, len) = self.hull(&lists);
         buffer.set_len(len)?; // stale bytes are never used
-        // Between the units of an aggregator are those of others, and between rows of a chunk may be nothing.
+        // No gap is bridged between an aggregator's units, which belong to others, or in chunks, whose rows may have
+        // padding between them.
         let bridge = if self.lane.count == 1 && self.order.chunks.is_none() { GAP } else { 0 };
         let parts = parts(self.order, coverage(&lists, bridge))?;
-        // Read to the end of the buffer, from where every run moves forward to its place.
+        // Reads to the end of the buffer, from where every run moves forward to its offset.
         let mut from = len - parts.iter().map(|part| part.bytes).sum::<usize>();
         let mut rest = &mut buffer[from..len];
         for part in &parts {
@@ -98,7 +99,7 @@ impl AggregatorRound<'_> {
         Ok(Answers { lists, low })
     }
 
-    /// Calls `each` with the pieces that a rank asked for, in order.
+    /// Calls `each` with the pieces that a rank requested, in order.
     pub fn pieces<'b>(&self, answers: &Answers<'_>, rank: usize, buffer: &'b [u8], mut each: impl FnMut(&'b [u8])) {
         for run in answers.lists[rank].runs() {
             let at = self.place(run.offset) - answers.low;
@@ -106,16 +107,16 @@ impl AggregatorRound<'_> {
         }
     }
 
-    /// Appends the pieces that a rank asked for, as they are sent.
+    /// Appends the pieces that a rank requested to its reply.
     pub fn reply(&self, answers: &Answers<'_>, rank: usize, buffer: &[u8], reply: &mut Vec<u8>) {
-        // With room for the next list of places, which is seldom long.
+        // Reserves space for the next list of offsets, which is usually short.
         let bytes = answers.lists[rank].bytes as usize;
         reply.reserve(if bytes > 0 { bytes + 256 } else { 0 });
         self.pieces(answers, rank, buffer, |piece| reply.extend_from_slice(piece));
     }
 }
 
-/// What a window was read for, and where it is in the buffer.
+/// The requests of a window that was read, and their position in the buffer.
 pub(super) struct Answers<'a> {
     lists: Vec<Checked<'a>>,
     low: usize,

@@ -1,16 +1,15 @@
-//! Which ranks access the format on behalf of all.
+//! Choosing the aggregator ranks.
 
 use hyperslab_core::{Communicator, Result};
 
-/// Aggregators on a node, unless the user says how many there are in all. One core copies less than memory and storage of a
-/// node can take.
+/// Default number of aggregators per node. One core copies less than memory and storage of a node can take.
 const PER_NODE: usize = 2;
 
-/// The aggregators as ranks, rising. Collective.
+/// The ranks of the aggregators, increasing. Collective.
 pub(super) fn choose(comm: &dyn Communicator, wanted: Option<usize>) -> Result<Vec<usize>> {
     let size = comm.size();
     if let Some(wanted) = wanted {
-        // Far from each other, since neighbouring ranks share a node.
+        // Spread out, since neighbouring ranks share a node.
         let number = wanted.min(size);
         return Ok((0..number).map(|i| (i as u128 * size as u128 / number as u128) as usize).collect());
     }

@@ -1,4 +1,4 @@
-//! An open array behind the layer.
+//! Arrays of the layer.
 
 use super::container::Shared;
 use super::exchange::Exchange;
@@ -10,7 +10,7 @@ use hyperslab_core::{
 };
 use std::sync::Arc;
 
-/// One rank's handle of an array.
+/// A handle of an array.
 #[derive(Debug)]
 pub(super) struct TwoPhaseArray {
     pub inner: Arc<dyn Array>,
@@ -18,20 +18,20 @@ pub(super) struct TwoPhaseArray {
     pub name: String,
 }
 
-/// The array as it is in one transfer. It may have changed its shape since the last.
+/// The array during one transfer; its shape may have changed since the last.
 struct Now {
     dtype: Datatype,
-    /// `None`: left to the format below.
+    /// `None` if the transfer goes to the format below.
     order: Option<StorageOrder>,
 }
 
 impl TwoPhaseArray {
-    /// Whether this transfer is made by exchanging data.
+    /// Whether this transfer uses the exchange.
     fn together(&self, transfer: TransferMode) -> bool {
         transfer == TransferMode::Collective && self.shared.comm.size() > 1
     }
 
-    /// Checks the arguments of this rank as the format below would, and tells everyone what it wants.
+    /// Checks the arguments of this rank like the format below, and exchanges the requests of all ranks.
     fn agree(
         &self,
         selection: &Selection,
@@ -54,7 +54,7 @@ impl TwoPhaseArray {
         Ok((agree_on_access(&*self.shared.comm, wish, grain)?, now))
     }
 
-    /// The whole transfer by the format below, on every rank.
+    /// Forwards the whole transfer to the format below, on every rank.
     fn leave(&self, transfer: impl FnOnce(&dyn Array) -> Result<()>) -> Result<()> {
         self.shared.note_left_to_format();
         agree(&*self.shared.comm, transfer(&*self.inner))
@@ -64,7 +64,7 @@ impl TwoPhaseArray {
         let check = |spec: &ArraySpec| {
             selection.check_inside(&spec.shape)?;
             memory.check(&spec.dtype, selection.len())?;
-            // Nothing is written, but what forbids writing at all is said now, on all ranks.
+            // Nothing is written, but errors that forbid writing at all are returned now, on all ranks.
             let nothing = Selection::empty(spec.shape.len());
             self.inner.write(&nothing, MemoryView::packed(&[]), TransferMode::Independent)
         };
@@ -113,8 +113,8 @@ impl Array for TwoPhaseArray {
         }
     }
 
-    /// In a collective transfer ranks may bring different numbers of parts; the first parts of all are written
-    /// together, then the second.
+    /// In a collective transfer ranks may have different numbers of parts: the first parts of all ranks are one exchange,
+    /// then the second.
     fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: TransferMode) -> Result<()> {
         if !self.together(transfer) {
             return self.inner.write_many(parts, transfer);

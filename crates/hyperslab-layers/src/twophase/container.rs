@@ -1,4 +1,4 @@
-//! An open container behind the layer.
+//! Containers of the layer.
 
 use super::array::TwoPhaseArray;
 use super::options::Options;
@@ -8,16 +8,16 @@ use hyperslab_core::{
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a container and its arrays have in common, on one rank.
+/// The state shared by a container and its arrays on one rank.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub comm: Arc<dyn Communicator>,
     pub options: Options,
-    /// The aggregators as ranks.
+    /// The ranks of the aggregators.
     pub aggregators: Vec<usize>,
-    /// An aggregator's buffer between rounds: fresh memory costs as much as filling it.
+    /// An aggregator's buffer, reused since fresh memory costs as much as filling it.
     buffer: Mutex<PageBuffer>,
-    /// Collective transfers that the format below made itself.
+    /// Number of collective transfers forwarded to the format below.
     left_to_format: AtomicU64,
 }
 
@@ -27,7 +27,7 @@ impl Shared {
         Arc::new(Self { comm, options, aggregators, buffer, left_to_format })
     }
 
-    /// Runs `work` with the buffer. What grew beyond the option is not kept.
+    /// Runs `work` with the buffer. Frees it if it exceeds the option.
     pub fn with_buffer<T>(&self, work: impl FnOnce(&mut PageBuffer) -> T) -> T {
         let mut buffer = std::mem::take(&mut *self.buffer.lock().unwrap_or_else(PoisonError::into_inner));
         let result = work(&mut buffer);
@@ -42,7 +42,7 @@ impl Shared {
     }
 }
 
-/// One rank's container.
+/// A container of one rank.
 #[derive(Debug)]
 pub(super) struct TwoPhaseContainer {
     pub inner: Arc<dyn Container>,

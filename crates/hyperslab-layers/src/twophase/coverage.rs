@@ -1,20 +1,20 @@
-//! What several ranks access together: their runs merged into rising runs that neither touch nor overlap.
+//! The union of several ranks' runs, as disjoint, non-adjacent runs in increasing order.
 
 use super::message::Checked;
 use hyperslab_core::Run;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Merged runs, lazily: memory grows with the number of ranks only.
+/// Lazy merge of runs, in memory proportional to the number of ranks.
 pub(super) struct Coverage<I> {
     sources: Vec<I>,
-    /// The next run of each source: begin, end and source, the earliest on top.
+    /// Min-heap of the next run of each source: begin, end, source.
     next: BinaryHeap<Reverse<(u64, u64, usize)>>,
-    /// Gaps up to this many bytes are covered too.
+    /// Maximum gap that is bridged.
     bridge: u64,
 }
 
-/// What the lists of places cover, bridging gaps of up to `bridge` bytes.
+/// The union of the lists, bridging gaps of up to `bridge` bytes.
 pub(super) fn coverage<'a>(lists: &[Checked<'a>], bridge: u64) -> Coverage<impl Iterator<Item = Run> + use<'a>> {
     Coverage::new(lists.iter().map(Checked::runs).collect(), bridge)
 }

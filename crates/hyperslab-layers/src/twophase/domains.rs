@@ -1,34 +1,34 @@
-//! Which aggregator covers which part of the accessed range, and in which round.
+//! File domains: which aggregator accesses which part of the range in which round.
 //!
-//! All kinds of domains are lanes: contiguous parts of the range, each with one or more aggregators. Within a lane units
-//! go to its aggregators in turn. Every lane is covered window by window, one window in a round.
+//! All kinds of domains consist of lanes: contiguous parts of the range, each with one or more aggregators, to which its
+//! units go in turn. Every lane is processed in windows, one per round.
 
 use super::options::{Options, Sharing};
 use std::ops::Range;
 
-/// A contiguous part of the accessed range and who covers it.
+/// A contiguous part of the accessed range, and its aggregators.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Lane {
-    /// Bytes in storage order.
+    /// Byte range in storage order.
     pub range: Range<u64>,
-    /// The first of its aggregators, by number.
+    /// Index of its first aggregator.
     pub first: usize,
-    /// How many there are.
+    /// Number of its aggregators.
     pub count: usize,
-    /// Bytes of the units that they take in turn.
+    /// Length of the units that they take in turn.
     unit: u64,
-    /// Bytes of a window.
+    /// Length of a window.
     step: u64,
 }
 
-/// What a plan of domains is made from. All ranks have the same.
+/// The input of a plan of domains, the same on all ranks.
 #[derive(Debug, Clone)]
 pub(super) struct Access {
-    /// From the first byte that anyone accesses to the last, in storage order; not empty.
+    /// From the first to the last byte accessed by any rank, in storage order; not empty.
     pub range: Range<u64>,
-    /// Bytes that nothing may cut: an element, or a chunk. The range begins and ends at multiples.
+    /// Indivisible length: an element, or a chunk. The range begins and ends at multiples of it.
     pub grain: u64,
-    /// Bytes that all ranks access together.
+    /// Total length accessed by all ranks.
     pub bytes: u64,
     /// How many ranks access a byte, on average and at least 1. Windows shrink by as much, since everyone's bytes of a
     /// window are in memory together.
@@ -36,28 +36,28 @@ pub(super) struct Access {
 }
 
 impl Lane {
-    /// Bytes of a window.
+    /// Length of a window.
     pub fn step(&self) -> u64 {
         self.step
     }
 
-    /// How many windows there are.
+    /// Number of windows.
     pub fn windows(&self) -> u64 {
         (self.range.end - self.range.start).div_ceil(self.step)
     }
 
-    /// The window of that number, which must be smaller than that of `windows`.
+    /// The byte range of a window.
     pub fn window(&self, number: u64) -> Range<u64> {
         let start = self.range.start + number * self.step;
         start..start.saturating_add(self.step).min(self.range.end)
     }
 
-    /// The window that holds `place`, which lies in the lane.
+    /// The window that contains `place`, a byte of the lane.
     pub fn window_at(&self, place: u64) -> Range<u64> {
         self.window((place - self.range.start) / self.step)
     }
 
-    /// The aggregator of `place` by number, and where the next one's part begins.
+    /// The index of the aggregator of `place`, and the begin of the next aggregator's part.
     pub fn aggregator(&self, place: u64) -> (usize, u64) {
         if self.count == 1 {
             return (self.first, self.range.end);
@@ -66,7 +66,7 @@ impl Lane {
         (self.first + (unit % self.count as u64) as usize, (unit + 1).saturating_mul(self.unit))
     }
 
-    /// Where `place` goes in its aggregator's buffer of `window`, in which that aggregator's units follow each other.
+    /// Offset of `place` in its aggregator's buffer for `window`, which has that aggregator's units contiguously.
     pub fn in_buffer(&self, window: &Range<u64>, place: u64) -> u64 {
         let from_start = place - window.start;
         if self.count == 1 {
@@ -77,7 +77,7 @@ impl Lane {
     }
 }
 
-/// The lanes of a call for `aggregators` aggregators; those without a byte are left out.
+/// The non-empty lanes of a transfer for `aggregators` aggregators.
 pub(super) fn lanes(options: &Options, access: &Access, aggregators: usize) -> Vec<Lane> {
     let Access { range, grain, crowding, .. } = access;
     let unit = match options.sharing {
@@ -90,7 +90,7 @@ pub(super) fn lanes(options: &Options, access: &Access, aggregators: usize) -> V
         Sharing::GroupCyclic => options.group.min(aggregators),
     };
     let buffer = options.buffer / crowding;
-    // Units count from the begin of the array, but equal parts from the begin of what is accessed.
+    // Units count from the begin of the array, equal parts from the begin of the accessed range.
     let origin = if options.sharing == Sharing::Even { range.start } else { range.start / unit * unit };
     let units = (range.end - origin).div_ceil(unit);
     let boundary = |aggregator: usize| {
@@ -103,7 +103,7 @@ pub(super) fn lanes(options: &Options, access: &Access, aggregators: usize) -> V
         .map(|first| {
             let count = per_lane.min(aggregators - first);
             let end = if first + count == aggregators { range.end } else { boundary(first + count) };
-            // Several aggregators need a whole unit each; a single one can take a unit in pieces.
+            // Several aggregators need a whole unit each; a single one can process a unit in pieces.
             let whole = if count > 1 || buffer >= unit { unit } else { *grain };
             let step = (buffer / whole).max(1).saturating_mul(whole).saturating_mul(count as u64);
             let start = boundary(first);

@@ -1,4 +1,4 @@
-//! The two phases, round by round: data between ranks and aggregators, and between aggregators and the format below.
+//! The exchange, round by round: data between ranks and aggregators, and between aggregators and the format below.
 
 use super::array::TwoPhaseArray;
 use super::domains::{Access, Lane, lanes};
@@ -11,7 +11,7 @@ use super::storage_order::StorageOrder;
 use super::writer::{Round, Target, Writer};
 use hyperslab_core::{Communicator, Datatype, Error, MemoryView, MemoryViewMut, Result, Selection, agree};
 
-/// The messages of one round, by rank. Their memory is used again in the next: fresh memory costs as much as filling it.
+/// The messages of one round, by rank. Buffers are reused, since fresh memory costs as much as filling it.
 struct Messages {
     parts: Vec<Vec<u8>>,
     received: Vec<Vec<u8>>,
@@ -27,13 +27,13 @@ impl Messages {
         self.parts.iter_mut().for_each(Vec::clear);
     }
 
-    /// Empty messages to these ranks; to the others there are none.
+    /// Empty messages to these ranks, none to the others.
     fn empty(&mut self, ranks: &[usize]) -> Vec<Vec<u8>> {
         self.clear();
         ranks.iter().map(|&rank| std::mem::take(&mut self.parts[rank])).collect()
     }
 
-    /// Sends, and receives. What is to be sent next is empty then.
+    /// Sends and receives; the send buffers are empty afterwards.
     fn exchange(&mut self, comm: &dyn Communicator) -> Result<()> {
         comm.all_to_all(&mut self.parts, &mut self.received)?;
         self.clear();
@@ -41,7 +41,7 @@ impl Messages {
     }
 }
 
-/// A collective transfer that all ranks agreed to make by exchanging data.
+/// A collective transfer by exchange.
 pub(super) struct Exchange<'a> {
     array: &'a TwoPhaseArray,
     comm: &'a dyn Communicator,
@@ -49,9 +49,9 @@ pub(super) struct Exchange<'a> {
     dtype: &'a Datatype,
     lanes: Vec<Lane>,
     rounds: Rounds<'a>,
-    /// This rank as an aggregator, by number.
+    /// Index of this rank as an aggregator.
     me: Option<usize>,
-    /// The first thing that went wrong on this rank. It goes on taking part until all have heard of it.
+    /// The first error of this rank, which takes part until all ranks know.
     failure: Option<Error>,
 }
 
@@ -87,7 +87,7 @@ impl<'a> Exchange<'a> {
         Target { array: self.array, order: self.order, lanes, aggregator: self.me }
     }
 
-    /// Whether what this rank writes can be written while it exchanges the next round.
+    /// Whether this rank can write while it exchanges the next round.
     fn can_write_beside(&self) -> bool {
         self.me.is_some()
             && self.rounds.are_several()
@@ -95,7 +95,7 @@ impl<'a> Exchange<'a> {
             && self.comm.many_threads()
     }
 
-    /// Every rank writes its selection. Arguments were checked.
+    /// Writes every rank's selection. Arguments were checked.
     pub fn write(mut self, selection: &Selection, memory: MemoryView<'_>) -> Result<()> {
         let lanes = self.lanes.clone();
         let outgoing = Outgoing::new(memory, self.dtype, selection.len(), in_order(self.order, lanes.len()));
@@ -130,9 +130,9 @@ impl<'a> Exchange<'a> {
                 messages.parts[rank] = message;
             }
             messages.exchange(self.comm)?;
-            // Before the aggregators write, so that meanwhile others need not wait for them.
+            // Before aggregators write, so that other ranks need not wait for them.
             next = self.next_windows(mine.as_ref().map(|(_, walks)| walks))?;
-            // A rank that failed does nothing more.
+            // After an error a rank only takes part in the exchange.
             if self.failure.is_none() {
                 let received = std::mem::take(&mut messages.received);
                 let written = writer.write(Round { windows, received, own });
@@ -145,8 +145,8 @@ impl<'a> Exchange<'a> {
         Ok(())
     }
 
-    /// Every rank reads its selection. Arguments were checked. Each message answers what was asked in the round before
-    /// and asks for the next.
+    /// Reads every rank's selection. Arguments were checked. Each message has the reply to the preceding round and the
+    /// request for the next.
     pub fn read(mut self, selection: &Selection, memory: MemoryViewMut<'_>) -> Result<()> {
         let lanes = self.lanes.clone();
         let incoming = Incoming::new(memory, self.dtype, selection.len(), in_order(self.order, lanes.len()));
@@ -187,7 +187,7 @@ impl<'a> Exchange<'a> {
         Ok(())
     }
 
-    /// Sends the replies that are ready and asks the aggregators for this rank's bytes of `windows`.
+    /// Sends the replies, and requests this rank's bytes of `windows`.
     fn ask(
         &mut self,
         mine: &mut Option<(Receiving<'_>, Cursors<'_>)>,
@@ -210,12 +210,12 @@ impl<'a> Exchange<'a> {
         messages.exchange(self.comm)
     }
 
-    /// The lane whose bytes come from this rank alone. Those of its own go straight to its memory.
+    /// The lane whose only aggregator is this rank: its own bytes go directly to its memory.
     fn own_lane(&self) -> Option<usize> {
         self.lanes.iter().position(|lane| lane.count == 1 && self.me == Some(lane.first))
     }
 
-    /// Makes the answers of this rank to what was asked of it.
+    /// Prepares this rank's replies as an aggregator.
     fn read_window(
         &self,
         windows: &RoundRanges,
@@ -247,12 +247,12 @@ impl<'a> Exchange<'a> {
         })
     }
 
-    /// What each aggregator answered.
+    /// The reply of each aggregator.
     fn answers<'b>(&self, received: &'b [Vec<u8>]) -> Result<Vec<&'b [u8]>> {
         self.array.shared.aggregators.iter().map(|&rank| Ok(split(&received[rank])?.0)).collect()
     }
 
-    /// All ranks hear whether anyone failed.
+    /// Agrees on whether any rank failed.
     fn end(&mut self) -> Result<()> {
         agree(self.comm, self.failure.take().map_or(Ok(()), Err))
     }

@@ -1,5 +1,5 @@
-//! What ranks send to each other: bytes, then a list of places in storage order. In a write the bytes belong there; in a
-//! read the bytes answer the list of the round before, and the list asks for the next.
+//! Messages between ranks: data, then a list of byte offsets in storage order. In a write the data belongs to these
+//! offsets; in a read the data replies to the list of the preceding round, and the list is the next request.
 //!
 //! Places are rows of equal runs at equal distances, each run after the one before it. A row is written as numbers of
 //! seven bits per byte, low bits first, with the high bit set on all but the last byte: the gap since the end of the row
@@ -11,17 +11,17 @@ use std::ops::Range;
 
 const TRAILER: usize = 8;
 
-/// A list of rows being written.
+/// An encoder of a list of rows.
 #[derive(Debug, Default)]
 pub(super) struct OffsetList {
     bytes: Vec<u8>,
-    /// Not yet written: the next may continue it.
+    /// The last row, not yet encoded since the next may extend it.
     pending: Option<Row>,
     end: u64,
 }
 
 impl OffsetList {
-    /// Adds a row that begins at or after the end of the one before.
+    /// Adds a row that begins at or after the end of the preceding one.
     pub fn push(&mut self, row: Row) {
         if !self.pending.as_mut().is_some_and(|pending| continues(pending, &row)) {
             self.write_pending();
@@ -48,19 +48,19 @@ impl OffsetList {
         self.bytes.push(number as u8);
     }
 
-    /// At least as many bytes as a message needs besides the data.
+    /// Upper bound of a message's length without the data.
     pub fn most_bytes(&self) -> usize {
         self.bytes.len() + 4 * 10 + TRAILER
     }
 
-    /// The list as it is sent.
+    /// The encoded list.
     pub fn finish(mut self) -> Vec<u8> {
         self.write_pending();
         self.bytes
     }
 }
 
-/// Lengthens `row` by `next`, if that says the same as both.
+/// Extends `row` by `next`, if one row can express both.
 pub(super) fn continues(row: &mut Row, next: &Row) -> bool {
     if row.len != next.len {
         return false;
@@ -74,12 +74,12 @@ pub(super) fn continues(row: &mut Row, next: &Row) -> bool {
     true
 }
 
-/// One past the last byte of a row.
+/// End of a row.
 fn row_end(row: &Row) -> u64 {
     row.offset + (row.count - 1) * row.stride + row.len
 }
 
-/// Bytes and a list of places as one message. Nothing is sent for nothing.
+/// Appends a list of offsets to data, as one message; empty if both are.
 pub(super) fn join(mut bytes: Vec<u8>, places: OffsetList) -> Vec<u8> {
     let list = places.finish();
     if !bytes.is_empty() || !list.is_empty() {
@@ -90,7 +90,7 @@ pub(super) fn join(mut bytes: Vec<u8>, places: OffsetList) -> Vec<u8> {
     bytes
 }
 
-/// The bytes and the list of places of a message.
+/// Splits a message into data and list.
 pub(super) fn split(message: &[u8]) -> Result<(&[u8], &[u8])> {
     if message.is_empty() {
         return Ok((message, message));
@@ -106,18 +106,18 @@ pub(super) fn corrupt() -> Error {
         .hint("check that all ranks run the same version")
 }
 
-/// A list of places that was checked.
+/// A validated list of offsets.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Checked<'a> {
     list: &'a [u8],
-    /// First byte and one past the last; nothing if there are no rows.
+    /// Begin and end of the hull; `None` if there are no rows.
     pub hull: Option<(u64, u64)>,
-    /// Bytes of all runs.
+    /// Total length of all runs.
     pub bytes: u64,
 }
 
 impl<'a> Checked<'a> {
-    /// Refuses lists that are cut off or leave `window`, and runs that `allowed` does not let pass.
+    /// Refuses truncated lists, lists that leave `window`, and runs for which `allowed` is false.
     pub fn new(list: &'a [u8], window: &Range<u64>, allowed: impl Fn(Run) -> bool) -> Result<Self> {
         let mut rows = Rows { list, end: 0 };
         let mut checked = Self { list, hull: None, bytes: 0 };
@@ -126,19 +126,19 @@ impl<'a> Checked<'a> {
             if row.offset < window.start || rows.end > window.end || !runs(row).all(&allowed) {
                 return Err(corrupt());
             }
-            // No overflow: runs do not overlap, so all together are no longer than the line.
+            // No overflow: disjoint runs are no longer than the range.
             checked.bytes += row.len * row.count;
             checked.hull = Some((checked.hull.map_or(row.offset, |(first, _)| first), rows.end));
         }
         Ok(checked)
     }
 
-    /// The rows, rising.
+    /// The rows, increasing.
     fn rows(&self) -> Rows<'a> {
         Rows { list: self.list, end: 0 }
     }
 
-    /// The runs, rising.
+    /// The runs, increasing.
     pub fn runs(&self) -> impl Iterator<Item = Run> + use<'a> {
         self.rows().flat_map(runs)
     }
@@ -149,7 +149,7 @@ pub(super) fn runs(row: Row) -> impl Iterator<Item = Run> {
     (0..row.count).map(move |i| Run { offset: row.offset + i * row.stride, len: row.len })
 }
 
-/// Rows being read; ends at what cannot be read.
+/// A decoder of rows; ends at invalid bytes.
 #[derive(Debug, Clone)]
 pub(super) struct Rows<'a> {
     list: &'a [u8],

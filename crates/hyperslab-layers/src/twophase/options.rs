@@ -1,31 +1,31 @@
-//! What a stack string may say about `twophase`.
+//! The options of the layer.
 
 use hyperslab_core::{Error, OptionSpec, Result, StackElement};
 
-/// How the accessed range is shared out among the aggregators.
+/// The kind of file domains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sharing {
     /// Equal contiguous parts.
     Even,
-    /// Contiguous parts that begin and end at units.
+    /// Contiguous parts of whole units.
     Aligned,
-    /// Unit by unit to one aggregator after the other, counted from the begin of the array.
+    /// Units in turn to the aggregators, counted from the begin of the array.
     StaticCyclic,
-    /// A contiguous part for each group of aggregators, unit by unit within the group.
+    /// A contiguous part for each group of aggregators, units in turn within the group.
     GroupCyclic,
 }
 
-/// The options of `twophase`, checked.
+/// Validated options.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Options {
-    /// How many aggregators; two per node unless given.
+    /// Number of aggregators; two per node by default.
     pub aggregators: Option<usize>,
     pub sharing: Sharing,
-    /// Bytes that belong together.
+    /// Length of a unit in bytes.
     pub unit: u64,
-    /// Bytes that an aggregator covers in one round.
+    /// Bytes that an aggregator processes in one round.
     pub buffer: u64,
-    /// Aggregators in one group.
+    /// Number of aggregators of a group.
     pub group: usize,
 }
 

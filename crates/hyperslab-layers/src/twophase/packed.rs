@@ -1,26 +1,26 @@
-//! The caller's memory as packed bytes, in the order of the selection.
+//! Packed access to the caller's memory, in the order of the selection.
 
 use super::storage_order::StorageOrder;
 use hyperslab_core::{Datatype, Gather, MemoryLayout, MemoryView, MemoryViewMut, Result, Scatter};
 use std::ops::Range;
 
-/// Whether memory holds whole elements one after another, however the layout says so.
+/// Whether memory is packed, whatever the form of its layout.
 fn is_packed(layout: &MemoryLayout, dtype: &Datatype) -> Result<bool> {
     Ok(layout.is_packed() || (layout.within.is_none() && layout.plan(dtype)?.is_identity()))
 }
 
-/// Where the bytes of a write come from.
+/// The source of a write.
 pub(super) enum Outgoing<'a> {
-    /// The caller's own bytes.
+    /// The caller's packed memory.
     Packed(&'a [u8]),
-    /// A packed copy of all of them: needed where they are not sent in the order of the selection.
+    /// A packed copy, if bytes are not sent in the order of the selection.
     Copied(Vec<u8>),
-    /// Gathered while they are sent, in order.
+    /// Gathered incrementally, in order.
     Streamed(Box<Gather<'a>>),
 }
 
 impl<'a> Outgoing<'a> {
-    /// `in_order`: bytes are asked for one after the other.
+    /// `in_order`: bytes are requested in increasing order.
     pub fn new(memory: MemoryView<'a>, dtype: &Datatype, elements: u64, in_order: bool) -> Result<Self> {
         let bytes = (elements * dtype.size()) as usize;
         if is_packed(memory.layout, dtype)? {
@@ -35,7 +35,7 @@ impl<'a> Outgoing<'a> {
         Ok(Self::Copied(copy))
     }
 
-    /// All bytes, unless they are streamed.
+    /// All bytes, unless gathered incrementally.
     pub fn all(&self) -> Option<&[u8]> {
         match self {
             Self::Packed(bytes) => Some(bytes),
@@ -44,7 +44,7 @@ impl<'a> Outgoing<'a> {
         }
     }
 
-    /// All bytes, if they are the caller's own.
+    /// All bytes, if the caller's memory is packed.
     pub fn lent(&self) -> Option<&'a [u8]> {
         match self {
             Self::Packed(bytes) => Some(bytes),
@@ -52,7 +52,7 @@ impl<'a> Outgoing<'a> {
         }
     }
 
-    /// Appends a range, whole elements; what is streamed must be asked for in order.
+    /// Appends a range of whole elements; incremental sources require increasing order.
     pub fn append(&mut self, range: Range<u64>, to: &mut Vec<u8>) {
         match self {
             Self::Streamed(gather) => {
@@ -66,18 +66,18 @@ impl<'a> Outgoing<'a> {
     }
 }
 
-/// Where the bytes of a read go.
+/// The destination of a read.
 pub(super) enum Incoming<'a> {
-    /// The caller's own bytes.
+    /// The caller's packed memory.
     Packed(&'a mut [u8]),
-    /// A packed copy of all of them, and how they are spread when it is complete.
+    /// A packed copy, scattered when complete.
     Copied(Vec<u8>, Box<Scatter<'a>>),
-    /// Spread as they come, in order.
+    /// Scattered incrementally, in order.
     Streamed(Box<Scatter<'a>>),
 }
 
 impl<'a> Incoming<'a> {
-    /// `in_order`: bytes come one after the other.
+    /// `in_order`: bytes arrive in increasing order.
     pub fn new(memory: MemoryViewMut<'a>, dtype: &Datatype, elements: u64, in_order: bool) -> Result<Self> {
         let bytes = (elements * dtype.size()) as usize;
         if is_packed(memory.layout, dtype)? {
@@ -87,7 +87,7 @@ impl<'a> Incoming<'a> {
         Ok(if in_order { Self::Streamed(scatter) } else { Self::Copied(vec![0; bytes], scatter) })
     }
 
-    /// All bytes, unless they are streamed.
+    /// All bytes, unless gathered incrementally.
     pub fn all(&mut self) -> Option<&mut [u8]> {
         match self {
             Self::Packed(bytes) => Some(bytes),
@@ -96,7 +96,7 @@ impl<'a> Incoming<'a> {
         }
     }
 
-    /// Takes the bytes from `at` on; what is streamed must come in order.
+    /// Stores the bytes from `at` on; incremental destinations require increasing order.
     pub fn put(&mut self, at: u64, bytes: &[u8]) {
         match self {
             Self::Packed(all) => all[at as usize..][..bytes.len()].copy_from_slice(bytes),
@@ -107,7 +107,7 @@ impl<'a> Incoming<'a> {
         }
     }
 
-    /// Called when all bytes have come.
+    /// Completes the read once all bytes have arrived.
     pub fn finish(self) {
         if let Self::Copied(bytes, mut scatter) = self {
             scatter.next_from(&bytes);
@@ -115,7 +115,7 @@ impl<'a> Incoming<'a> {
     }
 }
 
-/// Whether bytes of a transfer with `lanes` lanes are taken in the order of the selection.
+/// Whether a transfer with `lanes` lanes processes bytes in the order of the selection.
 pub(super) fn in_order(order: &StorageOrder, lanes: usize) -> bool {
     order.chunks.is_none() && lanes == 1
 }

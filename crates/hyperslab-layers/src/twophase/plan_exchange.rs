@@ -1,28 +1,28 @@
-//! What all ranks learn from each other before any data moves.
+//! Agreement on the exchange before any data moves.
 
 use super::domains::Access;
 use hyperslab_core::{Communicator, Error, ErrorKind, Result};
 use std::ops::Range;
 
-/// What one rank brings to a collective transfer, once its arguments are checked.
+/// The request of one rank, with validated arguments.
 #[derive(Debug)]
 pub(super) struct RankRequest {
-    /// From the first byte to the last in storage order; `None` when nothing is selected.
+    /// First to last byte in storage order; `None` if nothing is selected.
     pub range: Option<Range<u64>>,
-    /// Bytes selected.
+    /// Number of bytes selected.
     pub bytes: u64,
-    /// Whether the format below must do it itself.
+    /// Whether the transfer must go to the format below.
     pub left_to_format: bool,
 }
 
-/// What all ranks do.
+/// The decision of all ranks.
 #[derive(Debug)]
 pub(super) enum ExchangePlan {
-    /// Nobody selected anything.
+    /// No rank selected anything.
     Nothing,
-    /// Everyone calls the format below.
+    /// All ranks call the format below.
     LeftToFormat,
-    /// The exchange.
+    /// All ranks exchange data.
     Exchange(Access),
 }
 
@@ -30,8 +30,8 @@ const WISH: u8 = 0;
 const LEFT_TO_FORMAT: u8 = 1;
 const ERROR: u8 = 2;
 
-/// Tells everyone this rank's wish, or why it has none. An error of one rank is an error on all: kind `Peer` on the
-/// others. `grain` is what domains never cut, the same on all ranks. Collective.
+/// Exchanges the requests of all ranks, or errors: an error of one rank is returned by all, with kind `Peer` on the others.
+/// `grain` is the indivisible length of domains, the same on all ranks. Collective.
 pub(super) fn agree_on_access(comm: &dyn Communicator, mine: Result<RankRequest>, grain: u64) -> Result<ExchangePlan> {
     let message = match &mine {
         Err(error) => [&[ERROR], error.to_string().as_bytes()].concat(),

@@ -1,10 +1,10 @@
-//! From ranges of a row-major line of elements back to slabs.
+//! Conversion of row-major element ranges to slabs.
 
 use hyperslab_core::{Dims, Result, Row, Slab, dims};
 use std::ops::Range;
 
-/// Calls `each` with the boxes that a range of elements of `shape` consists of, in order, and their lengths: at most
-/// two per dimension. The range must lie inside.
+/// Calls `each` with the boxes of a row-major element range of `shape` and their lengths, in order: at most two per
+/// dimension. The range must be inside.
 pub(crate) fn range_to_slabs(
     range: Range<u64>,
     shape: &[u64],
@@ -14,7 +14,7 @@ pub(crate) fn range_to_slabs(
     let mut at = range.start;
     while at < range.end {
         let mut start = coordinates(at, &pitches);
-        // The slowest dimension along which whole steps can be made from here.
+        // The slowest dimension in which whole rows can be taken from here.
         let whole = |d: &usize| at.is_multiple_of(pitches[*d]) && pitches[*d] <= range.end - at;
         let dimension = (0..shape.len()).find(whole);
         let (mut count, mut elements) = (Dims::from_elem(1, shape.len()), 1);
@@ -32,8 +32,8 @@ pub(crate) fn range_to_slabs(
     Ok(())
 }
 
-/// A row of runs, given in elements of `shape`, as one slab: every run a box, and all of them at a regular distance
-/// along one dimension. `None` where it is not so.
+/// A row of runs in elements of `shape` as one slab, if every run is a box and their distance is regular along one
+/// dimension. `None` otherwise.
 pub(super) fn regular(row: Row, shape: &[u64]) -> Result<Option<Slab>> {
     let pitches = dims::pitches(shape);
     let at = coordinates(row.offset, &pitches);

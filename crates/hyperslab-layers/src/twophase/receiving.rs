@@ -1,4 +1,4 @@
-//! What a rank asks for in one round of a read, and what it does with the answers.
+//! A rank's requests in one round of a read, and its handling of the replies.
 
 use super::domains::Lane;
 use super::message::OffsetList;
@@ -8,17 +8,17 @@ use super::storage_order::StorageOrder;
 use hyperslab_core::{ChunkSubset, Result, Row};
 use std::ops::Range;
 
-/// Asks for a rank's bytes and puts them into its memory.
+/// Requests a rank's bytes and stores them in its memory.
 pub(super) struct Receiving<'a> {
     pub order: &'a StorageOrder,
     pub lanes: &'a [Lane],
     pub incoming: Incoming<'a>,
-    /// A chunk.
+    /// Length of a chunk.
     pub scratch: Vec<u8>,
 }
 
 impl Receiving<'_> {
-    /// The lists of places of one round, by number of the aggregator.
+    /// The requests of one round, by aggregator.
     pub fn requests(
         &self,
         walks: &mut Cursors<'_>,
@@ -51,8 +51,8 @@ impl Receiving<'_> {
         Ok(requests)
     }
 
-    /// Takes the answers, by number of the aggregator, to what was asked on the same way. Rows of lane `own` are there
-    /// already. Returns whether the answers were complete; an aggregator that failed answers nothing.
+    /// Stores the replies, by aggregator, to the requests made from the same cursors. Rows of lane `own` are stored
+    /// already. Returns whether the replies were complete; an aggregator that failed sends none.
     pub fn take(
         &mut self,
         walks: &mut Cursors<'_>,
@@ -93,7 +93,7 @@ impl Receiving<'_> {
 
     fn put_chunk(&mut self, part: &ChunkSubset, mut bytes: &[u8]) -> Result<()> {
         let StorageOrder { element, frame_bytes, .. } = *self.order;
-        // Chunks do not come in the order of the selection, so its bytes are never streamed.
+        // Chunks are not in the order of the selection, so that bytes are never scattered incrementally.
         let packed = self.incoming.all().unwrap_or_default();
         if bytes.len() as u64 == frame_bytes {
             return part.copy_from_chunk(bytes, packed, element);
@@ -108,7 +108,7 @@ impl Receiving<'_> {
     }
 }
 
-/// The next bytes of an answer, if there are as many.
+/// Takes the next bytes of a reply, if there are enough.
 fn take_front<'a>(answer: &mut &'a [u8], bytes: u64) -> Option<&'a [u8]> {
     let (front, rest) = answer.split_at_checked(bytes as usize)?;
     *answer = rest;

@@ -1,4 +1,4 @@
-//! A rank's way through its selection, lane by lane and round by round.
+//! Rounds: the windows of each, and a rank's cursors through its selection.
 
 use super::domains::Lane;
 use super::storage_cursor::{ChunkCursor, RowCursor};
@@ -6,7 +6,7 @@ use super::storage_order::StorageOrder;
 use hyperslab_core::{Communicator, Reduce, Result, Selection};
 use std::ops::Range;
 
-/// Where the rank stands in every lane. A copy goes on from the same places.
+/// The position of the rank in every lane. A clone continues from the same positions.
 #[derive(Debug, Clone)]
 pub(super) enum Cursors<'a> {
     Rows(Vec<RowCursor<'a>>),
@@ -14,7 +14,7 @@ pub(super) enum Cursors<'a> {
 }
 
 impl<'a> Cursors<'a> {
-    /// At the begin of every lane.
+    /// Positions at the begin of every lane.
     pub fn new(selection: &'a Selection, order: &'a StorageOrder, lanes: &[Lane]) -> Result<Self> {
         match &order.chunks {
             None => {
@@ -36,7 +36,7 @@ impl<'a> Cursors<'a> {
         }
     }
 
-    /// The next byte in lane `number`; the largest number when nothing is left there.
+    /// The next byte in lane `number`; `u64::MAX` at its end.
     fn next(&self, number: usize, lane: &Lane) -> u64 {
         let next = match self {
             Self::Rows(walks) => walks[number].peek(),
@@ -46,26 +46,26 @@ impl<'a> Cursors<'a> {
     }
 }
 
-/// After how many rounds ranks ask each other whether to go on.
+/// Number of rounds between agreements on whether to continue.
 const ROUNDS_BETWEEN_QUESTIONS: u64 = 16;
 
-/// The windows of one round, one for each lane that has any.
+/// The windows of one round, one for each unfinished lane.
 pub(super) type RoundRanges = Vec<Option<Range<u64>>>;
 
-/// Which windows come next. All ranks have the same plan.
+/// The sequence of rounds, the same on all ranks.
 #[derive(Debug)]
 pub(super) struct Rounds<'a> {
     comm: &'a dyn Communicator,
     lanes: Vec<Lane>,
-    /// Rounds already begun.
+    /// Number of rounds begun.
     begun: u64,
-    /// How many there are, when all windows are visited.
+    /// Number of rounds, if all windows are visited.
     all: Option<u64>,
 }
 
 impl<'a> Rounds<'a> {
-    /// For ranks that access `bytes` bytes in these lanes. Where most windows would be empty, they are agreed on round by
-    /// round, so that empty ones are skipped; otherwise that would be one more message than needed.
+    /// The rounds of ranks that access `bytes` bytes in these lanes. If most windows would be empty, ranks agree on the
+    /// next ones in each round, so that empty windows are skipped; otherwise that would cost an extra message.
     pub fn new(comm: &'a dyn Communicator, lanes: Vec<Lane>, bytes: u64) -> Self {
         let windows = lanes.iter().map(Lane::windows).max().unwrap_or(0);
         let in_a_round = lanes.iter().fold(0, |sum: u64, lane| sum.saturating_add(lane.step())).max(1);
@@ -73,12 +73,12 @@ impl<'a> Rounds<'a> {
         Self { comm, lanes, begun: 0, all: dense.then_some(windows) }
     }
 
-    /// Whether there may be more than one.
+    /// Whether there may be several rounds.
     pub fn are_several(&self) -> bool {
         self.all.is_none_or(|all| all > 1)
     }
 
-    /// The windows of the next round; `None` when all is done, or a rank says that it failed. Collective.
+    /// The windows of the next round; `None` at the end, or after a failure of any rank. Collective.
     pub fn next(&mut self, walks: Option<&Cursors<'_>>, well: bool) -> Result<Option<RoundRanges>> {
         let number = self.begun;
         self.begun += 1;
@@ -99,7 +99,7 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// For each lane the first window that any rank has still to visit.
+    /// The first window of each lane that any rank still needs.
     fn next_touched(&self, walks: Option<&Cursors<'_>>, well: bool) -> Result<Option<RoundRanges>> {
         let next = |(number, lane)| walks.map_or(u64::MAX, |walks| walks.next(number, lane));
         let mut values: Vec<u64> = self.lanes.iter().enumerate().map(next).chain([u64::from(well)]).collect();

@@ -1,24 +1,23 @@
-//! Rising runs in storage order as few selections of the array, each with its bytes packed after those before.
+//! Building few selections from increasing runs in storage order, with consecutive packed bytes.
 
 use super::message::continues;
 use super::range_to_slabs::{range_to_slabs, regular};
 use super::storage_order::{Frame, StorageOrder};
 use hyperslab_core::{Array, ArraySpec, MemoryView, Result, Row, Run, Selection, Slab, TransferMode, dims};
 
-/// A run this long is accessed by itself: libraries handle boxes faster than unions.
+/// Minimum length of a run that is accessed by itself: libraries handle boxes faster than unions.
 const LONG: u64 = 64 << 10;
-/// Slabs of one union; joining more takes longer than accessing the array again.
+/// Maximum slabs of a union: joining more takes longer than another access.
 const MOST_SLABS: usize = 4096;
 
-/// Elements that are accessed together.
+/// A selection that is accessed by one request.
 #[derive(Debug)]
 pub(super) struct Part {
     pub selection: Selection,
     pub bytes: usize,
 }
 
-/// The parts that runs consist of. Of a chunk everything is in one part, so that a chunk covered by several runs is
-/// accessed whole.
+/// The selections for runs. Each chunk is in a single one, so that a chunk covered by several runs is accessed whole.
 pub(super) fn parts(order: &StorageOrder, runs: impl Iterator<Item = Run>) -> Result<Vec<Part>> {
     let mut builder =
         SelectionBuilder { order, frame: None, row: None, slabs: Vec::new(), elements: 0, parts: Vec::new() };
@@ -38,7 +37,7 @@ pub(super) fn parts(order: &StorageOrder, runs: impl Iterator<Item = Run>) -> Re
     Ok(builder.parts)
 }
 
-/// Writes elements, packed, in the parts that formats are fastest with.
+/// Writes packed elements, in the requests that formats are fastest with.
 pub(crate) fn write_in_parts(array: &dyn Array, spec: &ArraySpec, selection: &Selection, packed: &[u8]) -> Result<()> {
     match StorageOrder::new(spec)?.filter(|order| order.chunks.is_none()) {
         Some(order) => {
@@ -49,7 +48,7 @@ pub(crate) fn write_in_parts(array: &dyn Array, spec: &ArraySpec, selection: &Se
     }
 }
 
-/// Writes parts whose bytes are packed one behind the other.
+/// Writes parts with consecutive packed bytes.
 pub(super) fn write_parts(array: &dyn Array, parts: &[Part], packed: &[u8]) -> Result<()> {
     let mut rest = packed;
     let views: Vec<_> = parts
@@ -69,12 +68,12 @@ pub(super) fn write_parts(array: &dyn Array, parts: &[Part], packed: &[u8]) -> R
 
 struct SelectionBuilder<'a> {
     order: &'a StorageOrder,
-    /// The frame that the runs lie in, with its number.
+    /// The current frame and its number.
     frame: Option<(u64, Frame)>,
-    /// Runs not yet turned into slabs: the next may continue them. In elements.
+    /// The pending row of runs, in elements, which the next run may extend.
     row: Option<Row>,
     slabs: Vec<Slab>,
-    /// Elements of `slabs`.
+    /// Number of elements of `slabs`.
     elements: u64,
     parts: Vec<Part>,
 }
@@ -134,7 +133,7 @@ impl SelectionBuilder<'_> {
         self.close()
     }
 
-    /// Makes the slabs so far a part.
+    /// Ends the current part.
     fn close(&mut self) -> Result<()> {
         let Some((_, frame)) = self.frame.as_ref().filter(|_| !self.slabs.is_empty()) else { return Ok(()) };
         let slabs = std::mem::take(&mut self.slabs);

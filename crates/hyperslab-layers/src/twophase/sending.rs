@@ -1,4 +1,4 @@
-//! What a rank sends in one round of a write.
+//! A rank's messages in one round of a write.
 
 use super::domains::Lane;
 use super::message::{OffsetList, join};
@@ -8,20 +8,20 @@ use super::storage_cursor::{ChunkCursor, RowCursor};
 use super::storage_order::StorageOrder;
 use hyperslab_core::{ChunkSubset, Result, Row};
 
-/// A message to one aggregator, being put together.
+/// A message to one aggregator under construction.
 #[derive(Debug, Default)]
 pub(super) struct Draft<'a> {
     bytes: Vec<u8>,
     places: OffsetList,
-    /// For the rank itself: bytes of the caller that need not be copied.
+    /// For the rank itself: the caller's bytes, not copied.
     own: Option<&'a [u8]>,
 }
 
-/// What a rank that is an aggregator sends to itself: bytes of the caller and their places.
+/// The data of an aggregator for itself: the caller's bytes and their offsets.
 pub(super) type Own<'a> = (&'a [u8], Vec<u8>);
 
 impl<'a> Draft<'a> {
-    /// The message, or what stays here.
+    /// The message, or the local data.
     pub fn finish(self) -> (Vec<u8>, Option<Own<'a>>) {
         match self.own {
             Some(bytes) => (Vec::new(), Some((bytes, self.places.finish()))),
@@ -30,19 +30,19 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Puts together what a rank sends.
+/// Builds the messages of a rank.
 pub(super) struct Sending<'a> {
     pub order: &'a StorageOrder,
     pub lanes: &'a [Lane],
     /// This rank as an aggregator, by number.
     pub me: Option<usize>,
     pub outgoing: Outgoing<'a>,
-    /// A chunk.
+    /// Length of a chunk.
     pub scratch: Vec<u8>,
 }
 
 impl<'a> Sending<'a> {
-    /// The messages of one round, by number of the aggregator, in the memory of `empty` ones.
+    /// The messages of one round, by aggregator, in the buffers of `empty`.
     pub fn drafts(
         &mut self,
         walks: &mut Cursors<'_>,
@@ -64,7 +64,7 @@ impl<'a> Sending<'a> {
         Ok(drafts)
     }
 
-    /// Everything before `end` for the lane's one aggregator: a single piece of packed memory.
+    /// Adds everything before `end` for the only aggregator of the lane: one contiguous piece of packed memory.
     fn add_contiguous(&mut self, walk: &mut RowCursor<'_>, lane: &Lane, end: u64, draft: &mut Draft<'a>) {
         let from = walk.packed();
         while let Some(row) = walk.next_before(end) {
@@ -84,7 +84,7 @@ impl<'a> Sending<'a> {
         }
     }
 
-    /// Everything before `end`, unit by unit to the lane's aggregators.
+    /// Adds everything before `end`, units in turn for the lane's aggregators.
     fn deal_out(&mut self, walk: &mut RowCursor<'_>, lane: &Lane, end: u64, drafts: &mut [Draft<'_>]) {
         while let Some(at) = walk.peek().filter(|at| *at < end) {
             let (aggregator, unit_end) = lane.aggregator(at);
@@ -113,7 +113,7 @@ impl<'a> Sending<'a> {
 
     fn add_chunk(&mut self, begin: u64, part: &ChunkSubset, draft: &mut Draft<'_>) -> Result<()> {
         let StorageOrder { element, frame_bytes, .. } = *self.order;
-        // Chunks are not sent in the order of the selection, so its bytes are never streamed.
+        // Chunks are not in the order of the selection, so that bytes are never gathered incrementally.
         let packed = self.outgoing.all().unwrap_or_default();
         if part.within.len() * element == frame_bytes {
             let from = draft.bytes.len();

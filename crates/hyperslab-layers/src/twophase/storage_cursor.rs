@@ -1,15 +1,15 @@
-//! A rank's selection in storage order, step by step.
+//! Cursors: iterating over a rank's selection in storage order.
 
 use super::storage_order::StorageOrder;
 use hyperslab_core::{ChunkGrid, ChunkSubset, ChunkSubsets, Result, Row, Runs, Selection, SlabRuns};
 
-/// The selection of an array without chunks, row by row. Lazy; a copy goes on from the same place.
+/// A lazy cursor over the rows of a selection of an unchunked array. A clone continues from the same position.
 #[derive(Debug, Clone)]
 pub(super) struct RowCursor<'a> {
     source: Source<'a>,
-    /// What is left of the current row; its count is 0 at the end.
+    /// The rest of the current row; count 0 at the end.
     row: Row,
-    /// Bytes of the first run of `row` that were passed.
+    /// Bytes of the first run of `row` already visited.
     used: u64,
     packed: u64,
 }
@@ -44,13 +44,13 @@ impl<'a> RowCursor<'a> {
         (self.row.count > 0).then_some(self.row.offset + self.used)
     }
 
-    /// How many bytes of the selection were passed: where the next one is in packed memory.
+    /// Number of bytes visited, which is the packed offset of the next byte.
     pub fn packed(&self) -> u64 {
         self.packed
     }
 
-    /// The next runs before `end`, as far as they are regular; a run that reaches beyond is cut there. Their bytes follow
-    /// each other in packed memory. `None` when nothing is left before `end`.
+    /// The next row of regular runs before `end`, splitting a run that reaches beyond; contiguous in packed memory. `None`
+    /// if nothing is left before `end`.
     pub fn next_before(&mut self, end: u64) -> Option<Row> {
         let at = self.peek()?;
         if at >= end {
@@ -83,7 +83,7 @@ impl<'a> RowCursor<'a> {
     }
 }
 
-/// The selection of an array with chunks, chunk by chunk. Lazy; a copy goes on from the same place.
+/// A lazy cursor over the chunks of a selection of a chunked array. A clone continues from the same position.
 #[derive(Debug, Clone)]
 pub(super) struct ChunkCursor<'a> {
     grid: &'a ChunkGrid,
@@ -107,12 +107,12 @@ impl<'a> ChunkCursor<'a> {
         Ok(())
     }
 
-    /// Where the next chunk begins in storage order, if there is one.
+    /// Begin of the next chunk in storage order, if there is one.
     pub fn peek(&self) -> Option<u64> {
         self.next.as_ref().map(|(begin, _)| *begin)
     }
 
-    /// The next chunk that begins before `end`, with its begin and the part of it. After an error nothing is left.
+    /// The next chunk that begins before `end`, with its begin and selected subset. Ends after an error.
     pub fn next_before(&mut self, end: u64) -> Result<Option<(u64, ChunkSubset)>> {
         let Some(next) = self.next.take_if(|(begin, _)| *begin < end) else { return Ok(None) };
         self.refill()?;

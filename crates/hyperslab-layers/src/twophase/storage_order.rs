@@ -1,4 +1,4 @@
-//! The storage order of an array: one line of bytes in which domains are cut.
+//! The storage order of an array: a linear byte range that is divided into domains.
 //!
 //! Without chunks it is the row-major order of the elements. With chunks it is chunk after chunk, row-major in the chunk
 //! grid, and row-major inside each chunk; chunks at the edge keep their full length, of which a part is never used.
@@ -6,39 +6,39 @@
 use hyperslab_core::{ArraySpec, ChunkGrid, Dims, Result, Selection, dims};
 use std::ops::Range;
 
-/// The largest chunk that is put together in memory.
+/// Maximum size of a chunk assembled in memory.
 const LARGEST_CHUNK: u64 = 1 << 30;
 
-/// Where elements are in storage order.
+/// The mapping of elements to storage order.
 #[derive(Debug)]
 pub(super) struct StorageOrder {
     pub element: u64,
     pub shape: Dims,
-    /// The chunks, if there are any; those larger than the array in a dimension are cut to it.
+    /// The chunk grid, if any; chunks are clipped to the array.
     pub chunks: Option<ChunkGrid>,
-    /// Bytes of a chunk, or of the whole array.
+    /// Length of a chunk, or of the whole array.
     pub frame_bytes: u64,
 }
 
-/// A box of the array that is contiguous in storage order: a chunk, or all of it.
+/// A box of the array that is contiguous in storage order: a chunk, or the whole array.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Frame {
     /// Its first element.
     pub origin: Dims,
-    /// Extents that decide where an element is.
+    /// Extents that define element offsets.
     pub shape: Dims,
     /// Extents inside the array.
     pub inside: Dims,
 }
 
 impl StorageOrder {
-    /// `None` where an array has chunks that are too large to be put together in memory, or no line of 2^63 bytes holds
-    /// them.
+    /// The storage order of an array; `None` if its chunks are too large to be assembled in memory, or exceed 2^63 bytes in
+    /// total.
     pub fn new(spec: &ArraySpec) -> Result<Option<Self>> {
         let element = spec.dtype.size();
         let shape = spec.shape.clone();
         let total = dims::byte_count(&shape, element)?;
-        // An array without elements has no chunks, and nothing to transfer.
+        // An empty array has no chunks and nothing to transfer.
         let Some(chunk) = spec.chunk.as_ref().filter(|_| total > 0) else {
             return Ok(Some(Self { element, shape, chunks: None, frame_bytes: total }));
         };
@@ -50,17 +50,17 @@ impl StorageOrder {
         Ok(fits.then_some(Self { element, shape, chunks: Some(grid), frame_bytes }))
     }
 
-    /// Bytes that domains never cut.
+    /// Indivisible length of domains.
     pub fn grain(&self) -> u64 {
         if self.chunks.is_some() { self.frame_bytes } else { self.element }
     }
 
-    /// Extents that decide where an element is within a frame.
+    /// Extents that define element offsets within a frame.
     pub fn frame_shape(&self) -> &[u64] {
         self.chunks.as_ref().map_or(&self.shape, ChunkGrid::chunk)
     }
 
-    /// From the first byte of the selection to the last; whole chunks. `None` when it is empty. It must lie inside.
+    /// First to last byte of a selection inside the array, in whole chunks; `None` if it is empty.
     pub fn range(&self, selection: &Selection) -> Result<Option<Range<u64>>> {
         let Some(grid) = &self.chunks else {
             let ends =

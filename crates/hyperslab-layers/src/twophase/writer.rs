@@ -1,4 +1,4 @@
-//! An aggregator's writes, while the next round is exchanged.
+//! Pipelined writes of an aggregator: one round is written while the next is exchanged.
 
 use super::aggregator_round::AggregatorRound;
 use super::array::TwoPhaseArray;
@@ -12,17 +12,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Builder, Scope};
 
-/// Where a rank writes that may be an aggregator.
+/// The target of an aggregator's writes.
 #[derive(Clone, Copy)]
 pub(super) struct Target<'a> {
     pub array: &'a TwoPhaseArray,
     pub order: &'a StorageOrder,
     pub lanes: &'a [Lane],
-    /// The rank as an aggregator, by number.
+    /// Index of the rank as an aggregator.
     pub aggregator: Option<usize>,
 }
 
-/// What a rank received in one round.
+/// The messages that a rank received in one round.
 pub(super) struct Round<'a> {
     pub windows: RoundRanges,
     /// By rank.
@@ -30,15 +30,15 @@ pub(super) struct Round<'a> {
     pub own: Option<Own<'a>>,
 }
 
-/// A round that was written.
+/// A written round.
 pub(super) struct Written {
-    /// Memory to be used again.
+    /// Buffers for reuse.
     pub received: Vec<Vec<u8>>,
     pub result: Result<()>,
 }
 
 impl<'a> Target<'a> {
-    /// This rank's window, if it is an aggregator that has one.
+    /// This rank's window, if it is an aggregator with one.
     pub fn window<'b>(&'b self, windows: &'b RoundRanges) -> Option<AggregatorRound<'b>> {
         let aggregator = self.aggregator?;
         let covers = |lane: &Lane| (lane.first..lane.first + lane.count).contains(&aggregator);
@@ -62,7 +62,7 @@ impl<'a> Target<'a> {
     }
 }
 
-/// Writes round after round: on a thread of its own, one round behind, or at once.
+/// Writes rounds: on a thread, one round behind, or synchronously.
 pub(super) struct Writer<'a> {
     target: Target<'a>,
     thread: Option<Channels<'a>>,
@@ -79,7 +79,7 @@ impl<'a> Writer<'a> {
         Self { target, thread: None }
     }
 
-    /// With a thread, if one can be had.
+    /// Starts the thread, if requested and possible.
     pub fn beside<'scope>(target: Target<'a>, scope: &'scope Scope<'scope, '_>) -> Self
     where
         'a: 'scope,
@@ -88,7 +88,7 @@ impl<'a> Writer<'a> {
         let (done, written) = sync_channel(1);
         let work = move || {
             for round in to_write {
-                // A panic is one of the rank, whose thread goes on with it.
+                // A panic is propagated to the rank's thread.
                 if done.send(catch_unwind(AssertUnwindSafe(|| target.write(round)))).is_err() {
                     return;
                 }
@@ -98,12 +98,12 @@ impl<'a> Writer<'a> {
         Self { target, thread: spawned.ok().map(|_| Channels { rounds, written, under_way: false }) }
     }
 
-    /// Writes a round, or has it written when the one before is: that one is returned then. After an error nothing is written.
+    /// Writes a round, or queues it and returns the preceding one. After an error nothing is written.
     pub fn write(&mut self, round: Round<'a>) -> Written {
         let Some(thread) = &mut self.thread else { return self.target.write(round) };
         let before = thread.wait();
         if before.result.is_ok() {
-            // The thread ends no earlier than this end of its channel.
+            // The thread lives as long as this end of its channel.
             thread.under_way = thread.rounds.send(round).is_ok();
         }
         before
@@ -116,7 +116,7 @@ impl<'a> Writer<'a> {
 }
 
 impl Channels<'_> {
-    /// Waits for the round that is under way, if there is one.
+    /// Waits for the running round, if any.
     fn wait(&mut self) -> Written {
         let nothing = || Written { received: Vec::new(), result: Ok(()) };
         if !std::mem::take(&mut self.under_way) {

@@ -1,4 +1,4 @@
-//! A list of writes for another process, which reads them from the log.
+//! Encoding of pending writes for another process, which reads them from the log.
 
 use super::{PendingWrite, PendingWrites, memory_of};
 use crate::background::PeerStaging;
@@ -8,7 +8,7 @@ use hyperslab_journal::wire::{Decoder, Encoder};
 use std::sync::Arc;
 
 impl PendingWrites {
-    /// Everything that [`PendingWrites::decode`] needs. All of it must have been handed over.
+    /// Encodes the list for [`PendingWrites::decode`]. All writes must be written out.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Encoder::default();
         out.u64(self.writes.len() as u64);
@@ -24,7 +24,7 @@ impl PendingWrites {
         out.0
     }
 
-    /// The writes of another rank, to be read from its log.
+    /// Decodes the pending writes of another rank.
     pub fn decode(told: &[u8], spec: Arc<ArraySpec>, log: &mut PeerStaging) -> Result<Self> {
         let mut from = Decoder(told);
         let mut batch = Self::new(spec, false);

@@ -1,23 +1,23 @@
-//! What sorting needs to know of a request.
+//! Entries: the sort keys of requests.
 
 use super::Limits;
 use hyperslab_core::{Error, Result, Run, Selection};
 
-/// The form of a request without gaps.
+/// Flag of a request without gaps.
 pub(super) const CONTIGUOUS: u32 = 1;
 
-/// The range of bytes of a request.
+/// The byte range of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
     pub(super) first: u64,
     pub(super) last: u64,
-    /// Its place in the order of writes: the larger wins.
+    /// Sequence number of the write; the larger wins.
     pub(super) number: u32,
     pub(super) form: u32,
 }
 
 impl Entry {
-    /// Request `number`, which writes these elements of an array. `None` if there are none.
+    /// The entry of request `number` for a selection; `None` if that is empty.
     pub fn new(number: u32, selection: &Selection, shape: &[u64], element: u64) -> Result<Option<Self>> {
         selection.check_inside(shape)?;
         hyperslab_core::dims::byte_count(shape, element)?;
@@ -32,7 +32,7 @@ impl Entry {
 }
 
 impl Entry {
-    /// Whether all its bytes are wanted.
+    /// Whether it lies within the limits.
     pub(super) fn is_inside(&self, limits: &Limits) -> bool {
         self.first >= limits.from && self.last < limits.to
     }
@@ -47,19 +47,19 @@ impl Entry {
         self.number
     }
 
-    /// The same as request `number`.
+    /// The same entry with another number.
     pub fn numbered(self, number: u32) -> Self {
         Self { number, ..self }
     }
 
-    /// Request `number`, which writes all bytes from `first` to `last`.
+    /// The entry of a contiguous request.
     pub fn contiguous(number: u32, first: u64, last: u64) -> Self {
         Self { first, last, number, form: CONTIGUOUS }
     }
 }
 
-/// The requests themselves, asked only where they interleave.
+/// Access to the requests, used only where they interleave.
 pub trait Requests {
-    /// The contiguous bytes of a request in the array, rising.
+    /// The contiguous runs of a request in the array, in increasing order.
     fn runs(&self, number: u32) -> Result<Box<dyn Iterator<Item = Run> + '_>>;
 }

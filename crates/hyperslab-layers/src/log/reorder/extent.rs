@@ -1,31 +1,31 @@
-//! Parts that touch, collected into one write.
+//! Extents: adjacent parts coalesced into one write.
 
 use super::Limits;
 use hyperslab_core::Result;
 
-/// Contiguous bytes of the array that come from one request.
+/// Contiguous bytes of the array from one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
     /// First byte in the array.
     pub offset: u64,
-    /// Bytes.
+    /// Length in bytes.
     pub len: u64,
-    /// The request.
+    /// Number of the request.
     pub request: u32,
-    /// First byte in the packed elements of the request.
+    /// Offset in the packed elements of the request.
     pub at: u64,
 }
 
-/// A write to make.
+/// A resulting write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Write<'a> {
-    /// Contiguous bytes of the array, from these parts, one behind the other.
+    /// Contiguous bytes of the array, from these consecutive parts.
     Extent(&'a [Part]),
-    /// A request as it is.
+    /// A whole request, unchanged.
     Whole(u32),
 }
 
-/// The write that is being collected.
+/// The extent being coalesced.
 pub(super) struct Extent<'a> {
     limits: Limits,
     parts: Vec<Part>,
@@ -39,7 +39,7 @@ impl<'a> Extent<'a> {
         Self { limits: *limits, parts: Vec::new(), bytes: 0, writes: 0, each }
     }
 
-    /// Adds a part, as far as it is wanted. It lies behind all parts since the last [`Extent::end`].
+    /// Adds a part, clipped to the limits. It follows all parts since the last [`Extent::end`].
     pub fn push(&mut self, part: Part) -> Result<()> {
         let (from, to) = (part.offset.max(self.limits.from), (part.offset + part.len).min(self.limits.to));
         if from >= to {
@@ -65,14 +65,14 @@ impl<'a> Extent<'a> {
         Ok(())
     }
 
-    /// A request that is not flattened.
+    /// Passes on a request that is not flattened.
     pub fn whole(&mut self, request: u32) -> Result<()> {
         self.end()?;
         self.writes += 1;
         (self.each)(Write::Whole(request))
     }
 
-    /// Hands on what was collected.
+    /// Passes on the extent.
     pub fn end(&mut self) -> Result<()> {
         if self.parts.is_empty() {
             return Ok(());
@@ -84,7 +84,7 @@ impl<'a> Extent<'a> {
         done
     }
 
-    /// Writes handed on.
+    /// Number of writes passed on.
     pub fn writes(&self) -> u64 {
         self.writes
     }

@@ -1,18 +1,18 @@
-//! Requests that interleave: their runs in one order, the latest on top.
+//! K-way merge of the runs of interleaving requests; the latest request wins.
 
 use super::{Entry, Part, Requests};
 use hyperslab_core::{Result, Run};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// The runs of a request that are still to come.
+/// The remaining runs of a request.
 struct Cursor<'a> {
     runs: Box<dyn Iterator<Item = Run> + 'a>,
-    /// Packed bytes of the runs before.
+    /// Packed length of earlier runs.
     at: u64,
 }
 
-/// A run under the sweep, ordered by request.
+/// A run at the sweep position, ordered by request.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Open {
     number: u32,
@@ -26,24 +26,24 @@ struct Open {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Next {
     offset: u64,
-    /// The request's place in the group.
+    /// Index of the request in the group.
     place: u32,
-    /// 0: the request was not met yet, and its runs are made only then.
+    /// 0 until the request is met, when its runs are created.
     len: u64,
 }
 
-/// The next runs of all requests of a group, by their first bytes.
+/// The next runs of all requests of a group, by first byte.
 struct Coming<'a> {
     group: &'a [Entry],
     requests: &'a dyn Requests,
     cursors: Vec<Option<Cursor<'a>>>,
-    /// The very next one.
+    /// The next run.
     first: Option<Next>,
-    /// Requests that were not met yet, the last one first.
+    /// Requests not yet met, in reverse order.
     waiting: Vec<Next>,
-    /// Runs that came in their order: where requests take turns, as blocks of rows do, all but a few.
+    /// Runs that arrived in order: nearly all if requests alternate regularly.
     queue: VecDeque<Next>,
-    /// All others.
+    /// All other runs.
     heap: BinaryHeap<Reverse<Next>>,
 }
 
@@ -58,12 +58,12 @@ impl<'a> Coming<'a> {
         Self { group, requests, cursors, first, waiting, queue: VecDeque::new(), heap: BinaryHeap::new() }
     }
 
-    /// Where the next run begins.
+    /// First byte of the next run.
     fn offset(&self) -> Option<u64> {
         self.first.map(|first| first.offset)
     }
 
-    /// Takes the next run. `None`: there is none, or a request was only met now and this has to be called again.
+    /// Takes the next run. `None` if there is none, or if a request was just met: then call again.
     fn take(&mut self) -> Result<Option<Open>> {
         let Some(Next { offset, place, len }) = self.first else { return Ok(None) };
         let number = self.group[place as usize].number;
@@ -83,7 +83,7 @@ impl<'a> Coming<'a> {
     }
 
     fn add(&mut self, next: Next) {
-        // One that lies far behind the others would keep all of them out of the queue.
+        // A distant run would keep all others out of the queue.
         if let Some(far) = self.queue.pop_back_if(|last| *last > next) {
             self.heap.push(Reverse(far));
         }
@@ -103,8 +103,8 @@ impl<'a> Coming<'a> {
     }
 }
 
-/// Calls `each` with the bytes that any of the requests writes, rising, each from the last request that writes it. Parts that
-/// begin at `to` or behind it are left out.
+/// Calls `each` with the bytes that any request writes, in increasing order, each from the last request that writes it.
+/// Omits parts that begin at or after `to`.
 pub(super) fn merge(
     group: &[Entry],
     requests: &dyn Requests,
@@ -121,7 +121,7 @@ pub(super) fn merge(
             }
             if let Some(run) = coming.take()? {
                 if coming.offset().is_none_or(|next| run.end <= next) {
-                    // Nobody else is there.
+                    // A single active run.
                     each(Part { offset: run.offset, len: run.end - run.offset, request: run.number, at: run.at })?;
                 } else {
                     position = run.offset;

@@ -1,10 +1,10 @@
-//! Contiguous bytes of an array as a selection.
+//! Selections of contiguous byte ranges.
 
 use crate::twophase::range_to_slabs;
 use hyperslab_core::{Error, Result, Selection, dims};
 
-/// The elements of the bytes `offset..offset + len` of a row-major array, which begin and end between elements. At most two
-/// slabs per dimension.
+/// The elements of bytes `offset..offset + len` of a row-major array, a range of whole elements. At most two slabs per
+/// dimension.
 pub fn selection_of(shape: &[u64], element: u64, offset: u64, len: u64) -> Result<Selection> {
     let bytes = dims::byte_count(shape, element)?;
     let bad =
