@@ -2,7 +2,7 @@
 #![no_main]
 
 use hyperslab_journal::recover::survey;
-use hyperslab_journal::{JournalStorage, NodeDirectory, find, fuzzing};
+use hyperslab_journal::{JournalStorage, NodeDirectory, find, fuzz_api};
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::sync::{Arc, LazyLock};
@@ -25,9 +25,9 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
         if let Some(head) = part.first_chunk_mut::<HEAD>() {
             let crc = crc32c::crc32c_append(crc32c::crc32c(&head[..24]), &head[28..]).to_le_bytes();
             head[24..28].copy_from_slice(&crc);
-            if let Some(again) = fuzzing::node_block(head) {
+            if let Some(again) = fuzz_api::node_block(head) {
                 let again: [u8; HEAD] = again.try_into().expect("a head");
-                assert_eq!(fuzzing::node_block(&again).as_deref(), Some(&again[..]));
+                assert_eq!(fuzz_api::node_block(&again).as_deref(), Some(&again[..]));
             }
         }
         file.write_all_at(&part, number as u64 * BLOCK).expect("a write");

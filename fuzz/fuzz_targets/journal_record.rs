@@ -2,7 +2,7 @@
 #![no_main]
 
 use hyperslab_fuzz::{checksums, read_again};
-use hyperslab_journal::fuzzing;
+use hyperslab_journal::fuzz_api;
 
 const SEED: u32 = 9;
 
@@ -10,5 +10,5 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     // Length, kind, check, sequence number and body, then the checksum.
     let mut bytes = [input, &[0; 4]].concat();
     checksums::record(&mut bytes, SEED);
-    read_again(&bytes, |bytes| fuzzing::record(bytes, SEED));
+    read_again(&bytes, |bytes| fuzz_api::record(bytes, SEED));
 });

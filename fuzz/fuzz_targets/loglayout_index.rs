@@ -2,7 +2,7 @@
 #![no_main]
 
 use hyperslab_core::Datatype;
-use hyperslab_layers::loglayout_fuzzing::generation;
+use hyperslab_layers::loglayout_fuzz_api::generation;
 
 /// The head begins with these: magic, version, flags.
 const BEGIN: &[u8; 16] = b"HSLBLAYT\x01\0\0\0\0\0\0\0";

@@ -27,7 +27,7 @@ pub fn read_all(mut wanted: Vec<ReadRequest<'_>>) -> Result<()> {
     });
     let mut rest = &mut wanted[..];
     while !rest.is_empty() {
-        let (close, behind) = rest.split_at_mut(close_together(rest));
+        let (close, behind) = rest.split_at_mut(adjacent_count(rest));
         read_close(close)?;
         rest = behind;
     }
@@ -59,7 +59,7 @@ impl PayloadLocation<'_> {
 }
 
 /// The number of leading writes that one read covers.
-fn close_together(wanted: &[ReadRequest<'_>]) -> usize {
+fn adjacent_count(wanted: &[ReadRequest<'_>]) -> usize {
     let Some(((first, _), others)) = wanted.split_first() else { return 0 };
     if !first.is_written_out() {
         return 1;

@@ -61,7 +61,7 @@ mod directory;
 mod discovery;
 mod file_names;
 #[doc(hidden)]
-pub mod fuzzing;
+pub mod fuzz_api;
 mod group_commit;
 mod head_slots;
 mod header;

@@ -3,34 +3,33 @@
 //! A write returns after its data is copied to a buffer, and the format below writes it in the background while the program
 //! computes. Elements are prefetched by hints or by the pattern of earlier reads.
 //!
-//! # What is promised
+//! # Guarantees
 //!
-//! * **Order.** Accesses of overlapping elements, one of them a write, happen in the order of the calls; others in any
-//!   order, several at a time with `threads`. A read sees every earlier write of the same rank. Other ranks and programs
-//!   see it after a flush, as with the format alone. (An array known by two names, as HDF5's hard links allow, counts as
-//!   two arrays: flush between accesses by different names.)
-//! * **Memory.** At most `memory` bytes per rank and container are held, buffers kept for the next write included. When
-//!   they are in use, the caller waits; a single transfer larger than that is made at once, without a copy.
-//! * **Lag.** With `lag=1s` a write waits while an earlier one has waited longer than that, or while more waits than the storage
-//!   has taken in a second until now.
-//! * **Errors.** What goes wrong in the background is reported once: by the request of `submit_write`, otherwise by the next
-//!   flush or by close, with the array it belongs to. From then on the container refuses everything but close; writes
-//!   that waited are not done, and said so. Close always releases everything.
-//! * **Collective transfers** keep their order and run one at a time. A rank that failed still takes part, with nothing to
-//!   write, so that no other waits for it. Collective calls that are no writes wait for the collective writes before
-//!   them.
+//! * **Order.** Overlapping accesses, one of them a write, run in the order of the calls; others in any order, concurrently with
+//!   `threads`. A read sees every earlier write of the same rank. Other ranks and programs see writes after a flush, as with the
+//!   format alone. (An array known by two names, as through HDF5 hard links, counts as two arrays: flush between accesses by
+//!   different names.)
+//! * **Memory.** At most `memory` bytes per rank and container, including pooled buffers. When they are in use, the caller
+//!   blocks (backpressure); a single larger transfer is synchronous, without a copy.
+//! * **Lag.** With `lag=1s` a write blocks while an earlier one has been queued for longer, and while more than 8 MiB are queued
+//!   that would take longer than that to drain at the rate measured so far.
+//! * **Errors.** A background error is reported once: by the request of `submit_write`, otherwise by the next flush or close,
+//!   with the name of the array. From then on the container refuses everything but close; queued writes are cancelled, and
+//!   reported as such. Close always releases everything.
+//! * **Collective transfers** keep their order and run one at a time. A rank that failed still takes an empty part, so that no
+//!   other waits for it. Collective calls other than writes wait for earlier collective writes.
 //! * Closing an array does not wait for its writes: the array below is closed later, at the latest by the next flush or
-//!   close of the container; at most 32 are kept open that way.
-//! * Arrays that only threads of the program may transfer ([`Array::allows_background_io`](hyperslab_core::Array::allows_background_io)) are written
-//!   at once, and not read ahead.
-//! * Dropping a container without closing it does what is left; errors are lost.
+//!   close of the container; at most 32 arrays are kept open that way.
+//! * Arrays without background I/O ([`Array::allows_background_io`](hyperslab_core::Array::allows_background_io)) are written
+//!   synchronously, and not prefetched.
+//! * Dropping a container without closing it completes the queue; errors are lost.
 //! * After a fork the child is refused: background threads do not survive it.
 //!
-//! # What is read ahead
+//! # Prefetching
 //!
-//! Hints ([`Array::prefetch`](hyperslab_core::Array::prefetch)), and the next two selections when the last three of an array
-//! were at equal distances. It is dropped when this rank writes any of it, when memory is needed for writes, and, unless the
-//! container is open for reading only, at every call that lets ranks see each other's writes.
+//! By hints ([`Array::prefetch`](hyperslab_core::Array::prefetch)), and the next two selections when the last three of an array
+//! had equal strides. Prefetched data is dropped when this rank overwrites any of it, when memory is needed for writes, and,
+//! unless the container is open read-only, at every call that makes other ranks' writes visible.
 
 mod array;
 mod container;

@@ -8,20 +8,20 @@
 //! shortest wins ([`chooser`]). One container is open below, which synchronous I/O and the layers `async` and `log` use in
 //! turn ([`strategies`]).
 //!
-//! # What is promised
+//! # Guarantees
 //!
-//! * **Order, errors, memory, durability** are those of the layer that is in use: of `async` and `log` as their own
-//!   documentation says, of the plain way those of the format below. Before another way is taken everything is brought
-//!   to its place, so only one of them ever has what the others lack. A way that has failed is kept, so that its error is
-//!   told by the next flush or close, as without this layer.
+//! * **Order, errors, memory, durability** are those of the strategy in use: of `async` and `log` as documented there, of
+//!   synchronous I/O those of the format below. A change of strategy drains the old one first, so that only one of them ever has
+//!   buffered writes. A strategy that has failed stays in use, so that its error is reported by the next flush or close, as
+//!   without this layer.
 //! * **All ranks choose alike.** Ranks compare their epochs at collective calls only: opening and creating arrays, resizing,
-//!   flushing, and collective transfers (in long rows of these not at every one). The slowest counts, and the first rank
-//!   decides for all. Between such calls the choice stays.
-//! * **Little is risked.** A choice that was never measured is tried once if it should take at most 15 % more, and otherwise,
-//!   or again after 64 epochs, when that costs less than 1 % of the time so far.
-//! * What was learnt is kept for later runs ([`state`]); whatever is wrong with the file is a remark, never an error.
-//! * Closing an array does not wait for its writes. Dropping a container without closing it does what is left.
-//! * A process that was forked keeps the way it has.
+//!   flushing, and collective transfers (not at every one of a long sequence). The slowest rank counts, and the first rank
+//!   decides for all. Between such calls the strategy stays.
+//! * **Bounded risk.** A strategy that was never measured is tried once if it should take at most 15 % more, and otherwise,
+//!   or again after 64 epochs, when that costs less than 1 % of the elapsed time.
+//! * The history is kept for later runs ([`history_file`]); errors of its file are diagnostics.
+//! * Closing an array does not wait for its writes. Dropping a container without closing it drains what is left.
+//! * A forked child keeps its strategy.
 
 mod array;
 mod choice;

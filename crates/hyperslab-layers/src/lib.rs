@@ -23,7 +23,7 @@ mod twophase;
 pub use auto::fuzz_api as auto_fuzz_api;
 pub use chunk_blocks::ChunkBlocks;
 #[doc(hidden)]
-pub use loglayout::fuzzing as loglayout_fuzzing;
+pub use loglayout::fuzz_api as loglayout_fuzz_api;
 pub use loglayout::is_log_layout;
 pub use order_rules::check_order;
 pub use registry::{LayerEntry, Wrap, build, layers};

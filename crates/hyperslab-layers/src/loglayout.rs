@@ -39,7 +39,7 @@ mod array;
 mod array_state;
 mod container;
 mod entry;
-pub mod fuzzing;
+pub mod fuzz_api;
 mod generation;
 mod index;
 mod index_io;

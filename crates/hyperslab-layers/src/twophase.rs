@@ -1,29 +1,29 @@
 //! Two-phase collective buffering: `twophase(aggregators=4)/hdf5`.
 //!
-//! In a collective transfer ranks often touch many small pieces that interleave with those of others. Here they first
-//! exchange data, so that a few ranks, the aggregators, access the format below in few large pieces. Independent
-//! transfers, everything that is no transfer, and all calls where there is only one rank go straight to the format below.
+//! In a collective transfer ranks often access many small interleaved pieces. With this layer they first exchange data, so that
+//! a few ranks, the aggregators, access the format below by few large requests. Independent transfers, all other calls, and
+//! all calls of a single rank are forwarded.
 //!
-//! # How a collective transfer runs
+//! # Algorithm
 //!
-//! 1. Every rank checks its arguments, and all tell each other what they access, or what is wrong: a bad argument of
-//!    one rank is an error on all, before anything moves.
-//! 2. What is accessed, from the first byte to the last in storage order, is shared out among the aggregators. Storage
-//!    order is row-major; arrays with chunks go chunk after chunk, so that a chunk has one aggregator.
-//! 3. In each round an aggregator covers one window of its part, of at most `buffer` bytes. Ranks send it their pieces of
-//!    the window, and it writes them together as few selections; or they ask, and it reads once for all and answers,
-//!    while they ask for the next. Where most windows are touched by nobody, those are skipped. While an aggregator writes, the
-//!    next round is prepared and exchanged, if the format below may be called by another thread.
-//! 4. All hear whether every access succeeded. The rank whose access failed returns its error, the others one of kind
-//!    `Peer`. A long transfer ends early: ranks ask each other now and then.
+//! 1. Every rank checks its arguments, and all exchange what they access, or an error: an invalid argument of one rank fails
+//!    all, before any data moves.
+//! 2. The accessed range, from the first byte to the last in storage order, is divided into file domains of the aggregators.
+//!    Storage order is row-major; chunked arrays are ordered chunk by chunk, so that a chunk has one aggregator.
+//! 3. In each round an aggregator processes one window of its domain, of at most `buffer` bytes. In a write, ranks send it their
+//!    pieces of the window, and it writes them by few requests; in a read, ranks request pieces, and it reads the window once
+//!    and replies, while ranks request the next. If most windows are empty, empty ones are skipped. While an aggregator writes,
+//!    the next round is exchanged, if the format below may be called by another thread.
+//! 4. All ranks learn whether every access succeeded. A rank whose access failed returns its error, the others one of kind
+//!    `Peer`. A long transfer ends early after an error, since ranks agree periodically.
 //!
-//! What no rank writes is never written, not even with its old value. Where the selections of several ranks overlap, the
-//! highest of these ranks wins. Reads may fetch short gaps between what is asked for.
+//! Bytes that no rank writes are never written, not even with their old value. Where the selections of several ranks overlap,
+//! the highest of these ranks wins. Reads may read short gaps along.
 //!
-//! Until the next flush, data written collectively counts as written by the aggregators: whoever reads it before then
-//! relies on the format below showing one rank's writes to another.
+//! Until the next flush, data written collectively counts as written by the aggregators: a read by another rank before then
+//! relies on the format below for visibility between ranks.
 //!
-//! # Who gets what
+//! # File domains
 //!
 //! * `even`: the accessed range in equal parts, one for each aggregator.
 //! * `aligned`: the same, but parts begin and end at multiples of `unit`, so that no two aggregators share a stripe of
@@ -34,22 +34,21 @@
 //!   are dealt out in turn within the group. For many aggregators on few storage targets: as regular as the cyclic
 //!   kind, but each aggregator stays in one region.
 //!
-//! Of arrays with chunks, units are whole chunks, as many as it takes to reach `unit`.
+//! For chunked arrays, units are whole chunks, as many as it takes to reach `unit`.
 //!
 //! # Memory
 //!
-//! An aggregator holds its window (`buffer` bytes; more where a unit of a cyclic kind, or a chunk, is larger) and what it
-//! receives or sends of it in that round, as much again, and once more what it receives while it writes. Where ranks
-//! overlap, windows shrink by the average number of ranks that access a byte, so that this holds on average. A rank
-//! holds what it sends or receives in one round: at most
-//! `buffer` for each aggregator, and no more than it transfers. Lists of pieces are sent beside the bytes: a few bytes
+//! An aggregator holds its window (`buffer` bytes; more if a unit of a cyclic kind, or a chunk, is larger), as much again for
+//! the messages of that round, and once more for those received while it writes. If ranks overlap, windows shrink by the average
+//! number of ranks that access a byte, so that this holds on average. A rank holds the messages of one round: at most
+//! `buffer` for each aggregator, and no more than it transfers. Lists of offsets are sent with the data: a few bytes
 //! for each piece, or for each row of equal pieces at equal distances. Ranks whose memory is not packed need a packed
 //! copy of what they transfer, unless there is one lane (one aggregator or `static-cyclic`) and no chunks.
 //!
-//! # What is left to the format below
+//! # What is forwarded to the format below
 //!
 //! If one rank writes only some fields of its elements, or chunks have more than 1 GiB, all ranks call the format below
-//! with the same collective transfer; the container remarks on it.
+//! with the same collective transfer, and a diagnostic says so.
 
 mod aggregator_round;
 mod aggregators;

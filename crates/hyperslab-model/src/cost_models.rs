@@ -31,7 +31,7 @@ pub(crate) struct Request<'a> {
 }
 
 /// An open array, with what the format remembers of it between transfers.
-pub(crate) trait Path: Debug {
+pub(crate) trait CostModel: Debug {
     /// Counts a transfer.
     fn transfer(&mut self, request: Request<'_>, counts: &mut Counts) -> Result<()>;
     /// Counts what a flush stores.
@@ -43,7 +43,7 @@ pub(crate) trait Path: Debug {
 }
 
 /// The way of an array's elements. `made` says that the workload makes it; otherwise everything is there.
-pub(crate) fn path(configuration: &Configuration, spec: &ArraySpec, made: bool) -> Result<Box<dyn Path>> {
+pub(crate) fn path(configuration: &Configuration, spec: &ArraySpec, made: bool) -> Result<Box<dyn CostModel>> {
     let storage = configuration.storage(spec)?;
     if configuration.counting != Counting::Real {
         return Ok(Box::new(literature_model::LiteratureModel::new(configuration, &storage, spec, made)?));

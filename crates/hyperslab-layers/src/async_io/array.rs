@@ -1,4 +1,4 @@
-//! An open array behind the layer.
+//! Arrays of the layer.
 
 use super::container::Shared;
 use super::readahead::Readahead;
@@ -10,13 +10,13 @@ use hyperslab_core::{
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How many selections are read ahead when a pattern is seen.
+/// Number of selections prefetched when a pattern is recognised.
 const PATTERN_AHEAD: usize = 2;
 
-/// What all handles of an array share.
+/// The state shared by all handles of an array.
 #[derive(Debug)]
 pub(super) struct ArrayState {
-    /// As the format below says. Asking it may take as long as a transfer that is under way.
+    /// Cached specification: querying the format below may wait for a running transfer.
     spec: Mutex<Arc<ArraySpec>>,
 }
 
@@ -34,7 +34,7 @@ impl ArrayState {
     }
 }
 
-/// One rank's handle of an array.
+/// A handle of an array.
 #[derive(Debug)]
 pub(super) struct AsyncArray {
     place: Arc<ArrayHandle>,
@@ -53,7 +53,7 @@ impl AsyncArray {
         &*self.place.array
     }
 
-    /// Whether writes go straight to the format below: it refuses them, or nothing may run in the background.
+    /// Whether writes go directly to the format below: it refuses them, or background I/O is not allowed.
     fn straight(&self) -> bool {
         self.shared.read_only || self.shared.synchronous || self.shared.is_closed()
     }
@@ -78,12 +78,13 @@ impl AsyncArray {
         Ok(spec)
     }
 
-    /// Checks a write. A refused one still takes part where others count on this rank.
+    /// Checks a write. If it is refused, takes an empty part in a collective write.
     fn admit(&self, selection: &Selection, memory: &MemoryView<'_>, transfer: TransferMode) -> Result<Arc<ArraySpec>> {
         self.or_attend(transfer, self.check_write(selection, memory))
     }
 
-    /// Whether a background thread may write it, and the format below takes such memory. What it refuses it refuses at once.
+    /// Whether a background thread may make the write, and the format below supports its memory. Otherwise it is refused at
+    /// once.
     fn can_wait(&self, spec: &ArraySpec, layout: &MemoryLayout) -> Result<bool> {
         if !self.inner().allows_background_io() {
             return Ok(false);
@@ -91,33 +92,33 @@ impl AsyncArray {
         Ok(self.shared.partial_fields || layout.is_packed() || layout.plan(&spec.dtype)?.covers_element())
     }
 
-    /// Takes part in a collective write with nothing.
+    /// Takes an empty part in a collective write.
     fn join_collective(&self) {
         let rank = self.named.spec().shape.len();
         if !self.inner().allows_background_io() || self.shared.engine.join_collective(self.place.clone(), rank).is_err()
         {
-            // No thread, or none that may: on this one, in its order.
+            // Without a permitted background thread: on this thread, in order.
             self.shared.before_collective();
             let nothing = Selection::empty(rank);
-            // The caller is told of a worse error.
+            // The caller gets the first error.
             let _ = self.inner().write(&nothing, MemoryView::packed(&[]), TransferMode::Collective);
         }
     }
 
-    /// Writes on this thread, in its order.
+    /// Writes on this thread, in order.
     fn write_now(&self, selection: &Selection, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()> {
         if let Some(staging) = &self.shared.staging {
-            // A recovery must not put what was staged before over this.
+            // Recovery must not overwrite this with earlier staged writes.
             self.shared.engine.drain();
             self.or_attend(transfer, self.shared.engine.check().and_then(|()| staging.clear()))?;
         }
-        self.settle(selection, transfer);
+        self.wait_for_conflicts(selection, transfer);
         self.shared.engine.forget_prefetched();
         self.inner().write(selection, memory, transfer)
     }
 
-    /// Waits for what a transfer on this thread must come after.
-    fn settle(&self, selection: &Selection, transfer: TransferMode) {
+    /// Waits for queued transfers that conflict with one on this thread.
+    fn wait_for_conflicts(&self, selection: &Selection, transfer: TransferMode) {
         let collective = transfer == TransferMode::Collective;
         self.shared.engine.wait_while(|job| (collective && job.is_collective()) || job.writes(&self.place, selection));
     }
@@ -126,7 +127,7 @@ impl AsyncArray {
         Job::Write { place: self.place.clone(), selection: selection.clone(), data, layout, transfer }
     }
 
-    /// A copy of what is to be written, and how it lies there. `None`: it has to be written at once.
+    /// Copies the data of a write; returns the copy and its layout. `None` if it must be written at once.
     fn hold(
         &self,
         spec: &ArraySpec,
@@ -137,7 +138,7 @@ impl AsyncArray {
             return Ok(None);
         }
         let engine = &self.shared.engine;
-        // Whole elements are packed; where some fields are kept, memory is copied as it is.
+        // Whole elements are packed; for some fields, memory is copied unchanged.
         let whole = memory.layout.is_packed() || memory.layout.plan(&spec.dtype)?.covers_element();
         let packed = (selection.len() * spec.dtype.size()) as usize;
         if let Some(staging) = self.shared.staging.as_ref().filter(|staging| staging.takes(spec)) {
@@ -151,7 +152,7 @@ impl AsyncArray {
                     AppendResult::Refused(error) => return Err(error),
                     AppendResult::Full { needed } => {
                         engine.check()?;
-                        staging.settle()?;
+                        staging.complete_moved()?;
                         engine.times().wait(|| staging.wait_for_room(needed));
                     }
                 }
@@ -186,7 +187,7 @@ impl AsyncArray {
         }
     }
 
-    /// Passes a result on. After an error this rank still takes part where others count on it.
+    /// Returns `result`. On error, this rank first takes an empty part in a collective write.
     fn or_attend<T>(&self, transfer: TransferMode, result: Result<T>) -> Result<T> {
         if result.is_err() && transfer == TransferMode::Collective {
             self.join_collective();
@@ -194,7 +195,7 @@ impl AsyncArray {
         result
     }
 
-    /// The elements, if writes that wait have all of them.
+    /// The elements, if buffered writes cover them.
     fn read_waiting(&self, selection: &Selection, memory: &mut MemoryViewMut<'_>) -> Result<bool> {
         let waiting = self.shared.engine.waiting(|job| job.writes(&self.place, selection));
         if waiting.is_empty() {
@@ -213,7 +214,7 @@ impl AsyncArray {
         Ok(there)
     }
 
-    /// What was read ahead, or `None`.
+    /// Prefetched elements, or `None`.
     fn take_prefetched(&self, selection: &Selection, memory: &mut MemoryViewMut<'_>) -> Option<Result<()>> {
         let slot = self.shared.engine.prefetched(&self.place, selection)?;
         let buffer = slot.take()?;
@@ -230,7 +231,7 @@ impl AsyncArray {
         }))
     }
 
-    /// Reads ahead what is likely to be asked for next.
+    /// Prefetches what is likely to be read next.
     fn look_ahead(&self, selection: &Selection) {
         if self.shared.options.ahead == 0 || self.shared.synchronous || self.shared.hands_hints_on {
             return;
@@ -241,7 +242,7 @@ impl AsyncArray {
     }
 }
 
-/// Copies memory as it is, or packed if a type says of what.
+/// Copies memory unchanged, or packed if a type is given.
 fn copy(memory: MemoryView<'_>, pack: Option<&Datatype>, selection: &Selection, to: &mut [u8]) -> Result<()> {
     match pack {
         None => to.copy_from_slice(memory.data),
@@ -275,9 +276,9 @@ impl Array for AsyncArray {
         }
         if let Err(error) = self.check() {
             if transfer == TransferMode::Collective {
-                self.settle(selection, transfer);
+                self.wait_for_conflicts(selection, transfer);
                 let nothing = Selection::empty(selection.rank());
-                // The caller is told of a worse error.
+                // The caller gets the first error.
                 let _ = self.inner().read(&nothing, MemoryViewMut::packed(&mut []), transfer);
             }
             return Err(error);
@@ -295,8 +296,8 @@ impl Array for AsyncArray {
                 return self.check();
             }
         }
-        self.settle(selection, transfer);
-        // A write that failed meanwhile may be one that this read should have seen.
+        self.wait_for_conflicts(selection, transfer);
+        // A write that failed meanwhile may be one that this read must see.
         let read = self.inner().read(selection, memory, transfer);
         self.check()?;
         read?;
@@ -308,7 +309,7 @@ impl Array for AsyncArray {
 
     fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: TransferMode) -> Result<()> {
         if self.straight() || transfer == TransferMode::Collective {
-            // Ranks may bring different numbers of parts; the format below knows how they agree.
+            // Ranks may have different numbers of parts, which the format below handles.
             self.check_open()?;
             let everything = |job: &Job| job.is_collective() || job.place().is_same(&self.place);
             self.shared.engine.wait_while(everything);
@@ -396,7 +397,7 @@ impl Array for AsyncArray {
         })
     }
 
-    /// Does not wait for writes: see the layer.
+    /// Does not wait for writes: see the module of the layer.
     fn close(&self) -> Result<()> {
         if self.closed.swap(true, Ordering::AcqRel) || self.shared.is_closed() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! An open container behind the layer.
+//! Containers of the layer.
 
 use super::array::{ArrayState, AsyncArray};
 use super::options::Options;
@@ -12,39 +12,39 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-/// Arrays that the program has closed and the format below has not.
+/// Maximum number of arrays closed by the program and still open below.
 const MOST_CLOSING: usize = 32;
-/// Less time in the background than this says nothing about whether it is worth while.
+/// Minimum background time for a judgement of the benefit.
 const WORTH_SAYING: Duration = Duration::from_millis(50);
-/// The share of the time in the background that copying and waiting may cost. What is left is hardly hidden: copies also
-/// slow the background down.
+/// Share of the background time, spent on copying and waiting, beyond which there is hardly any benefit: copies also slow
+/// the background down.
 const WORTH_WHILE: f64 = 0.8;
 
-/// What a container and its arrays have in common, on one rank.
+/// The state shared by a container and its arrays on one rank.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub engine: Engine,
-    /// Where writes wait, if not in memory.
+    /// The journal of staged writes, if not in memory.
     pub staging: Option<Arc<Staging>>,
-    /// The program's group; the format below has one of its own.
+    /// The program's communicator; the format below has its own.
     comm: Arc<dyn Communicator>,
     pub options: Options,
-    /// Nothing can be written, so nothing read ahead becomes stale.
+    /// Open read-only: prefetched data never becomes stale.
     pub read_only: bool,
-    /// Nothing runs in the background: MPI does not allow it.
+    /// Whether background I/O is off, since MPI does not allow it.
     pub synchronous: bool,
-    /// The format below can write some fields of elements.
+    /// Whether the format below can write some fields of elements.
     pub partial_fields: bool,
-    /// The format below reads ahead by itself.
+    /// Whether the format below prefetches by itself.
     pub hands_hints_on: bool,
     closing: Mutex<VecDeque<Arc<ArrayHandle>>>,
-    /// While an array is open.
+    /// Arrays that are open.
     names: Mutex<HashMap<ArrayKey, Weak<ArrayState>>>,
     closed: AtomicBool,
 }
 
 impl Shared {
-    /// `comm` is the program's group, `background` that of the format below.
+    /// `comm` is the program's communicator, `background` that of the format below.
     pub fn new(
         how: OpenMode,
         comm: Arc<dyn Communicator>,
@@ -67,8 +67,8 @@ impl Shared {
         }
     }
 
-    /// Runs a collective call of the format below on this thread, in its order among collective writes. A failure of one
-    /// rank before it is an error on all.
+    /// Runs a collective call of the format below on this thread, in order with collective writes. An earlier failure of
+    /// one rank fails all.
     pub fn together<T>(&self, call: impl FnOnce() -> Result<T>) -> Result<T> {
         if !self.is_closed() {
             agree(&*self.comm, self.engine.check())?;
@@ -77,7 +77,7 @@ impl Shared {
         call()
     }
 
-    /// Waits for the writes for which `fits` holds, and has nothing staged that a recovery would bring back. Collective.
+    /// Waits for writes for which `fits` holds, and ensures that recovery does not replay them. Collective.
     pub fn clear_for(&self, fits: impl Fn(&Job) -> bool) -> Result<()> {
         let Some(staging) = &self.staging else {
             self.engine.wait_while(fits);
@@ -87,12 +87,12 @@ impl Shared {
         agree(&*self.comm, self.engine.check().and_then(|()| staging.clear()))
     }
 
-    /// Has what was created known to a later recovery. Collective.
+    /// Publishes metadata of new objects, so that recovery finds them. Collective.
     pub fn publish_metadata(&self) -> Result<()> {
         self.staging.as_ref().map_or(Ok(()), |staging| staging.publish_metadata())
     }
 
-    /// Waits for collective writes, and forgets what others may have changed.
+    /// Waits for collective writes, and drops prefetched data that other ranks may have changed.
     pub fn before_collective(&self) {
         self.engine.wait_while(Job::is_collective);
         if !self.read_only {
@@ -104,13 +104,13 @@ impl Shared {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Closes an array when its writes are done. Collective.
+    /// Closes an array once its writes are complete. Collective.
     pub fn close_later(&self, place: Arc<ArrayHandle>) -> Result<()> {
         self.lock_closing().push_back(place);
         self.close_arrays(MOST_CLOSING)
     }
 
-    /// Closes the oldest of the closing arrays until `left` are left. Collective: the same number on every rank.
+    /// Closes the oldest closing arrays until `left` are left. Collective, with the same number on every rank.
     fn close_arrays(&self, left: usize) -> Result<()> {
         let mut result = Ok(());
         while let Some(place) = self.next_to_close(left) {
@@ -130,7 +130,7 @@ impl Shared {
         self.closing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is known of an array, the same for all its handles.
+    /// The state of an array, shared by its handles.
     fn named(&self, known: &ArrayKey, spec: ArraySpec) -> Arc<ArrayState> {
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(named) = names.get(known).and_then(Weak::upgrade) {
@@ -146,7 +146,7 @@ impl Shared {
     }
 }
 
-/// One rank's container.
+/// A container of one rank.
 #[derive(Debug)]
 pub(crate) struct AsyncContainer {
     pub(super) inner: Arc<dyn Container>,
@@ -154,24 +154,24 @@ pub(crate) struct AsyncContainer {
 }
 
 impl AsyncContainer {
-    /// Waits for what this rank has under way, and forgets what was read ahead: from now on others may use the container below,
-    /// until the next transfer through this one. Errors are kept for whoever calls next.
+    /// Waits for this rank's transfers, and drops prefetched data: until the next transfer through this container, others
+    /// may use the one below. Errors are kept for the next call.
     pub fn come_to_rest(&self) {
         self.shared.engine.drain();
         self.shared.engine.forget_prefetched();
     }
 
-    /// Fails if something failed in the background, or if nothing may be done there in this process.
+    /// Fails after a background failure, and in a forked child.
     pub fn check(&self) -> Result<()> {
         self.shared.engine.check()
     }
 
-    /// Whether nothing waits and nothing is under way.
+    /// Whether the queue is empty.
     pub fn is_idle(&self) -> bool {
         self.shared.engine.waiting(|_| true).is_empty()
     }
 
-    /// Bytes of the transfers that came to their end in the background, and how long they took.
+    /// Bytes of completed background transfers, and their time.
     pub fn done(&self) -> (u64, Duration) {
         self.shared.engine.times().done()
     }
@@ -277,7 +277,7 @@ impl Container for AsyncContainer {
         closed.and(flushed)
     }
 
-    /// Every rank makes the same collective calls of the format below, whatever went wrong before.
+    /// Every rank makes the same collective calls below, whatever failed before.
     fn close(&self) -> Result<()> {
         if self.shared.closed.swap(true, Ordering::AcqRel) {
             return Ok(());

@@ -30,23 +30,23 @@ pub(super) const SPECS: &[OptionSpec] = &[
     },
 ];
 
-/// Selections that are read ahead if nothing else is said.
+/// Default number of prefetched selections.
 pub(crate) const AHEAD: usize = 4;
 const MOST_THREADS: u64 = 64;
 const MOST_AHEAD: u64 = 1024;
 const LEAST_MEMORY: u64 = 4096;
 const LONGEST_LAG: Duration = Duration::from_secs(3600);
 
-/// How transfers go on in the background.
+/// Options of background transfers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Options {
-    /// The name of the layer, for messages.
+    /// Name of the layer, for messages.
     pub layer: &'static str,
     pub threads: usize,
-    /// Bytes that a rank holds; a share of what is available if absent.
+    /// Memory limit of a rank; a share of the available memory by default.
     pub memory: Option<u64>,
     pub ahead: usize,
-    /// How long a write may wait before later ones wait for it.
+    /// Maximum age of a queued write before later writes block.
     pub lag: Option<Duration>,
 }
 
@@ -62,7 +62,7 @@ impl Options {
     }
 }
 
-/// The option `lag` of layers with writes in the background.
+/// The option `lag` of layers with background writes.
 pub(crate) fn lag(element: &StackElement) -> Result<Option<Duration>> {
     let parse = |text: &str| {
         let lag = units::parse_duration(text).ok().filter(|lag| !lag.is_zero() && *lag <= LONGEST_LAG);

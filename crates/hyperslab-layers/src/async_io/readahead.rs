@@ -1,20 +1,19 @@
-//! What a rank will read next, judged by what it read.
+//! Readahead: predicts the next reads of a rank from a constant stride.
 
 use hyperslab_core::{Dims, Selection};
 use smallvec::SmallVec;
 
-/// The reads of one array.
+/// The read history of one array.
 #[derive(Debug, Default)]
 pub(super) struct Readahead {
     last: Option<Selection>,
     step: Option<SmallVec<[i64; 4]>>,
-    /// How many times the last step was taken in a row.
+    /// Length of the present sequence of equal strides.
     repeated: u32,
 }
 
 impl Readahead {
-    /// Notes a read; returns the next ones, `number` of them, if the last three were at equal distances and these lie
-    /// inside `shape`.
+    /// Notes a read; returns the next `number` reads inside `shape`, if the last three had equal strides.
     pub fn next(&mut self, selection: &Selection, shape: &Dims, number: usize) -> Vec<Selection> {
         let step = self.last.as_ref().and_then(|last| step(last, selection));
         self.repeated = if step.is_some() && step == self.step { self.repeated + 1 } else { 0 };
@@ -35,7 +34,7 @@ impl Readahead {
     }
 }
 
-/// By how much `to` is `from` moved, if it is, and at all.
+/// The stride from `from` to `to`, if they have the same form and differ.
 fn step(from: &Selection, to: &Selection) -> Option<SmallVec<[i64; 4]>> {
     let (first, second) = (from.bounds()?.0, to.bounds()?.0);
     let step: SmallVec<[i64; 4]> = first.iter().zip(&second).map(|(a, b)| b.wrapping_sub(*a) as i64).collect();

@@ -48,12 +48,12 @@ struct HotState {
     going: RwLock<()>,
     /// Index of the present strategy; constant while `going` is held.
     current: AtomicUsize,
-    unseen: TimingSampler,
+    sampler: TimingSampler,
 }
 
 #[derive(Debug)]
 struct State {
-    watch: EpochDetector,
+    detector: EpochDetector,
     /// On the first rank, which decides.
     record: Option<Arc<SharedHistory>>,
     explain: Explain,
@@ -96,7 +96,7 @@ impl Controller {
         let pause = record.as_ref().map_or(0.0, |record| record.opened());
         let first = allowed.first().copied().unwrap_or(Choice::Sync);
         let state = State {
-            watch: EpochDetector::new(pause),
+            detector: EpochDetector::new(pause),
             record,
             explain,
             decision: None,
@@ -114,7 +114,7 @@ impl Controller {
             each: HotState {
                 going: RwLock::default(),
                 current: AtomicUsize::new(first.index()),
-                unseen: TimingSampler::default(),
+                sampler: TimingSampler::default(),
             },
             opened: Instant::now(),
             process: std::process::id(),
@@ -148,7 +148,7 @@ impl Controller {
     /// Begins a timed call, and accounts for untimed ones before it.
     fn look(&self, now: f64) -> MutexGuard<'_, State> {
         let mut state = lock(&self.state);
-        state.watch.begin(now, self.each.unseen.take());
+        state.detector.begin(now, self.each.sampler.take());
         state
     }
 
@@ -156,7 +156,7 @@ impl Controller {
     #[inline]
     pub fn transfer(&self, bytes: u64, writes: bool, collective: bool) -> CallGuard<'_> {
         let class = RequestClass::of(bytes, writes);
-        match self.each.unseen.passes(bytes, class) {
+        match self.each.sampler.passes(bytes, class) {
             true => self.go(false),
             false => self.timed_transfer(bytes, class, collective),
         }
@@ -180,7 +180,7 @@ impl Controller {
         let changes = decision.is_some_and(|to| to != self.current());
         let begin = |state: &mut State, now: f64| {
             if bytes > 0 {
-                state.watch.begin_transfer(now, class);
+                state.detector.begin_transfer(now, class);
             }
         };
         if !changes {
@@ -217,16 +217,16 @@ impl Controller {
 
     /// Notes that everything transferred so far is drained.
     pub fn drained(&self) {
-        lock(&self.state).watch.drained();
+        lock(&self.state).detector.drained();
     }
 
     fn decide_locally(&self, state: &mut State, now: f64, bytes: u64, class: RequestClass) -> Option<Choice> {
-        let over = state.watch.is_over(now);
+        let over = state.detector.is_over(now);
         if !over && state.decided {
             return None;
         }
         let report = over.then(|| self.report(state));
-        self.advance(state, report, now, bytes as f64, class, state.watch.pause())
+        self.advance(state, report, now, bytes as f64, class, state.detector.pause())
     }
 
     /// Combines the epoch reports of all ranks; the first rank decides for all. Errors are ignored here: the call itself
@@ -237,11 +237,11 @@ impl Controller {
         }
         let now = self.now();
         let mut state = lock(&self.state);
-        let epoch = state.watch.so_far();
-        let over = state.watch.is_over(now) || (ends && epoch.transfers > 0);
+        let epoch = state.detector.so_far();
+        let over = state.detector.is_over(now) || (ends && epoch.transfers > 0);
         let mut mine = self.report(&mut state);
         mine.over = over;
-        mine.pause = state.watch.pause();
+        mine.pause = state.detector.pause();
         mine.failed = self.strategies.failed(self.current());
         mine.request = request.map_or(0.0, |(bytes, _)| bytes as f64);
         mine.coming = request.map(|(_, class)| class).or(epoch.class);
@@ -284,7 +284,7 @@ impl Controller {
         state.decided = true;
         if let Some(report) = report {
             self.note(state, &report, current, Some(report.epoch.room));
-            state.watch.next_epoch(now);
+            state.detector.next_epoch(now);
         }
         let record = state.record.clone()?;
         if std::process::id() != self.process {
@@ -297,7 +297,7 @@ impl Controller {
             let (allowed, elapsed, risked) = (&self.allowed[..], now, state.risked);
             (choose(&Situation { forecast: &forecast, allowed, current: before, elapsed, risked }), forecast.measured)
         });
-        state.watch.unsure = measured[decision.choice.index()] == 0;
+        state.detector.unsure = measured[decision.choice.index()] == 0;
         state.risked += decision.risk;
         state.decision = Some(decision);
         Some(decision.choice)
@@ -324,14 +324,14 @@ impl Controller {
             fresh: report.fresh,
         };
         record.with(|history| history.learn(&observed));
-        let number = state.watch.finished + 1;
+        let number = state.detector.finished + 1;
         let decision = state.decision.take();
         state.explain.epoch(number, decision.as_ref(), &observed);
     }
 
     /// Reports this rank's present epoch, including background progress.
     fn report(&self, state: &mut State) -> EpochReport {
-        let (epoch, way) = (state.watch.so_far(), self.current());
+        let (epoch, way) = (state.detector.so_far(), self.current());
         let now = self.strategies.progress(way);
         let bytes = now.bytes.saturating_sub(state.seen.bytes);
         let seconds = now.busy.saturating_sub(state.seen.busy).as_secs_f64();
@@ -388,7 +388,7 @@ impl Controller {
         let way = self.current();
         // The first rank's own measurements: other ranks may be gone.
         if report.epoch.transfers > 0 && report.epoch.calls > 0.0 {
-            let few = state.watch.finished < MANY_EPOCHS;
+            let few = state.detector.finished < MANY_EPOCHS;
             self.note(&mut state, &report, way, few.then_some(report.epoch.room));
         }
         state.record.take().and_then(|record| record.closed(state.decided))
@@ -425,16 +425,16 @@ impl CallGuard<'_> {
             .map_or(0.0, |(.., before)| self.controller.strategies.waited(self.way).as_secs_f64() - before);
         let mut state = lock(&self.controller.state);
         if let Some((bytes, ..)) = self.transfer {
-            state.watch.end_transfer(now, bytes as f64, waited);
+            state.detector.end_transfer(now, bytes as f64, waited);
         }
-        state.watch.end(now);
-        let unseen = &self.controller.each.unseen;
-        match (self.transfer, state.watch.latest()) {
+        state.detector.end(now);
+        let sampler = &self.controller.each.sampler;
+        match (self.transfer, state.detector.latest()) {
             // With background work or several ranks, every call is timed.
             (Some((_, class, _)), Some(seconds)) if self.way == Choice::Sync && self.controller.alone() => {
-                unseen.allow(class, seconds);
+                sampler.allow(class, seconds);
             }
-            _ => unseen.stop(),
+            _ => sampler.stop(),
         }
     }
 }

@@ -64,11 +64,11 @@ impl EpochDetector {
 
     /// Begins a call. `passed`: bytes of untimed transfers since the last call, assumed as fast as the last timed one.
     pub fn begin(&mut self, now: f64, passed: f64) {
-        let unseen = (passed * self.pace).min((now - self.ended).max(0.0));
+        let sampler = (passed * self.pace).min((now - self.ended).max(0.0));
         self.epoch.bytes += passed;
         if self.calls == 0 {
-            let gap = (now - self.ended).max(0.0) - unseen;
-            self.epoch.calls += unseen;
+            let gap = (now - self.ended).max(0.0) - sampler;
+            self.epoch.calls += sampler;
             self.pause += gap;
             if self.open_ended {
                 self.room += gap;
@@ -165,7 +165,7 @@ mod tests {
     /// A program that has a clock.
     #[derive(Default)]
     struct Program {
-        watch: EpochDetector,
+        detector: EpochDetector,
         now: f64,
         epochs: Vec<Epoch>,
     }
@@ -176,22 +176,22 @@ mod tests {
         }
 
         fn write(&mut self, seconds: f64) {
-            self.watch.begin(self.now, 0.0);
-            if self.watch.is_over(self.now) {
-                self.epochs.push(self.watch.so_far());
-                self.watch.next_epoch(self.now);
+            self.detector.begin(self.now, 0.0);
+            if self.detector.is_over(self.now) {
+                self.epochs.push(self.detector.so_far());
+                self.detector.next_epoch(self.now);
             }
-            self.watch.begin_transfer(self.now, RequestClass::of(1000, true));
+            self.detector.begin_transfer(self.now, RequestClass::of(1000, true));
             self.now += seconds;
-            self.watch.end_transfer(self.now, 1000.0, 0.0);
-            self.watch.end(self.now);
+            self.detector.end_transfer(self.now, 1000.0, 0.0);
+            self.detector.end(self.now);
         }
 
         fn flush(&mut self, seconds: f64) {
-            self.watch.begin(self.now, 0.0);
+            self.detector.begin(self.now, 0.0);
             self.now += seconds;
-            self.watch.drained();
-            self.watch.end(self.now);
+            self.detector.drained();
+            self.detector.end(self.now);
         }
     }
 
@@ -236,7 +236,7 @@ mod tests {
             program.write(0.01);
         }
         assert!((3..=4).contains(&program.epochs.len()), "{}", program.epochs.len());
-        program.watch.unsure = true;
+        program.detector.unsure = true;
         let before = program.epochs.len();
         (0..10).for_each(|_| program.write(0.01));
         assert!(program.epochs.len() > before, "a way that was never measured is soon known");
@@ -253,31 +253,31 @@ mod tests {
     fn transfers_that_nobody_looked_at_count() {
         let mut program = Program::default();
         program.write(0.001);
-        assert!(program.watch.latest().is_some_and(|seconds| near(seconds, 0.001)));
+        assert!(program.detector.latest().is_some_and(|seconds| near(seconds, 0.001)));
         // Four more as long, and computing.
         program.compute(0.006);
-        program.watch.begin(program.now, 4000.0);
-        let epoch = program.watch.so_far();
+        program.detector.begin(program.now, 4000.0);
+        let epoch = program.detector.so_far();
         assert!(near(epoch.calls, 0.005) && near(epoch.bytes, 5000.0), "{epoch:?}");
-        assert!(near(epoch.room, 0.002) && near(program.watch.pause(), 0.002), "{epoch:?}");
-        assert!(program.watch.latest().is_none(), "a call is under way");
+        assert!(near(epoch.room, 0.002) && near(program.detector.pause(), 0.002), "{epoch:?}");
+        assert!(program.detector.latest().is_none(), "a call is under way");
     }
 
     #[test]
     fn calls_of_several_threads_count_once() {
-        let mut watch = EpochDetector::default();
+        let mut detector = EpochDetector::default();
         let class = RequestClass::of(10, false);
-        watch.begin(1.0, 0.0);
-        watch.begin_transfer(1.0, class);
-        watch.begin(1.5, 0.0);
-        watch.begin_transfer(1.5, class);
-        watch.end_transfer(2.0, 10.0, 0.0);
-        watch.end(2.0);
-        watch.end_transfer(3.0, 10.0, 0.5);
-        watch.end(3.0);
-        let epoch = watch.so_far();
+        detector.begin(1.0, 0.0);
+        detector.begin_transfer(1.0, class);
+        detector.begin(1.5, 0.0);
+        detector.begin_transfer(1.5, class);
+        detector.end_transfer(2.0, 10.0, 0.0);
+        detector.end(2.0);
+        detector.end_transfer(3.0, 10.0, 0.5);
+        detector.end(3.0);
+        let epoch = detector.so_far();
         assert!(near(epoch.calls, 2.0) && near(epoch.compute, 1.0) && near(epoch.waited, 0.5), "{epoch:?}");
-        watch.begin(4.0, 0.0);
-        assert!(watch.is_over(4.0) && near(watch.so_far().room, 1.0));
+        detector.begin(4.0, 0.0);
+        assert!(detector.is_over(4.0) && near(detector.so_far().room, 1.0));
     }
 }

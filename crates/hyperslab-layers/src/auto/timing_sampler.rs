@@ -59,19 +59,19 @@ mod tests {
 
     #[test]
     fn short_transfers_of_one_class_go_by_for_a_while() {
-        let (unseen, class) = (TimingSampler::default(), RequestClass::of(4096, true));
-        assert!(!unseen.passes(4096, class), "nothing is known yet");
-        unseen.allow(class, 10e-6);
+        let (sampler, class) = (TimingSampler::default(), RequestClass::of(4096, true));
+        assert!(!sampler.passes(4096, class), "nothing is known yet");
+        sampler.allow(class, 10e-6);
         assert!(
-            !unseen.passes(4096, RequestClass::of(4096, false))
-                && !unseen.passes(1 << 20, RequestClass::of(1 << 20, true))
+            !sampler.passes(4096, RequestClass::of(4096, false))
+                && !sampler.passes(1 << 20, RequestClass::of(1 << 20, true))
         );
-        assert_eq!((0..100).filter(|_| unseen.passes(4096, class)).count(), 10);
-        assert_eq!((unseen.take(), unseen.take()), (10.0 * 4096.0, 0.0));
-        unseen.allow(class, 1e-3);
-        assert!(!unseen.passes(4096, class), "long ones are looked at");
-        unseen.allow(class, 0.0);
-        unseen.stop();
-        assert!(!unseen.passes(4096, class));
+        assert_eq!((0..100).filter(|_| sampler.passes(4096, class)).count(), 10);
+        assert_eq!((sampler.take(), sampler.take()), (10.0 * 4096.0, 0.0));
+        sampler.allow(class, 1e-3);
+        assert!(!sampler.passes(4096, class), "long ones are looked at");
+        sampler.allow(class, 0.0);
+        sampler.stop();
+        assert!(!sampler.passes(4096, class));
     }
 }

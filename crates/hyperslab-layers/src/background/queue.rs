@@ -122,7 +122,7 @@ impl<T: Task> Queue<T> {
     }
 
     /// Wakes blocked callers.
-    fn tell_callers(&self, state: MutexGuard<'_, State<T>>) {
+    fn wake_callers(&self, state: MutexGuard<'_, State<T>>) {
         let any = state.callers > 0;
         drop(state);
         if any {
@@ -165,7 +165,7 @@ impl<T: Task> Queue<T> {
     pub fn release(&self, bytes: u64) {
         let mut state = self.lock();
         state.reserved -= bytes;
-        self.tell_callers(state);
+        self.wake_callers(state);
     }
 
     /// Bytes below the limit that are not reserved.
@@ -186,7 +186,7 @@ impl<T: Task> Queue<T> {
             && !task.must_run()
         {
             state.reserved -= bytes;
-            self.tell_callers(state);
+            self.wake_callers(state);
             return Err(error);
         }
         let number = state.next;

@@ -455,7 +455,7 @@ impl Staging {
     }
 
     /// Completes the writes that are in the container, after writing it back.
-    pub fn settle(&self) -> Result<()> {
+    pub fn complete_moved(&self) -> Result<()> {
         self.check_safe()?;
         let any = !self.lock().is_empty() && !self.until_synced.load(Ordering::Acquire);
         if any { self.after(|| self.write_back_container()) } else { Ok(()) }
@@ -513,7 +513,7 @@ impl Staging {
 
     /// Ensures that recovery does not replay earlier writes. No write may be pending.
     pub fn clear(&self) -> Result<()> {
-        self.settle()?;
+        self.complete_moved()?;
         let Some(journal) = self.journal() else { return Ok(()) };
         let Err(error) = journal.checkpoint() else { return Ok(()) };
         // A failed journal can still be removed.
@@ -602,7 +602,7 @@ impl Drop for Staging {
     fn drop(&mut self) {
         if self.journal().is_some_and(|journal| journal.header().process.pid == std::process::id()) {
             // On failure the files stay.
-            let _ = self.settle().and_then(|()| self.end());
+            let _ = self.complete_moved().and_then(|()| self.end());
         }
     }
 }

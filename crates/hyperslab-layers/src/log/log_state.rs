@@ -233,7 +233,7 @@ impl LogState {
         match self.pace.has_thread() && needed > 0 && !self.is_pinned() {
             true => {
                 self.pace.hurry(true);
-                self.staging.settle()?;
+                self.staging.complete_moved()?;
                 self.staging.wait_for_room(needed);
                 self.pace.hurry(false);
                 Ok(())
@@ -285,11 +285,11 @@ impl LogState {
             },
             // A log that cannot be written out must be drained before the rest.
             Err(_) => all(true)
-                .and_then(|()| self.staging.settle())
+                .and_then(|()| self.staging.complete_moved())
                 .and_then(|()| self.staging.ensure_logged())
                 .and_then(|()| all(false)),
         };
-        self.failing(drained.and_then(|()| self.staging.settle()))
+        self.failing(drained.and_then(|()| self.staging.complete_moved()))
     }
 
     fn drain_array(&self, mover: DrainThread, array_log: &ArrayLog, only_safe: bool) -> Result<()> {
@@ -372,7 +372,7 @@ impl LogState {
             };
             result = result.and(drained);
         }
-        self.failing(agree(&*self.comm, result.and_then(|()| self.staging.settle())))
+        self.failing(agree(&*self.comm, result.and_then(|()| self.staging.complete_moved())))
     }
 
     /// Ranks have different numbers of rounds: before each they agree whether any has one, and end if any failed.

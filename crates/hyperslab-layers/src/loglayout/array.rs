@@ -39,7 +39,7 @@ impl LogLayoutArray {
     }
 
     /// Whether a transfer is collective.
-    pub fn together(&self, transfer: TransferMode) -> bool {
+    pub fn is_collective(&self, transfer: TransferMode) -> bool {
         transfer == TransferMode::Collective && self.shared.comm.size() > 1
     }
 

@@ -77,7 +77,7 @@ impl<'a> Reading<'a> {
 
     fn piece(&self, selection: &Selection, into: &mut [u8]) -> Result<()> {
         match self.resolve(selection) {
-            Ok(found) => self.put_together(&found, selection, into),
+            Ok(found) => self.assemble(&found, selection, into),
             // Too many slabs for one step: split.
             Err(error) if error.kind() == ErrorKind::Unsupported && selection.len() > 1 => {
                 let mut rest = into;
@@ -91,7 +91,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    fn put_together(&self, found: &Resolved, selection: &Selection, into: &mut [u8]) -> Result<()> {
+    fn assemble(&self, found: &Resolved, selection: &Selection, into: &mut [u8]) -> Result<()> {
         if found.nothing_logged() {
             return self.array.inner.read(selection, MemoryViewMut::packed(into), TransferMode::Independent);
         }

@@ -31,7 +31,7 @@ pub(super) fn write(
     transfer: TransferMode,
 ) -> Result<()> {
     let begun = begin(array, selection, memory);
-    if !array.together(transfer) {
+    if !array.is_collective(transfer) {
         return match begun? {
             WriteOutcome::Nothing => Ok(()),
             WriteOutcome::WriteThrough(pieces) => {
@@ -58,7 +58,7 @@ pub(super) fn write_many(
     parts: &[(&Selection, MemoryView<'_>)],
     transfer: TransferMode,
 ) -> Result<()> {
-    if !array.together(transfer) {
+    if !array.is_collective(transfer) {
         return parts.iter().try_for_each(|(selection, memory)| write(array, selection, *memory, transfer));
     }
     let rank = agree(&*array.shared.comm, array.inner.spec())?.shape.len();
@@ -184,7 +184,7 @@ fn write_through(
     let index = array.shared.counts.index() + encoded_len(selection, &pieces);
     if covered && index > array.shared.options.index.saturating_add(RESERVE) {
         // A collective call for the sake of other ranks.
-        if array.together(transfer) {
+        if array.is_collective(transfer) {
             array.inner.write(&Selection::empty(selection.rank()), MemoryView::packed(&[]), transfer)?;
         }
         return Err(Error::new(ErrorKind::NoSpace, "write", "the index of loglayout is full")

@@ -27,7 +27,7 @@ struct Now {
 
 impl TwoPhaseArray {
     /// Whether this transfer uses the exchange.
-    fn together(&self, transfer: TransferMode) -> bool {
+    fn is_exchanged(&self, transfer: TransferMode) -> bool {
         transfer == TransferMode::Collective && self.shared.comm.size() > 1
     }
 
@@ -60,7 +60,7 @@ impl TwoPhaseArray {
         agree(&*self.shared.comm, transfer(&*self.inner))
     }
 
-    fn write_together(&self, selection: &Selection, memory: MemoryView<'_>) -> Result<()> {
+    fn write_exchanged(&self, selection: &Selection, memory: MemoryView<'_>) -> Result<()> {
         let check = |spec: &ArraySpec| {
             selection.check_inside(&spec.shape)?;
             memory.check(&spec.dtype, selection.len())?;
@@ -78,7 +78,7 @@ impl TwoPhaseArray {
         }
     }
 
-    fn read_together(&self, selection: &Selection, memory: MemoryViewMut<'_>) -> Result<()> {
+    fn read_exchanged(&self, selection: &Selection, memory: MemoryViewMut<'_>) -> Result<()> {
         let check = |spec: &ArraySpec| {
             selection.check_inside(&spec.shape)?;
             memory.check(&spec.dtype, selection.len())
@@ -100,15 +100,15 @@ impl Array for TwoPhaseArray {
     }
 
     fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()> {
-        match self.together(transfer) {
-            true => self.write_together(selection, memory),
+        match self.is_exchanged(transfer) {
+            true => self.write_exchanged(selection, memory),
             false => self.inner.write(selection, memory, transfer),
         }
     }
 
     fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: TransferMode) -> Result<()> {
-        match self.together(transfer) {
-            true => self.read_together(selection, memory),
+        match self.is_exchanged(transfer) {
+            true => self.read_exchanged(selection, memory),
             false => self.inner.read(selection, memory, transfer),
         }
     }
@@ -116,7 +116,7 @@ impl Array for TwoPhaseArray {
     /// In a collective transfer ranks may have different numbers of parts: the first parts of all ranks are one exchange,
     /// then the second.
     fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: TransferMode) -> Result<()> {
-        if !self.together(transfer) {
+        if !self.is_exchanged(transfer) {
             return self.inner.write_many(parts, transfer);
         }
         let rank = agree(&*self.shared.comm, self.inner.spec())?.shape.len();
@@ -125,7 +125,7 @@ impl Array for TwoPhaseArray {
         let nothing = Selection::empty(rank);
         for number in 0..most[0] as usize {
             let (selection, memory) = parts.get(number).copied().unwrap_or((&nothing, MemoryView::packed(&[])));
-            self.write_together(selection, memory)?;
+            self.write_exchanged(selection, memory)?;
         }
         Ok(())
     }
@@ -138,10 +138,10 @@ impl Array for TwoPhaseArray {
         layout: &MemoryLayout,
         transfer: TransferMode,
     ) -> Result<Request> {
-        if !self.together(transfer) {
+        if !self.is_exchanged(transfer) {
             return self.inner.submit_write(selection, data, layout, transfer);
         }
-        self.write_together(selection, MemoryView { data: &data, layout }).map(|()| Request::done())
+        self.write_exchanged(selection, MemoryView { data: &data, layout }).map(|()| Request::done())
     }
 
     fn prefetch(&self, selection: &Selection) {

@@ -4,7 +4,7 @@ use super::device::Device;
 use super::direct_index::{DirectIndex, chunks_around};
 use super::hdf5_chunks::renumbered;
 use super::lru::Lru;
-use super::{Path, Request, system_calls};
+use super::{CostModel, Request, system_calls};
 use crate::chunk_pieces::{Piece, for_each_piece};
 use crate::configuration::{Codec, Hdf5};
 use crate::counts::{Count, Counts};
@@ -85,7 +85,7 @@ impl DirectFiltered {
     }
 }
 
-impl Path for DirectFiltered {
+impl CostModel for DirectFiltered {
     fn transfer(&mut self, request: Request<'_>, counts: &mut Counts) -> Result<()> {
         let grid = self.grid.clone();
         self.index.prepare(chunks_around(request.selection, &grid), counts);

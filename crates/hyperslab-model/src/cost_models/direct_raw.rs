@@ -5,7 +5,7 @@ use super::device::Device;
 use super::direct_index::{DirectIndex, chunks_around};
 use super::hdf5_chunks::renumbered;
 use super::sieve::{Extent, Sieve};
-use super::{Path, Request, one_piece, system_calls};
+use super::{CostModel, Request, one_piece, system_calls};
 use crate::chunk_pieces::{Piece, for_each_piece};
 use crate::counts::{Count, Counts};
 use hyperslab_core::{ChunkGrid, Result, dims};
@@ -56,7 +56,7 @@ impl DirectContiguous {
     }
 }
 
-impl Path for DirectContiguous {
+impl CostModel for DirectContiguous {
     fn transfer(&mut self, request: Request<'_>, counts: &mut Counts) -> Result<()> {
         if request.writes && !std::mem::replace(&mut self.allocated, true) {
             // It gets its place by a write of one element.
@@ -150,7 +150,7 @@ impl DirectChunks {
     }
 }
 
-impl Path for DirectChunks {
+impl CostModel for DirectChunks {
     fn transfer(&mut self, request: Request<'_>, counts: &mut Counts) -> Result<()> {
         let grid = self.grid.clone();
         self.index.prepare(chunks_around(request.selection, &grid), counts);

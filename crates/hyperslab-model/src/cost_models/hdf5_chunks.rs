@@ -3,7 +3,7 @@
 use super::chunk_cache::{ChunkCache, Evicted};
 use super::device::Device;
 use super::sieve::{Extent, Sieve};
-use super::{Path, Request, system_calls};
+use super::{CostModel, Request, system_calls};
 use crate::chunk_bitmap::ChunkBitmap;
 use crate::chunk_pieces::{Piece, for_each_piece};
 use crate::configuration::{Codec, Hdf5, Library};
@@ -143,7 +143,7 @@ impl Hdf5Chunks {
     }
 }
 
-impl Path for Hdf5Chunks {
+impl CostModel for Hdf5Chunks {
     fn transfer(&mut self, request: Request<'_>, counts: &mut Counts) -> Result<()> {
         let grid = self.grid.clone();
         let element = self.element;

@@ -1,7 +1,7 @@
 //! Arrays in one piece, moved by libhdf5 through its sieve.
 
 use super::sieve::{Extent, Sieve};
-use super::{Path, Request, one_piece};
+use super::{CostModel, Request, one_piece};
 use crate::chunk_pieces::for_each_piece;
 use crate::counts::{Count, Counts};
 use hyperslab_core::{ChunkGrid, Result, dims};
@@ -25,7 +25,7 @@ impl Hdf5Contiguous {
     }
 }
 
-impl Path for Hdf5Contiguous {
+impl CostModel for Hdf5Contiguous {
     fn transfer(&mut self, request: Request<'_>, counts: &mut Counts) -> Result<()> {
         let (extent, allocated) = (Extent { begin: 0, bytes: self.bytes() }, self.allocated);
         if request.writes && !allocated {

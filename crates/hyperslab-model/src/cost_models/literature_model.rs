@@ -5,7 +5,7 @@
 //! `read_jumps` and `index_blocks` chunks, seeks and index blocks of reads, `write_calls` chunks written.
 
 use super::lru::Lru;
-use super::{Path, Request, one_piece};
+use super::{CostModel, Request, one_piece};
 use crate::chunk_bitmap::ChunkBitmap;
 use crate::chunk_pieces::{Piece, for_each_piece};
 use crate::configuration::{Configuration, Counting, Format, Placement, Storage};
@@ -102,7 +102,7 @@ impl LiteratureModel {
     }
 }
 
-impl Path for LiteratureModel {
+impl CostModel for LiteratureModel {
     fn transfer(&mut self, request: Request<'_>, counts: &mut Counts) -> Result<()> {
         let (grid, element) = (self.grid.clone(), self.element);
         for_each_piece(request.selection, &grid, element, &mut |piece| {

@@ -2,7 +2,7 @@
 
 use super::coalescing::{Call, Groups, Limits};
 use super::device::Device;
-use super::{Path, Request, one_piece};
+use super::{CostModel, Request, one_piece};
 use crate::chunk_pieces::for_each_piece;
 use crate::counts::{Count, Counts};
 use hyperslab_core::{ChunkGrid, Result, dims};
@@ -31,7 +31,7 @@ impl PosixFile {
     }
 }
 
-impl Path for PosixFile {
+impl CostModel for PosixFile {
     fn transfer(&mut self, request: Request<'_>, counts: &mut Counts) -> Result<()> {
         let bytes = request.selection.len().saturating_mul(self.element);
         let scattered = request.memory_run.is_some();

@@ -2,7 +2,7 @@
 
 use super::device::Device;
 use super::hdf5_chunks::renumbered;
-use super::{Path, Request, beyond_caches, system_calls};
+use super::{CostModel, Request, beyond_caches, system_calls};
 use crate::chunk_bitmap::ChunkBitmap;
 use crate::chunk_pieces::{Piece, for_each_piece};
 use crate::configuration::{Codec, Zarr};
@@ -260,7 +260,7 @@ impl ZarrFiles {
     }
 }
 
-impl Path for ZarrFiles {
+impl CostModel for ZarrFiles {
     fn transfer(&mut self, request: Request<'_>, counts: &mut Counts) -> Result<()> {
         if request.memory_run.is_some() {
             counts.add(Count::CopiedBytes, request.selection.len().saturating_mul(self.element));

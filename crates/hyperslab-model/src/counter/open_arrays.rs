@@ -1,7 +1,7 @@
 //! The arrays that are open during a walk, shared by the ranks that opened them.
 
 use crate::configuration::Configuration;
-use crate::cost_models::{Path, Request, path};
+use crate::cost_models::{CostModel, Request, path};
 use crate::counts::{Count, Counts};
 use hyperslab_core::{ArraySpec, Datatype, Error, Result};
 use std::collections::HashMap;
@@ -17,7 +17,7 @@ pub(super) type Key = (u32, Option<usize>, Arc<str>);
 #[derive(Debug)]
 pub(super) struct OpenArray {
     pub(super) dtype: Datatype,
-    path: Box<dyn Path>,
+    path: Box<dyn CostModel>,
     handles: usize,
     /// Part of the bytes that is left when chunks are coded, if it is known.
     share: Option<f64>,

@@ -13,8 +13,14 @@ const LIMIT: Duration = Duration::from_secs(600);
 const NO_VALGRIND: &str = "no valgrind: the package valgrind has it";
 const NO_LIBRARY: &str = "no libhdf5 to link with: cargo build -p hyperslab-cli makes one";
 /// Who a report is about, if it is about us. HDF5 has functions whose names end in `hyperslab`.
-const OURS: [&str; 5] =
-    ["libhyperslab_vol", "hyperslab_vol::", "hyperslab_h5direct::", "hyperslab_filters::", "hyperslab_layers::"];
+const OURS: [&str; 6] = [
+    "libhyperslab_vol",
+    "hyperslab_vol::",
+    "hyperslab_h5direct::",
+    "hyperslab_filters::",
+    "hyperslab_layers::",
+    "hyperslab_journal::",
+];
 /// Modes of the ordinary run.
 const USUAL: [&str; 2] = ["codec+async", "codec+log"];
 
