@@ -33,7 +33,7 @@ pub fn detect_stack(path: &Path) -> Result<Stack> {
     }
     Err(Error::unsupported("detect format", format!("no format can read it{refusals}"))
         .target(path.display())
-        .hint("name its stack"))
+        .hint("name its stack: --from with convert, --stack with show"))
 }
 
 /// The stack that the extension of `path` stands for.
