@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// # let folder = tempfile::tempdir().unwrap();
 /// let file = hyperslab::File::create(folder.path().join("a.posix"), "posix")?;
 /// let squares = file.create_array::<i64>("squares", &[5])?;
-/// squares.write([1..4], &[1, 4, 9])?;
+/// squares.write([1..4], &[1_i64, 4, 9])?;
 /// assert_eq!(squares.read::<i64>(..)?, [0, 1, 4, 9, 0]);
 /// assert!(squares.read::<f32>(..).is_err(), "elements are not converted");
 /// # file.close()

@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// # let folder = tempfile::tempdir().unwrap();
 /// # let path = folder.path().join("run.posix");
 /// let file = hyperslab::File::create(&path, "async/posix")?;
-/// file.create_array::<u8>("mask", &[8])?.write(.., &[1; 8])?;
+/// file.create_array::<u8>("mask", &[8])?.write(.., &[1_u8; 8])?;
 /// file.set_attribute("mask", "made by", &hyperslab::Attribute::text("hand"))?;
 /// file.close()?;
 /// assert_eq!(hyperslab::File::open(&path)?.arrays()?, ["mask"]);

@@ -36,7 +36,7 @@ pub fn load_workload(path: impl AsRef<Path>) -> Result<Workload> {
 /// # let recording = folder.path().join("run.jsonl");
 /// let stack = format!("trace(file={})/posix", recording.display());
 /// let file = hyperslab::File::create(folder.path().join("run.posix"), &stack)?;
-/// file.create_array::<f32>("x", &[1000])?.write(.., &[1.0; 1000])?;
+/// file.create_array::<f32>("x", &[1000])?.write(.., &[1.0_f32; 1000])?;
 /// file.close()?;
 ///
 /// let workload = hyperslab::load_workload(&recording)?;

@@ -30,7 +30,7 @@ pub struct Recovered {
 /// # let folder = tempfile::tempdir().unwrap();
 /// # let path = folder.path().join("run.posix");
 /// let file = hyperslab::File::create(&path, "log/posix")?;
-/// file.create_array::<f32>("x", &[4])?.write(.., &[1.0; 4])?;
+/// file.create_array::<f32>("x", &[4])?.write(.., &[1.0_f32; 4])?;
 /// file.close()?;
 /// // The program closed its file, so there is nothing to recover.
 /// assert_eq!(hyperslab::recover(&path)?.writes, 0);
