@@ -1,5 +1,5 @@
 //! The Python package (`python/`) with the program, the connector and the reader of this build: its own tests, by pytest.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
