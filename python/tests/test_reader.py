@@ -157,6 +157,60 @@ def test_threads_and_pickles_and_forks(path):
         array[0]
 
 
+def test_files_that_change_are_never_mixed(tmp_path):
+    path = tmp_path / "a.h5"
+
+    def write(value, **more):
+        with h5py.File(path, "w", locking=False) as file:
+            file.create_dataset("x", data=np.full(1000, value), **more)
+
+    write(1)
+    old = hyperslab.open(path)
+    kept = old["x"]
+    assert (kept[...] == 1).all()
+    write(2, chunks=(100,), compression="gzip")
+    with pytest.raises(OSError, match="open it again"):
+        kept[...]
+    with hyperslab.open(path) as new:
+        assert (new["x"][...] == 2).all() and new["x"].chunks == (100,)
+    with pytest.raises(ValueError, match="closed"):
+        kept[0]
+    other = tmp_path / "b.h5"
+    with hyperslab.open(path) as file:
+        write_to = h5py.File(other, "w")
+        write_to["x"] = np.zeros(3)
+        write_to.close()
+        os.replace(other, path)
+        with pytest.raises(OSError, match="open it again"):
+            file["x"]
+    with hyperslab.open(path) as file:
+        assert file["x"].shape == (3,)
+
+
+def test_closing_waits_for_reads(path):
+    with h5py.File(path) as plain:
+        data = plain["plain"][...]
+    for _ in range(20):
+        file = hyperslab.open(path)
+        array = file["group/packed"]
+        said = []
+
+        def read():
+            try:
+                while True:
+                    said.append(np.array_equal(array[2:30], data[2:30]))
+            except ValueError:
+                pass
+
+        threads = [threading.Thread(target=read) for _ in range(3)]
+        [thread.start() for thread in threads]
+        while len(said) < 3:
+            pass
+        file.close()
+        [thread.join() for thread in threads]
+        assert all(said)
+
+
 def test_files_that_cannot_be_read(tmp_path):
     with pytest.raises(OSError):
         hyperslab.open(tmp_path / "none.h5")

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import stat
 import threading
 import weakref
 from collections.abc import Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Iterator
 
@@ -111,6 +113,37 @@ def _release(release: Any, value: int, owner: int) -> None:
         _check(release(value))
 
 
+_open_files: "weakref.WeakSet[File]" = weakref.WeakSet()
+
+
+def _renew_locks() -> None:
+    """In a forked child: threads that held a lock are not there."""
+    for file in list(_open_files):
+        file._lock, file._calls = threading.Condition(threading.RLock()), 0
+
+
+os.register_at_fork(after_in_child=_renew_locks)
+
+
+def _identity(path: str) -> tuple[int, ...]:
+    """Says whether a file is still the same one, unchanged. Directories (Zarr) change with each chunk that is written."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return ()
+    if stat.S_ISDIR(status.st_mode):
+        return status.st_dev, status.st_ino
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _close_changed(path: str) -> None:
+    """Closes what is open of a file in an earlier state, which libhdf5 would hand out again."""
+    now = _identity(path)
+    for file in list(_open_files):
+        if file._handle is not None and file._identity[:2] == now[:2] and file._identity != now:
+            file.close()
+
+
 def open(path: str | os.PathLike[str], stack: str = "") -> "File":
     """Opens an HDF5, NetCDF or Zarr file, or whatever ``hyperslab formats`` lists, for reading.
 
@@ -161,6 +194,9 @@ class Group(_Described, Mapping):
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
+    # Identity: a Mapping would compare every element.
+    __eq__, __hash__ = object.__eq__, object.__hash__
+
     def __repr__(self) -> str:
         return f"<hyperslab {type(self).__name__.lower()} {self.name or self._file_.path!s}: {', '.join(self) or 'empty'}>"
 
@@ -171,7 +207,9 @@ class File(Group):
     def __init__(self, path: str | os.PathLike[str], stack: str = ""):
         self.path = os.fspath(path)
         self._stack = stack
-        self._lock = threading.RLock()
+        self._lock = threading.Condition(threading.RLock())
+        self._calls = 0
+        _close_changed(self.path)
         self._open()
         super().__init__(self, "")
         said = self._description
@@ -188,8 +226,9 @@ class File(Group):
         return self._description["stack"]
 
     def close(self) -> None:
-        """Releases the file; its arrays cannot be read any more."""
+        """Releases the file, when reads of other threads have ended; its arrays cannot be read any more."""
         with self._lock:
+            self._lock.wait_for(lambda: self._calls == 0)
             for array in list(self._opened.values()):
                 array._release()
             if self._handle is not None:
@@ -207,22 +246,36 @@ class File(Group):
 
     def _open(self) -> None:
         library, handle = _functions(), ctypes.c_void_p()
+        identity = _identity(self.path)
         _check(library.hs_open(_Text.of(self.path), _Text.of(self._stack), ctypes.byref(handle)))
         self._handle: _Handle | None = _Handle(handle.value or 0, library.hs_close)
-        self._owner = os.getpid()
+        self._owner, self._identity = os.getpid(), identity
+        _open_files.add(self)
 
-    def _value(self) -> int:
-        """The handle; in a forked child that of the file opened anew."""
+    @contextmanager
+    def _in_use(self) -> Iterator[int]:
+        """The handle, which nobody closes meanwhile; in a forked child that of the file opened anew. Refuses a file that was
+        changed since it was opened: what libhdf5 keeps of it would be mixed with what is there now."""
         with self._lock:
             if self._handle is None:
                 raise ValueError(f"{self.path} is closed")
+            if _identity(self.path) != self._identity:
+                raise OSError(f"{self.path} was changed or replaced since it was opened\n  try: open it again")
             if self._owner != os.getpid():
                 self._open()
-            return self._handle.value
+            self._calls += 1
+            value = self._handle.value
+        try:
+            yield value
+        finally:
+            with self._lock:
+                self._calls -= 1
+                self._lock.notify_all()
 
     def _describe(self, name: str) -> dict[str, Any]:
         json_ = ctypes.c_void_p()
-        _check(_functions().hs_describe(self._value(), _Text.of(name), ctypes.byref(json_)))
+        with self._in_use() as handle:
+            _check(_functions().hs_describe(handle, _Text.of(name), ctypes.byref(json_)))
         return json.loads(_take(json_.value))
 
     def _array(self, name: str) -> "Array":
@@ -246,6 +299,8 @@ class Array(_Described):
         self.shape: tuple[int, ...] = tuple(said["shape"])
         self.dtype: np.dtype = _dtype(said["dtype"])
         self.chunks: tuple[int, ...] | None = tuple(said["chunk"]) if said["chunk"] else None
+        #: Names of the dimensions, if the file has any.
+        self.dims: tuple[str, ...] | None = tuple(said["dims"]) if said.get("dims") else None
         self.filters: list[Any] = said["filters"]
         self.ndim = len(self.shape)
         self.size = int(np.prod(self.shape, dtype=object))
@@ -286,25 +341,27 @@ class Array(_Described):
 
     def _call(self, wanted: Plan, into: np.ndarray | None) -> None:
         numbers = wanted.slabs
-        _check(
-            _functions().hs_read(
-                self._value(),
-                self.ndim,
-                len(numbers),
-                numbers.ctypes.data,
-                None if into is None else into.ctypes.data,
-                0 if into is None else into.nbytes,
-                into is None,
+        with self._file_._in_use() as file:
+            _check(
+                _functions().hs_read(
+                    self._value(file),
+                    self.ndim,
+                    len(numbers),
+                    numbers.ctypes.data,
+                    None if into is None else into.ctypes.data,
+                    0 if into is None else into.nbytes,
+                    into is None,
+                )
             )
-        )
 
-    def _value(self) -> int:
-        file = self._file_
-        with file._lock:
-            file_value = file._value()
+    def __reduce__(self) -> Any:
+        return _array_of, (self._file_, self.name)
+
+    def _value(self, file: int) -> int:
+        with self._file_._lock:
             if self._handle is None or self._owner != os.getpid():
                 library, handle = _functions(), ctypes.c_void_p()
-                _check(library.hs_array(file_value, _Text.of(self.name), ctypes.byref(handle)))
+                _check(library.hs_array(file, _Text.of(self.name), ctypes.byref(handle)))
                 self._handle, self._owner = _Handle(handle.value or 0, library.hs_release_array), os.getpid()
             return self._handle.value
 
@@ -312,6 +369,10 @@ class Array(_Described):
         if self._handle is not None:
             self._handle.close()
             self._handle = None
+
+
+def _array_of(file: File, name: str) -> Array:
+    return file._array(name)
 
 
 def _dtype(said: Any) -> np.dtype:

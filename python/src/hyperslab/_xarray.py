@@ -1,0 +1,105 @@
+"""The engine ``hyperslab`` of xarray: ``xarray.open_dataset(path, engine="hyperslab")``."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Iterable
+
+import numpy as np
+import xarray
+from xarray.backends import BackendArray, BackendEntrypoint
+from xarray.core import indexing
+
+from ._reader import Array, File
+
+
+class HyperslabEntrypoint(BackendEntrypoint):
+    """Reads HDF5, NetCDF and Zarr by Hyperslab: lazily, and by any number of threads at once."""
+
+    description = "Open HDF5, NetCDF and Zarr files with Hyperslab"
+    url = ""
+    open_dataset_parameters = ("filename_or_obj", "drop_variables", "group", "stack")
+
+    def open_dataset(  # type: ignore[override]
+        self,
+        filename_or_obj: Any,
+        *,
+        mask_and_scale: bool | None = None,
+        decode_times: Any = None,
+        concat_characters: bool | None = None,
+        decode_coords: Any = None,
+        drop_variables: str | Iterable[str] | None = None,
+        use_cftime: Any = None,
+        decode_timedelta: Any = None,
+        group: str | None = None,
+        stack: str = "",
+    ) -> xarray.Dataset:
+        file = File(os.fspath(filename_or_obj), stack)
+        start = f"{group.strip('/')}/" if group and group.strip("/") else ""
+        names = [name for name in sorted(file._arrays) if name.startswith(start) and "/" not in name[len(start) :]]
+        if start and not names and start[:-1] not in file._groups:
+            raise KeyError(f"group {group!r} is not in {file.path}")
+        unnamed = _Unnamed()
+        variables = {name[len(start) :]: _variable(file[name], unnamed) for name in names}  # type: ignore[arg-type]
+        attributes = file[start[:-1]].attrs if start else file.attrs
+        options = {
+            "mask_and_scale": mask_and_scale,
+            "decode_times": decode_times,
+            "concat_characters": concat_characters,
+            "decode_coords": decode_coords,
+            "use_cftime": use_cftime,
+            "decode_timedelta": decode_timedelta,
+        }
+        decoded, attributes, coordinates = xarray.conventions.decode_cf_variables(
+            variables,
+            attributes,
+            drop_variables=drop_variables,
+            **_defaults(options),
+        )
+        dataset = xarray.Dataset(decoded, attrs=attributes).set_coords(coordinates & set(decoded))
+        dataset.set_close(file.close)
+        return dataset
+
+    def guess_can_open(self, filename_or_obj: Any) -> bool:
+        """Never: it is used where it is asked for."""
+        return False
+
+
+def _defaults(options: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: True if value is None and name != "use_cftime" and name != "decode_timedelta" else value
+        for name, value in options.items()
+    }
+
+
+class _Unnamed:
+    """Names for dimensions that have none: one for each length, a second where an array has that length twice."""
+
+    def __init__(self) -> None:
+        self._of: dict[tuple[int, int], str] = {}
+
+    def names(self, shape: tuple[int, ...]) -> tuple[str, ...]:
+        keys = [(extent, shape[:n].count(extent)) for n, extent in enumerate(shape)]
+        return tuple(self._of.setdefault(key, f"phony_dim_{len(self._of)}") for key in keys)
+
+
+def _variable(array: Array, unnamed: _Unnamed) -> xarray.Variable:
+    dims = array.dims or unnamed.names(array.shape)
+    data = indexing.LazilyIndexedArray(_LazyArray(array))
+    encoding = {"source": array._file_.path, "original_shape": array.shape, "dtype": array.dtype}
+    if array.chunks:
+        encoding |= {"chunksizes": array.chunks, "preferred_chunks": dict(zip(dims, array.chunks))}
+    return xarray.Variable(dims, data, array.attrs, encoding)
+
+
+class _LazyArray(BackendArray):
+    def __init__(self, array: Array):
+        self.array = array
+        self.shape = array.shape
+        self.dtype = np.dtype(array.dtype)
+
+    def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
+        return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.OUTER, self._read)
+
+    def _read(self, key: tuple[Any, ...]) -> np.ndarray:
+        return np.asarray(self.array[key])
