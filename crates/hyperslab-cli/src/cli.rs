@@ -58,6 +58,9 @@ pub enum Command {
     /// Bring what a crashed job left in logs into its files
     #[command(after_help = crate::recover::EXAMPLES, after_long_help = crate::recover::EXAMPLES)]
     Recover(crate::recover::RecoverOptions),
+    /// Show results as a page with pictures, or as tables
+    #[command(after_help = crate::report::EXAMPLES, after_long_help = crate::report::EXAMPLES)]
+    Report(crate::report::ReportOptions),
     /// Run a program with its HDF5 calls accelerated, and say what was gained
     #[command(after_help = crate::run::EXAMPLES, after_long_help = crate::run::EXAMPLES)]
     Run(crate::run::RunOptions),

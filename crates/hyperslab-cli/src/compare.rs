@@ -2,14 +2,13 @@
 
 mod differences;
 mod pairs;
-mod ratio;
 mod show;
 
 use crate::cli::{CompareOptions, EXIT_FAILED, Metric};
 use anyhow::{Context, Result, bail};
+use hyperslab_report::ratio::{self, Ratio, Verdict};
 use hyperslab_run::{CaseResult, Repetition, Results};
 use pairs::{Pair, Pairing};
-use ratio::{Ratio, Verdict};
 use serde_json::json;
 use std::io::Write;
 use std::path::Path;

@@ -15,6 +15,7 @@ mod h5bench;
 mod ior;
 mod mpi_job;
 mod recover;
+mod report;
 mod run;
 mod show;
 mod table;
@@ -47,6 +48,7 @@ fn run_command() -> ExitCode {
         Command::Mdtest(options) => ior::run_mdtest(&options),
         Command::Predict(options) => advisor::predict(&options),
         Command::Recover(options) => recover::run(&options),
+        Command::Report(options) => report::run(&options),
         Command::Run(options) => run::run(&options),
         Command::Show(options) => show::run(&options),
         Command::Trace(options) => trace::run(&options),

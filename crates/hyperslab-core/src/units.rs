@@ -54,6 +54,21 @@ pub fn parse_duration(text: &str) -> Result<Duration> {
     Duration::try_from_secs_f64(number * seconds).map_err(|_| bad())
 }
 
+/// Seconds since 1970 as `2026-11-19T02:09:24Z`. Times before 1970 are shown as that.
+pub fn iso_time(seconds_since_1970: f64) -> String {
+    let seconds = seconds_since_1970.clamp(0.0, 253_402_300_799.0) as i64;
+    let (days, rest) = (seconds / 86_400 + 719_468, seconds % 86_400);
+    // The Gregorian calendar repeats every 400 years; years begin in March, so that the leap day comes last.
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = era * 400 + year_of_era + i64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", rest / 3600, rest / 60 % 60, rest % 60)
+}
+
 /// `1.50 GiB`, for people.
 pub fn display_size(bytes: u64) -> String {
     let mut value = bytes as f64;
