@@ -186,3 +186,43 @@ fn a_head_that_was_never_finished_goes() {
         assert_eq!((code, left()), (0, remain), "{words:?}: {said}{wrong}");
     }
 }
+
+/// What a writer leaves that is killed while it makes its file, after so many bytes.
+fn killed_in_creation(path: &Path, bytes: &[u8]) {
+    let file = fs::OpenOptions::new().read(true).write(true).create_new(true).open(path).unwrap();
+    let file = Arc::new(file);
+    let rollback = hyperslab_rollback::Rollback::begin(file.clone(), path, false).unwrap();
+    rollback.overwrite(0, bytes.len() as u64, || std::os::unix::fs::FileExt::write_all_at(&*file, bytes, 0)).unwrap();
+}
+
+#[test]
+fn a_file_that_was_never_flushed_is_empty_and_said_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.h5");
+    for bytes in [&[][..], b"\x89HDF\r\n\x1a\n and some forty bytes of a superblock"] {
+        for words in [&["recover", "."][..], &["recover", "a.h5"], &["recover", "a.h5", "--check"]] {
+            killed_in_creation(&path, bytes);
+            let (code, out, err) = run(folder.path(), words);
+            assert!(code == 0 && out.contains("it is empty") && err.is_empty(), "{code} {out}{err}");
+            assert_eq!(fs::metadata(&path).unwrap().len(), 0);
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "the journal is still there");
+            fs::remove_file(&path).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_file_that_somebody_emptied_is_not_taken_for_one_that_was_never_flushed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.h5");
+    fs::write(&path, [1; 5000]).unwrap();
+    let file = Arc::new(fs::OpenOptions::new().read(true).write(true).open(&path).unwrap());
+    hyperslab_rollback::Rollback::begin(file, &path, false).unwrap().overwrite(0, 1, || Ok(())).unwrap();
+    fs::File::create(&path).unwrap();
+    let (code, out, err) = run(folder.path(), &["recover", "a.h5"]);
+    assert!(code == 1 && err.contains("it has 0 bytes, and had 5000"), "{out}{err}");
+    // Without the journal nobody knows what it held.
+    fs::remove_file(folder.path().join(".a.h5.hyperslab-rollback")).unwrap();
+    let (code, _, err) = run(folder.path(), &["recover", "a.h5", "--check"]);
+    assert!(code == 1 && err.contains("cannot be read"), "{err}");
+}

@@ -4,7 +4,7 @@ use crate::acks::Progress;
 use crate::campaign::{Recorded, each_image, record};
 use crate::checker::{Program, Verdict};
 use crate::report::{Case, Tally};
-use crate::subject::Subject;
+use crate::subject::{Promise, Subject};
 use crate::trace::Action;
 use crate::workshop::{Preload, Workshop};
 use anyhow::Result;
@@ -12,7 +12,8 @@ use anyhow::Result;
 /// Programs of which every change is a moment to be killed have so many operations.
 const SHORT: u32 = 8;
 
-/// Kills a short program before its first change after it has opened its file, its second, and so on until it ends by itself.
+/// Kills a short program before its first change, its second, and so on until it ends by itself. Until its file is open nothing is
+/// promised and nothing counted, unless `recover` fails then.
 pub fn every_call(
     workshop: &mut Workshop<'_>,
     subject: Subject,
@@ -22,14 +23,21 @@ pub fn every_call(
 ) -> Result<()> {
     let program = Program { length: SHORT, ..program };
     let first = changes_of_opening(&record(workshop, subject, program)?) + 1;
-    for nth in first.. {
+    for nth in 1.. {
         let (status, _) = workshop.execute(subject, program, &Preload::Kill(nth))?;
         let (progress, _) = workshop.progress(0);
         let replay = format!("seed {}, {SHORT} operations, killed before change {nth}", program.seed);
         if progress.acked >= 0 {
             tally.count(&workshop.case(subject, program, progress, replay)?);
+        } else if subject.promise != Promise::None
+            && let refused @ Some(_) = workshop.recover(subject, &Preload::Nothing)?.refused
+        {
+            tally.count(&Case { replay, before: Verdict::Kept, after: Verdict::Kept, refused });
         }
-        if status.code().is_some() || progress.begun == progress.acked || nth >= first + wanted.max(10) {
+        if status.code().is_some()
+            || (nth >= first && progress.begun == progress.acked)
+            || nth >= first + wanted.max(10)
+        {
             break;
         }
     }

@@ -9,6 +9,14 @@ use hyperslab_rollback::{Outcome, Pending, Refusal};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+/// What is said of a file whose writer was killed before anything of it was promised: its last flush left nothing.
+pub const NEVER_FLUSHED: &str = "it is empty: its writer was killed while it made the file, before a first flush";
+
+/// Whether a plain file has no bytes at all.
+pub fn is_empty(file: &Path) -> bool {
+    file.metadata().is_ok_and(|about| about.is_file() && about.len() == 0)
+}
+
 /// The files that a user names, and those beside which rollback journals lie in the directories that he names.
 pub fn files(paths: &[PathBuf]) -> Result<BTreeSet<PathBuf>> {
     let mut files = BTreeSet::new();
@@ -60,6 +68,10 @@ pub fn one(file: &Path, options: &RecoverOptions, was_read: bool) -> End {
         return End::Done;
     }
     let name = escaped(file.display());
+    if matches!(found, Ok(Pending::Orphaned)) && is_empty(file) {
+        println!("{name}: {NEVER_FLUSHED}");
+        return End::Done;
+    }
     match inspect::ask("hdf5", file, options.check) {
         Ok(seen) => {
             println!("{name}: {seen}");
