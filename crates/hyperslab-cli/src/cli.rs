@@ -61,6 +61,9 @@ pub enum Command {
     /// Show results as a page with pictures, or as tables
     #[command(after_help = crate::report::EXAMPLES, after_long_help = crate::report::EXAMPLES)]
     Report(crate::report::ReportOptions),
+    /// Run published figures as small studies, and say which claims hold on this machine
+    #[command(after_help = crate::reproduce::EXAMPLES, after_long_help = crate::reproduce::EXAMPLES)]
+    Reproduce(crate::reproduce::ReproduceOptions),
     /// Run a program with its HDF5 calls accelerated, and say what was gained
     #[command(after_help = crate::run::EXAMPLES, after_long_help = crate::run::EXAMPLES)]
     Run(crate::run::RunOptions),
@@ -74,10 +77,14 @@ pub enum Command {
     #[command(after_help = crate::advisor::TRAIN_EXAMPLES, after_long_help = crate::advisor::TRAIN_EXAMPLES)]
     Train(crate::advisor::TrainOptions),
     /// List the formats, their options, and whether they are compiled in
-    Formats,
+    Formats(crate::formats::FormatsOptions),
     /// Say what works here, what is missing, and what provides it; or whether a program can use the HDF5 connector
     #[command(after_help = crate::doctor::EXAMPLES, after_long_help = crate::doctor::EXAMPLES)]
     Doctor(DoctorOptions),
+    /// Print completions for a shell: hyperslab completions bash > FILE
+    Completions(crate::manual::CompletionsOptions),
+    /// Write the man pages into a folder
+    Manual(crate::manual::ManualOptions),
     /// Two ranks that greet each other, for doctor
     #[command(hide = true)]
     MpiHello,
@@ -243,9 +250,15 @@ pub struct BenchOptions {
     /// Stop at the first case that fails or is skipped
     #[arg(short, long)]
     pub abort_on_failure: bool,
-    /// Say for every MODE whether it was what ran (a case never runs in another mode than its own)
+    /// Say for every MODE whether it was what ran (a case never runs in another mode than its own); -v also says what --verbose does
     #[arg(short, long)]
     pub validate_mode: bool,
+    /// Print also stacks beside each other, times of single calls, fastest and slowest ranks
+    #[arg(long)]
+    pub verbose: bool,
+    /// Print the results as JSON instead of tables
+    #[arg(long)]
+    pub json: bool,
     /// Print h5bench's block of results for every case, and what is done on the way
     #[arg(short, long)]
     pub debug: bool,
@@ -262,14 +275,18 @@ Example:
   hyperslab bench workflow.json --repeat 10 --out before
   (change something)
   hyperslab bench workflow.json --repeat 10 --out after --overwrite
-  hyperslab compare before/results.json after/results.json --threshold 5
+  hyperslab compare before after --threshold 5
+  hyperslab compare monday tuesday wednesday                each against the first
+  hyperslab compare posix hdf5 --match benchmark,workload,ranks,cache
+  hyperslab compare before after --format junit > slower.xml
 
-A case is slower when its rate fell by more than the threshold and, with three repetitions or
-more on both sides, the 95 % interval of the ratio lies below 1.
+A case is slower when its rate fell by more than the threshold and, with three
+repetitions or more on both sides, the 95 % interval of the ratio lies below 1.
 Cases that did not succeed in both files are listed; one that succeeded in the first
 and failed in the second counts like one that is slower.
 
-Exit codes: 0 nothing is slower, 1 a case is slower or fails now, 2 bad input or nothing to compare.";
+Exit codes: 0 nothing is slower, 1 a case is slower or fails now,
+2 bad input or nothing to compare.";
 
 /// Which figure to compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -293,12 +310,18 @@ impl Metric {
 /// Options of `compare`.
 #[derive(Debug, Args)]
 pub struct CompareOptions {
-    /// Results to compare with
-    #[arg(value_name = "A.json")]
-    pub a: PathBuf,
-    /// Results to judge
-    #[arg(value_name = "B.json")]
-    pub b: PathBuf,
+    /// Results to compare with, and then those to judge, each against the first: files, or their folders
+    #[arg(value_name = "RESULTS", required = true, num_args = 2..)]
+    pub results: Vec<PathBuf>,
+    /// What must agree for cases to be the same; without stack, different stacks are set against each other
+    #[arg(
+        long = "match",
+        value_name = "LIST",
+        value_enum,
+        value_delimiter = ',',
+        default_value = "benchmark,workload,stack,ranks,cache"
+    )]
+    pub matched: Vec<Matched>,
     /// Differences up to this are none
     #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = percent)]
     pub threshold: f64,
@@ -306,8 +329,39 @@ pub struct CompareOptions {
     #[arg(long, value_enum, default_value = "observed")]
     pub metric: Metric,
     /// Print JSON instead of a table
-    #[arg(long)]
+    #[arg(long, conflicts_with = "format")]
     pub json: bool,
+    /// How to print it: junit and github are for CI
+    #[arg(long, value_enum, default_value = "table")]
+    pub format: CompareForm,
+}
+
+/// What identifies a case in several files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Matched {
+    /// Kind of benchmark
+    Benchmark,
+    /// What it does, in words
+    Workload,
+    /// Formats and layers
+    Stack,
+    /// Number of ranks
+    Ranks,
+    /// Warm or cold
+    Cache,
+}
+
+/// How a comparison is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CompareForm {
+    /// A table
+    Table,
+    /// An object; of more than two files one in a line for each pair
+    Json,
+    /// JUnit's XML, in which a slower case is a failure
+    Junit,
+    /// Annotations of GitHub's workflows
+    Github,
 }
 
 /// Options of `doctor`.

@@ -13,9 +13,11 @@ mod doctor;
 mod formats;
 mod h5bench;
 mod ior;
+mod manual;
 mod mpi_job;
 mod recover;
 mod report;
+mod reproduce;
 mod run;
 mod show;
 mod table;
@@ -49,11 +51,14 @@ fn run_command() -> ExitCode {
         Command::Predict(options) => advisor::predict(&options),
         Command::Recover(options) => recover::run(&options),
         Command::Report(options) => report::run(&options),
+        Command::Reproduce(options) => reproduce::run(&options),
         Command::Run(options) => run::run(&options),
         Command::Show(options) => show::run(&options),
         Command::Trace(options) => trace::run(&options),
         Command::Train(options) => advisor::train(&options),
-        Command::Formats => formats::run(),
+        Command::Formats(options) => formats::run(&options),
+        Command::Completions(options) => manual::completions(&options),
+        Command::Manual(options) => manual::pages(&options),
         Command::Doctor(options) => doctor::run(&options),
         Command::MpiHello => mpi_job::hello().map(|()| ExitCode::SUCCESS),
         Command::MpiRank { folder } => mpi_job::run_rank(&folder).map(|()| ExitCode::SUCCESS),

@@ -1,6 +1,7 @@
 //! From paths to what can be reported on.
 
 use crate::record::RunRecord;
+use hyperslab_core::json_problem;
 use serde::Deserialize;
 use std::fmt;
 use std::fs::File;
@@ -83,26 +84,12 @@ impl Input {
         if first.len() < 1 << 20 && first.windows(20).any(|w| w == b"\"hyperslab_workload\"") {
             return trace(&path, &text).map(Self::Trace).map_err(failed);
         }
-        let run: RunRecord = serde_json::from_slice(&text).map_err(|e| failed(what_is_wrong(&e)))?;
+        let run: RunRecord = serde_json::from_slice(&text).map_err(|e| failed(json_problem(&e)))?;
         if run.hyperslab_results == 0 {
             return Err(failed("it is JSON, but no results of hyperslab bench".into()));
         }
         let recordings = path.parent().map(|folder| samples(folder, &run)).unwrap_or_default();
         Ok(Self::Results { path, run: Box::new(run), recordings })
-    }
-}
-
-/// What is wrong with JSON text, in words that need no knowledge of the reader.
-pub fn what_is_wrong(error: &serde_json::Error) -> String {
-    use serde_json::error::Category;
-    let place = format!("line {}, column {}", error.line(), error.column());
-    match error.classify() {
-        Category::Eof => format!("it ends in the middle ({place}); was it cut short?"),
-        Category::Syntax => format!("it is not JSON ({place})"),
-        Category::Data => {
-            format!("it is JSON, but not a results file: a value has another type than it should ({place})")
-        }
-        Category::Io => "it cannot be read to its end".into(),
     }
 }
 
@@ -124,7 +111,7 @@ struct Step {
 
 fn trace(path: &Path, text: &[u8]) -> Result<Recording, String> {
     let mut lines = text.split(|b| *b == b'\n').filter(|line| !line.trim_ascii().is_empty());
-    let header: Header = serde_json::from_slice(lines.next().unwrap_or_default()).map_err(|e| what_is_wrong(&e))?;
+    let header: Header = serde_json::from_slice(lines.next().unwrap_or_default()).map_err(|e| json_problem(&e))?;
     if header.ranks == 0 || header.ranks > MAX_RANKS {
         return Err(format!("{} ranks; 1 to {MAX_RANKS} can be shown", header.ranks));
     }
@@ -132,7 +119,7 @@ fn trace(path: &Path, text: &[u8]) -> Result<Recording, String> {
     let mut ranks: Vec<Vec<Call>> = vec![Vec::new(); header.ranks];
     let mut now = vec![0.0; header.ranks];
     for line in lines {
-        let step: Step = serde_json::from_slice(line).map_err(|e| what_is_wrong(&e))?;
+        let step: Step = serde_json::from_slice(line).map_err(|e| json_problem(&e))?;
         let who = match step.rank {
             Some(rank) if rank >= header.ranks => return Err(format!("a step of rank {rank}, of {}", header.ranks)),
             Some(rank) => rank..rank + 1,

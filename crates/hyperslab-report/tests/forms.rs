@@ -214,7 +214,7 @@ fn files_that_are_no_results_are_refused_in_plain_words() {
         ("hello", "not JSON"),
         ("[]", "no results of hyperslab"),
         ("{}", "no results of hyperslab"),
-        ("{\"hyperslab_results\": 1, \"cases\": 7}", "another type"),
+        ("{\"hyperslab_results\": 1, \"cases\": 7}", "not what it must be"),
         ("{\"hyperslab_workload\":2,\"ranks\":0}", "0 ranks"),
         ("{\"hyperslab_workload\":2,\"ranks\":1}\n", "no times"),
         ("{\"hyperslab_workload\":2,\"ranks\":1}\n{\"rank\":7,\"do\":\"write\"}", "rank 7"),

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use hyperslab_core::parse_stacks;
 use hyperslab_core::units::display_size;
 use hyperslab_model::{Costs, Part, Prediction, Profile};
-use hyperslab_run::{Results, Status};
+use hyperslab_run::{PredictedTime, Results, Status};
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
@@ -74,7 +74,11 @@ pub fn run(options: &PredictOptions) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let code = bench::run(&*options.input.bench_options(&options.stack)?)?;
-    println!("{}", beside(&found, &Results::load(&results_file(&options.input.dir))?));
+    let path = results_file(&options.input.dir);
+    let mut results = Results::load(&path)?;
+    keep(&found, &mut results);
+    results.save(&path)?;
+    println!("{}", beside(&found, &results));
     Ok(code)
 }
 
@@ -172,6 +176,17 @@ fn counted(case: &Predicted) -> String {
     let named = case.costs.total().named();
     let lines: String = named.iter().map(|(name, number)| format!("  {name:20} {number}\n")).collect();
     format!("{} on {}\n{lines}", case.benchmark, case.stack)
+}
+
+/// Puts the predictions into the results, for reports; those without an end are left out.
+fn keep(found: &[Predicted], results: &mut Results) {
+    for Predicted { number, prediction, .. } in found {
+        let known = [prediction.seconds, prediction.low, prediction.high].iter().all(|value| value.is_finite());
+        if let Some(case) = results.cases.iter_mut().find(|case| case.number == *number && known) {
+            let (seconds, low, high) = (prediction.seconds, prediction.low, prediction.high);
+            case.predicted = Some(PredictedTime { seconds, low, high });
+        }
+    }
 }
 
 /// Predicted and measured times.
