@@ -1,6 +1,6 @@
 //! What the user may say.
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use hyperslab_core::{Stack, TransferMode};
 use std::path::PathBuf;
 
@@ -17,9 +17,63 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0    everything asked for was done, and verified if asked
   1    a benchmark failed or its data were wrong
-  2    the command line or configuration is wrong, or the machine cannot hold the run; nothing was started
-  3    nothing failed, but cases were skipped because this build or the format cannot run them
+  2    the command line or configuration is wrong, or the machine cannot hold
+       the run; nothing was started
+  3    nothing failed, but cases were skipped because this build or the format
+       cannot run them
   130  stopped by Ctrl-C; the results so far are kept";
+
+/// The help of the program, with its commands by what they are for.
+const GROUPED: &str = "\
+{about-with-newline}
+{usage-heading} {usage}
+
+Measure:
+  bench        Run a workflow, a kernel or a recorded workload, and print a table
+  ior, mdtest  Run IOR's and mdtest's tests, by their flags, on any stack
+  compare      Compare results case by case, and fail if something became slower
+  report       Show results as a page with pictures, or as tables
+  reproduce    Run published figures as small studies: which claims hold here
+  demo         Show with pictures what a layer does, on this machine
+
+Accelerate and keep safe:
+  run          Run a program with its HDF5 calls accelerated
+  trace        Record the HDF5 calls of a program as workloads
+  recover      Bring what a crashed job left in logs into its files
+  convert      Copy a file or store to another, perhaps in another format
+
+Know in advance:
+  train        Measure this machine, for predict and advise
+  predict      Say what a workload would take on stacks, without running it
+  advise       Say on which stack it would be fastest, how sure that is, and why
+
+Look around:
+  show         Show what a file holds, and explain what moving some of it would do
+  formats      List formats and layers with their options, or all about one
+  doctor       Say what works here, what is missing, and what provides it
+  completions, manual
+               Completions for shells; man pages
+MORE
+Options:
+{options}{after-help}
+
+hyperslab COMMAND --help says more about a command.
+";
+
+/// The command line, with its commands in groups; one that is in none is listed below the others.
+pub fn command() -> clap::Command {
+    let command = Arguments::command();
+    let known = |name: &str| GROUPED.split([' ', ',', '\n']).any(|word| word == name);
+    let others = command.get_subcommands().filter(|one| !one.is_hide_set() && !known(one.get_name()));
+    let line = |one: &clap::Command| {
+        let about = one.get_about().map(ToString::to_string).unwrap_or_default();
+        format!("  {:<12} {about}\n", one.get_name())
+    };
+    let others: String = others.map(line).collect();
+    let more = if others.is_empty() { String::new() } else { format!("\nMore:\n{others}") };
+    let help = GROUPED.replace("MORE\n", &format!("{more}\n"));
+    command.help_template(help)
+}
 
 /// Measures scientific array I/O over POSIX files, HDF5 and Zarr.
 #[derive(Debug, Parser)]
@@ -98,19 +152,26 @@ pub enum Command {
 
 const BENCH_EXAMPLES: &str = "\
 Examples:
-  hyperslab bench                                       a small built-in workflow in ./hyperslab-bench
-  hyperslab bench workflow.json --verify                an h5bench file, every byte checked
+  hyperslab bench
+      a small built-in workflow in ./hyperslab-bench
+  hyperslab bench workflow.json --verify
+      an h5bench file, every byte checked
   hyperslab bench workflow.json --format posix,hdf5,zarr --warm --cold
-  hyperslab bench workflow.json --stack 'hdf5(align=1MiB),zarr(codec=zstd)' --ranks 4 --repeat 5
-  hyperslab bench workflow.json --launcher mpi --ranks 4     MPI ranks, started by mpirun
-  srun -n 512 hyperslab bench workflow.json                  inside a job that is running
-  hyperslab bench workflow.json --stack 'trace(file=out.jsonl)/hdf5'    record what is done
-  hyperslab bench --workload out.jsonl --stack posix,zarr --compute none    do it again elsewhere
-  hyperslab bench --list                                     application kernels: flash, btio, e3sm-f, ...
+  hyperslab bench workflow.json --stack 'hdf5(align=1MiB),zarr' --repeat 5
+  hyperslab bench workflow.json --launcher mpi --ranks 4
+      MPI ranks, started by mpirun
+  srun -n 512 hyperslab bench workflow.json
+      inside a job that is running
+  hyperslab bench workflow.json --stack 'trace(file=out.jsonl)/hdf5'
+      record what is done
+  hyperslab bench --workload out.jsonl --stack posix,zarr --compute none
+      do it again elsewhere
+  hyperslab bench --list
+      application kernels: flash, btio, e3sm-f, ...
   hyperslab bench flash blocks=20 --format posix,hdf5,zarr --verify
 
-Exit codes: 0 done, 1 a benchmark failed or data were wrong, 2 bad input and nothing started,
-3 nothing failed but cases were skipped, 130 stopped.";
+Exit codes: 0 done, 1 a benchmark failed or data were wrong, 2 bad input and
+nothing started, 3 nothing failed but cases were skipped, 130 stopped.";
 
 /// How ranks are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -276,14 +337,15 @@ Example:
   (change something)
   hyperslab bench workflow.json --repeat 10 --out after --overwrite
   hyperslab compare before after --threshold 5
-  hyperslab compare monday tuesday wednesday                each against the first
+  hyperslab compare monday tuesday wednesday
+      each against the first
   hyperslab compare posix hdf5 --match benchmark,workload,ranks,cache
   hyperslab compare before after --format junit > slower.xml
 
 A case is slower when its rate fell by more than the threshold and, with three
 repetitions or more on both sides, the 95 % interval of the ratio lies below 1.
-Cases that did not succeed in both files are listed; one that succeeded in the first
-and failed in the second counts like one that is slower.
+Cases that did not succeed in both files are listed; one that succeeded in the
+first and failed in the second counts like one that is slower.
 
 Exit codes: 0 nothing is slower, 1 a case is slower or fails now,
 2 bad input or nothing to compare.";
@@ -378,4 +440,26 @@ pub struct DoctorOptions {
 fn percent(text: &str) -> Result<f64, String> {
     let number: f64 = text.trim_end_matches('%').parse().map_err(|_| "use a number such as 5 or 2.5".to_owned())?;
     if (0.0..100.0).contains(&number) { Ok(number) } else { Err("use a number from 0 to below 100".into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_is_in_a_group_and_no_help_is_broken_at_80_columns() {
+        let mut command = command();
+        let help = command.render_help().to_string();
+        command.build();
+        for one in command.get_subcommands().filter(|one| !one.is_hide_set() && one.get_name() != "help") {
+            assert!(
+                help.contains(&format!("{} ", one.get_name())) || help.contains(&format!("{},", one.get_name())),
+                "{help}"
+            );
+            let after = one.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let long = after.lines().find(|line| line.chars().count() > 80);
+            assert_eq!(long, None, "{}", one.get_name());
+        }
+        assert!(GROUPED.lines().chain(EXIT_CODES.lines()).all(|line| line.chars().count() <= 80));
+    }
 }

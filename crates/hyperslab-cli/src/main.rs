@@ -24,7 +24,7 @@ mod table;
 mod terminal;
 mod trace;
 
-use clap::Parser;
+use clap::FromArgMatches;
 use cli::{Arguments, Command};
 use std::process::ExitCode;
 
@@ -39,7 +39,8 @@ fn run_command() -> ExitCode {
         println!("{page}");
         return ExitCode::SUCCESS;
     }
-    let arguments = Arguments::parse();
+    let matches = cli::command().get_matches();
+    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let done = match arguments.command {
         Command::Advise(options) => advisor::advise(&options),
         Command::Bench(options) => bench::run(&options),

@@ -1,8 +1,8 @@
 //! What shells and `man` know of the program, from the same table as its help.
 
-use crate::cli::Arguments;
+use crate::cli;
 use anyhow::{Context, Result};
-use clap::{Args, CommandFactory};
+use clap::Args;
 use clap_complete::Shell;
 use std::fs;
 use std::io::Write;
@@ -28,7 +28,7 @@ pub struct ManualOptions {
 /// Prints the completions.
 pub fn completions(options: &CompletionsOptions) -> Result<ExitCode> {
     let mut text = Vec::new();
-    clap_complete::generate(options.shell, &mut Arguments::command(), "hyperslab", &mut text);
+    clap_complete::generate(options.shell, &mut cli::command(), "hyperslab", &mut text);
     std::io::stdout().write_all(&text).context("print completions")?;
     Ok(ExitCode::SUCCESS)
 }
@@ -36,7 +36,7 @@ pub fn completions(options: &CompletionsOptions) -> Result<ExitCode> {
 /// Writes a page for the program and one for each command.
 pub fn pages(options: &ManualOptions) -> Result<ExitCode> {
     fs::create_dir_all(&options.folder).with_context(|| format!("make {}", options.folder.display()))?;
-    let mut command = Arguments::command();
+    let mut command = cli::command();
     command.build();
     let shown = command.get_subcommands().filter(|one| !one.is_hide_set() && one.get_name() != "help");
     let all: Vec<clap::Command> = [command.clone()].into_iter().chain(shown.cloned()).collect();

@@ -13,7 +13,8 @@ Examples:
   hyperslab report results-1                       writes report.html
   hyperslab report before after -o change.html     what changed between two runs
   hyperslab report nightly/*/results.json          trends over many
-  hyperslab report results-1 trace.jsonl           with time lines of a recording
+  hyperslab report results-1 trace.jsonl
+      with time lines of a recording
   hyperslab report results-1 --format md           a table for a wiki
 
 Times of single calls are drawn for runs of hyperslab bench --samples.

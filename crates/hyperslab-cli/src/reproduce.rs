@@ -18,13 +18,15 @@ use studies::{STUDIES, Study, Trial, Work};
 
 pub const EXAMPLES: &str = "\
 Examples:
-  hyperslab reproduce --list                  what there is, and where it was published
+  hyperslab reproduce --list
+      what there is, and where it was published
   hyperslab reproduce locality metadata-time  two of them
   hyperslab reproduce                         all; some minutes
 
 A study holds when the ratio that was published goes the same way here, with its
-95 % interval. Sizes are those of a laptop; storage is the page cache, or emulated
-by the layer slow where a figure is about slow storage. The page says which.
+95 % interval. Sizes are those of a laptop; storage is the page cache, or
+emulated by the layer slow where a figure is about slow storage. The page says
+which.
 
 Exit codes: 0 all studies ran, 1 one could not, 2 bad input.";
 

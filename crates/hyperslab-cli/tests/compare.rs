@@ -197,6 +197,34 @@ fn equal_cases_are_matched_in_their_order_and_runs_without_bytes_by_their_time()
 }
 
 #[test]
+fn folders_several_files_and_other_stacks_are_compared() {
+    let (directory, results) = measured("5");
+    let here = directory.path();
+    for (name, factor) in [("a", 1.0), ("b", 1.0), ("c", 2.0)] {
+        fs::create_dir(here.join(name)).unwrap();
+        let mut file = with_times(&results, |_, r| steady(r) * factor);
+        if name == "c" {
+            file["cases"][0]["stack"] = json!("posix(direct=yes)");
+        }
+        fs::write(here.join(name).join("results.json"), file.to_string()).unwrap();
+    }
+    let (code, out, err) = run(here, &["compare", "a", "b", "c"]);
+    assert_eq!(code, 1, "{err}");
+    assert!(out.starts_with("Observed rates, B against A"), "the verdict first: {out}");
+    assert!(out.contains("4 same") && out.contains("3 slower") && out.contains("only in the first file"), "{out}");
+    let (code, out, _) = run(here, &["compare", "a", "c", "--match", "benchmark,workload,ranks,cache"]);
+    assert_eq!(code, 1);
+    assert!(out.contains("4 slower") && out.contains("posix -> posix(direct=yes)"), "{out}");
+    let (_, out, _) = run(here, &["compare", "a", "b", "c", "--json"]);
+    assert_eq!(out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).count(), 2);
+    let (code, out, _) = run(here, &["compare", "a", "c", "--format", "junit"]);
+    assert_eq!(code, 1);
+    assert!(out.contains("failures=\"3\" skipped=\"2\"") && out.ends_with("</testsuites>\n"), "{out}");
+    let (code, out, _) = run(here, &["compare", "a", "c", "--format", "github"]);
+    assert_eq!((code, out.matches("::error").count(), out.matches("::warning").count()), (1, 3, 2), "{out}");
+}
+
+#[test]
 fn hostile_and_broken_files_are_refused_with_exit_2() {
     let (directory, results) = measured("3");
     let here = directory.path();

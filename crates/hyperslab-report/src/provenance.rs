@@ -7,6 +7,9 @@ use serde::Serialize;
 use serde_json::Value;
 use std::path::Path;
 
+/// Characters of a fact that are shown.
+const LONGEST: usize = 3000;
+
 /// A results file and what it was measured on.
 #[derive(Debug, Serialize)]
 pub struct RunFacts {
@@ -36,11 +39,29 @@ pub fn facts(path: &Path, run: &RunRecord) -> RunFacts {
             Value::Number(bytes) if key.starts_with("memory") => {
                 facts.push((name, words::size(bytes.as_f64().unwrap_or(0.0))));
             }
+            Value::Object(stacks) if key == "stacks" => {
+                for (stack, elements) in stacks {
+                    let element = |element: &Value| {
+                        let options = element["options"].as_object().into_iter().flatten();
+                        let options: Vec<String> =
+                            options.map(|(name, value)| format!("{name}={}", text(value))).collect();
+                        format!("{}: {}", text(&element["name"]), options.join(", "))
+                    };
+                    let elements = elements.as_array().into_iter().flatten().map(element);
+                    facts.push((format!("stack {stack}"), elements.collect::<Vec<_>>().join("; ")));
+                }
+            }
             Value::Object(map) if !map.is_empty() && map.values().all(|v| !v.is_object() && !v.is_array()) => {
                 let list = map.iter().map(|(key, value)| format!("{key} {}", text(value)));
                 facts.push((name, list.collect::<Vec<_>>().join("; ")));
             }
-            value => facts.push((name, text(value))),
+            value => {
+                // Inputs are whole in the results; here as much as can be read.
+                let whole = text(value);
+                let shown: String = whole.chars().take(LONGEST).collect();
+                let more = if shown.len() < whole.len() { " ... (whole in the results file)" } else { "" };
+                facts.push((name, shown + more));
+            }
         }
     }
     let host = run.machine.get("host").map(text).unwrap_or_else(|| "an unknown machine".into());

@@ -14,11 +14,12 @@ use std::process::ExitCode;
 /// Shown below the help.
 pub const PREDICT_EXAMPLES: &str = "\
 Examples:
-  hyperslab predict workflow.json --stack 'hdf5,hdf5(plane=on),zarr(chunk=64x64)'
+  hyperslab predict workflow.json --stack 'hdf5,hdf5(plane=on),zarr(chunk=8x64)'
   hyperslab predict trace.jsonl --stack zarr --counts
   hyperslab predict workflow.json --stack hdf5 --measure     and run it
 
-hyperslab train must have measured this machine before. Times are those of I/O that the slowest rank sees.";
+hyperslab train must have measured this machine before. Times are those of I/O
+that the slowest rank sees.";
 
 /// Options of `predict`.
 #[derive(Debug, clap::Args)]
