@@ -15,6 +15,7 @@ mod setup;
 mod shell;
 mod test;
 mod tidy;
+mod wheel;
 mod workspace;
 
 use std::process::ExitCode;
@@ -31,7 +32,7 @@ struct Task {
     run: fn(&Workspace, &[String]) -> Result<()>,
 }
 
-const TASKS: [Task; 13] = [
+const TASKS: [Task; 14] = [
     Task {
         name: "quickstart",
         flags: "[--mpi] [--no-apt]",
@@ -49,6 +50,12 @@ const TASKS: [Task; 13] = [
         flags: "[--prefix DIR] [--mpi] [--no-apt]",
         purpose: "build both and put them into DIR/bin and DIR/lib/hyperslab, ~/.local unless told otherwise",
         run: install::run,
+    },
+    Task {
+        name: "wheel",
+        flags: "[--out DIR] [--no-apt]",
+        purpose: "build the Python package with both in it, for Linux with glibc 2.28 or newer, and check it in a clean environment",
+        run: wheel::run,
     },
     Task {
         name: "check",

@@ -23,6 +23,7 @@ use crate::arguments::Arguments;
 use crate::workspace::Workspace;
 
 pub use mpi::Mpi;
+pub use private_python::PrivatePython;
 
 /// What the set-up is for, and what it may do.
 #[derive(Clone, Copy)]

@@ -22,6 +22,7 @@
 //! under `fill_time=ifset` contiguous space that was freed earlier in the same session is reused without being cleared.
 //! `fill_time=alloc` clears it.
 
+mod alignment;
 mod array;
 mod attribute;
 mod collective_stats;

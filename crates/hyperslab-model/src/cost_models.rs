@@ -58,7 +58,7 @@ pub(crate) fn path(configuration: &Configuration, spec: &ArraySpec, made: bool) 
             Box::new(hdf5_contiguous::Hdf5Contiguous::new(shape, element, hdf5.sieve, made)?)
         }
         (Format::Hdf5(hdf5), Placement::Chunks(chunk) | Placement::Shards { chunk, .. }) => {
-            let made = made && !hdf5.early;
+            let made = made && !hdf5.allocates_early(&codecs);
             if !hdf5.plane {
                 Box::new(hdf5_chunks::Hdf5Chunks::new(hdf5, shape, &chunk, element, codecs, made)?)
             } else if codecs.is_empty() {

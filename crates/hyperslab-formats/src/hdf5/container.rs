@@ -1,5 +1,6 @@
 //! An open HDF5 file.
 
+use super::alignment::Alignment;
 use super::array::{FileContext, Hdf5Array};
 use super::attribute;
 use super::collective_stats::Collective;
@@ -70,6 +71,7 @@ pub(super) struct Hdf5Container {
     options: Arc<Options>,
     /// Whether the file was created here, so that its directory entry must be made durable too.
     created: bool,
+    alignment: Alignment,
     resources: OpenResources,
 }
 
@@ -123,7 +125,8 @@ impl Hdf5Container {
             diagnostics,
         });
         let (file, arrays) = (Mutex::new(Some(file)), Mutex::default());
-        Self { path: path.into(), file, arrays, context, options, created, resources }
+        let alignment = Alignment::default();
+        Self { path: path.into(), file, arrays, context, options, created, alignment, resources }
     }
 
     /// Runs `body` under the lock with the open file.
@@ -335,6 +338,7 @@ impl Container for Hdf5Container {
         const DOING: &str = "create array";
         let storage = self.context.ranks.agree(self.decide(name, spec))?;
         let made = self.change(DOING, Ok(()), |file| self.create_dataset(file, name, spec, &storage))?;
+        self.alignment.made(spec, &storage, &self.options);
         let opened = match made {
             Some(dataset) => Ok(dataset),
             None => self.open_dataset(name),
@@ -376,6 +380,7 @@ impl Container for Hdf5Container {
         let mut diagnostics =
             self.context.collective.as_ref().map_or_else(Vec::new, |collective| collective.diagnostics());
         diagnostics.extend(self.context.diagnostics.list());
+        diagnostics.extend(self.alignment.remark(&self.options));
         diagnostics
     }
 

@@ -1,5 +1,6 @@
 //! The options of the format in stack strings.
 
+use super::alignment;
 use hdf5_metno_sys::h5d::{H5D_alloc_time_t, H5D_fill_time_t};
 use hdf5_metno_sys::h5f::{H5F_LIBVER_LATEST, H5F_libver_t};
 use hyperslab_core::{Error, OptionSpec, Result, Shapes, StackElement};
@@ -19,7 +20,7 @@ pub(super) const TABLE: &[OptionSpec] = &[
     option(
         "chunk",
         "64x64",
-        "the array's own, else about 1MiB",
+        "the array's own, else about 1MiB (of arrays that grow: align)",
         "chunk extents of every array, cut to its fixed extents; means layout=chunked. 1024;64x64 has one for each number of dimensions",
     ),
     option("deflate", "0..9", "the array's own", "zlib level of every array"),
@@ -35,9 +36,10 @@ pub(super) const TABLE: &[OptionSpec] = &[
         "alloc_time",
         "default|early|late|incremental",
         "default",
-        "when file space of arrays is allocated; in files shared by processes libhdf5 always does it early",
+        "when file space of arrays is allocated; with align that of chunks without filters early by default, in files \
+         shared by processes always",
     ),
-    option("align", "SIZE", "1", "objects of align_threshold or more begin at multiples of this"),
+    option("align", "SIZE", "1", "objects of align_threshold or more begin at multiples of this, at most 1GiB"),
     option("align_threshold", "SIZE", "the smaller of align and 64KiB", "smallest object that align concerns"),
     option(
         "cache",
@@ -48,7 +50,7 @@ pub(super) const TABLE: &[OptionSpec] = &[
     option("cache_slots", "N", "libhdf5's (8191)", "hash slots of the chunk cache, best a prime"),
     option("cache_w0", "0..100", "libhdf5's (75)", "percent: how much fully used chunks are dropped first"),
     option("libver", "earliest|v18|v110|v112|v114|latest", "v18", "oldest library version that must read new objects"),
-    option("meta_block", "SIZE", "libhdf5's (2KiB)", "metadata is allocated in blocks of this size"),
+    option("meta_block", "SIZE", "libhdf5's (2KiB), with align 64KiB", "metadata is allocated in blocks of this size"),
     option("sieve", "SIZE", "libhdf5's (64KiB)", "buffer that joins small accesses to contiguous arrays"),
     option(
         "plane",
@@ -297,6 +299,9 @@ impl Options {
         if self.align == Some(0) {
             return bad("align=0 makes no sense", "use align=1 for no alignment");
         }
+        if self.align.is_some_and(|align| align > alignment::LARGEST) {
+            return bad("align is more than 1GiB, which no file system's stripes have", "use align=1MiB or the like");
+        }
         if self.align_threshold.is_some() && self.align.is_none() {
             return bad("align_threshold has no effect without align", "add align=1MiB or the like");
         }
@@ -322,6 +327,11 @@ impl Options {
             return bad("ioc_per_node contradicts ioc_selection=rank".into(), "leave one of the two out");
         }
         Ok(())
+    }
+
+    /// Whether objects begin at multiples of something.
+    pub(super) fn aligns(&self) -> bool {
+        self.align.is_some_and(|align| align > 1)
     }
 
     /// Whether arrays may be cut into chunks at all.

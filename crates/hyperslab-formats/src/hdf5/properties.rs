@@ -1,5 +1,6 @@
 //! Property lists: all settings passed to libhdf5.
 
+use super::alignment;
 use super::dataset_filters;
 use super::driver::Driver;
 use super::library::{Id, done, hid_t};
@@ -17,9 +18,6 @@ use hdf5_metno_sys::h5t::H5T_cset_t;
 use hdf5_metno_sys::h5z::H5Z_FLAG_OPTIONAL;
 use hyperslab_core::{ArraySpec, Filter, Result};
 use hyperslab_h5direct::FilterSpec;
-
-/// Threshold of alignment when only the alignment is given: small metadata stays together.
-const ALIGN_THRESHOLD: u64 = 64 << 10;
 
 /// An empty list of a class. Call under the lock, as everything here.
 pub(super) fn new(operation: &'static str, class: hid_t) -> Result<Id> {
@@ -42,13 +40,12 @@ pub(super) fn file_access(options: &Options, driver: Driver) -> Result<Id> {
     // SAFETY: `list` is a live file access list; the calls only store values in it.
     unsafe {
         if let Some(align) = options.align {
-            let threshold = options.align_threshold.unwrap_or(align.min(ALIGN_THRESHOLD));
-            set(h5p::H5Pset_alignment(list.raw(), threshold, align))?;
+            set(h5p::H5Pset_alignment(list.raw(), alignment::threshold(options, align), align))?;
         }
         if let Some(low) = options.libver {
             set(h5p::H5Pset_libver_bounds(list.raw(), low, H5F_LIBVER_LATEST))?;
         }
-        if let Some(size) = options.meta_block {
+        if let Some(size) = options.meta_block.or(options.aligns().then_some(alignment::META_BLOCK)) {
             set(h5p::H5Pset_meta_block_size(list.raw(), size))?;
         }
         if let Some(size) = options.sieve.or(options.plane.then_some(0)) {
@@ -167,7 +164,11 @@ pub(super) fn array_creation(
         }
         // libhdf5 does so anyway among processes, but the list of an array made in this process would not say so.
         let early = shared && storage.filters.is_empty();
-        if let Some(time) = options.alloc_time.filter(|_| !early).or(early.then_some(H5D_ALLOC_TIME_EARLY)) {
+        // Chunks allocated one by one have nodes of their index between them, which move later ones off their stripes.
+        let in_order = matches!(storage.placement, Placement::Chunked(_)) && storage.filters.is_empty();
+        let default = (in_order && options.aligns()).then_some(H5D_ALLOC_TIME_EARLY);
+        let time = if early { Some(H5D_ALLOC_TIME_EARLY) } else { options.alloc_time.or(default) };
+        if let Some(time) = time {
             set(h5p::H5Pset_alloc_time(list.raw(), time))?;
         }
     }

@@ -2,7 +2,7 @@
 
 use super::options::{Layout, Options};
 use hdf5_metno_sys::h5d::H5D_alloc_time_t;
-use hyperslab_core::default_chunk::{cut_to_fixed_extents, grows, near_cube};
+use hyperslab_core::default_chunk::{cut_to_fixed_extents, for_growth, grows, near_cube, target_bytes};
 use hyperslab_core::{ArraySpec, Dims, Error, Filter, MAX_RANK, Result, Shapes, dims};
 
 /// Most bytes of an array kept inside its header (64 KiB with the header message around it).
@@ -68,7 +68,10 @@ impl Storage {
             .hint("leave out chunks, filters and growth, or join two dimensions"));
         }
         let placement = if chunked {
-            let chunk = asked.cloned().unwrap_or_else(|| near_cube(spec));
+            let chunk = asked.cloned().unwrap_or_else(|| match grows {
+                true => for_growth(spec, target_bytes(options.align.unwrap_or(1))),
+                false => near_cube(spec),
+            });
             // libhdf5 refuses chunks larger than an extent that cannot grow.
             Placement::Chunked(cut_to_fixed_extents(chunk, spec))
         } else if options.layout == Layout::Compact {
@@ -131,9 +134,8 @@ fn filters(spec: &ArraySpec, options: &Options) -> Result<Vec<Filter>> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use hyperslab_core::default_chunk::CHUNK_BYTES;
     use hyperslab_core::{Datatype, Stack};
-
-    const CHUNK_BYTES: u64 = 1 << 20;
 
     fn options(text: &str) -> Options {
         Options::parse(&text.parse::<Stack>().unwrap().format).unwrap()
@@ -155,28 +157,19 @@ mod tests {
         assert!(Storage::decide(&spec, &options("hdf5(layout=contiguous)")).is_err());
         spec.filters.clear();
         spec.max_shape = Some(vec![None]);
-        assert_eq!(chunk_of(&spec, "hdf5").as_slice(), [1024]);
+        assert_eq!(chunk_of(&spec, "hdf5").as_slice(), [262_144]);
+        assert_eq!(chunk_of(&spec, "hdf5(align=4MiB)").as_slice(), [1 << 20]);
         assert!(Storage::decide(&spec, &options("hdf5(layout=compact)")).is_err());
     }
 
     #[test]
-    fn default_chunks_are_about_a_mebibyte_and_never_thin() {
-        for (shape, max) in [
-            (vec![0, 1000, 1000], vec![None, Some(1000), Some(1000)]),
-            (vec![1, 100_000_000], vec![None, Some(100_000_000)]),
-            (vec![0], vec![None]),
-            (vec![5, 5, 5, 5], vec![None, None, None, None]),
-        ] {
-            let mut spec = ArraySpec::new(Datatype::F64, &shape);
-            spec.max_shape = Some(max);
-            let chunk = chunk_of(&spec, "hdf5");
+    fn default_chunks_of_fixed_arrays_are_about_a_mebibyte_and_never_thin() {
+        for shape in [vec![1000, 1000, 1000], vec![2, 100_000_000], vec![50; 4]] {
+            let chunk = chunk_of(&ArraySpec::new(Datatype::F64, &shape), "hdf5(layout=chunked)");
             let bytes = chunk.iter().product::<u64>() * 8;
-            assert!(bytes <= CHUNK_BYTES && (bytes > CHUNK_BYTES / 4 || shape.len() == 1), "{shape:?} -> {chunk:?}");
+            assert!(bytes <= CHUNK_BYTES && bytes > CHUNK_BYTES / 4, "{shape:?} -> {chunk:?}");
             assert!(chunk.iter().all(|&d| d > 1), "{shape:?} -> {chunk:?}");
         }
-        let mut bounded = ArraySpec::new(Datatype::U8, &[3]);
-        bounded.max_shape = Some(vec![Some(7)]);
-        assert_eq!(chunk_of(&bounded, "hdf5").as_slice(), [7]);
     }
 
     #[test]
@@ -205,6 +198,7 @@ mod tests {
             "hdf5(layout=contiguous,alloc_time=incremental)",
             "hdf5(layout=compact,alloc_time=late)",
             "hdf5(align=0)",
+            "hdf5(align=1TiB)",
             "hdf5(align_threshold=4096)",
             "hdf5(deflate=10)",
             "hdf5(cache_w0=101)",

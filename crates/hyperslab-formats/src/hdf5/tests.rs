@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
+mod alignment;
 mod attributes;
 mod files;
 mod layouts;

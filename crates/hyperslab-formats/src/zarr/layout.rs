@@ -2,7 +2,7 @@
 
 use super::codecs::{Compressor, Pipeline};
 use super::options::{Options, check_shard};
-use hyperslab_core::default_chunk::{part_of_shard, whole_rows};
+use hyperslab_core::default_chunk::{CHUNK_BYTES, for_growth, grows, part_of_shard, whole_rows};
 use hyperslab_core::{ArraySpec, Datatype, Dims, Error, Result, Shapes, dims};
 
 /// Version of the Zarr specification.
@@ -118,6 +118,7 @@ impl Layout {
         let chunk =
             same_rank("chunk", &options.chunk)?.or_else(|| spec.chunk.clone()).unwrap_or_else(|| match &shard {
                 Some(shard) => part_of_shard(shard, spec.dtype.size()),
+                None if grows(spec) => for_growth(spec, CHUNK_BYTES),
                 None => whole_rows(spec),
             });
         if let Some(shard) = &shard {
@@ -215,6 +216,7 @@ impl Layout {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use hyperslab_core::Stack;
 
     #[test]
     fn chunk_names_round_trip() {
@@ -241,8 +243,10 @@ mod tests {
         assert_eq!(chunk(&[4, 1 << 30]), [1, 1 << 17]);
         assert_eq!(chunk(&[0, 5]), [1, 5]);
         assert!(chunk(&[]).is_empty());
-        let mut growing = ArraySpec::new(Datatype::F64, &[0, 4]);
-        growing.max_shape = Some(vec![None, Some(4)]);
-        assert_eq!(whole_rows(&growing).to_vec(), [1 << 15, 4]);
+        let mut growing = ArraySpec::new(Datatype::F32, &[0, 721, 1440]);
+        growing.max_shape = Some(vec![None, Some(721), Some(1440)]);
+        let element = "zarr".parse::<Stack>().unwrap().format;
+        let options = Options::parse(&element).unwrap();
+        assert_eq!(Layout::new(&growing, &options, Version::V3).unwrap().chunk().to_vec(), [1, 181, 1440]);
     }
 }

@@ -1,7 +1,7 @@
 //! Options of `hdf5` that decide costs.
 
 use super::{Codec, Placement, Storage};
-use hyperslab_core::default_chunk::{cut_to_fixed_extents, grows, near_cube};
+use hyperslab_core::default_chunk::{cut_to_fixed_extents, for_growth, grows, near_cube, target_bytes};
 use hyperslab_core::{ArraySpec, Error, Filter, Result, Shapes, StackElement};
 
 /// What differs between versions of libhdf5.
@@ -36,8 +36,8 @@ pub(crate) struct Hdf5 {
     cache_slots: Option<u64>,
     pub(crate) w0: f64,
     pub(crate) sieve: u64,
-    /// Chunks have their places when the array is made.
-    pub(crate) early: bool,
+    /// Chunks have their places when the array is made; `None`: if objects are aligned and there are no filters.
+    early: Option<bool>,
     pub(crate) align: u64,
 }
 
@@ -69,7 +69,7 @@ impl Hdf5 {
             cache_slots: element.number("cache_slots", 1..=1 << 32)?,
             w0: element.number("cache_w0", 0..=100)?.unwrap_or(75) as f64 / 100.0,
             sieve: element.size("sieve")?.unwrap_or(64 << 10),
-            early: element.get("alloc_time") == Some("early"),
+            early: element.get("alloc_time").map(|time| time == "early"),
             align: element.size("align")?.unwrap_or(1).max(1),
         })
     }
@@ -77,6 +77,11 @@ impl Hdf5 {
     /// Bytes of chunks that are kept of an array.
     pub(crate) fn cache_bytes(&self) -> u64 {
         self.cache.unwrap_or(if self.plane { PLANE_CACHE } else { self.library.cache().0 })
+    }
+
+    /// Whether chunks have their places when the array is made.
+    pub(crate) fn allocates_early(&self, codecs: &[Codec]) -> bool {
+        self.early.unwrap_or(self.align > 1 && codecs.is_empty())
     }
 
     /// Slots for them.
@@ -99,7 +104,8 @@ impl Hdf5 {
         }
         let chunked = !spec.shape.is_empty() && self.chunked.unwrap_or(must || asked.is_some());
         let placement = if chunked {
-            Placement::Chunks(cut_to_fixed_extents(asked.cloned().unwrap_or_else(|| near_cube(spec)), spec))
+            let own = || if grows(spec) { for_growth(spec, target_bytes(self.align)) } else { near_cube(spec) };
+            Placement::Chunks(cut_to_fixed_extents(asked.cloned().unwrap_or_else(own), spec))
         } else {
             Placement::OnePiece
         };

@@ -1,7 +1,7 @@
 //! Options of `zarr` that decide costs.
 
 use super::{Codec, Placement, Storage};
-use hyperslab_core::default_chunk::{part_of_shard, whole_rows};
+use hyperslab_core::default_chunk::{CHUNK_BYTES, for_growth, grows, part_of_shard, whole_rows};
 use hyperslab_core::{ArraySpec, Error, Result, Shapes, StackElement};
 
 /// The options, parsed.
@@ -50,6 +50,7 @@ impl Zarr {
         let shard = fits(&self.shard)?;
         let chunk = fits(&self.chunk)?.or_else(|| spec.chunk.clone()).unwrap_or_else(|| match &shard {
             Some(shard) => part_of_shard(shard, spec.dtype.size()),
+            None if grows(spec) => for_growth(spec, CHUNK_BYTES),
             None => whole_rows(spec),
         });
         if let Some(shard) = &shard
