@@ -8,6 +8,7 @@ mod map_files;
 mod plan;
 mod prepare;
 mod progress_bar;
+mod provenance;
 mod replay;
 mod requirement;
 mod run_directory;
@@ -55,7 +56,7 @@ pub fn run(options: &BenchOptions) -> Result<ExitCode> {
     let out = results_directory(options, &plan.directory)?;
     let progress = Arc::new(Progress::default());
     stop_on_ctrl_c(&progress)?;
-    let mut results = new_results(&plan);
+    let mut results = new_results(&plan, options);
     let results_file = out.join("results.json");
     results.save(&results_file)?;
 
@@ -71,25 +72,41 @@ pub fn run(options: &BenchOptions) -> Result<ExitCode> {
             result.status = Status::Failed;
             result.error = Some(format!("it ran, but its reports could not be written: {error:#}"));
         }
+        results.cases[index].load = provenance::load_now();
         let ended_badly = results.cases[index].status != Status::Ok;
         results.save(&results_file)?;
         if progress.stop_requested() || (ended_badly && options.abort_on_failure) {
             break;
         }
     }
+    results.provenance.end();
     results.complete = results.cases.iter().all(|case| case.status != Status::Planned) && !progress.stop_requested();
     results.save(&results_file)?;
 
-    println!("{}", explain::table(&results));
-    for more in [explain::side_by_side(&results), explain::calls(&results)].into_iter().flatten() {
-        println!("{more}");
+    if options.json {
+        println!("{}", serde_json::to_string_pretty(&results).context("print results")?);
+        return Ok(exit_code(&results, &progress));
     }
-    println!("{}", explain::words(&results));
+    println!("\n{}", explain::verdict_line(&results));
+    println!("{}", explain::table(&results));
+    let detail = options.verbose || options.validate_mode;
+    if detail {
+        for more in [explain::side_by_side(&results), explain::calls(&results)].into_iter().flatten() {
+            println!("{more}");
+        }
+    }
+    explain::words(&results)
+        .lines()
+        .for_each(|line| print!("{}", crate::table::wrapped(line, crate::terminal::width().unwrap_or(usize::MAX), 2)));
+    println!();
     if options.validate_mode {
         println!("{}", explain::modes(&plan, &results));
     }
     println!("Data files: {}", plan.directory.display());
     println!("Results:    {}", results_file.display());
+    if !detail {
+        println!("More:       --verbose for single calls and ranks, hyperslab report {} for pictures", out.display());
+    }
     Ok(exit_code(&results, &progress))
 }
 
@@ -245,7 +262,7 @@ impl Run<'_> {
 }
 
 /// Every case as planned, so that the file is whole from the beginning.
-fn new_results(plan: &Plan) -> Results {
+fn new_results(plan: &Plan, options: &BenchOptions) -> Results {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let planned = |case: &PlannedCase| CaseResult {
         number: case.number,
@@ -268,6 +285,8 @@ fn new_results(plan: &Plan) -> Results {
         operations: Default::default(),
         fastest_rank: None,
         slowest_rank: None,
+        predicted: None,
+        load: None,
         repetitions: Vec::new(),
     };
     Results {
@@ -278,6 +297,7 @@ fn new_results(plan: &Plan) -> Results {
         complete: false,
         launch: plan.launch.command(),
         machine: Machine::of(&plan.directory),
+        provenance: provenance::of(plan, options),
         cases: plan.cases.iter().map(planned).collect(),
     }
 }

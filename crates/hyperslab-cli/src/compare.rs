@@ -1,18 +1,18 @@
 //! `hyperslab compare`: the same cases in two results files.
 
+mod ci;
 mod differences;
 mod pairs;
-mod ratio;
 mod show;
 
-use crate::cli::{CompareOptions, EXIT_FAILED, Metric};
+use crate::cli::{CompareForm, CompareOptions, EXIT_FAILED, Metric};
 use anyhow::{Context, Result, bail};
+use hyperslab_report::ratio::{self, Ratio, Verdict};
 use hyperslab_run::{CaseResult, Repetition, Results};
 use pairs::{Pair, Pairing};
-use ratio::{Ratio, Verdict};
 use serde_json::json;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// A pair of cases with what came of comparing them.
@@ -26,6 +26,9 @@ struct Compared<'a> {
 
 /// Everything `compare` has to say.
 pub struct Comparison<'a> {
+    /// The files.
+    a: String,
+    b: String,
     compared: Vec<Compared<'a>>,
     /// Cases that were not compared: which, and why.
     left_out: Vec<(&'a CaseResult, String)>,
@@ -36,30 +39,43 @@ pub struct Comparison<'a> {
 
 /// Reads, compares and reports.
 pub fn run(options: &CompareOptions) -> Result<ExitCode> {
-    let load = |path: &Path| Results::load(path).map_err(anyhow::Error::from);
-    let (a, b) = (load(&options.a).context("the first file")?, load(&options.b).context("the second file")?);
-    let comparison = compare(&a, &b, options);
-    let text = report(&comparison, options);
+    let whole = |path: &Path| if path.is_dir() { path.join("results.json") } else { path.to_owned() };
+    let load = |path: &PathBuf| Results::load(&whole(path)).map_err(anyhow::Error::from).context("a file to compare");
+    let all = options.results.iter().map(load).collect::<Result<Vec<_>>>()?;
+    let names: Vec<String> = options.results.iter().map(|path| whole(path).display().to_string()).collect();
+    let [first, others @ ..] = all.as_slice() else { bail!("two files at least") };
+    let comparisons: Vec<Comparison<'_>> = others
+        .iter()
+        .zip(&names[1..])
+        .map(|(other, name)| Comparison { a: names[0].clone(), b: name.clone(), ..compare(first, other, options) })
+        .collect();
+    let form = if options.json { CompareForm::Json } else { options.format };
+    let text = match form {
+        CompareForm::Junit => ci::junit(&comparisons),
+        CompareForm::Github => ci::github(&comparisons),
+        // One alone is set over many lines, several are one in a line, for programs to read one by one.
+        CompareForm::Json if comparisons.len() == 1 => format!("{:#}\n", document(&comparisons[0], options)),
+        CompareForm::Json => comparisons.iter().map(|one| format!("{}\n", document(one, options))).collect(),
+        CompareForm::Table => comparisons.iter().map(|one| show::text(one, options)).collect::<Vec<_>>().join("\n"),
+    };
     match std::io::stdout().write_all(text.as_bytes()) {
         // Who reads has read enough; the exit code still tells.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
         written => written.context("print the comparison")?,
     }
-    if comparison.compared.is_empty() && !comparison.broke {
-        bail!("the two files have no case in common that succeeded in both; run the same workflow and stacks twice");
+    if comparisons.iter().any(|one| one.compared.is_empty() && !one.broke) {
+        bail!(
+            "the two files have no case in common that succeeded in both; run the same workflow and stacks twice\n  \
+             try: --match with less, if they differ on purpose"
+        );
     }
-    let slower = comparison.compared.iter().any(|c| c.verdict == Verdict::Slower);
-    Ok(if slower || comparison.broke { ExitCode::from(EXIT_FAILED) } else { ExitCode::SUCCESS })
-}
-
-/// The comparison as `compare` prints it.
-pub fn report(comparison: &Comparison<'_>, options: &CompareOptions) -> String {
-    if options.json { format!("{:#}\n", document(comparison, options)) } else { show::text(comparison, options) }
+    let bad = comparisons.iter().any(|one| one.broke || one.compared.iter().any(|c| c.verdict == Verdict::Slower));
+    Ok(if bad { ExitCode::from(EXIT_FAILED) } else { ExitCode::SUCCESS })
 }
 
 /// Pairs the cases of two results files and judges each pair.
 pub fn compare<'a>(a: &'a Results, b: &'a Results, options: &CompareOptions) -> Comparison<'a> {
-    let Pairing { pairs, mut left_out, broke } = Pairing::of(a, b);
+    let Pairing { pairs, mut left_out, broke } = Pairing::of(a, b, &options.matched);
     let mut warnings = differences::warnings(a, b);
     let mut compared = Vec::new();
     for pair in pairs {
@@ -90,7 +106,7 @@ pub fn compare<'a>(a: &'a Results, b: &'a Results, options: &CompareOptions) -> 
             ratio::FEWEST
         ));
     }
-    Comparison { compared, left_out, warnings, broke }
+    Comparison { a: String::new(), b: String::new(), compared, left_out, warnings, broke }
 }
 
 /// How fast a repetition was: bytes per second, or runs per second where no bytes are moved.
@@ -116,6 +132,7 @@ fn document(comparison: &Comparison<'_>, options: &CompareOptions) -> serde_json
                 "benchmark": c.pair.a.benchmark,
                 "workload": c.pair.a.workload,
                 "stack": c.pair.a.stack.to_string(),
+                "stack_b": c.pair.b.stack.to_string(),
                 "ranks": c.pair.a.ranks,
                 "cache": c.pair.a.cache.name(),
                 "a": side(c.pair.a, c.medians[0]),
@@ -140,8 +157,8 @@ fn document(comparison: &Comparison<'_>, options: &CompareOptions) -> serde_json
         .collect();
     json!({
         "hyperslab_comparison": 1,
-        "a": options.a.display().to_string(),
-        "b": options.b.display().to_string(),
+        "a": comparison.a,
+        "b": comparison.b,
         "metric": options.metric.name(),
         "threshold_percent": options.threshold,
         "warnings": comparison.warnings,

@@ -19,18 +19,21 @@ use std::time::Instant;
 
 pub const EXAMPLES: &str = "\
 Examples:
-  hyperslab convert run.h5 canonical.h5          what the layer loglayout wrote becomes an ordinary file
+  hyperslab convert run.h5 canonical.h5
+      what the layer loglayout wrote becomes an ordinary file
   hyperslab convert run.h5 run.h5 --overwrite    the same in its place
   hyperslab convert run.h5 run.zarr              into another format
-  hyperslab convert run.h5 run.zarr --to 'zarr(codec=zstd)' --threads 8 --memory 1GiB
+  hyperslab convert run.h5 run.zarr --to 'zarr(codec=zstd)' --memory 1GiB
 
-Without --from, what IN is is found out, the log layout included; without --to, the name of OUT tells
-the format (.h5, .zarr, .posix). Arrays, groups and attributes are copied; chunks and filters that
-the other format does not have are left out, and said so. What else it cannot hold is an error.
-HDF5's links and named datatypes are not copied.
-OUT is written under another name beside it and renamed when it is complete and on the device.
+Without --from, what IN is is found out, the log layout included; without --to,
+the name of OUT tells the format (.h5, .zarr, .posix). Arrays, groups and
+attributes are copied; chunks and filters that the other format does not have
+are left out, and said so. What else it cannot hold is an error. HDF5's links
+and named datatypes are not copied. OUT is written under another name beside it
+and renamed when it is complete and on the device.
 
-Exit codes: 0 done, 1 it failed and there is no new OUT, 2 bad input and nothing started, 130 stopped.";
+Exit codes: 0 done, 1 it failed and there is no new OUT, 2 bad input and nothing
+started, 130 stopped.";
 
 /// The least that a thread can work with.
 const LEAST_MEMORY: u64 = 1 << 20;

@@ -12,12 +12,15 @@ use std::process::ExitCode;
 
 pub const EXAMPLES: &str = "\
 Examples:
-  hyperslab doctor                            this machine, and the Python on the PATH
-  hyperslab doctor .venv/bin/python           whether its h5py, netCDF4 and others load the HDF5 connector
-  hyperslab doctor ./simulation               which libhdf5 it is linked with; the program is not run
+  hyperslab doctor
+      this machine, and the Python on the PATH
+  hyperslab doctor .venv/bin/python
+      whether its h5py, netCDF4 and others load the HDF5 connector
+  hyperslab doctor ./simulation
+      which libhdf5 it is linked with; the program is not run
 
-Exit codes: 0 nothing is wrong; 1 something that must work does not, or a program that was named
-does not load the connector.";
+Exit codes: 0 nothing is wrong; 1 something that must work does not, or a
+program that was named does not load the connector.";
 
 /// How something was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

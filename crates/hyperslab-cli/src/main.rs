@@ -13,15 +13,18 @@ mod doctor;
 mod formats;
 mod h5bench;
 mod ior;
+mod manual;
 mod mpi_job;
 mod recover;
+mod report;
+mod reproduce;
 mod run;
 mod show;
 mod table;
 mod terminal;
 mod trace;
 
-use clap::Parser;
+use clap::FromArgMatches;
 use cli::{Arguments, Command};
 use std::process::ExitCode;
 
@@ -36,7 +39,8 @@ fn run_command() -> ExitCode {
         println!("{page}");
         return ExitCode::SUCCESS;
     }
-    let arguments = Arguments::parse();
+    let matches = cli::command().get_matches();
+    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let done = match arguments.command {
         Command::Advise(options) => advisor::advise(&options),
         Command::Bench(options) => bench::run(&options),
@@ -47,11 +51,15 @@ fn run_command() -> ExitCode {
         Command::Mdtest(options) => ior::run_mdtest(&options),
         Command::Predict(options) => advisor::predict(&options),
         Command::Recover(options) => recover::run(&options),
+        Command::Report(options) => report::run(&options),
+        Command::Reproduce(options) => reproduce::run(&options),
         Command::Run(options) => run::run(&options),
         Command::Show(options) => show::run(&options),
         Command::Trace(options) => trace::run(&options),
         Command::Train(options) => advisor::train(&options),
-        Command::Formats => formats::run(),
+        Command::Formats(options) => formats::run(&options),
+        Command::Completions(options) => manual::completions(&options),
+        Command::Manual(options) => manual::pages(&options),
         Command::Doctor(options) => doctor::run(&options),
         Command::MpiHello => mpi_job::hello().map(|()| ExitCode::SUCCESS),
         Command::MpiRank { folder } => mpi_job::run_rank(&folder).map(|()| ExitCode::SUCCESS),

@@ -25,23 +25,29 @@ use std::sync::Arc;
 pub const EXAMPLES: &str = "\
 Examples:
   hyperslab recover /local/logs --list           what is there
-  hyperslab recover /local/logs --dry-run        whether it can be brought into the files
+  hyperslab recover /local/logs --dry-run
+      whether it can be brought into the files
   hyperslab recover /local/logs                  do it, and remove the logs
-  hyperslab recover result.h5                    this file: back to its last flush, and its logs
-  hyperslab recover result.h5 --check            and read every chunk of it afterwards
-  hyperslab recover /local/logs --to copy.h5     into another file; the logs stay
+  hyperslab recover result.h5
+      this file: back to its last flush, and its logs
+  hyperslab recover result.h5 --check
+      and read every chunk of it afterwards
+  hyperslab recover /local/logs --to copy.h5
+      into another file; the logs stay
   hyperslab recover result.h5 --discard          throw its logs away
 
-A file whose writer was killed in mode safe or log goes back to its last flush first.
-Layers that hold writes back keep them in logs until they are in the file. When a job ends before
-that, its logs stay. Recovering applies them in the order of the writes, makes the file
-durable, and then removes them; doing it twice, or again after a crash, changes nothing more.
-Logs of jobs that run are left alone. Logs of another file than the one that is there now, or of one
-that somebody else has changed since, are refused with the reason. Of a damaged log, everything before the damage is recovered;
-its files are kept with another name.
+A file whose writer was killed in mode safe or log goes back to its last flush
+first. Layers that hold writes back keep them in logs until they are in the
+file. When a job ends before that, its logs stay. Recovering applies them in the
+order of the writes, makes the file durable, and then removes them; doing it
+twice, or again after a crash, changes nothing more. Logs of jobs that run are
+left alone. Logs of another file than the one that is there now, or of one that
+somebody else has changed since, are refused with the reason. Of a damaged log,
+everything before the damage is recovered; its files are kept with another name.
 
-Exit codes: 0 everything is recovered, or there was nothing to do; 1 something is lost or could
-not be recovered; 2 bad input, nothing was done; 3 all but logs that may be in use.";
+Exit codes: 0 everything is recovered, or there was nothing to do; 1 something
+is lost or could not be recovered; 2 bad input, nothing was done; 3 all but logs
+that may be in use.";
 
 /// Options of `recover`.
 #[derive(Debug, Args)]

@@ -11,24 +11,30 @@ use std::process::ExitCode;
 
 pub const EXAMPLES: &str = "\
 Examples:
-  hyperslab run -- python script.py                      compressed data on all cores
-  hyperslab run --mode codec+async -- ./simulation       and writes behind computation
-  hyperslab run --mode log --log-dir /local/scratch -- ./simulation     small writes to a log
+  hyperslab run -- python script.py
+      compressed data on all cores
+  hyperslab run --mode codec+async -- ./simulation
+      and writes behind computation
+  hyperslab run --mode log --log-dir /local/scratch -- ./simulation
+      small writes to a log
   hyperslab run --stats=stats.jsonl -- mpirun -n 4 ./simulation
 
 Modes, joined by +:
   codec   chunks are compressed and expanded on several threads (the default)
   async   writes return after a copy, and are made while the program computes
-  log     writes go to a log on fast storage first; a crash of the program loses none
+  log     writes go to a log on fast storage first; a crash of the program loses
+          none
   auto    async or not, for every time step whatever should take less
   cache   what was read is kept in memory
-  safe    a kill leaves each file as of its last flush, after `hyperslab recover`; part of log
+  safe    a kill leaves each file as of its last flush, after `hyperslab
+          recover`; part of log
   trace   calls are recorded; `hyperslab trace` does this with less to type
   off     every call is passed on, to compare
 
-The file is the same ordinary HDF5 file. docs/connector.md says what each mode promises.
-Exit codes: that of the command; 128 + N when signal N ended it; 74 the command ended well, but data that
-it believed to be written is not; 2 bad input, nothing was run; 126 or 127 the command cannot be started.";
+The file is the same ordinary HDF5 file. docs/connector.md says what each mode
+promises. Exit codes: that of the command; 128 + N when signal N ended it; 74
+the command ended well, but data that it believed to be written is not; 2 bad
+input, nothing was run; 126 or 127 the command cannot be started.";
 
 /// The least memory that the connector takes.
 const LEAST_MEMORY: u64 = 1 << 20;

@@ -12,13 +12,15 @@ use std::process::ExitCode;
 pub const EXAMPLES: &str = "\
 Examples:
   hyperslab show run.h5                                      its arrays
-  hyperslab show run.h5 fields/density                       one of them, with its attributes
+  hyperslab show run.h5 fields/density
+      one of them, with its attributes
   hyperslab show run.h5 fields/density --select '0:100,::4' --explain
-                                                             what reading that would do, and why
+      what reading that would do, and why
   hyperslab show run.h5 fields/density --select 7 --explain --write
 
-Selections are as in numpy: an index or start:stop:step for each dimension, those left out being whole.
---explain tells what the HDF5 data plane (hdf5(plane=on)) would do; nothing is read or written.
+Selections are as in numpy: an index or start:stop:step for each dimension,
+those left out being whole. --explain tells what the HDF5 data plane
+(hdf5(plane=on)) would do; nothing is read or written.
 
 Exit codes: 0 done, 2 bad input.";
 

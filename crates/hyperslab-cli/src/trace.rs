@@ -14,16 +14,19 @@ use std::process::ExitCode;
 
 pub const EXAMPLES: &str = "\
 Examples:
-  hyperslab trace -- python script.py                 one workload for each file, in ./hyperslab-trace
+  hyperslab trace -- python script.py
+      one workload for each file, in ./hyperslab-trace
   hyperslab trace -o run.jsonl -- ./simulation        under this name
-  hyperslab bench --workload run.jsonl --stack 'hdf5,hdf5(plane=on),zarr'     play it elsewhere
+  hyperslab bench --workload run.jsonl --stack 'hdf5,hdf5(plane=on),zarr'
+      play it elsewhere
 
-Every file that the program opens becomes a workload (docs/workload-format.md): each call with its
-selection, its memory layout and its time, and the pauses between. What is in the files is not recorded.
-Existing files are never replaced.
+Every file that the program opens becomes a workload (docs/workload-format.md):
+each call with its selection, its memory layout and its time, and the pauses
+between. What is in the files is not recorded. Existing files are never
+replaced.
 
-Exit codes: that of the command; 128 + N when signal N ended it; 2 bad input, nothing was run;
-126 or 127 the command cannot be started.";
+Exit codes: that of the command; 128 + N when signal N ended it; 2 bad input,
+nothing was run; 126 or 127 the command cannot be started.";
 
 /// Options of `trace`.
 #[derive(Debug, Args)]

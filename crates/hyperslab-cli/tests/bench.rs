@@ -29,7 +29,14 @@ fn all_formats_run_verified_warm_and_cold() {
     );
     assert_eq!(code, 0, "{out}\n{err}");
     let results = results(&directory.path().join("r/results.json"));
-    assert_eq!(results["hyperslab_results"], 1);
+    assert_eq!(results["hyperslab_results"], 2);
+    let origin = &results["provenance"];
+    assert_eq!(origin["inputs"]["w.json"]["benchmarks"][0]["benchmark"], "write", "the workflow whole");
+    assert_eq!(origin["stacks"]["hdf5"][0]["options"]["libver"], "v18", "with defaults");
+    assert_eq!(origin["build"]["version"], env!("CARGO_PKG_VERSION"));
+    assert!(origin["build"]["features"].as_array().unwrap().contains(&"zarr".into()));
+    assert!(origin["load_before"][0].is_number() && origin["load_after"][0].is_number() && origin["mount"].is_string());
+    assert!(results["started"].as_str().unwrap().ends_with('Z') && results["cases"][0]["load"].is_number());
     assert_eq!(results["complete"], true);
     let cases = results["cases"].as_array().unwrap();
     assert_eq!(cases.len(), 4 * 2 * 2);

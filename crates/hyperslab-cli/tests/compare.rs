@@ -197,6 +197,34 @@ fn equal_cases_are_matched_in_their_order_and_runs_without_bytes_by_their_time()
 }
 
 #[test]
+fn folders_several_files_and_other_stacks_are_compared() {
+    let (directory, results) = measured("5");
+    let here = directory.path();
+    for (name, factor) in [("a", 1.0), ("b", 1.0), ("c", 2.0)] {
+        fs::create_dir(here.join(name)).unwrap();
+        let mut file = with_times(&results, |_, r| steady(r) * factor);
+        if name == "c" {
+            file["cases"][0]["stack"] = json!("posix(direct=yes)");
+        }
+        fs::write(here.join(name).join("results.json"), file.to_string()).unwrap();
+    }
+    let (code, out, err) = run(here, &["compare", "a", "b", "c"]);
+    assert_eq!(code, 1, "{err}");
+    assert!(out.starts_with("Observed rates, B against A"), "the verdict first: {out}");
+    assert!(out.contains("4 same") && out.contains("3 slower") && out.contains("only in the first file"), "{out}");
+    let (code, out, _) = run(here, &["compare", "a", "c", "--match", "benchmark,workload,ranks,cache"]);
+    assert_eq!(code, 1);
+    assert!(out.contains("4 slower") && out.contains("posix -> posix(direct=yes)"), "{out}");
+    let (_, out, _) = run(here, &["compare", "a", "b", "c", "--json"]);
+    assert_eq!(out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).count(), 2);
+    let (code, out, _) = run(here, &["compare", "a", "c", "--format", "junit"]);
+    assert_eq!(code, 1);
+    assert!(out.contains("failures=\"3\" skipped=\"2\"") && out.ends_with("</testsuites>\n"), "{out}");
+    let (code, out, _) = run(here, &["compare", "a", "c", "--format", "github"]);
+    assert_eq!((code, out.matches("::error").count(), out.matches("::warning").count()), (1, 3, 2), "{out}");
+}
+
+#[test]
 fn hostile_and_broken_files_are_refused_with_exit_2() {
     let (directory, results) = measured("3");
     let here = directory.path();
@@ -209,15 +237,15 @@ fn hostile_and_broken_files_are_refused_with_exit_2() {
     };
     let text = good.to_string();
     let broken: Vec<(&str, String, &str)> = vec![
-        ("empty", String::new(), "EOF"),
-        ("no JSON", "hyperslab".into(), "expected value"),
-        ("cut short", text[..text.len() / 2].into(), "EOF"),
-        ("another version", edited(|r| r["hyperslab_results"] = json!(2)), "version 2"),
+        ("empty", String::new(), "cut short"),
+        ("no JSON", "hyperslab".into(), "not JSON"),
+        ("cut short", text[..text.len() / 2].into(), "cut short"),
+        ("another version", edited(|r| r["hyperslab_results"] = json!(3)), "version 3"),
         ("deep", "[".repeat(100_000), "bad.json"),
-        ("another type", edited(|r| r["cases"] = json!(7)), "invalid type"),
+        ("another type", edited(|r| r["cases"] = json!(7)), "not what it must be"),
         ("a stack that is none", edited(|r| r["cases"][0]["stack"] = json!("hdf5(((")), "bad.json"),
-        ("huge numbers", text.replacen("\"observed\":1.0", "\"observed\":1e999", 1), "out of range"),
-        ("control characters", edited(|r| r["cases"][0]["status"] = json!("\u{1b}[2Jx")), "unknown variant"),
+        ("huge numbers", text.replacen("\"observed\":1.0", "\"observed\":1e999", 1), "not JSON"),
+        ("control characters", edited(|r| r["cases"][0]["status"] = json!("\u{1b}[2Jx")), "not what it must be"),
         ("no cases", edited(|r| r["cases"] = json!([])), "no case in common"),
         (
             "no repetitions",

@@ -17,6 +17,7 @@ mod dtype;
 mod error;
 mod filter;
 mod format;
+mod json_problem;
 mod memory;
 mod page_buffer;
 mod request;
@@ -40,6 +41,7 @@ pub use filter::{Filter, FilterSet};
 pub use format::{
     Array, ArraySpec, Attribute, BackgroundStats, Caps, Container, Durability, Format, OpenMode, TransferMode,
 };
+pub use json_problem::json_problem;
 pub use memory::{
     BufferRegion, ElementPiece, ElementPlan, MemoryLayout, MemoryView, MemoryViewMut, StructField, StructLayout,
 };

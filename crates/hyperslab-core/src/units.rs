@@ -54,6 +54,32 @@ pub fn parse_duration(text: &str) -> Result<Duration> {
     Duration::try_from_secs_f64(number * seconds).map_err(|_| bad())
 }
 
+/// Seconds since 1970 as `2026-11-19T02:09:24Z`. Times before 1970 are shown as that.
+pub fn iso_time(seconds_since_1970: f64) -> String {
+    let seconds = seconds_since_1970.clamp(0.0, 253_402_300_799.0) as i64;
+    let (days, rest) = (seconds / 86_400 + 719_468, seconds % 86_400);
+    // The Gregorian calendar repeats every 400 years; years begin in March, so that the leap day comes last.
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = era * 400 + year_of_era + i64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", rest / 3600, rest / 60 % 60, rest % 60)
+}
+
+/// Seconds since 1970 of a time such as `2026-11-19T02:09:24Z`; `None` if it is none.
+pub fn parse_iso_time(text: &str) -> Option<f64> {
+    let mut numbers = text.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse::<i64>().ok());
+    let mut next = |range: std::ops::RangeInclusive<i64>| numbers.next().flatten().filter(|n| range.contains(n));
+    let (year, month, day) = (next(1..=9999)?, next(1..=12)?, next(1..=31)?);
+    let (hour, minute, second) = (next(0..=23)?, next(0..=59)?, next(0..=60)?);
+    let (y, m) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = y * 365 + y / 4 - y / 100 + y / 400 + (m * 153 + 2) / 5 + day - 1 - 719_468;
+    Some((days * 86_400 + hour * 3600 + minute * 60 + second) as f64)
+}
+
 /// `1.50 GiB`, for people.
 pub fn display_size(bytes: u64) -> String {
     let mut value = bytes as f64;
@@ -75,6 +101,22 @@ pub fn exact_size(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_are_written_and_read() {
+        for (seconds, text) in [
+            (0.0, "1970-01-01T00:00:00Z"),
+            (951_782_400.0, "2000-02-29T00:00:00Z"),
+            (1_795_054_164.0, "2026-11-19T02:09:24Z"),
+            (4_102_444_799.0, "2099-12-31T23:59:59Z"),
+        ] {
+            assert_eq!((iso_time(seconds).as_str(), parse_iso_time(text)), (text, Some(seconds)));
+        }
+        assert_eq!(parse_iso_time("yesterday"), None);
+        assert_eq!(parse_iso_time("2026-13-01T00:00:00Z"), None);
+        assert_eq!(iso_time(-1.0), "1970-01-01T00:00:00Z");
+        assert_eq!(iso_time(f64::INFINITY), "9999-12-31T23:59:59Z");
+    }
 
     #[test]
     fn sizes_round_trip() {

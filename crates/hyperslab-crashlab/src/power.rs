@@ -41,7 +41,7 @@ pub fn losses(
             "loss of power {number} of seed {}, length {}, after change {end}, operation {} had returned",
             program.seed, program.length, progress.acked
         );
-        tally.count(&workshop.case(subject, program, progress, replay)?);
+        tally.count(&workshop.case_after_restart(subject, program, progress, replay)?);
     }
     Ok(())
 }

@@ -27,6 +27,8 @@ pub enum Preload<'a> {
     Record(Option<&'a str>),
     /// Ends the process before its n-th change.
     Kill(u64),
+    /// Says that the machine was started anew.
+    Restarted,
 }
 
 /// How `hyperslab recover` ended.
@@ -90,6 +92,9 @@ impl<'a> Workshop<'a> {
         let data = self.data();
         match preload {
             Preload::Nothing => return,
+            Preload::Restarted => {
+                command.env("HYPERSLAB_RESTARTED", self.root.join("boot"));
+            }
             Preload::Record(fault) => {
                 let record = format!("path={}/,to={}", self.root.display(), self.trace().display());
                 command.env("HYPERSLAB_RECORD", record);
@@ -147,11 +152,34 @@ impl<'a> Workshop<'a> {
 
     /// Judges what lies there, recovers it, and judges it again.
     pub fn case(&mut self, subject: Subject, program: Program, progress: Progress, replay: String) -> Result<Case> {
+        self.case_after(&Preload::Nothing, subject, program, progress, replay)
+    }
+
+    /// The same after a loss of power: the machine was started anew.
+    pub fn case_after_restart(
+        &mut self,
+        subject: Subject,
+        program: Program,
+        progress: Progress,
+        replay: String,
+    ) -> Result<Case> {
+        std::fs::write(self.root.join("boot"), "0aa4b6f0-93c8-4ea5-a4a1-1c5e3a1d7f10\n")?;
+        self.case_after(&Preload::Restarted, subject, program, progress, replay)
+    }
+
+    fn case_after(
+        &mut self,
+        what: &Preload<'_>,
+        subject: Subject,
+        program: Program,
+        progress: Progress,
+        replay: String,
+    ) -> Result<Case> {
         let before = self.judge(0, subject, program, progress)?;
         if !subject.recovers() || !self.has_more_than_the_file()? {
             return Ok(Case { replay, after: before.clone(), before, refused: None });
         }
-        let refused = self.recover(subject, &Preload::Nothing)?.refused;
+        let refused = self.recover(subject, what)?.refused;
         let after = self.judge(0, subject, program, progress)?;
         Ok(Case { replay, before, after, refused })
     }

@@ -1,9 +1,10 @@
 //! The functions that stand in for those of the C library.
 
-use crate::config::Family;
+use crate::config::{Family, LONGEST};
 use crate::fault::{Fate, fail, on_descriptor, on_path};
 use crate::real::{Real, real};
 use crate::record::{self, Details, Kind};
+use crate::restart;
 use crate::slow;
 use libc::{AT_FDCWD, iovec, mode_t, off_t, off64_t, size_t, ssize_t};
 use std::ffi::{c_char, c_int, c_void};
@@ -168,6 +169,9 @@ macro_rules! open {
                 // SAFETY: the caller passes a C string.
                 _ => unsafe { record::on_path(AT_FDCWD, path) },
             };
+            let mut other = [0; LONGEST];
+            // SAFETY: the caller passes a C string.
+            let path = unsafe { restart::instead(path, &mut other) };
             let file = real!($text as fn(*const c_char, c_int, mode_t) -> c_int, path, flags, mode);
             if let (Some(recording), 0..) = (recording, file) {
                 recording.done(Kind::Open, &Details { numbers: [i64::from(flags), 0, 0], ..Details::default() });

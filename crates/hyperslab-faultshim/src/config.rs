@@ -136,6 +136,7 @@ extern "C" fn start() {
         ACTIVE.store(true, std::sync::atomic::Ordering::Release);
     }
     crate::slow::start();
+    crate::restart::start();
     crate::record::start();
 }
 

@@ -17,6 +17,9 @@
 //! device: `rate` bytes a second, served one request after the other, and `latency` microseconds for each, which overlap. Reads,
 //! writes and syncs of the process take at least as long as that; nothing else is slowed.
 //!
+//! `HYPERSLAB_RESTARTED` names a file that is opened where the process wants `/proc/sys/kernel/random/boot_id`: as if the machine had
+//! been started anew.
+//!
 //! `HYPERSLAB_RECORD` records every change of files for the crash laboratory: see `record.rs`. Only this one takes a lock.
 //!
 //! Without the variables, or with ones that make no sense, every call goes through as it is. Nothing here allocates or
@@ -31,4 +34,5 @@ mod names;
 mod path;
 mod real;
 mod record;
+mod restart;
 mod slow;

@@ -53,6 +53,8 @@ pub struct FoundJournal {
     data: Vec<u64>,
     /// Live segments, if the head was read and says so.
     live: Option<LiveSegments>,
+    /// Whether the machine was started anew since it was written.
+    restarted: bool,
 }
 
 /// Lists the journals of a directory, by name. Ignores other files.
@@ -68,7 +70,7 @@ pub fn find(files: &dyn JournalStorage) -> Result<Vec<FoundJournal>> {
         };
         let new = |stem: &str| {
             let (segments, data) = Default::default();
-            FoundJournal { stem: stem.into(), stage: Stage::Headless, segments, data, live: None }
+            FoundJournal { stem: stem.into(), stage: Stage::Headless, segments, data, live: None, restarted: false }
         };
         if let Some((stem, stage)) = head {
             let journal = found.entry(stem).or_insert_with(|| new(stem));
@@ -118,6 +120,7 @@ impl FoundJournal {
     /// Reads the writer's last sighting of the container, and enables the check for missing segments. `trusted`: the
     /// machine was not rebooted since, so that the head is current even if not durable.
     pub fn slots(&mut self, header: &Header, head: &dyn LogFile, trusted: bool) -> Option<Sighting> {
+        self.restarted = header.process.before_restart();
         header.identity?;
         let mut bytes = [0; 2 * SLOT];
         let read = head.read_at(&mut bytes, head_slots::begin(header.encode().len())).ok()?;
@@ -144,7 +147,7 @@ impl FoundJournal {
 
     /// A reader of its writes, from the first.
     pub fn reader(&self, files: &Arc<dyn JournalStorage>, header: &Header) -> Reader {
-        Reader::new(files.clone(), header.journal, &self.stem, self.segments.clone(), self.live)
+        Reader::new(files.clone(), header.journal, &self.stem, self.segments.clone(), self.live, self.restarted)
     }
 
     /// Renames the head to another stage, durably.

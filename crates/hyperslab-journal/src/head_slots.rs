@@ -6,6 +6,8 @@
 use super::wire::{Decoder, Encoder};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+/// How durable the slot is: as 1, and so is each write before it is acknowledged.
+const EACH_WRITE: u32 = 2;
 /// Length of a slot.
 pub(super) const SLOT: usize = 64;
 
@@ -33,6 +35,8 @@ pub struct LiveSegments {
     pub last: u64,
     /// Whether it is made durable before files are removed, and so is valid after power loss.
     pub durable: bool,
+    /// Whether each write is durable before it is acknowledged, and the first of a segment before `last` names the segment.
+    pub each_write: bool,
 }
 
 /// Offset of the slots after a head of `head` bytes.
@@ -81,7 +85,7 @@ impl LiveSegments {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = Encoder::default();
         out.raw(b"LIVE");
-        out.u32(u32::from(self.durable));
+        out.u32(if self.each_write { EACH_WRITE } else { u32::from(self.durable) });
         out.u64(self.first);
         out.u64(self.last);
         seal(out)
@@ -92,8 +96,9 @@ impl LiveSegments {
         if from.raw(4).ok()? != b"LIVE" {
             return None;
         }
-        let durable = from.u32().ok()? == 1;
-        Some(Self { durable, first: from.u64().ok()?, last: from.u64().ok()? })
+        let how = from.u32().ok()?;
+        let (durable, each_write) = (matches!(how, 1 | EACH_WRITE), how == EACH_WRITE);
+        Some(Self { durable, each_write, first: from.u64().ok()?, last: from.u64().ok()? })
     }
 }
 
@@ -104,7 +109,7 @@ mod tests {
     #[test]
     fn slots_come_back_and_damaged_ones_say_nothing() {
         let sighting = Sighting { modified: 1, len: 2, born: 3, seen: 4, head: (5, 6) };
-        let live = LiveSegments { first: 7, last: 9, durable: true };
+        let live = LiveSegments { first: 7, last: 9, durable: true, each_write: true };
         let (one, other) = (sighting.encode(), live.encode());
         assert_eq!((one.len(), other.len()), (SLOT, SLOT));
         assert_eq!((Sighting::decode(&one), LiveSegments::decode(&other)), (Some(sighting), Some(live)));

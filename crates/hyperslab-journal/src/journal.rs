@@ -107,7 +107,12 @@ impl Journal {
         }
         let stem = file_names::stem(&header);
         let (unfinished, name) = (format!("{stem}{}", file_names::UNFINISHED), format!("{stem}{}", file_names::HEAD));
-        let live = LiveSegments { first: 1, last: 0, durable: limits.names_are_durable() };
+        let live = LiveSegments {
+            first: 1,
+            last: 0,
+            durable: limits.names_are_durable(),
+            each_write: limits.sync == SyncMode::EveryWrite,
+        };
         let bytes = head_bytes(&header, &live);
         let head = write_head(&*files, &bytes, &unfinished, &name, limits.names_are_durable())
             .inspect_err(|_| drop(files.remove(&unfinished)))

@@ -41,6 +41,11 @@ impl Process {
         self.was_here() && boot().is_some_and(|now| now == self.boot)
     }
 
+    /// Whether this machine is known to have been started anew since.
+    pub fn before_restart(&self) -> bool {
+        self.was_here() && self.boot != [0; 16] && boot().is_some_and(|now| now != self.boot)
+    }
+
     /// Whether it is running on this machine; `true` if uncertain.
     pub fn runs(&self) -> bool {
         let now = boot();

@@ -12,6 +12,8 @@ use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::sync::Arc;
 
+/// The longest end of a segment that is searched for whole records.
+const LONGEST_TAIL: u64 = 64 << 20;
 /// Bytes of data verified at a time.
 const PIECE: usize = 1 << 20;
 
@@ -27,6 +29,9 @@ pub struct Damage {
     pub unfinished: bool,
     /// The reason.
     pub reason: String,
+    /// It is unfinished as far as one can tell: the machine was started anew, each write was durable before it was acknowledged,
+    /// and no whole record follows.
+    pub torn: bool,
     /// Bytes from this record on that were not read.
     pub skipped: u64,
 }
@@ -108,6 +113,8 @@ pub struct Reader {
     segments: Vec<u64>,
     /// The live segments, if the head says so.
     live: Option<LiveSegments>,
+    /// Whether the machine was started anew since the journal was written.
+    restarted: bool,
     current: Option<Open>,
     /// The expected sequence number, once known.
     next: Option<u64>,
@@ -145,12 +152,14 @@ impl Reader {
         stem: &str,
         mut segments: Vec<u64>,
         live: Option<LiveSegments>,
+        restarted: bool,
     ) -> Self {
         segments.retain(|number| live.is_none_or(|live| *number >= live.first));
         segments.sort_unstable_by(|a, b| b.cmp(a));
         segments.dedup();
         let (current, next, damage, piece) = Default::default();
-        Self { files, journal, stem: stem.into(), segments, live, current, next, done_before: 0, damage, piece }
+        let stem = stem.into();
+        Self { files, journal, stem, segments, live, restarted, current, next, done_before: 0, damage, piece }
     }
 
     /// The damage that stopped the reader, if any.
@@ -191,8 +200,47 @@ impl Reader {
             Stop::Wrong(reason, from) => (last && self.only_zeros(from)?, reason),
             Stop::Corrupt(reason) => (false, reason),
         };
-        self.damage = Some(Damage { segment: number, offset, unfinished, reason, skipped });
+        // Nothing in a segment that the head does not name yet was acknowledged.
+        let unnamed = self.live.is_some_and(|live| live.each_write && number > live.last);
+        let torn = !unfinished && !unnamed && last && self.is_torn(offset)?;
+        let unfinished = unfinished || unnamed || torn;
+        self.damage = Some(Damage { segment: number, offset, unfinished, torn, reason, skipped });
         Ok(())
+    }
+
+    /// Whether the end of the last segment is what a loss of power leaves of a write that was not acknowledged: parts of it in any
+    /// order, and no whole record of a later one.
+    fn is_torn(&mut self, offset: u64) -> Result<bool> {
+        let each_write = self.live.is_some_and(|live| live.each_write);
+        let (Some(current), Some(next), true) = (&mut self.current, self.next, each_write && self.restarted) else {
+            return Ok(false);
+        };
+        let arrays = u32::try_from(current.arrays.len()).unwrap_or(u32::MAX);
+        let failed = |cause| failed("read journal", &self.stem, cause);
+        // Much more than was being written: not looked at, so not known.
+        let (end, mut budget) = (current.meta.len(), LONGEST_TAIL);
+        if end - offset.min(end) > LONGEST_TAIL {
+            return Ok(false);
+        }
+        for at in offset + 1..end {
+            let Some(fixed) = current.meta.get(at, record::FIXED).map_err(failed)? else { break };
+            if !record::may_begin(fixed) {
+                continue;
+            }
+            let Ok(len) = record::len_of(fixed, current.seed) else { continue };
+            let Some(bytes) = current.meta.get(at, len).map_err(failed)? else { continue };
+            budget = budget.saturating_sub(len as u64);
+            if budget == 0 {
+                return Ok(false);
+            }
+            match record::decode(bytes, current.seed) {
+                // The write for which the lost record named an array: both are of one append.
+                Ok((sequence, Record::Write { array, .. })) if sequence == next + 1 && array == arrays => {}
+                Ok((sequence, _)) if sequence > next => return Ok(false),
+                _ => {}
+            }
+        }
+        Ok(true)
     }
 
     /// Whether the segment ends in zeros from an offset on, as preallocation or power loss leave it.
@@ -223,7 +271,7 @@ impl Reader {
         let each = self.segments.iter().map(|number| file_names::meta(&self.stem, *number));
         let skipped = each.map(|name| self.files.open(&name).and_then(|file| file.len()).unwrap_or(0)).sum();
         let reason = format!("segment {segment} is missing");
-        self.damage = Some(Damage { segment, offset: 0, unfinished: false, reason, skipped });
+        self.damage = Some(Damage { segment, offset: 0, unfinished: false, torn: false, reason, skipped });
     }
 
     /// Opens the next segment at the end of the present one. Returns `false` if there is none or it is invalid.

@@ -99,9 +99,18 @@ impl SegmentList {
         }
     }
 
-    /// Records a new segment, before any append in it is acknowledged.
+    /// Records a new segment, before any append in it is acknowledged. Where each write is durable by then, that waits for
+    /// [`SegmentList::is_durable`].
     pub fn begins(&self, number: u64) -> std::io::Result<()> {
-        self.set_live(|live| live.last = live.last.max(number)).map(drop)
+        self.set_live(|live| live.last = if live.each_write { live.last } else { live.last.max(number) }).map(drop)
+    }
+
+    /// Records durably that the beginning of a segment is durable, where each write is.
+    pub fn is_durable(&self, number: u64) -> std::io::Result<()> {
+        match self.set_live(|live| live.last = if live.each_write { live.last.max(number) } else { live.last })? {
+            true => self.head.sync(),
+            false => Ok(()),
+        }
     }
 
     /// Records that the files of a segment are about to be removed.

@@ -60,7 +60,9 @@ impl SegmentList {
             let names = self.head.sync().and_then(|()| self.names.sync(&*self.files));
             names.map_err(failed)?;
         }
-        self.segments().iter().try_for_each(|segment| segment.sync()).map_err(failed)?;
+        let segments = self.segments();
+        segments.iter().try_for_each(|segment| segment.sync()).map_err(failed)?;
+        segments.last().map_or(Ok(()), |last| self.is_durable(last.number)).map_err(failed)?;
         self.durable_before.fetch_max(reached, Ordering::AcqRel);
         Ok(())
     }

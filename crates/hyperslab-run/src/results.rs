@@ -3,9 +3,10 @@
 use crate::latency::Latency;
 use crate::machine::Machine;
 use crate::measure::RankMeasurement;
+use crate::provenance::Provenance;
 use crate::rank_balance::RankBalance;
 use crate::statistics::Spread;
-use hyperslab_core::{CacheState, Error, ErrorKind, Result, Stack};
+use hyperslab_core::{CacheState, Error, ErrorKind, Result, Stack, json_problem};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -16,7 +17,7 @@ use std::path::Path;
 const MAX_FILE: u64 = 1 << 30;
 
 /// The version of the results form that this build writes.
-pub const RESULTS_VERSION: u32 = 1;
+pub const RESULTS_VERSION: u32 = 2;
 
 /// Everything a `bench` run found out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -28,7 +29,8 @@ pub struct Results {
     pub program: String,
     /// The command line.
     pub command: Vec<String>,
-    /// Seconds since 1970 when the run began.
+    /// When the run began, in seconds since 1970; an ISO time in the file.
+    #[serde(with = "start_time")]
     pub started: f64,
     /// Whether all cases were gone through.
     pub complete: bool,
@@ -37,6 +39,9 @@ pub struct Results {
     pub launch: Option<String>,
     /// On what it was measured.
     pub machine: Machine,
+    /// Where all this comes from; empty in files of version 1.
+    #[serde(default)]
+    pub provenance: Provenance,
     /// The cases in order.
     pub cases: Vec<CaseResult>,
 }
@@ -120,8 +125,25 @@ pub struct CaseResult {
     /// Bytes of the files after a case that writes: less than what was written when it compresses well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stored: Option<u64>,
+    /// What was predicted, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predicted: Option<PredictedTime>,
+    /// Load average of the machine over the minute before the case ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<f64>,
     /// Every repetition, unabridged.
     pub repetitions: Vec<Repetition>,
+}
+
+/// How long a case was predicted to take, in seconds of observed time.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct PredictedTime {
+    /// In the middle.
+    pub seconds: f64,
+    /// Lower end of the 90 % interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
 }
 
 /// One run of a workload.
@@ -208,12 +230,34 @@ impl Results {
     /// Reads the text of a results file of a version this build knows.
     pub fn from_json(text: &[u8]) -> Result<Self> {
         let results: Self = serde_json::from_slice(text)
-            // The message may quote the file, which may hold what a terminal would obey.
-            .map_err(|e| e.to_string().replace(char::is_control, " "))
-            .map_err(|e| Error::new(ErrorKind::Corrupt, "read results", e))?;
-        if results.version != RESULTS_VERSION {
+            .map_err(|e| Error::new(ErrorKind::Corrupt, "read results", json_problem(&e)))?;
+        if !(1..=RESULTS_VERSION).contains(&results.version) {
             return Err(Error::unsupported("read results", format!("version {} is not known", results.version)));
         }
         Ok(results)
+    }
+}
+
+/// Seconds since 1970 in memory, an ISO time in files; those of version 1 have the seconds.
+mod start_time {
+    use hyperslab_core::units::{iso_time, parse_iso_time};
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(seconds: &f64, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&iso_time(*seconds))
+    }
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Seconds(f64),
+        Iso(String),
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+        Ok(match Written::deserialize(from)? {
+            Written::Seconds(seconds) => seconds,
+            Written::Iso(text) => parse_iso_time(&text).ok_or_else(|| serde::de::Error::custom("not a time"))?,
+        })
     }
 }

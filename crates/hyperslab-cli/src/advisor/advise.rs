@@ -20,13 +20,17 @@ use std::time::Instant;
 pub const ADVISE_EXAMPLES: &str = "\
 Examples:
   hyperslab advise workflow.json
-  hyperslab advise trace.jsonl --stack 'hdf5(chunk=1x1024)'     what is used now, to compare with
-  hyperslab advise trace.jsonl --ratio 3                        data that codecs make three times smaller
-  hyperslab advise workflow.json --verify 3                     run the best three and the present one
+  hyperslab advise trace.jsonl --stack 'hdf5(chunk=1x1024)'
+      what is used now, to compare with
+  hyperslab advise trace.jsonl --ratio 3
+      data that codecs make three times smaller
+  hyperslab advise workflow.json --verify 3
+      run the best three and the present one
 
-Formats, shapes of chunks and shards, codecs, cache sizes, alignment, layers (async, log, cache), collective transfers
-and the number of aggregators (twophase) are compared. hyperslab train must have measured this machine before. Times are those of all
-cases of the input together. docs/advise.md says more.";
+Formats, shapes of chunks and shards, codecs, cache sizes, alignment, layers
+(async, log, cache), collective transfers and the number of aggregators
+(twophase) are compared. hyperslab train must have measured this machine before.
+Times are those of all cases of the input together. docs/advise.md says more.";
 
 /// Options of `advise`.
 #[derive(Debug, clap::Args)]

@@ -7,18 +7,19 @@ use anyhow::{Result, bail};
 use hyperslab_core::parse_stacks;
 use hyperslab_core::units::display_size;
 use hyperslab_model::{Costs, Part, Prediction, Profile};
-use hyperslab_run::{Results, Status};
+use hyperslab_run::{PredictedTime, Results, Status};
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 /// Shown below the help.
 pub const PREDICT_EXAMPLES: &str = "\
 Examples:
-  hyperslab predict workflow.json --stack 'hdf5,hdf5(plane=on),zarr(chunk=64x64)'
+  hyperslab predict workflow.json --stack 'hdf5,hdf5(plane=on),zarr(chunk=8x64)'
   hyperslab predict trace.jsonl --stack zarr --counts
   hyperslab predict workflow.json --stack hdf5 --measure     and run it
 
-hyperslab train must have measured this machine before. Times are those of I/O that the slowest rank sees.";
+hyperslab train must have measured this machine before. Times are those of I/O
+that the slowest rank sees.";
 
 /// Options of `predict`.
 #[derive(Debug, clap::Args)]
@@ -74,7 +75,11 @@ pub fn run(options: &PredictOptions) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let code = bench::run(&*options.input.bench_options(&options.stack)?)?;
-    println!("{}", beside(&found, &Results::load(&results_file(&options.input.dir))?));
+    let path = results_file(&options.input.dir);
+    let mut results = Results::load(&path)?;
+    keep(&found, &mut results);
+    results.save(&path)?;
+    println!("{}", beside(&found, &results));
     Ok(code)
 }
 
@@ -172,6 +177,17 @@ fn counted(case: &Predicted) -> String {
     let named = case.costs.total().named();
     let lines: String = named.iter().map(|(name, number)| format!("  {name:20} {number}\n")).collect();
     format!("{} on {}\n{lines}", case.benchmark, case.stack)
+}
+
+/// Puts the predictions into the results, for reports; those without an end are left out.
+fn keep(found: &[Predicted], results: &mut Results) {
+    for Predicted { number, prediction, .. } in found {
+        let known = [prediction.seconds, prediction.low, prediction.high].iter().all(|value| value.is_finite());
+        if let Some(case) = results.cases.iter_mut().find(|case| case.number == *number && known) {
+            let (seconds, low, high) = (prediction.seconds, prediction.low, prediction.high);
+            case.predicted = Some(PredictedTime { seconds, low, high });
+        }
+    }
 }
 
 /// Predicted and measured times.

@@ -32,9 +32,11 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// Shown below the help.
 pub const TRAIN_EXAMPLES: &str = "\
 Examples:
-  hyperslab train                      under two minutes, for the file system of this directory
+  hyperslab train
+      under two minutes, for the file system of this directory
   hyperslab train --full --dir /scratch/me
-  hyperslab train --evaluate           how good predictions are on what they do not know
+  hyperslab train --evaluate
+      how good predictions are on what they do not know
 
 A run that is stopped goes on where it was when it is started again.";
 

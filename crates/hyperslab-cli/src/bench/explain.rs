@@ -57,7 +57,60 @@ fn with_spread(spread: &Spread, show: fn(f64) -> String) -> String {
         return middle;
     }
     let [low, high] = spread.reach();
-    format!("{middle} ±{:.0}%", (high - low) / 2.0 / spread.median * 100.0)
+    if is_wide(spread) {
+        format!("{middle} {WIDE}")
+    } else {
+        format!("{middle} ±{:.0}%", (high - low) / 2.0 / spread.median * 100.0)
+    }
+}
+
+/// Beside a figure that repetitions do not settle.
+const WIDE: &str = "±?";
+
+/// Whether the interval is wider than the value: then it is no figure to go by.
+fn is_wide(spread: &Spread) -> bool {
+    let [low, high] = spread.reach();
+    spread.count > 1 && high - low > spread.median
+}
+
+/// The answer in a line.
+pub fn verdict_line(results: &Results) -> String {
+    let of = |status: Status| results.cases.iter().filter(|case| case.status == status).count();
+    let (all, good, failed) = (results.cases.len(), of(Status::Ok), of(Status::Failed));
+    let cases = |number: usize| if number == 1 { "1 case".to_owned() } else { format!("{number} cases") };
+    let mut parts = vec![match (good, failed) {
+        (_, 0) if good == all => format!("{} ran", cases(all)),
+        (_, 0) => format!("{good} of {} ran", cases(all)),
+        _ => format!("{failed} of {} FAILED", cases(all)),
+    }];
+    let verified =
+        results.cases.iter().filter(|case| case.status == Status::Ok && case.verified == Verified::Yes).count();
+    if verified > 0 {
+        parts.push(if verified == good { "every byte verified".into() } else { format!("{verified} verified") });
+    }
+    let mut wins: BTreeMap<String, usize> = BTreeMap::new();
+    let (mut compared, mut last) = (0, Vec::new());
+    for case in results.cases.iter().filter(|case| case.status == Status::Ok) {
+        let key = (case.benchmark.as_str(), case.workload.as_str(), case.cache);
+        let mut ranked: Vec<&CaseResult> = peers(results, case).collect();
+        if last.contains(&key) || ranked.len() < 2 {
+            continue;
+        }
+        last.push(key);
+        compared += 1;
+        ranked.sort_by(|a, b| b.observed_rate.median.total_cmp(&a.observed_rate.median));
+        let clear = ranked[0].observed_rate.count < 2
+            || ranked[0].observed_rate.reach()[0] > ranked[1].observed_rate.reach()[1];
+        if clear {
+            *wins.entry(ranked[0].stack.to_string()).or_default() += 1;
+        }
+    }
+    match wins.iter().max_by_key(|(_, number)| **number) {
+        Some((stack, number)) => parts.push(format!("fastest: {stack}, in {number} of {compared} comparisons")),
+        None if compared > 0 => parts.push("stacks too close to call".into()),
+        None => {}
+    }
+    parts.join("; ") + "."
 }
 
 /// The file of a case without the extension, which differs from format to format.
@@ -161,6 +214,10 @@ pub fn words(results: &Results) -> String {
         out.push_str("Warm figures are those of the page cache, not of the storage device.\n");
     }
     let several = |least| results.cases.iter().any(|c| c.observed.count >= least);
+    let wide = |spread: &Spread| is_wide(spread);
+    if results.cases.iter().any(|c| c.status == Status::Ok && (wide(&c.observed) || wide(&c.observed_rate))) {
+        out.push_str("±?: not enough repetitions; the figures spread over more than their own size.\n");
+    }
     if several(6) {
         out.push_str(
             "± is half of the 95 % interval of the median; with fewer than 6 repetitions, half of the range.\n",

@@ -1,5 +1,6 @@
 //! Which case of one file is which case of the other.
 
+use crate::cli::Matched;
 use hyperslab_run::{CaseResult, Results, Status};
 use std::collections::HashMap;
 
@@ -35,20 +36,27 @@ pub struct Pairing<'a> {
 }
 
 /// What makes two cases the same, apart from their place among equals.
-fn key(case: &CaseResult) -> (&str, &str, String, usize, &str) {
-    (&case.benchmark, &case.workload, case.stack.to_string(), case.ranks, case.cache.name())
+fn key(case: &CaseResult, matched: &[Matched]) -> Vec<String> {
+    let part = |what: &Matched| match what {
+        Matched::Benchmark => case.benchmark.clone(),
+        Matched::Workload => case.workload.clone(),
+        Matched::Stack => case.stack.to_string(),
+        Matched::Ranks => case.ranks.to_string(),
+        Matched::Cache => case.cache.name().to_owned(),
+    };
+    matched.iter().map(part).collect()
 }
 
 impl<'a> Pairing<'a> {
     /// Matches the cases; the n-th of several equal ones belongs to the n-th of the other file.
-    pub fn of(a: &'a Results, b: &'a Results) -> Self {
+    pub fn of(a: &'a Results, b: &'a Results, matched: &[Matched]) -> Self {
         let mut pairing = Self::default();
         let mut waiting: HashMap<_, Vec<&CaseResult>> = HashMap::new();
         for case in b.cases.iter().rev() {
-            waiting.entry(key(case)).or_default().push(case);
+            waiting.entry(key(case, matched)).or_default().push(case);
         }
         for a in &a.cases {
-            match waiting.get_mut(&key(a)).and_then(Vec::pop) {
+            match waiting.get_mut(&key(a, matched)).and_then(Vec::pop) {
                 Some(b) => pairing.add(Pair { a, b }),
                 None => pairing.left_out.push((a, "only in the first file".into())),
             }

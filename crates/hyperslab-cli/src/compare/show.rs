@@ -1,20 +1,22 @@
 //! A comparison for people.
 
-use super::{Comparison, Verdict};
+use super::{Compared, Comparison, Verdict};
 use crate::cli::{CompareOptions, Metric};
 use crate::table::{Align, Table};
-use crate::terminal::plain;
+use crate::terminal::{paint, plain};
 use hyperslab_core::units::display_size;
 use hyperslab_run::CaseResult;
 use std::fmt::Write;
 
 /// Table, verdicts in words, and everything that was not compared.
 pub fn text(comparison: &Comparison<'_>, options: &CompareOptions) -> String {
-    let mut out = format!("A: {}\nB: {}\n\n", options.a.display(), options.b.display());
+    let mut out = format!("A: {}\nB: {}\n\n", plain(&comparison.a), plain(&comparison.b));
+    if !comparison.compared.is_empty() {
+        out.insert_str(0, &verdicts(comparison, options));
+    }
     if !comparison.compared.is_empty() {
         out.push_str(&table(comparison, options));
         out.push('\n');
-        out.push_str(&verdicts(comparison, options));
     }
     for (case, why) in &comparison.left_out {
         let _ = writeln!(
@@ -53,7 +55,7 @@ fn table(comparison: &Comparison<'_>, options: &CompareOptions) -> String {
         table.row(vec![
             c.pair.numbers(),
             plain(&case.benchmark),
-            plain(&case.stack.to_string()),
+            stacks(c),
             case.cache.name().into(),
             case.ranks.to_string(),
             figure(c.medians[0], case, options.metric),
@@ -63,7 +65,13 @@ fn table(comparison: &Comparison<'_>, options: &CompareOptions) -> String {
             c.verdict.word().into(),
         ]);
     }
-    table.render()
+    paint(&table.dropping(&["cache", "ranks", "95 % interval", "case"]).render())
+}
+
+/// The stack, or both if they differ.
+fn stacks(compared: &Compared<'_>) -> String {
+    let (a, b) = (compared.pair.a.stack.to_string(), compared.pair.b.stack.to_string());
+    plain(&if a == b { a } else { format!("{a} -> {b}") })
 }
 
 /// A rate, or the time of a run that moves no bytes.

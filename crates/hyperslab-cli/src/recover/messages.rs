@@ -86,9 +86,13 @@ pub fn damages(job: &Job) -> Vec<(String, Damage)> {
 pub fn losses(replayed: &Replayed, options: &RecoverOptions) -> bool {
     for (name, damage) in &replayed.damages {
         let Damage { segment, offset, reason, skipped, .. } = damage;
-        match damage.unfinished {
-            true => println!("  the last record of {name} is unfinished; its write was never acknowledged"),
-            false => {
+        match (damage.unfinished, damage.torn) {
+            (true, false) => println!("  the last record of {name} is unfinished; its write was never acknowledged"),
+            (true, true) => {
+                println!("  the last record of {name} is torn, as a loss of power leaves one that is being written;");
+                println!("  its write was not acknowledged, unless the device lost what it had said to have");
+            }
+            (false, _) => {
                 println!("  LOST: {name} is damaged in segment {segment} at byte {offset}: {}", escaped(reason));
                 println!(
                     "  everything before is recovered; {} of records from there on are not",

@@ -28,14 +28,28 @@ impl Step {
     }
 }
 
+/// A head with slots, written before the machine was started anew.
+fn header_of_before() -> Header {
+    let mut header = header();
+    header.identity = Some(hyperslab_rollback::FileIdentity { device: 1, inode: 2, generation: Some([3; 16]) });
+    header.process.boot = [4; 16];
+    header
+}
+
 /// The container after the writes that a crashed device still has.
 fn recovered(device: &Device, container: &[u8; CELLS]) -> [u8; CELLS] {
+    recovered_with(device, container).0
+}
+
+/// The same, and the damages.
+fn recovered_with(device: &Device, container: &[u8; CELLS]) -> ([u8; CELLS], Vec<Damage>) {
     let files: Arc<dyn JournalStorage> = Arc::new(device.clone());
-    let mut cells = *container;
-    for found in find(&*files).unwrap().iter().filter(|found| found.stage == Stage::Written) {
+    let (mut cells, mut damages) = (*container, Vec::new());
+    for mut found in find(&*files).unwrap().into_iter().filter(|found| found.stage == Stage::Written) {
         let (head, _) = found.open(&*files).unwrap();
         // Of a head that was not durable nothing was.
         let Ok(header) = found.header(&*files, &*head) else { continue };
+        found.slots(&header, &*head, false);
         let mut first = found.reader(&files, &header);
         while first.next_write(u64::MAX).unwrap().is_some() {}
         let done_before = first.done_before();
@@ -50,8 +64,9 @@ fn recovered(device: &Device, container: &[u8; CELLS]) -> [u8; CELLS] {
             assert!(bytes.iter().all(|byte| *byte == bytes[0]));
             cells[low[0] as usize..high[0] as usize].fill(bytes[0]);
         }
+        damages.extend(reader.damage().cloned());
     }
-    cells
+    (cells, damages)
 }
 
 /// Random work on a device. Returns how many crashes were looked at.
@@ -71,7 +86,7 @@ fn work(seed: u64) -> usize {
         direct: dice.below(4) == 0,
         ..Limits::new(bytes)
     };
-    let journal = Journal::create(files, header(), limits).unwrap();
+    let journal = Journal::create(files, header_of_before(), limits).unwrap();
     let mut container = [0; CELLS];
     // The cells after every number of writes.
     let mut history = vec![container];
@@ -132,8 +147,11 @@ fn work(seed: u64) -> usize {
         assert!(history[handed..].contains(&found), "seed {seed}, {handed} of {} handed over", history.len() - 1);
         for _ in 0..3 {
             crashes += 1;
-            let found = recovered(&device.crash(&mut dice), &container);
+            let (found, damages) = recovered_with(&device.crash(&mut dice), &container);
             let fine = history[durable..].contains(&found);
+            // Where each write was durable before it was acknowledged, nothing that was is said to be lost.
+            let is_told = sync == SyncMode::EveryWrite && damages.iter().any(|damage| !damage.unfinished);
+            assert!(!is_told, "seed {seed}: {damages:?}");
             assert!(
                 fine,
                 "seed {seed}, {durable} of {} durable:\n{found:?}\n{:?}",

@@ -2,6 +2,7 @@
 
 use super::{peers, rate, seconds, stem, verdict, with_spread};
 use crate::table::{Align, Table};
+use crate::terminal::paint;
 use hyperslab_core::units::display_size;
 use hyperslab_run::{CaseResult, RankMeasurement, Results, Spread, Status};
 
@@ -51,7 +52,7 @@ pub fn table(results: &Results) -> String {
         "\n{ranks} ranks ({launcher}), {} on {}\n\n{}",
         results.machine.file_system,
         results.machine.processor,
-        table.render()
+        paint(&table.dropping(&["", "flush+close", "open+metadata", "raw rate", "cache", "data", "time"]).render())
     )
 }
 
@@ -96,7 +97,10 @@ pub fn side_by_side(results: &Results) -> Option<String> {
         }));
         table.row(cells);
     }
-    Some(format!("Side by side (observed rate; x: part of the fastest)\n\n{}", table.render()))
+    Some(format!(
+        "Side by side (observed rate; x: part of the fastest)\n\n{}",
+        table.dropping(&["file", "cache", "data"]).render()
+    ))
 }
 
 /// Whether two cases are one row: the same work on other stacks.
@@ -138,7 +142,10 @@ pub fn calls(results: &Results) -> Option<String> {
         }
     }
     any.then(|| {
-        format!("Transfer calls of all ranks and repetitions; time of a rank in all its calls\n\n{}", table.render())
+        format!(
+            "Transfer calls of all ranks and repetitions; time of a rank in all its calls\n\n{}",
+            table.dropping(&["fastest rank", "p90", "slowest rank", "number"]).render()
+        )
     })
 }
 
