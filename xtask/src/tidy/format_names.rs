@@ -62,7 +62,8 @@ mod tests {
     #[test]
     fn decisions_are_found_and_data_are_not() {
         let entry = format!("const A: {ENTRY}\n    name: \"raw\",\n    about: \"x\",\n}}");
-        let names = names([("crates/hyperslab-formats/src/a.rs", entry.as_str()), ("b.rs", entry.as_str())].into_iter());
+        let names =
+            names([("crates/hyperslab-formats/src/a.rs", entry.as_str()), ("b.rs", entry.as_str())].into_iter());
         assert_eq!(names.iter().collect::<Vec<_>>(), ["raw"]);
         for line in [
             "match name { \"raw\" => 1, _ => 2 }",
@@ -79,7 +80,8 @@ mod tests {
             assert!(check("crates/a/src/b.rs", &format!("// {line}"), &names).is_empty(), "{line}");
             assert!(check("crates/a/src/b.rs", &format!("#[cfg(test)]\n{line}"), &names).is_empty(), "{line}");
         }
-        for line in ["let stacks = [\"raw\", \"rawer\"];", "parse(\"raw\")", "name == \"rawer\"", "a => parse(\"raw\")"] {
+        for line in ["let stacks = [\"raw\", \"rawer\"];", "parse(\"raw\")", "name == \"rawer\"", "a => parse(\"raw\")"]
+        {
             assert!(check("crates/a/src/b.rs", line, &names).is_empty(), "{line}");
         }
     }
