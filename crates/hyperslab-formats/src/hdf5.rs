@@ -33,6 +33,7 @@ mod dataspace;
 mod dataspace_cache;
 mod datatype;
 mod diagnostics;
+pub(crate) mod dimension_scales;
 mod direct_access;
 mod driver;
 mod errors;
@@ -45,8 +46,9 @@ mod leaked_files;
 mod library;
 #[cfg_attr(not(feature = "parallel-hdf5"), path = "hdf5/mpio_stub.rs")]
 mod mpio;
+mod named_types;
 mod objects;
-mod options;
+pub(crate) mod options;
 mod properties;
 mod ranks;
 mod split;
@@ -59,6 +61,7 @@ mod tests;
 
 use crate::FormatEntry;
 
+pub(crate) use container::Hdf5Container;
 pub use features::features;
 pub use format::Hdf5;
 pub use library::library_version;

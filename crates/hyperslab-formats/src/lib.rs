@@ -8,6 +8,8 @@ pub mod hdf5;
 #[cfg(feature = "mpi")]
 pub mod mpiio;
 pub mod netcdf3;
+#[cfg(feature = "hdf5")]
+pub mod netcdf4;
 pub mod null;
 pub mod posix;
 #[cfg(feature = "zarr")]

@@ -199,6 +199,7 @@ impl Format for Netcdf3 {
             many_processes: true,
             prefetch: false,
             relocates_chunks: false,
+            dimension_names: true,
             filters: FilterSet::NONE,
             max_rank: MAX_RANK,
         }

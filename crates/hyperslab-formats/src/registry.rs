@@ -24,6 +24,11 @@ const HDF5: FormatEntry = crate::hdf5::ENTRY;
 #[cfg(not(feature = "hdf5"))]
 const HDF5: FormatEntry = FormatEntry { name: "hdf5", about: "HDF5 through libhdf5", options: &[], build: None };
 
+#[cfg(feature = "hdf5")]
+const NETCDF4: FormatEntry = crate::netcdf4::ENTRY;
+#[cfg(not(feature = "hdf5"))]
+const NETCDF4: FormatEntry = FormatEntry { name: "netcdf4", about: "NetCDF-4 files", options: &[], build: None };
+
 #[cfg(feature = "zarr")]
 const ZARR: FormatEntry = crate::zarr::ENTRY;
 #[cfg(not(feature = "zarr"))]
@@ -35,14 +40,15 @@ const MPIIO: FormatEntry = crate::mpiio::ENTRY;
 const MPIIO: FormatEntry =
     FormatEntry { name: "mpiio", about: "the files of posix, through MPI-IO", options: &[], build: None };
 
-const FORMATS: &[FormatEntry] = &[crate::posix::ENTRY, HDF5, ZARR, crate::netcdf3::ENTRY, MPIIO, crate::null::ENTRY];
+const FORMATS: &[FormatEntry] =
+    &[crate::posix::ENTRY, HDF5, ZARR, NETCDF4, crate::netcdf3::ENTRY, MPIIO, crate::null::ENTRY];
 
 impl FormatEntry {
     /// How to build a program that includes it.
     pub fn how_to_build(&self) -> String {
         match self.name {
             "mpiio" => "build it with cargo xtask build --mpi".to_owned(),
-            "hdf5" => "build with --features bundled-hdf5".to_owned(),
+            "hdf5" | "netcdf4" => "build with --features bundled-hdf5".to_owned(),
             name => format!("build with --features {name}"),
         }
     }

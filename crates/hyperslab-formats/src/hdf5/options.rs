@@ -10,7 +10,7 @@ const fn option(name: &'static str, value: &'static str, default: &'static str, 
 }
 
 /// Every option with its default, as shown to people.
-pub(super) const TABLE: &[OptionSpec] = &[
+pub(crate) const TABLE: &[OptionSpec] = &[
     option(
         "layout",
         "contiguous|compact|chunked|auto",
@@ -189,6 +189,10 @@ pub(super) struct Options {
     pub(super) stripe_count: Option<u64>,
     pub(super) ioc_selection: Option<Concentrators>,
     pub(super) ioc_per_node: Option<u64>,
+    /// Objects are made as NetCDF-4 asks. Not in the table: it is another format.
+    pub(super) netcdf: bool,
+    /// Bytes of the chunks that are chosen here; `None`: follows from `align`.
+    pub(super) chunk_target: Option<u64>,
 }
 
 impl Options {
@@ -256,6 +260,8 @@ impl Options {
             stripe_count: element.number("stripe_count", 1..=i32::MAX as u64)?,
             ioc_selection: element.choice("ioc_selection", CONCENTRATORS)?,
             ioc_per_node: element.number("ioc_per_node", 1..=i32::MAX as u64)?,
+            netcdf: false,
+            chunk_target: None,
         };
         if let Some(key) = PARALLEL.iter().find(|key| element.get(key).is_some_and(|value| value != "auto"))
             && !cfg!(feature = "parallel-hdf5")

@@ -32,6 +32,7 @@ impl Storage {
     pub(super) fn decide(spec: &ArraySpec, options: &Options) -> Result<Self> {
         let bad = |message: String, hint: &str| Err(Error::invalid("create array", message).hint(hint));
         spec.check()?;
+        spec.refuse_dimension_names()?;
         let rank = spec.shape.len();
         let filters = filters(spec, options)?;
         if let Some(chunk) = options.chunk.as_ref().and_then(Shapes::single).filter(|chunk| chunk.len() != rank) {
@@ -69,7 +70,9 @@ impl Storage {
         }
         let placement = if chunked {
             let chunk = asked.cloned().unwrap_or_else(|| match grows {
-                true => for_growth(spec, target_bytes(options.align.unwrap_or(1))),
+                true => {
+                    for_growth(spec, options.chunk_target.unwrap_or_else(|| target_bytes(options.align.unwrap_or(1))))
+                }
                 false => near_cube(spec),
             });
             // libhdf5 refuses chunks larger than an extent that cannot grow.

@@ -99,6 +99,7 @@ impl Layout {
     /// The layout of a new array.
     pub fn new(spec: &ArraySpec, options: &Options, version: Version) -> Result<Self> {
         spec.check()?;
+        spec.refuse_dimension_names()?;
         let rank = spec.shape.len();
         let same_rank = |what: &str, given: &Option<Shapes>| match given.as_ref().and_then(Shapes::single) {
             Some(extents) if extents.len() != rank => Err(Error::invalid(
@@ -208,6 +209,7 @@ impl Layout {
             chunk: (!self.shape.is_empty()).then(|| self.chunk().clone()),
             filters: self.pipeline.filters(),
             fill_value: self.fill.iter().any(|b| *b != 0).then(|| self.fill.clone()),
+            dims: None,
         }
     }
 }

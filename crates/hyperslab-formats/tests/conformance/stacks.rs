@@ -98,6 +98,15 @@ pub fn tested() -> Vec<Tested> {
             },
         ]);
     }
+    if cfg!(feature = "hdf5") {
+        let netcdf = |text| Tested { sequences: 15, ..all(text, PLAIN) };
+        out.extend([
+            all("netcdf4", PLAIN),
+            netcdf("netcdf4(layout=chunked,chunk_target=64KiB)"),
+            netcdf("netcdf4(plane=on)"),
+            Tested { without: NO_SCALARS, sequences: 0, ..all("netcdf4(plane=on,deflate=4,shuffle=yes)", FILTERS) },
+        ]);
+    }
     if cfg!(feature = "zarr") {
         out.extend([
             all("zarr", PLAIN),
