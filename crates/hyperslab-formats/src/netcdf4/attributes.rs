@@ -30,7 +30,8 @@ pub(super) fn check(object: &str, name: &str, value: &Attribute, is_scale: bool,
 /// Writes an attribute that has passed [`check`].
 pub(super) fn put(object: &Object, name: &str, value: &Attribute) -> Result<()> {
     match (&value.dtype, value.shape.as_slice()) {
-        (Datatype::FixedString(_), []) => object.put_text(name, trimmed(&value.data)),
+        (Datatype::FixedString(_), []) if trimmed(&value.data).is_empty() => object.put_text(name, &[]),
+        (Datatype::FixedString(_), []) => object.put_text(name, &value.data),
         (Datatype::FixedString(size), [_]) => {
             let texts: Vec<&[u8]> = value.data.chunks(*size as usize).map(trimmed).collect();
             object.put_texts(name, &texts)

@@ -43,7 +43,7 @@ pub(super) fn write(
     while filled < packed.len() {
         match gather.next_into(&mut packed[filled..]) {
             0 => return Err(Error::invalid("write", "the memory holds too few texts")),
-            more => filled += more,
+            more => filled += more * length as usize,
         }
     }
     characters.write(&inner, MemoryView::packed(&packed), transfer)
@@ -68,7 +68,7 @@ pub(super) fn read(
     while taken < packed.len() {
         match scatter.next_from(&packed[taken..]) {
             0 => return Err(Error::invalid("read", "the memory has room for too few texts")),
-            more => taken += more,
+            more => taken += more * length as usize,
         }
     }
     Ok(())
