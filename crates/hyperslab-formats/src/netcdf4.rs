@@ -11,7 +11,6 @@ mod characters;
 mod container;
 mod definitions;
 mod names;
-mod options;
 mod publish;
 mod survey;
 #[cfg(test)]
@@ -19,28 +18,20 @@ mod survey;
 mod tests;
 mod types;
 
-use crate::FormatEntry;
-use crate::hdf5::Hdf5;
+use crate::hdf5::{Hdf5, dimension_scales};
+use crate::netcdf4_entry::ENTRY;
+use crate::netcdf4_entry::options::{Options, rules};
 use container::Netcdf4Container;
 use hyperslab_core::{Caps, Communicator, Container, Format, OpenMode, Result, StackElement};
-use options::Options;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The registry's line.
-pub const ENTRY: FormatEntry = FormatEntry {
-    name: NAME,
-    about: "NetCDF-4 files, as netCDF4-python and netcdf-c write them",
-    options: options::SPECS,
-    build: Some(build),
-};
-
 /// The name in stack strings and errors.
-const NAME: &str = "netcdf4";
+const NAME: &str = ENTRY.name;
 
-fn build(element: &StackElement) -> Result<Arc<dyn Format>> {
+pub(crate) fn build(element: &StackElement) -> Result<Arc<dyn Format>> {
     let options = Options::parse(element)?;
-    let hdf5 = Hdf5::for_netcdf(element, options.never_fills(), options.chunk_target)?;
+    let hdf5 = Hdf5::for_netcdf(element, rules(element)?)?;
     Ok(Arc::new(Netcdf4 { hdf5, options }))
 }
 
@@ -51,12 +42,15 @@ pub struct Netcdf4 {
     options: Options,
 }
 
-/// Whether an HDF5 file says that it is a NetCDF-4 file, or has dimensions as such files have them.
-pub fn is_netcdf(path: &Path, comm: &Arc<dyn Communicator>) -> Result<bool> {
-    let file = Hdf5::default().open_container(path, OpenMode::Read, comm)?;
-    let found = survey::is_netcdf(&file);
-    file.close()?;
-    found
+/// Whether an HDF5 file says that NetCDF wrote it, or has dimensions as such files have them.
+pub(crate) fn is_netcdf(path: &Path) -> Result<bool> {
+    dimension_scales::look_at(path, |file| Ok(file.object("")?.has(names::PROPERTIES)? || file.any_scale()?))
+}
+
+/// Bytes that the elements of each array take in the file.
+pub(crate) fn stored_sizes(path: &Path) -> Result<Vec<(String, u64)>> {
+    let sizes = dimension_scales::look_at(path, |file| file.stored_sizes())?;
+    Ok(sizes.into_iter().map(|(dataset, bytes)| (names::of_dataset(&dataset), bytes)).collect())
 }
 
 impl Format for Netcdf4 {

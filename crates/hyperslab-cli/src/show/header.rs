@@ -32,13 +32,14 @@ impl<'a> Header<'a> {
         let (mut arrays, mut refused) = (BTreeMap::new(), BTreeMap::new());
         let mut dimensions: BTreeMap<String, Dimension> = BTreeMap::new();
         for name in file.arrays()? {
-            let spec = match file.array(&name).and_then(|array| array.spec().and_then(|spec| array.close().map(|()| spec))) {
-                Ok(spec) => spec,
-                Err(error) => {
-                    refused.insert(name, error.to_string().replace('\n', " "));
-                    continue;
-                }
-            };
+            let spec =
+                match file.array(&name).and_then(|array| array.spec().and_then(|spec| array.close().map(|()| spec))) {
+                    Ok(spec) => spec,
+                    Err(error) => {
+                        refused.insert(name, error.to_string().replace('\n', " "));
+                        continue;
+                    }
+                };
             for (d, path) in spec.dims.iter().flatten().enumerate() {
                 let grows = spec.max_shape.as_ref().is_some_and(|max| max[d] != Some(spec.shape[d]));
                 let known = dimensions.entry(path.clone()).or_insert((0, false));
@@ -150,7 +151,8 @@ impl<'a> Header<'a> {
 
     /// How an array lies in the file.
     fn storage(&self, path: &str, spec: &ArraySpec) -> String {
-        let size = |extents: &[u64]| dims::byte_count(extents, spec.dtype.size()).map_or_else(|e| e.to_string(), display_size);
+        let size =
+            |extents: &[u64]| dims::byte_count(extents, spec.dtype.size()).map_or_else(|e| e.to_string(), display_size);
         let mut words = vec![size(&spec.shape)];
         words.push(match &spec.chunk {
             Some(chunk) => format!("chunks of {} ({})", dims::display(chunk), size(chunk)),
@@ -182,7 +184,8 @@ fn type_name(dtype: &Datatype) -> String {
         Datatype::Float { size: 8, .. } => "double".into(),
         Datatype::FixedString(_) => "char".into(),
         Datatype::Compound(compound) => {
-            let fields = compound.fields.iter().map(|field| format!("{} {}", type_name(&field.dtype), plain(&field.name)));
+            let fields =
+                compound.fields.iter().map(|field| format!("{} {}", type_name(&field.dtype), plain(&field.name)));
             format!("compound {{{}}}", fields.collect::<Vec<_>>().join("; "))
         }
         other => other.to_string(),

@@ -13,7 +13,13 @@ const MOST: u64 = 64 << 20;
 const WIDTH: usize = 78;
 
 /// Prints the selected elements.
-pub fn print(out: &mut dyn Write, name: &str, array: &dyn Array, spec: &ArraySpec, selection: &Selection) -> Result<()> {
+pub fn print(
+    out: &mut dyn Write,
+    name: &str,
+    array: &dyn Array,
+    spec: &ArraySpec,
+    selection: &Selection,
+) -> Result<()> {
     let size = spec.dtype.size().max(1);
     let bytes = selection.len().saturating_mul(size);
     if bytes > MOST {

@@ -8,7 +8,7 @@ use super::container::Hdf5Container;
 use super::dataspace::{self, Extents};
 use super::datatype;
 use super::errors;
-use super::library::{Id, c_text, done, hid_t, truth};
+use super::library::{self, Id, c_text, done, hid_t, truth};
 use super::objects;
 use super::properties;
 use hdf5_metno_sys::h5::{H5_INDEX_NAME, H5_ITER_INC};
@@ -17,10 +17,12 @@ use hdf5_metno_sys::h5o::{self, H5O_INFO_BASIC, H5O_info2_t, H5O_type_t};
 use hdf5_metno_sys::h5p::{self, H5P_DEFAULT};
 use hdf5_metno_sys::h5s::{self, H5S_class_t};
 use hdf5_metno_sys::h5t::{self, H5T_class_t, H5T_str_t, hvl_t};
-use hdf5_metno_sys::{h5a, h5i, h5l};
+use hdf5_metno_sys::{h5a, h5f, h5i, h5l};
 use hyperslab_core::{Dims, Error, Result};
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, CString, c_char, c_void};
 use std::mem::MaybeUninit;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 const WRITING: &str = "write dimensions";
 const READING: &str = "read dimensions";
@@ -34,6 +36,17 @@ pub(crate) type Reference = u64;
 
 /// An open file, for calls under the lock.
 pub(crate) struct File<'a>(&'a Id);
+
+/// Opens a file for looking at it.
+pub(crate) fn look_at<T>(path: &Path, body: impl FnOnce(&File<'_>) -> Result<T>) -> Result<T> {
+    let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| Error::invalid(READING, "a NUL in the path"))?;
+    library::with(|| {
+        // SAFETY: the name ends in NUL.
+        let file = Id::take(READING, unsafe { h5f::H5Fopen(name.as_ptr(), h5f::H5F_ACC_RDONLY, H5P_DEFAULT) })?;
+        body(&File(&file))
+    })
+    .map_err(|error| error.target(path.display()))
+}
 
 /// What the attributes of a dataset say of dimensions.
 #[derive(Debug, Default)]
@@ -199,6 +212,17 @@ impl File<'_> {
         if status < 0 { Err(errors::last(READING)) } else { Ok(found) }
     }
 
+    /// The bytes that elements of each dataset take.
+    pub(crate) fn stored_sizes(&self) -> Result<Vec<(String, u64)>> {
+        let sizes = self.datasets()?.into_iter().map(|(path, _)| {
+            let object = self.object(&path)?;
+            // SAFETY: the dataset is live.
+            let bytes = unsafe { h5d::H5Dget_storage_size(object.0.raw()) };
+            Ok((path, bytes))
+        });
+        sizes.collect()
+    }
+
     /// Whether any dataset is a dimension scale.
     pub(crate) fn any_scale(&self) -> Result<bool> {
         for (path, _) in self.datasets()? {
@@ -245,6 +269,13 @@ fn address(info: &H5O_info2_t) -> Reference {
 pub(crate) struct Object(Id);
 
 impl Object {
+    /// Whether it has an attribute.
+    pub(crate) fn has(&self, name: &str) -> Result<bool> {
+        let name = c_text(READING, name)?;
+        // SAFETY: the object is live, the name ends in NUL.
+        truth(READING, unsafe { h5a::H5Aexists(self.0.raw(), name.as_ptr()) })
+    }
+
     /// Closes it, with the error that this may have.
     pub(crate) fn close(self) -> Result<()> {
         self.0.close(WRITING)

@@ -9,11 +9,10 @@ use super::mpio;
 use super::options::Options;
 use super::properties;
 use super::ranks::Ranks;
-use super::storage::MOST_CHUNKED_DIMENSIONS;
 use super::subfiles;
-use hdf5_metno_sys::h5d::H5D_fill_time_t;
 use hdf5_metno_sys::h5f;
 use hdf5_metno_sys::h5p::H5P_DEFAULT;
+use hyperslab_core::storage::FileRules;
 use hyperslab_core::{
     Caps, Communicator, Container, Error, ErrorKind, FilterSet, Format, MAX_RANK, OpenMode, Result, StackElement,
 };
@@ -34,16 +33,12 @@ impl Hdf5 {
         Ok(Self { options: Arc::new(Options::parse(element)?) })
     }
 
-    /// For the files of NetCDF-4: with the options of a stack element, the time when fill values are written and the size of chunks.
-    pub(crate) fn for_netcdf(element: &StackElement, never_fill: bool, chunk_target: Option<u64>) -> Result<Self> {
-        let mut options = Options { netcdf: true, chunk_target, ..Options::parse(element)? };
-        if never_fill {
-            options.fill_time = Some(H5D_fill_time_t::H5D_FILL_TIME_NEVER);
-        }
-        Ok(Self { options: Arc::new(options) })
+    /// For the files of NetCDF-4: as `rules` say, and with the other options of a stack element.
+    pub(crate) fn for_netcdf(element: &StackElement, rules: FileRules) -> Result<Self> {
+        Ok(Self { options: Arc::new(Options { netcdf: true, rules, ..Options::parse(element)? }) })
     }
 
-    pub(super) fn build(element: &StackElement) -> Result<Arc<dyn Format>> {
+    pub(crate) fn build(element: &StackElement) -> Result<Arc<dyn Format>> {
         Ok(Arc::new(Self::new(element)?))
     }
 
@@ -213,7 +208,7 @@ impl Format for Hdf5 {
     }
 
     fn caps(&self) -> Caps {
-        let chunks = self.options.may_chunk();
+        let chunks = self.options.rules.may_chunk();
         Caps {
             readable: true,
             persistent: true,
@@ -222,7 +217,7 @@ impl Format for Hdf5 {
             chunks,
             compound: true,
             partial_fields: true,
-            fill_value: self.options.fills(),
+            fill_value: self.options.rules.fills(),
             attributes: true,
             groups: true,
             concurrent_writers: true,
@@ -234,7 +229,7 @@ impl Format for Hdf5 {
             // Processes write arrays with filters by collective transfers only.
             dimension_names: false,
             filters: if chunks { FilterSet::ALL } else { FilterSet::NONE },
-            max_rank: if self.options.always_chunks() { MOST_CHUNKED_DIMENSIONS } else { MAX_RANK },
+            max_rank: if self.options.rules.always_chunks() { FileRules::MOST_CHUNKED_DIMENSIONS } else { MAX_RANK },
         }
     }
 

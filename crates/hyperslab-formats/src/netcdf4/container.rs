@@ -3,10 +3,10 @@
 use super::array::Netcdf4Array;
 use super::definitions::{Definitions, Preparation};
 use super::names::{self, FILL};
-use super::options::Options;
 use super::types::{self, Storing};
 use super::{attributes, publish, survey};
 use crate::hdf5::{Hdf5Container, library_version};
+use crate::netcdf4_entry::options::Options;
 use hyperslab_core::{
     Array, ArraySpec, Attribute, BackgroundStats, Communicator, Container, Datatype, Durability, Error, ErrorKind,
     OpenMode, Result, agree,

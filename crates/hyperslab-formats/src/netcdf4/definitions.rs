@@ -1,7 +1,7 @@
 //! The dimensions and variables of a file, and which of them have yet to be written. No I/O.
 
 use super::names::{beside_dimension, in_scope, join, split};
-use super::options::Options;
+use crate::netcdf4_entry::options::Options;
 use hyperslab_core::{ArraySpec, Error, ErrorKind, Result};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,7 @@
 //! What a stack string may say about `netcdf4`: all of `hdf5`, and a few things more.
 
-use crate::hdf5::options::TABLE;
+use crate::hdf5_entry::{self, TABLE};
+use hyperslab_core::storage::{FileRules, FillTime};
 use hyperslab_core::{Error, OptionSpec, Result, StackElement};
 
 const OWN: [OptionSpec; 3] = [
@@ -37,11 +38,11 @@ const ALL: [OptionSpec; COUNT] = {
 };
 
 /// Every option with its default, as shown to people.
-pub(super) const SPECS: &[OptionSpec] = &ALL;
+pub(crate) const SPECS: &[OptionSpec] = &ALL;
 
 /// What elements are that were never written, where the array does not say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Filling {
+pub(crate) enum Filling {
     Zero,
     /// NetCDF's default value of the type.
     Default,
@@ -50,35 +51,57 @@ pub(super) enum Filling {
 
 /// The options beside those of `hdf5`, checked.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Options {
+#[cfg_attr(not(feature = "hdf5"), expect(dead_code, reason = "the format is not compiled in"))]
+pub(crate) struct Options {
     /// New files are of the classic model.
-    pub(super) classic: bool,
-    pub(super) filling: Filling,
-    pub(super) chunk_target: Option<u64>,
+    pub(crate) classic: bool,
+    pub(crate) filling: Filling,
 }
 
 impl Options {
-    pub(super) fn parse(element: &StackElement) -> Result<Self> {
-        let bad = |message: &str, hint: &str| {
-            Err(Error::invalid("parse stack", message.to_owned()).backend(super::NAME).hint(hint))
-        };
+    pub(crate) fn parse(element: &StackElement) -> Result<Self> {
         let filling = [("zero", Filling::Zero), ("netcdf", Filling::Default), ("no", Filling::Never)];
-        let options = Self {
+        Ok(Self {
             classic: element.choice("model", &[("netcdf4", false), ("classic", true)])?.unwrap_or(false),
             filling: element.choice("fill", &filling)?.unwrap_or(Filling::Zero),
-            chunk_target: element.size("chunk_target")?,
-        };
-        if options.chunk_target == Some(0) {
-            return bad("chunk_target=0 makes no sense", "use chunk_target=1MiB or the like");
-        }
-        if element.get("fill").is_some() && element.get("fill_time").is_some() {
-            return bad("fill and fill_time say the same in different words", "leave fill_time out");
-        }
-        Ok(options)
+        })
     }
+}
 
-    /// Whether nothing is ever written for elements that nobody wrote.
-    pub(super) fn never_fills(&self) -> bool {
-        self.filling == Filling::Never
+/// Reads the options that decide how arrays are stored: those of `hdf5`, and more.
+pub(crate) fn rules(element: &StackElement) -> Result<FileRules> {
+    let bad = |message: &str, hint: &str| {
+        Err(Error::invalid("parse stack", message.to_owned()).backend(super::ENTRY.name).hint(hint))
+    };
+    let mut rules = FileRules { chunk_target: element.size("chunk_target")?, ..hdf5_entry::rules(element)? };
+    if rules.chunk_target == Some(0) {
+        return bad("chunk_target=0 makes no sense", "use chunk_target=1MiB or the like");
+    }
+    if element.get("fill").is_some() && rules.fill.is_some() {
+        return bad("fill and fill_time say the same in different words", "leave fill_time out");
+    }
+    if Options::parse(element)?.filling == Filling::Never {
+        rules.fill = Some(FillTime::Never);
+    }
+    Ok(rules)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use hyperslab_core::Stack;
+
+    #[test]
+    fn options_decide_and_contradictions_are_refused() {
+        let rules = |text: &str| rules(&text.parse::<Stack>().unwrap().format);
+        assert_eq!(rules("netcdf4(fill=no)").unwrap().fill, Some(FillTime::Never));
+        assert_eq!(rules("netcdf4(fill=netcdf)").unwrap().fill, None);
+        assert_eq!(rules("netcdf4(chunk_target=4MiB)").unwrap().chunk_target, Some(4 << 20));
+        for text in ["netcdf4(chunk_target=0)", "netcdf4(fill=no,fill_time=alloc)", "netcdf4(fill=yes)"] {
+            assert!(rules(text).is_err(), "{text}");
+        }
+        let names: std::collections::BTreeSet<_> = SPECS.iter().map(|spec| spec.name).collect();
+        assert_eq!(names.len(), SPECS.len());
     }
 }

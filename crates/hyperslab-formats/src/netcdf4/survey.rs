@@ -4,18 +4,10 @@ use super::definitions::{Definitions, Home, Variable};
 use super::names::{self, join, of_dataset, split};
 use crate::hdf5::Hdf5Container;
 use crate::hdf5::dimension_scales::{Reference, Surveyed};
-use hyperslab_core::{Container, Result};
+use hyperslab_core::Result;
 use std::collections::BTreeMap;
 
 const DOING: &str = "read dimensions";
-
-/// Whether the file says that NetCDF wrote it, or has a dimension scale.
-pub(super) fn is_netcdf(file: &Hdf5Container) -> Result<bool> {
-    if file.attributes("")?.iter().any(|name| name == names::PROPERTIES) {
-        return Ok(true);
-    }
-    file.inspect(DOING, |file| file.any_scale())
-}
 
 /// Reads everything. Not collective.
 pub(super) fn read(file: &Hdf5Container) -> Result<Definitions> {

@@ -58,7 +58,8 @@ const OLDER_CDF: &[&str] = &[
 ];
 
 /// Those with opaque fields, which NetCDF-4 has but few of its readers know.
-const NO_OPAQUE: &[&str] = &["datatype/nested", "fields/nested", "fields/in chunks", "fields/of elements never written"];
+const NO_OPAQUE: &[&str] =
+    &["datatype/nested", "fields/nested", "fields/in chunks", "fields/of elements never written"];
 
 const fn all(text: &'static str, overrides: Overrides) -> Tested {
     Tested { text, overrides, only: &[], without: &[], sequences: 40 }

@@ -51,7 +51,8 @@ fn make(stack: &str, path: &Path) -> Result<(), Failed> {
     put("text", Datatype::FixedString(4), 3, b"abcdefghijkl")?;
     put("flags", Datatype::Bool, 4, &[1, 0, 1, 1])?;
     let pair = Datatype::packed_compound([("a", Datatype::I32), ("b", Datatype::F64)])?;
-    let pairs = [(3i32, 4.5f64), (10, 11.5)].iter().flat_map(|(a, b)| [&a.to_le_bytes()[..], &b.to_le_bytes()].concat());
+    let pairs =
+        [(3i32, 4.5f64), (10, 11.5)].iter().flat_map(|(a, b)| [&a.to_le_bytes()[..], &b.to_le_bytes()].concat());
     put("pairs", pair, 2, &pairs.collect::<Vec<u8>>())?;
     // A dimension before its coordinate variable, and a variable with the name of a dimension that it does not have.
     create(&*container, "grows", &named(growing("<f4", &[4, 3])?, &["time", "x"]))?;
