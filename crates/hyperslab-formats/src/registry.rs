@@ -129,9 +129,9 @@ const MPIIO: FormatEntry = FormatEntry {
 
 const FORMATS: &[FormatEntry] = &[
     crate::posix::ENTRY,
+    crate::netcdf4_entry::ENTRY, // its files are HDF5 files, and taken for that where it does not know them
     crate::hdf5_entry::ENTRY,
     crate::zarr_entry::ENTRY,
-    crate::netcdf4_entry::ENTRY,
     crate::netcdf3::ENTRY,
     MPIIO,
     crate::null::ENTRY,
