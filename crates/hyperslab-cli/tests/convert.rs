@@ -201,7 +201,8 @@ fn netcdf_keeps_dimensions_and_what_cannot_be_held_is_listed() {
     let dims = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
     let put = |name: &str, dtype: &str, shape: &[u64], names: &[&str]| {
         let mut spec = ArraySpec::new(dtype.parse().unwrap(), shape);
-        spec.max_shape = (names[0] == "time").then(|| vec![None; 1].into_iter().chain(shape[1..].iter().map(|n| Some(*n))).collect());
+        spec.max_shape = (names[0] == "time")
+            .then(|| vec![None; 1].into_iter().chain(shape[1..].iter().map(|n| Some(*n))).collect());
         spec.dims = dims(names);
         let array = container.create(name, &spec).unwrap();
         let count = shape.iter().product::<u64>() * spec.dtype.size();
@@ -230,7 +231,9 @@ fn netcdf_keeps_dimensions_and_what_cannot_be_held_is_listed() {
     assert_eq!(content("netcdf4", &path("c.nc")), content("netcdf4", &path("a.nc")));
 
     let container = open("netcdf4", &path("a.nc"), OpenMode::Update);
-    container.create("pairs", &ArraySpec::new(Datatype::packed_compound([("a", Datatype::I32)]).unwrap(), &[2])).unwrap();
+    container
+        .create("pairs", &ArraySpec::new(Datatype::packed_compound([("a", Datatype::I32)]).unwrap(), &[2]))
+        .unwrap();
     container.close().unwrap();
     let (code, _, err) = run(folder.path(), &["convert", "a.nc", "e.nc3", "--threads", "2"]);
     assert!(code == 1 && err.contains("pairs") && err.contains("--lossy") && !path("e.nc3").exists(), "{code} {err}");
