@@ -21,7 +21,7 @@ pub(super) fn storing(dtype: &Datatype, options: &Options) -> Result<Storing> {
     let refuse = |dtype: &Datatype, hint: &str| {
         Err(Error::unsupported("create array", format!("NetCDF has no type for {dtype}")).hint(hint))
     };
-    let small = |size: &u8, signed: bool| (*size == 1 && signed) || (*size != 1 && *size != 8 && signed);
+    let small = |size: &u8, signed: bool| signed && *size != 8;
     match dtype {
         Datatype::Float { size: 2, .. } => refuse(dtype, "use <f4, or hdf5 or zarr"),
         Datatype::Opaque(_) => refuse(dtype, "use bytes (u1) with one more dimension, or hdf5 or zarr"),
@@ -107,7 +107,7 @@ pub(super) fn default_fill(dtype: &Datatype) -> Option<Vec<u8>> {
         Datatype::Integer { size: 8, signed: false, order: o } => {
             order(18_446_744_073_709_551_614u64.to_le_bytes().to_vec(), o)
         }
-        Datatype::Float { size: 4, order: o } => order(9.969_209_968_386_869e36f32.to_le_bytes().to_vec(), o),
+        Datatype::Float { size: 4, order: o } => order(9.969_21e36_f32.to_le_bytes().to_vec(), o),
         Datatype::Float { size: 8, order: o } => order(9.969_209_968_386_869e36f64.to_le_bytes().to_vec(), o),
         Datatype::FixedString(1) => vec![0],
         _ => return None,
