@@ -77,13 +77,16 @@ pub fn run(options: &ShowOptions) -> Result<ExitCode> {
         None if format.caps().dimension_names => {
             let stored = sizes(&stack, &options.path)?;
             let name = options.path.file_stem().unwrap_or_default().to_string_lossy();
-            let mut values = |out: &mut dyn Write, name: &str, spec: &ArraySpec| {
-                values::print(out, name, &*file.array(name)?, spec, &Selection::all(&spec.shape)?)
-            };
             let header = header::Header::read(&*file, stored)?;
-            let values: Option<&mut dyn FnMut(&mut dyn Write, &str, &ArraySpec) -> Result<()>> =
-                if options.values { Some(&mut values) } else { None };
-            header.print(out, &name, values)?;
+            header.print(out, &name)?;
+            if options.values {
+                writeln!(out, "data:")?;
+            }
+            for (name, spec) in header.arrays().iter().filter(|_| options.values) {
+                writeln!(out)?;
+                values::print(out, name, &*file.array(name)?, spec, &Selection::all(&spec.shape)?)?;
+            }
+            writeln!(out, "}}")?;
             writeln!(out, "// opened as {stack}, {} on disk", display_size(size_on_disk(&*format, &options.path)?))?;
         }
         None => {

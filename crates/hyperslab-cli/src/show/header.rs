@@ -2,8 +2,9 @@
 
 use super::element;
 use crate::terminal::plain;
+use anyhow::Result;
 use hyperslab_core::units::display_size;
-use hyperslab_core::{ArraySpec, Attribute, Container, Datatype, Result, dims};
+use hyperslab_core::{ArraySpec, Attribute, Container, Datatype, dims};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -51,27 +52,18 @@ impl<'a> Header<'a> {
         Ok(Self { file, arrays, refused, dimensions, groups, stored })
     }
 
-    /// Prints it. `values` is called for every array, in a section of its own.
-    pub fn print(
-        &self,
-        out: &mut dyn Write,
-        name: &str,
-        values: Option<&mut dyn FnMut(&mut dyn Write, &str, &ArraySpec) -> anyhow::Result<()>>,
-    ) -> anyhow::Result<()> {
+    /// Prints all but the end, a closing brace.
+    pub fn print(&self, out: &mut dyn Write, name: &str) -> Result<()> {
         writeln!(out, "netcdf {} {{", plain(name))?;
-        self.group(out, "", 0)?;
-        if let Some(values) = values {
-            writeln!(out, "data:")?;
-            for (name, spec) in &self.arrays {
-                writeln!(out)?;
-                values(out, name, spec)?;
-            }
-        }
-        writeln!(out, "}}")?;
-        Ok(())
+        self.group(out, "", 0)
     }
 
-    fn group(&self, out: &mut dyn Write, group: &str, depth: usize) -> anyhow::Result<()> {
+    /// The arrays that could be opened.
+    pub fn arrays(&self) -> &BTreeMap<String, ArraySpec> {
+        &self.arrays
+    }
+
+    fn group(&self, out: &mut dyn Write, group: &str, depth: usize) -> Result<()> {
         let indent = "  ".repeat(depth);
         let dimensions: Vec<_> = self.dimensions.iter().filter(|(path, _)| split(path).0 == group).collect();
         if !dimensions.is_empty() {
@@ -109,7 +101,7 @@ impl<'a> Header<'a> {
         Ok(())
     }
 
-    fn variable(&self, out: &mut dyn Write, path: &str, spec: &ArraySpec, indent: &str) -> anyhow::Result<()> {
+    fn variable(&self, out: &mut dyn Write, path: &str, spec: &ArraySpec, indent: &str) -> Result<()> {
         let name = plain(split(path).1);
         let mut names: Vec<String> = match &spec.dims {
             Some(dims) => dims.iter().map(|dim| plain(split(dim).1)).collect(),
