@@ -96,6 +96,7 @@ impl Format for Zarr {
             prefetch: false,
             // Each is a file, replaced atomically.
             relocates_chunks: false,
+            dimension_names: false,
             filters: FILTERS,
             max_rank: MAX_RANK,
         }

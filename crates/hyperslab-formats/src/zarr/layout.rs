@@ -99,6 +99,7 @@ impl Layout {
     /// The layout of a new array.
     pub fn new(spec: &ArraySpec, options: &Options, version: Version) -> Result<Self> {
         spec.check()?;
+        spec.refuse_dimension_names()?;
         if options.rules.shard.is_some() && version == Version::V2 {
             return Err(Error::invalid("create array", "shards need a store of version 3").hint("leave out shard"));
         }
@@ -197,6 +198,7 @@ impl Layout {
             chunk: (!self.shape.is_empty()).then(|| self.chunk().clone()),
             filters: self.pipeline.filters(),
             fill_value: self.fill.iter().any(|b| *b != 0).then(|| self.fill.clone()),
+            dims: None,
         }
     }
 }

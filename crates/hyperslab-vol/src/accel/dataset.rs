@@ -169,6 +169,7 @@ pub(crate) unsafe fn attach(object: &Object) -> Attach {
         },
         filters: named_filters(&stored.filters),
         fill_value: stored.fill.clone(),
+        dims: None,
     };
     let Some(bytes) = bytes else {
         return Attach::Library {
