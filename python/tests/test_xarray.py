@@ -23,13 +23,13 @@ def dataset():
     )
 
 
-@pytest.fixture(scope="module", params=["netcdf4", "classic", "zarr"])
+@pytest.fixture(scope="module", params=["netcdf4", "classic", "zarr2", "zarr3"])
 def path(request, dataset, tmp_path_factory):
     path = tmp_path_factory.mktemp("xarray") / f"{request.param}.nc"
-    if request.param == "zarr":
+    if request.param.startswith("zarr"):
         pytest.importorskip("zarr")
         path = path.with_suffix(".zarr")
-        dataset.to_zarr(path, zarr_format=2, consolidated=False)
+        dataset.to_zarr(path, zarr_format=int(request.param[-1]), consolidated=False)
     elif request.param == "classic":
         dataset.drop_vars("count").to_netcdf(path, format="NETCDF3_64BIT", engine="netcdf4")
     else:
