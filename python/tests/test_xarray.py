@@ -45,6 +45,7 @@ def test_datasets_are_those_of_other_engines(path):
         assert dict(found.sizes) == dict(expected.sizes)
         xarray.testing.assert_equal(found.load(), expected.load())
         assert found["t"].attrs == expected["t"].attrs
+        assert {name: found[name].dtype for name in found} == {name: expected[name].dtype for name in expected}
 
 
 def test_parts_are_read_lazily_and_by_threads(path, dataset):

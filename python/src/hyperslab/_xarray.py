@@ -101,9 +101,20 @@ def _attributes(array: Array) -> dict[str, Any]:
     kind = array._file_.stack.rsplit("/", 1)[-1].partition("(")[0]
     if isinstance(said, str) and array.dtype.kind == "f" and kind == "zarr":
         attributes["_FillValue"] = array.dtype.type(FillValueCoder.decode(said, array.dtype))
-    elif said is None and array.fill_value is not None and kind != "hdf5":
+    elif said is None and array.fill_value is not None and kind != "hdf5" and not _is_default(array.fill_value):
         attributes["_FillValue"] = array.fill_value
     return attributes
+
+
+# NetCDF's fill values of arrays that state none: by kind and size, as in numpy's names of types.
+_DEFAULTS = {
+    "i1": -127, "i2": -32767, "i4": -2147483647, "i8": -9223372036854775806, "f4": np.float32(9.969209968386869e36),
+    "u1": 255, "u2": 65535, "u4": 4294967295, "u8": 18446744073709551614, "f8": 9.969209968386869e36, "S1": b"",
+}  # fmt: skip
+
+
+def _is_default(fill: Any) -> bool:
+    return _DEFAULTS.get(fill.dtype.str[1:]) == fill
 
 
 class _LazyArray(BackendArray):
