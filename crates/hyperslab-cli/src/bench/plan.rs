@@ -1,6 +1,6 @@
 //! From the command line and a workflow to the cases to run.
 
-use super::case_template::{CaseTemplate, Effect, FileState, Report, drafts};
+use super::case_template::{CaseReport, CaseTemplate, Effect, FileState, drafts};
 use super::kernels::Named;
 use super::launch::Launch;
 use super::replay::Replay;
@@ -63,7 +63,7 @@ pub struct PlannedCase {
     /// What differs from what the workflow asks for.
     pub notes: Vec<String>,
     /// What is written in h5bench's forms afterwards.
-    pub report: Report,
+    pub report: CaseReport,
     /// What to run, or why it is skipped.
     pub work: Result<Work, String>,
 }
