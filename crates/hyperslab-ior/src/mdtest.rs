@@ -37,7 +37,7 @@ pub fn run(
         RanksAre::Threads => parsed,
     };
     let written = |e| Failure::Ran(Error::io("write results", e));
-    let options = match parsed.map_err(Failure::MdtestRequest)? {
+    let options = match parsed.map_err(Failure::Asked)? {
         MdtestRequest::Test(options) => *options,
         MdtestRequest::Help => {
             return match first {
@@ -53,7 +53,7 @@ pub fn run(
         RanksAre::Threads => options.ranks,
         RanksAre::Job(comm) => comm.size(),
     };
-    let tree = options.tree().map_err(Failure::MdtestRequest)?;
+    let tree = options.tree().map_err(Failure::Asked)?;
     if first {
         let total = options.items(&tree) * size as u64;
         writeln!(

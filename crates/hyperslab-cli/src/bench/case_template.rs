@@ -4,7 +4,7 @@ use super::requirement::Requirement;
 use crate::h5bench::{Asked, Benchmark, BenchmarkKind, Exerciser, Metadata, Mode, Pattern, PatternKind};
 use anyhow::{Context, Result};
 use hyperslab_core::units::exact_size;
-use hyperslab_core::workload::{Input, Update, Workload};
+use hyperslab_core::workload::{InputArray, Update, Workload};
 use hyperslab_core::{Caps, StackElement, TransferMode};
 use hyperslab_kernels::{Particles, Sweep, Tiles};
 use std::collections::HashMap;
@@ -118,7 +118,7 @@ pub struct TemplateWork {
     /// Bytes that its files need.
     pub room: u64,
     /// Arrays that must be there before.
-    pub inputs: Vec<Input>,
+    pub inputs: Vec<InputArray>,
     /// Formats without chunks may leave the chunks of arrays without filters out.
     pub chunks_are_advice: bool,
 }

@@ -11,7 +11,7 @@ use crate::mpi_job::InsideJob;
 use crate::table::{Align, Table};
 use anyhow::{Context, Result, bail};
 use hyperslab_core::units::display_size;
-use hyperslab_core::workload::{Input, Workload};
+use hyperslab_core::workload::{InputArray, Workload};
 use hyperslab_core::{CacheState, ErrorKind, Format, Stack, parse_stacks};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -79,7 +79,7 @@ pub struct Work {
     /// Bytes that its files need.
     pub room: u64,
     /// Arrays that must be there before.
-    pub inputs: Vec<Input>,
+    pub inputs: Vec<InputArray>,
 }
 
 impl Plan {
