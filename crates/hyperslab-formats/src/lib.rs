@@ -19,6 +19,7 @@ pub mod netcdf3;
 #[cfg(feature = "hdf5")]
 pub mod netcdf4;
 pub mod netcdf_fill;
+pub mod npy;
 pub mod null;
 pub mod posix;
 #[cfg(feature = "zarr")]
