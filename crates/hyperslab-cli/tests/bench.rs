@@ -199,12 +199,27 @@ fn existing_files_are_kept_unless_told() {
 }
 
 #[test]
-fn a_read_without_its_write_fails_and_says_what_to_do() {
+fn a_read_without_its_write_makes_its_file_and_says_so() {
     let text = workflow(WRITE, WRITE).replace("\"benchmark\": \"write\"", "\"benchmark\": \"read\"");
     let directory = with(&text);
-    let (code, out, _) = run(directory.path(), &["bench", "w.json"]);
-    assert_eq!(code, 1);
-    assert!(out.contains("put a write benchmark"), "{out}");
+    let (code, out, err) = run(directory.path(), &["bench", "w.json", "--verify"]);
+    assert_eq!(code, 0, "{out}\n{err}");
+    assert!(err.contains("read: there is no file") && err.contains("one is made first"), "{err}");
+    assert!(out.contains("every byte verified"), "{out}");
+}
+
+#[test]
+fn a_file_of_mode_log_is_read_through_its_layer() {
+    let mode = |mode: &str| WRITE.to_owned() + &format!(r#", "MODE": "{mode}""#);
+    let directory = with(&workflow(&mode("LOG"), &mode("SYNC")));
+    let (code, out, err) = run(directory.path(), &["bench", "w.json", "--format", "posix", "--verify", "--out", "r"]);
+    assert_eq!(code, 0, "{out}\n{err}");
+    let results = results(&directory.path().join("r/results.json"));
+    assert!(err.contains("was written in MODE=LOG"), "{err}");
+    assert_eq!(
+        (&results["cases"][0]["stack"], &results["cases"][1]["stack"]),
+        (&"loglayout/posix".into(), &"loglayout/posix".into())
+    );
 }
 
 #[test]

@@ -95,7 +95,10 @@ fn coordinates(case: &CaseRecord) -> Vec<Coordinate> {
             found.push(Coordinate { axis: axis.to_owned(), at, label, title, line });
         }
     };
-    add("ranks", case.ranks as f64, case.ranks.to_string(), title.clone(), case.stack.clone());
+    let varied: String =
+        case.axes.iter().filter(|(name, _)| *name != "ranks").map(|(name, value)| format!(" {name}={value}")).collect();
+    let line = format!("{}{varied}", case.stack);
+    add("ranks", case.ranks as f64, case.ranks.to_string(), title.clone(), line);
     let with_ranks = format!("{}, {} ranks", case.stack, case.ranks);
     add("bytes", case.bytes as f64, crate::words::size(case.bytes as f64), title.clone(), with_ranks);
     for (axis, value) in &case.axes {

@@ -7,7 +7,7 @@
 use crate::accel::{CallbackScope, Dataset, FileState, Handle, in_callback};
 use crate::host::Host;
 use crate::host::api::{Const, Herr, Hid, Ptr, Req};
-use crate::trace::TracedDataset;
+use crate::trace::{TracedAttribute, TracedDataset};
 use std::cell::Cell;
 use std::ffi::c_int;
 use std::ptr::null_mut;
@@ -36,6 +36,8 @@ pub(crate) struct Object {
     pub(crate) is_indirect: bool,
     /// `Some` for traced datasets.
     pub(crate) traced: Option<TracedDataset>,
+    /// `Some` for attributes that are made in a traced file.
+    pub(crate) traced_attribute: Option<Arc<TracedAttribute>>,
     /// Whether it is a file handle that libhdf5 created by wrapping.
     wrapped: bool,
 }
@@ -84,6 +86,7 @@ impl Object {
             fallback_reason: None,
             is_indirect: false,
             traced: None,
+            traced_attribute: None,
             wrapped: false,
         }
     }

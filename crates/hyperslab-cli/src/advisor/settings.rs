@@ -110,7 +110,7 @@ fn h5bench(stack: &Stack, together: bool) -> Option<String> {
         key("ALIGN_LEN", &bytes.to_string());
         key("ALIGN_THRESHOLD", &bytes.min(64 << 10).to_string());
     }
-    let modes = [("async", "ASYNC"), ("log", "LOG")];
+    let modes = [("async", "ASYNC"), ("loglayout", "LOG")];
     let mode = modes.iter().find(|(layer, _)| stack.has_layer(layer));
     key("MODE", mode.map_or("SYNC", |(_, mode)| mode));
     if together {

@@ -341,7 +341,10 @@ pub(crate) unsafe extern "C" fn specific(pointer: Ptr, arguments: Ptr, transfer:
         let (host, below, under) = (dataset.host, dataset.connector, dataset.under);
         let call = || host.H5VLdataset_specific(under, below, arguments, transfer, request);
         let status = match operation(arguments) {
-            SET_EXTENT => transfer::resize(dataset, shape, call),
+            SET_EXTENT => match &dataset.traced {
+                Some(traced) => traced.resize(dataset, (*arguments.cast::<Extents>()).extents, call),
+                None => transfer::resize(dataset, shape, call),
+            },
             REFRESH => transfer::with_coherent_datasets(&[dataset], true, call),
             _ => call(),
         };
