@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use clap::Parser;
 use hyperslab_core::workload::Workload;
 use hyperslab_core::{CacheState, Stack};
-use hyperslab_model::{Conditions, Configuration, Costs, Prediction, Profile, RankKind, count, predict};
+use hyperslab_model::{Conditions, Costs, Prediction, Profile, RankKind, count, predict};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -147,7 +147,7 @@ fn prediction(
     conditions: Conditions,
     data: &mut Compressibility,
 ) -> Result<(Costs, Prediction)> {
-    let configuration = Configuration::of(stack)?.stored(data.shares(workload, stack));
+    let configuration = hyperslab::configuration(stack)?.stored(data.shares(workload, stack));
     let costs = count(workload, &configuration).with_context(|| stack.to_string())?;
     let prediction = predict(&costs, configuration.class(), profile, conditions)?;
     Ok((costs, prediction))
