@@ -37,7 +37,7 @@ impl ScaledKey {
         let amount = parse_size(first).with_context(|| format!("--scaling: {}={value} cannot be scaled", self.key))?;
         let product = u128::from(amount) * self.times as u128;
         let over = self.over.max(1) as u128;
-        if product % over != 0 || product == 0 {
+        if !product.is_multiple_of(over) || product == 0 {
             bail!("--scaling: {}={value} cannot be shared out: {product} is not a multiple of {over}", self.key);
         }
         Ok(format!("{}{rest}", product / over))
