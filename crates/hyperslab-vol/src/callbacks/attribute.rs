@@ -12,6 +12,17 @@ use std::ptr::null_mut;
 const RENAME: c_int = 4;
 /// Of places: the object itself.
 const BY_ITSELF: c_int = 0;
+/// Of places: what a path from the object leads to; h5py's is ".".
+const BY_NAME: c_int = 1;
+
+/// A place, as far as those with a path go.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct NamedPlace {
+    kind: c_int,
+    how: c_int,
+    path: Text,
+}
 
 /// Arguments of a renaming.
 #[repr(C)]
@@ -112,9 +123,9 @@ on_object!(optional => H5VLattr_optional);
 
 /// The name of the object that an attribute is made for, as the recording has it: of the object itself, not of others by a path.
 unsafe fn recorded_name(object: &Object, place: Const) -> Option<String> {
-    let [kind, how] = *place.cast::<[c_int; 2]>();
+    let NamedPlace { kind, how, path } = *place.cast::<NamedPlace>();
     match &object.traced {
-        _ if how != BY_ITSELF => None,
+        _ if how != BY_ITSELF && !(how == BY_NAME && crate::host::text(path) == ".") => None,
         Some(dataset) => Some(dataset.recorded_name().to_owned()),
         None => object_name(object.host, object.handle(), kind),
     }
