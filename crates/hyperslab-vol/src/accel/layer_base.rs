@@ -18,6 +18,16 @@ pub(crate) trait FlushMetadata: Send + Sync {
     fn flush_metadata(&self) -> Result<()>;
 }
 
+/// How a file was opened.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Opening {
+    pub(crate) writable: bool,
+    /// Whether the ranks of an MPI program did so together.
+    pub(crate) is_parallel: bool,
+    /// Whether a rollback journal restores the last commit after a kill.
+    pub(crate) rolls_back: bool,
+}
+
 /// The layers above the direct paths of a file.
 #[derive(Debug)]
 pub(crate) struct Layers {
@@ -30,12 +40,12 @@ impl Layers {
     pub(crate) fn open(
         settings: &Settings,
         path: &Path,
-        writable: bool,
+        opening: Opening,
         file: Arc<File>,
         flush_metadata: Weak<dyn FlushMetadata>,
-        rolls_back: bool,
     ) -> Result<Option<Self>> {
-        let layers = layer_elements(settings, writable);
+        let Opening { writable, rolls_back, .. } = opening;
+        let layers = layer_elements(settings, opening);
         if layers.is_empty() {
             return Ok(None);
         }
@@ -60,7 +70,8 @@ impl Layers {
 }
 
 /// The layers that settings ask for, outermost first.
-fn layer_elements(settings: &Settings, writable: bool) -> Vec<StackElement> {
+fn layer_elements(settings: &Settings, opening: Opening) -> Vec<StackElement> {
+    let Opening { writable, is_parallel, .. } = opening;
     let (modes, memory) = (settings.modes, settings.memory);
     let option = |name: &str, value: String| (name.to_owned(), value);
     let lag = settings.lag.map(|_| option("lag", settings.lag_text()));
@@ -81,7 +92,12 @@ fn layer_elements(settings: &Settings, writable: bool) -> Vec<StackElement> {
         options.extend(lag);
         layers.push(StackElement { name: "cache".into(), options });
     } else if modes.background && writable {
-        let options = [option("memory", memory.to_string())].into_iter().chain(lag).collect();
+        let mut options = vec![option("memory", memory.to_string())];
+        options.extend(lag);
+        if is_parallel {
+            // Another rank may be writing what would be read ahead.
+            options.push(option("ahead", "0".into()));
+        }
         layers.push(StackElement { name: "async".into(), options });
     } else if modes.auto && writable {
         let mut options = vec![option("memory", memory.to_string())];

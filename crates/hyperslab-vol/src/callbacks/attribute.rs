@@ -2,6 +2,7 @@
 #![expect(unsafe_op_in_unsafe_fn, reason = "the contract of callbacks is stated in `object`")]
 
 use crate::accel::{ATTRIBUTE, acknowledged, note_metadata_change, object_name};
+use crate::callbacks::dataset::{BY_ITSELF, BY_NAME, Place};
 use crate::callbacks::operation;
 use crate::host::api::{Const, Herr, Hid, Ptr, Req, Text};
 use crate::object::{Object, catch_panics, free, object};
@@ -10,20 +11,6 @@ use std::ffi::c_int;
 use std::ptr::null_mut;
 
 const RENAME: c_int = 4;
-/// Of places: the object itself.
-const BY_ITSELF: c_int = 0;
-/// Of places: what a path from the object leads to; h5py's is ".".
-const BY_NAME: c_int = 1;
-
-/// A place, as far as those with a path go.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct NamedPlace {
-    kind: c_int,
-    how: c_int,
-    path: Text,
-}
-
 /// Arguments of a renaming.
 #[repr(C)]
 struct Rename {
@@ -123,11 +110,12 @@ on_object!(optional => H5VLattr_optional);
 
 /// The name of the object that an attribute is made for, as the recording has it: of the object itself, not of others by a path.
 unsafe fn recorded_name(object: &Object, place: Const) -> Option<String> {
-    let NamedPlace { kind, how, path } = *place.cast::<NamedPlace>();
+    let Place { kind, how, name, .. } = &*place.cast::<Place>();
     match &object.traced {
-        _ if how != BY_ITSELF && !(how == BY_NAME && crate::host::text(path) == ".") => None,
+        // h5py's path is ".".
+        _ if *how != BY_ITSELF && !(*how == BY_NAME && crate::host::text(*name) == ".") => None,
         Some(dataset) => Some(dataset.recorded_name().to_owned()),
-        None => object_name(object.host, object.handle(), kind),
+        None => object_name(object.host, object.handle(), *kind),
     }
 }
 
