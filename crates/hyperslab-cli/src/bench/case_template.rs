@@ -5,7 +5,7 @@ use crate::h5bench::{Asked, Benchmark, BenchmarkKind, Exerciser, Metadata, Mode,
 use anyhow::{Context, Result};
 use hyperslab_core::dims::byte_count;
 use hyperslab_core::units::exact_size;
-use hyperslab_core::workload::{Input, Update, Workload};
+use hyperslab_core::workload::{InputArray, Update, Workload};
 use hyperslab_core::{Caps, StackElement, TransferMode};
 use hyperslab_kernels::{Particles, Sweep, Tiles};
 use std::collections::HashMap;
@@ -38,7 +38,7 @@ pub struct FileState {
 
 /// What is written in h5bench's forms when a case is done.
 #[derive(Debug, Clone)]
-pub enum Report {
+pub enum CaseReport {
     /// A block of results and a CSV file.
     Pattern(Arc<Pattern>),
     /// A row of the figures of this case and the one before it.
@@ -58,7 +58,7 @@ pub enum KeepFile {
     No,
 }
 
-impl Report {
+impl CaseReport {
     /// The same of a run whose transfers were all made this way.
     pub fn with_transfers(self, transfer: TransferMode) -> Self {
         match self {
@@ -107,7 +107,7 @@ pub struct CaseTemplate {
     /// Whether data are compared though the user did not ask.
     pub verify: bool,
     /// What is reported.
-    pub report: Report,
+    pub report: CaseReport,
     /// What to run, or why not.
     pub work: Result<TemplateWork, String>,
 }
@@ -123,7 +123,7 @@ pub struct TemplateWork {
     /// Bytes that its files need.
     pub room: u64,
     /// Arrays that must be there before.
-    pub inputs: Vec<Input>,
+    pub inputs: Vec<InputArray>,
     /// Formats without chunks may leave the chunks of arrays without filters out.
     pub chunks_are_advice: bool,
 }
@@ -214,7 +214,7 @@ impl CaseTemplate {
             layer_reason: "",
             repeat: 1,
             verify: false,
-            report: Report::None,
+            report: CaseReport::None,
             work,
         }
     }
@@ -229,7 +229,7 @@ fn metadata_drafts(metadata: &Metadata, ranks: usize, name: &dyn Fn(&str) -> Str
     };
     let (write, read) = (work(tiles.write()?)?, work(tiles.read()?)?);
     let mut read = CaseTemplate::plain("metadata read".into(), file.clone(), Effect::Reads, Ok(read));
-    read.report = Report::Metadata(Arc::new(tiles.clone()), metadata.csv_file.clone());
+    read.report = CaseReport::Metadata(Arc::new(tiles.clone()), metadata.csv_file.clone());
     Ok(vec![CaseTemplate::plain("metadata write".into(), file, Effect::Creates, Ok(write)), read])
 }
 
@@ -256,7 +256,7 @@ fn exerciser_drafts(
     }
     if let Some(last) = drafts.last_mut() {
         let keep = if exerciser.keep_file { KeepFile::Yes } else { KeepFile::No };
-        last.report = Report::Exerciser(Arc::new(kernels), keep);
+        last.report = CaseReport::Exerciser(Arc::new(kernels), keep);
     }
     Ok(drafts)
 }
@@ -339,7 +339,7 @@ fn pattern_draft(
         wishes: wishes(pattern),
         layer,
         layer_reason,
-        report: Report::Pattern(Arc::new(pattern.clone())),
+        report: CaseReport::Pattern(Arc::new(pattern.clone())),
         ..CaseTemplate::plain(pattern.kind.name().into(), file, effect, work)
     })
 }
