@@ -327,7 +327,7 @@ fn pattern_draft(
             pattern.kind.name()
         ));
         work.inputs = work.workload.validate()?.inputs;
-        let spec = |input: &Input| &work.workload.header.arrays[input.array as usize].spec;
+        let spec = |input: &InputArray| &work.workload.header.arrays[input.array as usize].spec;
         let bytes = work.inputs.iter().map(|input| byte_count(&spec(input).shape, spec(input).dtype.size()));
         work.room = bytes.sum::<hyperslab_core::Result<u64>>()?.saturating_add(work.room);
     }
