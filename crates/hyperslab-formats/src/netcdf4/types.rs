@@ -1,7 +1,7 @@
 //! Arrays as variables: what is stored for a specification, and what a stored dataset is.
 
-use crate::netcdf4_entry::options::{Filling, Options};
 use crate::netcdf_fill;
+use crate::netcdf4_entry::options::{Filling, Options};
 use hyperslab_core::{ArraySpec, ByteOrder, Datatype, Error, Result};
 
 /// How the elements of an array are stored.

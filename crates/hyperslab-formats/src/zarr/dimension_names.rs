@@ -50,7 +50,9 @@ mod tests {
         let attributes = Map::new();
         let names = |list: Value| read(2, &json!({"zarr_format": 3, DIMENSION_NAMES: list}), &attributes);
         assert_eq!(names(json!(["y", "x"])).unwrap(), ["y", "x"]);
-        for list in [json!(["y"]), json!(["y", null]), json!(["y", ""]), json!([1, 2]), json!("yx"), json!(["a/b", "c"])] {
+        for list in
+            [json!(["y"]), json!(["y", null]), json!(["y", ""]), json!([1, 2]), json!("yx"), json!(["a/b", "c"])]
+        {
             assert_eq!(names(list.clone()), None, "{list}");
         }
         assert_eq!(read(0, &json!({}), &attributes), None);
