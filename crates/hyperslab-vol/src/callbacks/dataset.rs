@@ -2,7 +2,8 @@
 #![expect(unsafe_op_in_unsafe_fn, reason = "the contract of callbacks is stated in `object`")]
 
 use crate::accel::{
-    Attach, Transfer, attach, drain_ranks, ineligible, name, note_metadata_change, shape_of, transfer, write_back_all,
+    Attach, Transfer, attach, drain_ranks, ineligible, name, note_metadata_change, publish_dataset, shape_of, transfer,
+    write_back_all,
 };
 use crate::callbacks::operation;
 use crate::host::Host;
@@ -15,8 +16,8 @@ use std::sync::atomic::Ordering;
 const GET_ACCESS_LIST: c_int = 0;
 const GET_CREATION_LIST: c_int = 1;
 const CHUNKED: c_int = 2;
-const BY_ITSELF: c_int = 0;
-const BY_NAME: c_int = 1;
+pub(super) const BY_ITSELF: c_int = 0;
+pub(super) const BY_NAME: c_int = 1;
 const GET_SPACE: c_int = 2;
 const GET_SPACE_STATUS: c_int = 3;
 const GET_STORAGE_SIZE: c_int = 4;
@@ -146,7 +147,9 @@ pub(crate) unsafe extern "C" fn create(
             return null_mut();
         }
         parent.wrap_request(request);
-        publish(attach_dataset(parent, under, other.map(|other| other.wanted)), true)
+        let made = attach_dataset(parent, under, other.map(|other| other.wanted));
+        host.preserving_error_stack(|| publish_dataset(&made));
+        publish(made, true)
     })
 }
 
@@ -188,10 +191,10 @@ pub(crate) unsafe fn found(parent: &Object, under: Ptr, place: Const, transfer: 
 
 /// The beginning of a place that HDF5 gives.
 #[repr(C)]
-struct Place {
-    kind: c_int,
-    how: c_int,
-    name: Text,
+pub(super) struct Place {
+    pub(super) kind: c_int,
+    pub(super) how: c_int,
+    pub(super) name: Text,
     _more: [u64; 6],
 }
 
@@ -358,7 +361,14 @@ pub(crate) unsafe extern "C" fn specific(pointer: Ptr, arguments: Ptr, transfer:
         let (host, below, under) = (dataset.host, dataset.connector, dataset.under);
         let call = || host.H5VLdataset_specific(under, below, arguments, transfer, request);
         let status = match operation(arguments) {
-            SET_EXTENT => transfer::resize(dataset, shape, call),
+            SET_EXTENT => {
+                let status = match &dataset.traced {
+                    Some(traced) => traced.resize(dataset, (*arguments.cast::<Extents>()).extents, call),
+                    None => transfer::resize(dataset, shape, call),
+                };
+                publish_dataset(dataset);
+                status
+            }
             REFRESH => transfer::with_coherent_datasets(&[dataset], true, call),
             _ => call(),
         };
