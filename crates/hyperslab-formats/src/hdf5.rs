@@ -49,6 +49,7 @@ mod objects;
 mod options;
 mod properties;
 mod ranks;
+mod rollback_driver;
 mod split;
 mod storage;
 mod subfiles;

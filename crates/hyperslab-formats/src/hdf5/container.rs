@@ -18,6 +18,7 @@ use super::objects::{self, Found};
 use super::options::{DriverChoice, Options};
 use super::properties;
 use super::ranks::Ranks;
+use super::rollback_driver;
 use super::storage::{Placement, Storage};
 use super::subfiles;
 use hdf5_metno_sys::h5p::H5P_DEFAULT;
@@ -271,7 +272,9 @@ fn access(path: &Path, file: &OwnedHandle, ranks: &Ranks, options: &Options, wri
         cache: options.cache.unwrap_or(hyperslab_h5direct::CACHE_BYTES),
     };
     let by_mpi = ranks.are_processes();
-    Ok(DirectAccess { file: Arc::new(opened), limits, single_writer: !by_mpi || ranks.count() == 1, by_mpi })
+    let guard = rollback_driver::guard(&opened);
+    let single_writer = !by_mpi || ranks.count() == 1;
+    Ok(DirectAccess { file: Arc::new(opened), limits, guard, single_writer, by_mpi })
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
