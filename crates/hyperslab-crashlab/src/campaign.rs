@@ -27,6 +27,8 @@ pub struct Recorded {
     pub events: Vec<Event>,
     /// The file of acknowledgements.
     pub acks: PathBuf,
+    /// What it said on standard error.
+    pub said: String,
 }
 
 /// Runs what the command line asks for; whether all promises were kept.
@@ -140,7 +142,7 @@ pub fn record_with(
             bail!("the program ended with {code}: {said}");
         }
     }
-    Ok(Recorded { events, acks })
+    Ok(Recorded { events, acks, said })
 }
 
 /// How to see an image again.

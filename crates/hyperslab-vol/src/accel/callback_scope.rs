@@ -1,8 +1,10 @@
 //! Tracks which threads are inside a callback of libhdf5: only those may call it.
 
 use hyperslab_core::{Error, Result};
+use hyperslab_rollback::Rollback;
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 
 /// A call of libhdf5.
 type Call = Box<dyn FnOnce() -> Result<()>>;
@@ -13,6 +15,8 @@ thread_local! {
     static THREAD: u8 = const { 0 };
     /// The program's own libhdf5 call, to be run by the innermost array or container.
     static CALL: RefCell<Option<Call>> = const { RefCell::new(None) };
+    /// Journals of files that were written in the callback.
+    static WRITTEN: RefCell<Vec<Weak<Rollback>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// The thread of the last callback.
@@ -42,7 +46,22 @@ impl CallbackScope {
 impl Drop for CallbackScope {
     fn drop(&mut self) {
         DEPTH.set(DEPTH.get() - 1);
+        if !in_callback() {
+            WRITTEN.take().iter().filter_map(Weak::upgrade).for_each(|rollback| rollback.settle());
+        }
     }
+}
+
+/// Has a journal note how its file is: when this callback ends, or at once on threads of our own.
+pub(crate) fn settle(rollback: &Arc<Rollback>) {
+    if !in_callback() {
+        return rollback.settle();
+    }
+    WRITTEN.with_borrow_mut(|written| {
+        if !written.iter().any(|known| std::ptr::eq(known.as_ptr(), Arc::as_ptr(rollback))) {
+            written.push(Arc::downgrade(rollback));
+        }
+    });
 }
 
 /// Whether this thread is inside a callback.
