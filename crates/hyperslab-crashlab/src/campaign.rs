@@ -138,8 +138,8 @@ pub fn record_with(
         if let Some(failure) = workshop.progress(0).1 {
             bail!("the program failed: {failure}\n{said}");
         }
-        if let Some(code) = status.code().filter(|code| *code != 0) {
-            bail!("the program ended with {code}: {said}");
+        if !status.success() {
+            bail!("the program ended with {status}: {said}");
         }
     }
     Ok(Recorded { events, acks, said })

@@ -47,21 +47,24 @@ impl Drop for CallbackScope {
     fn drop(&mut self) {
         DEPTH.set(DEPTH.get() - 1);
         if !in_callback() {
-            WRITTEN.take().iter().filter_map(Weak::upgrade).for_each(|rollback| rollback.settle());
+            // libhdf5 closes down after this thread's variables are gone.
+            let written = WRITTEN.try_with(RefCell::take).unwrap_or_default();
+            written.iter().filter_map(Weak::upgrade).for_each(|rollback| rollback.settle());
         }
     }
 }
 
 /// Has a journal note how its file is: when this callback ends, or at once on threads of our own.
 pub(crate) fn settle(rollback: &Arc<Rollback>) {
-    if !in_callback() {
-        return rollback.settle();
-    }
-    WRITTEN.with_borrow_mut(|written| {
+    let later = |written: &RefCell<Vec<Weak<Rollback>>>| {
+        let mut written = written.borrow_mut();
         if !written.iter().any(|known| std::ptr::eq(known.as_ptr(), Arc::as_ptr(rollback))) {
             written.push(Arc::downgrade(rollback));
         }
-    });
+    };
+    if !in_callback() || WRITTEN.try_with(later).is_err() {
+        rollback.settle();
+    }
 }
 
 /// Whether this thread is inside a callback.
