@@ -4,7 +4,7 @@ use crate::identity::FileIdentity;
 use crate::io::{read_up_to, write_all};
 use crate::journal::{self, HEAD, Head, RECORD, RECORDS, Record};
 use crate::rollback::{HEARTBEAT, touch};
-use crate::sighting::{self, Sighting};
+use crate::sighting::{self, FileSighting};
 use crate::superblock;
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
@@ -275,7 +275,7 @@ fn record_at(journal: &File, at: u64, sequence: u64) -> io::Result<Option<Record
 
 /// How a file was changed by others than its journaling process, if it was.
 fn changed(journal: &File, file: &File, head: &Head) -> io::Result<Option<String>> {
-    let (seen, now) = (sighting::read(journal)?, Sighting::of(file)?);
+    let (seen, now) = (sighting::read(journal)?, FileSighting::of(file)?);
     let (journal, file) = (journal.metadata()?, file.metadata()?);
     if file.len() < head.committed {
         return Ok(Some(format!("it has {} bytes, and had {} at its last commit", file.len(), head.committed)));

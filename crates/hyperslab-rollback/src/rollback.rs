@@ -4,7 +4,7 @@ use crate::identity::FileIdentity;
 use crate::io::{read_up_to, write_all, write_zeros};
 use crate::journal::{self, Head, RECORD, RECORDS, Record};
 use crate::saved::{PAGE, SavedPages};
-use crate::sighting::{self, Sighting};
+use crate::sighting::{self, FileSighting};
 use rustix::fs::{FlockOperation, Timestamps};
 use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
@@ -151,7 +151,11 @@ impl Rollback {
     ) -> io::Result<T> {
         let _shared = self.writes.read().unwrap_or_else(PoisonError::into_inner);
         let begun = lock(&self.state).journal.as_mut().map_or(Ok(()), Journal::before_change);
-        self.note(begun.and_then(|()| write()).and_then(|result| self.save_anew(offset..offset.saturating_add(length)).map(|()| result)))
+        self.note(
+            begun
+                .and_then(|()| write())
+                .and_then(|result| self.save_anew(offset..offset.saturating_add(length)).map(|()| result)),
+        )
     }
 
     /// Adds what a range holds now to the journal, where pages of it are saved: later records are restored after earlier ones.
@@ -503,7 +507,7 @@ impl Journal {
 
     /// Notes how the file is after them. Without that a change is told by its time alone.
     fn settle(&mut self, file: &File) {
-        if self.writing && Sighting::of(file).and_then(|seen| sighting::write(&self.file, Some(seen))).is_ok() {
+        if self.writing && FileSighting::of(file).and_then(|seen| sighting::write(&self.file, Some(seen))).is_ok() {
             self.writing = false;
         }
     }

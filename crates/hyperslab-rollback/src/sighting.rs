@@ -28,13 +28,13 @@ const LOCAL: [u64; 8] = [
 
 /// Time of the last change and length of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Sighting {
+pub(crate) struct FileSighting {
     seconds: i64,
     nanoseconds: i64,
     length: u64,
 }
 
-impl Sighting {
+impl FileSighting {
     pub(crate) fn of(file: &File) -> io::Result<Self> {
         let about = file.metadata()?;
         Ok(Self { seconds: about.mtime(), nanoseconds: about.mtime_nsec(), length: about.len() })
@@ -47,7 +47,7 @@ pub(crate) fn are_exact(file: &File) -> bool {
 }
 
 /// Writes into a journal what was seen; none while writes are under way, after which nothing is known.
-pub(crate) fn write(journal: &File, seen: Option<Sighting>) -> io::Result<()> {
+pub(crate) fn write(journal: &File, seen: Option<FileSighting>) -> io::Result<()> {
     let mut bytes = [0; SLOT];
     bytes[..8].copy_from_slice(&MAGIC);
     let state = if seen.is_some() { QUIET } else { WRITING };
@@ -65,7 +65,7 @@ pub(crate) fn write(journal: &File, seen: Option<Sighting>) -> io::Result<()> {
 
 /// What the journal's process saw of its file after its last write; none if it was killed within one, or the machine was started
 /// anew since, which may have taken back either.
-pub(crate) fn read(journal: &File) -> io::Result<Option<Sighting>> {
+pub(crate) fn read(journal: &File) -> io::Result<Option<FileSighting>> {
     let mut bytes = [0; SLOT];
     let whole = read_up_to(journal, &mut bytes, HEAD as u64)? == SLOT
         && bytes[..8] == MAGIC
@@ -73,7 +73,7 @@ pub(crate) fn read(journal: &File) -> io::Result<Option<Sighting>> {
     let number = |at: usize| bytes[at..at + 8].try_into().map_or(0, u64::from_le_bytes);
     let start: [u8; 16] = bytes[40..56].try_into().unwrap_or_default();
     let known = whole && number(8) == QUIET && start != [0; 16] && start == this_start();
-    Ok(known.then(|| Sighting { seconds: number(16) as i64, nanoseconds: number(24) as i64, length: number(32) }))
+    Ok(known.then(|| FileSighting { seconds: number(16) as i64, nanoseconds: number(24) as i64, length: number(32) }))
 }
 
 /// The identity of the machine's start; zeros if it cannot be told.
@@ -94,10 +94,10 @@ mod tests {
     fn a_sighting_comes_back_unless_it_is_damaged_or_of_a_write() {
         let journal = tempfile::tempfile().expect("journal");
         assert_eq!(read(&journal).expect("nothing"), None);
-        let seen = Sighting::of(&journal).expect("of");
+        let seen = FileSighting::of(&journal).expect("of");
         write(&journal, Some(seen)).expect("write");
         assert_eq!(read(&journal).expect("read"), Some(seen));
-        assert_ne!(Sighting::of(&journal).expect("of"), seen, "it grew");
+        assert_ne!(FileSighting::of(&journal).expect("of"), seen, "it grew");
         write_all(&journal, &[1], HEAD as u64 + 30).expect("damage");
         assert_eq!(read(&journal).expect("damaged"), None);
         write(&journal, None).expect("write");

@@ -213,7 +213,7 @@ fn a_change_right_after_the_writer_is_noticed_unless_it_died_within_a_write() {
         if settled {
             assert!(matches!(refusal(&path), Refusal::Changed(_)));
         }
-        assert!(matches!(roll_back(&path, settled).expect("roll back"), Outcome::RolledBack { .. }));
+        assert!(matches!(roll_back(&path, settled).expect("roll back"), RollbackOutcome::RolledBack { .. }));
     }
 }
 
@@ -230,7 +230,7 @@ fn a_file_that_is_as_its_writer_left_it_is_rolled_back_however_late() {
     let journal = File::options().write(true).open(journal::path_of(&path)).expect("journal");
     journal.set_modified(std::time::SystemTime::UNIX_EPOCH).expect("time");
     drop(journal);
-    assert!(matches!(roll_back(&path, false).expect("roll back"), Outcome::RolledBack { .. }));
+    assert!(matches!(roll_back(&path, false).expect("roll back"), RollbackOutcome::RolledBack { .. }));
     assert_eq!(std::fs::read(&path).expect("read"), vec![0; 10_000]);
 }
 

@@ -2,8 +2,8 @@
 //!
 //! libhdf5 changes metadata in place. A recovery that is killed while it stores what a log has would leave a file that nothing
 //! opens, and the log could not be applied again. So the old bytes of metadata go into a [`Rollback`] first, every complete flush
-//! commits, and the next recovery puts the file back to the last of them before it begins anew. Elements written around libhdf5
-//! ([`Elements`]) stay through that: the log still has them.
+//! commits, and the next recovery puts the file back to the last of them before it begins anew. ReplayedElements written around libhdf5
+//! ([`ReplayedElements`]) stay through that: the log still has them.
 //!
 //! libhdf5 calls the functions with files that `open` has returned and that are not closed, one call at a time, under the lock;
 //! that is the contract all functions here rely on.
@@ -32,7 +32,7 @@ const NAME: &CStr = c"hyperslab_recovery";
 
 /// A file of the driver. libhdf5 has the pointer.
 #[repr(C)]
-struct DriverFile {
+struct RecoveredFile {
     /// What libhdf5 keeps in `H5FD_t`, 64 bytes, and room for more.
     library: [u64; 16],
     descriptor: c_int,
@@ -45,12 +45,12 @@ struct DriverFile {
     rollback: Option<Arc<Rollback>>,
 }
 
-type Open = Vec<((u64, u64), Weak<Rollback>)>;
+type GuardedFiles = Vec<((u64, u64), Weak<Rollback>)>;
 
 /// The journals of files that are open.
-static OPEN: Mutex<Open> = Mutex::new(Vec::new());
+static OPEN: Mutex<GuardedFiles> = Mutex::new(Vec::new());
 
-fn journals() -> std::sync::MutexGuard<'static, Open> {
+fn journals() -> std::sync::MutexGuard<'static, GuardedFiles> {
     OPEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -76,14 +76,14 @@ pub(super) fn put(list: &Id) -> Result<()> {
 pub(super) fn guard(file: &File) -> Option<Arc<dyn WriteGuard>> {
     let about = file.metadata().ok()?;
     let known = journals().iter().find(|(identity, _)| *identity == (about.dev(), about.ino()))?.1.clone();
-    Some(Arc::new(Elements(known)))
+    Some(Arc::new(ReplayedElements(known)))
 }
 
 /// Writes of elements, which stay through a rollback.
 #[derive(Debug)]
-struct Elements(Weak<Rollback>);
+struct ReplayedElements(Weak<Rollback>);
 
-impl WriteGuard for Elements {
+impl WriteGuard for ReplayedElements {
     fn guarded(&self, at: u64, bytes: u64, write: &mut dyn FnMut() -> io::Result<()>) -> io::Result<()> {
         match self.0.upgrade() {
             Some(rollback) => rollback.overwrite_for_good(at, bytes, write),
@@ -155,8 +155,8 @@ fn caught<T>(failed: T, body: impl FnOnce() -> T) -> T {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)).unwrap_or(failed)
 }
 
-unsafe fn of<'a>(file: *mut c_void) -> &'a mut DriverFile {
-    &mut *file.cast::<DriverFile>()
+unsafe fn of<'a>(file: *mut c_void) -> &'a mut RecoveredFile {
+    &mut *file.cast::<RecoveredFile>()
 }
 
 unsafe extern "C" fn open(name: *const c_char, flags: c_uint, _list: hid_t, _most: u64) -> *mut c_void {
@@ -172,7 +172,7 @@ unsafe extern "C" fn open(name: *const c_char, flags: c_uint, _list: hid_t, _mos
     })
 }
 
-fn begin(path: &Path, writable: bool) -> io::Result<DriverFile> {
+fn begin(path: &Path, writable: bool) -> io::Result<RecoveredFile> {
     let file = File::options().read(true).write(writable).open(path)?;
     let about = file.metadata()?;
     let identity = (about.dev(), about.ino());
@@ -185,14 +185,14 @@ fn begin(path: &Path, writable: bool) -> io::Result<DriverFile> {
     known.retain(|(_, rollback)| rollback.strong_count() > 0);
     known.extend(rollback.as_ref().map(|rollback| (identity, Arc::downgrade(rollback))));
     let descriptor = file.as_raw_fd();
-    Ok(DriverFile { library: [0; 16], descriptor, file, identity, eoa: 0, eof: about.len(), rollback })
+    Ok(RecoveredFile { library: [0; 16], descriptor, file, identity, eoa: 0, eof: about.len(), rollback })
 }
 
 /// Commits what was written if nothing failed since the last commit, and removes the journal then. A journal that stays has
 /// the next recovery bring the file back to its last flush.
 unsafe extern "C" fn close(pointer: *mut c_void) -> c_int {
     caught(-1, || {
-        let file = Box::from_raw(pointer.cast::<DriverFile>());
+        let file = Box::from_raw(pointer.cast::<RecoveredFile>());
         match file.rollback.as_ref().filter(|rollback| !rollback.is_failed()) {
             Some(rollback) => status("unable to commit file", rollback.finish()),
             None => 0,

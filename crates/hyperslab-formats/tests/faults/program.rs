@@ -20,14 +20,12 @@ pub const PATH: &str = "HYPERSLAB_FAULT_PATH";
 pub fn run_if_asked(build: fn(&Stack) -> Result<Arc<dyn Format>>) -> Option<ExitCode> {
     let role = std::env::var(ROLE).ok()?;
     let (stack, path) = (std::env::var(STACK).ok()?, std::env::var_os(PATH)?);
-    let result = stack.parse::<Stack>().and_then(|stack| build(&stack)).and_then(|format| {
-        match role.as_str() {
-            "write" => write(&*format, path.as_ref()),
-            "create" => create(&*format, path.as_ref()),
-            "update" => update(&*format, path.as_ref()),
-            "check" => check_update(&*format, path.as_ref()),
-            _ => verify(&*format, path.as_ref()),
-        }
+    let result = stack.parse::<Stack>().and_then(|stack| build(&stack)).and_then(|format| match role.as_str() {
+        "write" => write(&*format, path.as_ref()),
+        "create" => create(&*format, path.as_ref()),
+        "update" => update(&*format, path.as_ref()),
+        "check" => check_update(&*format, path.as_ref()),
+        _ => verify(&*format, path.as_ref()),
     });
     Some(match result {
         Ok(()) => ExitCode::SUCCESS,

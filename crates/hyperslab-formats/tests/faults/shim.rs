@@ -85,7 +85,7 @@ impl Shim {
                 Ok(Ended { said: why, .. }) | Err(why) => return Err(why.into()),
             };
             let outcome = hyperslab_rollback::roll_back(&container, false)?;
-            rolled_back += u32::from(matches!(outcome, hyperslab_rollback::Outcome::RolledBack { .. }));
+            rolled_back += u32::from(matches!(outcome, hyperslab_rollback::RollbackOutcome::RolledBack { .. }));
             for role in ["check", "update", "check"] {
                 let ended = start(role, if role == "check" { "hdf5" } else { STACK }, &container, &[])?;
                 if ended.code != 0 {
