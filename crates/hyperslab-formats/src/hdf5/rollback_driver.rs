@@ -2,7 +2,7 @@
 //!
 //! libhdf5 changes metadata in place. A recovery that is killed while it stores what a log has would leave a file that nothing
 //! opens, and the log could not be applied again. So the old bytes of metadata go into a [`Rollback`] first, every complete flush
-//! commits, and the next recovery puts the file back to the last of them before it begins anew. ReplayedElements written around libhdf5
+//! commits, and the next recovery puts the file back to the last of them before it begins anew. Elements written around libhdf5
 //! ([`ReplayedElements`]) stay through that: the log still has them.
 //!
 //! libhdf5 calls the functions with files that `open` has returned and that are not closed, one call at a time, under the lock;
