@@ -236,6 +236,7 @@ impl Hdf5Container {
         let descriptor = self.with(DOING, |file| {
             // SAFETY: the file is live.
             done(DOING, unsafe { h5f::H5Fflush(file.raw(), h5f::H5F_scope_t::H5F_SCOPE_GLOBAL) })?;
+            rollback_driver::commit(file)?;
             let own = durable && !self.context.ranks.are_processes();
             own.then(|| own_descriptor(file)).transpose()
         })?;

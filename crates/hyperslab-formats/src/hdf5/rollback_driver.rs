@@ -1,8 +1,8 @@
 //! The file driver of recoveries: as libhdf5's `sec2`, with a rollback journal before its writes.
 //!
 //! libhdf5 changes metadata in place. A recovery that is killed while it stores what a log has would leave a file that nothing
-//! opens, and the log could not be applied again. So the old bytes of metadata go into a [`Rollback`] first, every complete flush
-//! commits, and the next recovery puts the file back to the last of them before it begins anew. Elements written around libhdf5
+//! opens, and the log could not be applied again. So the old bytes of metadata go into a [`Rollback`] first, every flush of the whole
+//! file commits, and the next recovery puts the file back to the last of them before it begins anew. Elements written around libhdf5
 //! ([`ReplayedElements`]) stay through that: the log still has them.
 //!
 //! libhdf5 calls the functions with files that `open` has returned and that are not closed, one call at a time, under the lock;
@@ -12,7 +12,7 @@
 use super::library::{Id, done, hid_t};
 use hdf5_metno_sys::h5fd::H5FDregister;
 use hdf5_metno_sys::{h5, h5e, h5f, h5i, h5p};
-use hyperslab_core::Result;
+use hyperslab_core::{Error, Result};
 use hyperslab_h5direct::WriteGuard;
 use hyperslab_rollback::Rollback;
 use std::ffi::{CStr, OsStr, c_char, c_int, c_uint, c_ulong, c_void};
@@ -79,6 +79,27 @@ pub(super) fn guard(file: &File) -> Option<Arc<dyn WriteGuard>> {
     Some(Arc::new(ReplayedElements(known)))
 }
 
+/// Call after libhdf5 has flushed the whole file: makes that the state that a rollback restores. A flush of one dataset writes a part
+/// of what belongs together. Call under the lock.
+pub(super) fn commit(file: &Id) -> Result<()> {
+    if journals().is_empty() {
+        return Ok(());
+    }
+    let mut handle: *mut c_void = null_mut();
+    // SAFETY: the file is live; while a file is recovered no other driver than ours and `sec2` is in use, and the handle of both is a
+    // pointer to a descriptor.
+    let descriptor = unsafe {
+        done("flush", hdf5_metno_sys::h5f::H5Fget_vfd_handle(file.raw(), h5p::H5P_DEFAULT, &raw mut handle))?;
+        std::os::fd::BorrowedFd::borrow_raw(*handle.cast::<c_int>())
+    };
+    let about = rustix::fs::fstat(descriptor).map_err(|error| Error::io("flush", error.into()))?;
+    let known = journals().iter().find(|(identity, _)| *identity == (about.st_dev, about.st_ino)).cloned();
+    match known.and_then(|(_, rollback)| rollback.upgrade()) {
+        Some(rollback) => rollback.commit().map_err(|error| Error::io("commit", error)),
+        None => Ok(()),
+    }
+}
+
 /// Writes of elements, which stay through a rollback.
 #[derive(Debug)]
 struct ReplayedElements(Weak<Rollback>);
@@ -114,7 +135,6 @@ fn table() -> &'static [usize; 42] {
         table[25] = get_handle as *const () as usize;
         table[26] = read as *const () as usize;
         table[27] = write as *const () as usize;
-        table[32] = flush as *const () as usize;
         table[33] = truncate as *const () as usize;
         table[34] = lock as *const () as usize;
         table[35] = unlock as *const () as usize;
@@ -285,14 +305,6 @@ unsafe extern "C" fn write(
             file.eof = file.eof.max(at + size as u64);
         }
         status("file write failed", written)
-    })
-}
-
-/// libhdf5 has handed over all it holds: the file is whole.
-unsafe extern "C" fn flush(pointer: *mut c_void, _list: hid_t, closing: bool) -> c_int {
-    caught(-1, || match &of(pointer).rollback {
-        Some(rollback) if !closing && !rollback.is_failed() => status("unable to commit file", rollback.commit()),
-        _ => 0,
     })
 }
 
