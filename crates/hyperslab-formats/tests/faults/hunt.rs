@@ -47,11 +47,6 @@ fn hunt(shim: &Shim, stack: &str, (family, fault, count): (&str, &str, &str)) ->
 pub fn trials(stacks: &[&'static str]) -> Vec<Trial> {
     let mut trials = Vec::new();
     let shim = Arc::new(shim::Lazy::default());
-    #[cfg(feature = "hdf5")]
-    {
-        let shim = shim.clone();
-        trials.push(Trial::test("hdf5(abandoned=yes)::killed before any change", move || shim.get()?.kill_updates()));
-    }
     for &stack in stacks {
         let clean = shim.clone();
         trials.push(Trial::test(format!("{stack}::without a fault"), move || {

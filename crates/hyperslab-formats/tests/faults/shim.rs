@@ -23,7 +23,7 @@ impl Lazy {
 
 /// The library that injects faults.
 pub struct Shim {
-    library: PathBuf,
+    pub library: PathBuf,
 }
 
 /// How a run under a fault ended.
@@ -35,9 +35,9 @@ pub struct Outcome {
 }
 
 /// How a process ended: its exit code and what it said.
-struct Ended {
-    code: i32,
-    said: String,
+pub struct Ended {
+    pub code: i32,
+    pub said: String,
 }
 
 impl Shim {
@@ -67,48 +67,15 @@ impl Shim {
     }
 }
 
-impl Shim {
-    /// Updates a file as recoveries do, killed before each of its changes; what is left can be rolled back, read and updated.
-    #[cfg(feature = "hdf5")]
-    pub fn kill_updates(&self) -> Result<(), Failed> {
-        const STACK: &str = "hdf5(abandoned=yes,plane=on)";
-        let mut rolled_back = 0;
-        for nth in (1..).step_by(3) {
-            let directory = directory()?;
-            let container = directory.path().join("container");
-            start("create", "hdf5", &container, &[])?;
-            let fault = format!("path={},call=change,nth={nth},fault=KILL", directory.path().display());
-            let variables = [("LD_PRELOAD", self.library.clone().into_os_string()), ("HYPERSLAB_FAULT", fault.into())];
-            let killed = match start("update", STACK, &container, &variables) {
-                Ok(ended) if ended.code == 0 => false,
-                Err(why) if why.contains("died of a signal") => true,
-                Ok(Ended { said: why, .. }) | Err(why) => return Err(why.into()),
-            };
-            let outcome = hyperslab_rollback::roll_back(&container, false)?;
-            rolled_back += u32::from(matches!(outcome, hyperslab_rollback::RollbackOutcome::RolledBack { .. }));
-            for role in ["check", "update", "check"] {
-                let ended = start(role, if role == "check" { "hdf5" } else { STACK }, &container, &[])?;
-                if ended.code != 0 {
-                    return Err(format!("killed before change {nth}, {outcome:?}, {role}: {}", ended.said).into());
-                }
-            }
-            if !killed {
-                break;
-            }
-        }
-        if rolled_back < 5 { Err(format!("only {rolled_back} rollbacks").into()) } else { Ok(()) }
-    }
-}
-
 /// A fresh directory, in memory where the machine has that: faults are injected, so no disk need take part.
-fn directory() -> std::io::Result<tempfile::TempDir> {
+pub fn directory() -> std::io::Result<tempfile::TempDir> {
     let mut builder = tempfile::Builder::new();
     builder.prefix("hyperslab-fault-");
     builder.tempdir_in("/dev/shm").or_else(|_| builder.tempdir())
 }
 
 /// Runs this binary in a role. Anything but success or a reported error is a failure.
-fn start(role: &str, stack: &str, path: &Path, more: &[(&str, OsString)]) -> Result<Ended, String> {
+pub fn start(role: &str, stack: &str, path: &Path, more: &[(&str, OsString)]) -> Result<Ended, String> {
     let mut command = Command::new(std::env::current_exe().map_err(|error| error.to_string())?);
     command.env(ROLE, role).env(STACK, stack).env(PATH, path).env("RUST_BACKTRACE", "0");
     command.envs(more.iter().map(|(name, value)| (name, value)));
