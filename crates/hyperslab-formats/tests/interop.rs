@@ -9,6 +9,8 @@ mod netcdf;
 #[cfg(feature = "hdf5")]
 #[path = "interop/netcdf4.rs"]
 mod netcdf4;
+#[path = "interop/npy.rs"]
+mod npy;
 
 use cases::{Case, attributes, common, filtered};
 use hyperslab_comm::Solo;
@@ -251,5 +253,6 @@ fn main() -> ExitCode {
     trials.extend(netcdf::trials());
     #[cfg(feature = "hdf5")]
     trials.extend(netcdf4::trials());
+    trials.extend(npy::trials());
     libtest_mimic::run(&arguments, trials).exit_code()
 }

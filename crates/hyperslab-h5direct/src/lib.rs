@@ -23,6 +23,7 @@ mod fallback;
 mod file;
 mod filtered_chunks;
 mod fs_coherence;
+mod late_writes;
 mod memory;
 mod metadata_backend;
 mod raw_io;

@@ -3,6 +3,7 @@
 use super::callback_scope::CallbackScope;
 use super::dataset::Dataset;
 use super::early_flush::EarlyFlush;
+use super::launched_job::LaunchedJob;
 use super::layer_base::{FlushMetadata, Layers, Opening};
 use super::object_numbers::{FileStamp, ObjectNumbers};
 use super::parallel_file::ParallelFile;
@@ -142,7 +143,8 @@ impl FileState {
         } else if let (Some(file), None) = (&state.file, state.fallback_reason()) {
             let flush_metadata: Weak<dyn FlushMetadata> = Arc::downgrade(&(state.clone() as Arc<dyn FlushMetadata>));
             let rolls_back = state.rolls_back();
-            let open = Opening { writable, is_parallel: parallel.is_some(), rolls_back };
+            let member = if parallel.is_some() { LaunchedJob::find().map(|job| job.member(&state.path)) } else { None };
+            let open = Opening { writable, is_parallel: parallel.is_some(), member, rolls_back };
             match Layers::open(&state.settings, &state.path, open, file.clone(), flush_metadata) {
                 Ok(layers) => *lock(&state.layers) = layers.map(Arc::new),
                 // The other ranks have opened it. Without layers, this one writes at once.
@@ -174,7 +176,8 @@ impl FileState {
 
     /// Whether each rank writes its elements by itself in collective writes too.
     pub(crate) fn moves_alone(&self) -> bool {
-        self.is_shared() && self.settings.modes.copies() && (self.file.is_none() || !self.is_library_only())
+        let modes = self.settings.modes;
+        self.is_shared() && (modes.copies() || modes.log) && (self.file.is_none() || !self.is_library_only())
     }
 
     /// Why libhdf5 executes all transfers of the file, if so.

@@ -65,11 +65,13 @@ impl FileOpen {
             rollback: Weak::new(),
         };
         // SAFETY: the list is open.
+        unsafe { opening.parallel = ParallelFile::asked_for(host, list) };
+        // SAFETY: the list is open.
         unsafe { opening.drive(list) };
         // SAFETY: the list is open.
         match unsafe { opening.prepare(list) } {
             Ok(buffers) => opening.buffers = buffers,
-            Err(why) => opening.fallback_reason = Some(why.into()),
+            Err(why) => (opening.parallel, opening.fallback_reason) = (None, Some(why.into())),
         }
         opening
     }
@@ -86,7 +88,9 @@ impl FileOpen {
                 && self.usual_driver
                 && self.host.preserving_error_stack(|| driver::put(self.host, list));
         }
-        if self.settings.modes.rolls_back() && self.is_writable() {
+        // A log of MPI ranks holds what they write; their file is as sound as libhdf5 leaves it.
+        let promised = self.settings.modes.safe || (self.settings.modes.log && self.parallel.is_none());
+        if promised && self.is_writable() {
             let why = match () {
                 () if self.flags & SWMR != 0 => "it is shared with readers that follow its writer (SWMR)",
                 () if !self.driven => "it is not reached by the usual driver of an HDF5 that is known here",
@@ -137,9 +141,7 @@ impl FileOpen {
             if !self.is_native_below() {
                 return Err("another connector than libhdf5's own lies below");
             }
-            self.parallel = ParallelFile::asked_for(host, list);
             if let Some(why) = self.parallel.and_then(|_| ParallelFile::refused(&self.settings, self.is_writable())) {
-                self.parallel = None;
                 return Err(why);
             }
             if self.parallel.is_some() {

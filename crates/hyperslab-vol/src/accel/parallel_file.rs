@@ -7,10 +7,11 @@
 //! elements ([`FileState::write_back_before_call`](super::file::FileState::write_back_before_call), `join`): no rank ever waits
 //! for a call that another does not make. The connector calls no MPI.
 
+use super::launched_job::LaunchedJob;
 use super::transfer::Transfer;
 use crate::host::Host;
 use crate::host::api::{H5P_DEFAULT, Herr, Hid};
-use crate::object::Object;
+use crate::object::{DATASET, Object};
 use crate::settings::Settings;
 use hyperslab_core::Result;
 use std::ffi::c_int;
@@ -48,7 +49,9 @@ impl ParallelFile {
         let modes = settings.modes;
         match () {
             () if settings.mpi_strict => Some("mpi=strict passes files of MPI programs on"),
-            () if writable && modes.log => Some("mode log passes files on that an MPI program writes"),
+            () if writable && modes.log && LaunchedJob::find().is_none() => {
+                Some("mode log needs to know the MPI job, and its launcher does not tell")
+            }
             () if writable && modes.cache => Some("mode cache passes files on that an MPI program writes"),
             () if writable && modes.auto => Some("mode auto passes files on that an MPI program writes"),
             () => None,
@@ -63,6 +66,13 @@ impl ParallelFile {
             hyperslab_h5direct::refuse_incoherent(&file).map_err(|error| error.to_string())?;
         }
         Ok(file)
+    }
+}
+
+/// Call after all ranks have made a dataset, or changed its shape: a recovery of their logs must find it in the file.
+pub(crate) fn publish_dataset(object: &Object) {
+    if object.file.as_ref().is_some_and(|file| file.settings.modes.log) {
+        drain_ranks(object, DATASET);
     }
 }
 
@@ -133,9 +143,7 @@ pub(super) fn join(object: &Object, one: &Transfer, call: impl FnOnce(&Transfer)
 /// Call before all ranks make a call together that may free space of datasets, or reads them: waits until every rank has
 /// written what it holds, which could otherwise hit what comes to lie there.
 pub(crate) fn drain_ranks(object: &Object, kind: c_int) {
-    let Some(file) = object.file.as_ref().filter(|file| file.is_shared() && file.settings.modes.copies()) else {
-        return;
-    };
+    let Some(file) = object.file.as_ref().filter(|file| file.moves_alone()) else { return };
     if let Err(error) = file.flush_through(object.handle(), kind) {
         file.defer_error(error);
     }

@@ -2,7 +2,8 @@
 #![expect(unsafe_op_in_unsafe_fn, reason = "the contract of callbacks is stated in `object`")]
 
 use crate::accel::{
-    Attach, Transfer, attach, drain_ranks, ineligible, name, note_metadata_change, shape_of, transfer, write_back_all,
+    Attach, Transfer, attach, drain_ranks, ineligible, name, note_metadata_change, publish_dataset, shape_of, transfer,
+    write_back_all,
 };
 use crate::callbacks::operation;
 use crate::host::Host;
@@ -146,7 +147,9 @@ pub(crate) unsafe extern "C" fn create(
             return null_mut();
         }
         parent.wrap_request(request);
-        publish(attach_dataset(parent, under, other.map(|other| other.wanted)), true)
+        let made = attach_dataset(parent, under, other.map(|other| other.wanted));
+        host.preserving_error_stack(|| publish_dataset(&made));
+        publish(made, true)
     })
 }
 
@@ -358,7 +361,11 @@ pub(crate) unsafe extern "C" fn specific(pointer: Ptr, arguments: Ptr, transfer:
         let (host, below, under) = (dataset.host, dataset.connector, dataset.under);
         let call = || host.H5VLdataset_specific(under, below, arguments, transfer, request);
         let status = match operation(arguments) {
-            SET_EXTENT => transfer::resize(dataset, shape, call),
+            SET_EXTENT => {
+                let status = transfer::resize(dataset, shape, call);
+                publish_dataset(dataset);
+                status
+            }
             REFRESH => transfer::with_coherent_datasets(&[dataset], true, call),
             _ => call(),
         };
