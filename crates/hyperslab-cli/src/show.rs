@@ -77,7 +77,7 @@ pub fn run(options: &ShowOptions) -> Result<ExitCode> {
         None if format.caps().dimension_names => {
             let stored = sizes(&stack, &options.path)?;
             let name = options.path.file_stem().unwrap_or_default().to_string_lossy();
-            let header = header::Header::read(&*file, stored)?;
+            let header = header::CdlHeader::read(&*file, stored)?;
             header.print(out, &name)?;
             if options.values {
                 writeln!(out, "data:")?;

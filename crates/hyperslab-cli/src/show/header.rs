@@ -12,7 +12,7 @@ use std::io::{self, Write};
 type Dimension = (u64, bool);
 
 /// What is printed of a container.
-pub struct Header<'a> {
+pub struct CdlHeader<'a> {
     file: &'a dyn Container,
     arrays: BTreeMap<String, ArraySpec>,
     refused: BTreeMap<String, String>,
@@ -27,7 +27,7 @@ fn split(path: &str) -> (&str, &str) {
     path.rsplit_once('/').unwrap_or(("", path))
 }
 
-impl<'a> Header<'a> {
+impl<'a> CdlHeader<'a> {
     /// Looks at everything but elements.
     pub fn read(file: &'a dyn Container, stored: BTreeMap<String, u64>) -> Result<Self> {
         let (mut arrays, mut refused) = (BTreeMap::new(), BTreeMap::new());
