@@ -74,7 +74,7 @@ pub fn run(options: &ShowOptions) -> Result<ExitCode> {
     let file = format.open(&options.path, OpenMode::Read, &Solo::shared())?;
     let out = &mut std::io::BufWriter::new(std::io::stdout().lock());
     match &options.array {
-        None if format.caps().dimension_names => {
+        None if format.caps().dimension_names && names_dimensions(&*file)? => {
             let stored = sizes(&stack, &options.path)?;
             let name = options.path.file_stem().unwrap_or_default().to_string_lossy();
             let header = header::CdlHeader::read(&*file, stored)?;
@@ -115,6 +115,17 @@ pub fn run(options: &ShowOptions) -> Result<ExitCode> {
     out.flush()?;
     file.close()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether all dimensions have names, as in NetCDF and in what xarray writes.
+fn names_dimensions(file: &dyn Container) -> Result<bool> {
+    for name in file.arrays()? {
+        let spec = file.array(&name)?.spec()?;
+        if spec.dims.is_none() && !spec.shape.is_empty() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// The same with the data plane, which explains itself, where the format has it.

@@ -18,6 +18,7 @@ pub mod mpiio;
 pub mod netcdf3;
 #[cfg(feature = "hdf5")]
 pub mod netcdf4;
+pub mod netcdf_fill;
 pub mod npy;
 pub mod null;
 pub mod posix;

@@ -112,11 +112,14 @@ impl<'a> CdlHeader<'a> {
         }
         let list = if names.is_empty() { String::new() } else { format!("({})", names.join(", ")) };
         writeln!(out, "{indent}\t{} {name}{list} ;{}", type_name(&spec.dtype), remark(&spec.dtype))?;
-        if let Some(fill) = &spec.fill_value {
+        let listed = self.file.attributes(path)?;
+        // An array has NetCDF's default fill value without an attribute that says so.
+        let default = hyperslab_formats::netcdf_fill::default_fill(&spec.dtype);
+        let is_stated = spec.fill_value != default || listed.iter().any(|name| name == "_FillValue");
+        if let Some(fill) = spec.fill_value.as_ref().filter(|_| is_stated) {
             let bytes = if matches!(spec.dtype, Datatype::FixedString(_)) { &fill[..1.min(fill.len())] } else { fill };
             writeln!(out, "{indent}\t\t{name}:_FillValue = {} ;", element::text(&spec.dtype, bytes))?;
         }
-        let listed = self.file.attributes(path)?;
         let attributes: Vec<String> = listed.into_iter().filter(|name| name != "_FillValue").collect();
         self.attributes(out, path, &name, &attributes, indent)?;
         writeln!(out, "{indent}\t\t// {}", self.storage(path, spec))?;

@@ -59,7 +59,7 @@ pub(super) fn restored(mut value: Attribute) -> Attribute {
 
 /// Whether `_FillValue` says no more than that the array has this fill value, which its specification says.
 pub(super) fn is_implied(fill: Option<&[u8]>, value: &Attribute) -> bool {
-    fill == Some(&value.data) && super::types::default_fill(&value.dtype).as_deref() != fill
+    fill == Some(&value.data) && crate::netcdf_fill::default_fill(&value.dtype).as_deref() != fill
 }
 
 /// Refuses a fill value other than the array's.

@@ -182,7 +182,7 @@ impl Netcdf4Container {
     fn describe(&self, dataset: &str, spec: &ArraySpec, stored: &ArraySpec, storing: Storing) -> Result<()> {
         let fill = spec.fill_value.as_ref().and(stored.fill_value.as_ref());
         let fill = fill.filter(|_| !matches!(stored.dtype, Datatype::Compound(_)));
-        let fill = fill.filter(|value| types::default_fill(&stored.dtype).as_ref() != Some(value));
+        let fill = fill.filter(|value| crate::netcdf_fill::default_fill(&stored.dtype).as_ref() != Some(value));
         if fill.is_none() && storing != Storing::Bytes {
             return Ok(());
         }

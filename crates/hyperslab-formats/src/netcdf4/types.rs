@@ -1,5 +1,6 @@
 //! Arrays as variables: what is stored for a specification, and what a stored dataset is.
 
+use crate::netcdf_fill;
 use crate::netcdf4_entry::options::{Filling, Options};
 use hyperslab_core::{ArraySpec, ByteOrder, Datatype, Error, Result};
 
@@ -43,7 +44,7 @@ pub(super) fn storing(dtype: &Datatype, options: &Options) -> Result<Storing> {
 pub(super) fn stored(spec: &ArraySpec, storing: Storing, options: &Options) -> Result<ArraySpec> {
     let mut stored = ArraySpec { dims: None, ..spec.clone() };
     if stored.fill_value.is_none() && options.filling == Filling::Default {
-        stored.fill_value = default_fill(&spec.dtype);
+        stored.fill_value = netcdf_fill::default_fill(&spec.dtype);
     }
     match storing {
         Storing::Same => {}
@@ -84,32 +85,4 @@ pub(super) fn restored(mut spec: ArraySpec, storing: Storing) -> ArraySpec {
         }
     }
     spec
-}
-
-/// NetCDF's value for elements never written, in the array's byte order; `None` for types without one.
-pub(super) fn default_fill(dtype: &Datatype) -> Option<Vec<u8>> {
-    let order = |mut little: Vec<u8>, order: ByteOrder| {
-        if order == ByteOrder::Big {
-            little.reverse();
-        }
-        little
-    };
-    Some(match *dtype {
-        Datatype::Integer { size: 1, signed: true, .. } => (-127i8).to_le_bytes().to_vec(),
-        Datatype::Integer { size: 2, signed: true, order: o } => order((-32767i16).to_le_bytes().to_vec(), o),
-        Datatype::Integer { size: 4, signed: true, order: o } => order((-2_147_483_647i32).to_le_bytes().to_vec(), o),
-        Datatype::Integer { size: 8, signed: true, order: o } => {
-            order((-9_223_372_036_854_775_806i64).to_le_bytes().to_vec(), o)
-        }
-        Datatype::Integer { size: 1, signed: false, .. } => vec![255],
-        Datatype::Integer { size: 2, signed: false, order: o } => order(65535u16.to_le_bytes().to_vec(), o),
-        Datatype::Integer { size: 4, signed: false, order: o } => order(4_294_967_295u32.to_le_bytes().to_vec(), o),
-        Datatype::Integer { size: 8, signed: false, order: o } => {
-            order(18_446_744_073_709_551_614u64.to_le_bytes().to_vec(), o)
-        }
-        Datatype::Float { size: 4, order: o } => order(9.969_21e36_f32.to_le_bytes().to_vec(), o),
-        Datatype::Float { size: 8, order: o } => order(9.969_209_968_386_869e36f64.to_le_bytes().to_vec(), o),
-        Datatype::FixedString(1) => vec![0],
-        _ => return None,
-    })
 }
