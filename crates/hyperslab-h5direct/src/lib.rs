@@ -24,6 +24,7 @@ mod file;
 mod filtered_chunks;
 mod memory;
 mod metadata_backend;
+mod piecewise;
 mod raw_io;
 mod staging_buffer;
 mod unfiltered_chunks;

@@ -39,7 +39,10 @@ fn main() {
         eprintln!("no program has {word:?} in its name; there are {}", names.join(", "));
         std::process::exit(2);
     }
-    println!("{:22} {:>9} {:>10} {:>6} {:>7} {:>5}", "best of the rounds", "plain", "connector", "ratio", "median", "CPU");
+    println!(
+        "{:22} {:>9} {:>10} {:>6} {:>7} {:>5}",
+        "best of the rounds", "plain", "connector", "ratio", "median", "CPU"
+    );
     let (mut ratios, mut slower, mut failed) = (Vec::new(), 0, 0);
     for name in names.iter().filter(|name| words.is_empty() || words.iter().any(|word| name.contains(word.as_str()))) {
         match compare(&stage, name, rounds) {

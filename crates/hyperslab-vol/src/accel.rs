@@ -18,6 +18,7 @@ mod file_open;
 mod layer_base;
 mod metadata_backend;
 mod object_numbers;
+mod piecewise;
 pub(crate) mod transfer;
 
 pub(crate) use acknowledge::{ATTRIBUTE, acknowledged, acknowledged_link};

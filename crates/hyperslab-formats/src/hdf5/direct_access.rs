@@ -131,6 +131,7 @@ pub(super) fn attach(
         filters: dataset_filters::filters(&list)?,
         fill: super::array::fill_value(&list, stored)?,
         single_writer: access.single_writer,
+        grows_unallocated: false,
         guard: None,
     };
     match DirectDataset::new(info, shape, access.limits)? {

@@ -1,0 +1,113 @@
+//! Transfers of many small pieces: libhdf5 lists their byte runs, which the direct path joins.
+
+use super::dataset::Dataset;
+use super::dataspace::selection_of;
+use super::transfer::Transfer;
+use crate::host::Host;
+use crate::host::api::{H5S_ALL, H5S_BLOCK, Hid};
+use hyperslab_core::{Datatype, Run};
+use std::ffi::c_uint;
+
+/// Limit of runs: 16 bytes for each here, and 32 in the direct path.
+const MOST_RUNS: usize = 1 << 22;
+/// Runs that libhdf5 lists at a time.
+const AT_A_TIME: usize = 1024;
+/// `H5S_SEL_ITER_SHARE_WITH_DATASPACE`: the dataspace does not change meanwhile.
+const SHARED: c_uint = 2;
+
+/// A translated transfer of many pieces between a dataset and packed memory.
+pub(crate) struct PiecewisePlan {
+    /// Byte runs of the dataset as one row-major array, in the order of the memory.
+    pub(crate) runs: Vec<Run>,
+    pub(crate) elements: u64,
+    /// Element type in memory, if it differs.
+    pub(crate) dtype: Option<Datatype>,
+    /// Byte range of the program's buffer.
+    pub(crate) offset: usize,
+    pub(crate) len: usize,
+}
+
+impl PiecewisePlan {
+    /// Translates a transfer; `None` if it cannot be described by runs, or is too large for that.
+    ///
+    /// # Safety
+    /// Inside a call of the library; all identifiers are open.
+    pub(crate) unsafe fn new(host: &'static Host, dataset: &Dataset, one: &Transfer, writes: bool) -> Option<Self> {
+        let (kind, shape) = (&dataset.element_type, dataset.io.direct.shape());
+        // SAFETY: the type is open.
+        let (structure, dtype) = unsafe { kind.in_memory(host, one.mem_type_id, writes) }.ok()?.structure();
+        if structure.is_some() {
+            return None;
+        }
+        let size = dtype.as_ref().map_or(kind.dtype.size(), Datatype::size);
+        // SAFETY: the space is open.
+        let runs = unsafe { runs_of(host, one.file_space_id, &shape, kind.dtype.size()) }?;
+        let elements = runs.iter().map(|run| run.len / kind.dtype.size()).sum::<u64>();
+        let offset = match one.mem_space_id {
+            H5S_BLOCK => 0,
+            H5S_ALL => return None,
+            space => {
+                // SAFETY: the space is open.
+                let (shape, selection) = unsafe { selection_of(host, space, 1) }.ok()?;
+                let run = selection.single_run(&shape, size).filter(|run| run.len == elements * size)?;
+                usize::try_from(run.offset).ok()?
+            }
+        };
+        let len = usize::try_from(elements.checked_mul(size)?).ok().filter(|len| *len <= isize::MAX as usize)?;
+        Some(Self { runs, elements, dtype, offset, len })
+    }
+}
+
+/// The byte runs of a selection inside `shape`, in its order.
+unsafe fn runs_of(host: &Host, space: Hid, shape: &[u64], element: u64) -> Option<Vec<Run>> {
+    let mut bounds = [[0u64; hyperslab_core::MAX_RANK]; 3];
+    let [extents, low, high] = &mut bounds;
+    // SAFETY: the space is open, and there is room for as many dimensions as libhdf5 may have.
+    unsafe {
+        let rank = host.H5Sget_simple_extent_dims(space, extents.as_mut_ptr(), std::ptr::null_mut());
+        let same = usize::try_from(rank) == Ok(shape.len()) && extents[..shape.len()] == *shape;
+        let inside = same
+            && host.H5Sget_select_bounds(space, low.as_mut_ptr(), high.as_mut_ptr()) >= 0
+            && high.iter().zip(shape).all(|(last, extent)| last < extent);
+        if !inside {
+            return None;
+        }
+        let iterator = host.H5Ssel_iter_create(space, usize::try_from(element).ok()?, SHARED);
+        if iterator < 0 {
+            return None;
+        }
+        let runs = listed(host, iterator);
+        host.H5Ssel_iter_close(iterator);
+        let elements = u64::try_from(host.H5Sget_select_npoints(space)).ok();
+        runs.filter(|runs| Some(runs.iter().map(|run| run.len).sum()) == elements.and_then(|n| n.checked_mul(element)))
+    }
+}
+
+unsafe fn listed(host: &Host, iterator: Hid) -> Option<Vec<Run>> {
+    let (mut offsets, mut lengths) = ([0u64; AT_A_TIME], [0usize; AT_A_TIME]);
+    let mut runs: Vec<Run> = Vec::new();
+    while runs.len() <= MOST_RUNS {
+        let (mut number, mut elements) = (0, 0);
+        // SAFETY: the iterator is open, and there is room for as many runs as stated.
+        let status = unsafe {
+            host.H5Ssel_iter_get_seq_list(
+                iterator,
+                AT_A_TIME,
+                isize::MAX as usize,
+                &raw mut number,
+                &raw mut elements,
+                offsets.as_mut_ptr(),
+                lengths.as_mut_ptr(),
+            )
+        };
+        if status < 0 {
+            return None;
+        }
+        if number == 0 {
+            return Some(runs);
+        }
+        let new = offsets[..number].iter().zip(&lengths[..number]);
+        runs.extend(new.map(|(&offset, &len)| Run { offset, len: len as u64 }));
+    }
+    None
+}
