@@ -36,41 +36,123 @@ fn row(offset: u64, len: u64) -> Row {
     Row { offset, len, count: 1, stride: len }
 }
 
+/// Size of a window: it fits into a core's cache.
+const WINDOW: u64 = 256 << 10;
+
 /// The pieces of one chunk, a range of all pieces.
 struct Share {
     chunk: u64,
     pieces: Range<usize>,
 }
 
-/// The runs divided at the borders of chunks, sorted by chunk and position there.
-fn pieces_of(grid: &ChunkGrid, element: u64, runs: &[Run]) -> Vec<Piece> {
-    let (shape, chunk, counts) = (grid.shape(), grid.chunk(), grid.counts());
-    let mut pieces = Vec::with_capacity(runs.len());
+/// Pieces of a contiguous dataset.
+fn undivided(runs: &[Run]) -> Vec<Piece> {
     let mut packed = 0;
+    let piece = |run: &Run| {
+        let piece = Piece { chunk: 0, within: run.offset, packed, len: run.len };
+        packed += run.len;
+        piece
+    };
+    runs.iter().map(piece).collect()
+}
+
+/// The row of the array that a run lies in, and where its first element is in the chunks.
+#[derive(Default)]
+struct ArrayRow {
+    elements: Range<u64>,
+    chunk: u64,
+    within: u64,
+}
+
+impl ArrayRow {
+    fn of(grid: &ChunkGrid, element: u64) -> Self {
+        let (shape, chunk, counts) = (grid.shape(), grid.chunk(), grid.counts());
+        let last = shape.len() - 1;
+        let start = element - element % shape[last];
+        let (mut rest, mut chunk_pitch, mut pitch) = (element / shape[last], counts[last], chunk[last]);
+        let mut row = Self { elements: start..start + shape[last], chunk: 0, within: 0 };
+        for d in (0..last).rev() {
+            let index = rest % shape[d];
+            rest /= shape[d];
+            row.chunk += index / chunk[d] * chunk_pitch;
+            row.within += index % chunk[d] * pitch;
+            chunk_pitch *= counts[d];
+            pitch *= chunk[d];
+        }
+        row
+    }
+}
+
+/// The runs divided at the borders of chunks, sorted by chunk and position there.
+fn divided(grid: &ChunkGrid, element: u64, runs: &[Run]) -> Vec<Piece> {
+    let width = grid.chunk().last().copied().unwrap_or(1);
+    let mut pieces = Vec::with_capacity(runs.len());
+    let (mut packed, mut row) = (0, ArrayRow::default());
     for run in runs {
         let (mut at, mut left) = (run.offset / element, run.len / element);
         while left > 0 {
-            let (mut rest, mut number, mut within) = (at, 0, 0);
-            let (mut chunk_pitch, mut pitch, mut take) = (1, 1, left);
-            for d in (0..shape.len()).rev() {
-                let index = rest % shape[d];
-                rest /= shape[d];
-                if d + 1 == shape.len() {
-                    take = left.min(shape[d] - index).min(chunk[d] - index % chunk[d]);
-                }
-                number += index / chunk[d] * chunk_pitch;
-                within += index % chunk[d] * pitch;
-                chunk_pitch *= counts[d];
-                pitch *= chunk[d];
+            if !row.elements.contains(&at) {
+                row = ArrayRow::of(grid, at);
             }
-            pieces.push(Piece { chunk: number, within: within * element, packed, len: take * element });
+            let column = at - row.elements.start;
+            let (chunk, within) = (column / width, column % width);
+            let take = left.min(row.elements.end - at).min(width - within);
+            pieces.push(Piece {
+                chunk: row.chunk + chunk,
+                within: (row.within + within) * element,
+                packed,
+                len: take * element,
+            });
             packed += take * element;
             (at, left) = (at + take, left - take);
         }
     }
     // Stable: of elements that are written twice, the last wins.
-    pieces.sort_by_key(|piece| (piece.chunk, piece.within));
+    if !runs.is_sorted_by_key(|run| run.offset) {
+        pieces.sort_by_key(|piece| (piece.chunk, piece.within));
+    } else if grid.len() <= 4 * pieces.len() as u64 {
+        pieces = sorted_by_chunk(&pieces, grid.len() as usize);
+    } else {
+        pieces.sort_by_key(|piece| piece.chunk);
+    }
     pieces
+}
+
+/// Counting sort by chunk; stable.
+fn sorted_by_chunk(pieces: &[Piece], chunks: usize) -> Vec<Piece> {
+    let mut next = vec![0; chunks + 1];
+    pieces.iter().for_each(|piece| next[piece.chunk as usize + 1] += 1);
+    (0..chunks).for_each(|chunk| next[chunk + 1] += next[chunk]);
+    let mut sorted = vec![Piece { chunk: 0, within: 0, packed: 0, len: 0 }; pieces.len()];
+    for piece in pieces {
+        let place = &mut next[piece.chunk as usize];
+        sorted[*place] = *piece;
+        *place += 1;
+    }
+    sorted
+}
+
+/// Copies a run; the most common lengths by one load and store.
+fn copy_run(from: &[u8], to: &mut [u8]) {
+    match from.len() {
+        4 => to[..4].copy_from_slice(&from[..4]),
+        8 => to[..8].copy_from_slice(&from[..8]),
+        _ => to.copy_from_slice(from),
+    }
+}
+
+/// The first pieces that lie in increasing order with small gaps in so many bytes, and their range of bytes.
+fn window(pieces: &[Piece]) -> (&[Piece], Range<u64>) {
+    let start = pieces.first().map_or(0, |piece| piece.within);
+    let (mut end, mut count) = (start, 0);
+    for piece in pieces {
+        let after = piece.within + piece.len;
+        if piece.within < end || piece.within - end > WORTH_A_CALL || (count > 0 && after - start > WINDOW) {
+            break;
+        }
+        (end, count) = (after, count + 1);
+    }
+    (&pieces[..count], start..end)
 }
 
 fn shares(pieces: &[Piece]) -> Vec<Share> {
@@ -96,16 +178,94 @@ fn is_dense(runs: &[Run]) -> bool {
 impl DirectDataset {
     /// The number of elements in the runs, which must be whole elements inside the dataset.
     fn elements_in(&self, shape: &[u64], runs: &[Run]) -> Result<u64> {
-        let bytes = dims::byte_count(shape, self.element)?;
-        let inside = |run: &Run| {
-            run.len.is_multiple_of(self.element)
-                && run.offset.is_multiple_of(self.element)
-                && run.offset.checked_add(run.len).is_some_and(|end| end <= bytes)
-        };
-        match runs.iter().all(inside) {
-            true => Ok(runs.iter().map(|run| run.len / self.element).sum()),
+        let limit = dims::byte_count(shape, self.element)?;
+        let (mut end, mut bytes) = (0, 0);
+        let mut odd = 0;
+        let power = self.element.is_power_of_two();
+        for run in runs {
+            let of = |bytes: u64| if power { bytes & (self.element - 1) } else { bytes % self.element };
+            odd |= of(run.len) | of(run.offset);
+            end = end.max(run.offset.saturating_add(run.len));
+            bytes += run.len;
+        }
+        match odd == 0 && end <= limit {
+            true => Ok(bytes / self.element),
             false => Err(Error::invalid("transfer", "a run lies outside of the array")),
         }
+    }
+
+    /// Reads pieces of raw bytes from `base`.
+    fn read_raw_pieces(
+        &self,
+        base: u64,
+        mut pieces: &[Piece],
+        target: &Target<'_>,
+        buffer: &mut Vec<u8>,
+    ) -> Result<()> {
+        // While they are in the page cache.
+        while let Some(packed) = target.as_packed()
+            && !pieces.is_empty()
+        {
+            let (near, range) = window(pieces);
+            let bytes = (range.end - range.start) as usize;
+            if bytes as u64 > WINDOW {
+                break;
+            }
+            if buffer.len() < bytes {
+                *buffer = file::buffer(bytes)?;
+            }
+            let buffer = &mut buffer[..bytes];
+            if file::read_cached(&self.file, buffer, base + range.start) != Some(true) {
+                break;
+            }
+            for piece in near {
+                let (from, len) = ((piece.within - range.start) as usize, piece.len as usize);
+                let to = piece.packed as usize..piece.packed as usize + len;
+                // SAFETY: pieces of a transfer are disjoint in memory.
+                copy_run(&buffer[from..from + len], unsafe { packed.slice(to) });
+            }
+            pieces = &pieces[near.len()..];
+        }
+        let mut reading = self.reading(target, buffer);
+        let mut grouping = Coalescer::new(WORTH_A_CALL, &mut reading);
+        pieces.iter().try_for_each(|piece| grouping.add(piece.pair(base)))?;
+        grouping.finish()
+    }
+
+    /// Writes pieces of raw bytes to `base`; `dense`: the bytes in between are read and written back.
+    fn write_raw_pieces(
+        &self,
+        base: u64,
+        mut pieces: &[Piece],
+        source: &Source<'_>,
+        dense: bool,
+        buffer: &mut Vec<u8>,
+    ) -> Result<()> {
+        while let Some(packed) = source.as_packed().filter(|_| dense)
+            && !pieces.is_empty()
+        {
+            let (near, range) = window(pieces);
+            let bytes = (range.end - range.start) as usize;
+            if bytes as u64 > WINDOW {
+                break;
+            }
+            if buffer.len() < bytes {
+                *buffer = file::buffer(bytes)?;
+            }
+            let buffer = &mut buffer[..bytes];
+            file::read(&self.file, buffer, base + range.start)?;
+            for piece in near {
+                let (to, len) = ((piece.within - range.start) as usize, piece.len as usize);
+                let from = piece.packed as usize..piece.packed as usize + len;
+                copy_run(&packed[from], &mut buffer[to..to + len]);
+            }
+            file::write(&self.file, self.guard(), buffer, base + range.start)?;
+            pieces = &pieces[near.len()..];
+        }
+        let mut writing = self.writing(source, dense, buffer);
+        let mut grouping = Coalescer::new(if dense { WORTH_A_CALL } else { 0 }, &mut writing);
+        pieces.iter().try_for_each(|piece| grouping.add(piece.pair(base)))?;
+        grouping.finish()
     }
 
     /// As [`Self::read_as`] into packed memory, of the elements in `runs`: byte ranges of the dataset as one row-major array.
@@ -131,36 +291,26 @@ impl DirectDataset {
         let mut buffer = Vec::new();
         let Some(grid) = &extent.grid else {
             let Some(base) = self.address(control, false)? else { return Ok(Some(FallbackReason::NotAllocated)) };
-            let mut reading = self.reading(&target, &mut buffer);
-            let mut grouping = Coalescer::new(WORTH_A_CALL, &mut reading);
-            let mut packed = 0;
-            for run in runs {
-                grouping.add(Pair { file: row(base + run.offset, run.len), memory: row(packed, run.len) })?;
-                packed += run.len;
-            }
-            return grouping.finish().map(|()| None);
+            return self.read_raw_pieces(base, &undivided(runs), &target, &mut buffer).map(|()| None);
         };
         self.load_index_for(grid, control, runs.len() as u64)?;
-        let pieces = pieces_of(grid, self.element, runs);
+        let pieces = divided(grid, self.element, runs);
         if !self.pipeline.is_plain() {
             return self.read_filtered_pieces(grid, control, &pieces, &target).map(|()| None);
         }
-        let mut reading = self.reading(&target, &mut buffer);
-        let mut grouping = Coalescer::new(WORTH_A_CALL, &mut reading);
         for share in shares(&pieces) {
             let state = self.state().index.get(share.chunk);
-            for piece in &pieces[share.pieces] {
-                match state {
-                    ChunkState::At(place) => grouping.add(piece.pair(place.address))?,
-                    ChunkState::Absent => self.fill_piece(piece, &mut target)?,
-                    ChunkState::AddressUnknown(_) => {
-                        self.state().index.note_lookup_failed();
-                        return Ok(Some(FallbackReason::ChunkAddressUnknown));
-                    }
+            let pieces = &pieces[share.pieces];
+            match state {
+                ChunkState::At(place) => self.read_raw_pieces(place.address, pieces, &target, &mut buffer)?,
+                ChunkState::Absent => pieces.iter().try_for_each(|piece| self.fill_piece(piece, &mut target))?,
+                ChunkState::AddressUnknown(_) => {
+                    self.state().index.note_lookup_failed();
+                    return Ok(Some(FallbackReason::ChunkAddressUnknown));
                 }
             }
         }
-        grouping.finish().map(|()| None)
+        Ok(None)
     }
 
     fn fill_piece(&self, piece: &Piece, target: &mut Target<'_>) -> Result<()> {
@@ -269,32 +419,22 @@ impl DirectDataset {
         };
         let mut buffer = Vec::new();
         let dense = is_dense(runs);
-        let gap = if dense { WORTH_A_CALL } else { 0 };
         let Some(grid) = &extent.grid else {
             let Some(base) = self.address(control, true)? else { return Ok(Some(FallbackReason::NotAllocated)) };
-            let mut writing = self.writing(&source, dense, &mut buffer);
-            let mut grouping = Coalescer::new(gap, &mut writing);
-            let mut packed = 0;
-            for run in runs {
-                grouping.add(Pair { file: row(base + run.offset, run.len), memory: row(packed, run.len) })?;
-                packed += run.len;
-            }
-            return grouping.finish().map(|()| None);
+            return self.write_raw_pieces(base, &undivided(runs), &source, dense, &mut buffer).map(|()| None);
         };
         self.load_index_for(grid, control, runs.len() as u64)?;
-        let pieces = pieces_of(grid, self.element, runs);
+        let pieces = divided(grid, self.element, runs);
         if !self.pipeline.is_plain() {
             return self.write_filtered_pieces(grid, control, &pieces, &mut source).map(|()| None);
         }
-        let mut writing = self.writing(&source, dense, &mut buffer);
-        let mut grouping = Coalescer::new(gap, &mut writing);
         let mut new_chunk = Vec::new();
         for share in shares(&pieces) {
             let state = self.state().index.get(share.chunk);
             let pieces = &pieces[share.pieces];
             match state {
                 ChunkState::At(place) => {
-                    pieces.iter().try_for_each(|piece| grouping.add(piece.pair(place.address)))?;
+                    self.write_raw_pieces(place.address, pieces, &source, dense, &mut buffer)?;
                 }
                 ChunkState::Absent => {
                     if new_chunk.len() != self.chunk_bytes {
@@ -315,7 +455,7 @@ impl DirectDataset {
                 }
             }
         }
-        grouping.finish().map(|()| None)
+        Ok(None)
     }
 
     /// Changes chunks in the cache, where they stay dirty.
@@ -401,7 +541,7 @@ mod tests {
         let grid = ChunkGrid::new(&[4, 10], &[2, 4]).unwrap();
         // Elements 38 and 39, then 3 to 5 and 9 to 10, of 2 bytes.
         let run = |first: u64, count: u64| Run { offset: first * 2, len: count * 2 };
-        let pieces = pieces_of(&grid, 2, &[run(38, 2), run(3, 3), run(9, 2)]);
+        let pieces = divided(&grid, 2, &[run(38, 2), run(3, 3), run(9, 2)]);
         let seen: Vec<_> = pieces.iter().map(|p| (p.chunk, p.within / 2, p.packed / 2, p.len / 2)).collect();
         assert_eq!(seen, [(0, 3, 2, 1), (0, 4, 6, 1), (1, 0, 3, 2), (2, 1, 5, 1), (5, 4, 0, 2)]);
         assert_eq!(shares(&pieces).len(), 4);

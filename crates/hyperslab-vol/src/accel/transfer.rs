@@ -10,10 +10,11 @@ use crate::host::Host;
 use crate::host::api::{Const, H5S_ALL, H5S_BLOCK, Herr, Hid, Ptr};
 use crate::object::Object;
 use hyperslab_core::{
-    BufferRegion, Datatype, Dims, Gather, MemoryLayout, MemoryView, MemoryViewMut, Result, Selection, TransferMode,
+    BufferRegion, Datatype, Dims, Gather, MemoryLayout, MemoryView, MemoryViewMut, Result, Run, Selection, TransferMode,
 };
-use hyperslab_h5direct::{Conversion, WriteEffect};
+use hyperslab_h5direct::{Conversion, FallbackReason, WriteEffect};
 use std::ffi::{CStr, c_int};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -45,6 +46,10 @@ enum Planned {
 
 /// Irregular selections of more pieces are transferred by their runs.
 const FEW_PIECES: i64 = 48;
+/// Runs of many pieces that are listed and transferred at a time: the list fits into a core's cache.
+const RUNS_OF_A_PART: usize = 1 << 13;
+/// The same for datasets with filters.
+const RUNS_IN_ALL: usize = 1 << 21;
 /// Asks a dataset for its space.
 const GET_SPACE: c_int = 2;
 /// Properties of a transfer list that libhdf5 writes its answers to.
@@ -308,10 +313,10 @@ unsafe fn dispatch_write(object: &Object, one: &Transfer, data: Const) -> Transf
             let why = "the file is open for reading only";
             return through_library(object, one, file, &dataset, WriteEffect::Nothing, why.into(), native);
         }
-        Ok(Planned::Pieces(plan)) if !data.is_null() => {
+        Ok(Planned::Pieces(mut plan)) if !data.is_null() => {
             // SAFETY: the program gives memory that has all selected elements.
             let memory = unsafe { std::slice::from_raw_parts(data.cast::<u8>().add(plan.offset), plan.len) };
-            return write_pieces(object, one, file, &dataset, &plan, memory, native);
+            return write_pieces(object, one, file, &dataset, &mut plan, memory, native);
         }
         Ok(Planned::Selection(plan)) if !data.is_null() && !plan.selection.is_empty() => plan,
         Ok(_) => {
@@ -400,10 +405,10 @@ unsafe fn dispatch_read(object: &Object, one: &Transfer, data: Ptr) -> TransferO
     // SAFETY: the caller's.
     let native = || unsafe { object.handle().read(object.host, one, data) };
     let plan = match plan {
-        Ok(Planned::Pieces(plan)) if !data.is_null() => {
+        Ok(Planned::Pieces(mut plan)) if !data.is_null() => {
             // SAFETY: the program gives memory that has all selected elements.
             let memory = unsafe { std::slice::from_raw_parts_mut(data.cast::<u8>().add(plan.offset), plan.len) };
-            return read_pieces(object, one, file, &dataset, &plan, memory, native);
+            return read_pieces(object, one, file, &dataset, &mut plan, memory, native);
         }
         Ok(Planned::Selection(plan)) if !data.is_null() && !plan.selection.is_empty() => plan,
         Ok(_) => {
@@ -498,31 +503,62 @@ unsafe fn plan_transfer(
     }
 }
 
+/// Hands the runs of many pieces to `each`, some at a time, with their bytes of the program's memory. `Some`: libhdf5 must
+/// execute the transfer.
+fn for_each_part(
+    dataset: &Dataset,
+    plan: &mut PiecewisePlan,
+    mut each: impl FnMut(&[Run], Range<usize>) -> Result<Option<FallbackReason>>,
+) -> Result<Option<FallbackReason>> {
+    let size = dataset.element_type.dtype.size();
+    let in_memory = plan.dtype.as_ref().map_or(size, Datatype::size);
+    // A chunk with filters is decoded once.
+    let most = if dataset.io.spec.filters.is_empty() { RUNS_OF_A_PART } else { RUNS_IN_ALL };
+    let (mut runs, mut at) = (Vec::new(), 0);
+    loop {
+        plan.list(&mut runs, most)?;
+        if runs.is_empty() {
+            break;
+        }
+        let bytes = runs.iter().map(|run| run.len).sum::<u64>() / size * in_memory;
+        let end = usize::try_from(bytes).ok().and_then(|bytes| bytes.checked_add(at)).filter(|end| *end <= plan.len);
+        let end = end.ok_or_else(|| refused("transfer", "more is listed than is selected"))?;
+        if let Some(reason) = each(&runs, at..end)? {
+            return Ok(Some(reason));
+        }
+        at = end;
+    }
+    if at == plan.len { Ok(None) } else { Err(refused("transfer", "less is listed than is selected")) }
+}
+
 /// Writes many pieces by the direct path, or by libhdf5 if that cannot.
 fn write_pieces(
     object: &Object,
     one: &Transfer,
     file: &FileState,
     dataset: &Arc<Dataset>,
-    plan: &PiecewisePlan,
+    plan: &mut PiecewisePlan,
     memory: &[u8],
     native: impl FnOnce() -> Herr,
 ) -> TransferOutcome {
-    let kind = &dataset.element_type.dtype;
+    let (kind, bytes) = (&dataset.element_type.dtype, plan.elements * dataset.element_type.dtype.size());
+    let dtype = plan.dtype.clone();
     let ack = if dataset.io.is_metadata_flushed() { AckPending::InPlace } else { AckPending::Unsaved };
-    let written = dataset.io.write_runs(&plan.runs, MemoryView::packed(memory), plan.dtype.as_ref().unwrap_or(kind));
+    let written = for_each_part(dataset, plan, |runs, range| {
+        dataset.io.write_runs(runs, MemoryView::packed(&memory[range]), dtype.as_ref().unwrap_or(kind))
+    });
     if !dataset.io.direct.has_full_index() {
         object.host.pending.store(true, Ordering::Relaxed);
     }
     match written {
-        Ok(None) => TransferOutcome::well(plan.elements * kind.size(), ack),
+        Ok(None) => TransferOutcome::well(bytes, ack),
         // Some of it may have been written.
         Ok(Some(reason)) => {
             through_library(object, one, file, dataset, WriteEffect::Everything, reason.to_string(), native)
         }
         Err(error) => {
             object.host.report(&error);
-            TransferOutcome::failed(plan.elements * kind.size())
+            TransferOutcome::failed(bytes)
         }
     }
 }
@@ -533,14 +569,17 @@ fn read_pieces(
     one: &Transfer,
     file: &FileState,
     dataset: &Arc<Dataset>,
-    plan: &PiecewisePlan,
+    plan: &mut PiecewisePlan,
     memory: &mut [u8],
     native: impl FnOnce() -> Herr,
 ) -> TransferOutcome {
-    let kind = &dataset.element_type.dtype;
-    let read = dataset.io.read_runs(&plan.runs, MemoryViewMut::packed(memory), plan.dtype.as_ref().unwrap_or(kind));
+    let (kind, bytes) = (&dataset.element_type.dtype, plan.elements * dataset.element_type.dtype.size());
+    let dtype = plan.dtype.clone();
+    let read = for_each_part(dataset, plan, |runs, range| {
+        dataset.io.read_runs(runs, MemoryViewMut::packed(&mut memory[range]), dtype.as_ref().unwrap_or(kind))
+    });
     let why = match read {
-        Ok(None) => return TransferOutcome::well(plan.elements * kind.size(), AckPending::Nothing),
+        Ok(None) => return TransferOutcome::well(bytes, AckPending::Nothing),
         Ok(Some(reason)) => reason.to_string(),
         // libhdf5 reports errors best.
         Err(error) => error.to_string(),
