@@ -215,8 +215,11 @@ impl DirectDataset {
                 *buffer = file::buffer(bytes)?;
             }
             let buffer = &mut buffer[..bytes];
-            if file::read_cached(&self.file, buffer, base + range.start) != Some(true) {
-                break;
+            match file::read_cached(&self.file, buffer, base + range.start) {
+                Some(true) => {}
+                Some(false) => break,
+                // The file system does not tell.
+                None => file::read(&self.file, buffer, base + range.start)?,
             }
             for piece in near {
                 let (from, len) = ((piece.within - range.start) as usize, piece.len as usize);
