@@ -6,6 +6,7 @@
 
 mod acknowledge;
 mod callback_scope;
+mod conversion_check;
 mod dataset;
 mod dataset_io;
 mod dataspace;

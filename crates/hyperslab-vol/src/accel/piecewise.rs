@@ -40,14 +40,14 @@ impl PiecewisePlan {
     /// Inside a call of the library; all identifiers are open, and the space for the file stays open with the plan.
     pub(crate) unsafe fn new(host: &'static Host, dataset: &Dataset, one: &Transfer, writes: bool) -> Option<Self> {
         let (kind, shape) = (&dataset.element_type, dataset.io.direct.shape());
+        // SAFETY: the space is open.
+        let elements = unsafe { elements_inside(host, one.file_space_id, &shape) }?;
         // SAFETY: the type is open.
-        let (structure, dtype) = unsafe { kind.in_memory(host, one.mem_type_id, writes) }.ok()?.structure();
+        let (structure, dtype) = unsafe { kind.in_memory(host, one.mem_type_id, writes, elements) }.ok()?.structure();
         if structure.is_some() {
             return None;
         }
         let size = dtype.as_ref().map_or(kind.dtype.size(), Datatype::size);
-        // SAFETY: the space is open.
-        let elements = unsafe { elements_inside(host, one.file_space_id, &shape) }?;
         let offset = match one.mem_space_id {
             H5S_BLOCK => 0,
             H5S_ALL => return None,

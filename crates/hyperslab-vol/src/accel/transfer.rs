@@ -135,7 +135,7 @@ impl Plan {
             }
         };
         // SAFETY: the type is open.
-        let (structure, dtype) = unsafe { kind.in_memory(host, one.mem_type_id, writes) }?.structure();
+        let (structure, dtype) = unsafe { kind.in_memory(host, one.mem_type_id, writes, selection.len()) }?.structure();
         let element = match (&structure, &dtype) {
             (Some(structure), _) => structure.size,
             (_, Some(dtype)) => dtype.size(),

@@ -134,6 +134,7 @@ api! {
     H5Tget_member_offset(kind: Hid, at: c_uint) -> size_t;
     H5Tget_member_type(kind: Hid, at: c_uint) -> Hid;
     H5Tis_variable_str(kind: Hid) -> c_int;
+    H5Tconvert(from: Hid, to: Hid, elements: size_t, buffer: Ptr, background: Ptr, list: Hid) -> Herr;
     H5Tequal(one: Hid, other: Hid) -> c_int;
     H5Tcopy(kind: Hid) -> Hid;
     H5Tget_strpad(kind: Hid) -> c_int;

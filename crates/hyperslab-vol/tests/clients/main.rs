@@ -18,6 +18,7 @@ mod memcheck;
 mod modes;
 mod netcdf;
 mod objects;
+mod pieces;
 mod plugin;
 mod program;
 mod random_programs;
@@ -66,6 +67,7 @@ fn main() {
         situations::trials,
         objects::trials,
         fields::trials,
+        pieces::trials,
         netcdf::trials,
         tools::trials,
         c_programs::trials,
