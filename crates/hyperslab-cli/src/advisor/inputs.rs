@@ -8,7 +8,7 @@ use crate::cli::{Arguments, BenchOptions, Command, Launcher, Transfers};
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use hyperslab_core::CacheState;
-use hyperslab_model::{Conditions, Configuration, Profile, RankKind, count, predict};
+use hyperslab_model::{Conditions, Profile, RankKind, count, predict};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -131,7 +131,7 @@ impl Input {
                     continue;
                 }
             };
-            let configuration = Configuration::of(&case.stack)?.stored(data.shares(&work.workload, &case.stack));
+            let configuration = hyperslab::configuration(&case.stack)?.stored(data.shares(&work.workload, &case.stack));
             let costs = count(&work.workload, &configuration).with_context(|| case.stack.to_string())?;
             let prediction = predict(&costs, configuration.class(), profile, conditions)?;
             let (benchmark, stack) = (case.benchmark.clone(), case.stack.to_string());

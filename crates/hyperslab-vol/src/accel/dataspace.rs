@@ -7,7 +7,7 @@ use std::ffi::c_int;
 use std::ptr::null;
 
 /// Irregular selections with more blocks, and more points, are not described by slabs.
-pub(super) const MOST_PIECES: i64 = 1 << 14;
+pub(super) const MOST_PIECES: i64 = 1 << 16;
 /// Why a selection is not described.
 pub(super) const TOO_MANY: &str = "the selection has too many pieces";
 const SELECTED_NONE: c_int = 0;
