@@ -170,6 +170,7 @@ pub(crate) unsafe fn attach(object: &Object, has_name: bool) -> Attach {
         },
         filters: named_filters(&stored.filters),
         fill_value: stored.fill.clone(),
+        dims: None,
     };
     let Some(bytes) = bytes else {
         return Attach::Library {
@@ -339,6 +340,15 @@ fn itself() -> [u64; 16] {
 /// # Safety
 /// Inside a call of the library; the dataset is open.
 pub(crate) unsafe fn name(host: &Host, dataset: Handle) -> String {
+    // SAFETY: the caller's.
+    unsafe { object_name(host, dataset, DATASET) }.unwrap_or_default()
+}
+
+/// The path of an object of a kind without the leading slash; `None` if it has none.
+///
+/// # Safety
+/// Inside a call of the library; the object is open.
+pub(crate) unsafe fn object_name(host: &Host, dataset: Handle, kind: c_int) -> Option<String> {
     #[repr(C)]
     struct Whole {
         operation: c_int,
@@ -354,7 +364,8 @@ pub(crate) unsafe fn name(host: &Host, dataset: Handle) -> String {
     let (mut text, mut length) = (vec![0u8; MOST_NAME], 0usize);
     let inner = Inner { room: MOST_NAME, text: text.as_mut_ptr(), length: &raw mut length, _more: [0; 4] };
     let mut get = Whole { operation: GET_NAME, arguments: inner };
-    let place = itself();
+    let mut place = itself();
+    place[0] = kind as u64;
     // SAFETY: the object is open, the arguments are those of the operation, and the text has the room stated.
     let status = unsafe {
         host.H5VLobject_get(
@@ -367,10 +378,10 @@ pub(crate) unsafe fn name(host: &Host, dataset: Handle) -> String {
         )
     };
     if status < 0 || length == 0 || length >= MOST_NAME {
-        return String::new();
+        return None;
     }
     // SAFETY: the library ends it with NUL.
-    unsafe { crate::host::text(text.as_ptr().cast()) }.trim_start_matches('/').to_owned()
+    Some(unsafe { crate::host::text(text.as_ptr().cast()) }.trim_start_matches('/').to_owned())
 }
 
 impl Dataset {
