@@ -41,7 +41,7 @@ pub(crate) struct Plan {
 
 /// A transfer translated either way.
 enum Planned {
-    Selection(Plan),
+    Selection(Box<Plan>),
     Pieces(PiecewisePlan),
 }
 
@@ -529,7 +529,8 @@ unsafe fn plan_transfer(
     let (host, shape) = (object.host, dataset.io.direct.shape());
     let plan = |most| {
         // SAFETY: the caller's.
-        unsafe { Plan::of_pieces(host, &dataset.element_type, &shape, one, writes, most) }.map(Planned::Selection)
+        unsafe { Plan::of_pieces(host, &dataset.element_type, &shape, one, writes, most) }
+            .map(|plan| Planned::Selection(Box::new(plan)))
     };
     // Layers need selections; among ranks nobody may read and write back what lies between pieces.
     if file.is_shared() || !matches!(file.layers(), Ok(None)) {
