@@ -63,16 +63,21 @@ pub fn one(file: &Path, options: &RecoverOptions, was_read: bool) -> End {
         eprintln!("hyperslab: {}", lines(error));
         return End::Failed;
     }
-    let wanted = options.check && !was_read;
-    if !wanted && !matches!(found, Ok(Pending::Orphaned)) {
+    let is_orphaned = matches!(found, Ok(Pending::Orphaned));
+    if was_read && !is_orphaned {
         return End::Done;
     }
     let name = escaped(file.display());
-    if matches!(found, Ok(Pending::Orphaned)) && is_empty(file) {
+    if is_orphaned && is_empty(file) {
         println!("{name}: {NEVER_FLUSHED}");
         return End::Done;
     }
-    match inspect::ask("hdf5", file, options.check) {
+    // Rollback journals are of HDF5 files; any other is what its first bytes say.
+    let stack = match is_orphaned {
+        true => Ok("hdf5".to_owned()),
+        false => hyperslab::detect_stack(file).map(|stack| stack.to_string()),
+    };
+    match stack.map_err(|error| error.to_string()).and_then(|stack| inspect::ask(&stack, file, options.check)) {
         Ok(seen) => {
             println!("{name}: {seen}");
             End::Done
