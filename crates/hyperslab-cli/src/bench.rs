@@ -21,6 +21,7 @@ use hyperslab_core::ErrorKind;
 use hyperslab_run::{Case, CaseResult, Machine, Progress, RESULTS_VERSION, Results, Status, Verified, run_case};
 pub(crate) use kernels::help_asked;
 pub(crate) use launch::Launch;
+pub(crate) use map_files::MapFiles;
 pub(crate) use plan::Plan;
 use plan::{PlannedCase, Work};
 use std::collections::HashSet;
