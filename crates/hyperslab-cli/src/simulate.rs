@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use hyperslab_core::{Stack, parse_stacks, units};
 use hyperslab_sim::{
-    Intervals, LayerEffects, Limits, RunPlacement, Simulated, System, Walked, intervals, limits, simulate, template,
+    Intervals, LayerEffects, RunLimits, RunPlacement, Simulated, System, Walked, intervals, limits, simulate, template,
     walk,
 };
 use inputs::SimulatedCase;
@@ -107,7 +107,7 @@ pub struct SimulatedOutcome {
     /// How sure that is.
     pub intervals: Intervals,
     /// What limits it.
-    pub limits: Limits,
+    pub limits: RunLimits,
 }
 
 /// Simulates, or prints what was asked for.

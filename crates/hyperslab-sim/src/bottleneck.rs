@@ -28,7 +28,7 @@ pub struct Gain {
 
 /// What limits a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Limits {
+pub struct RunLimits {
     /// Busiest first.
     pub resources: Vec<ResourceUse>,
     /// Ranks beyond which more of them bring no higher rate, if they do as these do.
@@ -38,7 +38,7 @@ pub struct Limits {
 }
 
 /// Works it out for a run that was simulated.
-pub fn limits(run: &Simulated, walked: &Walked, system: &System, layers: &LayerEffects) -> Limits {
+pub fn limits(run: &Simulated, walked: &Walked, system: &System, layers: &LayerEffects) -> RunLimits {
     let stages = &run.stages;
     let all = [
         ("links of nodes", stages.link),
@@ -64,7 +64,7 @@ pub fn limits(run: &Simulated, walked: &Walked, system: &System, layers: &LayerE
     let own = stages.link + stages.calls + stages.chunks + run.copies;
     let shared = stages.server.max(stages.network).max(stages.disk) + stages.locks + stages.metadata;
     let saturation_ranks = (shared > 0.0 && own > 0.0).then(|| walked.ranks as f64 * own / shared);
-    Limits { resources, saturation_ranks, gains: gains(walked, system, layers) }
+    RunLimits { resources, saturation_ranks, gains: gains(walked, system, layers) }
 }
 
 fn gains(walked: &Walked, system: &System, layers: &LayerEffects) -> Vec<Gain> {

@@ -1,5 +1,8 @@
 //! Fits the timing parameters of a system to measured runs.
 
+// Matrices are clearer by row and column.
+#![allow(clippy::needless_range_loop)]
+
 use crate::simulation::transfer_seconds;
 use crate::stage::Rates;
 use crate::timing::{PARAMETERS, TimingParameters};

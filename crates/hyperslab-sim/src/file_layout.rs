@@ -7,7 +7,7 @@ use hyperslab_core::{ArraySpec, ChunkGrid, Dims, Error, Result, Selection, Shape
 
 /// Bytes of a file, or of one of the objects that an array is stored in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Extent {
+pub struct FileExtent {
     /// Number of the object in its file; 0 unless the format stores many.
     pub object: u64,
     /// First byte.
@@ -20,7 +20,7 @@ pub struct Extent {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FileRanges {
     /// Ranges in order; neighbours are joined. A part of them if `scale` is above 1.
-    pub extents: Vec<Extent>,
+    pub extents: Vec<FileExtent>,
     /// How many times more there is than was listed.
     pub scale: f64,
     /// Chunks that are touched.
@@ -36,7 +36,7 @@ pub struct FileRanges {
 /// How a format lays out its files.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FileLayout {
-    kind: Kind,
+    kind: FormatFamily,
     /// Objects begin at multiples of this.
     pub align: u64,
     /// The library around MPI-IO that calls go through, if any.
@@ -50,7 +50,7 @@ pub struct FileLayout {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum FormatFamily {
     Raw,
     Hdf5,
     Classic,
@@ -117,11 +117,11 @@ impl FileLayout {
     pub fn of(stack: &Stack) -> Result<Self> {
         let format = &stack.format;
         let (kind, library) = match format.name.as_str() {
-            "posix" => (Kind::Raw, false),
-            "mpiio" => (Kind::Raw, false),
-            "hdf5" | "netcdf4" => (Kind::Hdf5, true),
-            "netcdf3" => (Kind::Classic, true),
-            "zarr" => (Kind::Objects, false),
+            "posix" => (FormatFamily::Raw, false),
+            "mpiio" => (FormatFamily::Raw, false),
+            "hdf5" | "netcdf4" => (FormatFamily::Hdf5, true),
+            "netcdf3" => (FormatFamily::Classic, true),
+            "zarr" => (FormatFamily::Objects, false),
             other => {
                 return Err(Error::unsupported("simulate", format!("where {other} puts bytes is not known"))
                     .hint("use a stack on hdf5, netcdf4, netcdf3, zarr, posix or mpiio"));
@@ -148,7 +148,7 @@ impl FileLayout {
 
     /// Whether chunks or arrays are objects, each found by its name.
     pub fn stores_objects(&self) -> bool {
-        self.kind == Kind::Objects
+        self.kind == FormatFamily::Objects
     }
 
     /// Places an array behind those that are there.
@@ -157,10 +157,10 @@ impl FileLayout {
         let bytes = byte_count(&spec.shape, element)?;
         let chunk = self.chunk_of(spec);
         let header = match self.kind {
-            Kind::Raw => 0,
-            Kind::Objects => 0,
-            Kind::Classic => 512,
-            Kind::Hdf5 => HEADER,
+            FormatFamily::Raw => 0,
+            FormatFamily::Objects => 0,
+            FormatFamily::Classic => 512,
+            FormatFamily::Hdf5 => HEADER,
         };
         let base = self.next.saturating_add(header).next_multiple_of(self.align);
         let Some(chunk) = chunk else {
@@ -172,12 +172,12 @@ impl FileLayout {
         let step = chunk_bytes.next_multiple_of(self.align);
         let unit = TREE_NODE.next_multiple_of(self.align);
         let index = match (self.kind, self.latest) {
-            _ if self.kind == Kind::Objects || self.meta_block >= 64 << 10 => ChunkIndex::Before,
+            _ if self.kind == FormatFamily::Objects || self.meta_block >= 64 << 10 => ChunkIndex::Before,
             (_, false) => ChunkIndex::Tree(unit),
             (_, true) if spec.max_shape.is_some() => ChunkIndex::Extensible(unit),
             (_, true) => ChunkIndex::Before,
         };
-        let objects = self.kind == Kind::Objects;
+        let objects = self.kind == FormatFamily::Objects;
         let chunks = Chunked { step, bytes: chunk_bytes, index, objects, grid };
         let number = chunks.grid.len();
         let used = step.saturating_mul(number).saturating_add(index.before(number));
@@ -191,16 +191,16 @@ impl FileLayout {
         let must = grows(spec) || !spec.filters.is_empty();
         match self.kind {
             _ if rank == 0 => None,
-            Kind::Raw | Kind::Classic => None,
-            Kind::Objects => {
+            FormatFamily::Raw | FormatFamily::Classic => None,
+            FormatFamily::Objects => {
                 let shard = self.shard.clone().filter(|shard| shard.len() == rank);
                 Some(shard.or(asked).unwrap_or_else(|| near_cube(spec)))
             }
-            Kind::Hdf5 if self.chunked.unwrap_or(must || asked.is_some()) => {
+            FormatFamily::Hdf5 if self.chunked.unwrap_or(must || asked.is_some()) => {
                 let own = || if grows(spec) { for_growth(spec, target_bytes(self.align)) } else { near_cube(spec) };
                 Some(cut_to_fixed_extents(asked.unwrap_or_else(own), spec))
             }
-            Kind::Hdf5 => None,
+            FormatFamily::Hdf5 => None,
         }
     }
 }
@@ -248,7 +248,7 @@ impl ArrayPlacement {
                     break;
                 }
                 listed += 1;
-                found.push(Extent { object: 0, offset: self.base + run.offset, len: run.len });
+                found.push(FileExtent { object: 0, offset: self.base + run.offset, len: run.len });
             }
             return Ok(found.scaled());
         };
@@ -266,13 +266,13 @@ impl ArrayPlacement {
             };
             let covered = subset.within.len();
             if covered == whole {
-                found.push(Extent { object, offset: begin, len: chunks.bytes });
+                found.push(FileExtent { object, offset: begin, len: chunks.bytes });
                 continue;
             }
             found.partial_chunks += 1.0;
             let room = most.saturating_sub(found.extents.len()).max(1);
             for run in subset.within.runs(chunks.grid.chunk(), self.element)?.take(room) {
-                found.push(Extent { object, offset: begin + run.offset, len: run.len });
+                found.push(FileExtent { object, offset: begin + run.offset, len: run.len });
             }
         }
         Ok(found.scaled())
@@ -280,7 +280,7 @@ impl ArrayPlacement {
 }
 
 impl FileRanges {
-    fn push(&mut self, extent: Extent) {
+    fn push(&mut self, extent: FileExtent) {
         self.page_ends += f64::from(!extent.offset.is_multiple_of(PAGE));
         match self.extents.last_mut() {
             Some(last) if last.object == extent.object && last.offset + last.len == extent.offset => {

@@ -13,7 +13,6 @@ pub struct LayerEffects {
     appends: bool,
     exchanges: Option<Exchange>,
     subfiles: bool,
-    stripe_aligned: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -57,7 +56,6 @@ impl LayerEffects {
             }
         }
         effects.subfiles = stack.format.get("driver") == Some("subfiling");
-        effects.stripe_aligned = stack.format.size("align")?.is_some_and(|align| align >= 4096);
         Ok(effects)
     }
 

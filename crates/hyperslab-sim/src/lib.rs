@@ -18,14 +18,14 @@ mod timing;
 mod uncertainty;
 mod walk;
 
-pub use bottleneck::{Gain, Limits, ResourceUse, limits};
+pub use bottleneck::{Gain, ResourceUse, RunLimits, limits};
 pub use builtin::{builtin, builtin_names, template};
 pub use calibrate::{Fitted, MeasuredRun, fit};
 pub use extent_locks::{ExtentLocks, LockTables};
-pub use file_layout::{ArrayPlacement, ChunkIndex, Extent, FileLayout, FileRanges};
+pub use file_layout::{ArrayPlacement, ChunkIndex, FileExtent, FileLayout, FileRanges};
 pub use judgement::{Accuracy, quantile, spearman};
 pub use layer_effects::{Below, LayerEffects};
-pub use load::{Call, CallKind, Load, Scene};
+pub use load::{CallKind, Load, RoundCall, Scene};
 pub use published_tables::{RowGroup, TableRow, published_tables};
 pub use reproduction::{ReproducedRow, TableReproduction};
 pub use simulation::{Simulated, SpanKind, TimelineSpan, simulate, transfer_seconds, transfers};
@@ -36,4 +36,4 @@ pub use system::{
 };
 pub use timing::{PARAMETERS, TimingParameters};
 pub use uncertainty::{Intervals, intervals};
-pub use walk::{Event, RunPlacement, Walked, rounds_by_kind, walk};
+pub use walk::{RunPlacement, WalkEvent, Walked, walk};

@@ -25,7 +25,7 @@ pub struct CallKind {
 
 /// One call of one rank.
 #[derive(Debug, Clone)]
-pub struct Call {
+pub struct RoundCall {
     /// Number of the call among those of its rank here.
     pub round: usize,
     /// Machine.
@@ -140,13 +140,13 @@ impl Scene {
     }
 
     /// Works out the load of `calls`, which are those of `rounds` rounds; `locks` are those that earlier ones left.
-    pub fn load(&self, calls: &[Call], rounds: usize, locks: &mut LockTables) -> Load {
+    pub fn load(&self, calls: &[RoundCall], rounds: usize, locks: &mut LockTables) -> Load {
         let per_round = 1.0 / rounds.max(1) as f64;
         let mut nodes: BTreeMap<usize, f64> = BTreeMap::new();
-        let mut by_target: BTreeMap<u64, Target> = BTreeMap::new();
+        let mut by_target: BTreeMap<u64, TargetLoad> = BTreeMap::new();
         let (mut bytes, mut page_ends, mut objects) = (0.0, 0.0, 0.0);
         let (mut chunks, mut partial): (BTreeMap<usize, f64>, f64) = (BTreeMap::new(), 0.0);
-        let mut blocks = Blocks::default();
+        let mut blocks = ClientBlocks::default();
         for call in calls {
             let ranges = &call.ranges;
             bytes += ranges.bytes;
@@ -162,7 +162,7 @@ impl Scene {
                 for (place, range) in self.placement(call.file, extent.object).in_order(extent.offset, extent.len) {
                     let (offset, len) = (range.offset, range.len);
                     let place = place + passed;
-                    let piece = Piece { round: call.round, place, node: call.node, object, offset, len };
+                    let piece = TargetPiece { round: call.round, place, node: call.node, object, offset, len };
                     by_target.entry(range.target).or_default().add(piece, ranges.scale);
                 }
                 passed += extent.len.div_ceil(self.stripes.size.max(1));
@@ -219,14 +219,14 @@ impl Scene {
     }
 }
 
-/// The most of some, when `scale` times as many fill all of them: what is uneven by chance evens out.
+/// The most of some, when `scale` times as many fill all of them: the more there are, the less their ends matter.
 fn scaled(most: f64, mean: f64, scale: f64) -> f64 {
-    mean * scale + (most - mean).max(0.0) * scale.sqrt()
+    mean * scale + (most - mean).max(0.0)
 }
 
 /// What one target gets.
 #[derive(Debug, Default)]
-struct Target {
+struct TargetLoad {
     bytes: f64,
     /// Contiguous runs of calls.
     runs: usize,
@@ -234,11 +234,11 @@ struct Target {
     ends: HashMap<(usize, (u64, u64)), (usize, u64)>,
     clients: HashSet<usize>,
     /// Round, place in the call, client, object, range.
-    pieces: Vec<Piece>,
+    pieces: Vec<TargetPiece>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Piece {
+struct TargetPiece {
     round: usize,
     place: u64,
     node: usize,
@@ -260,8 +260,8 @@ struct Turns {
     conflicts: Vec<usize>,
 }
 
-impl Target {
-    fn add(&mut self, piece: Piece, scale: f64) {
+impl TargetLoad {
+    fn add(&mut self, piece: TargetPiece, scale: f64) {
         self.bytes += piece.len as f64 * scale;
         let end = (piece.round, piece.offset + piece.len);
         let last = self.ends.insert((piece.node, piece.object), end);
@@ -295,13 +295,13 @@ impl Target {
 
 /// How long the contiguous blocks of clients are.
 #[derive(Debug, Default)]
-struct Blocks {
+struct ClientBlocks {
     ends: HashMap<(usize, u64), u64>,
     bytes: f64,
     number: f64,
 }
 
-impl Blocks {
+impl ClientBlocks {
     fn add(&mut self, node: usize, file: u64, offset: u64, len: u64) {
         let last = self.ends.insert((node, file), offset + len);
         self.number += f64::from(u8::from(last != Some(offset)));

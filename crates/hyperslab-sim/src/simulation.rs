@@ -4,7 +4,7 @@ use crate::layer_effects::LayerEffects;
 use crate::stage::{Rates, StageTime, round_time};
 use crate::system::System;
 use crate::timing::TimingParameters;
-use crate::walk::{Event, Walked};
+use crate::walk::{WalkEvent, Walked};
 use serde::Serialize;
 
 /// Seconds of the transfers alone, without what opens, computes and closes.
@@ -16,7 +16,7 @@ pub fn transfer_seconds(walked: &Walked, rates: &Rates, timing: &TimingParameter
 pub fn transfers(walked: &Walked, rates: &Rates, timing: &TimingParameters) -> StageTime {
     let mut all = StageTime::default();
     for event in &walked.events {
-        if let Event::Transfer(loads) = event {
+        if let WalkEvent::Transfer(loads) = event {
             loads.iter().for_each(|load| all += round_time(load, rates, timing) * load.rounds);
         }
     }
@@ -114,22 +114,22 @@ pub fn simulate(walked: &Walked, system: &System, layers: &LayerEffects, timing:
     let barrier = BARRIER * (walked.ranks.max(2) as f64).log2();
     for event in &walked.events {
         match event {
-            Event::Open { files } => {
+            WalkEvent::Open { files } => {
                 let servers = system.metadata.servers.value * system.metadata.operations.value;
                 let seconds = system.metadata.open_seconds.value + files / servers;
                 play.found.metadata += seconds;
                 play.spend(SpanKind::Open, seconds, 0.0);
             }
-            Event::Barrier => {
+            WalkEvent::Barrier => {
                 play.found.metadata += barrier;
                 play.spend(SpanKind::Open, barrier, 0.0);
             }
-            Event::Compute(seconds) => {
+            WalkEvent::Compute(seconds) => {
                 play.found.compute += seconds;
                 play.spend(SpanKind::Compute, *seconds, 0.0);
             }
-            Event::Flush => play.flush(),
-            Event::Transfer(loads) => play.transfer(loads),
+            WalkEvent::Flush => play.flush(),
+            WalkEvent::Transfer(loads) => play.transfer(loads),
         }
     }
     play.flush();

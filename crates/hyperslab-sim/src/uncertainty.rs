@@ -5,7 +5,7 @@ use crate::layer_effects::LayerEffects;
 use crate::simulation::simulate;
 use crate::system::System;
 use crate::timing::{PARAMETERS, TimingParameters};
-use crate::walk::{Event, Walked};
+use crate::walk::{WalkEvent, Walked};
 use serde::Serialize;
 
 /// Seconds that half and nine of ten runs lie between.
@@ -28,7 +28,7 @@ pub fn intervals(walked: &Walked, system: &System, layers: &LayerEffects) -> Int
     let (wider, reasons) = widening(walked, system);
     let errors = &system.calibration.errors;
     let base = system.timing.values();
-    let mut random = Random(0x5EED_0F_5EED);
+    let mut random = DrawSequence(0x5EED_5EED);
     let mut seconds: Vec<f64> = Vec::with_capacity(DRAWS * 5);
     for _ in 0..DRAWS {
         let drawn: [f64; PARAMETERS] = std::array::from_fn(|at| {
@@ -85,7 +85,7 @@ fn widening(walked: &Walked, system: &System) -> (f64, Vec<String>) {
 fn calls(walked: &Walked) -> (f64, f64) {
     let (mut low, mut high) = (f64::INFINITY, 0.0_f64);
     for event in &walked.events {
-        if let Event::Transfer(loads) = event {
+        if let WalkEvent::Transfer(loads) = event {
             for load in loads.iter().filter(|load| load.bytes > 0.0) {
                 let call = load.bytes / load.ranks.max(1.0);
                 (low, high) = (low.min(call), high.max(call));
@@ -96,9 +96,9 @@ fn calls(walked: &Walked) -> (f64, f64) {
 }
 
 /// Numbers that look random and are the same in every run (splitmix64).
-struct Random(u64);
+struct DrawSequence(u64);
 
-impl Random {
+impl DrawSequence {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;

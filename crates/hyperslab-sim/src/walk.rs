@@ -2,12 +2,12 @@
 
 use crate::extent_locks::LockTables;
 use crate::file_layout::{ArrayPlacement, FileLayout};
-use crate::load::{Call, CallKind, Load, Scene};
+use crate::load::{CallKind, Load, RoundCall, Scene};
 use crate::stripe_placement::StripePlacement;
 use crate::system::System;
 use hyperslab_core::workload::{Step, Steps, Workload};
 use hyperslab_core::{Result, Selection, Stack, TransferMode};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 /// How a run is placed on a system.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,7 +44,7 @@ pub struct Walked {
     /// Ranks that were looked at.
     pub looked_at: usize,
     /// In order; equal neighbours are folded.
-    pub events: Vec<Event>,
+    pub events: Vec<WalkEvent>,
     /// Bytes that are written, of all ranks.
     pub written: f64,
     /// Bytes that are read.
@@ -55,7 +55,7 @@ pub struct Walked {
 
 /// One of the things that happen.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Event {
+pub enum WalkEvent {
     /// Containers are opened or created: so many by one rank for all, or by each.
     Open {
         /// Files that metadata servers make or find.
@@ -112,16 +112,15 @@ struct Walker<'a> {
     sampled: Vec<usize>,
     cursors: Vec<Cursor<'a>>,
     files: HashMap<u32, FileLayout>,
-    arrays: HashMap<u32, Open>,
+    arrays: HashMap<u32, OpenedArray>,
     by_name: HashMap<(u32, String), ArrayPlacement>,
-    opened: u64,
     gathering: Option<Gathering>,
     alike: HashMap<Signature, (usize, Vec<Load>)>,
     found: Walked,
 }
 
 #[derive(Debug, Clone)]
-struct Open {
+struct OpenedArray {
     file: u32,
     array: u32,
     placement: ArrayPlacement,
@@ -146,7 +145,7 @@ struct Gathering {
     slot: u32,
     rounds: u64,
     /// Calls of the window that is open.
-    window: Vec<Call>,
+    window: Vec<RoundCall>,
     window_rounds: usize,
     window_bytes: f64,
     /// The next window that is looked at.
@@ -193,7 +192,6 @@ impl<'a> Walker<'a> {
             files: HashMap::new(),
             arrays: HashMap::new(),
             by_name: HashMap::new(),
-            opened: 0,
             gathering: None,
             alike: HashMap::new(),
             found,
@@ -312,14 +310,21 @@ impl<'a> Walker<'a> {
         self.workload.header.arrays.get(array as usize).map_or(1.0, |array| array.spec.dtype.size() as f64)
     }
 
-    fn call(&self, selection: &Selection, open: &Open, rank: usize, file: u64, most: usize) -> Result<Call> {
+    fn call(
+        &self,
+        selection: &Selection,
+        open: &OpenedArray,
+        rank: usize,
+        file: u64,
+        most: usize,
+    ) -> Result<RoundCall> {
         let ranges = open.placement.ranges(selection, most)?;
         let round = self.gathering.as_ref().map_or(0, |gathering| gathering.window_rounds);
-        Ok(Call { round, node: rank / self.run.ranks_per_node.max(1), file, ranges })
+        Ok(RoundCall { round, node: rank / self.run.ranks_per_node.max(1), file, ranges })
     }
 
     /// Begins a phase, unless the round belongs to the one that is going on.
-    fn gather(&mut self, slot: u32, kind: CallKind, open: &Open) {
+    fn gather(&mut self, slot: u32, kind: CallKind, open: &OpenedArray) {
         if self.gathering.as_ref().is_some_and(|now| now.slot == slot && now.signature.kind == kind) {
             return;
         }
@@ -347,7 +352,7 @@ impl<'a> Walker<'a> {
     }
 
     /// Adds a round to the window; a window is as long as the clients' caches are, since these smooth what is inside.
-    fn add_round(&mut self, calls: Vec<Call>, bytes: f64) {
+    fn add_round(&mut self, calls: Vec<RoundCall>, bytes: f64) {
         let nodes = (self.sampled.len() as f64 / self.run.ranks_per_node.max(1) as f64).max(1.0);
         let cache = self.system.nodes.client_cache.value * nodes;
         let cycle = (self.run.stripe_size as f64 * self.run.stripe_count as f64).max(1.0) * nodes;
@@ -422,7 +427,7 @@ impl<'a> Walker<'a> {
             gathering.loads
         };
         if !loads.is_empty() {
-            self.found.events.push(Event::Transfer(loads));
+            self.found.events.push(WalkEvent::Transfer(loads));
         }
     }
 
@@ -435,8 +440,7 @@ impl<'a> Walker<'a> {
                 let per_rank = header.files.get(file as usize).is_some_and(|file| file.per_rank);
                 let files = if per_rank { self.found.ranks as f64 } else { 1.0 };
                 self.files.insert(file, self.layout.emptied());
-                self.opened += 1;
-                self.found.events.push(Event::Open { files });
+                self.found.events.push(WalkEvent::Open { files });
             }
             Step::Create { slot, file, array, name } | Step::Open { slot, file, array, name } => {
                 self.finish();
@@ -453,41 +457,30 @@ impl<'a> Walker<'a> {
                 if self.by_name.len() < 1 << 16 {
                     self.by_name.insert(key, placement.clone());
                 }
-                self.arrays.insert(slot, Open { file, array, placement });
-                self.found.events.push(Event::Barrier);
+                self.arrays.insert(slot, OpenedArray { file, array, placement });
+                self.found.events.push(WalkEvent::Barrier);
             }
             Step::Resize { slot, shape } => {
                 if let Some(open) = self.arrays.get_mut(&slot) {
                     open.placement = open.placement.resized(&shape)?;
                 }
-                self.found.events.push(Event::Barrier);
+                self.found.events.push(WalkEvent::Barrier);
             }
             Step::Compute { nanoseconds } => {
                 self.finish();
-                self.found.events.push(Event::Compute(nanoseconds as f64 * 1e-9));
+                self.found.events.push(WalkEvent::Compute(nanoseconds as f64 * 1e-9));
             }
             Step::Flush { .. } | Step::CloseFile { .. } => {
                 self.finish();
-                self.found.events.push(Event::Flush);
+                self.found.events.push(WalkEvent::Flush);
             }
             Step::Barrier | Step::Group { .. } | Step::Attribute { .. } => {
                 self.finish();
-                self.found.events.push(Event::Barrier);
+                self.found.events.push(WalkEvent::Barrier);
             }
             Step::CloseArray { .. } => self.finish(),
             Step::Epoch { .. } | Step::Write { .. } | Step::Read { .. } => {}
         }
         Ok(())
     }
-}
-
-/// Transfers by kind, for people and tests.
-pub fn rounds_by_kind(walked: &Walked) -> BTreeMap<CallKind, f64> {
-    let mut rounds = BTreeMap::new();
-    for event in &walked.events {
-        if let Event::Transfer(loads) = event {
-            loads.iter().for_each(|load| *rounds.entry(load.kind).or_default() += load.rounds);
-        }
-    }
-    rounds
 }

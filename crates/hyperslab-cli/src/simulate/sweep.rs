@@ -30,7 +30,7 @@ pub fn run(options: &SimulateOptions, system: &System, sweep: &str) -> Result<Ex
     ]);
     let mut found = Vec::new();
     for value in values {
-        let mut changed = Changed {
+        let mut changed = SweepValue {
             ranks: options.ranks,
             per_node: options.ranks_per_node,
             count: options.stripe_count,
@@ -62,14 +62,14 @@ pub fn run(options: &SimulateOptions, system: &System, sweep: &str) -> Result<Ex
     Ok(ExitCode::SUCCESS)
 }
 
-struct Changed {
+struct SweepValue {
     ranks: Option<u32>,
     per_node: Option<u32>,
     count: Option<u32>,
     size: Option<String>,
 }
 
-impl Changed {
+impl SweepValue {
     fn set(&mut self, what: &str, value: &str) -> Result<()> {
         let number = || match value.parse::<u32>() {
             Ok(number) if (1..=1 << 20).contains(&number) => Ok(number),
