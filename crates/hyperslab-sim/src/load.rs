@@ -219,9 +219,10 @@ impl Scene {
     }
 }
 
-/// The most of some, when `scale` times as many fill all of them: the more there are, the less their ends matter.
+/// The most of some, when `scale` times as many fill all of them. Where those that are looked at overlap by chance, all of them
+/// overlap less.
 fn scaled(most: f64, mean: f64, scale: f64) -> f64 {
-    mean * scale + (most - mean).max(0.0)
+    mean * scale + (most - mean).max(0.0) / scale.sqrt()
 }
 
 /// What one target gets.
