@@ -2,8 +2,10 @@
 
 mod arrows;
 mod dependencies;
+mod format_names;
 mod manifests;
 mod sources;
+mod type_names;
 
 use std::path::{Path, PathBuf};
 

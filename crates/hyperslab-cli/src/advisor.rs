@@ -28,5 +28,6 @@ mod variants;
 mod verify;
 
 pub use advise::{ADVISE_EXAMPLES, AdviseOptions, run as advise};
+pub use inputs::estimate;
 pub use predict::{PREDICT_EXAMPLES, PredictOptions, run as predict};
 pub use train::{TRAIN_EXAMPLES, TrainOptions, run as train};

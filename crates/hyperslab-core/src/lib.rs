@@ -3,6 +3,7 @@
 
 pub mod default_chunk;
 pub mod dims;
+pub mod storage;
 pub mod suggest;
 pub mod units;
 pub mod workload;
@@ -26,6 +27,7 @@ mod selection;
 mod slab;
 mod stack;
 mod strided_range;
+mod transfer_cost;
 
 pub use bytes::Bytes;
 pub use cache_state::CacheState;
@@ -52,3 +54,4 @@ pub use selection::{Selection, packed_intersection};
 pub use slab::Slab;
 pub use stack::{OptionSpec, Shapes, Stack, StackElement, parse_stacks};
 pub use strided_range::StridedRange;
+pub use transfer_cost::{ChunkedFileCost, LayerEffect, TransferCost};

@@ -33,43 +33,35 @@ mod dataspace;
 mod dataspace_cache;
 mod datatype;
 mod diagnostics;
+pub(crate) mod dimension_scales;
 mod direct_access;
 mod driver;
 mod errors;
 mod features;
 mod filter_plugins;
 mod format;
-mod fs_coherence;
 mod handle;
 mod leaked_files;
 mod library;
 #[cfg_attr(not(feature = "parallel-hdf5"), path = "hdf5/mpio_stub.rs")]
 mod mpio;
+mod named_types;
 mod objects;
 mod options;
 mod properties;
 mod ranks;
+mod rollback_driver;
 mod split;
-mod storage;
 mod subfiles;
 mod transfer;
 
 #[cfg(test)]
 mod tests;
 
-use crate::FormatEntry;
-
+pub(crate) use container::Hdf5Container;
 pub use features::features;
 pub use format::Hdf5;
 pub use library::library_version;
-
-/// Registry line.
-pub const ENTRY: FormatEntry = FormatEntry {
-    name: "hdf5",
-    about: "HDF5 files through libhdf5, as any program would write them",
-    options: options::TABLE,
-    build: Some(Hdf5::build),
-};
 
 /// The name in stack strings and errors.
 const NAME: &str = "hdf5";

@@ -31,6 +31,7 @@ mod chunk_files;
 mod codecs;
 mod container;
 mod datatype;
+mod dimension_names;
 mod fill_value;
 mod frame_size;
 #[doc(hidden)]
@@ -51,7 +52,6 @@ mod transfer;
 #[cfg(test)]
 mod tests;
 
-use crate::FormatEntry;
 use container::ZarrContainer;
 use hyperslab_core::{
     Caps, Communicator, Container, Error, Filter, FilterSet, Format, MAX_RANK, OpenMode, Result, StackElement,
@@ -60,15 +60,7 @@ use options::Options;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Registry entry.
-pub const ENTRY: FormatEntry = FormatEntry {
-    name: "zarr",
-    about: "Zarr version 2 and 3 in a directory, one file per chunk or shard",
-    options: options::OPTIONS,
-    build: Some(build),
-};
-
-fn build(element: &StackElement) -> Result<Arc<dyn Format>> {
+pub(crate) fn build(element: &StackElement) -> Result<Arc<dyn Format>> {
     Ok(Arc::new(Zarr { options: Options::parse(element)? }))
 }
 
@@ -105,6 +97,7 @@ impl Format for Zarr {
             prefetch: false,
             // Each is a file, replaced atomically.
             relocates_chunks: false,
+            dimension_names: true,
             filters: FILTERS,
             max_rank: MAX_RANK,
         }

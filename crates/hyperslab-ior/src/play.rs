@@ -1,7 +1,6 @@
 //! Plays one rank's steps of a phase: measured as IOR measures, stopped as IOR stops, and with wrong data counted instead of
 //! ending at the first.
 
-use crate::busy::Busy;
 use crate::data::{Data, Words, Wrong};
 use crate::settings::Packets;
 use crate::stonewall::{Limit, Stonewall, Watch};
@@ -11,7 +10,7 @@ use hyperslab_core::{
     MemoryViewMut, PageBuffer, Result, Selection, TransferMode,
 };
 use hyperslab_kernels::ior::{Ior, Layout, Writers};
-use hyperslab_run::single_rank;
+use hyperslab_run::{Busy, single_rank};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -20,7 +19,7 @@ use std::time::Instant;
 
 /// A phase, as one rank plays it.
 #[derive(Debug)]
-pub struct Phase<'a> {
+pub struct PlayPhase<'a> {
     /// The pattern.
     pub ior: &'a Ior,
     /// Its steps.
@@ -81,7 +80,7 @@ pub struct Played {
 }
 
 /// Plays the phase. Collective: every rank calls it, each with its own phase.
-pub fn play(phase: &Phase<'_>, comm: &Arc<dyn Communicator>) -> Result<Played> {
+pub fn play(phase: &PlayPhase<'_>, comm: &Arc<dyn Communicator>) -> Result<Played> {
     let steps = phase.workload.steps(comm.rank())?;
     let per_op = phase.per_op.as_deref().map(open_per_op).transpose()?;
     let mut buffers = (PageBuffer::default(), Vec::new());
@@ -195,7 +194,7 @@ pub fn play(phase: &Phase<'_>, comm: &Arc<dyn Communicator>) -> Result<Played> {
 type OpenArray = (Arc<dyn Array>, Arc<str>, Dims, u64, Datatype);
 
 struct Player<'a> {
-    phase: &'a Phase<'a>,
+    phase: &'a PlayPhase<'a>,
     comm: Arc<dyn Communicator>,
     began_at: Instant,
     played: Played,

@@ -5,7 +5,7 @@ mod particles;
 mod plot;
 mod restart;
 
-use crate::named::{Files, Kernel, Phase, SEED, Values, key};
+use crate::named::{Files, Growth, Kernel, Phase, SEED, Values, key};
 use boxes::Level;
 use hyperslab_core::workload::{ArrayDeclaration, FileDeclaration, Header, WORKLOAD_VERSION, Workload};
 use hyperslab_core::{ArraySpec, Datatype, Error, Fill, Filter, Result, TransferMode, dims};
@@ -74,6 +74,7 @@ pub const KERNEL: Kernel = Kernel {
         SEED,
     ],
     ranks: 2,
+    growth: Growth::Other,
     plan,
 };
 
@@ -147,7 +148,7 @@ impl Amrex {
         let about = format!("write {} files of {} particles", self.particle_files, self.particles_of(level.cells()));
         let files = (0..self.particle_files).map(|number| FileDeclaration::created(self.particle_file(number)));
         let header = self.header("particles", about, files.collect(), self.particle_arrays(&level)?);
-        crate::batches::workload(header, particles::Writing { kernel: self.clone(), level })
+        crate::batches::workload(header, particles::ParticleSteps { kernel: self.clone(), level })
     }
 
     /// Reads the data of all levels of the first plot file, each rank its own boxes.

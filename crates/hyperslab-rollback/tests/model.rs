@@ -1,6 +1,6 @@
 //! Random programs against a model: whenever the writer stops, a rollback gives the state of the last commit.
 
-use hyperslab_rollback::{Outcome, Pending, Refusal, Rollback, journal, pending, roll_back};
+use hyperslab_rollback::{Pending, Refusal, Rollback, RollbackOutcome, journal, pending, roll_back};
 use proptest::prelude::*;
 use std::fs::File;
 use std::io;
@@ -115,10 +115,10 @@ fn run(before: &[u8], steps: &[Step], last: &(u64, Vec<u8>), end: End) {
     assert!(matches!(pending(&path).expect("pending"), Pending::Live | Pending::Nothing));
     drop((rollback, file));
     let outcome = roll_back(&path, false).expect("roll back");
-    assert!(!matches!(outcome, Outcome::Refused(_)), "{outcome:?}");
+    assert!(!matches!(outcome, RollbackOutcome::Refused(_)), "{outcome:?}");
     assert!(std::fs::read(&path).expect("read") == committed, "{outcome:?}");
     assert!(!journal.exists());
-    assert_eq!(roll_back(&path, false).expect("again"), Outcome::Nothing);
+    assert_eq!(roll_back(&path, false).expect("again"), RollbackOutcome::Nothing);
 }
 
 proptest! {
@@ -145,7 +145,7 @@ fn orphaned(path: &Path) {
 
 fn refusal(path: &Path) -> Refusal {
     match roll_back(path, false).expect("roll back") {
-        Outcome::Refused(why) => why,
+        RollbackOutcome::Refused(why) => why,
         other => panic!("{other:?}"),
     }
 }
@@ -188,7 +188,49 @@ fn a_file_that_changed_since_is_touched_by_force_alone() {
     assert!(matches!(refusal(&path), Refusal::Changed(_)));
     file.set_len(9_000).expect("shorten");
     assert!(matches!(refusal(&path), Refusal::Changed(_)));
-    assert!(matches!(roll_back(&path, true).expect("force"), Outcome::RolledBack { .. }));
+    assert!(matches!(roll_back(&path, true).expect("force"), RollbackOutcome::RolledBack { .. }));
+    assert_eq!(std::fs::read(&path).expect("read"), vec![0; 10_000]);
+}
+
+#[test]
+fn a_change_right_after_the_writer_is_noticed_unless_it_died_within_a_write() {
+    let folder = tempfile::tempdir().expect("folder");
+    let path = folder.path().join("file");
+    for settled in [true, false] {
+        std::fs::write(&path, vec![0; 10_000]).expect("before");
+        let file = open(&path);
+        let rollback = Rollback::begin(file.clone(), &path, false).expect("begin");
+        write(&rollback, &file, 5_000, &[1; 100]);
+        rollback.commit().expect("commit");
+        write(&rollback, &file, 6_000, &[2; 100]);
+        if settled {
+            rollback.settle();
+        }
+        drop((rollback, file));
+        // The clock of file times may stand still for some milliseconds.
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        open(&path).write_all_at(&[3; 100], 7_000).expect("change");
+        if settled {
+            assert!(matches!(refusal(&path), Refusal::Changed(_)));
+        }
+        assert!(matches!(roll_back(&path, settled).expect("roll back"), RollbackOutcome::RolledBack { .. }));
+    }
+}
+
+#[test]
+fn a_file_that_is_as_its_writer_left_it_is_rolled_back_however_late() {
+    let folder = tempfile::tempdir().expect("folder");
+    let path = folder.path().join("file");
+    std::fs::write(&path, vec![0; 10_000]).expect("before");
+    let file = open(&path);
+    let rollback = Rollback::begin(file.clone(), &path, false).expect("begin");
+    write(&rollback, &file, 5_000, &[1; 100]);
+    rollback.settle();
+    drop((rollback, file));
+    let journal = File::options().write(true).open(journal::path_of(&path)).expect("journal");
+    journal.set_modified(std::time::SystemTime::UNIX_EPOCH).expect("time");
+    drop(journal);
+    assert!(matches!(roll_back(&path, false).expect("roll back"), RollbackOutcome::RolledBack { .. }));
     assert_eq!(std::fs::read(&path).expect("read"), vec![0; 10_000]);
 }
 
@@ -201,7 +243,7 @@ fn a_file_in_use_is_not_touched() {
     reader.lock_shared().expect("lock");
     assert_eq!(refusal(&path), Refusal::InUse);
     drop(reader);
-    assert!(matches!(roll_back(&path, false).expect("roll back"), Outcome::RolledBack { .. }));
+    assert!(matches!(roll_back(&path, false).expect("roll back"), RollbackOutcome::RolledBack { .. }));
 }
 
 #[test]
@@ -248,7 +290,7 @@ fn what_is_meant_to_stay_stays() {
     }
     write(&rollback, &file, 49_000, &[3; 500]);
     drop((rollback, file));
-    assert!(matches!(roll_back(&path, false).expect("roll back"), Outcome::RolledBack { .. }));
+    assert!(matches!(roll_back(&path, false).expect("roll back"), RollbackOutcome::RolledBack { .. }));
     let mut expected = vec![0; 100_000];
     for at in [100, 50_000, 4_090] {
         expected[at..at + 20].fill(2);
@@ -268,7 +310,7 @@ fn a_commit_empties_the_journal_and_bulk_overwrites_give_room_back() {
     assert_eq!(rollback.take_saved_bytes(), 5 << 20);
     rollback.commit().expect("commit");
     let length = std::fs::metadata(journal::path_of(&path)).expect("journal").len();
-    assert_eq!(length, journal::HEAD as u64);
+    assert_eq!(length, journal::RECORDS);
     write(&rollback, &file, 5 << 20, &vec![3; 5 << 20]);
     assert_eq!(rollback.take_saved_bytes(), 0, "new data cost nothing");
 }

@@ -11,6 +11,7 @@ use crate::table::{Align, Table};
 use anyhow::{Result, bail};
 use hyperslab_core::units::display_size;
 use hyperslab_core::{Stack, parse_stacks};
+use hyperslab_formats::formats;
 use hyperslab_model::Profile;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -41,8 +42,8 @@ pub struct AdviseOptions {
     /// What is used now
     #[arg(long, value_name = "STACK", default_value = "hdf5")]
     pub stack: String,
-    /// Formats to choose from: hdf5, zarr, posix
-    #[arg(long, value_name = "LIST", default_value = "hdf5,zarr", value_delimiter = ',')]
+    /// Formats to choose from; hyperslab formats lists them
+    #[arg(long, value_name = "LIST", default_values_t = usual_formats(), value_delimiter = ',')]
     pub formats: Vec<String>,
     /// A directory on fast storage that logs may use [default: that of the file]
     #[arg(long, value_name = "DIR")]
@@ -53,6 +54,11 @@ pub struct AdviseOptions {
     /// Run the best N and the present one, and say what following the advice gains or costs
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub verify: Option<u32>,
+}
+
+/// The formats that are compared unless the user names others.
+fn usual_formats() -> Vec<String> {
+    formats().iter().filter(|entry| entry.advice.usual).map(|entry| entry.name.to_owned()).collect()
 }
 
 /// Compares, explains, and runs if asked.
@@ -101,8 +107,10 @@ fn check(options: &AdviseOptions) -> Result<Stack> {
     let [stack] = stacks.as_slice() else { bail!("--stack: one stack is used now, not {}", stacks.len()) };
     hyperslab_run::open_stack(stack)?;
     for format in &options.formats {
-        if !["hdf5", "zarr", "posix"].contains(&format.as_str()) {
-            bail!("--formats: there is no model of {format:?}\n  try: hdf5, zarr or posix");
+        let modelled = || formats().iter().filter(|entry| entry.cost.is_some()).map(|entry| entry.name);
+        if !modelled().any(|known| known == format) {
+            let known: Vec<&str> = modelled().collect();
+            bail!("--formats: there is no model of {format:?}\n  try: {}", known.join(", "));
         }
     }
     if let Some(log) = options.log_dir.as_ref().filter(|log| !log.is_dir()) {

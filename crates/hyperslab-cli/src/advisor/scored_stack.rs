@@ -6,7 +6,7 @@ use hyperslab_model::{Configuration, Costs, Count, Counts, Part, Prediction, Sto
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One workload on the stack, counted and predicted.
-pub struct Subject {
+pub struct ScoredWorkload {
     /// What is done.
     pub workload: Workload,
     /// On what.
@@ -30,7 +30,7 @@ pub struct ScoredStack {
     /// Seconds that go on behind the program's back.
     pub hidden: f64,
     /// What is done.
-    pub works: Vec<Subject>,
+    pub works: Vec<ScoredWorkload>,
 }
 
 /// What a stack takes on storage and in memory.
@@ -44,7 +44,7 @@ pub struct Sizes {
 
 impl ScoredStack {
     /// Adds up.
-    pub fn new(stack: Stack, works: Vec<Subject>) -> Self {
+    pub fn new(stack: Stack, works: Vec<ScoredWorkload>) -> Self {
         let total = |of: &dyn Fn(&Prediction) -> f64| works.iter().fold(0.0, |sum, work| sum + of(&work.prediction));
         Self {
             stack,

@@ -3,12 +3,12 @@
 use super::candidates;
 use super::compressibility::Compressibility;
 use super::inputs::{Input, SearchSpace};
-use super::scored_stack::{ScoredStack, Subject};
+use super::scored_stack::{ScoredStack, ScoredWorkload};
 use super::variants::{self, Traits};
 use anyhow::{Result, bail};
 use hyperslab_core::Stack;
 use hyperslab_core::workload::Workload;
-use hyperslab_model::{Conditions, Configuration, Count, Profile, count, predict};
+use hyperslab_model::{Conditions, Count, Profile, count, predict};
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -63,10 +63,10 @@ impl<'a> Search<'a> {
         let (mut works, mut data) = (Vec::new(), Compressibility::new(input.ratio));
         for case in cases {
             let Ok(work) = &case.work else { continue };
-            let configuration = Configuration::of(&case.stack)?.stored(data.shares(&work.workload, &case.stack));
+            let configuration = hyperslab::configuration(&case.stack)?.stored(data.shares(&work.workload, &case.stack));
             let costs = count(&work.workload, &configuration)?;
             let prediction = predict(&costs, configuration.class(), profile, conditions)?;
-            works.push(Subject { workload: work.workload.clone(), configuration, costs, prediction });
+            works.push(ScoredWorkload { workload: work.workload.clone(), configuration, costs, prediction });
         }
         let most_visits = u64::MAX;
         let freedom = SearchSpace { own_layers, exchanges: false };
@@ -137,7 +137,7 @@ impl<'a> Search<'a> {
         let mut new: Vec<Stack> = Vec::new();
         for stack in stacks {
             let known = ranked.iter().any(|one| one.stack == stack) || new.contains(&stack);
-            if !known && hyperslab_run::open_stack(&stack).is_ok() && Configuration::of(&stack).is_ok() {
+            if !known && hyperslab_run::open_stack(&stack).is_ok() && hyperslab::configuration(&stack).is_ok() {
                 new.push(stack);
             }
         }
@@ -166,12 +166,13 @@ impl<'a> Search<'a> {
                 if number >= AT_LEAST && begin.elapsed() > STAGES[stage] {
                     continue;
                 }
-                let subjects = works.iter().map(|(stack, workload, shares)| -> hyperslab_core::Result<Subject> {
-                    let configuration = Configuration::of(stack)?.stored(shares.clone()).at_most(most);
-                    let costs = count(workload, &configuration)?;
-                    let prediction = predict(&costs, configuration.class(), profile, conditions)?;
-                    Ok(Subject { workload: (*workload).clone(), configuration, costs, prediction })
-                });
+                let subjects =
+                    works.iter().map(|(stack, workload, shares)| -> hyperslab_core::Result<ScoredWorkload> {
+                        let configuration = hyperslab::configuration(stack)?.stored(shares.clone()).at_most(most);
+                        let costs = count(workload, &configuration)?;
+                        let prediction = predict(&costs, configuration.class(), profile, conditions)?;
+                        Ok(ScoredWorkload { workload: (*workload).clone(), configuration, costs, prediction })
+                    });
                 // What was never measured, or refuses the arrays, is no candidate either.
                 let one = subjects.collect::<hyperslab_core::Result<Vec<_>>>().ok();
                 let one = one.map(|subjects| ScoredStack::new((*stack).clone(), subjects));

@@ -1,145 +1,23 @@
 //! A stack in the words of other programs.
 
-use hyperslab_core::{Dims, Shapes, Stack, StackElement};
+use hyperslab_core::Stack;
+use hyperslab_formats::Surroundings;
+use hyperslab_layers::layers;
 
 /// How to ask h5py, netCDF4, zarr-python and h5bench for what a stack stores and does; nothing for those that cannot.
 pub fn settings(stack: &Stack) -> Vec<String> {
-    let together = stack.has_layer("twophase");
-    let mut out = match stack.format.name.as_str() {
-        "hdf5" => hdf5(&stack.format, together),
-        "zarr" => zarr(&stack.format),
-        _ => Vec::new(),
+    let collective = stack.has_layer("twophase");
+    let entries = || stack.layers.iter().filter_map(|layer| layers().iter().find(|entry| entry.name == layer.name));
+    let around = Surroundings {
+        collective,
+        connector_mode: entries().find_map(|entry| entry.connector_mode),
+        h5bench_mode: entries().find_map(|entry| entry.h5bench_mode),
     };
-    if stack.format.name == "hdf5" {
-        out.extend(connector(stack).map(|modes| {
-            format!("any program:  hyperslab run --mode {modes} -- python program.py     (docs/connector.md)")
-        }));
-        out.extend(h5bench(stack, together));
-    }
-    let transfers = if together { " --transfers collective" } else { "" };
+    let format = hyperslab_formats::format(&stack.format.name);
+    let mut out = format.map_or_else(|_| Vec::new(), |entry| (entry.advice.settings)(&stack.format, &around));
+    let transfers = if collective { " --transfers collective" } else { "" };
     out.push(format!("hyperslab:    --stack '{stack}'{transfers}"));
     out
-}
-
-fn shapes(format: &StackElement, key: &str) -> Vec<Dims> {
-    format.shapes(key).ok().flatten().as_ref().map(Shapes::all).unwrap_or_default().to_vec()
-}
-
-/// A shape as a tuple of Python; of several, one for each number of dimensions.
-fn tuples(name: &str, shapes: &[Dims]) -> String {
-    let tuple = |shape: &Dims| {
-        let extents: Vec<String> = shape.iter().map(u64::to_string).collect();
-        if let [one] = extents.as_slice() { format!("({one},)") } else { format!("({})", extents.join(", ")) }
-    };
-    match shapes {
-        [] => String::new(),
-        [shape] => format!(", {name}={}", tuple(shape)),
-        several => {
-            let cases = several.iter().map(|shape| format!("{}: {}", shape.len(), tuple(shape)));
-            format!(", {name}={{{}}}[len(shape)]", cases.collect::<Vec<_>>().join(", "))
-        }
-    }
-}
-
-fn hdf5(format: &StackElement, together: bool) -> Vec<String> {
-    let chunks = shapes(format, "chunk");
-    let chunked = !chunks.is_empty() || format.get("layout") == Some("chunked");
-    let mut keywords = tuples("chunks", &chunks);
-    let mut net = tuples("chunksizes", &chunks);
-    if let Some(level) = format.get("deflate") {
-        let shuffle = if format.get("shuffle") == Some("yes") { "True" } else { "False" };
-        if chunks.is_empty() {
-            keywords.push_str(", chunks=True");
-        }
-        keywords.push_str(&format!(", compression=\"gzip\", compression_opts={level}, shuffle={shuffle}"));
-        net.push_str(&format!(", compression=\"zlib\", complevel={level}, shuffle={shuffle}"));
-    } else if !chunked {
-        net.push_str(", contiguous=True");
-    }
-    let size = |key: &str| format.size(key).ok().flatten();
-    let mut file = String::new();
-    if let Some(bytes) = size("cache") {
-        file.push_str(&format!(", rdcc_nbytes={bytes}"));
-    }
-    if let Some(bytes) = size("align") {
-        let threshold = size("align_threshold").unwrap_or(bytes.min(64 << 10));
-        file.push_str(&format!(", alignment_interval={bytes}, alignment_threshold={threshold}"));
-    }
-    let mut out = vec![
-        format!("h5py:         file = h5py.File(path, \"w\"{file})"),
-        format!("              dataset = file.create_dataset(name, shape, dtype{keywords})"),
-    ];
-    out.extend(together.then(|| "              with dataset.collective: dataset[selection] = data     (MPI)".into()));
-    out.push(format!("netCDF4:      variable = dataset.createVariable(name, dtype, dimensions{net})"));
-    out.extend(together.then(|| "              variable.set_collective(True)     (MPI)".into()));
-    if let Some(bytes) = size("cache") {
-        out.push(format!("              variable.set_var_chunk_cache(size={bytes})"));
-    }
-    out
-}
-
-/// The connector's modes that do what the stack does.
-fn connector(stack: &Stack) -> Option<String> {
-    let plane = (stack.format.get("plane") == Some("on")).then_some("codec");
-    let layer =
-        stack.layers.iter().map(|layer| layer.name.as_str()).find(|name| ["async", "log", "cache"].contains(name));
-    let modes: Vec<&str> = plane.into_iter().chain(layer).collect();
-    (!modes.is_empty()).then(|| modes.join("+"))
-}
-
-fn h5bench(stack: &Stack, together: bool) -> Option<String> {
-    let format = &stack.format;
-    let mut keys: Vec<(String, String)> = Vec::new();
-    let mut key = |name: &str, value: &str| keys.push((name.into(), value.into()));
-    let chunks = shapes(format, "chunk");
-    if format.get("deflate").is_some() {
-        key("COMPRESS", "YES");
-        key("COMPRESS_FILTER", "GZIP");
-    } else if !chunks.is_empty() {
-        key("CHUNKED", "YES");
-    }
-    if let [chunk] = chunks.as_slice() {
-        chunk
-            .iter()
-            .take(3)
-            .enumerate()
-            .for_each(|(d, extent)| key(&format!("CHUNK_DIM_{}", d + 1), &extent.to_string()));
-    }
-    if let Ok(Some(bytes)) = format.size("align") {
-        key("ALIGN", "YES");
-        key("ALIGN_LEN", &bytes.to_string());
-        key("ALIGN_THRESHOLD", &bytes.min(64 << 10).to_string());
-    }
-    let modes = [("async", "ASYNC"), ("log", "LOG")];
-    let mode = modes.iter().find(|(layer, _)| stack.has_layer(layer));
-    key("MODE", mode.map_or("SYNC", |(_, mode)| mode));
-    if together {
-        key("COLLECTIVE_DATA", "YES");
-    }
-    let said: Vec<String> = keys.iter().map(|(name, value)| format!("\"{name}\": \"{value}\"")).collect();
-    let own = keys.iter().any(|(name, value)| name == "CHUNKED" || value == "LOG");
-    let note = if own { "     (CHUNKED and MODE=LOG: hyperslab bench only)" } else { "" };
-    Some(format!("h5bench:      {}{note}", said.join(", ")))
-}
-
-fn zarr(format: &StackElement) -> Vec<String> {
-    let level = format.get("level").map_or(String::new(), |level| format!("level={level}"));
-    let compressor = match format.get("codec") {
-        Some("gzip") => format!("zarr.codecs.GzipCodec({level})"),
-        Some("zstd") => format!("zarr.codecs.ZstdCodec({level})"),
-        Some("blosc") => "zarr.codecs.BloscCodec(cname=\"lz4\", shuffle=\"shuffle\")".into(),
-        _ => "None".into(),
-    };
-    let compressor = match (format.get("shuffle"), format.get("codec")) {
-        (Some("yes"), Some("gzip" | "zstd")) => {
-            format!("[zarr.codecs.numcodecs.Shuffle(elementsize=dtype.itemsize), {compressor}]")
-        }
-        _ => compressor,
-    };
-    let (chunks, shards) = (tuples("chunks", &shapes(format, "chunk")), tuples("shards", &shapes(format, "shard")));
-    vec![format!(
-        "zarr-python:  zarr.create_array(store, name=name, shape=shape, dtype=dtype{chunks}{shards}, compressors={compressor})"
-    )]
 }
 
 #[cfg(test)]
