@@ -87,8 +87,8 @@ pub struct SimulateOptions {
     /// Print a description to fill in, or the one of --system
     #[arg(long)]
     pub template: bool,
-    /// Set published tables and claims beside simulated ones: all, tables or claims
-    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "all")]
+    /// Set published tables beside simulated ones: tables
+    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "tables")]
     pub reproduce: Option<String>,
 }
 
@@ -126,7 +126,9 @@ pub fn run(options: &SimulateOptions) -> Result<ExitCode> {
         return tables::reproduce(name, options.json);
     }
     let Some(input) = &options.input else {
-        bail!("what is to be simulated? name a kernel, a workflow, a workload file or ior; --help has examples");
+        bail!(
+            "what is to be simulated is not said\n  try: a kernel, a workflow, a workload file or ior; --help has examples"
+        );
     };
     let system = chosen_system::load(&options.system)?;
     if let Some(sweep) = &options.sweep {

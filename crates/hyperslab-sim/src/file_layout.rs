@@ -242,12 +242,7 @@ impl ArrayPlacement {
             return Ok(found);
         }
         let Some(chunks) = &self.chunks else {
-            let mut listed = 0;
-            for run in selection.runs(&self.shape, self.element)? {
-                if listed == most {
-                    break;
-                }
-                listed += 1;
+            for run in selection.runs(&self.shape, self.element)?.take(most) {
                 found.push(FileExtent { object: 0, offset: self.base + run.offset, len: run.len });
             }
             return Ok(found.scaled());

@@ -177,7 +177,7 @@ impl Scene {
         for (number, target) in &by_target {
             *servers.entry(number / self.targets_per_server.max(1)).or_default() += target.bytes;
         }
-        let clients = nodes.len() as f64;
+        let clients = nodes.len().max(1) as f64;
         let evenly = held / by_target.len().max(1) as f64;
         let turns: Vec<Turns> = by_target.iter_mut().map(|(number, target)| target.turns(*number, locks)).collect();
         let mut conflicted: HashSet<usize> = HashSet::new();

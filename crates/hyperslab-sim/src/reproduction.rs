@@ -5,7 +5,7 @@ use crate::judgement::Accuracy;
 use crate::published_tables::{RowGroup, TableRow, published_tables};
 use crate::simulation::transfer_seconds;
 use crate::system::System;
-use crate::timing::TimingParameters;
+use crate::timing::{PARAMETERS, TimingParameters};
 use hyperslab_core::Result;
 use std::collections::BTreeSet;
 
@@ -31,6 +31,8 @@ pub struct TableReproduction {
     pub rows: Vec<ReproducedRow>,
     /// The fit to all of them.
     pub fitted: Fitted,
+    /// For each parameter, the different rows whose rate changes by more than 2 % if it is a fifth larger.
+    pub rests_on: [usize; PARAMETERS],
 }
 
 const MIB: f64 = 1048576.0;
@@ -70,7 +72,15 @@ impl TableReproduction {
                 }
             }
         }
-        Ok(Self { rows: found, fitted })
+        let rests_on = std::array::from_fn(|at| {
+            let mut values = fitted.timing.values();
+            values[at] *= 1.2;
+            let other = TimingParameters::of(values);
+            let moves = |run: &MeasuredRun| (rate(run, &other) / rate(run, &fitted.timing)).ln().abs() > 0.02;
+            let first = |at: usize| !rows[..at].iter().any(|earlier| earlier.is_same_run(&rows[at]));
+            (0..rows.len()).filter(|at| first(*at) && moves(&runs[*at])).count()
+        });
+        Ok(Self { rows: found, fitted, rests_on })
     }
 
     /// How good a choice of predictions is on the rows of a group, or on all.

@@ -226,7 +226,7 @@ impl System {
             ("storage.server_rate", &self.storage.server_rate, RATE),
             ("storage.write_rate", &self.storage.write_rate, RATE),
             ("storage.read_rate", &self.storage.read_rate, RATE),
-            ("storage.stripe_size", &self.storage.stripe_size, [1.0, 1e12]),
+            ("storage.stripe_size", &self.storage.stripe_size, [4096.0, 1e12]),
             ("storage.stripe_count", &self.storage.stripe_count, NUMBER),
         ];
         let optional = [

@@ -67,8 +67,8 @@ proptest! {
     ) {
         let system = builtin("lustre-2014").unwrap();
         // Whole cycles of stripes: blocks that begin on other servers may be faster.
-        let one = ior(ranks, calls * 10 << 20, 1 << 20, 1, collective);
-        let more = Ior { block: (calls + 7) * 10 << 20, ..one.clone() };
+        let one = ior(ranks, (calls * 10) << 20, 1 << 20, 1, collective);
+        let more = Ior { block: ((calls + 7) * 10) << 20, ..one.clone() };
         let (short, long) = (run_of(&system, &one, "hdf5"), run_of(&system, &more, "hdf5"));
         prop_assert!(long > short * 0.999, "{short} {long}");
         let mut quick = system.clone();

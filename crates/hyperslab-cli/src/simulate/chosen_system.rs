@@ -1,7 +1,7 @@
 //! The system of a simulation: described here, in a file, or this machine.
 
 use crate::advisor::profile_path;
-use crate::table::{Align, Table};
+use crate::table::{Align, Table, wrapped};
 use anyhow::{Context, Result, bail};
 use hyperslab_sim::{Sourced, System, builtin, builtin_names, template};
 use std::fs;
@@ -17,9 +17,9 @@ pub fn load(name: &str) -> Result<System> {
         return Ok(builtin(name)?);
     }
     let failed = || format!("read {name}");
-    let size = fs::metadata(name).with_context(failed)?.len();
-    if size > 1 << 20 {
-        bail!("{name} has {size} bytes; a description of a system has at most 1 MiB");
+    let metadata = fs::metadata(name).with_context(failed)?;
+    if !metadata.is_file() || metadata.len() > 1 << 20 {
+        bail!("{name}: a description of a system is a file of at most 1 MiB");
     }
     let text = fs::read_to_string(name).with_context(failed)?;
     System::parse(&text).with_context(|| name.to_owned())
@@ -33,7 +33,6 @@ pub fn list() -> Result<String> {
         ("targets", Align::Right),
         ("assumed", Align::Right),
         ("calibrated", Align::Left),
-        ("what", Align::Left),
     ]);
     for name in builtin_names() {
         let system = builtin(name)?;
@@ -45,11 +44,17 @@ pub fn list() -> Result<String> {
             system.targets().to_string(),
             format!("{assumed} of {}", figures.len()),
             if system.calibration.runs > 0 { format!("{} runs", system.calibration.runs) } else { "no".into() },
-            system.about.clone(),
         ]);
     }
-    let laptop = "laptop is this machine, from the profile that hyperslab train makes.\n";
-    Ok(table.dropping(&["what"]).render() + "\n" + laptop)
+    let mut words = String::new();
+    for name in builtin_names() {
+        words += &wrapped(&format!("{name}: {}", builtin(name)?.about), 80, 2);
+    }
+    words += "laptop: this machine, from the profile that hyperslab train makes\n\n";
+    let assumed =
+        "assumed: figures that nobody has published; --template --system NAME prints all of them with their sources.";
+    words += &wrapped(assumed, 80, 0);
+    Ok(table.render() + "\n" + &words)
 }
 
 /// This machine: one node, one server, both the machine itself.

@@ -6,8 +6,8 @@ use crate::cli::{Arguments, Command};
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use hyperslab_core::workload::{JsonLines, Workload};
-use hyperslab_core::{Stack, StackElement};
-use hyperslab_kernels::Kernel;
+use hyperslab_core::{Error, Stack, StackElement, suggest};
+use hyperslab_kernels::{Kernel, kernels};
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::Path;
@@ -43,6 +43,10 @@ pub fn cases(options: &SimulateOptions, input: &Path, stack: &Stack) -> Result<V
         phases.into_iter().map(case).collect()
     } else if input.extension().is_some_and(|extension| extension == "jsonl") {
         vec![recorded(options, input, stack)?]
+    } else if input.extension().is_none() && !input.exists() {
+        let known = kernels().iter().map(|kernel| kernel.name).chain(["ior"]);
+        let error = Error::invalid("choose input", format!("{word} is neither a file nor a kernel"));
+        return Err(error.hint(suggest::hint(word, known)).into());
     } else {
         workflow(options, input, stack)?
     };
@@ -108,7 +112,7 @@ fn workflow(options: &SimulateOptions, input: &Path, stack: &Stack) -> Result<Ve
         words.extend(["--ranks".into(), ranks.to_string().into()]);
     }
     let Command::Bench(bench) = Arguments::try_parse_from(words)?.command else { bail!("the input could not be read") };
-    let plan = bench::Plan::new(&*bench, None)?;
+    let plan = bench::Plan::new(&bench, None)?;
     let mut cases = Vec::new();
     for case in plan.cases {
         match case.work {

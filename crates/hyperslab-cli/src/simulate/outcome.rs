@@ -13,10 +13,17 @@ pub fn seconds(value: f64) -> String {
     match value {
         v if !v.is_finite() => "?".into(),
         v if v >= 100.0 => format!("{v:.0} s"),
+        v if v >= 10.0 => format!("{v:.1} s"),
         v if v >= 1.0 => format!("{v:.2} s"),
+        v if v >= 0.1 => format!("{:.0} ms", v * 1e3),
         v if v >= 1e-3 => format!("{:.2} ms", v * 1e3),
         v => format!("{:.1} us", v * 1e6),
     }
+}
+
+/// An interval for people.
+pub fn between([low, high]: [f64; 2]) -> String {
+    format!("{} to {}", seconds(low), seconds(high))
 }
 
 /// A rate for people.
@@ -32,10 +39,8 @@ pub fn words(outcomes: &[SimulatedOutcome], system: &System) -> String {
         ("ranks", Align::Right),
         ("data", Align::Right),
         ("time", Align::Right),
-        ("50 % from", Align::Right),
-        ("to", Align::Right),
-        ("90 % from", Align::Right),
-        ("to", Align::Right),
+        ("half within", Align::Right),
+        ("90 % within", Align::Right),
         ("rate", Align::Right),
     ]);
     for one in outcomes {
@@ -48,18 +53,19 @@ pub fn words(outcomes: &[SimulatedOutcome], system: &System) -> String {
             one.walked.ranks.to_string(),
             display_size(bytes as u64),
             seconds(simulated.seconds),
-            seconds(half[0]),
-            seconds(half[1]),
-            seconds(ninety[0]),
-            seconds(ninety[1]),
+            between(half),
+            between(ninety),
             rate(simulated.rate()),
         ]);
     }
     let width = terminal::width().unwrap_or(80).clamp(40, 100);
     let mut text = format!("Simulated on {}: {}\n\n", system.name, system.about);
-    text = wrapped(text.trim_end(), width, 2) + "\n" + &table.dropping(&["50 % from", "stack"]).render() + "\n";
+    text = wrapped(text.trim_end(), width, 2)
+        + "\n"
+        + &table.dropping(&["half within", "ranks", "data", "rate"]).render()
+        + "\n";
     for one in outcomes {
-        text += &wrapped(&explained(one, system), width, 2);
+        text += &wrapped(&explained(one, system, outcomes.len() > MOST_EXPLAINED), width, 2);
         text.push('\n');
     }
     for line in notes(outcomes, system) {
@@ -68,8 +74,11 @@ pub fn words(outcomes: &[SimulatedOutcome], system: &System) -> String {
     text
 }
 
+/// Cases of which more is said than what limits them.
+const MOST_EXPLAINED: usize = 4;
+
 /// What limits a case, in words.
-fn explained(one: &SimulatedOutcome, system: &System) -> String {
+fn explained(one: &SimulatedOutcome, system: &System, short: bool) -> String {
     let limits = &one.limits;
     let mut text = format!("{} on {}: ", one.label, one.stack);
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
@@ -100,6 +109,9 @@ fn explained(one: &SimulatedOutcome, system: &System) -> String {
             seconds(one.simulated.compute),
             seconds(one.simulated.hidden)
         );
+    }
+    if short {
+        return text;
     }
     if let Some(ranks) = limits.saturation_ranks {
         text += &match ranks < one.walked.ranks as f64 {

@@ -23,8 +23,7 @@ pub fn run(options: &SimulateOptions, system: &System, sweep: &str) -> Result<Ex
         ("case", Align::Left),
         ("stack", Align::Left),
         ("time", Align::Right),
-        ("90 % from", Align::Right),
-        ("to", Align::Right),
+        ("90 % within", Align::Right),
         ("rate", Align::Right),
         ("bottleneck", Align::Left),
     ]);
@@ -45,8 +44,7 @@ pub fn run(options: &SimulateOptions, system: &System, sweep: &str) -> Result<Ex
                 one.label.clone(),
                 one.stack.to_string(),
                 outcome::seconds(one.simulated.seconds),
-                outcome::seconds(one.intervals.ninety[0]),
-                outcome::seconds(one.intervals.ninety[1]),
+                outcome::between(one.intervals.ninety),
                 outcome::rate(one.simulated.rate()),
                 bottleneck.into(),
             ]);
