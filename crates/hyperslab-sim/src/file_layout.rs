@@ -41,6 +41,8 @@ pub struct FileLayout {
     pub align: u64,
     /// The library around MPI-IO that calls go through, if any.
     pub library: bool,
+    /// Calls go to the file system itself, not through MPI-IO.
+    pub posix: bool,
     chunk: Option<Shapes>,
     chunked: Option<bool>,
     shard: Option<Dims>,
@@ -56,6 +58,24 @@ enum FormatFamily {
     Classic,
     Objects,
 }
+
+/// What calls go through on their way to the file system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CalledThrough {
+    Posix,
+    MpiIo,
+    Library,
+}
+
+/// The formats whose layout is known.
+const KNOWN: [(&str, FormatFamily, CalledThrough); 6] = [
+    ("hdf5", FormatFamily::Hdf5, CalledThrough::Library),
+    ("netcdf4", FormatFamily::Hdf5, CalledThrough::Library),
+    ("netcdf3", FormatFamily::Classic, CalledThrough::Library),
+    ("zarr", FormatFamily::Objects, CalledThrough::Posix),
+    ("posix", FormatFamily::Raw, CalledThrough::Posix),
+    ("mpiio", FormatFamily::Raw, CalledThrough::MpiIo),
+];
 
 /// Where one array lies.
 #[derive(Debug, Clone, PartialEq)]
@@ -116,25 +136,20 @@ impl FileLayout {
     /// The layout of a stack's format.
     pub fn of(stack: &Stack) -> Result<Self> {
         let format = &stack.format;
-        let (kind, library) = match format.name.as_str() {
-            "posix" => (FormatFamily::Raw, false),
-            "mpiio" => (FormatFamily::Raw, false),
-            "hdf5" | "netcdf4" => (FormatFamily::Hdf5, true),
-            "netcdf3" => (FormatFamily::Classic, true),
-            "zarr" => (FormatFamily::Objects, false),
-            other => {
-                return Err(Error::unsupported("simulate", format!("where {other} puts bytes is not known"))
-                    .hint("use a stack on hdf5, netcdf4, netcdf3, zarr, posix or mpiio"));
-            }
+        let Some(&(_, kind, through)) = KNOWN.iter().find(|(name, ..)| *name == format.name) else {
+            let names: Vec<&str> = KNOWN.iter().map(|(name, ..)| *name).collect();
+            return Err(Error::unsupported("simulate", format!("where {} puts bytes is not known", format.name))
+                .hint(format!("use a stack on one of {}", names.join(", "))));
         };
         let choices = [("auto", None), ("contiguous", Some(false)), ("compact", Some(false)), ("chunked", Some(true))];
         Ok(Self {
             kind,
             align: format.size("align")?.unwrap_or(1).max(1),
-            library,
+            library: through == CalledThrough::Library,
+            posix: through == CalledThrough::Posix,
             chunk: format.shapes("chunk")?,
             chunked: format.choice("layout", &choices)?.flatten(),
-            shard: shard(format)?,
+            shard: shard(format, kind)?,
             meta_block: format.size("meta_block")?.unwrap_or(2048),
             latest: format.get("libver").is_some_and(|version| ["v110", "v112", "v114", "latest"].contains(&version)),
             next: 0,
@@ -205,9 +220,9 @@ impl FileLayout {
     }
 }
 
-fn shard(format: &StackElement) -> Result<Option<Dims>> {
-    Ok(match format.name.as_str() {
-        "zarr" => format.shapes("shard")?.and_then(|shapes| shapes.single().cloned()),
+fn shard(format: &StackElement, kind: FormatFamily) -> Result<Option<Dims>> {
+    Ok(match kind {
+        FormatFamily::Objects => format.shapes("shard")?.and_then(|shapes| shapes.single().cloned()),
         _ => None,
     })
 }

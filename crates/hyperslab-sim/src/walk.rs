@@ -108,7 +108,6 @@ struct Walker<'a> {
     system: &'a System,
     run: &'a RunPlacement,
     layout: FileLayout,
-    posix: bool,
     sampled: Vec<usize>,
     cursors: Vec<Cursor<'a>>,
     files: HashMap<u32, FileLayout>,
@@ -186,7 +185,6 @@ impl<'a> Walker<'a> {
             system,
             run,
             layout: FileLayout::of(stack)?,
-            posix: stack.format.name == "posix" || stack.format.name == "zarr",
             sampled,
             cursors,
             files: HashMap::new(),
@@ -255,7 +253,7 @@ impl<'a> Walker<'a> {
             writes,
             collective: transfer == TransferMode::Collective,
             library: self.layout.library,
-            posix: self.posix,
+            posix: self.layout.posix,
             chunked: open.placement.is_chunked(),
         };
         self.gather(slot, kind, &open);
