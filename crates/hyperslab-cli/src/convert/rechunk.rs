@@ -104,10 +104,10 @@ mod tests {
 
     #[test]
     fn reads_are_counted_as_they_happen() {
-        for (extent, chunk, block) in [(10, 3, 4), (12, 3, 4), (12, 4, 4), (7, 10, 2), (100, 1, 9), (9, 2, 100)] {
+        for (extent, chunk, block) in [(10u64, 3, 4u64), (12, 3, 4), (12, 4, 4), (7, 10, 2), (100, 1, 9), (9, 2, 100)] {
             let touched = |begin: u64| ((begin + block).min(extent) - 1) / chunk - begin / chunk + 1;
             let counted: u64 = (0..extent).step_by(block as usize).map(touched).sum();
-            let expected = counted as f64 / (extent as u64).div_ceil(chunk) as f64;
+            let expected = counted as f64 / extent.div_ceil(chunk) as f64;
             assert_eq!(reads_of_each_chunk(&chunked(&[extent], Some(&[chunk])), &[block]), expected);
         }
         assert_eq!(reads_of_each_chunk(&chunked(&[5, 0], None), &[1, 1]), 0.0);
