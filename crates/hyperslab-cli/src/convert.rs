@@ -9,6 +9,7 @@ mod storage;
 
 use crate::cli::{EXIT_FAILED, EXIT_INTERRUPTED};
 use crate::show::with_plane;
+use crate::terminal::plain;
 use anyhow::{Result, bail};
 use atomic_output::Place;
 use clap::Args;
@@ -29,16 +30,18 @@ Examples:
   hyperslab convert run.h5 run.h5 --overwrite    the same in its place
   hyperslab convert run.h5 run.zarr              into another format
   hyperslab convert run.h5 run.zarr --to 'zarr(codec=zstd)' --memory 1GiB
-  hyperslab convert slices.h5 series.h5 --chunk 2000x8x8 --filter shuffle,deflate=4
+  hyperslab convert a.h5 b.h5 --chunk 2000x8x8 --filter shuffle,deflate=4
       other chunks, in place of h5repack and nccopy
   hyperslab convert a.h5 b.h5 --chunk fields/t=64x64 --chunk 1024 --align 1MiB
+  hyperslab convert old.nc new.nc --to 'netcdf4(deflate=1,shuffle=yes)'
 
 Without --from, what IN is is found out, the log layout included; without --to,
-the name of OUT tells the format (.h5, .zarr, .posix). Arrays, groups and
-attributes are copied; chunks and filters that the other format does not have
-are left out, and said so. What else it cannot hold is an error. HDF5's links
-and named datatypes are not copied. OUT is written under another name beside it
-and renamed when it is complete and on the device.
+the name of OUT tells the format (.h5, .nc, .nc3, .zarr, .posix). Arrays,
+groups, attributes and names of dimensions are copied; chunks, filters and names
+of dimensions that the other format does not have are left out, and said so.
+What else it cannot hold is an error, or with --lossy left out and listed.
+HDF5's links and named datatypes are not copied. OUT is written under another
+name beside it and renamed when it is complete and on the device.
 
 Chunks of IN are not decoded more than about twice, whatever the chunks of OUT:
 where --memory is too short for that, elements go through a scratch file beside
@@ -85,6 +88,9 @@ pub struct ConvertOptions {
     /// Replace OUT
     #[arg(long)]
     overwrite: bool,
+    /// Leave out what OUT cannot hold, and list it
+    #[arg(long)]
+    lossy: bool,
 }
 
 fn size(text: &str) -> Result<u64, String> {
@@ -124,6 +130,7 @@ pub fn run(options: &ConvertOptions) -> Result<ExitCode> {
         storage: &storage,
         threads,
         memory,
+        lossy: options.lossy,
     };
     storage.check(&conversion.to.caps(), &to)?;
     let place = Place::find(&options.output, options.overwrite, conversion.to.clone())?;
@@ -136,6 +143,7 @@ pub fn run(options: &ConvertOptions) -> Result<ExitCode> {
     match copied {
         Ok(copied) => {
             copied.notes.iter().for_each(|note| println!("note: {note}"));
+            copied.left_out.iter().for_each(|what| println!("left out: {}", plain(what)));
             let seconds = begun.elapsed().as_secs_f64();
             println!(
                 "{}: {} arrays, {} groups, {} attributes, {} in {seconds:.2} s",
@@ -154,6 +162,9 @@ pub fn run(options: &ConvertOptions) -> Result<ExitCode> {
                 return Ok(ExitCode::from(EXIT_INTERRUPTED));
             }
             eprintln!("hyperslab: {error}");
+            if error.kind() == ErrorKind::Unsupported && !options.lossy {
+                eprintln!("  or: --lossy leaves out what cannot be held, and lists it");
+            }
             Ok(ExitCode::from(EXIT_FAILED))
         }
     }

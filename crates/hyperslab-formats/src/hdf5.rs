@@ -33,6 +33,7 @@ mod dataspace;
 mod dataspace_cache;
 mod datatype;
 mod diagnostics;
+pub(crate) mod dimension_scales;
 mod direct_access;
 mod driver;
 mod errors;
@@ -44,10 +45,12 @@ mod leaked_files;
 mod library;
 #[cfg_attr(not(feature = "parallel-hdf5"), path = "hdf5/mpio_stub.rs")]
 mod mpio;
+mod named_types;
 mod objects;
 mod options;
 mod properties;
 mod ranks;
+mod rollback_driver;
 mod split;
 mod subfiles;
 mod transfer;
@@ -55,6 +58,7 @@ mod transfer;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use container::Hdf5Container;
 pub use features::features;
 pub use format::Hdf5;
 pub use library::library_version;

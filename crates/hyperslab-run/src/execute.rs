@@ -10,7 +10,9 @@ use crate::measure::{RankMeasurement, Recorder};
 use crate::progress::Progress;
 use hyperslab_comm::Solo;
 use hyperslab_core::workload::{FileDeclaration, Step, Unchecked, Update, Workload};
-use hyperslab_core::{Array, Communicator, Container, Durability, Error, ErrorKind, Format, OpenMode, Result};
+use hyperslab_core::{
+    Array, ArraySpec, Communicator, Container, Durability, Error, ErrorKind, Format, OpenMode, Result,
+};
 use serde::{Deserialize, Serialize};
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -195,7 +197,10 @@ impl Executor<'_> {
                 let declaration = declaration(self.context.workload, array)?;
                 self.meet(self.is_shared(file)?)?;
                 let container = container(&self.files, file)?;
-                let new = self.recorder.time(Operation::Create, 0, || container.create(&name, &declaration.spec))?;
+                // Names of dimensions are for formats that keep them.
+                let dims = declaration.spec.dims.clone().filter(|_| self.context.format.caps().dimension_names);
+                let spec = ArraySpec { dims, ..declaration.spec.clone() };
+                let new = self.recorder.time(Operation::Create, 0, || container.create(&name, &spec))?;
                 self.occupy(slot, file, array, &name, new)?;
             }
             Step::Open { slot, file, array, name } => {

@@ -6,6 +6,7 @@
 
 mod acknowledge;
 mod callback_scope;
+mod conversion_check;
 mod dataset;
 mod dataset_io;
 mod dataspace;
@@ -20,10 +21,11 @@ mod layer_base;
 mod metadata_backend;
 mod object_numbers;
 mod parallel_file;
+mod piecewise;
 pub(crate) mod transfer;
 
 pub(crate) use acknowledge::{ATTRIBUTE, acknowledged, acknowledged_link};
-pub(crate) use callback_scope::{CallbackScope, in_callback, run_native_call, with_native_call};
+pub(crate) use callback_scope::{CallbackScope, in_callback, run_native_call, settle, with_native_call};
 pub(crate) use dataset::{Attach, Dataset, attach, name, object_name};
 pub(crate) use dataspace::Dataspace;
 pub(crate) use element_type::ElementType;

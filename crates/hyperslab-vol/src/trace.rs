@@ -354,6 +354,7 @@ unsafe fn described(object: &Object) -> Option<(ElementType, ArraySpec)> {
         },
         filters: named_filters(&stored.filters),
         fill_value: stored.fill,
+        dims: None,
     };
     Some((element_type, spec))
 }

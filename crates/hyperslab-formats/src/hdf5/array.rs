@@ -391,7 +391,7 @@ impl Array for Hdf5Array {
                 return Ok(());
             }
             dataset.note_change();
-            dataset.resize(|| {
+            dataset.resize(shape, || {
                 // SAFETY: the dataset is live and has as many dimensions as `shape` (checked above).
                 library::with(|| done(RESIZING, unsafe { h5d::H5Dset_extent(dataset.id().raw(), shape.as_ptr()) }))?;
                 Ok(shape.into())
@@ -427,6 +427,7 @@ fn describe(dataset: &Id, stored: &Stored) -> Result<ArraySpec> {
         chunk: if layout == H5D_layout_t::H5D_CHUNKED { Some(chunk(&list)?) } else { None },
         filters: dataset_filters::filters(&list)?.iter().map(dataset_filters::to_filter).collect::<Result<_>>()?,
         fill_value: fill_value(&list, stored)?,
+        dims: None,
     })
 }
 
