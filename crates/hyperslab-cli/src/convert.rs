@@ -1,10 +1,14 @@
-//! `hyperslab convert`: a container copied to another, array by array, in its canonical layout.
+//! `hyperslab convert`: a container copied to another, array by array, in its canonical layout or in other chunks.
 
 mod atomic_output;
 mod copy;
 mod progress;
+mod rechunk;
+mod scratch;
+mod storage;
 
 use crate::cli::{EXIT_FAILED, EXIT_INTERRUPTED};
+use crate::show::with_plane;
 use crate::terminal::plain;
 use anyhow::{Result, bail};
 use atomic_output::Place;
@@ -17,6 +21,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
+use storage::Storage;
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -25,15 +30,22 @@ Examples:
   hyperslab convert run.h5 run.h5 --overwrite    the same in its place
   hyperslab convert run.h5 run.zarr              into another format
   hyperslab convert run.h5 run.zarr --to 'zarr(codec=zstd)' --memory 1GiB
+  hyperslab convert a.h5 b.h5 --chunk 2000x8x8 --filter shuffle,deflate=4
+      other chunks, in place of h5repack and nccopy
+  hyperslab convert a.h5 b.h5 --chunk fields/t=64x64 --chunk 1024 --align 1MiB
   hyperslab convert old.nc new.nc --to 'netcdf4(deflate=1,shuffle=yes)'
 
 Without --from, what IN is is found out, the log layout included; without --to,
-the name of OUT tells the format (.h5, .nc, .nc3, .zarr, .posix). Arrays, groups,
-attributes and names of dimensions are copied; chunks, filters and names of
-dimensions that the other format does not have are left out, and said so. What
-else it cannot hold is an error, or with --lossy left out and listed. HDF5's
-links and named datatypes are not copied. OUT is written under another name beside it
-and renamed when it is complete and on the device.
+the name of OUT tells the format (.h5, .nc, .nc3, .zarr, .posix). Arrays,
+groups, attributes and names of dimensions are copied; chunks, filters and names
+of dimensions that the other format does not have are left out, and said so.
+What else it cannot hold is an error, or with --lossy left out and listed.
+HDF5's links and named datatypes are not copied. OUT is written under another
+name beside it and renamed when it is complete and on the device.
+
+Chunks of IN are not decoded more than about twice, whatever the chunks of OUT:
+where --memory is too short for that, elements go through a scratch file beside
+OUT, without filters, which needs room for the largest array.
 
 Exit codes: 0 done, 1 it failed and there is no new OUT, 2 bad input and nothing
 started, 130 stopped.";
@@ -58,6 +70,15 @@ pub struct ConvertOptions {
     /// The stack to write OUT with, such as 'hdf5(chunk=64x64)' [default: the format of OUT's name]
     #[arg(long, value_name = "STACK")]
     to: Option<Stack>,
+    /// Chunks of the arrays with so many dimensions, or of one array; may be given several times
+    #[arg(long, value_name = "[ARRAY=]SHAPE")]
+    chunk: Vec<String>,
+    /// Filters of all arrays, such as shuffle,deflate=4, or none [default: as in IN]
+    #[arg(long, value_name = "LIST")]
+    filter: Option<String>,
+    /// Chunks and arrays begin at multiples of this in OUT
+    #[arg(long, value_name = "SIZE")]
+    align: Option<String>,
     /// Threads that copy [default: one for each processor, at most 16]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
@@ -86,6 +107,13 @@ pub fn run(options: &ConvertOptions) -> Result<ExitCode> {
         Some(stack) => stack.clone(),
         None => hyperslab::stack_for_name(&options.output)?,
     };
+    let storage = Storage::parse(&options.chunk, options.filter.as_deref())?;
+    let to = match &options.align {
+        Some(align) => storage::aligned(to, align)?,
+        None => to,
+    };
+    // Filters run on all cores, outside libhdf5.
+    let (from, to) = (with_plane(from), with_plane(to));
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = options.threads.map_or(processors.min(MOST_THREADS), usize::from);
     let memory = options.memory.unwrap_or(USUAL_MEMORY.max(threads as u64 * LEAST_MEMORY));
@@ -99,10 +127,12 @@ pub fn run(options: &ConvertOptions) -> Result<ExitCode> {
         from: hyperslab_run::open_stack(&from)?,
         input: &options.input,
         to: hyperslab_run::open_stack(&to)?,
+        storage: &storage,
         threads,
         memory,
         lossy: options.lossy,
     };
+    storage.check(&conversion.to.caps(), &to)?;
     let place = Place::find(&options.output, options.overwrite, conversion.to.clone())?;
     let progress = Arc::new(Progress::default());
     crate::bench::stop_on_ctrl_c(&progress)?;

@@ -10,6 +10,7 @@ mod connector;
 mod convert;
 mod demo;
 mod doctor;
+mod filter_words;
 mod formats;
 mod h5bench;
 mod ior;

@@ -64,7 +64,7 @@ pub fn run(options: &ShowOptions) -> Result<ExitCode> {
         Some(stack) => stack.clone(),
         None => {
             let found = hyperslab::detect_stack(&options.path)?;
-            if options.explain { explainable(found) } else { found }
+            if options.explain { with_plane(found) } else { found }
         }
     };
     if options.select.is_some() && !options.explain && !options.values {
@@ -128,10 +128,11 @@ fn names_dimensions(file: &dyn Container) -> Result<bool> {
     Ok(true)
 }
 
-/// The same with the data plane, which explains itself, where the format has it.
-fn explainable(mut stack: Stack) -> Stack {
+/// The same with the data plane, where the format has it and nothing that is said of libhdf5 speaks against it.
+pub fn with_plane(mut stack: Stack) -> Stack {
     let has_plane = hyperslab_formats::format(&stack.format.name).is_ok_and(|entry| entry.has_option("plane"));
-    if has_plane && stack.layers.is_empty() && stack.format.get("plane").is_none() {
+    let without = ["plane", "cache_slots", "cache_w0", "sieve", "driver"];
+    if has_plane && stack.layers.is_empty() && without.iter().all(|option| stack.format.get(option).is_none()) {
         stack.format.options.push(("plane".into(), "on".into()));
     }
     stack

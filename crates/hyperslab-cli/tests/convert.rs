@@ -287,6 +287,113 @@ fn a_damaged_index_is_an_error_and_leaves_nothing() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
+const SLICES: [u64; 3] = [200, 60, 100];
+
+/// An array in slices along its first dimension, which also grows, and one of another rank.
+fn write_slices(path: &Path) {
+    let container = open("hdf5", path, OpenMode::Create);
+    let spec = ArraySpec {
+        chunk: Some([1, 60, 100][..].into()),
+        filters: vec![Filter::Deflate(1)],
+        max_shape: Some(vec![None, Some(60), Some(100)]),
+        ..ArraySpec::new(Datatype::F32, &SLICES)
+    };
+    let array = container.create("fields/t", &spec).unwrap();
+    let all = Selection::all(&SLICES).unwrap();
+    let values: Vec<u8> = (0..all.len()).flat_map(|n| ((n * 7919 % 100_003) as f32).to_ne_bytes()).collect();
+    array.write(&all, MemoryView::packed(&values), TransferMode::Independent).unwrap();
+    container.set_attribute("fields/t", "units", &Attribute::text("K")).unwrap();
+    let line = container.create("line", &ArraySpec::new(Datatype::I32, &[1000])).unwrap();
+    let values: Vec<u8> = (0..1000i32).flat_map(i32::to_ne_bytes).collect();
+    line.write(&Selection::all(&[1000]).unwrap(), MemoryView::packed(&values), TransferMode::Independent).unwrap();
+    container.create("scalar", &ArraySpec::new(Datatype::F64, &[])).unwrap();
+    container.close().unwrap();
+}
+
+/// Compares elements with the file of slices, and prints chunks and filters.
+const RECHUNKED: &str = r#"
+import h5py, sys
+a, b = h5py.File(sys.argv[1]), h5py.File(sys.argv[2])
+for name in ["fields/t", "line", "scalar"]:
+    assert a[name][...].tobytes() == b[name][...].tobytes(), name
+t = b["fields/t"]
+print(t.chunks, t.shuffle, t.compression, t.compression_opts, t.maxshape, t.attrs["units"], b["line"].chunks)
+"#;
+
+#[test]
+fn slices_become_series_and_come_back() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    write_slices(&path("a.h5"));
+    let original = content("hdf5", &path("a.h5"));
+    let little = ["--threads", "2", "--memory", "2MiB"];
+    // (from, to, its stack, what is asked for, whether memory is too short to do without a scratch array)
+    let steps: [(&str, &str, &str, &[&str], bool); 6] = [
+        ("a.h5", "b.h5", "hdf5", &["--chunk", "200x4x4", "--filter", "shuffle,deflate=4"], true),
+        ("b.h5", "c.h5", "hdf5", &["--chunk", "fields/t=1x60x100", "--chunk", "7x7x7;64"], true),
+        ("c.h5", "d.zarr", "zarr", &["--chunk", "200x7x9", "--filter", "none"], true),
+        ("d.zarr", "e.h5", "hdf5", &["--chunk", "3x60x100", "--align", "4KiB"], true),
+        ("e.h5", "f.posix", "posix", &[], false),
+        ("a.h5", "g.h5", "hdf5", &["--chunk", "5x60x50"], false),
+    ];
+    for (from, to, stack, asked, scratch) in steps {
+        let arguments = [&["convert", from, to], asked, &little].concat();
+        let (code, out, err) = run(folder.path(), &arguments);
+        assert_eq!(code, 0, "{arguments:?}: {out}{err}");
+        assert_eq!(out.contains("a scratch array"), scratch, "{arguments:?}: {out}");
+        assert_eq!(content(stack, &path(to)), original, "{arguments:?}");
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 7, "nothing else is left");
+    let spec =
+        |name: &str, array: &str| open("hdf5", &path(name), OpenMode::Read).array(array).unwrap().spec().unwrap();
+    assert_eq!(spec("b.h5", "fields/t").chunk.unwrap().as_slice(), [200, 4, 4]);
+    assert_eq!(spec("b.h5", "fields/t").filters, [Filter::Shuffle, Filter::Deflate(4)]);
+    assert_eq!(spec("c.h5", "fields/t").chunk.unwrap().as_slice(), [1, 60, 100]);
+    assert_eq!(spec("c.h5", "line").chunk.unwrap().as_slice(), [64]);
+    // Memory for everything at once needs no scratch array.
+    let (code, out, err) = run(folder.path(), &["convert", "a.h5", "h.h5", "--chunk", "200x4x4"]);
+    assert!(code == 0 && !out.contains("scratch"), "{out}{err}");
+    let Some(python) = std::env::var_os("HYPERSLAB_PYTHON").filter(|path| !path.is_empty()) else { return };
+    for (name, said) in [
+        ("b.h5", "(200, 4, 4) True gzip 4 (None, 60, 100) b'K'"),
+        ("e.h5", "(3, 60, 100) False None None (None, 60, 100) b'K'"),
+        ("h.h5", "(200, 4, 4) False gzip 1 (None, 60, 100) b'K' None"),
+    ] {
+        let mut compare = Command::new(&python);
+        compare.current_dir(folder.path()).args(["-c", RECHUNKED, "a.h5", name]);
+        let (code, out, err) = program::said(compare.output().unwrap());
+        assert!(code == 0 && out.starts_with(said), "{name}: {out}{err}");
+    }
+}
+
+#[test]
+fn chunks_and_filters_that_cannot_be_are_refused() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    write_slices(&folder.path().join("a.h5"));
+    let before = fs::read(folder.path().join("a.h5")).unwrap();
+    for (arguments, expected, said) in [
+        (&["a.h5", "a.h5", "--chunk", "7x7x7"][..], 2, "exists already"),
+        (&["a.h5", "b.h5", "--chunk", "7x0x7"], 2, "--chunk"),
+        (&["a.h5", "b.h5", "--chunk", "seven"], 2, "seven"),
+        (&["a.h5", "b.h5", "--filter", "defalte"], 2, "deflate"),
+        (&["a.h5", "b.h5", "--filter", "deflate=11"], 2, "0 to 9"),
+        (&["a.h5", "b.posix", "--chunk", "7x7x7"], 2, "no chunks"),
+        (&["a.h5", "b.posix", "--filter", "lzf"], 2, "no filter"),
+        (&["a.h5", "b.zarr", "--align", "4KiB"], 2, "aligns nothing"),
+        (&["a.h5", "b.h5", "--align", "1TiB"], 2, "1GiB"),
+        (&["a.h5", "b.h5", "--align", "4KiB", "--to", "hdf5(align=1MiB)"], 2, "already"),
+        (&["a.h5", "b.h5", "--chunk", "7x7"], 1, "7x7 do not suit any array"),
+        (&["a.h5", "b.h5", "--chunk", "line=7x7"], 1, "the array line"),
+    ] {
+        let (code, out, err) = run(folder.path(), &[&["convert"], arguments].concat());
+        assert!(code == expected && err.contains(said), "{arguments:?}: {code} {out}{err}");
+    }
+    assert_eq!(fs::read(folder.path().join("a.h5")).unwrap(), before);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left");
+}
+
 /// Ctrl-C while slow storage is written.
 #[test]
 fn a_conversion_that_is_stopped_leaves_nothing() {

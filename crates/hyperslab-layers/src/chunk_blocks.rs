@@ -32,6 +32,27 @@ impl ChunkBlocks {
         if self.0.is_empty() { 0 } else { self.0.len() }
     }
 
+    /// Extents of a whole block.
+    pub fn extents(&self) -> &[u64] {
+        self.0.chunk()
+    }
+
+    /// Calls `each` with the number of each block that a box touches.
+    pub fn each_touching(&self, low: &[u64], high: &[u64], mut each: impl FnMut(u64) -> Result<()>) -> Result<()> {
+        let first: Dims = low.iter().zip(self.extents()).map(|(low, block)| low / block).collect();
+        let count: Dims = high.iter().zip(self.extents()).zip(&first).map(|((h, b), f)| h.div_ceil(*b) - f).collect();
+        for number in 0..hyperslab_core::dims::element_count(&count)? {
+            let mut rest = number;
+            let mut at = first.clone();
+            for dim in (0..at.len()).rev() {
+                at[dim] += rest % count[dim];
+                rest /= count[dim];
+            }
+            each(self.0.linear(&at)?)?;
+        }
+        Ok(())
+    }
+
     /// Calls `each` with consecutive parts of a block of at most `most` elements, but at least one.
     pub fn each_piece(&self, number: u64, most: u64, mut each: impl FnMut(&Selection) -> Result<()>) -> Result<()> {
         self.block(number)?.for_each_part(most, &mut each)

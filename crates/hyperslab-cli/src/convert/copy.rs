@@ -1,24 +1,26 @@
 //! All objects of one container, copied to another by ranks that are threads.
 
 use super::progress::{Copied, Watch};
+use super::rechunk::Plan;
+use super::scratch::{Scratch, with_scratch};
+use super::storage::Storage;
 use hyperslab_core::{
     Array, ArraySpec, Caps, Communicator, Container, Durability, Error, ErrorKind, Filter, Format, MemoryView,
-    MemoryViewMut, OpenMode, Result, TransferMode, agree, dims,
+    MemoryViewMut, OpenMode, Result, Selection, TransferMode, agree, dims,
 };
 use hyperslab_layers::ChunkBlocks;
 use hyperslab_run::Progress;
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// Buffers of the size of a piece that a rank may need: its own, and what the layer below puts together.
-const BUFFERS: u64 = 3;
 
 /// What is to be copied, and how.
 pub struct Conversion<'a> {
     pub from: Arc<dyn Format>,
     pub input: &'a Path,
     pub to: Arc<dyn Format>,
+    /// How arrays are to be stored, beside what the stack says.
+    pub storage: &'a Storage,
     pub threads: usize,
     /// Bytes of elements in memory at a time.
     pub memory: u64,
@@ -41,12 +43,15 @@ pub struct Summary {
 
 /// One rank's part.
 struct Copying<'a> {
-    comm: &'a dyn Communicator,
+    comm: &'a Arc<dyn Communicator>,
     input: Arc<dyn Container>,
     output: Arc<dyn Container>,
     caps: Caps,
-    /// Bytes of elements that this rank reads and writes at a time.
-    piece: u64,
+    storage: &'a Storage,
+    /// Bytes of elements in memory at a time, of all ranks.
+    memory: u64,
+    /// Where a scratch array may be.
+    scratch: PathBuf,
     copied: &'a Copied,
     progress: &'a Progress,
     lossy: bool,
@@ -74,13 +79,17 @@ impl Conversion<'_> {
         progress: &Progress,
     ) -> Result<Summary> {
         let input = self.from.open(self.input, OpenMode::Read, comm)?;
+        let mut scratch = output.as_os_str().to_owned();
+        scratch.push(".scratch");
         let output = self.to.open(output, OpenMode::Create, comm)?;
         let mut copying = Copying {
-            comm: &**comm,
+            comm,
             input,
             output,
             caps: self.to.caps(),
-            piece: self.memory / comm.size() as u64 / BUFFERS,
+            storage: self.storage,
+            memory: self.memory,
+            scratch: scratch.into(),
             copied,
             progress,
             lossy: self.lossy,
@@ -111,16 +120,17 @@ impl Copying<'_> {
         let mut total = 0u64;
         let mut readable = Vec::with_capacity(names.len());
         for name in names {
-            match self.bytes_of(&name) {
-                Ok(bytes) => {
+            match self.spec_of(&name).and_then(|spec| Ok((dims::byte_count(&spec.shape, spec.dtype.size())?, spec))) {
+                Ok((bytes, spec)) => {
                     total = total.saturating_add(bytes);
-                    readable.push(name);
+                    readable.push((name, spec));
                 }
                 Err(error) => self.leave_out(error)?,
             }
         }
+        self.storage.check_arrays(&readable)?;
         self.copied.expect(total);
-        for name in &readable {
+        for (name, _) in &readable {
             match self.array(name).map_err(|error| error.target(name)) {
                 Ok(()) => self.summary.arrays += 1,
                 Err(error) => self.leave_out(error)?,
@@ -129,13 +139,13 @@ impl Copying<'_> {
         Ok(())
     }
 
-    /// How large an array of the input is.
-    fn bytes_of(&self, name: &str) -> Result<u64> {
+    /// An array of the input.
+    fn spec_of(&self, name: &str) -> Result<ArraySpec> {
         let array = self.input.array(name)?;
         let spec = array.spec().map_err(|error| error.target(name));
         let closed = array.close();
         let spec = spec?;
-        closed.and_then(|()| dims::byte_count(&spec.shape, spec.dtype.size()))
+        closed.map(|()| spec)
     }
 
     /// Notes what cannot be held, if the user allows that. Any other error is one.
@@ -210,27 +220,57 @@ impl Copying<'_> {
 
     fn array(&mut self, name: &str) -> Result<()> {
         let source = self.input.array(name)?;
-        let spec = self.adapt(source.spec()?);
+        let from = source.spec()?;
+        let mut asked = from.clone();
+        self.storage.apply(name, &mut asked);
+        let spec = self.adapt(asked);
         let target = self.output.create(name, &spec)?;
         self.attributes(name)?;
         // Chunks as they are now: two ranks never write to the same.
-        let spec = target.spec()?;
-        let done = agree(self.comm, self.elements(&*source, &*target, &spec));
+        let plan = Plan::new(&from, &target.spec()?, self.memory, self.comm.size())?;
+        let done = match &plan.reads {
+            None => agree(&**self.comm, self.direct(&*source, &*target, &plan)),
+            Some(reads) => {
+                let message = "arrays whose chunks had too little in common for the memory went through a scratch array \
+                               beside OUT; more --memory may spare that";
+                self.summary.notes.insert(message.into());
+                self.copied.expect_staged(dims::byte_count(&from.shape, from.dtype.size())?, self.comm.rank());
+                with_scratch(self.comm, &self.scratch, &from, &plan.writes, |scratch| {
+                    agree(&**self.comm, self.put(&*source, reads, &plan, scratch))?;
+                    self.get(&*target, &plan, scratch)
+                })
+            }
+        };
+        if !plan.fits {
+            let message = "chunks too large for the memory were copied in parts, which is slow; more --memory helps";
+            self.summary.notes.insert(message.into());
+        }
         // The same calls on every rank, whatever happened.
         done.and(target.close()).and(source.close())
     }
 
-    fn elements(&self, source: &dyn Array, target: &dyn Array, spec: &ArraySpec) -> Result<()> {
-        let size = spec.dtype.size();
-        let blocks = ChunkBlocks::new(spec, self.piece)?;
+    /// The blocks that this rank works on.
+    fn mine(&self, plan: &Plan, blocks: &ChunkBlocks) -> impl Iterator<Item = u64> + use<> {
+        let rank = self.comm.rank();
+        let end = if rank < plan.ranks { blocks.len() } else { 0 };
+        (rank as u64..end).step_by(plan.ranks)
+    }
+
+    fn check_stop(&self) -> Result<()> {
+        match self.progress.stop_requested() {
+            true => Err(Error::new(ErrorKind::Interrupted, "convert", "stopped")),
+            false => Ok(()),
+        }
+    }
+
+    /// Copies blocks of the output, reading what they need.
+    fn direct(&self, source: &dyn Array, target: &dyn Array, plan: &Plan) -> Result<()> {
+        let size = target.spec()?.dtype.size();
         let mut buffer = Vec::new();
-        for number in (self.comm.rank() as u64..blocks.len()).step_by(self.comm.size()) {
-            blocks.each_piece(number, self.piece / size, |piece| {
-                if self.progress.stop_requested() {
-                    return Err(Error::new(ErrorKind::Interrupted, "convert", "stopped"));
-                }
-                let len = piece.len() * size;
-                buffer.resize(len as usize, 0);
+        for number in self.mine(plan, &plan.writes) {
+            plan.writes.each_piece(number, plan.piece / size, |piece| {
+                self.check_stop()?;
+                let len = resize(&mut buffer, piece, size);
                 source.read(piece, MemoryViewMut::packed(&mut buffer), TransferMode::Independent)?;
                 target.write(piece, MemoryView::packed(&buffer), TransferMode::Independent)?;
                 self.copied.add(len);
@@ -239,4 +279,41 @@ impl Copying<'_> {
         }
         Ok(())
     }
+
+    /// Reads blocks of the input into the scratch array.
+    fn put(&self, source: &dyn Array, reads: &ChunkBlocks, plan: &Plan, scratch: &Scratch<'_>) -> Result<()> {
+        let size = source.spec()?.dtype.size();
+        let mut buffer = Vec::new();
+        for number in self.mine(plan, reads) {
+            self.check_stop()?;
+            let block = reads.block(number)?;
+            let len = resize(&mut buffer, &block, size);
+            source.read(&block, MemoryViewMut::packed(&mut buffer), TransferMode::Independent)?;
+            scratch.put(&block, &buffer)?;
+            self.copied.add_staged(len);
+        }
+        Ok(())
+    }
+
+    /// Writes blocks of the output from the scratch array.
+    fn get(&self, target: &dyn Array, plan: &Plan, scratch: &Scratch<'_>) -> Result<()> {
+        let size = target.spec()?.dtype.size();
+        let mut buffer = Vec::new();
+        for number in self.mine(plan, &plan.writes) {
+            self.check_stop()?;
+            let block = plan.writes.block(number)?;
+            let len = resize(&mut buffer, &block, size);
+            scratch.get(number, &mut buffer)?;
+            target.write(&block, MemoryView::packed(&buffer), TransferMode::Independent)?;
+            self.copied.add(len);
+        }
+        Ok(())
+    }
+}
+
+/// Room for the packed elements of a selection: their number of bytes.
+fn resize(buffer: &mut Vec<u8>, selection: &Selection, size: u64) -> u64 {
+    let len = selection.len() * size;
+    buffer.resize(len as usize, 0);
+    len
 }

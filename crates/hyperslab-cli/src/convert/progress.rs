@@ -17,12 +17,25 @@ const SELDOM: Duration = Duration::from_secs(10);
 #[derive(Default)]
 pub struct Copied {
     done: AtomicU64,
+    /// Bytes brought to scratch arrays, which are work as well.
+    staged: AtomicU64,
     total: AtomicU64,
 }
 
 impl Copied {
     pub fn expect(&self, bytes: u64) {
-        self.total.store(bytes, Relaxed);
+        self.total.fetch_max(bytes, Relaxed);
+    }
+
+    /// Told by every rank, counted once.
+    pub fn expect_staged(&self, bytes: u64, rank: usize) {
+        if rank == 0 {
+            self.total.fetch_add(bytes, Relaxed);
+        }
+    }
+
+    pub fn add_staged(&self, bytes: u64) {
+        self.staged.fetch_add(bytes, Relaxed);
     }
 
     pub fn add(&self, bytes: u64) {
@@ -31,6 +44,11 @@ impl Copied {
 
     pub fn done(&self) -> u64 {
         self.done.load(Relaxed)
+    }
+
+    /// How far all work has come.
+    fn come(&self) -> u64 {
+        self.done().saturating_add(self.staged.load(Relaxed))
     }
 }
 
@@ -65,7 +83,7 @@ fn bar(copied: &Copied, over: &AtomicBool) {
     }
     while !over.load(Relaxed) {
         bar.set_length(copied.total.load(Relaxed));
-        bar.set_position(copied.done());
+        bar.set_position(copied.come());
         std::thread::sleep(OFTEN);
     }
     bar.finish_and_clear();
@@ -77,7 +95,7 @@ fn lines(copied: &Copied, over: &AtomicBool) {
         std::thread::sleep(OFTEN);
         if told.elapsed() >= SELDOM {
             told = Instant::now();
-            eprintln!("{} of {} ...", display_size(copied.done()), display_size(copied.total.load(Relaxed)));
+            eprintln!("{} of {} ...", display_size(copied.come()), display_size(copied.total.load(Relaxed)));
         }
     }
 }

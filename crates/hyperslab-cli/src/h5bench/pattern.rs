@@ -2,6 +2,7 @@
 
 use super::subset::parse_part;
 use super::values::Keys;
+use crate::filter_words::parse_filter;
 use anyhow::{Result, bail};
 use hyperslab_core::{Dims, Filter, TransferMode};
 use hyperslab_kernels::{FilePattern, MemoryPattern, Particles};
@@ -294,7 +295,10 @@ fn parse_filters(keys: &Keys<'_>, place: &str, unavailable: &mut Option<String>)
     let word = keys.text("COMPRESS_FILTER")?;
     match (text, word) {
         (Some(_), Some(_)) => bail!("{place}: give FILTERS or COMPRESS_FILTER, not both"),
-        (Some(text), None) => text.split(',').map(|one| parse_filter(one.trim(), place)).collect(),
+        (Some(text), None) => {
+            let place = format!("{place}: FILTERS");
+            text.split(',').map(|one| parse_filter(one.trim(), &place)).collect()
+        }
         (None, Some(word)) if compress && !["GZIP", "DEFLATE"].contains(&word.to_ascii_uppercase().as_str()) => {
             *unavailable = Some(format!("COMPRESS_FILTER={word} is not available in this build"));
             Ok(Vec::new())
@@ -302,43 +306,6 @@ fn parse_filters(keys: &Keys<'_>, place: &str, unavailable: &mut Option<String>)
         // The level that h5bench always uses.
         _ if compress => Ok(vec![Filter::Deflate(9)]),
         _ => Ok(Vec::new()),
-    }
-}
-
-/// A filter with its level: `shuffle`, `deflate=4`.
-fn parse_filter(text: &str, place: &str) -> Result<Filter> {
-    let (name, level) = match text.split_once('=') {
-        Some((name, level)) => (name.trim(), Some(level.trim())),
-        None => (text, None),
-    };
-    let level_in = |usual: u8, most: u8| match level {
-        None => Ok(usual),
-        Some(level) => match level.parse::<u8>() {
-            Ok(level) if level <= most => Ok(level),
-            _ => bail!("{place}: FILTERS: the level of {name} is {level:?}; it should be 0 to {most}"),
-        },
-    };
-    let plain = |filter| match level {
-        None => Ok(filter),
-        Some(_) => bail!("{place}: FILTERS: {name} has no level"),
-    };
-    match name.to_ascii_lowercase().as_str() {
-        "deflate" | "gzip" => Ok(Filter::Deflate(level_in(6, 9)?)),
-        "zstd" => Ok(Filter::Zstd(level_in(3, 22)?.max(1))),
-        "blosc" => Ok(Filter::Blosc(level_in(5, 9)?)),
-        "blosc2" => Ok(Filter::Blosc2(level_in(5, 9)?)),
-        "lz4" => plain(Filter::Lz4),
-        "lzf" => plain(Filter::Lzf),
-        "bitshuffle" => plain(Filter::Bitshuffle),
-        "shuffle" => plain(Filter::Shuffle),
-        "fletcher32" => plain(Filter::Fletcher32),
-        _ => bail!(
-            "{place}: FILTERS: unknown filter {name:?}; {}",
-            hyperslab_core::suggest::hint(
-                name,
-                ["deflate", "zstd", "blosc", "blosc2", "lz4", "lzf", "bitshuffle", "shuffle", "fletcher32"]
-            )
-        ),
     }
 }
 
