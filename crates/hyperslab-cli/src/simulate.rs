@@ -167,7 +167,8 @@ fn one(case: SimulatedCase, system: &System, run: &RunPlacement) -> Result<Simul
     let SimulatedCase { label, workload, stack } = case;
     let place = || format!("{label} on {stack}");
     let layers = LayerEffects::of(&stack).with_context(place)?;
-    let walked = walk(&workload, &stack, system, run).with_context(place)?;
+    let run = striped(run, &stack, system).with_context(place)?;
+    let walked = walk(&workload, &stack, system, &run).with_context(place)?;
     let capacity = system.nodes.count.value as usize;
     if walked.nodes > capacity {
         bail!(
@@ -181,7 +182,22 @@ fn one(case: SimulatedCase, system: &System, run: &RunPlacement) -> Result<Simul
     let simulated = simulate(&walked, system, &layers, &system.timing);
     let limits = limits(&simulated, &walked, system, &layers);
     let intervals = intervals(&walked, system, &layers);
-    Ok(SimulatedOutcome { label, stack, run: run.clone(), walked, simulated, intervals, limits })
+    Ok(SimulatedOutcome { label, stack, run, walked, simulated, intervals, limits })
+}
+
+/// The same with the stripes that the stack asks for.
+fn striped(run: &RunPlacement, stack: &Stack, system: &System) -> Result<RunPlacement> {
+    let mut run = run.clone();
+    if let Some(count) = stack.format.number("stripe_count", 1..=system.targets())? {
+        run.stripe_count = count;
+    }
+    if let Some(size) = stack.format.size("stripe_size")? {
+        if size < 4096 {
+            bail!("stripe_size={size}: a stripe has at least 4KiB");
+        }
+        run.stripe_size = size;
+    }
+    Ok(run)
 }
 
 /// Where ranks and stripes go.

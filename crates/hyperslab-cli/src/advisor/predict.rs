@@ -58,7 +58,15 @@ pub struct Predicted {
 
 /// Predicts every case, and runs them if asked.
 pub fn run(options: &PredictOptions) -> Result<ExitCode> {
-    parse_stacks(&options.stack)?;
+    for stack in parse_stacks(&options.stack)? {
+        if let Some(option) = ["stripe_count", "stripe_size"].into_iter().find(|name| stack.format.get(name).is_some())
+        {
+            bail!(
+                "{stack}: what {option} changes is nothing that the profile of one machine knows\n  \
+                 try: hyperslab simulate, which knows of nodes, links and stripes"
+            );
+        }
+    }
     let profile = options.input.profile()?;
     refuse_many(options.input.ranks.unwrap_or(1) as usize, &profile)?;
     let found = options.input.predicted(&options.stack, &profile)?;
