@@ -23,6 +23,7 @@ mod show;
 mod table;
 mod terminal;
 mod trace;
+mod tune;
 
 use clap::FromArgMatches;
 use cli::{Arguments, Command};
@@ -57,6 +58,7 @@ fn run_command() -> ExitCode {
         Command::Show(options) => show::run(&options),
         Command::Trace(options) => trace::run(&options),
         Command::Train(options) => advisor::train(&options),
+        Command::Tune(options) => tune::run(&options),
         Command::Formats(options) => formats::run(&options),
         Command::Completions(options) => manual::completions(&options),
         Command::Manual(options) => manual::pages(&options),

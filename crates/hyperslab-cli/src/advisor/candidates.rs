@@ -39,6 +39,12 @@ pub fn stacks(workloads: &[&Workload], formats: &[String]) -> Vec<String> {
     stacks
 }
 
+/// Shapes of chunks that are worth trying for one array.
+pub fn chunk_shapes(workloads: &[&Workload], array: &ArraySpec) -> Vec<Dims> {
+    let kinds = shapes(workloads, std::slice::from_ref(array));
+    kinds.into_iter().filter_map(|kind| kind.into_iter().next()).collect()
+}
+
 /// The largest array of each number of dimensions: a stack has one shape of chunks for all of them.
 fn main_arrays(workloads: &[&Workload]) -> Vec<ArraySpec> {
     let mut largest: BTreeMap<usize, &ArraySpec> = BTreeMap::new();

@@ -1,21 +1,31 @@
 //! A stack in the words of other programs.
 
-use hyperslab_core::{Dims, Shapes, Stack, StackElement};
+use hyperslab_core::{Dims, Filter, Shapes, Stack, StackElement};
 
-/// How to ask h5py, netCDF4, zarr-python and h5bench for what a stack stores and does; nothing for those that cannot.
-pub fn settings(stack: &Stack) -> Vec<String> {
+/// Filters that arrays have by themselves, and keep.
+pub struct Kept<'a>(pub Option<&'a [Filter]>);
+
+/// How to ask h5py and netCDF4 for what a stack of HDF5 stores; nothing for other formats.
+pub fn libraries(stack: &Stack, kept: &Kept<'_>) -> Vec<String> {
+    if stack.format.name == "hdf5" { hdf5(&stack.format, stack.has_layer("twophase"), kept) } else { Vec::new() }
+}
+
+/// How to have what a stack does below any program, by the connector; nothing if the connector does not do it.
+pub fn with_run(stack: &Stack) -> Option<String> {
+    let modes = connector(stack).filter(|_| stack.format.name == "hdf5" && !stack.has_layer("twophase"))?;
+    Some(format!("any program:  hyperslab run --mode {modes} -- python program.py     (docs/connector.md)"))
+}
+
+/// How to ask zarr-python for what a stack stores.
+pub fn zarr_python(stack: &Stack, kept: &Kept<'_>) -> Vec<String> {
+    if stack.format.name == "zarr" { zarr(&stack.format, kept) } else { Vec::new() }
+}
+
+/// How to ask h5bench and Hyperslab itself for a stack.
+pub fn own(stack: &Stack) -> Vec<String> {
     let together = stack.has_layer("twophase");
-    let mut out = match stack.format.name.as_str() {
-        "hdf5" => hdf5(&stack.format, together),
-        "zarr" => zarr(&stack.format),
-        _ => Vec::new(),
-    };
-    if stack.format.name == "hdf5" {
-        out.extend(connector(stack).map(|modes| {
-            format!("any program:  hyperslab run --mode {modes} -- python program.py     (docs/connector.md)")
-        }));
-        out.extend(h5bench(stack, together));
-    }
+    let mut out = Vec::new();
+    out.extend((stack.format.name == "hdf5").then(|| h5bench(stack, together)).flatten());
     let transfers = if together { " --transfers collective" } else { "" };
     out.push(format!("hyperslab:    --stack '{stack}'{transfers}"));
     out
@@ -41,7 +51,7 @@ fn tuples(name: &str, shapes: &[Dims]) -> String {
     }
 }
 
-fn hdf5(format: &StackElement, together: bool) -> Vec<String> {
+fn hdf5(format: &StackElement, together: bool, kept: &Kept<'_>) -> Vec<String> {
     let chunks = shapes(format, "chunk");
     let chunked = !chunks.is_empty() || format.get("layout") == Some("chunked");
     let mut keywords = tuples("chunks", &chunks);
@@ -53,6 +63,17 @@ fn hdf5(format: &StackElement, together: bool) -> Vec<String> {
         }
         keywords.push_str(&format!(", compression=\"gzip\", compression_opts={level}, shuffle={shuffle}"));
         net.push_str(&format!(", compression=\"zlib\", complevel={level}, shuffle={shuffle}"));
+    } else if let Some(filters) = kept.0.filter(|filters| !filters.is_empty()) {
+        match zlib(filters) {
+            Some((level, shuffle)) => {
+                let shuffle = if shuffle { "True" } else { "False" };
+                keywords.push_str(&format!(", compression=\"gzip\", compression_opts={level}, shuffle={shuffle}"));
+                net.push_str(&format!(", compression=\"zlib\", complevel={level}, shuffle={shuffle}"));
+            }
+            None => [&mut keywords, &mut net].into_iter().for_each(|text| text.push_str(", and its filters as now")),
+        }
+    } else if kept.0.is_none() {
+        [&mut keywords, &mut net].into_iter().for_each(|text| text.push_str(", and its filters as now"));
     } else if !chunked {
         net.push_str(", contiguous=True");
     }
@@ -76,6 +97,15 @@ fn hdf5(format: &StackElement, together: bool) -> Vec<String> {
         out.push(format!("              variable.set_var_chunk_cache(size={bytes})"));
     }
     out
+}
+
+/// Level and shuffle, if filters are what h5py and netCDF4 have words for.
+fn zlib(filters: &[Filter]) -> Option<(u8, bool)> {
+    match filters {
+        [Filter::Deflate(level)] => Some((*level, false)),
+        [Filter::Shuffle, Filter::Deflate(level)] => Some((*level, true)),
+        _ => None,
+    }
 }
 
 /// The connector's modes that do what the stack does.
@@ -122,13 +152,17 @@ fn h5bench(stack: &Stack, together: bool) -> Option<String> {
     Some(format!("h5bench:      {}{note}", said.join(", ")))
 }
 
-fn zarr(format: &StackElement) -> Vec<String> {
+fn zarr(format: &StackElement, kept: &Kept<'_>) -> Vec<String> {
     let level = format.get("level").map_or(String::new(), |level| format!("level={level}"));
     let compressor = match format.get("codec") {
         Some("gzip") => format!("zarr.codecs.GzipCodec({level})"),
         Some("zstd") => format!("zarr.codecs.ZstdCodec({level})"),
         Some("blosc") => "zarr.codecs.BloscCodec(cname=\"lz4\", shuffle=\"shuffle\")".into(),
-        _ => "None".into(),
+        _ => match kept.0.map(zlib) {
+            Some(Some((level, _))) => format!("zarr.codecs.GzipCodec(level={level})"),
+            _ if kept.0.is_none_or(|filters| !filters.is_empty()) => "(as now)".into(),
+            _ => "None".into(),
+        },
     };
     let compressor = match (format.get("shuffle"), format.get("codec")) {
         (Some("yes"), Some("gzip" | "zstd")) => {
@@ -148,7 +182,25 @@ mod tests {
     use super::*;
 
     fn of(text: &str) -> String {
-        settings(&text.parse().unwrap()).join("\n")
+        let stack: Stack = text.parse().unwrap();
+        let mut lines = libraries(&stack, &Kept(Some(&[])));
+        lines.extend(with_run(&stack));
+        lines.extend(zarr_python(&stack, &Kept(Some(&[]))));
+        lines.extend(own(&stack));
+        lines.join("\n")
+    }
+
+    #[test]
+    fn compression_is_kept() {
+        let stack: Stack = "hdf5(chunk=8x8)".parse().unwrap();
+        let lines = |kept: Option<&[Filter]>| libraries(&stack, &Kept(kept)).join("\n");
+        let both = lines(Some(&[Filter::Shuffle, Filter::Deflate(4)]));
+        assert!(both.contains("chunks=(8, 8), compression=\"gzip\", compression_opts=4, shuffle=True"), "{both}");
+        assert!(both.contains("compression=\"zlib\", complevel=4, shuffle=True"), "{both}");
+        for other in [lines(Some(&[Filter::Lzf])), lines(None)] {
+            assert_eq!(other.matches("and its filters as now").count(), 2, "{other}");
+        }
+        assert!(!lines(Some(&[])).contains("filters"));
     }
 
     #[test]
