@@ -39,7 +39,7 @@ Examples:
       several programs on the same files, judged together
   hyperslab tune --may-change filters -- python script.py
       compression may be another
-  hyperslab tune --budget 30m --json -- ./simulation > tuned.json
+  hyperslab tune --budget 30min --json -- ./simulation > tuned.json
 
 The program is run many times, in copies of the folder it is started in, and
 what it prints is not shown. It keeps what it chose (compression, data types,
@@ -69,7 +69,7 @@ pub struct TuneOptions {
     #[arg(long = "try", value_name = "N", default_value = "4", value_parser = clap::value_parser!(u32).range(1..=32))]
     tried: u32,
     /// Begin nothing new after so long
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration)]
+    #[arg(long, value_name = "TIME", default_value = "10min", value_parser = duration)]
     budget: Duration,
     /// Run the program where it is, and not in copies of the folder: what it writes is replaced each time
     #[arg(long)]
@@ -107,6 +107,8 @@ pub struct Findings<'a> {
     pub plain: Option<Better>,
     /// Below `hyperslab run`.
     pub with_run: Option<Better>,
+    /// Modes of it on top of the plain answer, compared with that.
+    pub both: Option<Better>,
     /// Whether time was lacking anywhere.
     pub partial: bool,
 }
@@ -159,8 +161,12 @@ pub fn run(options: &TuneOptions) -> Result<ExitCode> {
         partial: false,
         tried: Vec::new(),
     };
-    let plain = comparison.best_of(&proposals)?;
-    let with_run = comparison.best_of(&modes(&recorded, plain.as_ref()))?;
+    let plain = comparison.best_of(&proposals, None)?;
+    let with_run = comparison.best_of(&modes(&recorded, &Proposal::default()), None)?;
+    let both = match &plain {
+        Some(plain) => comparison.best_of(&modes(&recorded, &plain.proposal), Some(&plain.proposal))?,
+        None => None,
+    };
     let partial = not_all || comparison.partial || recorded.partial;
     let told = Told { command: &options.command, folder: &here, recorded: &recorded, watched: &watched };
     let found = Findings {
@@ -172,6 +178,7 @@ pub fn run(options: &TuneOptions) -> Result<ExitCode> {
         comparison: &comparison,
         plain,
         with_run,
+        both,
         partial,
     };
     if options.json {
@@ -274,27 +281,23 @@ fn filter_proposals(recorded: &RecordedProgram, best: Option<&Proposal>) -> Vec<
     found
 }
 
-/// Modes of `hyperslab run` that may help such a program, with its own storage and with what was found better.
-fn modes(recorded: &RecordedProgram, plain: Option<&Better>) -> Vec<Proposal> {
+/// Modes of `hyperslab run` that may help such a program, on this storage.
+fn modes(recorded: &RecordedProgram, base: &Proposal) -> Vec<Proposal> {
     let mut words = vec!["codec"];
     words.extend((recorded.written.calls > 0).then_some("codec+async"));
     words.extend((recorded.read.calls > 0).then_some("codec+cache"));
-    let bases = [Some(Proposal::default()), plain.map(|better| better.proposal.clone())];
-    bases
-        .into_iter()
-        .flatten()
-        .flat_map(|base| words.iter().map(move |modes| base.with_modes(modes)).collect::<Vec<_>>())
-        .collect()
+    words.into_iter().map(|modes| base.with_modes(modes)).collect()
 }
 
 fn words(found: &Findings<'_>, options: &TuneOptions) -> String {
     let recorded = found.recorded;
     let mut text = String::from("Recorded\n");
     let datasets: usize = recorded.groups.iter().map(|group| group.datasets.len()).sum();
-    text += &format!("  {} files, {datasets} datasets", recorded.files().len());
-    for (what, moved) in [("writes", recorded.written), ("reads", recorded.read)] {
+    let many = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    text += &format!("  {}, {}", many(recorded.files().len(), "file"), many(datasets, "dataset"));
+    for (what, moved) in [("write", recorded.written), ("read", recorded.read)] {
         if moved.calls > 0 {
-            text += &format!(", {} {what} of {}", moved.calls, display_size(moved.bytes));
+            text += &format!(", {} of {}", many(moved.calls as usize, what), display_size(moved.bytes));
         }
     }
     let Calibration { recorded: took, predicted } = found.calibration;
@@ -305,13 +308,18 @@ fn words(found: &Findings<'_>, options: &TuneOptions) -> String {
         seconds(predicted.reading + predicted.writing)
     );
     let nothing = match found.comparison.tried.iter().any(|tried| tried.proposal.modes.is_none()) {
-        true => "nothing that was tried is faster beyond noise",
-        false => "no other storage is predicted to be faster",
+        true => "Leave it as it is: nothing that was tried is faster beyond noise",
+        false => "Leave it as it is: no other storage is predicted to be faster",
     };
     text += "Plain, with its libraries as they are\n";
-    text += &found.told.answer(found.plain.as_ref(), nothing);
-    text += "\nWith hyperslab run\n";
-    text += &found.told.answer(found.with_run.as_ref(), "no mode is faster beyond noise");
+    text += &found.told.answer(found.plain.as_ref(), nothing, "");
+    text += "\nWith hyperslab run, and the program as it is\n";
+    text += &found.told.answer(found.with_run.as_ref(), "Leave it as it is: no mode is faster beyond noise", "");
+    if found.plain.is_some() {
+        text += "\nBoth\n";
+        let nothing = "No mode of hyperslab run gains anything beyond noise on top of the plain answer";
+        text += &found.told.answer(found.both.as_ref(), nothing, " as the plain answer");
+    }
     text += "\nHow this was found\n";
     text += &format!(
         "  {} ways to store were predicted and {} tried by {} runs {}.\n  Files were in memory.\n",

@@ -87,7 +87,8 @@ fn what_cannot_be_tuned_is_told_and_leaves_nothing() {
 fn a_program_that_is_fast_is_left_as_it_is() {
     let Some(python) = plugin::python() else { return };
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("s.py"), "import h5py\nwith h5py.File('a.h5', 'w') as f: f['x'] = [1, 2, 3]\n").unwrap();
+    fs::write(folder.path().join("s.py"), "import h5py\nwith h5py.File('a.h5', 'w') as f: f['x'] = [1, 2, 3]\n")
+        .unwrap();
     let words = ["tune", "--json", "--budget", "1s", "--", python.to_str().unwrap(), "s.py"];
     let (code, out, err) = run(folder.path(), &words);
     assert_eq!(code, 0, "{err}");
@@ -150,7 +151,7 @@ fn advice_that_is_followed_makes_nothing_slower() {
     for (name, script) in SCRIPTS {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("s.py"), script).unwrap();
-        let words = ["tune", "--json", "--budget", "4m", "--", python.to_str().unwrap(), "s.py"];
+        let words = ["tune", "--json", "--budget", "4min", "--", python.to_str().unwrap(), "s.py"];
         let (code, out, err) = run(folder.path(), &words);
         assert_eq!(code, 0, "{name}: {err}");
         let found: serde_json::Value = serde_json::from_str(&out).unwrap();

@@ -1,5 +1,6 @@
 //! `hyperslab advise`: which stack would be fastest for a workload, how sure that is, and why.
 
+use super::bars_plot::{self, Bar};
 use super::inputs::Input;
 use super::predict::{UNKNOWN_RANKS, guesses, seconds};
 use super::reasons;
@@ -8,7 +9,6 @@ use super::search::Search;
 use super::settings::{Kept, libraries, own, with_run, zarr_python};
 use super::verify::verify;
 use crate::table::{Align, Table};
-use super::bars_plot::{self, Bar};
 use anyhow::{Context, Result, bail};
 use hyperslab_core::units::display_size;
 use hyperslab_core::{Stack, parse_stacks};
@@ -255,15 +255,16 @@ fn ways(ranked: &[ScoredStack], best: &ScoredStack, present: &ScoredStack, profi
             .then(|| format!("{factor:.1} times faster{}", if sure { "" } else { ", too close to call" }))
     };
     let mut out = "\nSettings\n".to_owned();
-    let mut section = |(title, python): (&str, bool), found: Option<&ScoredStack>, lines: &dyn Fn(&ScoredStack) -> Vec<String>| {
-        match found.and_then(|one| Some((one, gain(one, python)?))) {
-            Some((one, gain)) => {
-                out.push_str(&format!("  {title}: {}, {gain}\n", one.stack));
-                lines(one).iter().for_each(|line| out.push_str(&format!("    {line}\n")));
+    let mut section =
+        |(title, python): (&str, bool), found: Option<&ScoredStack>, lines: &dyn Fn(&ScoredStack) -> Vec<String>| {
+            match found.and_then(|one| Some((one, gain(one, python)?))) {
+                Some((one, gain)) => {
+                    out.push_str(&format!("  {title}: {}, {gain}\n", one.stack));
+                    lines(one).iter().for_each(|line| out.push_str(&format!("    {line}\n")));
+                }
+                None => out.push_str(&format!("  {title}: leave it as it is\n")),
             }
-            None => out.push_str(&format!("  {title}: leave it as it is\n")),
-        }
-    };
+        };
     let plain = ranked.iter().find(|one| is_plain(&one.stack));
     section(("With h5py or netCDF4 as they are", true), plain, &|one| libraries(&one.stack, &kept));
     let below = ranked.iter().find(|one| with_run(&one.stack).is_some());
@@ -294,7 +295,10 @@ fn assumed(ranked: &[ScoredStack], search: &Search<'_>, profile: &Profile, optio
     }
     lines.push("all elements of arrays are written, which decides what is on storage".into());
     if search.left > 0 {
-        lines.push(format!("this answer is partial: {} more stacks were not compared, so that it comes soon", search.left));
+        lines.push(format!(
+            "this answer is partial: {} more stacks were not compared, so that it comes soon",
+            search.left
+        ));
     }
     if !search.freedom.own_layers {
         lines.push("layers were not compared: benchmarks of the workflow ask for different MODEs".into());
@@ -310,9 +314,12 @@ fn assumed(ranked: &[ScoredStack], search: &Search<'_>, profile: &Profile, optio
         lines.push(UNKNOWN_RANKS.into());
     }
     lines.extend(guesses(ranked.iter().flat_map(|one| one.works.iter().map(|work| &work.prediction))));
-    let unmeasured = [PythonLibrary::H5py, PythonLibrary::ZarrPython].iter().any(|one| !profile.python.contains_key(one));
+    let unmeasured =
+        [PythonLibrary::H5py, PythonLibrary::ZarrPython].iter().any(|one| !profile.python.contains_key(one));
     lines.push(match unmeasured {
-        true => "times in Python are with ordinary costs of its calls; hyperslab train --python measures those here".into(),
+        true => {
+            "times in Python are with ordinary costs of its calls; hyperslab train --python measures those here".into()
+        }
         false => "times in Python are with the costs of its calls that were measured here".into(),
     });
     let unknown: std::collections::BTreeSet<&str> = ranked.iter().flat_map(ScoredStack::unknown).collect();

@@ -125,7 +125,10 @@ mod tests {
             measured,
         };
         let svg = svg(&[bar("a<b", Some(2.5)), bar("c", None)]);
-        assert!(svg.contains("a&lt;b") && svg.contains("3.00 s") && !svg.contains("inf") && !svg.contains("NaN"), "{svg}");
+        assert!(
+            svg.contains("a&lt;b") && svg.contains("3.00 s") && !svg.contains("inf") && !svg.contains("NaN"),
+            "{svg}"
+        );
         assert_eq!(svg.matches("<rect").count(), 1 + Part::ALL.len() + 4);
         assert_eq!(svg.matches("l5 5l-5 5").count(), 1);
     }

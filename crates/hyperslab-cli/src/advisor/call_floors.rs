@@ -16,7 +16,8 @@ const SURELY: f64 = 0.7;
 
 /// The least seconds for every place of a row of counts, on the file system of a directory.
 pub fn measured(directory: &Path) -> Result<Vec<f64>> {
-    let folder = tempfile::Builder::new().prefix("calls-").tempdir_in(directory).context("make a directory for calls")?;
+    let folder =
+        tempfile::Builder::new().prefix("calls-").tempdir_in(directory).context("make a directory for calls")?;
     let path = folder.path().join("one");
     fs::write(&path, vec![1u8; 1 << 16])?;
     let file = File::options().read(true).write(true).open(&path)?;

@@ -60,7 +60,8 @@ pub fn report(
                 json!({"case": case.about, "stack": one.stack.to_string(), "seconds": one.seconds,
                        "predicted": run.predicted, "inside": run.inside})
             );
-            let (first, second): (Vec<_>, Vec<_>) = one.seconds.iter().enumerate().partition(|(place, _)| place % 2 == 0);
+            let (first, second): (Vec<_>, Vec<_>) =
+                one.seconds.iter().enumerate().partition(|(place, _)| place % 2 == 0);
             let median = |half: &[(usize, &f64)]| Spread::of(half.iter().map(|(_, seconds)| **seconds)).median;
             let twice = Run { measured: median(&second), predicted: median(&first), inside: true };
             our.options.insert(one.class, run);
@@ -91,7 +92,8 @@ pub fn report(
 /// The ways of storing that are chosen among.
 fn stacks(case: &HeldBackCase) -> Result<Vec<Stack>> {
     let (chunk, shard) = (dims::display(&case.chunk), dims::display(&case.shard));
-    let mut texts = vec![format!("hdf5(chunk={chunk})"), format!("hdf5(chunk={chunk},plane=on)"), format!("zarr(chunk={chunk})")];
+    let mut texts =
+        vec![format!("hdf5(chunk={chunk})"), format!("hdf5(chunk={chunk},plane=on)"), format!("zarr(chunk={chunk})")];
     texts.extend((shard != chunk).then(|| format!("zarr(chunk={chunk},shard={shard})")));
     texts.iter().map(|text| Ok(text.parse::<Stack>()?)).collect()
 }

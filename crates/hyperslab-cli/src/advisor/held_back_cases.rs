@@ -3,9 +3,7 @@
 use hyperslab_core::workload::{
     ArrayDeclaration, FileDeclaration, Header, Step, StepSource, Steps, WORKLOAD_VERSION, Workload,
 };
-use hyperslab_core::{
-    ArraySpec, Datatype, Dims, Fill, Filter, OpenMode, Result, Selection, TransferMode, dims,
-};
+use hyperslab_core::{ArraySpec, Datatype, Dims, Fill, Filter, OpenMode, Result, Selection, TransferMode, dims};
 use std::sync::Arc;
 
 /// How many there are.
@@ -85,9 +83,8 @@ fn drawn(draws: &mut Draws, number: usize, file: &str) -> Result<HeldBackCase> {
     let (access, selections) = if reads { reading(draws, &shape)? } else { writing(draws, &shape)? };
     let spec = ArraySpec {
         filters: filters.clone(),
-        max_shape: grows.then(|| {
-            shape.iter().enumerate().map(|(d, extent)| if d == 0 { None } else { Some(*extent) }).collect()
-        }),
+        max_shape: grows
+            .then(|| shape.iter().enumerate().map(|(d, extent)| if d == 0 { None } else { Some(*extent) }).collect()),
         ..ArraySpec::new(dtype.clone(), &shape)
     };
     let workload = |writes: bool, selections: Vec<Selection>| {
@@ -153,7 +150,8 @@ fn reading(draws: &mut Draws, shape: &[u64]) -> Result<(&'static str, Vec<Select
         4 => {
             let step: Dims = shape.iter().map(|extent| draws.from(1, 5).min(*extent)).collect();
             let count: Dims = shape.iter().zip(&step).map(|(extent, step)| (extent - 1) / step + 1).collect();
-            let one = Selection::strided(&Dims::from_elem(0, shape.len()), &step, &count, &Dims::from_elem(1, shape.len()))?;
+            let one =
+                Selection::strided(&Dims::from_elem(0, shape.len()), &step, &count, &Dims::from_elem(1, shape.len()))?;
             ("every few elements", vec![one])
         }
         5 => ("single elements", (0..150).map(|_| piece(draws, shape, u64::MAX)).collect::<Result<_>>()?),

@@ -1,6 +1,7 @@
 //! What `predict` and `advise` look at: a workload or a workflow, read as `bench` would.
 
 use super::compressibility::Compressibility;
+use super::measured::spread;
 use super::predict::Predicted;
 use super::{memcpy_probe, profile_path};
 use crate::bench;
@@ -11,7 +12,6 @@ use hyperslab_core::workload::Workload;
 use hyperslab_core::{CacheState, dims};
 use hyperslab_model::{Conditions, Configuration, Profile, RankKind, count, predict};
 use std::ffi::OsString;
-use super::measured::spread;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
@@ -180,7 +180,11 @@ fn too_large_for_memory(plan: &bench::Plan, profile: &Profile) -> bool {
     if large {
         eprintln!(
             "note: the data are larger than what memory holds of files, so they are {}",
-            if known { "taken to be on the device" } else { "slower than predicted: the profile knows only files in memory" }
+            if known {
+                "taken to be on the device"
+            } else {
+                "slower than predicted: the profile knows only files in memory"
+            }
         );
     }
     large && known

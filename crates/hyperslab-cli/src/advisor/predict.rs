@@ -1,9 +1,9 @@
 //! `hyperslab predict`: what a workload or workflow would take, and what that is made of.
 
+use super::bars_plot::{self, Bar};
 use super::inputs::{Input, results_file};
 use crate::bench;
 use crate::table::{Align, Table};
-use super::bars_plot::{self, Bar};
 use anyhow::{Context, Result, bail};
 use hyperslab_core::parse_stacks;
 use hyperslab_core::units::display_size;

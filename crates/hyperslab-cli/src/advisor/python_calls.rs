@@ -19,7 +19,10 @@ pub fn measured(python: &Path, directory: &Path) -> Result<BTreeMap<PythonLibrar
     if !output.status.success() {
         let text = String::from_utf8_lossy(&output.stderr);
         let last = crate::terminal::plain(text.lines().last().unwrap_or("it says nothing"));
-        bail!("--python: {} could not measure its libraries: {last}\n  try: a Python with numpy and h5py", python.display());
+        bail!(
+            "--python: {} could not measure its libraries: {last}\n  try: a Python with numpy and h5py",
+            python.display()
+        );
     }
     let found: BTreeMap<PythonLibrary, PythonCosts> =
         serde_json::from_slice(&output.stdout).context("--python: what it printed is no measurement")?;

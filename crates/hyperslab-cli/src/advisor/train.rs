@@ -1,7 +1,6 @@
 //! `hyperslab train`: measures this machine and writes what it found to a profile.
 
 use super::compressibility::Compressibility;
-use super::{busy_machine, call_floors, python_calls};
 use super::evaluate;
 use super::held_back;
 use super::layer_costs;
@@ -13,6 +12,7 @@ use super::metadata_ops::{self, Beside};
 use super::profile_path;
 use super::sharing;
 use super::timings::{Timing, Timings};
+use super::{busy_machine, call_floors, python_calls};
 use crate::bench::stop_on_ctrl_c;
 use crate::cli::EXIT_INTERRUPTED;
 use crate::table::{Align, Table};

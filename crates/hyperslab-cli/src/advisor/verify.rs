@@ -45,7 +45,8 @@ pub fn verify(
         if round > 0 {
             times.iter_mut().zip(found).for_each(|(times, seconds)| times.push(seconds));
         }
-        let apart = (1..chosen.len()).all(|other| judged(&times[0], &times[other]).is_none_or(|ratio| is_apart(&ratio)));
+        let apart =
+            (1..chosen.len()).all(|other| judged(&times[0], &times[other]).is_none_or(|ratio| is_apart(&ratio)));
         if round >= ROUNDS && apart {
             break;
         }
@@ -142,7 +143,10 @@ fn beside_fastest(chosen: &[&ScoredStack], times: &[Vec<f64>], measured: &[f64],
             100.0 * (ratio.value - 1.0),
             chosen[fastest].stack
         ),
-        _ => format!("Whether {} is faster is too close to call, so that nothing is known of a regret.", chosen[fastest].stack),
+        _ => format!(
+            "Whether {} is faster is too close to call, so that nothing is known of a regret.",
+            chosen[fastest].stack
+        ),
     }
 }
 

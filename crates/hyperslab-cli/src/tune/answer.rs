@@ -30,12 +30,12 @@ pub struct Told<'a> {
 
 impl Told<'_> {
     /// One answer.
-    pub fn answer(&self, better: Option<&Better>, nothing: &str) -> String {
-        let Some(better) = better else { return format!("  Leave it as it is: {nothing}.\n") };
+    pub fn answer(&self, better: Option<&Better>, nothing: &str, beside: &str) -> String {
+        let Some(better) = better else { return format!("  {nothing}.\n") };
         let [before, after] = better.medians;
         let interval = better.ratio.interval.unwrap_or([better.ratio.value; 2]);
         let mut text = format!(
-            "  {:.2} times as fast: {} instead of {} (medians of {} pairs of runs;\n  95 % interval {:.2} to {:.2})\n",
+            "  {:.2} times as fast{beside}: {} instead of {}\n  (medians of {} pairs of runs; 95 % interval {:.2} to {:.2})\n",
             1.0 / better.ratio.value,
             seconds(after),
             seconds(before),
@@ -164,21 +164,22 @@ impl Told<'_> {
 
     fn phases(&self, better: &Better) -> String {
         let mut table =
-            Table::new(&[("", Align::Left), ("as it is", Align::Right), ("then", Align::Right), ("", Align::Left)]);
-        let (before, after) = (self.watched, &better.middle);
-        let rest = |run: &TimedRun, whole: f64| (whole - run.writing - run.reading).max(0.0);
-        let [whole_before, whole_after] = better.medians;
+            Table::new(&[("", Align::Left), ("before", Align::Right), ("then", Align::Right), ("", Align::Left)]);
+        let (before, after) = (&better.before, &better.middle);
+        // Reads and writes of several processes may go on at a time.
+        let rest = |run: &TimedRun| (run.seconds - run.writing - run.reading).max(0.0);
+        let (whole_before, whole_after) = (before.seconds, after.seconds);
         let rows = [
             ("writing", before.writing, after.writing),
             ("reading", before.reading, after.reading),
-            ("all else", rest(before, whole_before), rest(after, whole_after)),
-            ("the program", whole_before, whole_after),
+            ("all else", rest(before), rest(after)),
+            ("one run", whole_before, whole_after),
         ];
         for (name, before, after) in rows {
             if before.max(after) <= 0.0 {
                 continue;
             }
-            let harm = after - before > HARM * whole_before && name != "the program";
+            let harm = after - before > HARM * whole_before && name != "one run";
             table.row(vec![name.into(), seconds(before), seconds(after), if harm { "slower" } else { "" }.into()]);
         }
         if before.stored > 0 {

@@ -69,16 +69,18 @@ pub struct Better {
     pub ratio: Ratio,
     /// Pairs of runs.
     pub pairs: usize,
+    /// A run as it is, below a connector that passes all calls on, made beside the others.
+    pub before: TimedRun,
     /// The run as proposed that is in the middle.
     pub middle: TimedRun,
 }
 
 impl Comparison<'_> {
-    /// The best of the proposals, if it is better beyond noise.
-    pub fn best_of(&mut self, proposals: &[Proposal]) -> Result<Option<Better>> {
-        let chosen = self.screen(proposals)?;
+    /// The best of the proposals, if it is better beyond noise than `base`, or than the program as it is.
+    pub fn best_of(&mut self, proposals: &[Proposal], base: Option<&Proposal>) -> Result<Option<Better>> {
+        let chosen = self.screen(proposals, base)?;
         for proposal in chosen.iter().take(TRIED) {
-            if let Some(better) = self.judge(proposal)? {
+            if let Some(better) = self.judge(proposal, base)? {
                 return Ok(Some(better));
             }
         }
@@ -86,7 +88,7 @@ impl Comparison<'_> {
     }
 
     /// The proposals that may be better, the best first.
-    fn screen(&mut self, proposals: &[Proposal]) -> Result<Vec<Proposal>> {
+    fn screen(&mut self, proposals: &[Proposal], beside: Option<&Proposal>) -> Result<Vec<Proposal>> {
         if proposals.is_empty() {
             return Ok(Vec::new());
         }
@@ -94,7 +96,7 @@ impl Comparison<'_> {
         let mut times: Vec<Vec<f64>> = vec![Vec::new(); proposals.len()];
         let mut given_up: Vec<Option<String>> = vec![None; proposals.len()];
         for round in 0..SCREENED {
-            base.push(self.alone()?);
+            base.push(self.base(beside)?);
             for (number, proposal) in proposals.iter().enumerate() {
                 if given_up[number].is_some() {
                     continue;
@@ -130,8 +132,9 @@ impl Comparison<'_> {
     }
 
     /// Runs one proposal and the program as it is in turns, until it can be told which is faster.
-    fn judge(&mut self, proposal: &Proposal) -> Result<Option<Better>> {
+    fn judge(&mut self, proposal: &Proposal, beside: Option<&Proposal>) -> Result<Option<Better>> {
         let (mut base, mut runs): (Vec<f64>, Vec<TimedRun>) = (Vec::new(), Vec::new());
+        let before = self.watched(beside)?;
         for pair in 0..MOST_PAIRS {
             if pair >= PAIRS && Instant::now() > self.end {
                 self.partial = true;
@@ -139,11 +142,11 @@ impl Comparison<'_> {
             }
             // Each is first as often as the other.
             let run = if pair % 2 == 0 {
-                base.push(self.alone()?);
+                base.push(self.base(beside)?);
                 self.proposed(proposal)?
             } else {
                 let run = self.proposed(proposal)?;
-                base.push(self.alone()?);
+                base.push(self.base(beside)?);
                 run
             };
             let Ok(run) = run else { return Ok(None) };
@@ -157,13 +160,40 @@ impl Comparison<'_> {
             if high < 1.0 && ratio.value <= 1.0 - WORTH {
                 runs.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
                 let middle = runs.swap_remove(runs.len() / 2);
-                return Ok(Some(Better { proposal: proposal.clone(), medians, ratio, pairs: pair + 1, middle }));
+                return Ok(Some(Better {
+                    proposal: proposal.clone(),
+                    medians,
+                    ratio,
+                    pairs: pair + 1,
+                    before,
+                    middle,
+                }));
             }
             if low > 1.0 - WORTH {
                 break;
             }
         }
         Ok(None)
+    }
+
+    /// Seconds of what proposals are compared with.
+    fn base(&mut self, beside: Option<&Proposal>) -> Result<f64> {
+        match beside {
+            None => self.alone(),
+            Some(proposal) => match self.proposed(proposal)? {
+                Ok(run) => Ok(run.seconds),
+                Err(why) => anyhow::bail!("what was found better did not end well when it was run again: {why}"),
+            },
+        }
+    }
+
+    /// The same with the times of its phases.
+    fn watched(&mut self, beside: Option<&Proposal>) -> Result<TimedRun> {
+        let usual = Proposal::default();
+        match self.proposed(beside.unwrap_or(&usual))? {
+            Ok(run) => Ok(run),
+            Err(why) => anyhow::bail!("the program did not end well when it was run again: {why}"),
+        }
     }
 
     /// Seconds of the program as it is.

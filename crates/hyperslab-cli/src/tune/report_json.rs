@@ -16,13 +16,14 @@ pub fn of(found: &Findings<'_>) -> Value {
         "predicted": found.predicted,
         "runs": found.comparison.runs + 2,
         "plain": found.plain.as_ref().map(|better| answer(found, better)),
+        "both": found.both.as_ref().map(|better| answer(found, better)),
         "with_run": found.with_run.as_ref().map(|better| answer(found, better)),
         "tried": found.comparison.tried.iter().map(|tried| tried_one(found, tried)).collect::<Vec<_>>(),
     })
 }
 
 fn answer(found: &Findings<'_>, better: &Better) -> Value {
-    let before = found.told.watched;
+    let before = &better.before;
     json!({
         "proposal": proposal(found, &better.proposal),
         "seconds_before": better.medians[0],
