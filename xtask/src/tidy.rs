@@ -2,6 +2,7 @@
 
 mod arrows;
 mod dependencies;
+mod format_names;
 mod manifests;
 mod sources;
 

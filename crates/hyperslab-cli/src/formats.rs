@@ -50,7 +50,7 @@ pub fn run(options: &FormatsOptions) -> Result<ExitCode> {
         if entry.build.is_some() {
             list(entry.options);
         } else {
-            say(&format!("  {}\n", entry.how_to_build()), 2);
+            say(&format!("  {}\n", entry.how_to_build), 2);
         }
         if !all {
             say(&format!("Write it as --stack {}", example(entry.name, entry.options, "")), 2);

@@ -51,7 +51,7 @@ pub fn run(options: &ShowOptions) -> Result<ExitCode> {
         Some(stack) => stack.clone(),
         None => {
             let found = hyperslab::detect_stack(&options.path)?;
-            if options.explain && found.to_string() == "hdf5" { "hdf5(plane=on)".parse()? } else { found }
+            if options.explain { explainable(found) } else { found }
         }
     };
     let file = hyperslab_run::open_stack(&stack)?.open(&options.path, OpenMode::Read, &Solo::shared())?;
@@ -69,6 +69,15 @@ pub fn run(options: &ShowOptions) -> Result<ExitCode> {
     }
     file.close()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The same with the data plane, which explains itself, where the format has it.
+fn explainable(mut stack: Stack) -> Stack {
+    let has_plane = hyperslab_formats::format(&stack.format.name).is_ok_and(|entry| entry.has_option("plane"));
+    if has_plane && stack.layers.is_empty() && stack.format.get("plane").is_none() {
+        stack.format.options.push(("plane".into(), "on".into()));
+    }
+    stack
 }
 
 fn list(file: &dyn Container, stack: &Stack) -> Result<()> {

@@ -216,7 +216,8 @@ fn folders_several_files_and_other_stacks_are_compared() {
     assert_eq!(code, 1);
     assert!(out.contains("4 slower") && out.contains("posix -> posix(direct=yes)"), "{out}");
     let (_, out, _) = run(here, &["compare", "a", "b", "c", "--json"]);
-    assert_eq!(out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).count(), 2);
+    let objects: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(objects.len(), 2);
     let (code, out, _) = run(here, &["compare", "a", "c", "--format", "junit"]);
     assert_eq!(code, 1);
     assert!(out.contains("failures=\"3\" skipped=\"2\"") && out.ends_with("</testsuites>\n"), "{out}");

@@ -3,7 +3,7 @@
 
 use hyperslab_core::workload::{ArrayDeclaration, FileDeclaration, Header, Step, StepSource, Steps, Workload};
 use hyperslab_core::{ArraySpec, Datatype, Dims, Fill, OpenMode, Result, Selection, Stack, TransferMode};
-use hyperslab_model::{Configuration, Count, count};
+use hyperslab_model::{Count, count};
 use hyperslab_run::{Case, Progress, run_case};
 use std::sync::Arc;
 
@@ -113,7 +113,7 @@ fn the_kernel_counts_what_the_model_does() {
         for (name, steps) in accesses() {
             let directory = tempfile::tempdir().unwrap();
             let workload = workload(ArraySpec::new(Datatype::F32, &Dims::from_slice(&[512, 512])), steps);
-            let counted = count(&workload, &Configuration::of(&stack).unwrap()).unwrap().total();
+            let counted = count(&workload, &hyperslab::configuration(&stack).unwrap()).unwrap().total();
             let before = calls().unwrap();
             let outcome = run_case(&Case::new(&workload, format.clone(), directory.path(), &progress));
             let after = calls().unwrap();

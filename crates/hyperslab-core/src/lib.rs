@@ -3,6 +3,7 @@
 
 pub mod default_chunk;
 pub mod dims;
+pub mod storage;
 pub mod suggest;
 pub mod units;
 pub mod workload;
@@ -27,6 +28,7 @@ mod slab;
 mod stack;
 mod storage_override;
 mod strided_range;
+mod transfer_cost;
 
 pub use bytes::Bytes;
 pub use cache_state::CacheState;
@@ -54,3 +56,4 @@ pub use slab::Slab;
 pub use stack::{OptionSpec, Shapes, Stack, StackElement, parse_stacks};
 pub use storage_override::{DatasetOverride, FileOverride, LayoutOverride, StorageOverrides};
 pub use strided_range::StridedRange;
+pub use transfer_cost::{ChunkedFileCost, LayerEffect, TransferCost};

@@ -4,6 +4,7 @@ use crate::{Dims, Error, Result, suggest, units};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 /// One element of a stack: a name and its options in the order given.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -35,6 +36,14 @@ pub struct OptionSpec {
     pub default: &'static str,
     /// One-line description.
     pub about: &'static str,
+}
+
+impl OptionSpec {
+    /// The value in the default's text: what ends it in brackets (`libhdf5's (8MiB)`), else what precedes a semicolon.
+    pub fn default_value(&self) -> &'static str {
+        let bracketed = self.default.strip_suffix(')').and_then(|text| Some(text.rsplit_once('(')?.1));
+        bracketed.unwrap_or_else(|| self.default.split(';').next().unwrap_or_default())
+    }
 }
 
 /// Extents for arrays, one shape for each number of dimensions.
@@ -245,6 +254,28 @@ impl StackElement {
         self.get(key).map(|v| units::parse_size(v).map_err(|_| self.refuse(key, v, "a size such as 64KiB"))).transpose()
     }
 
+    /// The same, or the option's default.
+    pub fn size_or_default(&self, option: &OptionSpec) -> Result<u64> {
+        let text = self.given_or_default(option);
+        units::parse_size(text).map_err(|_| self.refuse(option.name, text, "a size such as 64KiB"))
+    }
+
+    /// A time such as `10ms`, or the option's default.
+    pub fn time_or_default(&self, option: &OptionSpec) -> Result<Duration> {
+        let text = self.given_or_default(option);
+        units::parse_duration(text).map_err(|_| self.refuse(option.name, text, "a time such as 10ms"))
+    }
+
+    /// A rate such as `200MB/s`, or the option's default.
+    pub fn rate_or_default(&self, option: &OptionSpec) -> Result<u64> {
+        let text = self.given_or_default(option);
+        units::parse_rate(text).map_err(|_| self.refuse(option.name, text, "a rate such as 200MB/s"))
+    }
+
+    fn given_or_default<'a>(&'a self, option: &OptionSpec) -> &'a str {
+        self.get(option.name).unwrap_or(option.default_value())
+    }
+
     /// A whole number in a range.
     pub fn number(&self, key: &str, range: std::ops::RangeInclusive<u64>) -> Result<Option<u64>> {
         self.get(key)
@@ -255,6 +286,13 @@ impl StackElement {
                     .ok_or_else(|| self.refuse(key, v, &format!("a number from {} to {}", range.start(), range.end())))
             })
             .transpose()
+    }
+
+    /// The same, or the option's default.
+    pub fn number_or_default(&self, option: &OptionSpec, range: std::ops::RangeInclusive<u64>) -> Result<u64> {
+        let default =
+            || option.default_value().parse().map_err(|_| self.refuse(option.name, option.default, "a number"));
+        self.number(option.name, range)?.map_or_else(default, Ok)
     }
 
     /// `yes` or `no` (also true/false, on/off, 1/0).

@@ -50,26 +50,15 @@ mod options;
 mod properties;
 mod ranks;
 mod split;
-mod storage;
 mod subfiles;
 mod transfer;
 
 #[cfg(test)]
 mod tests;
 
-use crate::FormatEntry;
-
 pub use features::features;
 pub use format::Hdf5;
 pub use library::library_version;
-
-/// Registry line.
-pub const ENTRY: FormatEntry = FormatEntry {
-    name: "hdf5",
-    about: "HDF5 files through libhdf5, as any program would write them",
-    options: options::TABLE,
-    build: Some(Hdf5::build),
-};
 
 /// The name in stack strings and errors.
 const NAME: &str = "hdf5";

@@ -1,7 +1,13 @@
-//! Storage formats. Each is one module, one cargo feature if it needs a library, and one entry in the registry.
+//! Storage formats. Each is one module, one cargo feature if it needs a library, and one entry in the registry, which says all
+//! that others need to know of it: CONTRIBUTING.md tells how to add one.
 
+#[path = "hdf5/entry.rs"]
+mod hdf5_entry;
+mod python_words;
 mod registry;
 mod versions;
+#[path = "zarr/entry.rs"]
+mod zarr_entry;
 
 #[cfg(feature = "hdf5")]
 pub mod hdf5;
@@ -13,5 +19,7 @@ pub mod posix;
 #[cfg(feature = "zarr")]
 pub mod zarr;
 
-pub use registry::{Build, FormatEntry, build, formats};
+pub use registry::{
+    Advice, Beginning, Build, FormatEntry, FormatOption, ProgramWords, Surroundings, build, format, formats,
+};
 pub use versions::library_versions;

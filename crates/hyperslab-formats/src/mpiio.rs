@@ -35,6 +35,9 @@ pub const ENTRY: FormatEntry = FormatEntry {
     about: "the files of posix, through MPI-IO",
     options: options::SPECS,
     build: Some(build),
+    how_to_build: "build it with cargo xtask build --mpi",
+    interfaces: &["MPIIO"],
+    ..FormatEntry::NONE
 };
 
 fn build(element: &StackElement) -> Result<Arc<dyn Format>> {

@@ -54,6 +54,11 @@ pub const ENTRY: FormatEntry = FormatEntry {
     about: "classic NetCDF files (CDF-1, CDF-2, CDF-5)",
     options: options::SPECS,
     build: Some(build),
+    extensions: &["nc", "cdf", "nc3", "nc5"],
+    recognises: Some(|file| [b"CDF\x01", b"CDF\x02", b"CDF\x05"].iter().any(|magic| file.bytes.starts_with(*magic))),
+    describing: &["version"],
+    interfaces: &["NCMPI"],
+    ..FormatEntry::NONE
 };
 
 fn build(element: &StackElement) -> Result<Arc<dyn Format>> {

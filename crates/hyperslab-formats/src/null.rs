@@ -28,6 +28,8 @@ pub const ENTRY: FormatEntry = FormatEntry {
     about: "nowhere: discards writes, to measure what the rest costs",
     options: &[],
     build: Some(build),
+    interfaces: &["DUMMY"],
+    ..FormatEntry::NONE
 };
 
 /// Maximum number of arrays whose metadata is kept in the process.

@@ -31,13 +31,14 @@ mod tests;
 pub(crate) mod transfer;
 mod write_order;
 
-use crate::FormatEntry;
+use crate::{Advice, FormatEntry};
 use container::PosixContainer;
 use container_state::ContainerState;
 #[cfg(feature = "mpi")]
 use data_backend::DataBackend;
+use hyperslab_core::storage::StorageRules;
 use hyperslab_core::{
-    Caps, Communicator, Container, Error, FilterSet, Format, MAX_RANK, OpenMode, Result, StackElement,
+    Caps, Communicator, Container, Error, FilterSet, Format, MAX_RANK, OpenMode, Result, StackElement, TransferCost,
 };
 use metadata::{GroupMetadata, Of};
 use options::{Files, Options};
@@ -50,6 +51,14 @@ pub const ENTRY: FormatEntry = FormatEntry {
     about: "raw files in a directory, with JSON descriptions",
     options: options::SPECS,
     build: Some(build),
+    extensions: &["posix"],
+    recognises: Some(|container| container.holds(names::MARK)),
+    describing: &["files"],
+    interfaces: &["POSIX"],
+    storage: Some(|_| Ok(StorageRules::Raw)),
+    cost: Some(|element| Ok(TransferCost::RawFile { buffer: element.size_or_default(&options::BUFFER_SPEC)? })),
+    advice: Advice { remarks: |_| vec!["raw files are read by this program only"], ..Advice::NONE },
+    ..FormatEntry::NONE
 };
 
 fn build(element: &StackElement) -> Result<Arc<dyn Format>> {

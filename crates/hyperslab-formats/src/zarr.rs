@@ -51,7 +51,6 @@ mod transfer;
 #[cfg(test)]
 mod tests;
 
-use crate::FormatEntry;
 use container::ZarrContainer;
 use hyperslab_core::{
     Caps, Communicator, Container, Error, Filter, FilterSet, Format, MAX_RANK, OpenMode, Result, StackElement,
@@ -60,15 +59,7 @@ use options::Options;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Registry entry.
-pub const ENTRY: FormatEntry = FormatEntry {
-    name: "zarr",
-    about: "Zarr version 2 and 3 in a directory, one file per chunk or shard",
-    options: options::OPTIONS,
-    build: Some(build),
-};
-
-fn build(element: &StackElement) -> Result<Arc<dyn Format>> {
+pub(crate) fn build(element: &StackElement) -> Result<Arc<dyn Format>> {
     Ok(Arc::new(Zarr { options: Options::parse(element)? }))
 }
 

@@ -2,6 +2,7 @@
 
 use crate::settings::Settings;
 use hyperslab_core::{Error, Result, Stack};
+use hyperslab_formats::formats;
 use std::fs;
 
 /// IOR's names, ours, and names that nothing here stands for, with the reason.
@@ -33,20 +34,10 @@ pub fn stack(settings: &Settings, notes: &mut Vec<String>) -> Result<Stack> {
     if let Some((_, reason)) = REFUSED.iter().find(|(refused, _)| *refused == upper) {
         return Err(Error::unsupported("choose API", *reason).target(format!("-a {name}")));
     }
-    let text = match upper.as_str() {
-        "POSIX" => "posix",
-        "MPIIO" => "mpiio",
-        "HDF5" => "hdf5",
-        "NCMPI" => "netcdf3",
-        "NC4" => "netcdf4",
-        "ZARR" => "zarr",
-        "DUMMY" => "null",
-        _ => name,
-    };
-    let mut stack: Stack = text.parse()?;
-    let format = stack.format.name.clone();
+    let mut stack: Stack = stack_text(name).parse()?;
+    let entry = formats().iter().find(|entry| entry.name == stack.format.name);
     for (api, key, value) in &settings.api_options {
-        if *api != format {
+        if !entry.is_some_and(|entry| entry.interfaces.contains(api)) {
             notes.push(format!("options of {api} are left out with -a {name}: {key}={value}"));
         } else if stack.format.get(key).is_none() {
             stack.format.options.push(((*key).to_owned(), value.clone()));
@@ -55,13 +46,20 @@ pub fn stack(settings: &Settings, notes: &mut Vec<String>) -> Result<Stack> {
     let hints = hints(settings)?;
     if !hints.is_empty() {
         let text = hints.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(";");
-        if matches!(format.as_str(), "mpiio" | "hdf5") {
+        if entry.is_some_and(|entry| entry.has_option("hints")) {
             stack.format.options.push(("hints".into(), text));
         } else {
             notes.push(format!("hints for MPI are left out with -a {name}: {text}"));
         }
     }
     Ok(stack)
+}
+
+/// The stack that a name of an interface stands for: what is no name of IOR's is a stack.
+pub fn stack_text(name: &str) -> &str {
+    let upper = name.to_ascii_uppercase();
+    let entry = formats().iter().find(|entry| entry.interfaces.contains(&upper.as_str()));
+    entry.map_or(name, |entry| entry.name)
 }
 
 /// How the environment and hint files name hints for MPI.
@@ -123,7 +121,6 @@ mod tests {
             ("POSIX", "posix"),
             ("hdf5", "hdf5"),
             ("NCMPI", "netcdf3"),
-            ("nc4", "netcdf4"),
             ("DUMMY", "null"),
             ("async/hdf5(align=1MiB)", "async/hdf5(align=1MiB)"),
         ] {

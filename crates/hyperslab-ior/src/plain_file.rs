@@ -4,6 +4,7 @@ use hyperslab_core::{
     Array, ArraySpec, Attribute, Caps, Communicator, Container, Durability, Error, ErrorKind, Format, MemoryView,
     MemoryViewMut, OpenMode, Result, Selection, Stack, TransferMode,
 };
+use hyperslab_formats::formats;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -23,7 +24,9 @@ impl PlainFile {
 
     /// Whether there is a plain file where `stack` would have a directory.
     pub fn is_instead_of(stack: &Stack, path: &Path) -> bool {
-        let raw = matches!(stack.format.name.as_str(), "posix" | "mpiio");
+        // IOR's own files by these interfaces are plain.
+        let plain = |interface: &&str| ["POSIX", "MPIIO"].contains(interface);
+        let raw = formats().iter().any(|entry| entry.name == stack.format.name && entry.interfaces.iter().any(plain));
         raw && stack.layers.is_empty() && path.is_file()
     }
 }

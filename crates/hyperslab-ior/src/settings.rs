@@ -101,7 +101,7 @@ pub struct Settings {
     pub rank_csv: Option<String>,
     pub per_op_csv: Option<String>,
     pub platform: Option<String>,
-    /// Options of APIs: the API, and name and value as its stack has them, in the order given.
+    /// Options of APIs: IOR's name of the API, and name and value as its stack has them, in the order given.
     pub api_options: Vec<(&'static str, &'static str, String)>,
     pub hints_file: Option<String>,
     pub show_hints: bool,
@@ -292,16 +292,16 @@ impl Settings {
     /// Options of formats, and those that IOR does not have.
     fn set_for_api(&mut self, name: &str, given: Given<'_>) -> Result<()> {
         match name {
-            "posix.odirect" => self.api_option("posix", "direct", on(given)?.then(|| "yes".into())),
+            "posix.odirect" => self.api_option("POSIX", "direct", on(given)?.then(|| "yes".into())),
             "hdf5.setAlignment" => {
                 let bytes = size(given)?;
                 let value = (bytes > 1).then(|| bytes.to_string());
-                self.api_option("hdf5", "align", value.clone());
-                self.api_option("hdf5", "align_threshold", value);
+                self.api_option("HDF5", "align", value.clone());
+                self.api_option("HDF5", "align_threshold", value);
             }
-            "hdf5.noFill" => self.api_option("hdf5", "fill_time", on(given)?.then(|| "never".into())),
+            "hdf5.noFill" => self.api_option("HDF5", "fill_time", on(given)?.then(|| "never".into())),
             "hdf5.collectiveMetadata" => {
-                self.api_option("hdf5", "collective_metadata", on(given)?.then(|| "yes".into()));
+                self.api_option("HDF5", "collective_metadata", on(given)?.then(|| "yes".into()));
             }
             "hdf5.chunkSize" => self.chunk_size = size(given)?,
             "mpiio.hintsFileName" | "hdf5.hintsFileName" | "ncmpi.hintsFileName" => {
@@ -309,7 +309,7 @@ impl Settings {
             }
             "mpiio.showHints" | "hdf5.showHints" | "ncmpi.showHints" => self.show_hints = on(given)?,
             "mpiio.preallocate" | "ncmpi.preallocate" => {
-                self.api_option("mpiio", "preallocate", on(given)?.then(|| "yes".into()));
+                self.api_option("MPIIO", "preallocate", on(given)?.then(|| "yes".into()));
             }
             "posix.lustre.stripecount" | "posix.lustre.stripesize" | "posix.lustre.startost" | "posix.lustre.pool" => {
                 let key = name.trim_start_matches("posix.lustre.").to_owned();

@@ -40,7 +40,7 @@ use crate::LayerEntry;
 use crate::background::{Staging, StagingOptions, refuse_unrecovered, share_of_memory};
 pub(crate) use container::AsyncContainer;
 use container::Shared;
-use hyperslab_core::{Caps, Communicator, Container, Format, OpenMode, Result, Stack, StackElement};
+use hyperslab_core::{Caps, Communicator, Container, Format, LayerEffect, OpenMode, Result, Stack, StackElement};
 pub(crate) use options::{AHEAD, Options, lag};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -53,6 +53,10 @@ pub(crate) const ENTRY: LayerEntry = LayerEntry {
     options: options::SPECS,
     bare: &[],
     wrap,
+    effect: |_| Ok(LayerEffect::Overlap),
+    consequence: Some("writes are held in memory until they are stored: a crash of the program loses them"),
+    connector_mode: Some(NAME),
+    h5bench_mode: Some("ASYNC"),
 };
 
 fn wrap(element: &StackElement, inner: Arc<dyn Format>, _: &Stack) -> Result<Arc<dyn Format>> {

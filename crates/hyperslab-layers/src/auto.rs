@@ -54,7 +54,9 @@ use choice::Choice;
 use container::AutoContainer;
 use controller::Controller;
 use explain::Explain;
-use hyperslab_core::{Caps, Communicator, Container, Format, OpenMode, Result, Stack, StackElement, agree};
+use hyperslab_core::{
+    Caps, Communicator, Container, Format, LayerEffect, OpenMode, Result, Stack, StackElement, agree,
+};
 use options::Options;
 use shared_history::SharedHistory;
 use std::path::{Path, PathBuf};
@@ -72,6 +74,10 @@ pub(crate) const ENTRY: LayerEntry = LayerEntry {
     options: options::SPECS,
     bare: &[],
     wrap,
+    effect: |_| Ok(LayerEffect::Chosen),
+    consequence: None,
+    connector_mode: None,
+    h5bench_mode: None,
 };
 
 fn wrap(element: &StackElement, inner: Arc<dyn Format>, below: &Stack) -> Result<Arc<dyn Format>> {

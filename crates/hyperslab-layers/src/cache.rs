@@ -52,7 +52,7 @@ use crate::async_io::{self, AsyncFormat};
 use crate::background::{FilteredArrays, StagingOptions, share_of_memory};
 use block_cache::BlockCache;
 use container::{CachedContainer, Shared};
-use hyperslab_core::{Caps, Communicator, Container, Format, OpenMode, Result, Stack, StackElement};
+use hyperslab_core::{Caps, Communicator, Container, Format, LayerEffect, OpenMode, Result, Stack, StackElement};
 use hyperslab_journal::SyncMode;
 use options::Options;
 use stats::CacheStats;
@@ -68,6 +68,10 @@ pub(crate) const ENTRY: LayerEntry = LayerEntry {
     options: options::SPECS,
     bare: &[],
     wrap,
+    effect: |element| Ok(LayerEffect::ReadCache { memory: element.size("memory")?.unwrap_or(u64::MAX) }),
+    consequence: Some("writes are held in memory, and what other programs write is seen after a flush only"),
+    connector_mode: Some(NAME),
+    h5bench_mode: None,
 };
 
 /// Staging above, read cache below: reads of staged elements do not reach the cache.

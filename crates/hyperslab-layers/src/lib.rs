@@ -26,5 +26,5 @@ pub use chunk_blocks::ChunkBlocks;
 pub use loglayout::fuzz_api as loglayout_fuzz_api;
 pub use loglayout::is_log_layout;
 pub use order_rules::check_order;
-pub use registry::{LayerEntry, Wrap, build, layers};
+pub use registry::{Effect, LayerEntry, Wrap, build, effect, layers};
 pub use trace::{TraceParts, trace_parts};

@@ -59,14 +59,12 @@ use container::LogContainer;
 use drain_throttle::DrainThrottle;
 use hyperslab_core::{Caps, Communicator, Container, Format, OpenMode, Result, Stack, StackElement};
 use log_state::LogState;
-use options::{Begin, Options};
+use options::Options;
 use session::Session;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 const NAME: &str = "log";
-/// The most that gathers before the background begins, unless the user says so.
-const MOST_GATHERED: u64 = 256 << 20;
 
 pub(crate) const ENTRY: LayerEntry = LayerEntry {
     name: NAME,
@@ -74,6 +72,12 @@ pub(crate) const ENTRY: LayerEntry = LayerEntry {
     options: options::SPECS,
     bare: &[],
     wrap,
+    effect: options::effect,
+    consequence: Some(
+        "after a crash, hyperslab recover brings what is in the log into the file; until it is drained other programs do not see it",
+    ),
+    connector_mode: Some(NAME),
+    h5bench_mode: Some("LOG"),
 };
 
 fn wrap(element: &StackElement, inner: Arc<dyn Format>, below: &Stack) -> Result<Arc<dyn Format>> {
@@ -147,11 +151,7 @@ impl Format for LogFormat {
         let inner = below.open(path, how, &background)?;
         let pool = Arc::new(Pool::default());
         let staging = Staging::create(&options, path, &inner, &**comm, pool.clone())?;
-        let begin = match self.options.begin {
-            Begin::Usual => Some((staging.limit() / 8).min(MOST_GATHERED)),
-            Begin::Bytes(bytes) => Some(bytes),
-            Begin::Never => None,
-        };
+        let begin = self.options.begin.bytes(staging.limit());
         let pace = DrainThrottle::new(begin.unwrap_or(u64::MAX), self.options.age, self.options.rate);
         let group = match comm.one_process() {
             _ if comm.size() == 1 || self.exchanges => None,

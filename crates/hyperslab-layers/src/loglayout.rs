@@ -54,7 +54,7 @@ mod write;
 
 use crate::LayerEntry;
 use container::{LogLayoutContainer, Shared};
-use hyperslab_core::{Caps, Communicator, Container, Format, OpenMode, Result, Stack, StackElement};
+use hyperslab_core::{Caps, Communicator, Container, Format, LayerEffect, OpenMode, Result, Stack, StackElement};
 use options::Options;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -67,6 +67,10 @@ pub(crate) const ENTRY: LayerEntry = LayerEntry {
     options: options::SPECS,
     bare: &[],
     wrap,
+    effect: |_| Ok(LayerEffect::Through),
+    consequence: None,
+    connector_mode: None,
+    h5bench_mode: None,
 };
 
 /// Whether an array of this name belongs to the log layout of a container that is opened without the layer.

@@ -1,7 +1,7 @@
 //! The registry of layers.
 
 use crate::check_order;
-use hyperslab_core::{Error, Format, OptionSpec, Result, Stack, StackElement, suggest};
+use hyperslab_core::{Error, Format, LayerEffect, OptionSpec, Result, Stack, StackElement, suggest};
 use std::sync::Arc;
 
 /// Wraps a format with a layer, given the options of its stack element. The stack describes what is below, for layers that
@@ -21,7 +21,18 @@ pub struct LayerEntry {
     pub bare: &'static [&'static str],
     /// Wraps a format with the layer.
     pub wrap: Wrap,
+    /// Reads what becomes of transfers, for models.
+    pub effect: Effect,
+    /// What it costs whoever reads the files, and whoever loses power.
+    pub consequence: Option<&'static str>,
+    /// The mode of the HDF5 connector that does the same.
+    pub connector_mode: Option<&'static str>,
+    /// What h5bench calls it in `MODE`.
+    pub h5bench_mode: Option<&'static str>,
 }
+
+/// Reads from a stack element what becomes of transfers.
+pub type Effect = fn(&StackElement) -> Result<LayerEffect>;
 
 const LAYERS: &[LayerEntry] = &[
     crate::async_io::ENTRY,
@@ -49,6 +60,12 @@ pub fn build(stack: &Stack, bottom: Arc<dyn Format>) -> Result<Arc<dyn Format>> 
         below.layers.insert(0, element.clone());
     }
     Ok(format)
+}
+
+/// What becomes of transfers in the layer of `element`, for models.
+pub fn effect(element: &StackElement) -> Result<LayerEffect> {
+    let (entry, named) = layer(element)?;
+    (entry.effect)(&named)
 }
 
 /// Looks up the layer of `element`, and names and checks its options.

@@ -42,6 +42,10 @@ pub(crate) const ENTRY: LayerEntry = LayerEntry {
     options: options::SPECS,
     bare: &["rate", "latency"],
     wrap,
+    effect: options::effect,
+    consequence: None,
+    connector_mode: None,
+    h5bench_mode: None,
 };
 
 fn wrap(element: &StackElement, inner: Arc<dyn Format>, _: &Stack) -> Result<Arc<dyn Format>> {

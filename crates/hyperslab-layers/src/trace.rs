@@ -34,7 +34,7 @@ pub use recover::{TraceParts, trace_parts};
 
 use crate::LayerEntry;
 use container::TraceContainer;
-use hyperslab_core::{Caps, Communicator, Container, Format, OpenMode, Result, Stack, StackElement};
+use hyperslab_core::{Caps, Communicator, Container, Format, LayerEffect, OpenMode, Result, Stack, StackElement};
 use options::Options;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -47,6 +47,10 @@ pub(crate) const ENTRY: LayerEntry = LayerEntry {
     options: options::SPECS,
     bare: &["file"],
     wrap,
+    effect: |_| Ok(LayerEffect::Through),
+    consequence: None,
+    connector_mode: None,
+    h5bench_mode: None,
 };
 
 fn wrap(element: &StackElement, inner: Arc<dyn Format>, _: &Stack) -> Result<Arc<dyn Format>> {

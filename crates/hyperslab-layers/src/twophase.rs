@@ -87,6 +87,10 @@ pub(crate) const ENTRY: LayerEntry = LayerEntry {
     options: options::SPECS,
     bare: &[],
     wrap,
+    effect: options::effect,
+    consequence: Some("transfers must be collective: all ranks make them together"),
+    connector_mode: None,
+    h5bench_mode: None,
 };
 
 /// The format with an exchange between ranks, as it is without options.

@@ -3,7 +3,7 @@
 
 use hyperslab_core::workload::JsonLines;
 use hyperslab_core::{Error, Result, parse_stacks};
-use hyperslab_model::{Configuration, count};
+use hyperslab_model::count;
 use std::io::BufReader;
 
 fn main() -> Result<()> {
@@ -17,7 +17,7 @@ fn main() -> Result<()> {
     };
     let workload = JsonLines::workload(Box::new(open))?;
     for stack in parse_stacks(stacks)? {
-        let costs = count(&workload, &Configuration::of(&stack)?)?;
+        let costs = count(&workload, &hyperslab::configuration(&stack)?)?;
         println!("{stack}");
         for (name, number) in costs.total().named() {
             println!("  {name:20} {number}");

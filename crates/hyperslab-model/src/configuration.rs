@@ -1,18 +1,13 @@
 //! What of a stack decides how an array is stored and moved.
 
 mod codec;
-mod hdf5;
-mod layer;
-mod posix;
-mod zarr;
+mod libhdf5;
 
 pub(crate) use codec::Codec;
-pub(crate) use hdf5::{Hdf5, Library};
-pub(crate) use layer::{Layer, LayerEffect};
-pub(crate) use posix::Posix;
-pub(crate) use zarr::Zarr;
+pub(crate) use libhdf5::{Libhdf5, LibraryVersion};
 
-use hyperslab_core::{ArraySpec, Dims, Error, Result, Stack};
+use hyperslab_core::storage::{AllocationTime, StorageRules, StoredLayout};
+use hyperslab_core::{ArraySpec, LayerEffect, Result, TransferCost};
 use serde::{Deserialize, Serialize};
 
 /// Ways of storing that a model knows, each with coefficients of its own.
@@ -55,7 +50,8 @@ impl Class {
 /// A stack as far as it decides what a transfer costs.
 #[derive(Debug, Clone)]
 pub struct Configuration {
-    pub(crate) format: Format,
+    rules: StorageRules,
+    pub(crate) mechanism: Mechanism,
     pub(crate) layers: Vec<Layer>,
     pub(crate) counting: Counting,
     /// By number of the declared array.
@@ -75,61 +71,63 @@ pub enum Counting {
     PublishedAsPrinted,
 }
 
-#[derive(Debug, Clone)]
-pub(crate) enum Format {
-    Hdf5(Hdf5),
-    Zarr(Zarr),
-    Posix(Posix),
+/// How elements are moved.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Mechanism {
+    /// Byte ranges of raw files, through a buffer of so many bytes.
+    RawFile { buffer: u64 },
+    /// Pieces and chunks of one file.
+    ChunkedFile(Libhdf5),
+    /// A file for each chunk or shard.
+    ChunkFiles { directories: bool, sharded: bool },
+}
+
+/// A layer.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Layer {
+    pub(crate) name: String,
+    pub(crate) way: LayerEffect,
 }
 
 /// Where the elements of an array rest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Storage {
-    pub(crate) placement: Placement,
+    pub(crate) layout: StoredLayout,
     /// In the order of writing.
     pub(crate) codecs: Vec<Codec>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Placement {
-    OnePiece,
-    Chunks(Dims),
-    /// Files of these extents, of chunks of these.
-    Shards {
-        file: Dims,
-        chunk: Dims,
-    },
+    /// Chunks have their places when the array is made.
+    pub(crate) early: bool,
 }
 
 impl Configuration {
-    /// Reads the options of a stack. Refuses formats that there is no model for, and options that make no sense.
-    pub fn of(stack: &Stack) -> Result<Self> {
-        let format = match stack.format.name.as_str() {
-            "hdf5" => Format::Hdf5(Hdf5::parse(&stack.format)?),
-            "zarr" => Format::Zarr(Zarr::parse(&stack.format)?),
-            "posix" => Format::Posix(Posix::parse(&stack.format)?),
-            other => {
-                return Err(Error::unsupported("model stack", format!("there is no model of {other}"))
-                    .hint("use a stack on hdf5, zarr or posix"));
+    /// Of a format that stores arrays by `rules` and moves elements as `cost` says, below `layers`, outermost first.
+    pub fn new(rules: StorageRules, cost: TransferCost, layers: Vec<(String, LayerEffect)>) -> Self {
+        let mechanism = match cost {
+            TransferCost::RawFile { buffer } => Mechanism::RawFile { buffer },
+            TransferCost::ChunkedFile(cost) => Mechanism::ChunkedFile(Libhdf5 { version: LibraryVersion::V2, cost }),
+            TransferCost::ChunkFiles { directories } => {
+                let sharded = matches!(&rules, StorageRules::Store(store) if store.shard.is_some());
+                Mechanism::ChunkFiles { directories, sharded }
             }
         };
-        Ok(Self {
-            format,
-            layers: stack.layers.iter().map(Layer::parse).collect::<Result<_>>()?,
+        Self {
+            rules,
+            mechanism,
+            layers: layers.into_iter().map(|(name, way)| Layer { name, way }).collect(),
             counting: Counting::Real,
             shares: Vec::new(),
             most_visits: u64::MAX,
-        })
+        }
     }
 
     /// The coefficients that it needs.
     pub fn class(&self) -> Class {
-        match &self.format {
-            Format::Posix(_) => Class::Posix,
-            Format::Hdf5(hdf5) if hdf5.plane => Class::Hdf5Plane,
-            Format::Hdf5(_) => Class::Hdf5,
-            Format::Zarr(zarr) if zarr.shard.is_some() => Class::ZarrSharded,
-            Format::Zarr(_) => Class::Zarr,
+        match &self.mechanism {
+            Mechanism::RawFile { .. } => Class::Posix,
+            Mechanism::ChunkedFile(library) if library.cost.direct => Class::Hdf5Plane,
+            Mechanism::ChunkedFile(_) => Class::Hdf5,
+            Mechanism::ChunkFiles { sharded: true, .. } => Class::ZarrSharded,
+            Mechanism::ChunkFiles { .. } => Class::Zarr,
         }
     }
 
@@ -163,20 +161,15 @@ impl Configuration {
 
     /// Bytes at whose multiples large objects begin; 1 where it makes no difference.
     pub(crate) fn align(&self) -> u64 {
-        match &self.format {
-            Format::Hdf5(hdf5) => hdf5.align,
-            _ => 1,
-        }
+        self.rules.align()
     }
 
     /// How an array will be stored.
     pub(crate) fn storage(&self, spec: &ArraySpec) -> Result<Storage> {
-        spec.check()?;
-        match &self.format {
-            Format::Posix(_) => Ok(Storage { placement: Placement::OnePiece, codecs: Vec::new() }),
-            Format::Hdf5(hdf5) => hdf5.storage(spec),
-            Format::Zarr(zarr) => zarr.storage(spec),
-        }
+        let stored = self.rules.decide(spec)?;
+        let checksum = stored.crc32c.then_some(Codec::Checksum);
+        let codecs = stored.filters.iter().map(Codec::of).chain(checksum).collect();
+        Ok(Storage { layout: stored.layout, codecs, early: stored.allocation == Some(AllocationTime::Early) })
     }
 
     /// The same with other things counted.
@@ -188,8 +181,8 @@ impl Configuration {
     /// The same for an older libhdf5: a chunk cache of 1 MiB in 521 slots, and no sieve for chunks that do not fit.
     #[must_use]
     pub fn with_hdf5_1(mut self) -> Self {
-        if let Format::Hdf5(hdf5) = &mut self.format {
-            hdf5.library = Library::V1;
+        if let Mechanism::ChunkedFile(library) = &mut self.mechanism {
+            library.version = LibraryVersion::V1;
         }
         self
     }

@@ -14,8 +14,9 @@ mod posix;
 mod sieve;
 mod zarr;
 
-use crate::configuration::{Configuration, Counting, Format, Placement};
+use crate::configuration::{Configuration, Counting, Mechanism};
 use crate::counts::Counts;
+use hyperslab_core::storage::StoredLayout;
 use hyperslab_core::{ArraySpec, ChunkGrid, Dims, Result, Selection};
 use std::fmt::Debug;
 
@@ -49,32 +50,32 @@ pub(crate) fn path(configuration: &Configuration, spec: &ArraySpec, made: bool) 
         return Ok(Box::new(literature_model::LiteratureModel::new(configuration, &storage, spec, made)?));
     }
     let (shape, element, codecs) = (spec.shape.as_slice(), spec.dtype.size(), storage.codecs);
-    Ok(match (&configuration.format, storage.placement) {
-        (Format::Posix(posix), _) => Box::new(posix::PosixFile::new(shape, element, posix.buffer)?),
-        (Format::Hdf5(hdf5), Placement::OnePiece) if hdf5.plane => {
+    let one_piece = matches!(storage.layout, StoredLayout::Contiguous | StoredLayout::Compact);
+    Ok(match (&configuration.mechanism, storage.layout) {
+        (Mechanism::RawFile { buffer }, _) => Box::new(posix::PosixFile::new(shape, element, *buffer)?),
+        (Mechanism::ChunkedFile(library), _) if one_piece && library.cost.direct => {
             Box::new(direct_raw::DirectContiguous::new(shape, element, made)?)
         }
-        (Format::Hdf5(hdf5), Placement::OnePiece) => {
-            Box::new(hdf5_contiguous::Hdf5Contiguous::new(shape, element, hdf5.sieve, made)?)
+        (Mechanism::ChunkedFile(library), StoredLayout::Contiguous | StoredLayout::Compact) => {
+            Box::new(hdf5_contiguous::Hdf5Contiguous::new(shape, element, library.cost.sieve, made)?)
         }
-        (Format::Hdf5(hdf5), Placement::Chunks(chunk) | Placement::Shards { chunk, .. }) => {
-            let made = made && !hdf5.allocates_early(&codecs);
-            if !hdf5.plane {
-                Box::new(hdf5_chunks::Hdf5Chunks::new(hdf5, shape, &chunk, element, codecs, made)?)
+        (Mechanism::ChunkedFile(library), StoredLayout::Chunks(chunk) | StoredLayout::Shards { chunk, .. }) => {
+            let made = made && !storage.early;
+            if !library.cost.direct {
+                Box::new(hdf5_chunks::Hdf5Chunks::new(library, shape, &chunk, element, codecs, made)?)
             } else if codecs.is_empty() {
                 Box::new(direct_raw::DirectChunks::new(shape, &chunk, element, made)?)
             } else {
-                Box::new(direct_filtered::DirectFiltered::new(hdf5, shape, &chunk, element, codecs, made)?)
+                Box::new(direct_filtered::DirectFiltered::new(library, shape, &chunk, element, codecs, made)?)
             }
         }
-        (Format::Zarr(zarr), Placement::Shards { file, chunk }) => {
-            Box::new(zarr::ZarrFiles::new(zarr, shape, &file, Some(chunk), element, codecs, made)?)
-        }
-        (Format::Zarr(zarr), Placement::Chunks(chunk)) => {
-            Box::new(zarr::ZarrFiles::new(zarr, shape, &chunk, None, element, codecs, made)?)
-        }
-        (Format::Zarr(zarr), Placement::OnePiece) => {
-            Box::new(zarr::ZarrFiles::new(zarr, shape, &Dims::from_slice(shape), None, element, codecs, made)?)
+        (Mechanism::ChunkFiles { directories, .. }, layout) => {
+            let (file, inside) = match layout {
+                StoredLayout::Shards { file, chunk } => (file, Some(chunk)),
+                StoredLayout::Chunks(chunk) => (chunk, None),
+                StoredLayout::Contiguous | StoredLayout::Compact => (Dims::from_slice(shape), None),
+            };
+            Box::new(zarr::ZarrFiles::new(*directories, shape, &file, inside, element, codecs, made)?)
         }
     })
 }

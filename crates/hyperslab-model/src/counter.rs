@@ -8,9 +8,10 @@ mod transfer;
 
 pub use costs::{Costs, Overlap, Work};
 
-use crate::configuration::{Configuration, LayerEffect};
+use crate::configuration::Configuration;
 use crate::counts::Count;
 use crate::layers::{LayerCost, LayerUse, LayerWork};
+use hyperslab_core::LayerEffect;
 use hyperslab_core::workload::{ArrayDeclaration, Step, Steps, Workload};
 use hyperslab_core::{Durability, Error, OpenMode, Result};
 use merged_requests::MergedRequests;

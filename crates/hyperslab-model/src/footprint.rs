@@ -1,7 +1,9 @@
 //! What a workload leaves on storage, and what a stack holds in memory meanwhile.
 
-use crate::configuration::{Configuration, Format, LayerEffect, Placement};
+use crate::configuration::{Configuration, Mechanism};
 use crate::counter::Costs;
+use hyperslab_core::LayerEffect;
+use hyperslab_core::storage::StoredLayout;
 use hyperslab_core::workload::{Step, Workload};
 use hyperslab_core::{ArraySpec, Dims, Error, Result, dims};
 use std::collections::BTreeMap;
@@ -76,9 +78,9 @@ pub fn footprint(workload: &Workload, configuration: &Configuration, costs: &Cos
         total.files = total.files.saturating_add(stored.files.saturating_mul(times));
         cached = cached.max(held.saturating_mul(times));
     }
-    let users = match configuration.format {
+    let users = match configuration.mechanism {
         // A file at a time, in calls of each rank; the others keep chunks of every array that is open.
-        Format::Zarr(_) => workload.header.ranks as u64,
+        Mechanism::ChunkFiles { .. } => workload.header.ranks as u64,
         _ => most_open,
     };
     found.memory = cached.saturating_mul(users).saturating_add(held_by_layers(configuration, costs));
@@ -97,26 +99,26 @@ fn array_footprint(number: u32, spec: &ArraySpec, configuration: &Configuration)
         spec.shape.iter().zip(extents).fold(1u64, |n, (shape, extent)| n.saturating_mul(shape.div_ceil(*extent)))
     };
     let coded = |bytes: u64| (bytes as f64 * share) as u64;
-    let found = match (&configuration.format, &storage.placement) {
-        (Format::Posix(_), _) => (Stored { elements: logical, rest: DESCRIPTION, files: 1 }, 0),
-        (_, Placement::OnePiece) => {
+    let found = match (&configuration.mechanism, &storage.layout) {
+        (Mechanism::RawFile { .. }, _) => (Stored { elements: logical, rest: DESCRIPTION, files: 1 }, 0),
+        (_, StoredLayout::Contiguous | StoredLayout::Compact) => {
             (Stored { elements: logical, rest: DESCRIPTION + aligned(configuration, 1), files: 0 }, 0)
         }
-        (Format::Hdf5(hdf5), Placement::Chunks(chunk) | Placement::Shards { chunk, .. }) => {
+        (Mechanism::ChunkedFile(library), StoredLayout::Chunks(chunk) | StoredLayout::Shards { chunk, .. }) => {
             let (chunks, each) = (number_of(chunk), size(chunk));
             let elements = coded(chunks.saturating_mul(each));
             // Nodes of the tree of chunks are on average three quarters full.
             let index = chunks.saturating_mul((24 + 8 * rank) * 4 / 3).saturating_add(aligned(configuration, chunks));
-            let kept = hdf5.cache_bytes().min(chunks.saturating_mul(each));
+            let kept = library.cache_bytes().min(chunks.saturating_mul(each));
             (Stored { elements, rest: DESCRIPTION.saturating_add(index), files: 0 }, kept)
         }
-        (Format::Zarr(_), Placement::Chunks(chunk)) => {
+        (Mechanism::ChunkFiles { .. }, StoredLayout::Chunks(chunk)) => {
             let (files, each) = (number_of(chunk), coded(size(chunk)));
             let unused = files.saturating_mul(each.next_multiple_of(BLOCK) - each);
             let elements = files.saturating_mul(each);
             (Stored { elements, rest: DESCRIPTION.saturating_add(unused), files: files + 1 }, size(chunk))
         }
-        (Format::Zarr(_), Placement::Shards { file, chunk }) => {
+        (Mechanism::ChunkFiles { .. }, StoredLayout::Shards { file, chunk }) => {
             let (files, chunks) = (number_of(file), size(file) / size(chunk).max(1));
             let (elements, index) = (coded(size(file)), 16 * chunks + 4);
             let unused = (elements + index).next_multiple_of(BLOCK) - elements;

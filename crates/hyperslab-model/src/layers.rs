@@ -1,7 +1,8 @@
 //! What layers do to the calls that pass through them, and what a call and a byte cost there.
 
-use crate::configuration::{Layer, LayerEffect};
+use crate::configuration::Layer;
 use crate::counts::{Count, Counts};
+use hyperslab_core::LayerEffect;
 use hyperslab_core::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 

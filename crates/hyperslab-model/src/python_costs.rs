@@ -51,7 +51,9 @@ impl PythonLibrary {
         match self {
             Self::H5py => PythonCosts { read_call: 70e-6, write_call: 70e-6, read_chunk: 0.0, write_chunk: 0.0 },
             Self::Netcdf4 => PythonCosts { read_call: 100e-6, write_call: 80e-6, read_chunk: 0.0, write_chunk: 0.0 },
-            Self::ZarrPython => PythonCosts { read_call: 500e-6, write_call: 500e-6, read_chunk: 150e-6, write_chunk: 300e-6 },
+            Self::ZarrPython => {
+                PythonCosts { read_call: 500e-6, write_call: 500e-6, read_chunk: 150e-6, write_chunk: 300e-6 }
+            }
         }
     }
 

@@ -5,7 +5,7 @@
 mod transfers;
 
 use hyperslab_core::{Datatype, MemoryLayout, Selection};
-use hyperslab_model::{Configuration, Count, Counting, count};
+use hyperslab_model::{Count, Counting, count};
 use transfers::{Transfers, total};
 
 fn all(shape: &[u64]) -> Selection {
@@ -18,7 +18,7 @@ fn a_chunk_above_the_cache_size_is_read_run_by_run_by_old_libraries() {
     let shape = [20_000, 4096];
     let reads = Transfers::reading(Datatype::I32, &shape).chunk(&[20_000, 64]).read(all(&shape));
     let calls = |stack: &str, old: bool| {
-        let configuration = Configuration::of(&stack.parse().unwrap()).unwrap();
+        let configuration = hyperslab::configuration(&stack.parse().unwrap()).unwrap();
         let configuration = if old { configuration.with_hdf5_1() } else { configuration };
         count(&reads.workload(), &configuration).unwrap().total()[Count::ReadCalls]
     };
@@ -136,12 +136,12 @@ fn layers_are_counted_where_they_copy() {
 
 #[test]
 fn what_cannot_be_modelled_is_refused() {
-    assert!(Configuration::of(&"null".parse().unwrap()).unwrap_err().to_string().contains("no model of null"));
-    assert!(Configuration::of(&"hdf5(chunk=x)".parse().unwrap()).is_err());
+    assert!(hyperslab::configuration(&"null".parse().unwrap()).unwrap_err().to_string().contains("no model of null"));
+    assert!(hyperslab::configuration(&"hdf5(chunk=x)".parse().unwrap()).is_err());
     let shape = [8, 8];
     let writes = Transfers::making(Datatype::F32, &shape).write(all(&shape));
     for stack in ["zarr(chunk=4)", "zarr(chunk=3x3,shard=4x4)"] {
-        let configuration = Configuration::of(&stack.parse().unwrap()).unwrap();
+        let configuration = hyperslab::configuration(&stack.parse().unwrap()).unwrap();
         assert!(count(&writes.workload(), &configuration).is_err(), "{stack}");
     }
 }

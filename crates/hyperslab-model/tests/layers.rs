@@ -4,8 +4,8 @@
 use hyperslab_core::workload::{ArrayDeclaration, FileDeclaration, Header, Step, StepSource, Steps, Workload};
 use hyperslab_core::{ArraySpec, CacheState, Datatype, Fill, OpenMode, Result, Selection, TransferMode};
 use hyperslab_model::{
-    Alignment, Class, Conditions, Configuration, Contention, ContentionCurve, Costs, Count, Fit, Interval, LayerCost,
-    MachineFacts, Overlap, Part, Prediction, Profile, RankKind, count, footprint, predict,
+    Alignment, Class, Conditions, Contention, ContentionCurve, Costs, Count, Fit, Interval, LayerCost, MachineFacts,
+    Overlap, Part, Prediction, Profile, RankKind, count, footprint, predict,
 };
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ impl StepSource for Interleaved {
 }
 
 fn costs(work: Interleaved, stack: &str) -> Costs {
-    count(&workload(work), &Configuration::of(&stack.parse().unwrap()).unwrap()).unwrap()
+    count(&workload(work), &hyperslab::configuration(&stack.parse().unwrap()).unwrap()).unwrap()
 }
 
 fn workload(work: Interleaved) -> Workload {
@@ -102,7 +102,7 @@ fn profile() -> Profile {
 }
 
 fn predicted(work: Interleaved, stack: &str) -> Prediction {
-    let class = Configuration::of(&stack.parse().unwrap()).unwrap().class();
+    let class = hyperslab::configuration(&stack.parse().unwrap()).unwrap().class();
     predict(&costs(work, stack), class, &profile(), WARM_THREADS).unwrap()
 }
 
@@ -181,7 +181,7 @@ fn what_is_kept_is_read_once() {
 #[test]
 fn what_codecs_leave_is_what_is_moved_and_stored() {
     let bytes = |stack: &str, shares: Vec<f64>| {
-        let configuration = Configuration::of(&stack.parse().unwrap()).unwrap().stored(shares);
+        let configuration = hyperslab::configuration(&stack.parse().unwrap()).unwrap().stored(shares);
         let work = Interleaved { ranks: 1, steps: 1, ..USUAL };
         let found = count(&workload(work), &configuration).unwrap();
         let on_storage = footprint(&workload(work), &configuration, &found).unwrap();
@@ -201,7 +201,7 @@ fn what_codecs_leave_is_what_is_moved_and_stored() {
 #[test]
 fn sizes_follow_from_chunks_and_layers() {
     let found = |stack: &str| {
-        let configuration = Configuration::of(&stack.parse().unwrap()).unwrap();
+        let configuration = hyperslab::configuration(&stack.parse().unwrap()).unwrap();
         footprint(&workload(USUAL), &configuration, &count(&workload(USUAL), &configuration).unwrap()).unwrap()
     };
     let of = |stack: &str| found(stack).stored["f"];
@@ -225,7 +225,7 @@ fn alignment_changes_writing_as_measured() {
 
 #[test]
 fn counting_gives_up_where_it_is_told_to() {
-    let configuration = Configuration::of(&"hdf5(chunk=64)".parse().unwrap()).unwrap();
+    let configuration = hyperslab::configuration(&"hdf5(chunk=64)".parse().unwrap()).unwrap();
     let visits = count(&workload(USUAL), &configuration).unwrap().total()[Count::ChunkVisits];
     assert_eq!(visits, 4 * 4 * ELEMENTS / 64);
     assert!(count(&workload(USUAL), &configuration.clone().at_most(visits)).is_ok());
@@ -240,7 +240,7 @@ fn what_the_format_refuses_is_refused_here_too() {
         Header { arrays: vec![ArrayDeclaration { spec: scalar, fill: Fill::Index }], ..workload(USUAL).header };
     let workload = workload(USUAL).with_header(header).unwrap();
     for stack in ["hdf5(deflate=1)", "hdf5(chunk=8)", "zarr(chunk=8)"] {
-        let configuration = Configuration::of(&stack.parse().unwrap()).unwrap();
+        let configuration = hyperslab::configuration(&stack.parse().unwrap()).unwrap();
         assert!(count(&workload, &configuration).is_err(), "{stack}");
     }
 }

@@ -3,7 +3,7 @@
 
 use hyperslab_core::workload::{ArrayDeclaration, FileDeclaration, Header, Step, StepSource, Steps, Workload};
 use hyperslab_core::{ArraySpec, Datatype, Fill, OpenMode, Result, Selection, TransferMode};
-use hyperslab_model::{Configuration, Count, count};
+use hyperslab_model::{Count, count};
 use std::sync::Arc;
 
 /// Every rank writes `requests` boxes of `per_request` chunks, one after another.
@@ -56,7 +56,7 @@ impl StepSource for Many {
 fn a_million_requests_over_ten_million_chunks() {
     let workload = Many { ranks: 1, requests: 1_000_000, per_request: 10 }.workload();
     for stack in ["hdf5", "zarr"] {
-        let counts = count(&workload, &Configuration::of(&stack.parse().unwrap()).unwrap()).unwrap().total();
+        let counts = count(&workload, &hyperslab::configuration(&stack.parse().unwrap()).unwrap()).unwrap().total();
         assert_eq!((counts[Count::Requests], counts[Count::ChunkVisits]), (1_000_000, 10_000_000), "{stack}");
         assert_eq!(counts[Count::WriteCalls], 10_000_000, "{stack}");
         assert_eq!(counts[Count::WriteBytes], 640_000_000, "{stack}");
@@ -66,7 +66,7 @@ fn a_million_requests_over_ten_million_chunks() {
 #[test]
 fn a_billion_requests_of_a_million_ranks_are_seen_in_some_of_them() {
     let workload = Many { ranks: 1_000_000, requests: 1000, per_request: 1 }.workload();
-    let costs = count(&workload, &Configuration::of(&"posix".parse().unwrap()).unwrap()).unwrap();
+    let costs = count(&workload, &hyperslab::configuration(&"posix".parse().unwrap()).unwrap()).unwrap();
     let counts = costs.total();
     assert_eq!((counts[Count::Requests], counts[Count::WriteCalls]), (1_000_000_000, 1_000_000_000));
     assert_eq!(costs.bytes_written, 64_000_000_000);
@@ -111,7 +111,7 @@ fn a_billion_runs_in_one_request_are_not_listed() {
     };
     let workload = Workload::new(header, Arc::new(Once(selection))).unwrap();
     for stack in ["posix", "hdf5", "hdf5(plane=on)", "zarr"] {
-        let counts = count(&workload, &Configuration::of(&stack.parse().unwrap()).unwrap()).unwrap().total();
+        let counts = count(&workload, &hyperslab::configuration(&stack.parse().unwrap()).unwrap()).unwrap().total();
         assert_eq!(counts[Count::Runs] + counts[Count::ShortRuns], 1 << 30, "{stack}");
         assert!(counts[Count::ReadCalls] <= 1 << 20, "{stack} {}", counts[Count::ReadCalls]);
     }

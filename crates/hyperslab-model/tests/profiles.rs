@@ -6,8 +6,8 @@ mod transfers;
 
 use hyperslab_core::{CacheState, Datatype, Selection};
 use hyperslab_model::{
-    Alignment, Bias, Class, Conditions, Configuration, Contention, ContentionCurve, Count, Fit, Interval, LayerCost,
-    MachineFacts, Part, Prediction, Profile, RankKind, count, ordinary, predict,
+    Alignment, Bias, Class, Conditions, Contention, ContentionCurve, Count, Fit, Interval, LayerCost, MachineFacts,
+    Part, Prediction, Profile, RankKind, count, ordinary, predict,
 };
 use transfers::Transfers;
 
@@ -66,7 +66,7 @@ fn predicted(transfers: &Transfers, stack: &str) -> Prediction {
 }
 
 fn predicted_under(transfers: &Transfers, stack: &str, conditions: Conditions) -> Prediction {
-    let configuration = Configuration::of(&stack.parse().unwrap()).unwrap();
+    let configuration = hyperslab::configuration(&stack.parse().unwrap()).unwrap();
     let costs = count(&transfers.workload(), &configuration).unwrap();
     predict(&costs, configuration.class(), &profile(), conditions).unwrap()
 }
@@ -192,7 +192,7 @@ fn some_guessed() -> Profile {
 fn what_was_not_measured_is_told_and_less_sure() {
     let all = Selection::all(&[1 << 20]).unwrap();
     let transfers = Transfers::making(Datatype::F32, &[1 << 20]).write(all.clone()).read(all);
-    let configuration = Configuration::of(&"posix".parse().unwrap()).unwrap();
+    let configuration = hyperslab::configuration(&"posix".parse().unwrap()).unwrap();
     let costs = count(&transfers.workload(), &configuration).unwrap();
     let mut profile = some_guessed();
     profile.fits.values_mut().for_each(|fit| fit.correction = Bias::default());
@@ -235,7 +235,7 @@ fn profiles_of_version_2_are_read() {
 fn what_a_profile_does_not_know_is_said() {
     let shape = [8];
     let writes = Transfers::making(Datatype::F32, &shape).write(Selection::all(&shape).unwrap());
-    let configuration = Configuration::of(&"zarr".parse().unwrap()).unwrap();
+    let configuration = hyperslab::configuration(&"zarr".parse().unwrap()).unwrap();
     let costs = count(&writes.workload(), &configuration).unwrap();
     let error = predict(&costs, configuration.class(), &profile(), THREADS).unwrap_err();
     assert!(error.to_string().contains("knows nothing of warm zarr"), "{error}");

@@ -315,7 +315,7 @@ fn shown(value: &Value, found: &mut BTreeSet<String>) {
                 found.insert(format!("{:.2}", v.trunc() / divisor));
             }
             for factor in [1.0, 1e3, 1e6, 1e9, 100.0] {
-                (0..=4).for_each(|digits| drop(found.insert(format!("{:.digits$}", v * factor))));
+                found.extend((0..=4).map(|digits| format!("{:.digits$}", v * factor)));
             }
         }
         Value::String(text) => found.extend(numbers(text)),

@@ -4,28 +4,6 @@
 use hyperslab_core::{Format, Result, Stack};
 use std::sync::Arc;
 
-/// Options that a head may set, by format. None of them names a file or makes anything slow.
-const ALLOWED: &[(&str, &[&str])] = &[
-    ("hdf5", &["chunk", "align"]),
-    ("posix", &["files"]),
-    ("netcdf3", &["version"]),
-    (
-        "zarr",
-        &[
-            "version",
-            "chunk",
-            "shard",
-            "codec",
-            "level",
-            "blosc_codec",
-            "shuffle",
-            "crc32c",
-            "separator",
-            "write_empty",
-        ],
-    ),
-];
-
 /// The format of a stack without layers, with options that only describe the file.
 pub fn plain_format(stack: &Stack) -> Result<Arc<dyn Format>> {
     hyperslab_formats::build(&bare(stack).format)
@@ -34,10 +12,9 @@ pub fn plain_format(stack: &Stack) -> Result<Arc<dyn Format>> {
 /// The same, for a container whose writers have died: opens files that are still marked as open.
 pub fn orphan_format(stack: &Stack) -> Result<Arc<dyn Format>> {
     let mut stack = bare(stack);
-    let entry = hyperslab_formats::formats().iter().find(|entry| entry.name == stack.format.name);
-    let options = entry.map_or(&[][..], |entry| entry.options);
+    let entry = hyperslab_formats::format(&stack.format.name)?;
     let mut set = |name: &str, value: &str| {
-        if options.iter().any(|option| option.name == name) {
+        if entry.has_option(name) {
             stack.format.options.push((name.into(), value.into()));
         }
     };
@@ -49,7 +26,7 @@ pub fn orphan_format(stack: &Stack) -> Result<Arc<dyn Format>> {
 
 fn bare(stack: &Stack) -> Stack {
     let mut format = stack.format.clone();
-    let allowed = ALLOWED.iter().find(|(name, _)| *name == format.name).map_or(&[][..], |(_, options)| options);
+    let allowed = hyperslab_formats::format(&format.name).map_or(&[][..], |entry| entry.describing);
     format.options.retain(|(name, _)| allowed.contains(&name.as_str()));
     Stack { layers: Vec::new(), format }
 }

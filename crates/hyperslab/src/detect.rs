@@ -1,34 +1,28 @@
 //! Detection of stacks, from what is at a path or from its name.
 
-use hyperslab_core::{Error, Format, OpenMode, Result, Stack, StackElement};
-use hyperslab_formats::{build, formats};
+use hyperslab_core::{Error, OpenMode, Result, Stack, StackElement};
+use hyperslab_formats::{Beginning, build, formats};
 use hyperslab_layers::is_log_layout;
 use std::path::Path;
-use std::sync::Arc;
 
-/// Other extensions by which formats are known.
-const ALSO: &[(&str, &str)] = &[("hdf5", "hdf5"), ("he5", "hdf5"), ("hdf", "hdf5")];
-
-/// The formats that keep what is written, and work in one process.
-fn candidates() -> impl Iterator<Item = (&'static str, Arc<dyn Format>)> {
-    let usable = formats().iter().filter(|entry| entry.build.is_some() && entry.name != "mpiio");
-    let built = usable.filter_map(|entry| Some((entry.name, build(&StackElement::plain(entry.name)).ok()?)));
-    built.filter(|(_, format)| format.caps().readable && format.caps().persistent)
-}
-
-/// Detects the stack that reads what is at `path`, by having each format try to open it.
+/// Detects the stack that reads what is at `path`: by its first bytes, then by having each format try to open it, those first
+/// whose files begin like that.
 pub fn detect_stack(path: &Path) -> Result<Stack> {
-    std::fs::metadata(path).map_err(|cause| Error::io("detect format", cause).target(path.display()))?;
+    let beginning = Beginning::of(path)?;
+    let mut candidates: Vec<_> = formats().iter().filter_map(|entry| Some((entry, entry.recognises?))).collect();
+    candidates.retain(|(entry, _)| entry.build.is_some());
+    candidates.sort_by_key(|(_, recognises)| !recognises(&beginning));
     let mut refusals = String::new();
-    for (name, format) in candidates() {
+    for (entry, _) in candidates {
+        let format = build(&StackElement::plain(entry.name))?;
         match format.open(path, OpenMode::Read, &hyperslab_run::single_rank()) {
             Ok(container) => {
                 let arrays = container.arrays();
                 container.close()?;
                 let layer = if arrays?.iter().any(|array| is_log_layout(array)) { "loglayout/" } else { "" };
-                return format!("{layer}{name}").parse();
+                return format!("{layer}{}", entry.name).parse();
             }
-            Err(error) => refusals.push_str(&format!("\n  {name}: {}", error.to_string().replace('\n', " "))),
+            Err(error) => refusals.push_str(&format!("\n  {}: {}", entry.name, error.to_string().replace('\n', " "))),
         }
     }
     Err(Error::unsupported("detect format", format!("no format can read it{refusals}"))
@@ -39,14 +33,16 @@ pub fn detect_stack(path: &Path) -> Result<Stack> {
 /// The stack that the extension of `path` stands for.
 pub fn stack_for_name(path: &Path) -> Result<Stack> {
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or("").to_ascii_lowercase();
-    let also = ALSO.iter().find(|(known, _)| *known == extension).map(|(_, name)| *name);
-    let found = candidates()
-        .find(|(name, format)| also == Some(*name) || (!extension.is_empty() && format.extension() == extension));
-    match found {
-        Some((name, _)) => name.parse(),
-        None => Err(Error::invalid("choose format", "the name does not tell a format")
-            .target(path.display())
-            .hint("a name that ends with .h5, .nc, .zarr or .posix, or name the stack (--to hdf5)")),
+    let mut usable = formats().iter().filter(|entry| entry.build.is_some());
+    match usable.find(|entry| entry.extensions.contains(&extension.as_str())) {
+        Some(entry) => entry.name.parse(),
+        None => {
+            let known = formats().iter().filter(|entry| entry.build.is_some());
+            let known: Vec<String> =
+                known.filter_map(|entry| entry.extensions.first()).map(|extension| format!(".{extension}")).collect();
+            let hint = format!("a name that ends with {}, or name the stack (--to hdf5)", known.join(", "));
+            Err(Error::invalid("choose format", "the name does not tell a format").target(path.display()).hint(hint))
+        }
     }
 }
 

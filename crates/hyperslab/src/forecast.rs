@@ -1,8 +1,9 @@
 //! Predicting workloads.
 
+use crate::configuration;
 use hyperslab_core::workload::Workload;
 use hyperslab_core::{CacheState, Result, Stack};
-use hyperslab_model::{Conditions, Configuration, Profile, RankKind, count, predict};
+use hyperslab_model::{Conditions, Profile, RankKind, count, predict};
 use std::time::Duration;
 
 /// What a workload would take on a stack, without running it.
@@ -33,7 +34,7 @@ impl Forecast {
     /// Predicts a run with thread ranks and files in the page cache.
     pub fn of(workload: &Workload, stack: &str, profile: &Profile) -> Result<Self> {
         let stack: Stack = stack.parse()?;
-        let configuration = Configuration::of(&stack)?;
+        let configuration = configuration(&stack)?;
         let costs = count(workload, &configuration)?;
         let conditions = Conditions { warmth: CacheState::Warm, ranks: RankKind::Threads };
         let prediction = predict(&costs, configuration.class(), profile, conditions)?;

@@ -28,6 +28,7 @@
 //! what this crate re-exports of them is what its own signatures name.
 
 mod array;
+mod configuration;
 mod detect;
 mod element;
 mod file;
@@ -37,6 +38,7 @@ mod recover;
 mod select;
 
 pub use array::Array;
+pub use configuration::configuration;
 pub use detect::{detect_stack, stack_for_name};
 pub use element::Element;
 pub use file::File;

@@ -19,7 +19,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "hyperslab-run",
         &["hyperslab-core", "hyperslab-comm", "hyperslab-formats", "hyperslab-journal", "hyperslab-layers"],
     ),
-    ("hyperslab-ior", &["hyperslab-core", "hyperslab-kernels", "hyperslab-run"]),
+    ("hyperslab-ior", &["hyperslab-core", "hyperslab-formats", "hyperslab-kernels", "hyperslab-run"]),
     ("hyperslab-model", &["hyperslab-core"]),
     ("hyperslab-sim", &["hyperslab-core"]),
     ("hyperslab-report", &["hyperslab-core"]),

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::Finding;
+use super::{Finding, format_names};
 use crate::shell;
 use crate::workspace::Workspace;
 
@@ -19,12 +19,14 @@ const MACHINE_PATHS: [&str; 4] =
 
 /// Findings in all files that git knows or would add; without git, in all files outside `target`.
 pub fn check(workspace: &Workspace) -> Result<Vec<Finding>> {
+    // Files that are no text hold nothing that this looks for; a listed file may be deleted but not yet committed.
+    let read = |path: PathBuf| Some((workspace.display(&path), fs::read_to_string(&path).ok()?));
+    let files: Vec<(String, String)> = files(workspace)?.into_iter().filter_map(read).collect();
+    let names = format_names::names(files.iter().map(|(place, text)| (place.as_str(), text.as_str())));
     let mut findings = Vec::new();
-    for path in files(workspace)? {
-        // Files that are no text hold nothing that this looks for; a listed file may be deleted but not yet committed.
-        if let Ok(text) = fs::read_to_string(&path) {
-            findings.extend(check_file(&workspace.display(&path), &text));
-        }
+    for (place, text) in &files {
+        findings.extend(check_file(place, text));
+        findings.extend(format_names::check(place, text, &names));
     }
     Ok(findings)
 }

@@ -6,12 +6,13 @@ use super::predict::{UNKNOWN_RANKS, guesses, seconds};
 use super::reasons;
 use super::scored_stack::ScoredStack;
 use super::search::Search;
-use super::settings::{Kept, libraries, own, with_run, zarr_python};
+use super::settings::{own, settings};
 use super::verify::verify;
 use crate::table::{Align, Table};
 use anyhow::{Context, Result, bail};
 use hyperslab_core::units::display_size;
 use hyperslab_core::{Stack, parse_stacks};
+use hyperslab_formats::formats;
 use hyperslab_model::{Part, Profile, PythonLibrary};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -45,8 +46,8 @@ pub struct AdviseOptions {
     /// What is used now
     #[arg(long, value_name = "STACK", default_value = "hdf5")]
     pub stack: String,
-    /// Formats to choose from: hdf5, zarr, posix
-    #[arg(long, value_name = "LIST", default_value = "hdf5,zarr", value_delimiter = ',')]
+    /// Formats to choose from; hyperslab formats lists them
+    #[arg(long, value_name = "LIST", default_values_t = usual_formats(), value_delimiter = ',')]
     pub formats: Vec<String>,
     /// A directory on fast storage that logs may use [default: that of the file]
     #[arg(long, value_name = "DIR")]
@@ -63,6 +64,11 @@ pub struct AdviseOptions {
     /// Draw the list into this file, as SVG
     #[arg(long, value_name = "FILE")]
     pub plot: Option<PathBuf>,
+}
+
+/// The formats that are compared unless the user names others.
+fn usual_formats() -> Vec<String> {
+    formats().iter().filter(|entry| entry.advice.usual).map(|entry| entry.name.to_owned()).collect()
 }
 
 /// Compares, explains, and runs if asked.
@@ -151,8 +157,10 @@ fn check(options: &AdviseOptions) -> Result<Stack> {
     let [stack] = stacks.as_slice() else { bail!("--stack: one stack is used now, not {}", stacks.len()) };
     hyperslab_run::open_stack(stack)?;
     for format in &options.formats {
-        if !["hdf5", "zarr", "posix"].contains(&format.as_str()) {
-            bail!("--formats: there is no model of {format:?}\n  try: hdf5, zarr or posix");
+        let modelled = || formats().iter().filter(|entry| entry.cost.is_some()).map(|entry| entry.name);
+        if !modelled().any(|known| known == format) {
+            let known: Vec<&str> = modelled().collect();
+            bail!("--formats: there is no model of {format:?}\n  try: {}", known.join(", "));
         }
     }
     if let Some(log) = options.log_dir.as_ref().filter(|log| !log.is_dir()) {
@@ -241,10 +249,7 @@ fn words(ranked: &[ScoredStack], now: &Stack, profile: &Profile) -> String {
 fn ways(ranked: &[ScoredStack], best: &ScoredStack, present: &ScoredStack, profile: &Profile) -> String {
     let mut headers = best.works.iter().flat_map(|work| &work.workload.header.arrays).map(|array| &array.spec.filters);
     let first = headers.next().cloned().unwrap_or_default();
-    let kept = Kept(headers.all(|filters| *filters == first).then_some(first.as_slice()));
-    let is_plain = |stack: &Stack| {
-        stack.layers.is_empty() && stack.format.name == "hdf5" && stack.format.get("plane") != Some("on")
-    };
+    let kept = headers.all(|filters| *filters == first).then_some(first.as_slice());
     let in_python = |one: &ScoredStack| one.in_python(profile).map(|(_, time)| time);
     // What a library of Python gains is less than what the storage below it does.
     let gain = |one: &ScoredStack, python: bool| {
@@ -265,21 +270,26 @@ fn ways(ranked: &[ScoredStack], best: &ScoredStack, present: &ScoredStack, profi
                 None => out.push_str(&format!("  {title}: leave it as it is\n")),
             }
         };
-    let plain = ranked.iter().find(|one| is_plain(&one.stack));
-    section(("With h5py or netCDF4 as they are", true), plain, &|one| libraries(&one.stack, &kept));
-    let below = ranked.iter().find(|one| with_run(&one.stack).is_some());
-    section(("With hyperslab run", false), below, &|one| {
-        let changes = one.stack.format.options.iter().any(|(key, _)| key != "plane");
-        let mut lines = if changes { libraries(&one.stack, &kept) } else { Vec::new() };
-        lines.extend(with_run(&one.stack));
-        lines
-    });
-    let zarr = ranked.iter().filter(|one| one.stack.layers.is_empty() && one.stack.format.name == "zarr");
-    let zarr = zarr.min_by(|a, b| in_python(a).unwrap_or(f64::MAX).total_cmp(&in_python(b).unwrap_or(f64::MAX)));
-    if let Some(zarr) = zarr {
-        section(("With zarr-python", true), Some(zarr), &|one| zarr_python(&one.stack, &kept));
+    for (library, title) in
+        [(PythonLibrary::H5py, "With h5py or netCDF4 as they are"), (PythonLibrary::ZarrPython, "With zarr-python")]
+    {
+        let by = |one: &&ScoredStack| one.in_python(profile).filter(|(by, _)| *by == library).map(|(_, time)| time);
+        let least = ranked.iter().filter(|one| by(one).is_some());
+        let least = least.min_by(|a, b| by(a).unwrap_or(f64::MAX).total_cmp(&by(b).unwrap_or(f64::MAX)));
+        if least.is_some() {
+            section((title, true), least, &|one| settings(&one.stack, kept).libraries);
+        }
     }
-    section(("With Hyperslab itself", false), Some(best), &|one| own(&one.stack));
+    let below = ranked.iter().find(|one| settings(&one.stack, kept).connector.is_some());
+    section(("With hyperslab run", false), below, &|one| {
+        let words = settings(&one.stack, kept);
+        let changes = one.stack.format.options.iter().any(|(key, _)| key != "plane");
+        words.libraries.into_iter().filter(|_| changes).chain(words.connector).collect()
+    });
+    section(("With Hyperslab itself", false), Some(best), &|one| {
+        let words = settings(&one.stack, kept);
+        words.benchmarks.into_iter().chain([own(&one.stack)]).collect()
+    });
     out
 }
 

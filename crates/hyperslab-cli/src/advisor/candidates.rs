@@ -2,7 +2,8 @@
 
 use hyperslab_core::default_chunk::{near_cube, whole_rows};
 use hyperslab_core::workload::{Step, Workload};
-use hyperslab_core::{ArraySpec, Dims, dims};
+use hyperslab_core::{ArraySpec, Dims, StackElement, dims};
+use hyperslab_formats::{FormatEntry, FormatOption};
 use std::collections::BTreeMap;
 
 /// Steps that are looked at to learn what is asked for.
@@ -16,23 +17,19 @@ const MOST_CHUNK: u64 = 256 << 20;
 
 /// Stacks as text, those of the formats' own choice first.
 pub fn stacks(workloads: &[&Workload], formats: &[String]) -> Vec<String> {
-    let has = |name: &str| formats.iter().any(|format| format == name);
+    let chosen = || formats.iter().filter_map(|name| hyperslab_formats::format(name).ok());
     let mut stacks: Vec<String> = Vec::new();
-    stacks.extend(has("hdf5").then(|| ["hdf5", "hdf5(plane=on)"].map(str::to_owned)).into_iter().flatten());
-    stacks.extend(has("zarr").then(|| "zarr".to_owned()));
-    stacks.extend(has("posix").then(|| "posix".to_owned()));
+    for entry in chosen() {
+        stacks.extend(entry.advice.forms.iter().map(|form| written(entry, &[], form)));
+    }
     let mains = main_arrays(workloads);
     for chunks in shapes(workloads, &mains) {
-        let text = joined(&chunks);
-        if has("hdf5") {
-            stacks.push(format!("hdf5(chunk={text})"));
-            stacks.push(format!("hdf5(chunk={text},plane=on)"));
-        }
-        if has("zarr") {
-            stacks.push(format!("zarr(chunk={text})"));
+        let chunk = ("chunk", joined(&chunks));
+        for entry in chosen().filter(|entry| entry.has_option("chunk")) {
+            stacks.extend(entry.advice.forms.iter().map(|form| written(entry, std::slice::from_ref(&chunk), form)));
             let shards: Vec<Dims> = chunks.iter().zip(&mains).map(|(chunk, array)| shard(chunk, array)).collect();
-            if shards != chunks {
-                stacks.push(format!("zarr(chunk={text},shard={})", joined(&shards)));
+            if entry.has_option("shard") && shards != chunks {
+                stacks.push(written(entry, &[chunk.clone(), ("shard", joined(&shards))], &[]));
             }
         }
     }
@@ -43,6 +40,13 @@ pub fn stacks(workloads: &[&Workload], formats: &[String]) -> Vec<String> {
 pub fn chunk_shapes(workloads: &[&Workload], array: &ArraySpec) -> Vec<Dims> {
     let kinds = shapes(workloads, std::slice::from_ref(array));
     kinds.into_iter().filter_map(|kind| kind.into_iter().next()).collect()
+}
+
+/// A format with options, as text.
+fn written(entry: &FormatEntry, shapes: &[(&str, String)], form: &[FormatOption]) -> String {
+    let shapes = shapes.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
+    let form = form.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    StackElement { name: entry.name.to_owned(), options: shapes.chain(form).collect() }.to_string()
 }
 
 /// The largest array of each number of dimensions: a stack has one shape of chunks for all of them.

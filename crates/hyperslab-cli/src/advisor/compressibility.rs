@@ -68,25 +68,8 @@ impl Compressibility {
 
 /// The filters that change the size of an array's chunks, with those before them.
 fn filters(array: &ArrayDeclaration, stack: &Stack) -> Result<Vec<Filter>> {
-    let format = &stack.format;
-    let level = |usual: u64| Ok::<u8, hyperslab_core::Error>(format.number("level", 0..=22)?.unwrap_or(usual) as u8);
-    let mut filters = array.spec.filters.clone();
-    match (format.name.as_str(), format.get("codec")) {
-        ("hdf5", _) => {
-            if let Some(deflate) = format.number("deflate", 0..=9)? {
-                filters.retain(|filter| !matches!(filter, Filter::Deflate(_)));
-                filters.push(Filter::Deflate(deflate as u8));
-            }
-        }
-        ("zarr", None) => {}
-        ("zarr", Some("gzip")) => filters = vec![Filter::Deflate(level(5)?)],
-        ("zarr", Some("zstd")) => filters = vec![Filter::Zstd(level(3)?)],
-        ("zarr", Some("blosc")) => filters = vec![Filter::Blosc(level(5)?)],
-        _ => filters.clear(),
-    }
-    if format.flag("shuffle")? == Some(true) && !filters.contains(&Filter::Shuffle) {
-        filters.insert(0, Filter::Shuffle);
-    }
+    let Some(storage) = hyperslab_formats::format(&stack.format.name)?.storage else { return Ok(Vec::new()) };
+    let mut filters = storage(&stack.format)?.decide(&array.spec)?.filters;
     filters.retain(|filter| *filter != Filter::Fletcher32);
     let shrinks = filters.iter().any(|filter| *filter != Filter::Shuffle);
     Ok(if shrinks { filters } else { Vec::new() })

@@ -10,8 +10,7 @@ use super::train::samples;
 use anyhow::{Context, Result};
 use hyperslab_core::{CacheState, Stack, dims};
 use hyperslab_model::{
-    Choice, Class, Conditions, Configuration, Counting, Fit, Method, Profile, RankKind, Run, Sample, count, judge,
-    ordinary, predict,
+    Choice, Class, Conditions, Counting, Fit, Method, Profile, RankKind, Run, Sample, count, judge, ordinary, predict,
 };
 use hyperslab_run::{Case, Progress, Spread, run_case};
 use serde_json::json;
@@ -102,7 +101,7 @@ fn stacks(case: &HeldBackCase) -> Result<Vec<Stack>> {
 fn measure(case: &HeldBackCase, files: &Path, progress: &Progress) -> Result<Vec<Timed>> {
     let mut all: Vec<Timed> = Vec::new();
     for stack in stacks(case)? {
-        all.push(Timed { class: Configuration::of(&stack)?.class(), stack, seconds: Vec::new() });
+        all.push(Timed { class: hyperslab::configuration(&stack)?.class(), stack, seconds: Vec::new() });
     }
     for round in 0..=ROUNDS {
         for one in &mut all {
@@ -140,7 +139,7 @@ fn predicted(
 ) -> Result<(Run, Option<f64>)> {
     let conditions = Conditions { warmth: CacheState::Warm, ranks: RankKind::Threads };
     let shares = Compressibility::new(None).shares(&case.measured, &one.stack);
-    let configuration = Configuration::of(&one.stack)?.stored(shares);
+    let configuration = hyperslab::configuration(&one.stack)?.stored(shares);
     let found = predict(&count(&case.measured, &configuration)?, one.class, profile, conditions)?;
     let measured = Spread::of(one.seconds.iter().copied()).median;
     let inside = (found.low..=found.high).contains(&measured);

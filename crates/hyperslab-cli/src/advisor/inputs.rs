@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use clap::Parser;
 use hyperslab_core::workload::Workload;
 use hyperslab_core::{CacheState, dims};
-use hyperslab_model::{Conditions, Configuration, Profile, RankKind, count, predict};
+use hyperslab_model::{Conditions, Profile, RankKind, count, predict};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -145,7 +145,7 @@ impl Input {
                 }
             };
             check_ranks(&work.workload, profile)?;
-            let configuration = Configuration::of(&case.stack)?.stored(data.shares(&work.workload, &case.stack));
+            let configuration = hyperslab::configuration(&case.stack)?.stored(data.shares(&work.workload, &case.stack));
             let costs = count(&work.workload, &configuration).with_context(|| case.stack.to_string())?;
             let prediction = predict(&costs, configuration.class(), profile, conditions)?;
             let (benchmark, stack) = (case.benchmark.clone(), case.stack.to_string());

@@ -4,7 +4,6 @@ use super::measurement::{Measurement, Subject};
 use crate::mpi_job;
 use anyhow::Result;
 use hyperslab_core::{Datatype, Dims, Fill, Stack, dims};
-use hyperslab_model::Configuration;
 
 /// How much is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,7 +107,7 @@ pub fn trials(extent: Extent) -> Result<Vec<Measurement>> {
         let mut add = |layout: &str, text: String, fill: Fill| -> Result<()> {
             let subject = Subject { dtype: dtype.clone(), shape: shape_dims.clone(), fill };
             let stack: Stack = text.parse()?;
-            let class = Configuration::of(&stack)?.class();
+            let class = hyperslab::configuration(&stack)?.class();
             let trial = Measurement { subject, layout: layout.into(), stack, class };
             // Both plans may name an array.
             if !trials.iter().any(|known: &Measurement| known.name() == trial.name()) {

@@ -7,7 +7,6 @@ use super::timings::Timings;
 use anyhow::Result;
 use hyperslab_core::workload::{FileDeclaration, Step, StepSource, Steps, Workload};
 use hyperslab_core::{Attribute, Datatype, Dims, Durability, Fill, OpenMode, Selection, TransferMode};
-use hyperslab_model::Configuration;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -63,7 +62,7 @@ pub fn trials() -> Result<Vec<Measurement>> {
     let trial = |text: &&str| {
         let subject = Subject { dtype: Datatype::F64, shape: Dims::from_elem(ELEMENTS, 1), fill: Fill::Random };
         let stack = text.parse()?;
-        let class = Configuration::of(&stack)?.class();
+        let class = hyperslab::configuration(&stack)?.class();
         Ok(Measurement { subject, layout: LAYOUT.into(), stack, class })
     };
     STACKS.iter().map(trial).collect()

@@ -81,16 +81,8 @@ fn sizes(words: &str, best: &Sizes, present: &Sizes, of: impl Fn(&Sizes) -> u64)
 fn consequences(stack: &Stack) -> Vec<&'static str> {
     let mut out = Vec::new();
     let format = &stack.format;
-    if format.get("plane") == Some("on") {
-        out.push("the data plane is this program's and its connector's; the file is ordinary HDF5 for all others");
-    }
-    match format.name.as_str() {
-        "zarr" if format.get("shard").is_none() => {
-            out.push("every chunk is a file: many small ones burden file systems");
-        }
-        "zarr" => out.push("shards need readers of Zarr version 3; a part of one is changed by writing it anew"),
-        "posix" => out.push("raw files are read by this program only"),
-        _ => {}
+    if let Ok(entry) = hyperslab_formats::format(&format.name) {
+        out.extend((entry.advice.remarks)(format));
     }
     if format.get("deflate").is_some() || format.get("codec").is_some_and(|codec| codec != "none") {
         out.push("compressed chunks are read and written whole, also for a single element");
@@ -102,13 +94,8 @@ fn consequences(stack: &Stack) -> Vec<&'static str> {
         out.push("alignment leaves unused space before objects");
     }
     for layer in &stack.layers {
-        out.extend(match layer.name.as_str() {
-            "async" => Some("writes are held in memory until they are stored: a crash of the program loses them"),
-            "cache" => Some("writes are held in memory, and what other programs write is seen after a flush only"),
-            "log" => Some("after a crash, hyperslab recover brings what is in the log into the file; until it is drained other programs do not see it"),
-            "twophase" => Some("transfers must be collective: all ranks make them together"),
-            _ => None,
-        });
+        let entry = hyperslab_layers::layers().iter().find(|entry| entry.name == layer.name);
+        out.extend(entry.and_then(|entry| entry.consequence));
     }
     out
 }

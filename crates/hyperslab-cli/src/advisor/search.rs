@@ -8,7 +8,7 @@ use super::variants::{self, Traits};
 use anyhow::{Result, bail};
 use hyperslab_core::Stack;
 use hyperslab_core::workload::Workload;
-use hyperslab_model::{Conditions, Configuration, Count, Profile, count, predict};
+use hyperslab_model::{Conditions, Count, Profile, count, predict};
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -64,7 +64,7 @@ impl<'a> Search<'a> {
         for case in cases {
             let Ok(work) = &case.work else { continue };
             check_ranks(&work.workload, profile)?;
-            let configuration = Configuration::of(&case.stack)?.stored(data.shares(&work.workload, &case.stack));
+            let configuration = hyperslab::configuration(&case.stack)?.stored(data.shares(&work.workload, &case.stack));
             let costs = count(&work.workload, &configuration)?;
             let prediction = predict(&costs, configuration.class(), profile, conditions)?;
             works.push(Subject { workload: work.workload.clone(), configuration, costs, prediction });
@@ -143,7 +143,7 @@ impl<'a> Search<'a> {
         let mut new: Vec<Stack> = Vec::new();
         for stack in stacks {
             let known = ranked.iter().any(|one| one.stack == stack) || new.contains(&stack);
-            if !known && hyperslab_run::open_stack(&stack).is_ok() && Configuration::of(&stack).is_ok() {
+            if !known && hyperslab_run::open_stack(&stack).is_ok() && hyperslab::configuration(&stack).is_ok() {
                 new.push(stack);
             }
         }
@@ -173,7 +173,7 @@ impl<'a> Search<'a> {
                     continue;
                 }
                 let subjects = works.iter().map(|(stack, workload, shares)| -> hyperslab_core::Result<Subject> {
-                    let configuration = Configuration::of(stack)?.stored(shares.clone()).at_most(most);
+                    let configuration = hyperslab::configuration(stack)?.stored(shares.clone()).at_most(most);
                     let costs = count(workload, &configuration)?;
                     let prediction = predict(&costs, configuration.class(), profile, conditions)?;
                     Ok(Subject { workload: (*workload).clone(), configuration, costs, prediction })

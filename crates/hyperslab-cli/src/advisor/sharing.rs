@@ -8,7 +8,7 @@ use crate::mpi_job;
 use anyhow::Result;
 use hyperslab_core::CacheState;
 use hyperslab_core::Dims;
-use hyperslab_model::{Class, Configuration, Contention, ContentionCurve, Fit, RankKind, count};
+use hyperslab_model::{Class, Contention, ContentionCurve, Fit, RankKind, count};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The array: 64 MiB, so that transfers can be told from what comes before and after them.
@@ -102,7 +102,7 @@ type Fits = BTreeMap<(Class, CacheState), Fit>;
 
 /// Seconds that ranks should take one after the other.
 fn expected(trial: &Measurement, fit: &Fit, ranks: usize, writes: bool) -> Result<f64> {
-    let costs = count(&trial.shared("train", ranks, writes)?, &Configuration::of(&trial.stack)?)?;
+    let costs = count(&trial.shared("train", ranks, writes)?, &hyperslab::configuration(&trial.stack)?)?;
     Ok(costs.by_rank.iter().map(|work| fit.seconds(&work.row(CacheState::Warm))).sum::<f64>().max(1e-9))
 }
 

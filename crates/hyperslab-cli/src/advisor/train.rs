@@ -20,9 +20,7 @@ use anyhow::{Context, Result, bail};
 use hyperslab_core::CacheState;
 use hyperslab_core::units::display_size;
 use hyperslab_core::workload::Workload;
-use hyperslab_model::{
-    Class, Configuration, ContentionCurve, Counting, Fit, Method, Profile, RankKind, Sample, count, ordinary,
-};
+use hyperslab_model::{Class, ContentionCurve, Counting, Fit, Method, Profile, RankKind, Sample, count, ordinary};
 use hyperslab_run::Progress;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -211,7 +209,7 @@ pub fn samples<'a>(
         let Some(workload) = workload_of(trial, timing) else { continue };
         let workload = workload?;
         let configuration =
-            Configuration::of(&trial.stack)?.counting(counting).stored(data.shares(&workload, &trial.stack));
+            hyperslab::configuration(&trial.stack)?.counting(counting).stored(data.shares(&workload, &trial.stack));
         let costs = count(&workload, &configuration)?;
         let warmth = if counting == Counting::Real { warmth } else { CacheState::Cold };
         let row = costs.by_rank.first().map(|work| work.row(warmth)).unwrap_or_default();

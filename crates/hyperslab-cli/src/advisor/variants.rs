@@ -3,6 +3,7 @@
 use hyperslab_core::units::exact_size;
 use hyperslab_core::workload::{Step, Workload};
 use hyperslab_core::{Stack, StackElement, TransferMode};
+use hyperslab_formats::Advice;
 use std::path::PathBuf;
 
 /// Steps that are looked at to learn what a workload does.
@@ -56,31 +57,27 @@ impl Traits {
     }
 }
 
+fn advice(stack: &Stack) -> Advice {
+    hyperslab_formats::format(&stack.format.name).map_or(Advice::NONE, |entry| entry.advice)
+}
+
 /// The same format with a codec.
 pub fn coded(stack: &Stack, traits: &Traits) -> Vec<Stack> {
-    let codecs: &[&[(&str, &str)]] = match stack.format.name.as_str() {
-        _ if traits.filters => &[],
-        "hdf5" => &[&[("shuffle", "yes"), ("deflate", "1")], &[("shuffle", "yes"), ("deflate", "6")]],
-        "zarr" => &[&[("codec", "blosc")], &[("codec", "zstd")], &[("codec", "zstd"), ("shuffle", "yes")]],
-        _ => &[],
-    };
+    let codecs = if traits.filters { &[] } else { advice(stack).codecs };
     codecs.iter().map(|options| with_options(stack, options)).collect()
 }
 
 /// The same format with another chunk cache.
 pub fn cached(stack: &Stack, traits: &Traits) -> Vec<Stack> {
-    let format = &stack.format;
-    let chunked = ["chunk", "deflate"].iter().any(|key| format.get(key).is_some());
-    let coded = format.get("deflate").is_some() || traits.filters;
-    // The data plane keeps decoded chunks only.
-    let useful = format.name == "hdf5" && chunked && (coded || format.get("plane") != Some("on"));
+    let useful = (advice(stack).cache_matters)(&stack.format, traits.filters);
     let sizes = CACHES.iter().filter(|size| useful && **size <= traits.memory / 4);
     sizes.map(|size| with_options(stack, &[("cache", exact_size(*size).as_str())])).collect()
 }
 
 /// The same format with its objects at multiples of these sizes.
 pub fn aligned(stack: &Stack, sizes: &[u64]) -> Vec<Stack> {
-    let sizes = sizes.iter().filter(|_| stack.format.name == "hdf5" && stack.format.get("align").is_none());
+    let can_align = hyperslab_formats::format(&stack.format.name).is_ok_and(|entry| entry.has_option("align"));
+    let sizes = sizes.iter().filter(|_| can_align && stack.format.get("align").is_none());
     sizes.map(|size| with_options(stack, &[("align", exact_size(*size).as_str())])).collect()
 }
 
@@ -155,7 +152,7 @@ mod tests {
             assert!(all.len() >= 6, "{base}");
             for stack in all {
                 assert_eq!(stack.to_string().parse::<Stack>().unwrap(), stack);
-                hyperslab_model::Configuration::of(&stack).unwrap();
+                hyperslab::configuration(&stack).unwrap();
                 if hyperslab_run::open_stack(&base).is_ok() {
                     hyperslab_run::open_stack(&stack).unwrap();
                 }

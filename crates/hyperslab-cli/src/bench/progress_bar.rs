@@ -48,7 +48,7 @@ impl TimeLeft {
     /// In words; nothing before a twentieth is done, since it would be no better than a guess.
     fn words(&self, done: u64, took: Duration) -> String {
         let part = done as f64 / (self.bytes.saturating_mul(self.runs)).max(1) as f64;
-        if part < 0.05 || part >= 1.0 {
+        if !(0.05..1.0).contains(&part) {
             return String::new();
         }
         let seconds = took.as_secs_f64() * (1.0 - part) / part;

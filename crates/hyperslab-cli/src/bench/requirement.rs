@@ -23,8 +23,7 @@ impl Requirement {
         if self.processes && !processes {
             return if self.vital { Err(format!("{} needs ranks that are MPI processes", self.key)) } else { Ok(()) };
         }
-        let entry = hyperslab_formats::formats().iter().find(|entry| entry.name == format.name);
-        let known = |name: &str| entry.is_some_and(|entry| entry.options.iter().any(|option| option.name == name));
+        let known = |name: &str| hyperslab_formats::format(&format.name).is_ok_and(|entry| entry.has_option(name));
         if !self.options.iter().all(|(name, _)| known(name)) {
             let said = format!("{} has no effect on {}", self.key, format.name);
             if self.vital {

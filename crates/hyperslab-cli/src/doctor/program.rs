@@ -11,7 +11,7 @@ pub fn look() -> Vec<Finding> {
         findings.push(if entry.build.is_some() {
             Finding::good(format!("format {}", entry.name), entry.about)
         } else {
-            let how = entry.how_to_build();
+            let how = entry.how_to_build;
             Finding::new(format!("format {}", entry.name), State::Absent, "not compiled in").try_this(how)
         });
     }

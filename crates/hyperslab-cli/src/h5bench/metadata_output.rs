@@ -120,6 +120,8 @@ pub mod tests {
             observed_rate: Spread::default(),
             raw_rate: Spread::default(),
             stored: None,
+            predicted: None,
+            load: None,
             operations: Default::default(),
             fastest_rank: None,
             slowest_rank: None,

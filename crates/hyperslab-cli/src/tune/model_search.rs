@@ -243,7 +243,7 @@ impl<'a> ModelSearch<'a> {
         options.extend(proposal.cache.map(|bytes| ("cache".to_owned(), exact_size(bytes))));
         options.extend(proposal.align.map(|bytes| ("align".to_owned(), exact_size(bytes))));
         let stack = Stack { layers: Vec::new(), format: StackElement { name: "hdf5".into(), options } };
-        let configuration = Configuration::of(&stack)?;
+        let configuration = hyperslab::configuration(&stack)?;
         Ok(if self.first_series { configuration.with_hdf5_1() } else { configuration })
     }
 

@@ -12,11 +12,11 @@ use super::direct_access::{self, Attach, DirectAccess, LibraryOnly};
 use super::handle::{DataPath, OwnedHandle};
 use super::library::{self, Id, count, done, truth};
 use super::ranks::Ranks;
-use super::storage::{MOST_CHUNKED_DIMENSIONS, Placement};
 use super::transfer::{self, Request, Scratch};
 use hdf5_metno_sys::h5::HADDR_UNDEF;
 use hdf5_metno_sys::h5d::{self, H5D_alloc_time_t, H5D_fill_value_t, H5D_layout_t};
 use hdf5_metno_sys::{h5p, h5t};
+use hyperslab_core::storage::{FileRules, StoredLayout};
 use hyperslab_core::{
     Array, ArraySpec, Datatype, Dims, Error, MAX_RANK, MemoryLayout, MemoryView, MemoryViewMut, Result, Selection,
     TransferMode, dims,
@@ -79,20 +79,20 @@ enum ReadOnlyReason {
 }
 
 impl Hdf5Array {
-    /// Takes over an open dataset. Fails for unsupported element types and shapes. `placement` is `Some` for a dataset
+    /// Takes over an open dataset. Fails for unsupported element types and shapes. `layout` is `Some` for a dataset
     /// created here.
     pub(super) fn new(
         name: &str,
         dataset: Id,
         context: Arc<FileContext>,
-        placement: Option<&Placement>,
+        layout: Option<&StoredLayout>,
     ) -> Result<Self> {
         let (stored, scratch, limits, data_path) = library::with(|| {
             // SAFETY: the dataset is live; what is returned is closed by `Id`.
             let element = Id::take("open array", unsafe { h5d::H5Dget_type(dataset.raw()) })?;
             let stored = datatype::read(&element)?;
-            let fixed = match placement {
-                Some(placement) => !matches!(placement, Placement::Chunked(_)),
+            let fixed = match layout {
+                Some(layout) => layout.chunk().is_none(),
                 None => is_fixed(&dataset)?,
             };
             let limits = if context.ranks.are_processes() && context.ranks.count() > 1 {
@@ -321,7 +321,7 @@ fn is_fixed(dataset: &Id) -> Result<bool> {
 
 /// Fails for datasets whose selections make libhdf5 overflow a buffer.
 fn refuse_too_many_dimensions(rank: usize, layout: H5D_layout_t) -> Result<()> {
-    if layout == H5D_layout_t::H5D_CHUNKED && rank > MOST_CHUNKED_DIMENSIONS {
+    if layout == H5D_layout_t::H5D_CHUNKED && rank > FileRules::MOST_CHUNKED_DIMENSIONS {
         let message = format!("{rank} dimensions with chunks are too many for libhdf5");
         return Err(Error::unsupported("open array", message));
     }

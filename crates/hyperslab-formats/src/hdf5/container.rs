@@ -18,10 +18,10 @@ use super::objects::{self, Found};
 use super::options::{DriverChoice, Options};
 use super::properties;
 use super::ranks::Ranks;
-use super::storage::{Placement, Storage};
 use super::subfiles;
 use hdf5_metno_sys::h5p::H5P_DEFAULT;
 use hdf5_metno_sys::{h5d, h5f, h5g};
+use hyperslab_core::storage::{StoredArray, StoredLayout};
 use hyperslab_core::{Array, ArraySpec, Attribute, Container, Durability, Error, ErrorKind, Result};
 use hyperslab_h5direct::Limits;
 use std::fs::File;
@@ -169,7 +169,7 @@ impl Hdf5Container {
         })
     }
 
-    fn create_dataset(&self, file: &Id, name: &str, spec: &ArraySpec, storage: &Storage) -> Result<Id> {
+    fn create_dataset(&self, file: &Id, name: &str, spec: &ArraySpec, storage: &StoredArray) -> Result<Id> {
         const DOING: &str = "create array";
         let text = objects::path(DOING, name)?;
         let element = datatype::create(&spec.dtype)?;
@@ -198,8 +198,8 @@ impl Hdf5Container {
     }
 
     /// Registers an open dataset as an array of this container.
-    fn adopt(&self, name: &str, dataset: Id, placement: Option<&Placement>) -> Result<Arc<dyn Array>> {
-        let array = Hdf5Array::new(name, dataset, self.context.clone(), placement)
+    fn adopt(&self, name: &str, dataset: Id, layout: Option<&StoredLayout>) -> Result<Arc<dyn Array>> {
+        let array = Hdf5Array::new(name, dataset, self.context.clone(), layout)
             .map_err(|error| error.backend(super::NAME).target(name))?;
         let mut arrays = lock(&self.arrays);
         arrays.retain(|slot| slot.strong_count() > 0);
@@ -343,7 +343,7 @@ impl Container for Hdf5Container {
             Some(dataset) => Ok(dataset),
             None => self.open_dataset(name),
         };
-        self.context.ranks.agree(opened.and_then(|dataset| self.adopt(name, dataset, Some(&storage.placement))))
+        self.context.ranks.agree(opened.and_then(|dataset| self.adopt(name, dataset, Some(&storage.layout))))
     }
 
     fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
@@ -426,13 +426,13 @@ impl Drop for Hdf5Container {
 }
 
 impl Hdf5Container {
-    fn decide(&self, name: &str, spec: &ArraySpec) -> Result<Storage> {
+    fn decide(&self, name: &str, spec: &ArraySpec) -> Result<StoredArray> {
         if name.is_empty() {
             return Err(Error::invalid("create array", "an array needs a name").backend(super::NAME));
         }
         let mark = |error: Error| error.backend(super::NAME).target(name);
-        let storage = Storage::decide(spec, &self.options).map_err(mark)?;
-        if storage.placement == Placement::Compact
+        let storage = self.options.rules.decide(spec).map_err(mark)?;
+        if storage.layout == StoredLayout::Compact
             && self.context.ranks.are_processes()
             && self.context.ranks.count() > 1
         {

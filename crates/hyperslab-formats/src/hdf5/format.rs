@@ -9,10 +9,10 @@ use super::mpio;
 use super::options::Options;
 use super::properties;
 use super::ranks::Ranks;
-use super::storage::MOST_CHUNKED_DIMENSIONS;
 use super::subfiles;
 use hdf5_metno_sys::h5f;
 use hdf5_metno_sys::h5p::H5P_DEFAULT;
+use hyperslab_core::storage::FileRules;
 use hyperslab_core::{
     Caps, Communicator, Container, Error, ErrorKind, FilterSet, Format, MAX_RANK, OpenMode, Result, StackElement,
 };
@@ -33,7 +33,7 @@ impl Hdf5 {
         Ok(Self { options: Arc::new(Options::parse(element)?) })
     }
 
-    pub(super) fn build(element: &StackElement) -> Result<Arc<dyn Format>> {
+    pub(crate) fn build(element: &StackElement) -> Result<Arc<dyn Format>> {
         Ok(Arc::new(Self::new(element)?))
     }
 
@@ -165,7 +165,7 @@ impl Format for Hdf5 {
     }
 
     fn caps(&self) -> Caps {
-        let chunks = self.options.may_chunk();
+        let chunks = self.options.rules.may_chunk();
         Caps {
             readable: true,
             persistent: true,
@@ -174,7 +174,7 @@ impl Format for Hdf5 {
             chunks,
             compound: true,
             partial_fields: true,
-            fill_value: self.options.fills(),
+            fill_value: self.options.rules.fills(),
             attributes: true,
             groups: true,
             concurrent_writers: true,
@@ -185,7 +185,7 @@ impl Format for Hdf5 {
             relocates_chunks: chunks,
             // Processes write arrays with filters by collective transfers only.
             filters: if chunks { FilterSet::ALL } else { FilterSet::NONE },
-            max_rank: if self.options.always_chunks() { MOST_CHUNKED_DIMENSIONS } else { MAX_RANK },
+            max_rank: if self.options.rules.always_chunks() { FileRules::MOST_CHUNKED_DIMENSIONS } else { MAX_RANK },
         }
     }
 

@@ -1,106 +1,9 @@
-//! The options of the format in stack strings.
+//! The options of the format, read. `hdf5_entry` has their table, and what decides how arrays are stored.
 
-use super::alignment;
-use hdf5_metno_sys::h5d::{H5D_alloc_time_t, H5D_fill_time_t};
+use crate::hdf5_entry::rules;
 use hdf5_metno_sys::h5f::{H5F_LIBVER_LATEST, H5F_libver_t};
-use hyperslab_core::{Error, OptionSpec, Result, Shapes, StackElement};
-
-const fn option(name: &'static str, value: &'static str, default: &'static str, about: &'static str) -> OptionSpec {
-    OptionSpec { name, value, default, about }
-}
-
-/// Every option with its default, as shown to people.
-pub(super) const TABLE: &[OptionSpec] = &[
-    option(
-        "layout",
-        "contiguous|compact|chunked|auto",
-        "auto",
-        "how arrays lie in the file; auto: chunked if chunks, filters or growth ask for it, else contiguous",
-    ),
-    option(
-        "chunk",
-        "64x64",
-        "the array's own, else about 1MiB (of arrays that grow: align)",
-        "chunk extents of every array, cut to its fixed extents; means layout=chunked. 1024;64x64 has one for each number of dimensions",
-    ),
-    option("deflate", "0..9", "the array's own", "zlib level of every array"),
-    option("shuffle", "yes|no", "the array's own", "byte shuffle before compression"),
-    option("fletcher32", "yes|no", "the array's own", "checksum of every chunk"),
-    option(
-        "fill_time",
-        "ifset|alloc|never",
-        "ifset",
-        "when fill values are written; with never, what was not written reads as anything",
-    ),
-    option(
-        "alloc_time",
-        "default|early|late|incremental",
-        "default",
-        "when file space of arrays is allocated; with align that of chunks without filters early by default, in files \
-         shared by processes always",
-    ),
-    option("align", "SIZE", "1", "objects of align_threshold or more begin at multiples of this, at most 1GiB"),
-    option("align_threshold", "SIZE", "the smaller of align and 64KiB", "smallest object that align concerns"),
-    option(
-        "cache",
-        "SIZE",
-        "libhdf5's (8MiB)",
-        "chunk cache of each array, with plane=on of the plane (32MiB); none in files that several processes write",
-    ),
-    option("cache_slots", "N", "libhdf5's (8191)", "hash slots of the chunk cache, best a prime"),
-    option("cache_w0", "0..100", "libhdf5's (75)", "percent: how much fully used chunks are dropped first"),
-    option("libver", "earliest|v18|v110|v112|v114|latest", "v18", "oldest library version that must read new objects"),
-    option("meta_block", "SIZE", "libhdf5's (2KiB), with align 64KiB", "metadata is allocated in blocks of this size"),
-    option("sieve", "SIZE", "libhdf5's (64KiB)", "buffer that joins small accesses to contiguous arrays"),
-    option(
-        "plane",
-        "on|off",
-        "off",
-        "the data plane: elements go around libhdf5 where that is possible, filters run on several threads",
-    ),
-    option("threads", "N", "one for each core", "plane: threads of one call"),
-    option("locking", "yes|no|best_effort", "libhdf5's", "lock the file against other programs; mpio never does"),
-    option(
-        "abandoned",
-        "yes|no",
-        "no",
-        "yes: open also a file that a program had open for writing when it died, and take that mark off (as h5clear does)",
-    ),
-    option(
-        "driver",
-        "auto|mpio|subfiling",
-        "auto",
-        "how the file is reached; auto: mpio (MPI-IO) if several MPI processes share it, else POSIX calls; subfiling: \
-         mpio over several files, which only subfiling can read",
-    ),
-    option(
-        "collective_metadata",
-        "yes|no",
-        "no",
-        "processes read metadata together when they open objects, and write it together when they flush",
-    ),
-    option(
-        "chunk_io",
-        "auto|one|multi",
-        "auto",
-        "collective transfers of processes: all chunks in one MPI-IO call, or one call for each chunk",
-    ),
-    option("hints", "\"cb_nodes=2;romio_cb_write=enable\"", "none", "hints for MPI-IO, as key=value;key=value"),
-    option("stripe_size", "SIZE", "libhdf5's (32MiB)", "subfiling: bytes that go to one file before the next is used"),
-    option("stripe_count", "N", "one for each concentrator", "subfiling: number of files"),
-    option(
-        "ioc_selection",
-        "node|rank",
-        "node",
-        "subfiling: one rank of each node does the I/O (a concentrator), or every rank, at most stripe_count of them",
-    ),
-    option(
-        "ioc_per_node",
-        "N",
-        "1",
-        "subfiling: concentrators on each node; libhdf5 takes it from H5FD_SUBFILING_IOC_PER_NODE, which must say the same",
-    ),
-];
+use hyperslab_core::storage::FileRules;
+use hyperslab_core::{Error, Result, StackElement};
 
 /// Options that only parallel libhdf5 understands.
 const PARALLEL: &[&str] = &[
@@ -113,16 +16,6 @@ const PARALLEL: &[&str] = &[
     "ioc_selection",
     "ioc_per_node",
 ];
-
-/// The `layout` option.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Layout {
-    #[default]
-    Auto,
-    Contiguous,
-    Compact,
-    Chunked,
-}
 
 /// The `locking` option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,14 +51,8 @@ pub(super) enum Concentrators {
 /// All options, parsed; `None` leaves the matter to the array or to libhdf5.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Options {
-    pub(super) layout: Layout,
-    pub(super) chunk: Option<Shapes>,
-    pub(super) deflate: Option<u8>,
-    pub(super) shuffle: Option<bool>,
-    pub(super) fletcher32: Option<bool>,
-    pub(super) fill_time: Option<H5D_fill_time_t>,
-    pub(super) alloc_time: Option<H5D_alloc_time_t>,
-    pub(super) align: Option<u64>,
+    /// How arrays are stored.
+    pub(super) rules: FileRules,
     pub(super) align_threshold: Option<u64>,
     pub(super) cache: Option<u64>,
     pub(super) cache_slots: Option<u64>,
@@ -194,25 +81,7 @@ pub(super) struct Options {
 impl Options {
     /// Parses the options of a stack element and refuses contradictions.
     pub(super) fn parse(element: &StackElement) -> Result<Self> {
-        use H5D_alloc_time_t::{
-            H5D_ALLOC_TIME_DEFAULT, H5D_ALLOC_TIME_EARLY, H5D_ALLOC_TIME_INCR, H5D_ALLOC_TIME_LATE,
-        };
-        use H5D_fill_time_t::{H5D_FILL_TIME_ALLOC, H5D_FILL_TIME_IFSET, H5D_FILL_TIME_NEVER};
         use H5F_libver_t::{H5F_LIBVER_EARLIEST, H5F_LIBVER_V18, H5F_LIBVER_V110, H5F_LIBVER_V112, H5F_LIBVER_V114};
-        const LAYOUTS: &[(&str, Layout)] = &[
-            ("auto", Layout::Auto),
-            ("contiguous", Layout::Contiguous),
-            ("compact", Layout::Compact),
-            ("chunked", Layout::Chunked),
-        ];
-        const FILL: &[(&str, H5D_fill_time_t)] =
-            &[("ifset", H5D_FILL_TIME_IFSET), ("alloc", H5D_FILL_TIME_ALLOC), ("never", H5D_FILL_TIME_NEVER)];
-        const ALLOCATION: &[(&str, H5D_alloc_time_t)] = &[
-            ("default", H5D_ALLOC_TIME_DEFAULT),
-            ("early", H5D_ALLOC_TIME_EARLY),
-            ("late", H5D_ALLOC_TIME_LATE),
-            ("incremental", H5D_ALLOC_TIME_INCR),
-        ];
         const VERSIONS: &[(&str, H5F_libver_t)] = &[
             ("earliest", H5F_LIBVER_EARLIEST),
             ("v18", H5F_LIBVER_V18),
@@ -229,14 +98,7 @@ impl Options {
             &[("auto", None), ("one", Some(ChunkIo::One)), ("multi", Some(ChunkIo::Multi))];
         const CONCENTRATORS: &[(&str, Concentrators)] = &[("node", Concentrators::Node), ("rank", Concentrators::Rank)];
         let options = Self {
-            layout: element.choice("layout", LAYOUTS)?.unwrap_or_default(),
-            chunk: element.shapes("chunk")?,
-            deflate: element.number("deflate", 0..=9)?.map(|level| level as u8),
-            shuffle: element.flag("shuffle")?,
-            fletcher32: element.flag("fletcher32")?,
-            fill_time: element.choice("fill_time", FILL)?,
-            alloc_time: element.choice("alloc_time", ALLOCATION)?,
-            align: element.size("align")?,
+            rules: rules(element)?,
             align_threshold: element.size("align_threshold")?,
             cache: element.size("cache")?,
             cache_slots: element.number("cache_slots", 1..=1 << 32)?,
@@ -275,34 +137,13 @@ impl Options {
         let bad = |message: &str, hint: &str| {
             Err(Error::invalid("parse stack", message.to_owned()).backend(super::NAME).hint(hint))
         };
-        if !self.may_chunk() {
-            let word = if self.layout == Layout::Compact { "compact" } else { "contiguous" };
-            if self.chunk.is_some() {
-                return bad(&format!("chunk contradicts layout={word}"), "leave one of the two out");
-            }
-            if self.deflate.is_some() || self.shuffle == Some(true) || self.fletcher32 == Some(true) {
-                return bad(&format!("filters work on chunks and contradict layout={word}"), "use layout=chunked");
-            }
-            if self.alloc_time == Some(H5D_alloc_time_t::H5D_ALLOC_TIME_INCR) {
-                return bad(&format!("alloc_time=incremental contradicts layout={word}"), "use layout=chunked");
-            }
-        }
-        if self.layout == Layout::Compact && self.alloc_time == Some(H5D_alloc_time_t::H5D_ALLOC_TIME_LATE) {
-            return bad("compact arrays are always allocated early", "leave alloc_time=late out");
-        }
         if self.plane && (self.cache_slots.is_some() || self.cache_w0.is_some() || self.sieve.is_some()) {
             return bad("cache_slots, cache_w0 and sieve are libhdf5's, which plane=on goes around", "leave them out");
         }
         if self.threads.is_some() && !self.plane {
             return bad("threads has no effect without plane=on", "add plane=on, or leave it out");
         }
-        if self.align == Some(0) {
-            return bad("align=0 makes no sense", "use align=1 for no alignment");
-        }
-        if self.align.is_some_and(|align| align > alignment::LARGEST) {
-            return bad("align is more than 1GiB, which no file system's stripes have", "use align=1MiB or the like");
-        }
-        if self.align_threshold.is_some() && self.align.is_none() {
+        if self.align_threshold.is_some() && self.rules.align.is_none() {
             return bad("align_threshold has no effect without align", "add align=1MiB or the like");
         }
         self.check_subfiling()
@@ -327,27 +168,6 @@ impl Options {
             return bad("ioc_per_node contradicts ioc_selection=rank".into(), "leave one of the two out");
         }
         Ok(())
-    }
-
-    /// Whether objects begin at multiples of something.
-    pub(super) fn aligns(&self) -> bool {
-        self.align.is_some_and(|align| align > 1)
-    }
-
-    /// Whether arrays may be cut into chunks at all.
-    pub(super) fn may_chunk(&self) -> bool {
-        matches!(self.layout, Layout::Auto | Layout::Chunked)
-    }
-
-    /// Whether every array is cut into chunks.
-    pub(super) fn always_chunks(&self) -> bool {
-        let filters = self.deflate.is_some() || self.shuffle == Some(true) || self.fletcher32 == Some(true);
-        self.layout == Layout::Chunked || self.chunk.is_some() || filters
-    }
-
-    /// Whether elements never written read as the fill value.
-    pub(super) fn fills(&self) -> bool {
-        self.fill_time != Some(H5D_fill_time_t::H5D_FILL_TIME_NEVER)
     }
 }
 
@@ -402,6 +222,13 @@ mod tests {
             "hdf5(driver=subfiling,ioc_selection=rank,ioc_per_node=2)",
             "hdf5(driver=romio)",
         ] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        for text in ["hdf5(align_threshold=4096)", "hdf5(cache_w0=101)", "hdf5(layout=compact,chunk=4)"] {
             assert!(parse(text).is_err(), "{text}");
         }
     }

@@ -7,15 +7,15 @@ use super::library::{Id, done, hid_t};
 use super::mpio;
 use super::options::{Locking, Options};
 use super::ranks::Ranks;
-use super::storage::{Placement, Storage};
-use hdf5_metno_sys::h5d::H5D_alloc_time_t::H5D_ALLOC_TIME_EARLY;
 use hdf5_metno_sys::h5d::{
-    H5D_CHUNK_CACHE_NBYTES_DEFAULT, H5D_CHUNK_CACHE_NSLOTS_DEFAULT, H5D_CHUNK_CACHE_W0_DEFAULT, H5D_layout_t,
+    H5D_CHUNK_CACHE_NBYTES_DEFAULT, H5D_CHUNK_CACHE_NSLOTS_DEFAULT, H5D_CHUNK_CACHE_W0_DEFAULT, H5D_alloc_time_t,
+    H5D_fill_time_t, H5D_layout_t,
 };
 use hdf5_metno_sys::h5f::H5F_LIBVER_LATEST;
 use hdf5_metno_sys::h5p;
 use hdf5_metno_sys::h5t::H5T_cset_t;
 use hdf5_metno_sys::h5z::H5Z_FLAG_OPTIONAL;
+use hyperslab_core::storage::{AllocationTime, FillTime, StoredArray, StoredLayout};
 use hyperslab_core::{ArraySpec, Filter, Result};
 use hyperslab_h5direct::FilterSpec;
 
@@ -39,13 +39,13 @@ pub(super) fn file_access(options: &Options, driver: Driver) -> Result<Id> {
     let set = |status: i32| done("open", status);
     // SAFETY: `list` is a live file access list; the calls only store values in it.
     unsafe {
-        if let Some(align) = options.align {
+        if let Some(align) = options.rules.align {
             set(h5p::H5Pset_alignment(list.raw(), alignment::threshold(options, align), align))?;
         }
         if let Some(low) = options.libver {
             set(h5p::H5Pset_libver_bounds(list.raw(), low, H5F_LIBVER_LATEST))?;
         }
-        if let Some(size) = options.meta_block.or(options.aligns().then_some(alignment::META_BLOCK)) {
+        if let Some(size) = options.meta_block.or(options.rules.aligns().then_some(alignment::META_BLOCK)) {
             set(h5p::H5Pset_meta_block_size(list.raw(), size))?;
         }
         if let Some(size) = options.sieve.or(options.plane.then_some(0)) {
@@ -122,7 +122,7 @@ pub(super) fn array_access(options: &Options, ranks: &Ranks, writable: bool) -> 
 /// the file.
 pub(super) fn array_creation(
     spec: &ArraySpec,
-    storage: &Storage,
+    storage: &StoredArray,
     options: &Options,
     memory_type: hid_t,
     shared: bool,
@@ -133,10 +133,12 @@ pub(super) fn array_creation(
     // SAFETY: `list` is a live dataset creation list; the fill value has the size of its type (`ArraySpec::check`),
     // the chunk as many extents as stated.
     unsafe {
-        match &storage.placement {
-            Placement::Contiguous => set(h5p::H5Pset_layout(list.raw(), H5D_layout_t::H5D_CONTIGUOUS))?,
-            Placement::Compact => set(h5p::H5Pset_layout(list.raw(), H5D_layout_t::H5D_COMPACT))?,
-            Placement::Chunked(chunk) => set(h5p::H5Pset_chunk(list.raw(), chunk.len() as i32, chunk.as_ptr()))?,
+        match &storage.layout {
+            StoredLayout::Contiguous => set(h5p::H5Pset_layout(list.raw(), H5D_layout_t::H5D_CONTIGUOUS))?,
+            StoredLayout::Compact => set(h5p::H5Pset_layout(list.raw(), H5D_layout_t::H5D_COMPACT))?,
+            StoredLayout::Chunks(chunk) | StoredLayout::Shards { chunk, .. } => {
+                set(h5p::H5Pset_chunk(list.raw(), chunk.len() as i32, chunk.as_ptr()))?;
+            }
         }
         for filter in &storage.filters {
             match filter {
@@ -144,10 +146,7 @@ pub(super) fn array_creation(
                 Filter::Shuffle => set(h5p::H5Pset_shuffle(list.raw()))?,
                 Filter::Fletcher32 => set(h5p::H5Pset_fletcher32(list.raw()))?,
                 registered => {
-                    let chunk = match &storage.placement {
-                        Placement::Chunked(chunk) => chunk.as_slice(),
-                        _ => &[],
-                    };
+                    let chunk = storage.layout.chunk().map_or(&[][..], |chunk| chunk.as_slice());
                     let FilterSpec { id, optional, parameters } =
                         dataset_filters::from_filter(*registered, &spec.dtype, chunk)?;
                     let flags = if optional { H5Z_FLAG_OPTIONAL } else { 0 };
@@ -159,18 +158,32 @@ pub(super) fn array_creation(
         if let Some(fill) = &spec.fill_value {
             set(h5p::H5Pset_fill_value(list.raw(), memory_type, fill.as_ptr().cast()))?;
         }
-        if let Some(time) = options.fill_time {
-            set(h5p::H5Pset_fill_time(list.raw(), time))?;
+        if let Some(time) = options.rules.fill {
+            set(h5p::H5Pset_fill_time(list.raw(), fill_time(time)))?;
         }
         // libhdf5 does so anyway among processes, but the list of an array made in this process would not say so.
         let early = shared && storage.filters.is_empty();
-        // Chunks allocated one by one have nodes of their index between them, which move later ones off their stripes.
-        let in_order = matches!(storage.placement, Placement::Chunked(_)) && storage.filters.is_empty();
-        let default = (in_order && options.aligns()).then_some(H5D_ALLOC_TIME_EARLY);
-        let time = if early { Some(H5D_ALLOC_TIME_EARLY) } else { options.alloc_time.or(default) };
+        let time = if early { Some(AllocationTime::Early) } else { storage.allocation };
         if let Some(time) = time {
-            set(h5p::H5Pset_alloc_time(list.raw(), time))?;
+            set(h5p::H5Pset_alloc_time(list.raw(), allocation_time(time)))?;
         }
     }
     Ok(list)
+}
+
+fn fill_time(time: FillTime) -> H5D_fill_time_t {
+    match time {
+        FillTime::IfSet => H5D_fill_time_t::H5D_FILL_TIME_IFSET,
+        FillTime::Allocation => H5D_fill_time_t::H5D_FILL_TIME_ALLOC,
+        FillTime::Never => H5D_fill_time_t::H5D_FILL_TIME_NEVER,
+    }
+}
+
+fn allocation_time(time: AllocationTime) -> H5D_alloc_time_t {
+    match time {
+        AllocationTime::Default => H5D_alloc_time_t::H5D_ALLOC_TIME_DEFAULT,
+        AllocationTime::Early => H5D_alloc_time_t::H5D_ALLOC_TIME_EARLY,
+        AllocationTime::Late => H5D_alloc_time_t::H5D_ALLOC_TIME_LATE,
+        AllocationTime::Incremental => H5D_alloc_time_t::H5D_ALLOC_TIME_INCR,
+    }
 }

@@ -5,10 +5,10 @@ use super::dataspace_cache::DataspaceCache;
 use super::datatype::{self, Stored};
 use super::library::{self, Id, done, hid_t};
 use super::split::split;
-use super::storage::MOST_CHUNKED_DIMENSIONS;
 use hdf5_metno_sys::h5d::{self, H5D_space_status_t};
 use hdf5_metno_sys::h5p::H5P_DEFAULT;
 use hdf5_metno_sys::h5s;
+use hyperslab_core::storage::FileRules;
 use hyperslab_core::{
     BufferRegion, Datatype, Dims, Error, Gather, MemoryLayout, MemoryView, MemoryViewMut, Result, Scatter, Selection,
     StructLayout,
@@ -315,7 +315,7 @@ pub(super) fn route(request: Request<'_>, elements: u64, layout: &MemoryLayout) 
     };
     let plan = layout.plan(&stored.dtype)?;
     let within = layout.within.as_ref();
-    if within.is_some_and(|within| within.shape.len() > MOST_CHUNKED_DIMENSIONS) {
+    if within.is_some_and(|within| within.shape.len() > FileRules::MOST_CHUNKED_DIMENSIONS) {
         return Ok(Route::Pieces); // libhdf5 may walk the memory's selection too
     }
     let Some(structure) = layout.structure.as_ref().filter(|_| !plan.is_identity()) else {
@@ -329,7 +329,7 @@ pub(super) fn route(request: Request<'_>, elements: u64, layout: &MemoryLayout) 
             if structure.members.iter().all(|member| member.field.is_none())
                 && one.len == element
                 && size % element == 0
-                && within.is_none_or(|w| w.shape.len() < MOST_CHUNKED_DIMENSIONS) =>
+                && within.is_none_or(|w| w.shape.len() < FileRules::MOST_CHUNKED_DIMENSIONS) =>
         {
             let (lanes, lane) = (size / element, one.memory / element);
             let space = match within {

@@ -36,7 +36,6 @@ pub(crate) enum Io {
     Uring,
 }
 
-const BUFFER: usize = 4 << 20;
 const SMALLEST_BUFFER: u64 = 4 << 10;
 const LARGEST_BUFFER: u64 = 1 << 30;
 
@@ -79,7 +78,7 @@ pub(crate) const PREALLOCATE_SPEC: OptionSpec = OptionSpec {
 
 /// Bytes of one staging buffer.
 pub(crate) fn buffer(element: &StackElement) -> Result<usize> {
-    let buffer = element.size("buffer")?.unwrap_or(BUFFER as u64);
+    let buffer = element.size_or_default(&BUFFER_SPEC)?;
     if !(SMALLEST_BUFFER..=LARGEST_BUFFER).contains(&buffer) {
         let message = format!("{}: buffer should be from 4KiB to 1GiB", element.name);
         return Err(Error::invalid("parse stack", message));

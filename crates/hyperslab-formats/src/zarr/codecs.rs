@@ -7,17 +7,6 @@ use super::layout::Version;
 use hyperslab_core::{Datatype, Error, ErrorKind, Filter, Result};
 use serde_json::{Value, json};
 
-/// A compressor without its parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CompressorKind {
-    /// gzip.
-    Gzip,
-    /// Zstandard.
-    Zstd,
-    /// Blosc.
-    Blosc,
-}
-
 /// What makes chunks smaller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compressor {

@@ -1,9 +1,9 @@
 //! What an array is and how its chunks lie in files: the metadata document of an array, understood.
 
 use super::codecs::{Compressor, Pipeline};
-use super::options::{Options, check_shard};
-use hyperslab_core::default_chunk::{CHUNK_BYTES, for_growth, grows, part_of_shard, whole_rows};
-use hyperslab_core::{ArraySpec, Datatype, Dims, Error, Result, Shapes, dims};
+use super::options::Options;
+use hyperslab_core::storage::{StoreRules, StoredLayout};
+use hyperslab_core::{ArraySpec, Datatype, Dims, Error, Result, dims};
 
 /// Version of the Zarr specification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,31 +99,13 @@ impl Layout {
     /// The layout of a new array.
     pub fn new(spec: &ArraySpec, options: &Options, version: Version) -> Result<Self> {
         spec.check()?;
-        let rank = spec.shape.len();
-        let same_rank = |what: &str, given: &Option<Shapes>| match given.as_ref().and_then(Shapes::single) {
-            Some(extents) if extents.len() != rank => Err(Error::invalid(
-                "create array",
-                format!("{what} {} has {} dimensions, the array {rank}", dims::display(extents), extents.len()),
-            )
-            .hint(format!("give {what} as many extents as the array has dimensions, or leave it out"))),
-            _ => Ok(given.as_ref().and_then(|shapes| shapes.of_rank(rank)).cloned()),
-        };
-        let shard = same_rank("shard", &options.shard)?;
-        if shard.is_some() && version == Version::V2 {
+        if options.rules.shard.is_some() && version == Version::V2 {
             return Err(Error::invalid("create array", "shards need a store of version 3").hint("leave out shard"));
         }
-        if options.crc32c && version == Version::V2 {
+        if options.rules.crc32c && version == Version::V2 {
             return Err(Error::invalid("create array", "crc32c needs a store of version 3").hint("leave out crc32c"));
         }
-        let chunk =
-            same_rank("chunk", &options.chunk)?.or_else(|| spec.chunk.clone()).unwrap_or_else(|| match &shard {
-                Some(shard) => part_of_shard(shard, spec.dtype.size()),
-                None if grows(spec) => for_growth(spec, CHUNK_BYTES),
-                None => whole_rows(spec),
-            });
-        if let Some(shard) = &shard {
-            check_shard(&chunk, shard)?;
-        }
+        let stored = options.rules.decide(spec)?;
         let mut pipeline = match options.codec {
             Some(choice) => Pipeline {
                 shuffle: choice.shuffle.then_some(spec.dtype.size() as u32),
@@ -132,15 +114,22 @@ impl Layout {
             },
             None => Pipeline::from_filters(&spec.filters, &spec.dtype)?,
         };
-        pipeline.crc32c = options.crc32c;
+        pipeline.crc32c = stored.crc32c;
         let separator = options.separator.unwrap_or(if version == Version::V3 { '/' } else { '.' });
+        let (file, sharding) = match stored.layout {
+            StoredLayout::Shards { file, chunk } => {
+                (file, Some(Sharding { chunk, index_at_end: true, index_crc32c: true }))
+            }
+            StoredLayout::Chunks(chunk) => (chunk, None),
+            StoredLayout::Contiguous | StoredLayout::Compact => (spec.shape.clone(), None),
+        };
         let layout = Self {
             version,
             dtype: spec.dtype.clone(),
             shape: spec.shape.clone(),
             max_shape: spec.max_shape.clone(),
-            file: shard.clone().unwrap_or_else(|| chunk.clone()),
-            sharding: shard.map(|_| Sharding { chunk, index_at_end: true, index_crc32c: true }),
+            file,
+            sharding,
             column_major: false,
             fill: spec.fill_value.clone().unwrap_or_else(|| vec![0; spec.dtype.size() as usize]),
             pipeline,
@@ -168,7 +157,7 @@ impl Layout {
             ));
         }
         if let Some(sharding) = &self.sharding {
-            check_shard(&sharding.chunk, &self.file)?;
+            StoreRules::check_shard(&sharding.chunk, &self.file)?;
             let inside = self.chunks_per_file();
             if inside > MAX_CHUNKS_PER_SHARD {
                 return too_large(format!("{inside} chunks in one shard; at most {MAX_CHUNKS_PER_SHARD} are possible"));
@@ -217,6 +206,7 @@ impl Layout {
 mod tests {
     use super::*;
     use hyperslab_core::Stack;
+    use hyperslab_core::default_chunk::whole_rows;
 
     #[test]
     fn chunk_names_round_trip() {

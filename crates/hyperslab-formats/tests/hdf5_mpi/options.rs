@@ -24,7 +24,7 @@ fn data_is_kept(stage: &Stage) {
         "hdf5(collective_metadata=yes,chunk=4x4,libver=latest)",
         "hdf5(hints=\"cb_nodes=1;romio_cb_write=enable;unknown_to_all=3\")",
         "hdf5(alloc_time=incremental,layout=chunked,fill_time=alloc)",
-        "hdf5(align=64KiB,meta_block=64KiB)",
+        "hdf5(align=4KiB,align_threshold=1KiB,meta_block=64KiB)",
     ] {
         let file = stage.open(stack, "options.h5", OpenMode::Truncate);
         let array = stage.create(&file, "a", &shape);

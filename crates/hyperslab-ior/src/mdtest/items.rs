@@ -1,6 +1,7 @@
 //! What files are: plain ones, or containers of a stack.
 
 use super::options::Options;
+use crate::api::stack_text;
 use hyperslab_core::{
     ArraySpec, Communicator, Datatype, Durability, Error, Format, MemoryLayout, MemoryView, MemoryViewMut, OpenMode,
     Result, Selection, Stack, TransferMode,
@@ -37,14 +38,7 @@ impl Files {
         if options.api.eq_ignore_ascii_case("POSIX") {
             return Ok(Self::Plain { sync });
         }
-        let name = match options.api.to_ascii_uppercase().as_str() {
-            "HDF5" => "hdf5".to_owned(),
-            "ZARR" => "zarr".to_owned(),
-            "MPIIO" => "mpiio".to_owned(),
-            "DUMMY" => "null".to_owned(),
-            _ => options.api.clone(),
-        };
-        let stack: Stack = name.parse()?;
+        let stack: Stack = stack_text(&options.api).parse()?;
         Ok(Self::Containers { format: open_stack(&stack)?, sync, alone: single_rank() })
     }
 

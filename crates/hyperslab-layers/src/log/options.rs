@@ -1,10 +1,31 @@
 //! The options of the layer.
 
 use crate::background::{ON_LOG_FAILURE, OnLogFailure};
-use hyperslab_core::{Error, OptionSpec, Result, StackElement, units};
+use hyperslab_core::{Error, LayerEffect, OptionSpec, Result, StackElement, units};
 use hyperslab_journal::SyncMode;
 use std::path::PathBuf;
 use std::time::Duration;
+
+const AGE: OptionSpec = OptionSpec {
+    name: "age",
+    value: "TIME",
+    default: "2s",
+    about: "the time after which a write is moved to the file in the background, however little there is",
+};
+
+const BUFFER: OptionSpec = OptionSpec {
+    name: "buffer",
+    value: "SIZE",
+    default: "8MiB; 1MiB where ranks are of one machine and the array has no chunks",
+    about: "bytes that a rank writes to the file at a time; it needs up to three times as much memory for it",
+};
+
+const MEMORY: OptionSpec = OptionSpec {
+    name: "memory",
+    value: "SIZE",
+    default: "256MiB",
+    about: "memory of a rank for the list of what is in the log, about 200 bytes for each write",
+};
 
 pub(super) const SPECS: &[OptionSpec] = &[
     OptionSpec {
@@ -43,33 +64,22 @@ pub(super) const SPECS: &[OptionSpec] = &[
         default: "an eighth of the limit, at most 256MiB",
         about: "bytes in the log of a rank at which they are moved to the file in the background",
     },
-    OptionSpec {
-        name: "age",
-        value: "TIME",
-        default: "2s",
-        about: "the time after which a write is moved to the file in the background, however little there is",
-    },
+    AGE,
     OptionSpec {
         name: "rate",
         value: "SIZE/s",
         default: "as fast as the storage",
         about: "what the background moves at most; lifted as soon as somebody waits",
     },
-    OptionSpec {
-        name: "buffer",
-        value: "SIZE",
-        default: "8MiB; 1MiB where ranks are of one machine and the array has no chunks",
-        about: "bytes that a rank writes to the file at a time; it needs up to three times as much memory for it",
-    },
-    OptionSpec {
-        name: "memory",
-        value: "SIZE",
-        default: "256MiB",
-        about: "memory of a rank for the list of what is in the log, about 200 bytes for each write",
-    },
+    BUFFER,
+    MEMORY,
     ON_LOG_FAILURE,
 ];
 
+/// The most that gathers before the background begins, unless the user says so.
+const MOST_GATHERED: u64 = 256 << 20;
+/// The default `buffer` if ranks read from each other's logs.
+const SHARED_BUFFER: u64 = 1 << 20;
 const LEAST_LIMIT: u64 = 64 << 10;
 const LEAST_BUFFER: u64 = 4 << 10;
 const LEAST_MEMORY: u64 = 4 << 10;
@@ -82,6 +92,17 @@ pub(super) enum Begin {
     Usual,
     Bytes(u64),
     Never,
+}
+
+impl Begin {
+    /// The bytes in the log of a rank at which the background begins, of a log of at most `limit`; `None`: it never does.
+    pub fn bytes(self, limit: u64) -> Option<u64> {
+        match self {
+            Self::Usual => Some((limit / 8).min(MOST_GATHERED)),
+            Self::Bytes(bytes) => Some(bytes),
+            Self::Never => None,
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -104,6 +125,7 @@ pub(super) struct Options {
 impl Options {
     pub fn parse(element: &StackElement) -> Result<Self> {
         let refuse = |message: String| Error::invalid("parse stack", format!("log: {message}"));
+        let default = |option: &OptionSpec| element.size_or_default(option);
         let size = |name: &str, least: u64| match element.size(name)? {
             Some(bytes) if bytes < least => {
                 Err(refuse(format!("{name}={bytes} is less than {}", units::display_size(least))))
@@ -115,10 +137,11 @@ impl Options {
             Some("off") => Begin::Never,
             Some(_) => element.size("drain")?.map_or(Begin::Usual, Begin::Bytes),
         };
-        let age = element.get("age").map_or(Ok(Duration::from_secs(2)), |text| {
-            let age = units::parse_duration(text).ok().filter(|age| *age <= LONGEST_AGE);
-            age.ok_or_else(|| refuse(format!("age={text} should be a time such as 500ms or 10s, of at most a day")))
-        })?;
+        let age = element.time_or_default(&AGE)?;
+        if age > LONGEST_AGE {
+            let given = element.get("age").unwrap_or_default();
+            return Err(refuse(format!("age={given} should be a time such as 500ms or 10s, of at most a day")));
+        }
         let rate = element.get("rate").map(|text| {
             let rate = units::parse_rate(text).ok().filter(|rate| *rate > 0);
             rate.ok_or_else(|| refuse(format!("rate={text} should be a rate such as 200MB/s")))
@@ -132,12 +155,22 @@ impl Options {
             begin,
             age,
             rate: rate.transpose()?,
-            buffer: size("buffer", LEAST_BUFFER)?.unwrap_or(8 << 20),
-            shared_buffer: size("buffer", LEAST_BUFFER)?.unwrap_or(1 << 20),
-            memory: size("memory", LEAST_MEMORY)?.unwrap_or(256 << 20),
+            buffer: size("buffer", LEAST_BUFFER)?.map_or_else(|| default(&BUFFER), Ok)?,
+            shared_buffer: element.size("buffer")?.unwrap_or(SHARED_BUFFER),
+            memory: size("memory", LEAST_MEMORY)?.map_or_else(|| default(&MEMORY), Ok)?,
             on_failure: OnLogFailure::parse(element)?,
         })
     }
+}
+
+/// Writes are gathered. Where the limit follows from free space, that is taken to be plenty.
+pub(super) fn effect(element: &StackElement) -> Result<LayerEffect> {
+    let options = Options::parse(element)?;
+    let (drain, age) = match options.begin.bytes(options.limit.unwrap_or(u64::MAX)) {
+        Some(bytes) => (bytes, options.age),
+        None => (u64::MAX, Duration::MAX),
+    };
+    Ok(LayerEffect::Logged { buffer: options.buffer, drain, age })
 }
 
 fn durability(element: &StackElement) -> Result<SyncMode> {

@@ -1,6 +1,6 @@
 //! The options of the layer.
 
-use hyperslab_core::{Error, OptionSpec, Result, StackElement, units};
+use hyperslab_core::{Error, LayerEffect, OptionSpec, Result, StackElement};
 use std::time::Duration;
 
 /// Validated options.
@@ -16,14 +16,19 @@ pub(super) struct Options {
 
 const LONGEST: Duration = Duration::from_secs(3600);
 
+const RATE: OptionSpec = OptionSpec {
+    name: "rate",
+    value: "SIZE/s",
+    default: "200MB/s",
+    about: "what all thread ranks together can transfer (units are powers of 1024)",
+};
+
+const LATENCY: OptionSpec =
+    OptionSpec { name: "latency", value: "TIME", default: "2ms", about: "time of a request apart from its data" };
+
 pub(super) const SPECS: &[OptionSpec] = &[
-    OptionSpec {
-        name: "rate",
-        value: "SIZE/s",
-        default: "200MB/s",
-        about: "what all thread ranks together can transfer (units are powers of 1024)",
-    },
-    OptionSpec { name: "latency", value: "TIME", default: "2ms", about: "time of a request apart from its data" },
+    RATE,
+    LATENCY,
     OptionSpec {
         name: "jitter",
         value: "PERCENT",
@@ -34,14 +39,15 @@ pub(super) const SPECS: &[OptionSpec] = &[
 
 impl Options {
     pub fn parse(element: &StackElement) -> Result<Self> {
-        let rate = element.get("rate").map_or(Ok(200 << 20), |text| {
-            let rate = units::parse_rate(text).ok().filter(|rate| *rate > 0);
-            rate.ok_or_else(|| refuse("rate", text, "a rate such as 200MB/s"))
-        })?;
-        let latency = element.get("latency").map_or(Ok(Duration::from_millis(2)), |text| {
-            let latency = units::parse_duration(text).ok().filter(|latency| *latency <= LONGEST);
-            latency.ok_or_else(|| refuse("latency", text, "a time such as 2ms or 50us, of at most an hour"))
-        })?;
+        let rate = element.rate_or_default(&RATE)?;
+        if rate == 0 {
+            return Err(refuse("rate", element.get("rate").unwrap_or_default(), "a rate such as 200MB/s"));
+        }
+        let latency = element.time_or_default(&LATENCY)?;
+        if latency > LONGEST {
+            let given = element.get("latency").unwrap_or_default();
+            return Err(refuse("latency", given, "a time such as 2ms or 50us, of at most an hour"));
+        }
         let jitter = element.get("jitter").map_or(Ok(0.0), |text| {
             let percent = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
             let share = percent.map(|percent| percent / 100.0).filter(|share| (0.0..=1.0).contains(share));
@@ -49,6 +55,12 @@ impl Options {
         })?;
         Ok(Self { rate, latency, jitter })
     }
+}
+
+/// A device of this rate is emulated.
+pub(super) fn effect(element: &StackElement) -> Result<LayerEffect> {
+    let options = Options::parse(element)?;
+    Ok(LayerEffect::Emulated { rate: options.rate as f64, latency: options.latency.as_secs_f64() })
 }
 
 fn refuse(key: &str, value: &str, wanted: &str) -> Error {

@@ -1,6 +1,6 @@
 //! The options of the layer.
 
-use hyperslab_core::{Error, OptionSpec, Result, StackElement};
+use hyperslab_core::{Error, LayerEffect, OptionSpec, Result, StackElement};
 
 /// The kind of file domains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +32,20 @@ pub(super) struct Options {
 const MOST_AGGREGATORS: u64 = 1 << 20;
 const SIZES: std::ops::RangeInclusive<u64> = 1..=1 << 30;
 
+const BUFFER: OptionSpec = OptionSpec {
+    name: "buffer",
+    value: "SIZE",
+    default: "1MiB",
+    about: "bytes that an aggregator covers in one round; more where a unit or a chunk is larger",
+};
+
+const UNIT: OptionSpec = OptionSpec {
+    name: "unit",
+    value: "SIZE",
+    default: "1MiB",
+    about: "bytes that stay together, such as a stripe of the file system; whole chunks where an array has chunks",
+};
+
 pub(super) const SPECS: &[OptionSpec] = &[
     OptionSpec {
         name: "aggregators",
@@ -46,18 +60,8 @@ pub(super) const SPECS: &[OptionSpec] = &[
         about: "who gets what: equal parts of what is accessed; parts that end at units; units dealt out in turn; \
                 a part for each group of aggregators, its units dealt out in turn within the group",
     },
-    OptionSpec {
-        name: "unit",
-        value: "SIZE",
-        default: "1MiB",
-        about: "bytes that stay together, such as a stripe of the file system; whole chunks where an array has chunks",
-    },
-    OptionSpec {
-        name: "buffer",
-        value: "SIZE",
-        default: "1MiB",
-        about: "bytes that an aggregator covers in one round; more where a unit or a chunk is larger",
-    },
+    UNIT,
+    BUFFER,
     OptionSpec {
         name: "group",
         value: "NUMBER",
@@ -68,12 +72,12 @@ pub(super) const SPECS: &[OptionSpec] = &[
 
 impl Options {
     pub fn parse(element: &StackElement) -> Result<Self> {
-        let size = |key: &'static str, default: u64| {
-            let value = element.size(key)?.unwrap_or(default);
+        let size = |option: &OptionSpec| {
+            let value = element.size_or_default(option)?;
             if SIZES.contains(&value) {
                 return Ok(value);
             }
-            Err(Error::invalid("parse stack", format!("twophase: {key} should be from 1 byte to 1GiB")))
+            Err(Error::invalid("parse stack", format!("twophase: {} should be from 1 byte to 1GiB", option.name)))
         };
         let choices = [
             ("even", Sharing::Even),
@@ -89,11 +93,17 @@ impl Options {
         Ok(Self {
             aggregators: element.number("aggregators", 1..=MOST_AGGREGATORS)?.map(|n| n as usize),
             sharing,
-            unit: size("unit", 1 << 20)?,
-            buffer: size("buffer", 1 << 20)?,
+            unit: size(&UNIT)?,
+            buffer: size(&BUFFER)?,
             group: group.unwrap_or(4) as usize,
         })
     }
+}
+
+/// Some ranks make the transfers of all.
+pub(super) fn effect(element: &StackElement) -> Result<LayerEffect> {
+    let Options { aggregators, buffer, .. } = Options::parse(element)?;
+    Ok(LayerEffect::Together { aggregators: aggregators.map(|n| n as u64), buffer })
 }
 
 #[cfg(test)]

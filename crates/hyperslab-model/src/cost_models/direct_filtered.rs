@@ -6,7 +6,7 @@ use super::hdf5_chunks::renumbered;
 use super::lru::Lru;
 use super::{CostModel, Request, system_calls};
 use crate::chunk_pieces::{Piece, for_each_piece};
-use crate::configuration::{Codec, Hdf5};
+use crate::configuration::{Codec, Libhdf5};
 use crate::counts::{Count, Counts};
 use hyperslab_core::{ChunkGrid, Result, dims};
 
@@ -23,7 +23,7 @@ pub(crate) struct DirectFiltered {
 
 impl DirectFiltered {
     pub(crate) fn new(
-        hdf5: &Hdf5,
+        library: &Libhdf5,
         shape: &[u64],
         chunk: &[u64],
         element: u64,
@@ -33,7 +33,7 @@ impl DirectFiltered {
         let grid = ChunkGrid::new(shape, chunk)?;
         let chunk_bytes = dims::byte_count(chunk, element)?;
         let index = DirectIndex::new(grid.len(), made);
-        let cache = Lru::new(hdf5.cache_bytes() / chunk_bytes.max(1));
+        let cache = Lru::new(library.cache_bytes() / chunk_bytes.max(1));
         Ok(Self { grid, element, chunk_bytes, codecs, cache, index, device: Device::default() })
     }
 

@@ -6,7 +6,7 @@ use super::sieve::{Extent, Sieve};
 use super::{CostModel, Request, system_calls};
 use crate::chunk_bitmap::ChunkBitmap;
 use crate::chunk_pieces::{Piece, for_each_piece};
-use crate::configuration::{Codec, Hdf5, Library};
+use crate::configuration::{Codec, Libhdf5, LibraryVersion};
 use crate::counts::{Count, Counts};
 use hyperslab_core::{ChunkGrid, Result, dims};
 
@@ -66,7 +66,7 @@ impl Stored {
 
 impl Hdf5Chunks {
     pub(crate) fn new(
-        hdf5: &Hdf5,
+        library: &Libhdf5,
         shape: &[u64],
         chunk: &[u64],
         element: u64,
@@ -75,12 +75,12 @@ impl Hdf5Chunks {
     ) -> Result<Self> {
         let grid = ChunkGrid::new(shape, chunk)?;
         let chunk_bytes = dims::byte_count(chunk, element)?;
-        let limits = (hdf5.cache_bytes(), hdf5.cache_slots(), hdf5.w0);
+        let limits = (library.cache_bytes(), library.cache_slots(), library.cost.preemption);
         Ok(Self {
             cache: ChunkCache::new(&grid, chunk_bytes, limits.0, limits.1, limits.2),
             cache_limits: limits,
             // Before 2.0 runs of chunks that do not fit into the cache were moved one by one.
-            sieve: Sieve::new(if hdf5.library == Library::V2 { hdf5.sieve } else { 0 }),
+            sieve: Sieve::new(if library.version == LibraryVersion::V2 { library.cost.sieve } else { 0 }),
             stored: Stored {
                 chunks: if made { ChunkBitmap::default() } else { ChunkBitmap::all() },
                 index_blocks: ChunkBitmap::default(),

@@ -8,8 +8,9 @@ use super::lru::Lru;
 use super::{CostModel, Request, one_piece};
 use crate::chunk_bitmap::ChunkBitmap;
 use crate::chunk_pieces::{Piece, for_each_piece};
-use crate::configuration::{Configuration, Counting, Format, Placement, Storage};
+use crate::configuration::{Configuration, Counting, Mechanism, Storage};
 use crate::counts::{Count, Counts};
+use hyperslab_core::storage::StoredLayout;
 use hyperslab_core::{ArraySpec, ChunkGrid, Result, dims};
 
 /// Chunks that an index block describes.
@@ -34,21 +35,21 @@ pub(crate) struct LiteratureModel {
 impl LiteratureModel {
     pub(crate) fn new(configuration: &Configuration, storage: &Storage, spec: &ArraySpec, made: bool) -> Result<Self> {
         let element = spec.dtype.size();
-        let grid = match &storage.placement {
-            Placement::OnePiece => one_piece(&spec.shape)?,
-            Placement::Chunks(chunk) => ChunkGrid::new(&spec.shape, chunk)?,
-            Placement::Shards { file, .. } => ChunkGrid::new(&spec.shape, file)?,
+        let grid = match &storage.layout {
+            StoredLayout::Contiguous | StoredLayout::Compact => one_piece(&spec.shape)?,
+            StoredLayout::Chunks(chunk) => ChunkGrid::new(&spec.shape, chunk)?,
+            StoredLayout::Shards { file, .. } => ChunkGrid::new(&spec.shape, file)?,
         };
         let chunk_bytes = dims::byte_count(grid.chunk(), element)?;
-        let kept = match &configuration.format {
-            Format::Hdf5(hdf5) => (hdf5.cache_bytes() / chunk_bytes.max(1)).min(hdf5.cache_slots()),
+        let kept = match &configuration.mechanism {
+            Mechanism::ChunkedFile(library) => (library.cache_bytes() / chunk_bytes.max(1)).min(library.cache_slots()),
             _ => 0,
         };
         Ok(Self {
             grid,
             element,
             chunk_bytes,
-            hdf5: matches!(configuration.format, Format::Hdf5(_)),
+            hdf5: matches!(configuration.mechanism, Mechanism::ChunkedFile(_)),
             as_printed: configuration.counting == Counting::PublishedAsPrinted,
             library: Lru::new(kept),
             system: ChunkBitmap::default(),

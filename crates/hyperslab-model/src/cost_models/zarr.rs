@@ -5,7 +5,7 @@ use super::hdf5_chunks::renumbered;
 use super::{CostModel, Request, beyond_caches, system_calls};
 use crate::chunk_bitmap::ChunkBitmap;
 use crate::chunk_pieces::{Piece, for_each_piece};
-use crate::configuration::{Codec, Zarr};
+use crate::configuration::Codec;
 use crate::counts::{Count, Counts};
 use hyperslab_core::{ChunkGrid, Dims, Result, dims};
 use std::collections::HashMap;
@@ -100,7 +100,7 @@ struct Partial {
 
 impl ZarrFiles {
     pub(crate) fn new(
-        zarr: &Zarr,
+        directories: bool,
         shape: &[u64],
         file: &[u64],
         chunk: Option<Dims>,
@@ -120,7 +120,7 @@ impl ZarrFiles {
             file_bytes: dims::byte_count(&file, element)?,
             shard: shard.transpose()?,
             codecs,
-            directories: zarr.directories,
+            directories,
             files: known(),
             made_directories: known(),
             partial: Partial::default(),

@@ -3,10 +3,11 @@
 use super::Counter;
 use super::merged_requests::{Doers, MergedRequests};
 use crate::chunk_pieces::memory_run;
-use crate::configuration::{Layer, LayerEffect};
+use crate::configuration::Layer;
 use crate::cost_models::{Request, beyond_caches};
 use crate::counts::Count;
 use crate::layers;
+use hyperslab_core::LayerEffect;
 use hyperslab_core::{Error, MemoryLayout, Result, Selection, TransferMode};
 
 /// The most writes of an array that are taken to be in a log at a time.

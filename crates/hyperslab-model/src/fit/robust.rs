@@ -18,8 +18,9 @@ const LEFT: f64 = 0.05;
 /// fitted to what is left.
 pub(super) fn bounded(samples: &[Sample], ordinary: &[f64], least: &[f64]) -> Vec<f64> {
     let mut coefficients = fit(samples, ordinary);
-    let below: Vec<usize> =
-        (0..coefficients.len()).filter(|&place| least.get(place).is_some_and(|least| coefficients[place] < *least)).collect();
+    let below: Vec<usize> = (0..coefficients.len())
+        .filter(|&place| least.get(place).is_some_and(|least| coefficients[place] < *least))
+        .collect();
     if below.is_empty() {
         return coefficients;
     }

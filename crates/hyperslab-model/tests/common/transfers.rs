@@ -3,7 +3,7 @@
 
 use hyperslab_core::workload::{ArrayDeclaration, FileDeclaration, Header, Step, StepSource, Steps, Update, Workload};
 use hyperslab_core::{ArraySpec, Datatype, Dims, Fill, MemoryLayout, OpenMode, Result, Selection, TransferMode};
-use hyperslab_model::{Configuration, Counting, Counts, count};
+use hyperslab_model::{Counting, Counts, count};
 use std::sync::Arc;
 
 /// Transfers of one array, by rank.
@@ -100,6 +100,6 @@ impl StepSource for Transfers {
 
 /// What all ranks make a stack do.
 pub fn total(transfers: &Transfers, stack: &str, counting: Counting) -> Counts {
-    let configuration = Configuration::of(&stack.parse().unwrap()).unwrap().counting(counting);
+    let configuration = hyperslab::configuration(&stack.parse().unwrap()).unwrap().counting(counting);
     count(&transfers.workload(), &configuration).unwrap().total()
 }
