@@ -158,6 +158,7 @@ pub fn run(options: &TuneOptions) -> Result<ExitCode> {
         usual: watched.seconds,
         end,
         runs: 0,
+        busy: advisor::busy_machine(),
         partial: false,
         tried: Vec::new(),
     };

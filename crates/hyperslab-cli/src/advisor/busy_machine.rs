@@ -33,6 +33,11 @@ pub fn wait_until_quiet(patience: Duration) -> Option<String> {
     }
 }
 
+/// Whether others keep processors busy now.
+pub fn is_busy() -> bool {
+    others().is_some_and(|used| used >= QUIET)
+}
+
 /// Processors that others keep busy, while this program sleeps.
 fn others() -> Option<f64> {
     let before = used_and_all(&fs::read_to_string("/proc/stat").ok()?)?;

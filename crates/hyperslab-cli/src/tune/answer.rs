@@ -43,6 +43,9 @@ impl Told<'_> {
             1.0 / interval[1],
             1.0 / interval[0]
         );
+        if better.of_processors {
+            text += "  These are times of processors, since others keep this machine busy.\n";
+        }
         text.push('\n');
         if let Some(modes) = better.proposal.modes {
             let command: Vec<String> = self.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();

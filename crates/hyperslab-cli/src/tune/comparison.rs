@@ -39,6 +39,8 @@ pub struct Comparison<'a> {
     pub end: Instant,
     /// Runs that were made.
     pub runs: usize,
+    /// Whether others keep the machine busy. Times of proposals that run on one processor are then those of processors.
+    pub busy: bool,
     /// Whether something was left out for lack of time.
     pub partial: bool,
     /// Proposals that were run, with what became of them.
@@ -63,6 +65,8 @@ pub struct Tried {
 pub struct Better {
     /// What is better.
     pub proposal: Proposal,
+    /// Whether times are those of processors.
+    pub of_processors: bool,
     /// Medians of the seconds as it is and as proposed.
     pub medians: [f64; 2],
     /// Seconds as proposed by seconds as it is, with the 95 % interval.
@@ -96,7 +100,8 @@ impl Comparison<'_> {
         let mut times: Vec<Vec<f64>> = vec![Vec::new(); proposals.len()];
         let mut given_up: Vec<Option<String>> = vec![None; proposals.len()];
         for round in 0..SCREENED {
-            base.push(self.base(beside)?);
+            let run = self.base(beside)?;
+            base.push(self.time(&run, proposals));
             for (number, proposal) in proposals.iter().enumerate() {
                 if given_up[number].is_some() {
                     continue;
@@ -110,8 +115,9 @@ impl Comparison<'_> {
                 }
                 match self.proposed(proposal)? {
                     Ok(run) => {
-                        times[number].push(run.seconds);
-                        if round == 0 && run.seconds > HOPELESS * least(&base) {
+                        let seconds = self.time(&run, proposals);
+                        times[number].push(seconds);
+                        if round == 0 && seconds > HOPELESS * least(&base) {
                             given_up[number] = Some("it was slower".into());
                         }
                     }
@@ -134,6 +140,7 @@ impl Comparison<'_> {
     /// Runs one proposal and the program as it is in turns, until it can be told which is faster.
     fn judge(&mut self, proposal: &Proposal, beside: Option<&Proposal>) -> Result<Option<Better>> {
         let (mut base, mut runs): (Vec<f64>, Vec<TimedRun>) = (Vec::new(), Vec::new());
+        let one = std::slice::from_ref(proposal);
         let before = self.watched(beside)?;
         for pair in 0..MOST_PAIRS {
             if pair >= PAIRS && Instant::now() > self.end {
@@ -142,23 +149,26 @@ impl Comparison<'_> {
             }
             // Each is first as often as the other.
             let run = if pair % 2 == 0 {
-                base.push(self.base(beside)?);
+                let run = self.base(beside)?;
+                base.push(self.time(&run, one));
                 self.proposed(proposal)?
             } else {
-                let run = self.proposed(proposal)?;
-                base.push(self.base(beside)?);
-                run
+                let proposed = self.proposed(proposal)?;
+                let run = self.base(beside)?;
+                base.push(self.time(&run, one));
+                proposed
             };
             let Ok(run) = run else { return Ok(None) };
             runs.push(run);
             if pair + 1 < PAIRS {
                 continue;
             }
-            let times: Vec<f64> = runs.iter().map(|run| run.seconds).collect();
+            let times: Vec<f64> = runs.iter().map(|run| self.time(run, one)).collect();
             let Some((medians, ratio)) = ratio::of_medians(&base, &times) else { return Ok(None) };
             let Some([low, high]) = ratio.interval else { return Ok(None) };
             if high < 1.0 && ratio.value <= 1.0 - WORTH {
-                runs.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+                let of_processors = self.of_processors(one);
+                runs.sort_by(|a, b| self.time(a, one).total_cmp(&self.time(b, one)));
                 let middle = runs.swap_remove(runs.len() / 2);
                 return Ok(Some(Better {
                     proposal: proposal.clone(),
@@ -176,12 +186,23 @@ impl Comparison<'_> {
         Ok(None)
     }
 
-    /// Seconds of what proposals are compared with.
-    fn base(&mut self, beside: Option<&Proposal>) -> Result<f64> {
+    /// Whether proposals are compared by the time of processors: where others keep these busy, and no mode of the connector
+    /// makes a program use more of them.
+    fn of_processors(&self, proposals: &[Proposal]) -> bool {
+        self.busy && proposals.iter().all(|proposal| proposal.modes.is_none())
+    }
+
+    /// The time by which these proposals are compared.
+    fn time(&self, run: &TimedRun, proposals: &[Proposal]) -> f64 {
+        if self.of_processors(proposals) { run.processor } else { run.seconds }
+    }
+
+    /// A run of what proposals are compared with.
+    fn base(&mut self, beside: Option<&Proposal>) -> Result<TimedRun> {
         match beside {
             None => self.alone(),
             Some(proposal) => match self.proposed(proposal)? {
-                Ok(run) => Ok(run.seconds),
+                Ok(run) => Ok(run),
                 Err(why) => anyhow::bail!("what was found better did not end well when it was run again: {why}"),
             },
         }
@@ -196,12 +217,12 @@ impl Comparison<'_> {
         }
     }
 
-    /// Seconds of the program as it is.
-    fn alone(&mut self) -> Result<f64> {
+    /// A run of the program as it is.
+    fn alone(&mut self) -> Result<TimedRun> {
         self.runs += 1;
         let outcome = self.runner.run(&Manner::Alone, &self.recorded.outputs(), None)?;
         match outcome.fate {
-            Ok(()) => Ok(outcome.run.seconds),
+            Ok(()) => Ok(outcome.run),
             Err(Unusable::Failed(why)) => {
                 anyhow::bail!("the program did not end well when it was run again: {why}")
             }

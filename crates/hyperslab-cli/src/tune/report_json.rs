@@ -26,6 +26,7 @@ fn answer(found: &Findings<'_>, better: &Better) -> Value {
     let before = &better.before;
     json!({
         "proposal": proposal(found, &better.proposal),
+        "of_processors": better.of_processors,
         "seconds_before": better.medians[0],
         "seconds_after": better.medians[1],
         "ratio": better.ratio.value,

@@ -34,6 +34,8 @@ pub struct Runner<'a> {
 pub struct TimedRun {
     /// From start to end.
     pub seconds: f64,
+    /// Of processors, by all its processes.
+    pub processor: f64,
     /// In HDF5's write calls; 0 without the connector.
     pub writing: f64,
     /// In its read calls.
@@ -101,13 +103,19 @@ impl Runner<'_> {
         if let Some(environment) = self.environment(manner, private.path(), &statistics)? {
             environment.apply(&mut command);
         }
+        let before = processor_seconds();
         let begin = Instant::now();
         let mut child = command.spawn().with_context(|| format!("cannot run {}", program.display()))?;
         let ended = self.wait(&mut child, begin, longest)?;
         let seconds = begin.elapsed().as_secs_f64();
         let known = Statistics::read(&statistics);
         let files = copy.find(outputs);
-        let mut run = TimedRun { seconds, stored: files.iter().map(|(_, bytes)| bytes).sum(), ..TimedRun::default() };
+        let mut run = TimedRun {
+            processor: processor_seconds() - before,
+            seconds,
+            stored: files.iter().map(|(_, bytes)| bytes).sum(),
+            ..TimedRun::default()
+        };
         for process in &known.processes {
             run.writing += process.write.seconds;
             run.reading += process.read.seconds;
@@ -174,6 +182,16 @@ impl Runner<'_> {
             std::thread::sleep(LOOK);
         }
     }
+}
+
+/// Seconds of processors that ended children took so far.
+fn processor_seconds() -> f64 {
+    // SAFETY: all zeros are a valid rusage.
+    let mut used: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointer is to a variable of this function.
+    unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut used) };
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    seconds(used.ru_utime) + seconds(used.ru_stime)
 }
 
 /// Whether netCDF made the file: it leaves its name in an attribute of the root, whose text is near the beginning.
