@@ -28,6 +28,7 @@ mod scored_stack;
 mod search;
 mod settings;
 mod sharing;
+mod thinned;
 mod timings;
 mod train;
 mod variants;

@@ -7,6 +7,7 @@ use super::reasons;
 use super::scored_stack::ScoredStack;
 use super::search::Search;
 use super::settings::{own, settings};
+use super::thinned::{NAME, thinned};
 use super::verify::verify;
 use crate::table::{Align, Table};
 use anyhow::{Context, Result, bail};
@@ -76,7 +77,14 @@ pub fn run(options: &AdviseOptions) -> Result<ExitCode> {
     let begin = Instant::now();
     let stack = check(options)?;
     let profile = options.input.profile()?;
-    let (mut search, present) = Search::new(&options.input, &profile, &stack)?;
+    let mut input = options.input.clone();
+    let lines = input.input.extension().is_some_and(|extension| extension == "jsonl");
+    // Real runs are of all of it.
+    let part = if lines && input.keys.is_empty() && options.verify.is_none() { thinned(&input.input)? } else { None };
+    if let Some(part) = &part {
+        input.input = part.folder.path().join(NAME);
+    }
+    let (mut search, present) = Search::new(&input, &profile, &stack)?;
     let now = present.stack.clone();
     let cases = present.works.len();
     let ranked = search.all(present, &options.formats, options.log_dir.as_ref())?;
@@ -88,7 +96,8 @@ pub fn run(options: &AdviseOptions) -> Result<ExitCode> {
     }
     if options.json {
         let list: Vec<serde_json::Value> = ranked.iter().map(|one| as_json(one, &now, &profile)).collect();
-        let whole = serde_json::json!({"hyperslab_advise": 1, "partial": search.left > 0, "stacks": list});
+        let whole = serde_json::json!({"hyperslab_advise": 1, "partial": search.left > 0 || part.is_some(),
+            "one_request_in": part.as_ref().map_or(1, |part| part.factor), "stacks": list});
         println!("{}", serde_json::to_string_pretty(&whole)?);
         return Ok(ExitCode::SUCCESS);
     }
@@ -99,6 +108,12 @@ pub fn run(options: &AdviseOptions) -> Result<ExitCode> {
         plural(cases, "case"),
         seconds(begin.elapsed().as_secs_f64())
     );
+    if let Some(part) = &part {
+        println!(
+            "This answer is partial: one in {} of the {} requests stands for all, and times are of those.\n",
+            part.factor, part.requests
+        );
+    }
     println!("{}", list(&ranked, &now, options.top as usize, &profile));
     println!("{}", words(&ranked, &now, &profile));
     println!("{}", assumed(&ranked, &search, &profile, options));

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 /// The input, and what it is predicted with.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub struct Input {
     /// A workload (docs/workload-format.md, or recorded by the layer trace) in a file *.jsonl, an h5bench workflow, or the name
     /// of an application kernel (hyperslab bench --list)

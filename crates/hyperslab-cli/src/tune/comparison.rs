@@ -172,6 +172,7 @@ impl Comparison<'_> {
                 let middle = runs.swap_remove(runs.len() / 2);
                 return Ok(Some(Better {
                     proposal: proposal.clone(),
+                    of_processors,
                     medians,
                     ratio,
                     pairs: pair + 1,
