@@ -5,6 +5,7 @@ mod dependencies;
 mod format_names;
 mod manifests;
 mod sources;
+mod type_names;
 
 use std::path::{Path, PathBuf};
 

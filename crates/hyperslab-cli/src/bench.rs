@@ -16,7 +16,7 @@ mod run_directory;
 use crate::cli::{BenchOptions, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_SKIPPED};
 use crate::mpi_job::InsideJob;
 use anyhow::{Context, Result, bail};
-use case_template::{Effect, KeepFile, Report};
+use case_template::{CaseReport, Effect, KeepFile};
 use hyperslab_core::ErrorKind;
 use hyperslab_run::{Case, CaseResult, Machine, Progress, RESULTS_VERSION, Results, Status, Verified, run_case};
 pub(crate) use kernels::help_asked;
@@ -261,7 +261,7 @@ impl Run<'_> {
     fn report(&self, case: &PlannedCase, results: &[CaseResult]) -> Result<()> {
         let Ok(work) = &case.work else { return Ok(()) };
         let path = self.plan.directory.join(&case.file);
-        if self.options.config.is_some() && !matches!(case.report, Report::None) {
+        if self.options.config.is_some() && !matches!(case.report, CaseReport::None) {
             let directory = run_directory::create(&self.plan.directory)?;
             let size = self.size_of(case, work);
             let block = run_directory::write(&directory, &case.report, results, size)?;
@@ -269,7 +269,7 @@ impl Run<'_> {
                 eprintln!("run directory {}\n{}", directory.display(), block.unwrap_or_default());
             }
         }
-        if let Report::Exerciser(_, KeepFile::No) = &case.report
+        if let CaseReport::Exerciser(_, KeepFile::No) = &case.report
             && work.format.exists(&path)?
         {
             work.format.remove(&path)?;

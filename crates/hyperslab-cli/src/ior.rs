@@ -4,7 +4,7 @@ use crate::cli::{EXIT_BAD_INPUT, EXIT_FAILED};
 use crate::mpi_job::InsideJob;
 use anyhow::Result;
 use clap::Args;
-use hyperslab_ior::{Failure, Outcome, RanksAre};
+use hyperslab_ior::{Failure, RanksAre, RunEnd};
 use std::io::{Write, stdout};
 use std::process::ExitCode;
 
@@ -18,7 +18,7 @@ pub struct IorOptions {
 }
 
 /// One of both programs.
-type Program = fn(&[String], RanksAre<'_>, &str, Box<dyn Write + Send>) -> Result<Outcome, Failure>;
+type Program = fn(&[String], RanksAre<'_>, &str, Box<dyn Write + Send>) -> Result<RunEnd, Failure>;
 
 /// `hyperslab ior`.
 pub fn run(options: &IorOptions) -> Result<ExitCode> {
@@ -38,8 +38,8 @@ fn run_program(program: Program, options: &IorOptions) -> Result<ExitCode> {
     let done = program(&options.flags, ranks, &command_line, Box::new(stdout()));
     let first = job.as_ref().is_none_or(|job| job.comm().rank() == 0);
     let code = match done {
-        Ok(Outcome::Right) => ExitCode::SUCCESS,
-        Ok(Outcome::WrongData) => ExitCode::from(EXIT_FAILED),
+        Ok(RunEnd::Right) => ExitCode::SUCCESS,
+        Ok(RunEnd::WrongData) => ExitCode::from(EXIT_FAILED),
         Err(Failure::Asked(error)) => told(first, &error, EXIT_BAD_INPUT),
         Err(Failure::Ran(error)) => {
             if let Some(job) = &job {

@@ -16,7 +16,7 @@ use hyperslab_journal::recover::{
     self, Compared, Job, JournalStatus, JournalStorage, OrphanedJournal, Recovery, Replayed,
 };
 use hyperslab_run::orphan_format;
-use places::Place;
+use places::RecoveryPlace;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -145,7 +145,7 @@ pub fn run(options: &RecoverOptions) -> Result<ExitCode> {
 }
 
 /// Recovers what the logs of a directory hold. Their files are added to `seen`.
-fn one_directory(options: &RecoverOptions, place: &Place, seen: &mut Seen) -> Result<Vec<End>> {
+fn one_directory(options: &RecoverOptions, place: &RecoveryPlace, seen: &mut Seen) -> Result<Vec<End>> {
     let files = recover::directory(&place.directory)?;
     let left: Vec<OrphanedJournal> =
         recover::survey(&files, options.other_hosts)?.into_iter().filter(|left| place.takes(left)).collect();

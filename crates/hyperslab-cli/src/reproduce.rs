@@ -14,7 +14,7 @@ use hyperslab_run::Results;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
-use studies::{STUDIES, Study, Trial, Work};
+use studies::{STUDIES, Study, StudyWork, Trial};
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -133,10 +133,10 @@ fn measure(program: &Path, trial: &Trial, data: &Path, out: &Path, options: &Rep
     let mut command = Command::new(program);
     command.arg("bench");
     match trial.work {
-        Work::Kernel { usual, tiny } => {
+        StudyWork::Kernel { usual, tiny } => {
             command.args((if options.tiny { tiny } else { usual }).split_whitespace());
         }
-        Work::Workflow { text, usual, tiny } => {
+        StudyWork::Workflow { text, usual, tiny } => {
             let path = out.join("workflow.json");
             let size = if options.tiny { tiny } else { usual };
             fs::write(&path, text.replace("SIZE", size)).with_context(|| format!("write {}", path.display()))?;

@@ -386,6 +386,21 @@ mod tests {
     }
 
     #[test]
+    fn defaults_are_those_of_the_table() {
+        let option = |name, default| OptionSpec { name, value: "", default, about: "" };
+        let element = |text: &str| text.parse::<Stack>().unwrap().format;
+        let buffer = option("buffer", "8MiB; 1MiB where ranks are of one machine");
+        assert_eq!(element("a").size_or_default(&buffer).unwrap(), 8 << 20);
+        assert_eq!(element("a(buffer=4KiB)").size_or_default(&buffer).unwrap(), 4 << 10);
+        assert!(element("a(buffer=much)").size_or_default(&buffer).is_err());
+        assert_eq!(element("a").number_or_default(&option("w0", "libhdf5's (75)"), 0..=100).unwrap(), 75);
+        assert!(element("a(w0=101)").number_or_default(&option("w0", "libhdf5's (75)"), 0..=100).is_err());
+        assert_eq!(element("a").time_or_default(&option("age", "2s")).unwrap(), Duration::from_secs(2));
+        assert_eq!(element("a").rate_or_default(&option("rate", "200MB/s")).unwrap(), 200 << 20);
+        assert!(element("a").size_or_default(&option("limit", "half of the free space")).is_err());
+    }
+
+    #[test]
     fn options_are_checked() {
         const KNOWN: &[OptionSpec] = &[OptionSpec { name: "chunk", value: "", default: "", about: "" }];
         let element = |text: &str| text.parse::<Stack>().unwrap().format;

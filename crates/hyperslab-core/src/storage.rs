@@ -100,3 +100,51 @@ fn asked<'a>(option: &str, shapes: Option<&'a Shapes>, rank: usize) -> Result<Op
         _ => Ok(shapes.and_then(|shapes| shapes.of_rank(rank))),
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::Datatype;
+
+    fn shapes(text: &str) -> Option<Shapes> {
+        format!("x(chunk={text})").parse::<crate::Stack>().unwrap().format.shapes("chunk").unwrap()
+    }
+
+    #[test]
+    fn raw_files_are_in_one_piece() {
+        let mut spec = ArraySpec::new(Datatype::F32, &[10]);
+        spec.filters = vec![Filter::Shuffle];
+        assert_eq!(StorageRules::Raw.decide(&spec).unwrap(), StoredArray::plain(StoredLayout::Contiguous));
+        spec.fill_value = Some(vec![1]);
+        assert!(StorageRules::Raw.decide(&spec).is_err(), "it contradicts itself");
+    }
+
+    #[test]
+    fn stores_have_chunks_or_shards_of_whole_chunks() {
+        let spec = ArraySpec::new(Datatype::F32, &[100, 100]);
+        let decide = |rules: StoreRules| StorageRules::Store(rules).decide(&spec);
+        let chunks = decide(StoreRules { chunk: shapes("10x20"), ..StoreRules::default() }).unwrap();
+        assert_eq!(chunks.layout, StoredLayout::Chunks(Dims::from_slice(&[10, 20])));
+        let sharded = StoreRules { chunk: shapes("10x20"), shard: shapes("20x20"), ..StoreRules::default() };
+        let shards = decide(sharded.clone()).unwrap();
+        assert_eq!(shards.layout.chunk().unwrap().as_slice(), [10, 20]);
+        assert!(decide(StoreRules { shard: shapes("25x20"), ..sharded.clone() }).is_err());
+        assert!(decide(StoreRules { chunk: shapes("10"), ..sharded }).unwrap_err().to_string().contains("the array 2"));
+        let filtered = StoreRules { filters: Some(vec![Filter::Zstd(3)]), crc32c: true, ..StoreRules::default() };
+        let stored = decide(filtered).unwrap();
+        assert_eq!((stored.filters, stored.crc32c), (vec![Filter::Zstd(3)], true));
+    }
+
+    #[test]
+    fn aligned_chunks_are_allocated_early_unless_the_user_says_otherwise() {
+        let spec = ArraySpec::new(Datatype::F32, &[100]);
+        let aligned = FileRules { chunk: shapes("10"), align: Some(4096), ..FileRules::default() };
+        let allocation = |rules: &FileRules| rules.decide(&spec).unwrap().allocation;
+        assert_eq!(allocation(&aligned), Some(AllocationTime::Early));
+        assert_eq!(allocation(&FileRules { deflate: Some(1), ..aligned.clone() }), None);
+        assert_eq!(allocation(&FileRules { align: None, ..aligned.clone() }), None);
+        let late = FileRules { allocation: Some(AllocationTime::Late), ..aligned };
+        assert_eq!(allocation(&late), Some(AllocationTime::Late));
+    }
+}

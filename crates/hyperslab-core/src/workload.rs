@@ -11,7 +11,7 @@ pub use json_lines::{JsonLines, read_header, write_header, write_json_lines, wri
 pub use source::{StepSource, Steps, TimedSteps, WrittenSteps};
 pub use step::Step;
 pub use trace_info::TraceInfo;
-pub use validate::{Input, WorkloadSummary};
+pub use validate::{InputArray, WorkloadSummary};
 
 use crate::{ArraySpec, Error, Fill, Result, TransferMode};
 use serde::{Deserialize, Serialize};

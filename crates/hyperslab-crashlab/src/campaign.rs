@@ -4,7 +4,7 @@ use crate::acks::Progress;
 use crate::checker::Program;
 use crate::disk::Disk;
 use crate::options::Options;
-use crate::report::{self, Row, Tally};
+use crate::report::{self, CaseTally, ReportRow};
 use crate::subject::{self, Promise, Subject};
 use crate::tools::Tools;
 use crate::trace::{self, Action, Event};
@@ -51,7 +51,7 @@ pub fn run(options: &Options) -> Result<bool> {
 }
 
 impl Laboratory<'_> {
-    fn campaigns(&self, subject: Subject, rows: &mut Vec<Row>) -> Result<()> {
+    fn campaigns(&self, subject: Subject, rows: &mut Vec<ReportRow>) -> Result<()> {
         let Options { images, kills, power, long, .. } = *self.options;
         let promises = subject.promise != Promise::None;
         let (images, kills, power) =
@@ -61,7 +61,7 @@ impl Laboratory<'_> {
                 let began = Instant::now();
                 let tally = self.in_parallel(subject, wanted, work)?;
                 println!("{what}, {}: {} cases, {:.1} s", subject.name, tally.cases(), began.elapsed().as_secs_f64());
-                rows.push(Row { what, subject, tally });
+                rows.push(ReportRow { what, subject, tally });
             }
             Ok(())
         };
@@ -79,20 +79,20 @@ impl Laboratory<'_> {
     }
 
     /// Programs of consecutive seeds on several threads, until there are enough cases.
-    fn in_parallel(&self, subject: Subject, wanted: u64, work: Work) -> Result<Tally> {
+    fn in_parallel(&self, subject: Subject, wanted: u64, work: Work) -> Result<CaseTally> {
         let seed = AtomicU64::new(self.options.seed);
         let done = AtomicU64::new(0);
-        let workers: Vec<Result<Tally>> = std::thread::scope(|scope| {
+        let workers: Vec<Result<CaseTally>> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..self.options.workers.max(1))
                 .map(|worker| {
                     let (seed, done) = (&seed, &done);
                     scope.spawn(move || {
                         let mut workshop = Workshop::new(self.tools, self.scratch, &format!("worker{worker}"))?;
-                        let mut tally = Tally::default();
+                        let mut tally = CaseTally::default();
                         while done.load(Ordering::Relaxed) < wanted {
                             let seed = seed.fetch_add(1, Ordering::Relaxed);
                             let program = self.options.program(seed);
-                            let mut mine = Tally::default();
+                            let mut mine = CaseTally::default();
                             let rest = wanted.saturating_sub(done.load(Ordering::Relaxed));
                             work(&mut workshop, subject, program, rest, &mut mine)
                                 .with_context(|| format!("mode {}, seed {seed}", subject.name))?;
@@ -105,7 +105,7 @@ impl Laboratory<'_> {
                 .collect();
             threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| bail!("a worker panicked"))).collect()
         });
-        let mut sum = Tally::default();
+        let mut sum = CaseTally::default();
         for tally in workers {
             sum.add(tally?);
         }
@@ -114,7 +114,7 @@ impl Laboratory<'_> {
 }
 
 /// What a campaign does with one program; at most so many cases.
-type Work = fn(&mut Workshop<'_>, Subject, Program, u64, &mut Tally) -> Result<()>;
+type Work = fn(&mut Workshop<'_>, Subject, Program, u64, &mut CaseTally) -> Result<()>;
 
 /// Records a program, which must not fail.
 pub fn record(workshop: &Workshop<'_>, subject: Subject, program: Program) -> Result<Recorded> {
@@ -185,7 +185,13 @@ pub fn each_image(
 }
 
 /// Every prefix of one program.
-fn prefixes(workshop: &mut Workshop<'_>, subject: Subject, program: Program, _: u64, tally: &mut Tally) -> Result<()> {
+fn prefixes(
+    workshop: &mut Workshop<'_>,
+    subject: Subject,
+    program: Program,
+    _: u64,
+    tally: &mut CaseTally,
+) -> Result<()> {
     let recorded = record(workshop, subject, program)?;
     let logs = workshop.logs();
     each_image(&recorded, &logs, |disk, number, progress| {
@@ -224,9 +230,9 @@ fn one_prefix(laboratory: &Laboratory<'_>, subject: Subject) -> Result<bool> {
         }
         println!("operations begun until {}, returned until {}", progress.begun, progress.acked);
         println!("as it was found: {:?}\nafter recovery: {:?}\nrecover: {:?}", case.before, case.after, case.refused);
-        let mut tally = Tally::default();
+        let mut tally = CaseTally::default();
         tally.count(&case);
-        kept = report::print(&[Row { what: "one prefix", subject, tally }], 0);
+        kept = report::print(&[ReportRow { what: "one prefix", subject, tally }], 0);
         Ok(false)
     })?;
     Ok(kept)

@@ -3,7 +3,7 @@
 
 use crate::campaign::{each_image, images_of, record_with};
 use crate::checker::Program;
-use crate::report::Tally;
+use crate::report::CaseTally;
 use crate::subject::Subject;
 use crate::workshop::Workshop;
 use anyhow::Result;
@@ -14,7 +14,7 @@ pub fn faults(
     subject: Subject,
     program: Program,
     _: u64,
-    tally: &mut Tally,
+    tally: &mut CaseTally,
 ) -> Result<()> {
     let nth = 2 + program.seed * 7 % 40;
     let data = workshop.data();

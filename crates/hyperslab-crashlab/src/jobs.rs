@@ -1,7 +1,7 @@
 //! Sixteen programs in one directory, each killed at a moment of its own; one recovery for all of them.
 
 use crate::checker::{Program, Verdict};
-use crate::report::{Case, Tally};
+use crate::report::{Case, CaseTally};
 use crate::subject::Subject;
 use crate::workshop::{Preload, Workshop, wait};
 use anyhow::Result;
@@ -14,7 +14,7 @@ pub fn together(
     subject: Subject,
     program: Program,
     _: u64,
-    tally: &mut Tally,
+    tally: &mut CaseTally,
 ) -> Result<()> {
     workshop.clear()?;
     let programs: Vec<Program> =

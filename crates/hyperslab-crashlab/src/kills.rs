@@ -3,7 +3,7 @@
 use crate::acks::Progress;
 use crate::campaign::{Recorded, each_image, record};
 use crate::checker::{Program, Verdict};
-use crate::report::{Case, Tally};
+use crate::report::{Case, CaseTally};
 use crate::subject::{Promise, Subject};
 use crate::trace::Action;
 use crate::workshop::{Preload, Workshop};
@@ -19,7 +19,7 @@ pub fn every_call(
     subject: Subject,
     program: Program,
     wanted: u64,
-    tally: &mut Tally,
+    tally: &mut CaseTally,
 ) -> Result<()> {
     let program = Program { length: SHORT, ..program };
     let first = changes_of_opening(&record(workshop, subject, program)?) + 1;
@@ -68,7 +68,7 @@ pub fn recoveries(
     subject: Subject,
     program: Program,
     wanted: u64,
-    tally: &mut Tally,
+    tally: &mut CaseTally,
 ) -> Result<()> {
     let recorded = record(workshop, subject, program)?;
     let logs = workshop.logs();

@@ -8,7 +8,7 @@ use crate::acks::Progress;
 use crate::campaign::{Recorded, record};
 use crate::checker::Program;
 use crate::disk::Disk;
-use crate::report::Tally;
+use crate::report::CaseTally;
 use crate::subject::Subject;
 use crate::trace::{Action, Event};
 use crate::workshop::Workshop;
@@ -26,7 +26,7 @@ pub fn losses(
     subject: Subject,
     program: Program,
     wanted: u64,
-    tally: &mut Tally,
+    tally: &mut CaseTally,
 ) -> Result<()> {
     let recorded = record(workshop, subject, program)?;
     let (logs, mut random) = (workshop.logs(), Random(program.seed));

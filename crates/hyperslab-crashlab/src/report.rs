@@ -18,7 +18,7 @@ pub struct Case {
 
 /// Sums of a campaign.
 #[derive(Debug, Clone, Default)]
-pub struct Tally {
+pub struct CaseTally {
     cases: u64,
     needed: u64,
     lost: u64,
@@ -28,7 +28,7 @@ pub struct Tally {
     failures: Vec<String>,
 }
 
-impl Tally {
+impl CaseTally {
     /// Counts a case.
     pub fn count(&mut self, case: &Case) {
         self.cases += 1;
@@ -70,20 +70,20 @@ impl Tally {
 
 /// One line of the table.
 #[derive(Debug, Clone)]
-pub struct Row {
+pub struct ReportRow {
     pub what: &'static str,
     pub subject: Subject,
-    pub tally: Tally,
+    pub tally: CaseTally,
 }
 
 /// Prints the table and some failures; whether all promises were kept.
-pub fn print(rows: &[Row], failures: usize) -> bool {
+pub fn print(rows: &[ReportRow], failures: usize) -> bool {
     println!(
         "\n{:<20} {:<10} {:>7} {:>9} {:>6} {:>11} {:>17} {:>15}",
         "campaign", "mode", "cases", "recovery", "lost", "unreadable", "older over newer", "recover failed"
     );
     println!("{:<20} {:<10} {:>7} {:>9}", "", "", "", "needed");
-    for Row { what, subject, tally } in rows {
+    for ReportRow { what, subject, tally } in rows {
         let note = if subject.promise == Promise::None { "  (promises nothing)" } else { "" };
         println!(
             "{what:<20} {:<10} {:>7} {:>9} {:>6} {:>11} {:>17} {:>15}{note}",
@@ -92,7 +92,8 @@ pub fn print(rows: &[Row], failures: usize) -> bool {
     }
     let mut kept = true;
     let all_alike = rows.iter().all(|row| row.subject.promise == Promise::None);
-    for Row { subject, tally, .. } in rows.iter().filter(|row| row.subject.promise != Promise::None || all_alike) {
+    for ReportRow { subject, tally, .. } in rows.iter().filter(|row| row.subject.promise != Promise::None || all_alike)
+    {
         kept &= tally.is_kept() || all_alike;
         for failure in tally.failures.iter().take(failures) {
             println!("\n{}: {failure}", subject.name);

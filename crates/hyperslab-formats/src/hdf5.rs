@@ -39,7 +39,6 @@ mod errors;
 mod features;
 mod filter_plugins;
 mod format;
-mod fs_coherence;
 mod handle;
 mod leaked_files;
 mod library;

@@ -14,6 +14,7 @@ pub mod hdf5;
 #[cfg(feature = "mpi")]
 pub mod mpiio;
 pub mod netcdf3;
+pub mod npy;
 pub mod null;
 pub mod posix;
 #[cfg(feature = "zarr")]

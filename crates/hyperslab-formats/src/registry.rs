@@ -138,6 +138,7 @@ const FORMATS: &[FormatEntry] = &[
     crate::hdf5_entry::ENTRY,
     crate::zarr_entry::ENTRY,
     crate::netcdf3::ENTRY,
+    crate::npy::ENTRY,
     MPIIO,
     crate::null::ENTRY,
 ];

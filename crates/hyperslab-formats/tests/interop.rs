@@ -6,6 +6,8 @@
 mod cases;
 #[path = "interop/netcdf.rs"]
 mod netcdf;
+#[path = "interop/npy.rs"]
+mod npy;
 
 use cases::{Case, attributes, common, filtered};
 use hyperslab_comm::Solo;
@@ -246,5 +248,6 @@ fn main() -> ExitCode {
         trials.push(Trial::ignorable_test("hdf5::h5dump reads it", h5dump));
     }
     trials.extend(netcdf::trials());
+    trials.extend(npy::trials());
     libtest_mimic::run(&arguments, trials).exit_code()
 }

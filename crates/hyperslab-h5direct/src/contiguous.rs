@@ -4,6 +4,7 @@ use crate::coalesce::{Coalescer, Pair, Sink, WORTH_A_CALL};
 use crate::direct_dataset::{DirectDataset, Extent};
 use crate::fallback::FallbackReason;
 use crate::file;
+use crate::late_writes::LateWrites;
 use crate::memory::{Source, Target};
 use crate::metadata_backend::MetadataBackend;
 use crate::raw_io::{self, GroupReader, GroupWriter, Readahead};
@@ -106,6 +107,7 @@ impl DirectDataset {
             element: self.element,
             read_modify_write,
             buffer,
+            late: LateWrites::new(&self.file),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::coalesce::{Coalescer, Group, Pair, Sink};
 use crate::file;
+use crate::late_writes::LateWrites;
 use crate::memory::{Source, Target};
 use crate::write_guard::WriteGuard;
 use hyperslab_core::{ChunkSubset, Result, Row, Selection};
@@ -127,6 +128,8 @@ pub(crate) struct GroupWriter<'a, 'm> {
     /// Whether bytes that the source does not cover are read first. The caller excludes other writers.
     pub(crate) read_modify_write: bool,
     pub(crate) buffer: &'a mut Vec<u8>,
+    /// Takes whole runs, unless they are guarded.
+    pub(crate) late: LateWrites<'a, 'm>,
 }
 
 /// The run of a group that consists of a single one.
@@ -296,13 +299,20 @@ impl Sink for GroupWriter<'_, '_> {
             Some(pair) => match self.source.as_packed() {
                 Some(packed) => {
                     let range = pair.memory.offset as usize..(pair.memory.offset + pair.memory.len) as usize;
-                    file::write(self.file, self.guard, &packed[range], pair.file.offset)
+                    match self.guard {
+                        None => self.late.write(packed, range, pair.file.offset),
+                        guard => file::write(self.file, guard, &packed[range], pair.file.offset),
+                    }
                 }
                 None => tiles(pair, self.element)
                     .try_for_each(|tile| self.write_tile(tile.file.offset, tile.file.offset + tile.file.len, &[tile])),
             },
             None => self.write_tile(group.start, group.end, &group.pairs),
         }
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.late.finish()
     }
 }
 

@@ -32,7 +32,7 @@ pub use settings::Settings;
 
 use crate::flags::Asked;
 use crate::plan::Plan;
-use crate::report::Report;
+use crate::report::TestReport;
 use crate::test_run::{Audience, TestResult};
 use crate::warnings::Warnings;
 use hyperslab_core::workload::Workload;
@@ -53,7 +53,7 @@ pub enum RanksAre<'a> {
 
 /// How a run ended, if all tests were run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum RunEnd {
     /// All data that were compared were right.
     Right,
     /// Some were not.
@@ -98,7 +98,7 @@ pub fn run(
     ranks: RanksAre<'_>,
     command_line: &str,
     out: Box<dyn Write + Send>,
-) -> Result<Outcome, Failure> {
+) -> Result<RunEnd, Failure> {
     let mut notes = Vec::new();
     let first = matches!(ranks, RanksAre::Threads) || matches!(ranks, RanksAre::Job(comm) if comm.rank() == 0);
     let parsed = parse(arguments, &mut notes);
@@ -111,7 +111,7 @@ pub fn run(
         if first {
             out.write_all(help().as_bytes()).map_err(|e| Failure::Ran(Error::io("write help", e)))?;
         }
-        return Ok(Outcome::Right);
+        return Ok(RunEnd::Right);
     };
     let mut warnings = Warnings::default();
     notes.into_iter().for_each(|note| warnings.note(note));
@@ -182,7 +182,7 @@ fn plans(tests: Vec<Settings>, ranks: RanksAre<'_>, warnings: &mut Warnings) -> 
 const MOST_THREADS: usize = 4096;
 
 /// Results have one form and one place: those of the last test that names some.
-fn open_report(plans: &[Plan], command_line: &str, out: Box<dyn Write + Send>) -> Result<Report> {
+fn open_report(plans: &[Plan], command_line: &str, out: Box<dyn Write + Send>) -> Result<TestReport> {
     let settings = || plans.iter().map(|plan| &plan.settings);
     let Some(last) = settings().next_back() else {
         return Err(Error::invalid("read script", "it has no tests"));
@@ -198,12 +198,12 @@ fn open_report(plans: &[Plan], command_line: &str, out: Box<dyn Write + Send>) -
     for path in files {
         fs::write(path, report::RANKS_HEADER).map_err(|e| Error::io("write times of ranks", e).target(path))?;
     }
-    let mut report = Report::new(out, last.summary_format, last.verbose);
+    let mut report = TestReport::new(out, last.summary_format, last.verbose);
     report.begin(command_line);
     Ok(report)
 }
 
-fn run_all(plans: Vec<Plan>, ranks: RanksAre<'_>, mut report: Option<Report>) -> Result<Outcome> {
+fn run_all(plans: Vec<Plan>, ranks: RanksAre<'_>, mut report: Option<TestReport>) -> Result<RunEnd> {
     let mut done: Vec<(Plan, TestResult)> = Vec::with_capacity(plans.len());
     let mut failed = None;
     for plan in plans {
@@ -236,7 +236,7 @@ fn run_all(plans: Vec<Plan>, ranks: RanksAre<'_>, mut report: Option<Report>) ->
     let wrong = |result: &TestResult| {
         result.checked_writes.wrong.bytes > 0 || result.rows.iter().any(|row| row.measured.wrong.bytes > 0)
     };
-    let outcome = if done.iter().any(|(_, result)| wrong(result)) { Outcome::WrongData } else { Outcome::Right };
+    let outcome = if done.iter().any(|(_, result)| wrong(result)) { RunEnd::WrongData } else { RunEnd::Right };
     let finished = report.map_or(Ok(()), |report| report.finish(&done));
     match failed {
         Some(error) => Err(error),
@@ -245,7 +245,7 @@ fn run_all(plans: Vec<Plan>, ranks: RanksAre<'_>, mut report: Option<Report>) ->
 }
 
 /// Runs a test on threads; the first of them speaks to `audience`.
-fn on_threads_of(plan: &Plan, audience: Option<&mut Report>) -> Result<TestResult> {
+fn on_threads_of(plan: &Plan, audience: Option<&mut TestReport>) -> Result<TestResult> {
     let audience = Mutex::new(audience);
     let mut results = on_threads(plan.ranks, |comm| {
         let mut mine = None;

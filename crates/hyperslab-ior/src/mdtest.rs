@@ -10,10 +10,10 @@ mod table;
 mod tree;
 
 use crate::warnings::Warnings;
-use crate::{Failure, Outcome, RanksAre, timestamp};
+use crate::{Failure, RanksAre, RunEnd, timestamp};
 use hyperslab_core::{Error, agree};
 use hyperslab_run::on_threads;
-use options::Asked;
+use options::MdtestRequest;
 use phases::Iteration;
 use std::io::Write;
 
@@ -28,7 +28,7 @@ pub fn run(
     ranks: RanksAre<'_>,
     command_line: &str,
     mut out: Box<dyn Write + Send>,
-) -> Result<Outcome, Failure> {
+) -> Result<RunEnd, Failure> {
     let first = matches!(ranks, RanksAre::Threads) || matches!(ranks, RanksAre::Job(comm) if comm.rank() == 0);
     let mut warnings = Warnings::default();
     let parsed = options::parse(arguments, &mut warnings);
@@ -38,11 +38,11 @@ pub fn run(
     };
     let written = |e| Failure::Ran(Error::io("write results", e));
     let options = match parsed.map_err(Failure::Asked)? {
-        Asked::Test(options) => *options,
-        Asked::Help => {
+        MdtestRequest::Test(options) => *options,
+        MdtestRequest::Help => {
             return match first {
-                true => out.write_all(help().as_bytes()).map_err(written).map(|()| Outcome::Right),
-                false => Ok(Outcome::Right),
+                true => out.write_all(help().as_bytes()).map_err(written).map(|()| RunEnd::Right),
+                false => Ok(RunEnd::Right),
             };
         }
     };
@@ -83,5 +83,5 @@ pub fn run(
         write!(out, "{}{verified}\n-- finished at {} --\n", table::summary(&options, &iterations), timestamp::now())
             .map_err(written)?;
     }
-    Ok(if wrong == 0 { Outcome::Right } else { Outcome::WrongData })
+    Ok(if wrong == 0 { RunEnd::Right } else { RunEnd::WrongData })
 }

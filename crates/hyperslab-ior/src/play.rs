@@ -20,7 +20,7 @@ use std::time::Instant;
 
 /// A phase, as one rank plays it.
 #[derive(Debug)]
-pub struct Phase<'a> {
+pub struct PlayPhase<'a> {
     /// The pattern.
     pub ior: &'a Ior,
     /// Its steps.
@@ -81,7 +81,7 @@ pub struct Played {
 }
 
 /// Plays the phase. Collective: every rank calls it, each with its own phase.
-pub fn play(phase: &Phase<'_>, comm: &Arc<dyn Communicator>) -> Result<Played> {
+pub fn play(phase: &PlayPhase<'_>, comm: &Arc<dyn Communicator>) -> Result<Played> {
     let steps = phase.workload.steps(comm.rank())?;
     let per_op = phase.per_op.as_deref().map(open_per_op).transpose()?;
     let mut buffers = (PageBuffer::default(), Vec::new());
@@ -195,7 +195,7 @@ pub fn play(phase: &Phase<'_>, comm: &Arc<dyn Communicator>) -> Result<Played> {
 type OpenArray = (Arc<dyn Array>, Arc<str>, Dims, u64, Datatype);
 
 struct Player<'a> {
-    phase: &'a Phase<'a>,
+    phase: &'a PlayPhase<'a>,
     comm: Arc<dyn Communicator>,
     began_at: Instant,
     played: Played,

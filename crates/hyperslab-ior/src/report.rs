@@ -17,7 +17,7 @@ use std::io::Write;
 pub use table::RANKS_HEADER;
 
 /// Where results go, in one of the forms.
-pub struct Report {
+pub struct TestReport {
     out: Box<dyn Write + Send>,
     format: SummaryFormat,
     verbose: u64,
@@ -28,13 +28,13 @@ pub struct Report {
     failed: Option<Error>,
 }
 
-impl std::fmt::Debug for Report {
+impl std::fmt::Debug for TestReport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Report").field("format", &self.format).field("verbose", &self.verbose).finish_non_exhaustive()
     }
 }
 
-impl Report {
+impl TestReport {
     /// Results in `format` to `out`.
     pub fn new(out: Box<dyn Write + Send>, format: SummaryFormat, verbose: u64) -> Self {
         Self { out, format, verbose, head: Vec::new(), tests: Vec::new(), results: Vec::new(), failed: None }
@@ -119,7 +119,7 @@ impl Report {
     }
 }
 
-impl Audience for Report {
+impl Audience for TestReport {
     fn row(&mut self, plan: &Plan, row: &Row) {
         match self.format {
             SummaryFormat::Table => self.print(&table::row(plan, row)),

@@ -4,7 +4,7 @@ use crate::measured::{Access, Measured, gather};
 use crate::memory_hog::MemoryHog;
 use crate::plain_file::PlainFile;
 use crate::plan::Plan;
-use crate::play::{Kind, Phase, play};
+use crate::play::{Kind, PlayPhase, play};
 use crate::settings::Packets;
 use crate::stonewall::Limit;
 use crate::warnings::Warnings;
@@ -176,7 +176,7 @@ impl Rank<'_> {
         self.comm.all_reduce(&mut there, hyperslab_core::Reduce::Max)?;
         self.pause();
         let workload = if there[0] == 1 { plan.ior.overwrite()? } else { plan.ior.write()? };
-        let phase = Phase {
+        let phase = PlayPhase {
             ior: &plan.ior,
             workload: &workload,
             format: &*self.format,
@@ -275,7 +275,7 @@ impl Rank<'_> {
             let words = format!("{} is a plain file, as IOR writes them, and read as such", path.display());
             self.note_once(words);
         }
-        let phase = Phase {
+        let phase = PlayPhase {
             ior: &plan.ior,
             workload: &workload,
             format: plain.as_ref().map_or(&*self.format, |plain| plain as &dyn Format),

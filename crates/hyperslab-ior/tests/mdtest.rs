@@ -1,7 +1,7 @@
 //! mdtest on real directories.
 #![allow(clippy::unwrap_used)]
 
-use hyperslab_ior::{Failure, Outcome, RanksAre, mdtest};
+use hyperslab_ior::{Failure, RanksAre, RunEnd, mdtest};
 use std::fs;
 use std::io::Write;
 use std::path::Path;
@@ -21,7 +21,7 @@ impl Write for Printed {
     }
 }
 
-fn mdtest(directory: &Path, line: &str) -> (Result<Outcome, Failure>, String) {
+fn mdtest(directory: &Path, line: &str) -> (Result<RunEnd, Failure>, String) {
     let mut arguments: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     if !line.contains("-d ") {
         arguments.extend(["-d".into(), directory.display().to_string()]);
@@ -57,7 +57,7 @@ fn every_phase_is_timed_and_nothing_is_left() {
         "-I 2 --ranks 2 -z 1 -b 3 -F -a posix -w 64 -e 64 -X -y -B",
     ] {
         let (outcome, text) = mdtest(directory.path(), line);
-        assert_eq!(outcome.expect(line), Outcome::Right, "{text}");
+        assert_eq!(outcome.expect(line), RunEnd::Right, "{text}");
         assert!(
             text.contains("SUMMARY rate (in ops/sec)") && text.contains("   File removal ") && !text.contains("NA"),
             "{text}"
@@ -81,10 +81,10 @@ fn phases_can_be_runs_of_their_own() {
     assert_eq!(below(directory.path()), expected);
     let file = directory.path().join("test-dir.0-0/mdtest_tree.0.0/mdtest_tree.0.1/file.mdtest.1.3");
     assert_eq!(fs::read(&file).unwrap(), [(1_u64 << 32 | 7).to_le_bytes(), (1_u64 << 32 | 8).to_le_bytes()].concat());
-    assert_eq!(mdtest(directory.path(), &format!("{items} -T -E -e 16 -w 16 -X")).0.unwrap(), Outcome::Right);
+    assert_eq!(mdtest(directory.path(), &format!("{items} -T -E -e 16 -w 16 -X")).0.unwrap(), RunEnd::Right);
     fs::write(&file, [0; 16]).unwrap();
     let (outcome, text) = mdtest(directory.path(), &format!("{items} -E -e 16 -w 16 -X"));
-    assert!(outcome.unwrap() == Outcome::WrongData && text.contains("WRONG DATA: "), "{text}");
+    assert!(outcome.unwrap() == RunEnd::WrongData && text.contains("WRONG DATA: "), "{text}");
     assert!(mdtest(directory.path(), &format!("{items} -r")).0.is_ok());
     assert_eq!(below(directory.path()), Vec::<String>::new());
     assert!(matches!(mdtest(directory.path(), &format!("{items} -T")).0, Err(Failure::Ran(_))));
@@ -94,6 +94,6 @@ fn phases_can_be_runs_of_their_own() {
 fn a_stonewall_makes_ranks_equal() {
     let directory = tempfile::tempdir().unwrap();
     let (outcome, text) = mdtest(directory.path(), "-n 100000000 --ranks 2 -F -W 1");
-    assert_eq!(outcome.unwrap(), Outcome::Right, "{text}");
+    assert_eq!(outcome.unwrap(), RunEnd::Right, "{text}");
     assert_eq!(below(directory.path()), Vec::<String>::new());
 }

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use hyperslab_core::Result;
-use hyperslab_ior::{Failure, Outcome, RanksAre, run};
+use hyperslab_ior::{Failure, RanksAre, RunEnd, run};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ impl Write for Printed {
 }
 
 /// Runs the flags of `line` with `FILE` in place of a file in `directory`.
-fn ior_in(directory: &Path, line: &str) -> (Result<Outcome, Failure>, String) {
+fn ior_in(directory: &Path, line: &str) -> (Result<RunEnd, Failure>, String) {
     let file = directory.join("f").display().to_string();
     let arguments: Vec<String> = line.split_whitespace().map(|word| word.replace("FILE", &file)).collect();
     let printed = Printed::default();
@@ -35,7 +35,7 @@ fn ior_in(directory: &Path, line: &str) -> (Result<Outcome, Failure>, String) {
 
 fn ior(directory: &Path, line: &str) -> String {
     let (outcome, text) = ior_in(directory, line);
-    assert_eq!(outcome.expect(line), Outcome::Right, "{line}\n{text}");
+    assert_eq!(outcome.expect(line), RunEnd::Right, "{line}\n{text}");
     text
 }
 
@@ -171,12 +171,12 @@ fn a_later_run_verifies_what_an_earlier_one_wrote() {
     bytes[70] ^= 1;
     fs::write(&path, bytes).unwrap();
     let (outcome, text) = ior_in(directory.path(), "-o FILE -b 64 -t 16 -N 2 -R -k");
-    assert_eq!(outcome.unwrap(), Outcome::WrongData);
+    assert_eq!(outcome.unwrap(), RunEnd::WrongData);
     assert!(text.contains("WRONG DATA: 1 of 128 bytes, in 1 transfers. First: rank 1: transfer at byte 64"), "{text}");
     // A file with wrong data is kept if that is asked for, and otherwise removed.
-    assert_eq!(ior_in(directory.path(), "-o FILE -b 64 -t 16 -N 2 -R -K").0.unwrap(), Outcome::WrongData);
+    assert_eq!(ior_in(directory.path(), "-o FILE -b 64 -t 16 -N 2 -R -K").0.unwrap(), RunEnd::WrongData);
     assert!(path.exists());
-    assert_eq!(ior_in(directory.path(), "-o FILE -b 64 -t 16 -N 2 -R").0.unwrap(), Outcome::WrongData);
+    assert_eq!(ior_in(directory.path(), "-o FILE -b 64 -t 16 -N 2 -R").0.unwrap(), RunEnd::WrongData);
     assert!(!path.exists());
 }
 
@@ -190,7 +190,7 @@ fn plain_files_of_ior_are_read() {
     let text = ior(directory.path(), "-a POSIX -o FILE -b 32 -t 16 -s 3 -R -G 27 -N 2");
     assert!(text.contains("Verified: 192 B"), "{text}");
     assert!(path.is_file(), "a file that was not written here is not removed");
-    assert_eq!(ior_in(directory.path(), "-o FILE -b 32 -t 16 -s 3 -R -G 28 -N 2").0.unwrap(), Outcome::WrongData);
+    assert_eq!(ior_in(directory.path(), "-o FILE -b 32 -t 16 -s 3 -R -G 28 -N 2").0.unwrap(), RunEnd::WrongData);
     // It is never overwritten as if it were ours, and one that is too short is an error.
     assert!(matches!(ior_in(directory.path(), "-o FILE -b 32 -t 16 -w").0, Err(Failure::Ran(_))));
     assert!(matches!(ior_in(directory.path(), "-o FILE -b 32 -t 16 -s 4 -r -N 2").0, Err(Failure::Ran(_))));

@@ -147,7 +147,7 @@ impl Amrex {
         let about = format!("write {} files of {} particles", self.particle_files, self.particles_of(level.cells()));
         let files = (0..self.particle_files).map(|number| FileDeclaration::created(self.particle_file(number)));
         let header = self.header("particles", about, files.collect(), self.particle_arrays(&level)?);
-        crate::batches::workload(header, particles::Writing { kernel: self.clone(), level })
+        crate::batches::workload(header, particles::ParticleSteps { kernel: self.clone(), level })
     }
 
     /// Reads the data of all levels of the first plot file, each rank its own boxes.

@@ -3,11 +3,12 @@
 mod cells;
 mod steps;
 
+use crate::direction::Direction;
 use crate::named::{COLLECTIVE, Files, Kernel, Phase, SEED, Values, key};
 use hyperslab_core::workload::{ArrayDeclaration, FileDeclaration, Header, WORKLOAD_VERSION, Workload};
 use hyperslab_core::{ArraySpec, Datatype, Error, Fill, Result, TransferMode, dims};
 use std::time::Duration;
-use steps::{Direction, Dumping};
+use steps::Dumping;
 
 /// How a rank transfers its cells of a dump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

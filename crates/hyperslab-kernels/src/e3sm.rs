@@ -10,12 +10,13 @@ mod steps;
 pub use compact::compact;
 pub use decomposition::{Decomposition, Requests, Run};
 
+use crate::direction::Direction;
 use crate::named::{COLLECTIVE, Files, Kernel, Phase, SEED, Values, key};
 use hyperslab_core::workload::{ArrayDeclaration, FileDeclaration, Header, WORKLOAD_VERSION, Workload};
 use hyperslab_core::{ArraySpec, Datatype, Dims, Error, Fill, OptionSpec, Result, TransferMode, dims};
 use std::sync::Arc;
 use std::time::Duration;
-use steps::{Direction, Recording};
+use steps::RecordingSteps;
 
 /// Which component of the model writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -201,7 +202,7 @@ impl E3sm {
             dims::byte_count(&[array.spec.shape.iter().product(), self.records], array.spec.dtype.size())?;
         }
         let tables = header.arrays[of_maps.len() + 1..].iter().map(|array| array.spec.shape.clone()).collect();
-        let recording = Recording { kernel: self.clone(), of_maps, others, tables, direction };
+        let recording = RecordingSteps { kernel: self.clone(), of_maps, others, tables, direction };
         crate::batches::workload(header, recording)
     }
 }

@@ -1,8 +1,8 @@
 //! Makes what another workload expects to find: containers with whole arrays.
 
 use hyperslab_core::workload::{
-    FileDeclaration, Header, Input, MIXED_SEEDS, SEED_ATTRIBUTE, Step, StepSource, Steps, Update, WORKLOAD_VERSION,
-    Workload,
+    FileDeclaration, Header, InputArray, MIXED_SEEDS, SEED_ATTRIBUTE, Step, StepSource, Steps, Update,
+    WORKLOAD_VERSION, Workload,
 };
 use hyperslab_core::{Attribute, Dims, Error, OpenMode, Result, Selection, TransferMode};
 use std::sync::Arc;
@@ -13,9 +13,9 @@ const PIECE: u64 = 16 << 20;
 /// A workload that creates the files of `header` whose numbers are in `files`, with every array of `inputs` in them written by
 /// all ranks together. Data have the seed of `header`, or another if it overwrites any of them, so that a lost write shows; the
 /// containers say which.
-pub fn inputs(header: &Header, inputs: &[Input], files: &[u32]) -> Result<Workload> {
+pub fn inputs(header: &Header, inputs: &[InputArray], files: &[u32]) -> Result<Workload> {
     let mut made = Vec::with_capacity(files.len());
-    let mut plans: Vec<Vec<Input>> = Vec::with_capacity(files.len());
+    let mut plans: Vec<Vec<InputArray>> = Vec::with_capacity(files.len());
     let mut overwritten = false;
     for number in files {
         let file = header.files.get(*number as usize);
@@ -47,7 +47,7 @@ struct Whole {
     seed: u64,
     header: Header,
     /// The arrays of each file.
-    plans: Vec<Vec<Input>>,
+    plans: Vec<Vec<InputArray>>,
 }
 
 impl StepSource for Whole {
@@ -68,7 +68,7 @@ impl StepSource for Whole {
 
 impl Whole {
     /// One array: created, written in pieces that the ranks take in turn, closed.
-    fn array(&self, file: u32, input: &Input, rank: usize) -> impl Iterator<Item = Result<Step>> + use<> {
+    fn array(&self, file: u32, input: &InputArray, rank: usize) -> impl Iterator<Item = Result<Step>> + use<> {
         let spec = &self.header.arrays[input.array as usize].spec;
         let (slot, array, name) = (0, input.array, input.name.clone());
         let pieces = Pieces::of(&spec.shape, spec.dtype.size());

@@ -7,7 +7,7 @@ mod read;
 mod subset;
 mod write;
 
-pub use subset::Part;
+pub use subset::ParticleSubset;
 
 use hyperslab_core::workload::{
     ArrayDeclaration, FileDeclaration, Header, Step, StepSource, WORKLOAD_VERSION, Workload,
@@ -52,7 +52,7 @@ pub struct Particles {
     /// Standard deviation of the ranks' extents along the first dimension; 0: all have the same.
     pub deviation: u64,
     /// Which of its particles a rank transfers.
-    pub part: Part,
+    pub part: ParticleSubset,
     /// Layout in memory.
     pub memory: MemoryPattern,
     /// Layout in the file.
@@ -101,7 +101,7 @@ impl Particles {
             time_steps: 1,
             extent: extent.into(),
             deviation: 0,
-            part: Part::Whole,
+            part: ParticleSubset::Whole,
             memory: MemoryPattern::Contiguous,
             pattern: FilePattern::Contiguous,
             compute: Duration::ZERO,
@@ -207,7 +207,7 @@ impl Particles {
     /// The elements that are transferred, in words, if not all.
     fn part_words(&self) -> String {
         match self.part {
-            Part::Whole => String::new(),
+            ParticleSubset::Whole => String::new(),
             _ => format!("{}{} particles of {} ranks", self.part.about(), dims::display(&self.extent), self.ranks),
         }
     }

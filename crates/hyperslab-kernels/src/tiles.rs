@@ -3,10 +3,11 @@
 
 mod steps;
 
+use crate::direction::Direction;
 use hyperslab_core::workload::{ArrayDeclaration, FileDeclaration, Header, WORKLOAD_VERSION, Workload};
 use hyperslab_core::{ArraySpec, Datatype, Dims, Error, Fill, Result, Selection, TransferMode, dims};
 use std::sync::Arc;
-use steps::{Direction, Tiling};
+use steps::Tiling;
 
 /// What `rows` and `columns` count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -225,7 +226,7 @@ impl Tiles {
 
     /// A one-line description.
     fn about(&self, direction: Direction) -> String {
-        let verb = if direction == Direction::Write { "write" } else { "read" };
+        let verb = direction.verb();
         let datasets = match (self.dataset_rank, self.slowest) {
             (DatasetRank::Four, _) => "one dataset",
             (DatasetRank::Three, SlowestDim::Step) => "a dataset per step",

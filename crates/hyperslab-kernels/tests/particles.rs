@@ -3,7 +3,7 @@
 
 use hyperslab_core::workload::{Step, Workload};
 use hyperslab_core::{Result, Selection};
-use hyperslab_kernels::{FilePattern, MemoryPattern, Part, Particles};
+use hyperslab_kernels::{FilePattern, MemoryPattern, ParticleSubset, Particles};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -108,15 +108,15 @@ fn read_by(p: &Particles, rank: usize) -> Vec<Vec<u64>> {
 fn every_part_is_what_its_name_says() {
     let (rows, columns) = (12, 9);
     type Inside = fn(u64, u64) -> bool;
-    let cases: [(Part, Inside); 5] = [
-        (Part::Diagonal { block: [3, 2] }, |r, c| (r < 3 && c < 2) || (r >= 9 && c >= 7)),
-        (Part::OtherDiagonal { block: [3, 2] }, |r, c| (r < 3 && c >= 7) || (r >= 9 && c < 2)),
-        (Part::Rim { block: [2, 1] }, |r, c| !(2..10).contains(&r) || !(1..8).contains(&c)),
-        (Part::Stairs { block: [2, 2], stride: [4, 3] }, |r, c| {
+    let cases: [(ParticleSubset, Inside); 5] = [
+        (ParticleSubset::Diagonal { block: [3, 2] }, |r, c| (r < 3 && c < 2) || (r >= 9 && c >= 7)),
+        (ParticleSubset::OtherDiagonal { block: [3, 2] }, |r, c| (r < 3 && c >= 7) || (r >= 9 && c < 2)),
+        (ParticleSubset::Rim { block: [2, 1] }, |r, c| !(2..10).contains(&r) || !(1..8).contains(&c)),
+        (ParticleSubset::Stairs { block: [2, 2], stride: [4, 3] }, |r, c| {
             (0..3).any(|i| r / 2 == 2 * i && (3 * i..3 * i + 2).contains(&c))
         }),
         (
-            Part::Strided {
+            ParticleSubset::Strided {
                 stride: [5, 3].as_slice().into(),
                 block: [2, 1].as_slice().into(),
                 count: [2, 3].as_slice().into(),
@@ -139,7 +139,7 @@ fn every_part_is_what_its_name_says() {
         }
         assert_eq!(p.total_bytes().unwrap(), all * 32);
     }
-    let first = Particles { part: Part::First(2), time_steps: 4, ..Particles::new("p", 2, &[8]) };
+    let first = Particles { part: ParticleSubset::First(2), time_steps: 4, ..Particles::new("p", 2, &[8]) };
     assert_eq!(read_by(&first, 1), [[8], [9]]);
     assert_eq!(first.total_bytes().unwrap(), 2 * 2 * 32 * 4);
 }
@@ -148,19 +148,25 @@ fn every_part_is_what_its_name_says() {
 fn parts_that_do_not_fit_are_refused() {
     let two = |part| Particles { part, ..Particles::new("p", 1, &[6, 6]) }.read();
     let one = |part| Particles { part, ..Particles::new("p", 1, &[6]) }.read();
-    let strided = |stride: u64, block: u64, count: u64| Part::Strided {
+    let strided = |stride: u64, block: u64, count: u64| ParticleSubset::Strided {
         stride: [stride].as_slice().into(),
         block: [block].as_slice().into(),
         count: [count].as_slice().into(),
     };
-    assert!(one(Part::First(7)).is_err() && one(Part::First(0)).is_err() && two(Part::First(1)).is_err());
+    assert!(
+        one(ParticleSubset::First(7)).is_err()
+            && one(ParticleSubset::First(0)).is_err()
+            && two(ParticleSubset::First(1)).is_err()
+    );
     assert!(one(strided(2, 1, 3)).is_ok());
     for (stride, block, count) in [(2, 1, 4), (1, 2, 2), (2, 0, 1), (1, 1, 0), (u64::MAX, 1, 3), (0, 1, 2)] {
         assert!(one(strided(stride, block, count)).is_err(), "{stride} {block} {count}");
     }
     assert!(two(strided(2, 1, 1)).is_err(), "a dimension is missing");
-    assert!(two(Part::Diagonal { block: [7, 1] }).is_err() && one(Part::Rim { block: [1, 1] }).is_err());
-    assert!(two(Part::Stairs { block: [1, 1], stride: [0, 1] }).is_err());
+    assert!(
+        two(ParticleSubset::Diagonal { block: [7, 1] }).is_err() && one(ParticleSubset::Rim { block: [1, 1] }).is_err()
+    );
+    assert!(two(ParticleSubset::Stairs { block: [1, 1], stride: [0, 1] }).is_err());
 }
 
 #[test]

@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use hyperslab_core::{Result, Run, Selection};
-use hyperslab_layers::log::reorder::{Entry, Limits, Requests, Write, reorder};
+use hyperslab_layers::log::reorder::{Entry, ReorderLimits, Requests, Write, reorder};
 use std::time::Instant;
 
 const ELEMENT: u64 = 8;
@@ -64,7 +64,7 @@ fn main() {
             let entry = |n: u32| Entry::new(n, &sample.selection(n), &sample.shape, ELEMENT).unwrap().unwrap();
             let mut entries: Vec<Entry> = (0..sample.selections.len() as u32).map(entry).collect();
             let mut bytes = 0;
-            let counts = reorder(&mut entries, &sample, &Limits::default(), &mut |write| {
+            let counts = reorder(&mut entries, &sample, &ReorderLimits::default(), &mut |write| {
                 if let Write::Extent(parts) = write {
                     bytes += parts.iter().map(|part| part.len).sum::<u64>();
                 }

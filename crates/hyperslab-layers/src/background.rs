@@ -21,7 +21,7 @@ pub(crate) use payload::Payload;
 pub(crate) use pool::{Buffer, Pool};
 pub(crate) use read_your_writes::{copy_elements, read as read_waiting};
 pub(crate) use staging::{
-    AppendResult, CHECKSUM_STEP, FilteredArrays, ON_LOG_FAILURE, OnLogFailure, PeerStaging, READERS, StagedWrite,
-    Staging, StagingOptions, refuse_unrecovered,
+    AppendResult, CHECKSUM_STEP, FilteredArrays, Member, ON_LOG_FAILURE, OnLogFailure, PeerStaging, READERS,
+    StagedWrite, Staging, StagingOptions, refuse_unrecovered,
 };
 pub(crate) use stats::TransferTimes;

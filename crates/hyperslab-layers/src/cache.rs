@@ -90,6 +90,7 @@ fn wrap(element: &StackElement, inner: Arc<dyn Format>, below: &Stack) -> Result
         per_node: false,
         filtered,
         on_failure: options.on_failure,
+        member: None,
     });
     let background = async_io::Options {
         layer: NAME,

@@ -116,6 +116,7 @@ impl LogFormat {
             direct: self.options.direct,
             per_node: self.options.per_node,
             on_failure: self.options.on_failure,
+            member: self.options.member,
             filtered: if self.inner.caps().relocates_chunks {
                 FilteredArrays::WithImages
             } else {

@@ -78,3 +78,28 @@ fn layer(element: &StackElement) -> Result<(&'static LayerEntry, StackElement)> 
     element.check_options(entry.options)?;
     Ok((entry, element))
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> LayerEffect {
+        effect(&format!("{text}/posix").parse::<Stack>().unwrap().layers[0]).unwrap()
+    }
+
+    #[test]
+    fn every_layer_says_what_becomes_of_transfers() {
+        for entry in layers() {
+            assert!(effect(&StackElement::plain(entry.name)).is_ok(), "{}", entry.name);
+        }
+        assert_eq!(of("slow(1MB/s,3ms)"), LayerEffect::Emulated { rate: 1_048_576.0, latency: 0.003 });
+        assert_eq!(of("slow(latency=1ms)"), LayerEffect::Emulated { rate: f64::from(200 << 20), latency: 0.001 });
+        assert_eq!(of("twophase(aggregators=3)"), LayerEffect::Together { aggregators: Some(3), buffer: 1 << 20 });
+        let LayerEffect::Logged { drain, buffer, .. } = of("log(limit=8MiB)") else { panic!("no log") };
+        assert_eq!((drain, buffer), (1 << 20, 8 << 20));
+        let LayerEffect::Logged { drain, .. } = of("log") else { panic!("no log") };
+        assert_eq!(drain, 256 << 20);
+        assert_eq!(of("trace"), LayerEffect::Through);
+    }
+}

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// A run that was measured, and predicted by a fit that did not know it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Run {
+pub struct ScoredRun {
     /// Seconds.
     pub measured: f64,
     /// Seconds.
@@ -18,7 +18,7 @@ pub struct Run {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Choice {
     /// What each took.
-    pub options: BTreeMap<Class, Run>,
+    pub options: BTreeMap<Class, ScoredRun>,
 }
 
 impl Choice {
@@ -32,7 +32,7 @@ impl Choice {
         self.least(|run| run.predicted)
     }
 
-    fn least(&self, of: impl Fn(&Run) -> f64) -> Option<Class> {
+    fn least(&self, of: impl Fn(&ScoredRun) -> f64) -> Option<Class> {
         self.options.iter().min_by(|a, b| of(a.1).total_cmp(&of(b.1))).map(|(class, _)| *class)
     }
 
@@ -94,9 +94,9 @@ pub fn judge(choices: &[Choice]) -> Judgement {
     if counted > 0.0 {
         out.regret = regret / counted;
     }
-    let runs: Vec<Run> = choices.iter().flat_map(|choice| choice.options.values().copied()).collect();
-    let mean = |of: &dyn Fn(&Run) -> f64| runs.iter().map(of).sum::<f64>() / runs.len().max(1) as f64;
-    let ratio = |run: &Run| (run.predicted / run.measured).max(1e-6);
+    let runs: Vec<ScoredRun> = choices.iter().flat_map(|choice| choice.options.values().copied()).collect();
+    let mean = |of: &dyn Fn(&ScoredRun) -> f64| runs.iter().map(of).sum::<f64>() / runs.len().max(1) as f64;
+    let ratio = |run: &ScoredRun| (run.predicted / run.measured).max(1e-6);
     out.log10_rmse = mean(&|run| ratio(run).log10().powi(2)).sqrt();
     out.relative_rmse = mean(&|run| (ratio(run) - 1.0).powi(2)).sqrt();
     out.coverage = mean(&|run| f64::from(u8::from(run.inside)));
@@ -109,7 +109,7 @@ mod tests {
 
     fn choice(times: &[(Class, f64, f64)]) -> Choice {
         let run = |(class, measured, predicted): &(Class, f64, f64)| {
-            (*class, Run { measured: *measured, predicted: *predicted, inside: *measured > 1.0 })
+            (*class, ScoredRun { measured: *measured, predicted: *predicted, inside: *measured > 1.0 })
         };
         Choice { options: times.iter().map(run).collect() }
     }

@@ -22,7 +22,7 @@ pub use contention::{Conditions, Contention, ContentionCurve, RankKind};
 pub use counter::{Costs, Overlap, Work, count};
 pub use counts::{Count, Counts, Part};
 pub use epochs::{Epoch, Staging, saturating};
-pub use evaluate::{Choice, Judgement, Run, judge};
+pub use evaluate::{Choice, Judgement, ScoredRun, judge};
 pub use fit::{Bias, Fit, Fold, Interval, LeftOut, Method, Quality, Sample, folds_by_group, leave_out, non_negative};
 pub use footprint::{Footprint, Stored, footprint};
 pub use layers::{LayerCost, LayerUse, LayerWork};

@@ -16,5 +16,5 @@ mod saved;
 pub mod superblock;
 
 pub use identity::FileIdentity;
-pub use recovery::{Outcome, Pending, Refusal, find_in, mend_end, pending, roll_back};
+pub use recovery::{Pending, Refusal, RollbackOutcome, find_in, mend_end, pending, roll_back};
 pub use rollback::{HeldJournals, Rollback, hold_journals};

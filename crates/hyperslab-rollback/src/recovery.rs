@@ -59,7 +59,7 @@ impl std::fmt::Display for Refusal {
 
 /// What became of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum RollbackOutcome {
     /// There was no journal.
     Nothing,
     /// It was as of its last commit already; the journal is removed.
@@ -105,19 +105,19 @@ pub fn find_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
 ///
 /// # Errors
 /// Fails if the system refuses something; the journal is still there then.
-pub fn roll_back(file: &Path, force: bool) -> io::Result<Outcome> {
+pub fn roll_back(file: &Path, force: bool) -> io::Result<RollbackOutcome> {
     let path = journal::path_of(file);
-    let Some(journal) = open_journal(&path)? else { return Ok(Outcome::Nothing) };
+    let Some(journal) = open_journal(&path)? else { return Ok(RollbackOutcome::Nothing) };
     if !claim(&journal)? {
-        return Ok(Outcome::Refused(Refusal::WriterAlive));
+        return Ok(RollbackOutcome::Refused(Refusal::WriterAlive));
     }
     match restore(&journal, file, force) {
         Ok((bytes, from, to)) => {
             std::fs::remove_file(&path)?;
             let clean = bytes == 0 && from == to;
-            Ok(if clean { Outcome::Clean } else { Outcome::RolledBack { bytes, from, to } })
+            Ok(if clean { RollbackOutcome::Clean } else { RollbackOutcome::RolledBack { bytes, from, to } })
         }
-        Err(Stop::Refused(why)) => Ok(Outcome::Refused(why)),
+        Err(Stop::Refused(why)) => Ok(RollbackOutcome::Refused(why)),
         Err(Stop::Failed(error)) => Err(error),
     }
 }

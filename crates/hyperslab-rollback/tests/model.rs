@@ -1,6 +1,6 @@
 //! Random programs against a model: whenever the writer stops, a rollback gives the state of the last commit.
 
-use hyperslab_rollback::{Outcome, Pending, Refusal, Rollback, journal, pending, roll_back};
+use hyperslab_rollback::{Pending, Refusal, Rollback, RollbackOutcome, journal, pending, roll_back};
 use proptest::prelude::*;
 use std::fs::File;
 use std::io;
@@ -115,10 +115,10 @@ fn run(before: &[u8], steps: &[Step], last: &(u64, Vec<u8>), end: End) {
     assert!(matches!(pending(&path).expect("pending"), Pending::Live | Pending::Nothing));
     drop((rollback, file));
     let outcome = roll_back(&path, false).expect("roll back");
-    assert!(!matches!(outcome, Outcome::Refused(_)), "{outcome:?}");
+    assert!(!matches!(outcome, RollbackOutcome::Refused(_)), "{outcome:?}");
     assert!(std::fs::read(&path).expect("read") == committed, "{outcome:?}");
     assert!(!journal.exists());
-    assert_eq!(roll_back(&path, false).expect("again"), Outcome::Nothing);
+    assert_eq!(roll_back(&path, false).expect("again"), RollbackOutcome::Nothing);
 }
 
 proptest! {
@@ -145,7 +145,7 @@ fn orphaned(path: &Path) {
 
 fn refusal(path: &Path) -> Refusal {
     match roll_back(path, false).expect("roll back") {
-        Outcome::Refused(why) => why,
+        RollbackOutcome::Refused(why) => why,
         other => panic!("{other:?}"),
     }
 }
@@ -188,7 +188,7 @@ fn a_file_that_changed_since_is_touched_by_force_alone() {
     assert!(matches!(refusal(&path), Refusal::Changed(_)));
     file.set_len(9_000).expect("shorten");
     assert!(matches!(refusal(&path), Refusal::Changed(_)));
-    assert!(matches!(roll_back(&path, true).expect("force"), Outcome::RolledBack { .. }));
+    assert!(matches!(roll_back(&path, true).expect("force"), RollbackOutcome::RolledBack { .. }));
     assert_eq!(std::fs::read(&path).expect("read"), vec![0; 10_000]);
 }
 
@@ -201,7 +201,7 @@ fn a_file_in_use_is_not_touched() {
     reader.lock_shared().expect("lock");
     assert_eq!(refusal(&path), Refusal::InUse);
     drop(reader);
-    assert!(matches!(roll_back(&path, false).expect("roll back"), Outcome::RolledBack { .. }));
+    assert!(matches!(roll_back(&path, false).expect("roll back"), RollbackOutcome::RolledBack { .. }));
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn what_is_meant_to_stay_stays() {
     }
     write(&rollback, &file, 49_000, &[3; 500]);
     drop((rollback, file));
-    assert!(matches!(roll_back(&path, false).expect("roll back"), Outcome::RolledBack { .. }));
+    assert!(matches!(roll_back(&path, false).expect("roll back"), RollbackOutcome::RolledBack { .. }));
     let mut expected = vec![0; 100_000];
     for at in [100, 50_000, 4_090] {
         expected[at..at + 20].fill(2);

@@ -10,7 +10,7 @@ use hyperslab_core::{
     ArraySpec, CacheState, Datatype, Dims, ErrorKind, Fill, Format, MemoryLayout, OpenMode, Result, Selection,
     TransferMode,
 };
-use hyperslab_kernels::{FilePattern, MemoryPattern, Part, Particles};
+use hyperslab_kernels::{FilePattern, MemoryPattern, ParticleSubset, Particles};
 use hyperslab_run::{Case, Outcome, Progress, Verified, run_case};
 use hyperslab_testkit::Memory;
 use std::path::{Path, PathBuf};
@@ -76,7 +76,7 @@ fn a_partial_read_reads_so_much() {
     let directory = tempfile::tempdir().unwrap();
     let p = particles(3);
     good(run(&p.write().unwrap(), &posix(), directory.path(), CacheState::Warm), p.total_bytes().unwrap());
-    let partial = Particles { part: Part::First(5), ..p.clone() }.read().unwrap();
+    let partial = Particles { part: ParticleSubset::First(5), ..p.clone() }.read().unwrap();
     good(run(&partial, &posix(), directory.path(), CacheState::Warm), 3 * 5 * 32 * 2);
 }
 

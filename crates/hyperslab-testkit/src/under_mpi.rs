@@ -15,7 +15,7 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// How a job ended.
 #[derive(Debug)]
-pub struct Ended {
+pub struct EndedJob {
     /// The launcher's exit status.
     pub status: ExitStatus,
     /// Whether it had to be stopped because it took too long.
@@ -26,7 +26,7 @@ pub struct Ended {
     pub stderr: String,
 }
 
-impl Ended {
+impl EndedJob {
     /// Whether every rank ended well and in time.
     pub fn success(&self) -> bool {
         self.status.success() && !self.hung
@@ -40,7 +40,7 @@ pub fn task() -> Option<String> {
 
 /// Starts this program again as `ranks` ranks that find `task` in [`task`]. A job that runs longer than `limit` is
 /// stopped, all of it. Runs as any user and with more ranks than processors, under OpenMPI and MPICH alike.
-pub fn run(ranks: usize, task: &str, limit: Duration) -> Result<Ended> {
+pub fn run(ranks: usize, task: &str, limit: Duration) -> Result<EndedJob> {
     let files = tempfile::tempdir()?;
     let (out, err) = (files.path().join("out"), files.path().join("err"));
     let launcher = std::env::var(LAUNCHER).unwrap_or_else(|_| "mpirun".into());
@@ -64,7 +64,7 @@ pub fn run(ranks: usize, task: &str, limit: Duration) -> Result<Ended> {
         None => (stop(&mut child)?, true),
     };
     let text = |path| std::fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    Ok(Ended { status, hung, stdout: text(&out)?, stderr: text(&err)? })
+    Ok(EndedJob { status, hung, stdout: text(&out)?, stderr: text(&err)? })
 }
 
 /// Waits at most `limit`.

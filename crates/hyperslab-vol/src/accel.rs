@@ -15,9 +15,11 @@ mod eligibility;
 mod field_buffer;
 mod file;
 mod file_open;
+mod launched_job;
 mod layer_base;
 mod metadata_backend;
 mod object_numbers;
+mod parallel_file;
 pub(crate) mod transfer;
 
 pub(crate) use acknowledge::{ATTRIBUTE, acknowledged, acknowledged_link};
@@ -29,4 +31,5 @@ pub(crate) use eligibility::{ineligible, named_filters, shape_of, stored};
 pub(crate) use file::{FileState, before_rename, note_metadata_change, write_back_all};
 pub(crate) use file_open::FileOpen;
 pub(crate) use metadata_backend::Handle;
+pub(crate) use parallel_file::{drain_ranks, publish_dataset};
 pub(crate) use transfer::{Plan, Transfer};

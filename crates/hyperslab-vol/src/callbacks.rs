@@ -30,7 +30,7 @@ macro_rules! on_place {
         ) -> Herr {
             catch_panics(|| {
                 let object = object(pointer);
-                $(if $before(object, arguments) < 0 { return -1; })?
+                $(if $before(object, place, arguments) < 0 { return -1; })?
                 let status = object.host.$below(object.under, place, object.connector, arguments, transfer, request);
                 object.wrap_request(request);
                 status

@@ -14,7 +14,7 @@ pub(crate) use guard::Guard;
 use crate::host::Host;
 use crate::host::api::Hid;
 use hyperslab_core::{Error, Result};
-use hyperslab_rollback::{Outcome, Refusal, Rollback, roll_back};
+use hyperslab_rollback::{Refusal, Rollback, RollbackOutcome, roll_back};
 use std::cell::RefCell;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -90,20 +90,20 @@ pub(crate) fn roll_back_before(host: &'static Host, path: &Path) -> Result<()> {
             .hint("a rollback journal lies beside the file, whose writer was killed: run `hyperslab recover` on it where it can be written")
     };
     match roll_back(path, false).map_err(failed)? {
-        Outcome::Nothing | Outcome::Clean | Outcome::Refused(Refusal::WriterAlive) => Ok(()),
-        Outcome::RolledBack { .. } => {
+        RollbackOutcome::Nothing | RollbackOutcome::Clean | RollbackOutcome::Refused(Refusal::WriterAlive) => Ok(()),
+        RollbackOutcome::RolledBack { .. } => {
             crate::host::say(&format!(
                 "{}: its writer was killed; the file is as of its last flush again",
                 path.display()
             ));
             Ok(())
         }
-        Outcome::Refused(Refusal::InUse) => Err(Error::unsupported(
+        RollbackOutcome::Refused(Refusal::InUse) => Err(Error::unsupported(
             "open",
             "the file must be rolled back, since its writer was killed, and another process has it open",
         )),
         // Never touched: the program gets the file as it is.
-        Outcome::Refused(why) => {
+        RollbackOutcome::Refused(why) => {
             host.say_once(&format!(
                 "{}: a rollback journal lies beside the file and is not used: {why}",
                 path.display()

@@ -2,6 +2,7 @@
 
 pub(crate) mod api;
 mod old;
+mod parallel;
 
 use crate::class::{self, Class};
 use crate::settings::Settings;

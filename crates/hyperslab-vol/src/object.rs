@@ -34,6 +34,8 @@ pub(crate) struct Object {
     pub(crate) fallback_reason: Option<String>,
     /// Whether it is a virtual dataset, or elements of it are outside the file.
     pub(crate) is_indirect: bool,
+    /// Whether this rank of an MPI program writes its elements by itself in collective writes, as the others do.
+    pub(crate) moves_alone: bool,
     /// `Some` for traced datasets.
     pub(crate) traced: Option<TracedDataset>,
     /// Whether it is a file handle that libhdf5 created by wrapping.
@@ -53,7 +55,7 @@ impl Object {
     /// Whether transfers are simply forwarded: no direct path, trace or statistics.
     pub(crate) fn passes_through(&self) -> bool {
         let taken = self.dataset.lock().unwrap_or_else(PoisonError::into_inner).is_some();
-        !taken && !self.is_indirect && self.traced.is_none() && !self.host.wants_stats()
+        !taken && !self.is_indirect && !self.moves_alone && self.traced.is_none() && !self.host.wants_stats()
     }
 
     pub(crate) fn take_dataset(&self) -> Option<Arc<Dataset>> {
@@ -83,6 +85,7 @@ impl Object {
             chunk_cache: None,
             fallback_reason: None,
             is_indirect: false,
+            moves_alone: false,
             traced: None,
             wrapped: false,
         }

@@ -15,7 +15,7 @@ const MEMORY: u64 = 256 << 20;
 const LEAST_MEMORY: u64 = 1 << 20;
 const MOST_THREADS: usize = 16;
 /// Each is also a variable: `HYPERSLAB_MODE` and so on.
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 14] = [
     "mode",
     "memory",
     "threads",
@@ -27,6 +27,7 @@ const KEYS: [&str; 13] = [
     "state",
     "explain",
     "trace",
+    "mpi",
     "stats",
     "overrides",
 ];
@@ -142,6 +143,8 @@ pub(crate) struct Settings {
     pub(crate) explain: Option<PathBuf>,
     /// Where the trace goes, `%p` for the number of the process, `%n` for that of the file in it.
     pub(crate) trace: PathBuf,
+    /// Whether files of MPI programs are only passed on, so that ranks see each other's writes at once.
+    pub(crate) mpi_strict: bool,
     /// `stderr` or a file for statistics.
     pub(crate) stats: Option<String>,
     /// Storage that datasets get in the place of what the program asks for, and the file that says so.
@@ -163,6 +166,7 @@ impl Default for Settings {
             state: None,
             explain: None,
             trace: "hyperslab-trace-%p-%n.jsonl".into(),
+            mpi_strict: false,
             stats: None,
             overrides: None,
         }
@@ -247,6 +251,11 @@ impl Settings {
             "state" => self.state = Some(value.into()),
             "explain" => self.explain = Some(value.into()),
             "trace" => self.trace = value.into(),
+            "mpi" => match value {
+                "flush" => self.mpi_strict = false,
+                "strict" => self.mpi_strict = true,
+                _ => return Err(format!("mpi={value} should be flush or strict")),
+            },
             "stats" => self.stats = Some(value.into()),
             "overrides" => self.overrides = Some((value.into(), Arc::new(overrides(Path::new(value))?))),
             _ => return Err(format!("{key} is not known")),
@@ -285,6 +294,9 @@ impl Settings {
         }
         if self.modes.trace {
             text += &format!(";trace={}", self.trace.display());
+        }
+        if self.mpi_strict {
+            text += ";mpi=strict";
         }
         if let Some(stats) = &self.stats {
             text += &format!(";stats={stats}");

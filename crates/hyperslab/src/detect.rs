@@ -7,6 +7,16 @@ use std::path::Path;
 
 /// Detects the stack that reads what is at `path`: by its first bytes, then by having each format try to open it, those first
 /// whose files begin like that.
+///
+/// ```
+/// # fn main() -> hyperslab::Result<()> {
+/// # let folder = tempfile::tempdir().unwrap();
+/// let path = folder.path().join("run");
+/// hyperslab::File::create(&path, "npy")?.close()?;
+/// assert_eq!(hyperslab::detect_stack(&path)?.to_string(), "npy");
+/// # Ok(())
+/// # }
+/// ```
 pub fn detect_stack(path: &Path) -> Result<Stack> {
     let beginning = Beginning::of(path)?;
     let mut candidates: Vec<_> = formats().iter().filter_map(|entry| Some((entry, entry.recognises?))).collect();
@@ -31,6 +41,14 @@ pub fn detect_stack(path: &Path) -> Result<Stack> {
 }
 
 /// The stack that the extension of `path` stands for.
+///
+/// ```
+/// # fn main() -> hyperslab::Result<()> {
+/// assert_eq!(hyperslab::stack_for_name("run.nc".as_ref())?.to_string(), "netcdf3");
+/// assert!(hyperslab::stack_for_name("run".as_ref()).is_err());
+/// # Ok(())
+/// # }
+/// ```
 pub fn stack_for_name(path: &Path) -> Result<Stack> {
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or("").to_ascii_lowercase();
     let mut usable = formats().iter().filter(|entry| entry.build.is_some());
@@ -55,7 +73,7 @@ mod tests {
     fn names_tell_formats() {
         let name = |path: &str| stack_for_name(Path::new(path)).map(|stack| stack.to_string());
         assert_eq!(name("a.posix").unwrap(), "posix");
-        assert_eq!(name("a.nc").unwrap(), "netcdf3");
+        assert_eq!([name("a.nc").unwrap(), name("a.npys").unwrap()], ["netcdf3", "npy"]);
         #[cfg(feature = "hdf5")]
         assert_eq!([name("a.h5").unwrap(), name("x/A.HDF5").unwrap()], ["hdf5", "hdf5"]);
         #[cfg(feature = "zarr")]

@@ -8,7 +8,14 @@ use std::io::BufReader;
 use std::path::Path;
 use std::time::Duration;
 
-/// What a run of a workload took.
+/// What a run of a workload took, as [`play`] returns it.
+///
+/// ```
+/// fn words(played: &hyperslab::Played) -> String {
+///     let right = if played.verified { "every element was right" } else { "nothing was compared" };
+///     format!("{:.3} s, {right}; {}", played.wall.as_secs_f64(), played.notes.join("; "))
+/// }
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Played {
     /// Wall time of the slowest rank, emulated computing included.

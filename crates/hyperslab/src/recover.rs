@@ -3,12 +3,23 @@
 use hyperslab_core::{Error, ErrorKind, Result};
 use hyperslab_journal::marker;
 use hyperslab_journal::recover::{Job, Recovery, directory, jobs, survey};
-use hyperslab_rollback::{Outcome, roll_back};
+use hyperslab_rollback::{RollbackOutcome, roll_back};
 use hyperslab_run::{orphan_format, single_rank};
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
-/// What a recovery brought into a file.
+/// What a recovery brought into a file, as [`recover()`] returns it.
+///
+/// ```
+/// # fn main() -> hyperslab::Result<()> {
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let path = folder.path().join("run.posix");
+/// # hyperslab::File::create(&path, "posix")?.close()?;
+/// // The file needs no recovery.
+/// assert_eq!(hyperslab::recover(&path)?, hyperslab::Recovered::default());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Recovered {
     /// Bytes that a rollback journal put back, so that the file is as of its last flush.
@@ -88,9 +99,9 @@ fn check(job: &Job, path: &Path) -> Result<()> {
 /// Brings a file back to its last flush. The bytes that were put back.
 fn mend(file: &Path) -> Result<u64> {
     match roll_back(file, false).map_err(|cause| Error::io("roll back", cause).target(file.display()))? {
-        Outcome::RolledBack { bytes, .. } => Ok(bytes),
-        Outcome::Nothing | Outcome::Clean => Ok(0),
-        Outcome::Refused(why) => {
+        RollbackOutcome::RolledBack { bytes, .. } => Ok(bytes),
+        RollbackOutcome::Nothing | RollbackOutcome::Clean => Ok(0),
+        RollbackOutcome::Refused(why) => {
             Err(Error::new(ErrorKind::Mismatch, "roll back", why.to_string()).target(file.display()))
         }
     }

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::{Finding, format_names};
+use super::{Finding, format_names, type_names};
 use crate::shell;
 use crate::workspace::Workspace;
 
@@ -23,7 +23,7 @@ pub fn check(workspace: &Workspace) -> Result<Vec<Finding>> {
     let read = |path: PathBuf| Some((workspace.display(&path), fs::read_to_string(&path).ok()?));
     let files: Vec<(String, String)> = files(workspace)?.into_iter().filter_map(read).collect();
     let names = format_names::names(files.iter().map(|(place, text)| (place.as_str(), text.as_str())));
-    let mut findings = Vec::new();
+    let mut findings = type_names::check(files.iter().map(|(place, text)| (place.as_str(), text.as_str())));
     for (place, text) in &files {
         findings.extend(check_file(place, text));
         findings.extend(format_names::check(place, text, &names));

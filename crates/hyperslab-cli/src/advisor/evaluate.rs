@@ -10,7 +10,8 @@ use crate::table::{Align, Table};
 use anyhow::{Context, Result};
 use hyperslab_core::CacheState;
 use hyperslab_model::{
-    Choice, Class, Count, Counting, Fold, Judgement, Method, Run, Sample, folds_by_group, judge, leave_out, ordinary,
+    Choice, Class, Count, Counting, Fold, Judgement, Method, Sample, ScoredRun, folds_by_group, judge, leave_out,
+    ordinary,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -159,8 +160,8 @@ pub fn judged_table() -> Table {
 /// The runs of a choice as lines of a table.
 fn lines(cache: &str, key: &Key, choice: &Choice) -> String {
     let (array, layout, direction, access) = key;
-    let line = |(class, run): (&Class, &Run)| {
-        let Run { measured, predicted, inside } = run;
+    let line = |(class, run): (&Class, &ScoredRun)| {
+        let ScoredRun { measured, predicted, inside } = run;
         let class = class.name();
         format!("{cache},\"{array}\",\"{layout}\",{direction},{access},{class},{measured:.9},{predicted:.9},{inside}\n")
     };
@@ -174,7 +175,7 @@ fn wrong(known: &BTreeMap<Key, Choice>) -> Vec<Vec<String>> {
         let (Some(fastest), Some(advised)) = (choice.fastest(), choice.advised()) else { continue };
         if choice.is_clear() && fastest != advised {
             let times = |class| {
-                let Run { measured, predicted, .. } = choice.options[&class];
+                let ScoredRun { measured, predicted, .. } = choice.options[&class];
                 format!("{}: {:.2} ms, predicted {:.2}", class.name(), measured * 1e3, predicted * 1e3)
             };
             rows.push(vec![
@@ -230,14 +231,14 @@ fn choices(
         }
         let folds = split.folds(&known);
         let samples: Vec<Sample> = known.iter().map(|one| one.sample.clone()).collect();
-        let runs: Vec<Option<Run>> = match model {
+        let runs: Vec<Option<ScoredRun>> = match model {
             Model::AlwaysHdf5 => {
                 let predicted = if class == Class::Hdf5 { 1.0 } else { 2.0 };
-                samples.iter().map(|one| Some(Run { measured: one.seconds, predicted, inside: false })).collect()
+                samples.iter().map(|one| Some(ScoredRun { measured: one.seconds, predicted, inside: false })).collect()
             }
             _ => leave_out(&samples, (method, &ordinary()), &folds)?
                 .into_iter()
-                .map(|run| run.map(|r| Run { measured: r.measured, predicted: r.predicted, inside: r.inside }))
+                .map(|run| run.map(|r| ScoredRun { measured: r.measured, predicted: r.predicted, inside: r.inside }))
                 .collect(),
         };
         for (one, run) in known.iter().zip(runs) {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// An array.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Subject {
+pub struct MeasuredArray {
     /// Type of its elements.
     pub dtype: Datatype,
     /// Its extents.
@@ -20,7 +20,7 @@ pub struct Subject {
     pub fill: Fill,
 }
 
-impl Subject {
+impl MeasuredArray {
     /// What it is called in timings.
     pub fn name(&self) -> String {
         let values = match self.fill {
@@ -139,7 +139,7 @@ impl Access {
 #[derive(Debug, Clone)]
 pub struct Measurement {
     /// The array.
-    pub subject: Subject,
+    pub subject: MeasuredArray,
     /// Trials of one layout differ in the format only, and can be chosen among.
     pub layout: String,
     /// Where it is stored.

@@ -1,6 +1,6 @@
 //! Which arrays on which stacks are measured.
 
-use super::measurement::{Measurement, Subject};
+use super::measurement::{MeasuredArray, Measurement};
 use crate::mpi_job;
 use anyhow::Result;
 use hyperslab_core::{Datatype, Dims, Fill, Stack, dims};
@@ -105,7 +105,7 @@ pub fn trials(extent: Extent) -> Result<Vec<Measurement>> {
     for (dtype, shape, chunks) in QUICK.iter().chain(more) {
         let (mut coded_fill, shape_dims) = (coded_fills(dtype).into_iter().cycle(), Dims::from_slice(shape));
         let mut add = |layout: &str, text: String, fill: Fill| -> Result<()> {
-            let subject = Subject { dtype: dtype.clone(), shape: shape_dims.clone(), fill };
+            let subject = MeasuredArray { dtype: dtype.clone(), shape: shape_dims.clone(), fill };
             let stack: Stack = text.parse()?;
             let class = hyperslab::configuration(&stack)?.class();
             let trial = Measurement { subject, layout: layout.into(), stack, class };

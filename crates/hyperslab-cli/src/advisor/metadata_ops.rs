@@ -2,7 +2,7 @@
 //! from the rest.
 
 use super::measured::Bench;
-use super::measurement::{Measurement, Subject};
+use super::measurement::{MeasuredArray, Measurement};
 use super::timings::Timings;
 use anyhow::Result;
 use hyperslab_core::workload::{FileDeclaration, Step, StepSource, Steps, Workload};
@@ -60,7 +60,7 @@ impl Beside {
 /// Small arrays.
 pub fn trials() -> Result<Vec<Measurement>> {
     let trial = |text: &&str| {
-        let subject = Subject { dtype: Datatype::F64, shape: Dims::from_elem(ELEMENTS, 1), fill: Fill::Random };
+        let subject = MeasuredArray { dtype: Datatype::F64, shape: Dims::from_elem(ELEMENTS, 1), fill: Fill::Random };
         let stack = text.parse()?;
         let class = hyperslab::configuration(&stack)?.class();
         Ok(Measurement { subject, layout: LAYOUT.into(), stack, class })

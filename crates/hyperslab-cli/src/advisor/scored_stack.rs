@@ -8,7 +8,7 @@ use hyperslab_model::{
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One workload on the stack, counted and predicted.
-pub struct Subject {
+pub struct ScoredWorkload {
     /// What is done.
     pub workload: Workload,
     /// On what.
@@ -32,7 +32,7 @@ pub struct ScoredStack {
     /// Seconds that go on behind the program's back.
     pub hidden: f64,
     /// What is done.
-    pub works: Vec<Subject>,
+    pub works: Vec<ScoredWorkload>,
 }
 
 /// What a stack takes on storage and in memory.
@@ -46,7 +46,7 @@ pub struct Sizes {
 
 impl ScoredStack {
     /// Adds up.
-    pub fn new(stack: Stack, works: Vec<Subject>) -> Self {
+    pub fn new(stack: Stack, works: Vec<ScoredWorkload>) -> Self {
         let total = |of: &dyn Fn(&Prediction) -> f64| works.iter().fold(0.0, |sum, work| sum + of(&work.prediction));
         Self {
             stack,
@@ -97,7 +97,7 @@ impl ScoredStack {
         let first = self.works.first().filter(|_| self.stack.layers.is_empty())?;
         let libraries = [PythonLibrary::H5py, PythonLibrary::ZarrPython];
         let library = libraries.into_iter().find(|one| one.stores(first.configuration.class()))?;
-        let of = |work: &Subject| {
+        let of = |work: &ScoredWorkload| {
             seconds_in_python(library, &profile.python, &work.costs, work.prediction.seconds, profile.copy_rate)
         };
         Some((library, self.works.iter().map(of).sum()))

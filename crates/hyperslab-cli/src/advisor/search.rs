@@ -3,7 +3,7 @@
 use super::candidates;
 use super::compressibility::Compressibility;
 use super::inputs::{Input, SearchSpace, check_ranks};
-use super::scored_stack::{ScoredStack, Subject};
+use super::scored_stack::{ScoredStack, ScoredWorkload};
 use super::variants::{self, Traits};
 use anyhow::{Result, bail};
 use hyperslab_core::Stack;
@@ -67,7 +67,7 @@ impl<'a> Search<'a> {
             let configuration = hyperslab::configuration(&case.stack)?.stored(data.shares(&work.workload, &case.stack));
             let costs = count(&work.workload, &configuration)?;
             let prediction = predict(&costs, configuration.class(), profile, conditions)?;
-            works.push(Subject { workload: work.workload.clone(), configuration, costs, prediction });
+            works.push(ScoredWorkload { workload: work.workload.clone(), configuration, costs, prediction });
         }
         let most_visits = u64::MAX;
         let freedom = SearchSpace { own_layers, exchanges: false };
@@ -172,12 +172,13 @@ impl<'a> Search<'a> {
                 if number >= AT_LEAST && begin.elapsed() > STAGES[stage] {
                     continue;
                 }
-                let subjects = works.iter().map(|(stack, workload, shares)| -> hyperslab_core::Result<Subject> {
-                    let configuration = hyperslab::configuration(stack)?.stored(shares.clone()).at_most(most);
-                    let costs = count(workload, &configuration)?;
-                    let prediction = predict(&costs, configuration.class(), profile, conditions)?;
-                    Ok(Subject { workload: (*workload).clone(), configuration, costs, prediction })
-                });
+                let subjects =
+                    works.iter().map(|(stack, workload, shares)| -> hyperslab_core::Result<ScoredWorkload> {
+                        let configuration = hyperslab::configuration(stack)?.stored(shares.clone()).at_most(most);
+                        let costs = count(workload, &configuration)?;
+                        let prediction = predict(&costs, configuration.class(), profile, conditions)?;
+                        Ok(ScoredWorkload { workload: (*workload).clone(), configuration, costs, prediction })
+                    });
                 // What was never measured, or refuses the arrays, is no candidate either.
                 let one = subjects.collect::<hyperslab_core::Result<Vec<_>>>().ok();
                 let one = one.map(|subjects| ScoredStack::new((*stack).clone(), subjects));

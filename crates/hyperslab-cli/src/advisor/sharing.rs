@@ -1,7 +1,7 @@
 //! How ranks share the machine: measured by having several of them write and read one array.
 
 use super::measured::{Bench, openings, shares};
-use super::measurement::{Measurement, OPENED, Subject};
+use super::measurement::{MeasuredArray, Measurement, OPENED};
 use super::metadata_ops;
 use super::timings::Timings;
 use crate::mpi_job;
@@ -146,7 +146,7 @@ struct Pair {
 
 fn pairs() -> Result<Vec<Pair>> {
     let pair = |(text, opened): (&&str, Measurement)| {
-        let subject = Subject { shape: Dims::from_elem(ELEMENTS, 1), ..opened.subject.clone() };
+        let subject = MeasuredArray { shape: Dims::from_elem(ELEMENTS, 1), ..opened.subject.clone() };
         let shared = Measurement { subject, layout: "shared".into(), stack: text.parse()?, class: opened.class };
         Ok(Pair { shared, opened })
     };

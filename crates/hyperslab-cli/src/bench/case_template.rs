@@ -4,7 +4,7 @@ use super::requirement::Requirement;
 use crate::h5bench::{Asked, Benchmark, BenchmarkKind, Exerciser, Metadata, Mode, Pattern, PatternKind};
 use anyhow::{Context, Result};
 use hyperslab_core::units::exact_size;
-use hyperslab_core::workload::{Input, Update, Workload};
+use hyperslab_core::workload::{InputArray, Update, Workload};
 use hyperslab_core::{Caps, StackElement, TransferMode};
 use hyperslab_kernels::{Particles, Sweep, Tiles};
 use std::collections::HashMap;
@@ -33,7 +33,7 @@ pub struct FileState {
 
 /// What is written in h5bench's forms when a case is done.
 #[derive(Debug, Clone)]
-pub enum Report {
+pub enum CaseReport {
     /// A block of results and a CSV file.
     Pattern(Arc<Pattern>),
     /// A row of the figures of this case and the one before it.
@@ -53,7 +53,7 @@ pub enum KeepFile {
     No,
 }
 
-impl Report {
+impl CaseReport {
     /// The same of a run whose transfers were all made this way.
     pub fn with_transfers(self, transfer: TransferMode) -> Self {
         match self {
@@ -102,7 +102,7 @@ pub struct CaseTemplate {
     /// Whether data are compared though the user did not ask.
     pub verify: bool,
     /// What is reported.
-    pub report: Report,
+    pub report: CaseReport,
     /// What to run, or why not.
     pub work: Result<TemplateWork, String>,
 }
@@ -118,7 +118,7 @@ pub struct TemplateWork {
     /// Bytes that its files need.
     pub room: u64,
     /// Arrays that must be there before.
-    pub inputs: Vec<Input>,
+    pub inputs: Vec<InputArray>,
     /// Formats without chunks may leave the chunks of arrays without filters out.
     pub chunks_are_advice: bool,
 }
@@ -208,7 +208,7 @@ impl CaseTemplate {
             layer_reason: "",
             repeat: 1,
             verify: false,
-            report: Report::None,
+            report: CaseReport::None,
             work,
         }
     }
@@ -223,7 +223,7 @@ fn metadata_drafts(metadata: &Metadata, ranks: usize, name: &dyn Fn(&str) -> Str
     };
     let (write, read) = (work(tiles.write()?)?, work(tiles.read()?)?);
     let mut read = CaseTemplate::plain("metadata read".into(), file.clone(), Effect::Reads, Ok(read));
-    read.report = Report::Metadata(Arc::new(tiles.clone()), metadata.csv_file.clone());
+    read.report = CaseReport::Metadata(Arc::new(tiles.clone()), metadata.csv_file.clone());
     Ok(vec![CaseTemplate::plain("metadata write".into(), file, Effect::Creates, Ok(write)), read])
 }
 
@@ -250,7 +250,7 @@ fn exerciser_drafts(
     }
     if let Some(last) = drafts.last_mut() {
         let keep = if exerciser.keep_file { KeepFile::Yes } else { KeepFile::No };
-        last.report = Report::Exerciser(Arc::new(kernels), keep);
+        last.report = CaseReport::Exerciser(Arc::new(kernels), keep);
     }
     Ok(drafts)
 }
@@ -314,7 +314,7 @@ fn pattern_draft(
         wishes: wishes(pattern),
         layer,
         layer_reason,
-        report: Report::Pattern(Arc::new(pattern.clone())),
+        report: CaseReport::Pattern(Arc::new(pattern.clone())),
         ..CaseTemplate::plain(pattern.kind.name().into(), file, effect, work)
     })
 }

@@ -8,7 +8,7 @@ use crate::h5bench::{Application, Workflow};
 use crate::table::{Align, Table};
 use anyhow::{Context, Result, bail};
 use hyperslab_core::dims::byte_count;
-use hyperslab_core::workload::{Input, Update, WorkloadSummary};
+use hyperslab_core::workload::{InputArray, Update, WorkloadSummary};
 use hyperslab_core::{StackElement, suggest};
 use hyperslab_kernels::{Kernel, Phase, kernels};
 use std::collections::HashSet;
@@ -74,7 +74,7 @@ impl ValidatedPhases {
         for phase in phases {
             let mut summary = phase.workload.validate().with_context(|| phase.label.clone())?;
             let files = &phase.workload.header.files;
-            summary.inputs.retain(|input: &Input| !made.contains(&files[input.file as usize].name));
+            summary.inputs.retain(|input: &InputArray| !made.contains(&files[input.file as usize].name));
             made.extend(files.iter().filter(|file| file.created).map(|file| file.name.clone()));
             validated.push((phase, summary));
         }

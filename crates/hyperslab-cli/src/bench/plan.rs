@@ -1,6 +1,6 @@
 //! From the command line and a workflow to the cases to run.
 
-use super::case_template::{CaseTemplate, Effect, FileState, Report, drafts};
+use super::case_template::{CaseReport, CaseTemplate, Effect, FileState, drafts};
 use super::kernels::Named;
 use super::launch::Launch;
 use super::replay::Replay;
@@ -11,7 +11,7 @@ use crate::mpi_job::InsideJob;
 use crate::table::{Align, Table};
 use anyhow::{Context, Result, bail};
 use hyperslab_core::units::display_size;
-use hyperslab_core::workload::{Input, Workload};
+use hyperslab_core::workload::{InputArray, Workload};
 use hyperslab_core::{CacheState, ErrorKind, Format, Stack, parse_stacks};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -63,7 +63,7 @@ pub struct PlannedCase {
     /// What differs from what the workflow asks for.
     pub notes: Vec<String>,
     /// What is written in h5bench's forms afterwards.
-    pub report: Report,
+    pub report: CaseReport,
     /// What to run, or why it is skipped.
     pub work: Result<Work, String>,
 }
@@ -79,7 +79,7 @@ pub struct Work {
     /// Bytes that its files need.
     pub room: u64,
     /// Arrays that must be there before.
-    pub inputs: Vec<Input>,
+    pub inputs: Vec<InputArray>,
 }
 
 impl Plan {

@@ -1,7 +1,7 @@
 //! The directory that each benchmark gets beside the data, as h5bench lays it out: `<id>[-<job>]` with the settings,
 //! `stdout` and the CSV file.
 
-use super::case_template::Report;
+use super::case_template::CaseReport;
 use crate::h5bench::{Pattern, exerciser_output, metadata_output, output};
 use anyhow::{Context, Result};
 use hyperslab_run::CaseResult;
@@ -37,12 +37,12 @@ fn job_suffix() -> String {
 
 /// Writes what `report` asks for, about the last of `results`, into `directory`; returns what h5bench would print.
 /// `file_bytes` is the size of the data file.
-pub fn write(directory: &Path, report: &Report, results: &[CaseResult], file_bytes: u64) -> Result<Option<String>> {
+pub fn write(directory: &Path, report: &CaseReport, results: &[CaseResult], file_bytes: u64) -> Result<Option<String>> {
     let Some(result) = results.last() else { return Ok(None) };
     let printed = match report {
-        Report::None => return Ok(None),
-        Report::Pattern(pattern) => return write_pattern(directory, pattern, result),
-        Report::Metadata(tiles, csv_file) => {
+        CaseReport::None => return Ok(None),
+        CaseReport::Pattern(pattern) => return write_pattern(directory, pattern, result),
+        CaseReport::Metadata(tiles, csv_file) => {
             let [.., write, read] = results else { return Ok(None) };
             let row = metadata_output::row(tiles, write, read, file_bytes)?;
             let csv = format!("{}\n{row}\n", metadata_output::HEADER);
@@ -51,7 +51,7 @@ pub fn write(directory: &Path, report: &Report, results: &[CaseResult], file_byt
             }
             csv
         }
-        Report::Exerciser(sweeps, _) => {
+        CaseReport::Exerciser(sweeps, _) => {
             let Some(first) = results.len().checked_sub(2 * sweeps.len()) else { return Ok(None) };
             let pairs = results[first..].chunks_exact(2);
             let sizes: Vec<_> = sweeps.iter().zip(pairs).map(|(sweep, pair)| (sweep, &pair[0], &pair[1])).collect();
@@ -83,13 +83,13 @@ fn put(directory: &Path, name: &str, text: &str) -> Result<()> {
 }
 
 /// Whether what the report needs can be read, so that this is known before anything runs.
-pub fn check(report: &Report) -> Result<()> {
+pub fn check(report: &CaseReport) -> Result<()> {
     match report {
-        Report::Pattern(pattern) => match &pattern.asked.environment_file {
+        CaseReport::Pattern(pattern) => match &pattern.asked.environment_file {
             Some(list) => environment(Path::new(list)).map(|_| ()),
             None => Ok(()),
         },
-        Report::Metadata(..) | Report::Exerciser(..) | Report::None => Ok(()),
+        CaseReport::Metadata(..) | CaseReport::Exerciser(..) | CaseReport::None => Ok(()),
     }
 }
 

@@ -13,7 +13,7 @@ const KEY: &str = "hyperslab_connector_stats";
 /// Transfers of one direction.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-pub struct Side {
+pub struct SideStatistics {
     pub calls: u64,
     pub bytes: u64,
     pub accelerated_calls: u64,
@@ -62,8 +62,8 @@ pub struct Process {
     pub datasets: u64,
     /// Datasets and files whose storage was not what the program asked for.
     pub overridden: u64,
-    pub write: Side,
-    pub read: Side,
+    pub write: SideStatistics,
+    pub read: SideStatistics,
     pub fell_back: Vec<Reason>,
     pub background_seconds: f64,
     pub waited_seconds: f64,

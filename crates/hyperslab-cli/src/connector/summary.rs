@@ -1,7 +1,7 @@
 //! What the connector did, in words.
 
 use super::Ended;
-use super::statistics::{Process, Reason, Side, Statistics};
+use super::statistics::{Process, Reason, SideStatistics, Statistics};
 use hyperslab_core::units::display_size;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -78,8 +78,8 @@ fn headline(processes: &[Process]) -> String {
     format!("{who}: HDF5 {}, mode {}, {opened}\n", all(|p| &p.library).join(" and "), all(|p| &p.mode).join(" and "))
 }
 
-fn add<'a>(sides: impl Iterator<Item = &'a Side>) -> Side {
-    sides.fold(Side::default(), |sum, side| Side {
+fn add<'a>(sides: impl Iterator<Item = &'a SideStatistics>) -> SideStatistics {
+    sides.fold(SideStatistics::default(), |sum, side| SideStatistics {
         calls: sum.calls + side.calls,
         bytes: sum.bytes + side.bytes,
         accelerated_calls: sum.accelerated_calls + side.accelerated_calls,
@@ -88,7 +88,7 @@ fn add<'a>(sides: impl Iterator<Item = &'a Side>) -> Side {
     })
 }
 
-fn amounts(side: &Side) -> String {
+fn amounts(side: &SideStatistics) -> String {
     let total = format!("{} in {}, {:.2} s", display_size(side.bytes), many(side.calls, "call"), side.seconds);
     match side.accelerated_calls {
         0 => format!("{total}: none around libhdf5"),
@@ -98,7 +98,7 @@ fn amounts(side: &Side) -> String {
 }
 
 /// The share of the bytes, of which there may be none. Never all where something is missing, nor none where something is there.
-fn share(side: &Side) -> String {
+fn share(side: &SideStatistics) -> String {
     match (side.accelerated_bytes, side.bytes) {
         (_, 0) => String::new(),
         (some, all) => match 100.0 * some as f64 / all as f64 {
@@ -165,7 +165,13 @@ mod tests {
             mode: "codec".into(),
             files: 1,
             datasets: 2,
-            write: Side { calls: 4, bytes: 4096, accelerated_calls: 3, accelerated_bytes: 1024, seconds: 0.5 },
+            write: SideStatistics {
+                calls: 4,
+                bytes: 4096,
+                accelerated_calls: 3,
+                accelerated_bytes: 1024,
+                seconds: 0.5,
+            },
             fell_back: vec![Reason { what: "write".into(), why: "text".into(), calls: 1, bytes: 3072 }],
             ..Process::default()
         }
@@ -185,12 +191,12 @@ mod tests {
 
     #[test]
     fn shares_say_no_more_than_is_true() {
-        let side = |bytes, accelerated_bytes| Side {
+        let side = |bytes, accelerated_bytes| SideStatistics {
             calls: 2,
             accelerated_calls: 1,
             bytes,
             accelerated_bytes,
-            ..Side::default()
+            ..SideStatistics::default()
         };
         for (bytes, fast, said) in [
             (0, 0, "1 call around libhdf5"),
@@ -201,7 +207,7 @@ mod tests {
             let text = amounts(&side(bytes, fast));
             assert!(text.ends_with(said), "{text}");
         }
-        assert!(amounts(&Side { calls: 1, ..Side::default() }).ends_with("none around libhdf5"));
+        assert!(amounts(&SideStatistics { calls: 1, ..SideStatistics::default() }).ends_with("none around libhdf5"));
     }
 
     #[test]

@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 
 /// A directory with logs, and the files whose logs are wanted: all, if none is named.
 #[derive(Debug)]
-pub struct Place {
+pub struct RecoveryPlace {
     pub directory: PathBuf,
     files: Vec<PathBuf>,
 }
 
-impl Place {
+impl RecoveryPlace {
     /// Whether a log is wanted. Those whose file is unknown are where a whole directory is asked for.
     pub fn takes(&self, left: &OrphanedJournal) -> bool {
         let is_named = |container: &Path| self.files.iter().any(|file| file == container);
@@ -65,7 +65,7 @@ pub fn say_what_waits(path: &Path) -> bool {
 
 /// The directories of what a user names. A directory that has a marker beside it is a container (Zarr, POSIX), any other holds
 /// logs. Of a file, its own folder is looked at too, where logs lie unless the user says otherwise.
-pub fn places(paths: &[PathBuf]) -> Result<Vec<Place>> {
+pub fn places(paths: &[PathBuf]) -> Result<Vec<RecoveryPlace>> {
     let mut wanted: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
     let mut whole = Vec::new();
     for path in paths {
@@ -87,6 +87,6 @@ pub fn places(paths: &[PathBuf]) -> Result<Vec<Place>> {
             }
         }
     }
-    let each = wanted.into_iter().map(|(directory, files)| Place { directory, files });
-    Ok(whole.into_iter().map(|directory| Place { directory, files: Vec::new() }).chain(each).collect())
+    let each = wanted.into_iter().map(|(directory, files)| RecoveryPlace { directory, files });
+    Ok(whole.into_iter().map(|directory| RecoveryPlace { directory, files: Vec::new() }).chain(each).collect())
 }

@@ -5,7 +5,7 @@ use super::{End, RecoverOptions, inspect};
 use anyhow::{Context, Result};
 use hyperslab_core::units::display_size;
 use hyperslab_core::{Error, ErrorKind};
-use hyperslab_rollback::{Outcome, Pending, Refusal};
+use hyperslab_rollback::{Pending, Refusal, RollbackOutcome};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -89,7 +89,7 @@ pub fn one(file: &Path, options: &RecoverOptions, was_read: bool) -> End {
 pub fn mend_for_logs(file: &Path, force: bool) -> hyperslab_core::Result<()> {
     let name = escaped(file.display());
     match hyperslab_rollback::roll_back(file, force) {
-        Ok(Outcome::Refused(why @ Refusal::AnotherFile)) if force => {
+        Ok(RollbackOutcome::Refused(why @ Refusal::AnotherFile)) if force => {
             eprintln!("hyperslab: {name}: not rolled back: {why}");
             Ok(())
         }
@@ -103,23 +103,23 @@ fn mend(file: &Path, force: bool) -> hyperslab_core::Result<()> {
 
 /// Says what became of a file. One without a journal is extended to the end that its superblock names, which libhdf5 may have
 /// cut off.
-fn told(file: &Path, outcome: std::io::Result<Outcome>) -> hyperslab_core::Result<()> {
+fn told(file: &Path, outcome: std::io::Result<RollbackOutcome>) -> hyperslab_core::Result<()> {
     let name = escaped(file.display());
     let failed = |cause| Error::io("roll back", cause).target(&name);
     match outcome.map_err(failed)? {
-        Outcome::Nothing if file.is_file() => match hyperslab_rollback::mend_end(file).map_err(failed)? {
+        RollbackOutcome::Nothing if file.is_file() => match hyperslab_rollback::mend_end(file).map_err(failed)? {
             0 => {}
             bytes => println!("{name}: extended by {} to the end that its superblock names", display_size(bytes)),
         },
-        Outcome::Nothing => {}
-        Outcome::Clean => {
+        RollbackOutcome::Nothing => {}
+        RollbackOutcome::Clean => {
             println!("{name}: its writer was killed; it is as of its last flush, nothing had to be rolled back")
         }
-        Outcome::RolledBack { bytes, from, to } => {
+        RollbackOutcome::RolledBack { bytes, from, to } => {
             let (bytes, from, to) = (display_size(bytes), display_size(from), display_size(to));
             println!("{name}: rolled back to its last flush: {bytes} put back, {from} long before, {to} now");
         }
-        Outcome::Refused(why) => {
+        RollbackOutcome::Refused(why) => {
             return Err(Error::new(ErrorKind::Mismatch, "roll back", why.to_string()).target(&name));
         }
     }

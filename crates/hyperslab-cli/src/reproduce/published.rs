@@ -10,7 +10,8 @@ pub struct Published {
     fields: Vec<String>,
 }
 
-/// What finds a line: the work, the beginning of the place, words of the workload, of the metric and of the condition.
+/// What finds a line: the work, the beginning of the place, words of the workload (or of where it ran), of the metric and of
+/// the condition.
 #[derive(Debug, Clone, Copy)]
 pub struct Key(pub &'static str, pub &'static str, pub &'static str, pub &'static str, pub &'static str);
 
@@ -44,7 +45,7 @@ pub fn find(key: Key) -> Option<&'static Published> {
     all.iter().find(|row| {
         row.field(0) == key.0
             && row.field(1).starts_with(key.1)
-            && row.field(3).contains(key.2)
+            && (row.field(3).contains(key.2) || row.field(2).contains(key.2))
             && row.field(4).contains(key.3)
             && row.field(5).contains(key.4)
     })

@@ -17,14 +17,14 @@ pub struct Study {
 /// One run of `bench`.
 pub struct Trial {
     pub name: &'static str,
-    pub work: Work,
+    pub work: StudyWork,
     /// Stacks; LOG stands for a folder for logs.
     pub stacks: &'static str,
     pub ranks: u32,
 }
 
 /// What a trial does.
-pub enum Work {
+pub enum StudyWork {
     /// An application kernel with its keys, and with those of a test.
     Kernel { usual: &'static str, tiny: &'static str },
     /// A workflow of h5bench, in which SIZE stands for a size.
@@ -102,7 +102,7 @@ pub const STUDIES: &[Study] = &[
         about: "writes behind computation",
         trials: &[Trial {
             name: "write",
-            work: Work::Kernel {
+            work: StudyWork::Kernel {
                 usual: "vpic particles=32K steps=5 compute=60ms",
                 tiny: "vpic particles=512 steps=2 compute=1ms",
             },
@@ -124,7 +124,7 @@ pub const STUDIES: &[Study] = &[
         about: "reads ahead of computation",
         trials: &[Trial {
             name: "read",
-            work: Work::Kernel {
+            work: StudyWork::Kernel {
                 usual: "bdcats particles=32K steps=5 compute=60ms",
                 tiny: "bdcats particles=512 steps=2 compute=1ms",
             },
@@ -146,7 +146,7 @@ pub const STUDIES: &[Study] = &[
         about: "background writes with nothing to hide behind",
         trials: &[Trial {
             name: "no-compute",
-            work: Work::Kernel { usual: "vpic particles=128K steps=4", tiny: "vpic particles=512 steps=2" },
+            work: StudyWork::Kernel { usual: "vpic particles=128K steps=4", tiny: "vpic particles=512 steps=2" },
             stacks: "async/hdf5,hdf5",
             ranks: 2,
         }],
@@ -165,14 +165,14 @@ pub const STUDIES: &[Study] = &[
         about: "a tenth of the data takes more than a tenth of the time",
         trials: &[Trial {
             name: "read",
-            work: Work::Workflow { text: PARTIAL, usual: "256", tiny: "4" },
+            work: StudyWork::Workflow { text: PARTIAL, usual: "256", tiny: "4" },
             stacks: "hdf5",
             ranks: 2,
         }],
         claims: &[ClaimSpec {
             published: Key("h5bench", "Sec 4.1.4 / Fig 6a", "partial read", "time ratio", "10%"),
             figure: Figure::Time,
-            before: Side { benchmark: "read", workload: "read 2", ..side("read", "hdf5", "whole") },
+            before: Side { benchmark: "read", ..side("read", "hdf5", "whole") },
             after: Side { benchmark: "read", workload: "the first", ..side("read", "hdf5", "a tenth") },
             above: 0.12,
             holds_because: "Opening files and datasets costs the same for both.",
@@ -185,13 +185,13 @@ pub const STUDIES: &[Study] = &[
         trials: &[
             Trial {
                 name: "CC",
-                work: Work::Kernel { usual: "vpic particles=256K steps=2", tiny: "vpic particles=512 steps=1" },
+                work: StudyWork::Kernel { usual: "vpic particles=256K steps=2", tiny: "vpic particles=512 steps=1" },
                 stacks: "hdf5",
                 ranks: 2,
             },
             Trial {
                 name: "IC",
-                work: Work::Kernel {
+                work: StudyWork::Kernel {
                     usual: "vpic particles=256K steps=2 memory=interleaved",
                     tiny: "vpic particles=512 steps=1 memory=interleaved",
                 },
@@ -200,7 +200,7 @@ pub const STUDIES: &[Study] = &[
             },
             Trial {
                 name: "II",
-                work: Work::Kernel {
+                work: StudyWork::Kernel {
                     usual: "vpic particles=256K steps=2 memory=interleaved file=interleaved",
                     tiny: "vpic particles=512 steps=1 memory=interleaved file=interleaved",
                 },
@@ -234,7 +234,7 @@ pub const STUDIES: &[Study] = &[
         about: "two-dimensional writes behind computation",
         trials: &[Trial {
             name: "write",
-            work: Work::Workflow { text: PLANE_COMPUTE, usual: "128", tiny: "4" },
+            work: StudyWork::Workflow { text: PLANE_COMPUTE, usual: "128", tiny: "4" },
             stacks: SLOW_PAIR,
             ranks: 2,
         }],
@@ -253,7 +253,7 @@ pub const STUDIES: &[Study] = &[
         about: "creating a file takes longer than closing it",
         trials: &[Trial {
             name: "write",
-            work: Work::Kernel { usual: "vpic particles=4K steps=1", tiny: "vpic particles=64 steps=1" },
+            work: StudyWork::Kernel { usual: "vpic particles=4K steps=1", tiny: "vpic particles=64 steps=1" },
             stacks: "hdf5",
             ranks: 2,
         }],
@@ -272,7 +272,7 @@ pub const STUDIES: &[Study] = &[
         about: "one file over several (needs a build with MPI, and its ranks)",
         trials: &[Trial {
             name: "write",
-            work: Work::Kernel { usual: "vpic particles=64K steps=1", tiny: "vpic particles=512 steps=1" },
+            work: StudyWork::Kernel { usual: "vpic particles=64K steps=1", tiny: "vpic particles=512 steps=1" },
             stacks: "hdf5,hdf5(driver=subfiling)",
             ranks: 2,
         }],
@@ -292,7 +292,7 @@ pub const STUDIES: &[Study] = &[
         trials: &[
             Trial {
                 name: "particles",
-                work: Work::Kernel {
+                work: StudyWork::Kernel {
                     usual: "vpic particles=64K steps=2 memory=interleaved",
                     tiny: "vpic particles=512 steps=1 memory=interleaved",
                 },
@@ -301,7 +301,7 @@ pub const STUDIES: &[Study] = &[
             },
             Trial {
                 name: "e3sm",
-                work: Work::Kernel { usual: "e3sm-g", tiny: "e3sm-g records=1" },
+                work: StudyWork::Kernel { usual: "e3sm-g", tiny: "e3sm-g records=1" },
                 stacks: "hdf5,loglayout/hdf5",
                 ranks: 2,
             },
@@ -332,7 +332,7 @@ pub const STUDIES: &[Study] = &[
         about: "larger chunks read faster, in HDF5 and in Zarr",
         trials: &[Trial {
             name: "read",
-            work: Work::Workflow { text: PLANE, usual: "512", tiny: "32" },
+            work: StudyWork::Workflow { text: PLANE, usual: "512", tiny: "32" },
             stacks: "hdf5(chunk=16x16),hdf5(chunk=64x256),zarr(chunk=16x16),zarr(chunk=64x256)",
             ranks: 1,
         }],
@@ -362,7 +362,7 @@ pub const STUDIES: &[Study] = &[
         about: "a log of many small writes, its flush included",
         trials: &[Trial {
             name: "btio",
-            work: Work::Kernel {
+            work: StudyWork::Kernel {
                 usual: "btio grid=32x32x32 dumps=1 operation=write collective=no",
                 tiny: "btio grid=8x8x8 dumps=1 operation=write collective=no",
             },
@@ -384,7 +384,7 @@ pub const STUDIES: &[Study] = &[
         about: "objects aligned to the stripe size",
         trials: &[Trial {
             name: "write",
-            work: Work::Kernel { usual: "vpic particles=256K steps=2", tiny: "vpic particles=512 steps=1" },
+            work: StudyWork::Kernel { usual: "vpic particles=256K steps=2", tiny: "vpic particles=512 steps=1" },
             stacks: "hdf5,hdf5(align=1MiB)",
             ranks: 2,
         }],
@@ -403,7 +403,7 @@ pub const STUDIES: &[Study] = &[
         about: "fill values before the data",
         trials: &[Trial {
             name: "write",
-            work: Work::Kernel { usual: "vpic particles=512K steps=1", tiny: "vpic particles=512 steps=1" },
+            work: StudyWork::Kernel { usual: "vpic particles=512K steps=1", tiny: "vpic particles=512 steps=1" },
             stacks: "hdf5(fill_time=alloc,alloc_time=early),hdf5(fill_time=never)",
             ranks: 1,
         }],
@@ -422,7 +422,7 @@ pub const STUDIES: &[Study] = &[
         about: "chunks of length 1 in a dimension that grows",
         trials: &[Trial {
             name: "write",
-            work: Work::Workflow { text: GROWING, usual: "2048", tiny: "64" },
+            work: StudyWork::Workflow { text: GROWING, usual: "2048", tiny: "64" },
             stacks: "hdf5(chunk=1),hdf5",
             ranks: 1,
         }],

@@ -31,14 +31,14 @@ pub struct WorkloadSummary {
     /// The longest time that a rank's calls took when they were recorded; `None` if no step says.
     pub took: Option<Duration>,
     /// Arrays that must exist before the run, in containers that the workload does not create.
-    pub inputs: Vec<Input>,
+    pub inputs: Vec<InputArray>,
     /// By file: data that cannot be verified.
     pub unchecked: Vec<Option<Unchecked>>,
 }
 
 /// An array that must exist before the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Input {
+pub struct InputArray {
     /// Number of the file.
     pub file: u32,
     /// Number of the declaration.
@@ -256,7 +256,7 @@ impl<'a> Walk<'a> {
                 if self.summary.inputs.len() >= MAX_ARRAYS {
                     return Err(refuse(format!("it reads more than {MAX_ARRAYS} arrays")));
                 }
-                self.summary.inputs.push(Input { file, array, name: name.clone() });
+                self.summary.inputs.push(InputArray { file, array, name: name.clone() });
             }
         }
         Ok(file)

@@ -10,7 +10,6 @@ use super::datatype;
 use super::diagnostics::Diagnostics;
 use super::direct_access::{self, DirectAccess};
 use super::errors;
-use super::fs_coherence;
 use super::handle::OwnedHandle;
 use super::leaked_files::{self, Token};
 use super::library::{self, Id, done};
@@ -260,7 +259,7 @@ fn access(path: &Path, file: &OwnedHandle, ranks: &Ranks, options: &Options, wri
     } else if ranks.are_processes() {
         let file = File::options().read(true).write(writable).open(path).map_err(|e| Error::io("open", e))?;
         if writable && ranks.count() > 1 {
-            fs_coherence::refuse_incoherent(&file)?;
+            hyperslab_h5direct::refuse_incoherent(&file)?;
         }
         file
     } else {

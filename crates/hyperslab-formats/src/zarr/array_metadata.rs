@@ -3,7 +3,7 @@
 use super::codecs::{Pipeline, name_and_configuration};
 use super::datatype::{self, DTYPE_ATTRIBUTE};
 use super::fill_value;
-use super::layout::{ChunkKeys, Layout, Sharding, Version};
+use super::layout::{ArrayLayout, ChunkKeys, Sharding, Version};
 use hyperslab_core::{ByteOrder, Datatype, Dims, Error, ErrorKind, Result};
 use serde_json::{Map, Value, json};
 
@@ -20,7 +20,7 @@ fn unsupported(message: impl Into<String>) -> Error {
 }
 
 /// Encodes a layout: the document, and the attributes that complete it.
-pub fn write(layout: &Layout) -> Result<(Value, Map<String, Value>)> {
+pub fn write(layout: &ArrayLayout) -> Result<(Value, Map<String, Value>)> {
     let stored = datatype::to_json(&layout.dtype, layout.version);
     // A disguised compound is raw bytes to Zarr, and so is its fill value: base64 either way.
     let fill = fill_value::to_json(&layout.dtype, &layout.fill, layout.version)?;
@@ -68,7 +68,7 @@ pub fn write(layout: &Layout) -> Result<(Value, Map<String, Value>)> {
     Ok((document, attributes))
 }
 
-fn codecs_v3(layout: &Layout, order: Option<ByteOrder>) -> Vec<Value> {
+fn codecs_v3(layout: &ArrayLayout, order: Option<ByteOrder>) -> Vec<Value> {
     let bytes = match order {
         None => json!({"name": "bytes"}),
         Some(ByteOrder::Little) => json!({"name": "bytes", "configuration": {"endian": "little"}}),
@@ -90,7 +90,7 @@ fn codecs_v3(layout: &Layout, order: Option<ByteOrder>) -> Vec<Value> {
 }
 
 /// Decodes and validates a layout from a document and its attributes.
-pub fn read(version: Version, document: &Value, attributes: &Map<String, Value>) -> Result<Layout> {
+pub fn read(version: Version, document: &Value, attributes: &Map<String, Value>) -> Result<ArrayLayout> {
     let mut layout = match version {
         Version::V2 => read_v2(document)?,
         Version::V3 => read_v3(document)?,
@@ -133,7 +133,7 @@ fn separator(value: Option<&Value>, default: char) -> Result<char> {
     }
 }
 
-fn read_v2(document: &Value) -> Result<Layout> {
+fn read_v2(document: &Value) -> Result<ArrayLayout> {
     let null = &Value::Null;
     let field = |key: &str| document.get(key).unwrap_or(null);
     let dtype = datatype::from_v2(field("dtype"))?;
@@ -142,7 +142,7 @@ fn read_v2(document: &Value) -> Result<Layout> {
         Some("F") => true,
         _ => return Err(corrupt("the order is neither C nor F")),
     };
-    Ok(Layout {
+    Ok(ArrayLayout {
         version: Version::V2,
         fill: fill_value::from_json(&dtype, field("fill_value"), Version::V2)?,
         dtype,
@@ -171,7 +171,7 @@ const KNOWN_V3: [&str; 12] = [
     "consolidated_metadata",
 ];
 
-fn read_v3(document: &Value) -> Result<Layout> {
+fn read_v3(document: &Value) -> Result<ArrayLayout> {
     let object = document.as_object().ok_or_else(|| corrupt("the document is no object"))?;
     for (key, value) in object {
         let may_skip = value.get("must_understand") == Some(&Value::Bool(false));
@@ -196,7 +196,7 @@ fn read_v3(document: &Value) -> Result<Layout> {
     let codecs = part("codecs")?.as_array().ok_or_else(|| corrupt("codecs are no list"))?;
     let (order, pipeline, sharding) = read_codecs(codecs)?;
     let dtype = datatype::from_v3(part("data_type")?, order)?;
-    Ok(Layout {
+    Ok(ArrayLayout {
         version: Version::V3,
         fill: fill_value::from_json(&dtype, part("fill_value")?, Version::V3)?,
         dtype,

@@ -2,9 +2,9 @@
 
 use super::array_metadata;
 use super::chunk_files::ChunkFiles;
-use super::layout::Layout;
+use super::layout::ArrayLayout;
 use super::locks::ArrayIdentity;
-use super::nodes::{self, Kind};
+use super::nodes::{self, NodeKind};
 use hyperslab_core::{Error, ErrorKind, Result};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub struct ArrayState {
 #[derive(Debug)]
 pub struct Current {
     /// Shape, chunks, codecs.
-    pub layout: Layout,
+    pub layout: ArrayLayout,
     /// Its files.
     pub chunks: ChunkFiles,
     /// Whether files certainly hold only fill values beyond the shape, so that growing need not check them.
@@ -101,9 +101,11 @@ impl StoreState {
     }
 }
 
-fn read_layout(directory: &Path) -> Result<Layout> {
+fn read_layout(directory: &Path) -> Result<ArrayLayout> {
     match nodes::read(directory)? {
-        Some(node) if node.kind == Kind::Array => array_metadata::read(node.version, &node.document, &node.attributes),
+        Some(node) if node.kind == NodeKind::Array => {
+            array_metadata::read(node.version, &node.document, &node.attributes)
+        }
         Some(_) => Err(Error::new(ErrorKind::NotFound, "open array", "this is a group, not an array")),
         None => Err(Error::new(ErrorKind::NotFound, "open array", "there is no such array")),
     }

@@ -2,7 +2,7 @@
 
 use super::atomic_files::{self, AtomicFiles};
 use super::chunk_codec::ChunkCodec;
-use super::layout::Layout;
+use super::layout::ArrayLayout;
 use super::region::{self, BoxInBuffer, Region};
 use super::shard::{Shard, ShardIndex};
 use hyperslab_core::{Dims, Error, ErrorKind, Result};
@@ -28,7 +28,7 @@ pub struct Loaded {
 
 impl ChunkFiles {
     /// For the array in `directory`.
-    pub fn new(directory: PathBuf, layout: &Layout) -> Result<Self> {
+    pub fn new(directory: PathBuf, layout: &ArrayLayout) -> Result<Self> {
         let chunk_bytes = layout.chunk().iter().product::<u64>() * layout.dtype.size();
         let codec = ChunkCodec::new(layout.pipeline, chunk_bytes as usize, layout.dtype.size())?;
         let index = layout.sharding.as_ref().map(|sharding| ShardIndex::new(layout, sharding)).transpose()?;
@@ -40,12 +40,12 @@ impl ChunkFiles {
         &self.directory
     }
 
-    fn path(&self, layout: &Layout, index: &[u64]) -> PathBuf {
+    fn path(&self, layout: &ArrayLayout, index: &[u64]) -> PathBuf {
         self.directory.join(layout.keys.name(index))
     }
 
     /// Decodes what `region` of file `index` needs; `None` when the file is not there: all fill value.
-    pub fn load(&self, layout: &Layout, index: &[u64], region: &Region) -> Result<Option<Loaded>> {
+    pub fn load(&self, layout: &ArrayLayout, index: &[u64], region: &Region) -> Result<Option<Loaded>> {
         let path = self.path(layout, index);
         let loaded = match &self.index {
             Some(shards) => self.load_shard(layout, shards, &path, region),
@@ -63,7 +63,13 @@ impl ChunkFiles {
         loaded.map_err(|error| error.target(path.display()))
     }
 
-    fn load_shard(&self, layout: &Layout, shards: &ShardIndex, path: &Path, region: &Region) -> Result<Option<Loaded>> {
+    fn load_shard(
+        &self,
+        layout: &ArrayLayout,
+        shards: &ShardIndex,
+        path: &Path,
+        region: &Region,
+    ) -> Result<Option<Loaded>> {
         let Some(shard) = shards.open(path)? else { return Ok(None) };
         let mut data = vec![0; layout.file_bytes()];
         let element = layout.dtype.size() as usize;
@@ -91,7 +97,7 @@ impl ChunkFiles {
     pub fn store(
         &self,
         files: &AtomicFiles,
-        layout: &Layout,
+        layout: &ArrayLayout,
         index: &[u64],
         data: &[u8],
         region: &Region,
@@ -114,7 +120,7 @@ impl ChunkFiles {
     fn store_shard(
         &self,
         files: &AtomicFiles,
-        layout: &Layout,
+        layout: &ArrayLayout,
         shards: &ShardIndex,
         path: &Path,
         data: &[u8],
@@ -145,7 +151,7 @@ impl ChunkFiles {
 }
 
 /// Chunks stored as they are: only the rows that the region spans are read.
-fn load_rows(layout: &Layout, path: &Path, region: &Region) -> Result<Option<Loaded>> {
+fn load_rows(layout: &ArrayLayout, path: &Path, region: &Region) -> Result<Option<Loaded>> {
     let Some((file, length)) = atomic_files::open(path)? else { return Ok(None) };
     let bytes = layout.file_bytes();
     if length != bytes as u64 {
@@ -169,7 +175,7 @@ struct Inside<'a> {
 }
 
 impl<'a> Inside<'a> {
-    fn new(layout: &'a Layout) -> Self {
+    fn new(layout: &'a ArrayLayout) -> Self {
         let chunk = layout.chunk();
         Self { chunk, shape: layout.file.iter().zip(chunk).map(|(f, c)| f / c).collect() }
     }

@@ -5,8 +5,8 @@ use super::array_metadata;
 use super::array_state::StoreState;
 use super::atomic_files::AtomicFiles;
 use super::attributes;
-use super::layout::{Layout, Version};
-use super::nodes::{self, Kind, Node};
+use super::layout::{ArrayLayout, Version};
+use super::nodes::{self, Node, NodeKind};
 use super::options::Options;
 use super::store_dir;
 use hyperslab_core::{
@@ -112,8 +112,8 @@ impl ZarrContainer {
         for name in names {
             let directory = self.directory(name);
             match nodes::read(&directory)? {
-                Some(Node { kind: Kind::Group, .. }) => {}
-                Some(Node { kind: Kind::Array, .. }) => {
+                Some(Node { kind: NodeKind::Group, .. }) => {}
+                Some(Node { kind: NodeKind::Array, .. }) => {
                     return Err(Error::new(ErrorKind::AlreadyExists, "create group", "there is an array of this name")
                         .target(if name.is_empty() { "/" } else { name }));
                 }
@@ -123,7 +123,7 @@ impl ZarrContainer {
         Ok(())
     }
 
-    fn create_array(&self, name: &str, layout: &Layout) -> Result<()> {
+    fn create_array(&self, name: &str, layout: &ArrayLayout) -> Result<()> {
         let files = &self.context.files;
         let directory = self.directory(name);
         let _changing = nodes::change_metadata();
@@ -136,7 +136,7 @@ impl ZarrContainer {
         }
         self.create_groups(nodes::ancestors(name))?;
         let (document, attributes) = array_metadata::write(layout)?;
-        let node = Node { version: layout.version, kind: Kind::Array, document, attributes };
+        let node = Node { version: layout.version, kind: NodeKind::Array, document, attributes };
         nodes::write(files, &directory, &node)?;
         nodes::drop_consolidated(files, name)
     }
@@ -147,13 +147,13 @@ impl ZarrContainer {
             .ok_or_else(|| Error::new(ErrorKind::NotFound, "find object", "there is no such group or array"))
     }
 
-    fn new_layout(&self, spec: &ArraySpec) -> Result<Layout> {
+    fn new_layout(&self, spec: &ArraySpec) -> Result<ArrayLayout> {
         let (have, asked) = (self.context.version, self.context.options.version);
         if asked.is_some_and(|asked| asked != have) {
             return Err(Error::invalid("create array", "the store has another Zarr version than the option asks for")
                 .hint("leave out version"));
         }
-        Layout::new(spec, &self.context.options, have)
+        ArrayLayout::new(spec, &self.context.options, have)
     }
 
     fn opened(&self, name: &str, clean_beyond: bool) -> Result<Arc<dyn Array>> {

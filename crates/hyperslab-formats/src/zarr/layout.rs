@@ -43,7 +43,7 @@ pub struct Sharding {
 
 /// An array as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Layout {
+pub struct ArrayLayout {
     /// Version of its metadata.
     pub version: Version,
     /// Type of elements.
@@ -95,7 +95,7 @@ impl ChunkKeys {
     }
 }
 
-impl Layout {
+impl ArrayLayout {
     /// The layout of a new array.
     pub fn new(spec: &ArraySpec, options: &Options, version: Version) -> Result<Self> {
         spec.check()?;
@@ -237,6 +237,6 @@ mod tests {
         growing.max_shape = Some(vec![None, Some(721), Some(1440)]);
         let element = "zarr".parse::<Stack>().unwrap().format;
         let options = Options::parse(&element).unwrap();
-        assert_eq!(Layout::new(&growing, &options, Version::V3).unwrap().chunk().to_vec(), [1, 181, 1440]);
+        assert_eq!(ArrayLayout::new(&growing, &options, Version::V3).unwrap().chunk().to_vec(), [1, 181, 1440]);
     }
 }

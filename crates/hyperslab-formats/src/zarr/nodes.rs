@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Group or array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum NodeKind {
     /// Holds groups and arrays.
     Group,
     /// Holds chunks.
@@ -23,7 +23,7 @@ pub struct Node {
     /// Version of its metadata.
     pub version: Version,
     /// What it is.
-    pub kind: Kind,
+    pub kind: NodeKind,
     /// `zarr.json`, `.zgroup` or `.zarray`.
     pub document: Value,
     /// Its attributes.
@@ -84,8 +84,8 @@ pub fn read(directory: &Path) -> Result<Option<Node>> {
             return corrupt("zarr.json does not say zarr_format 3");
         }
         let kind = match document.get("node_type").and_then(Value::as_str) {
-            Some("group") => Kind::Group,
-            Some("array") => Kind::Array,
+            Some("group") => NodeKind::Group,
+            Some("array") => NodeKind::Array,
             _ => return corrupt("zarr.json is neither of a group nor of an array"),
         };
         let attributes = match document.get("attributes") {
@@ -95,7 +95,7 @@ pub fn read(directory: &Path) -> Result<Option<Node>> {
         };
         return Ok(Some(Node { version: Version::V3, kind, document, attributes }));
     }
-    for (file, kind) in [(".zarray", Kind::Array), (".zgroup", Kind::Group)] {
+    for (file, kind) in [(".zarray", NodeKind::Array), (".zgroup", NodeKind::Group)] {
         let Some(document) = json::read(&directory.join(file))? else { continue };
         if document.get("zarr_format").and_then(Value::as_u64) != Some(2) {
             return corrupt("the metadata does not say zarr_format 2");
@@ -128,7 +128,7 @@ pub fn write(files: &AtomicFiles, directory: &Path, node: &Node) -> Result<()> {
             } else {
                 json::write(files, &attributes, &Value::Object(node.attributes.clone()))?;
             }
-            let file = if node.kind == Kind::Array { ".zarray" } else { ".zgroup" };
+            let file = if node.kind == NodeKind::Array { ".zarray" } else { ".zgroup" };
             json::write(files, &directory.join(file), &node.document)
         }
     }
@@ -140,7 +140,7 @@ pub fn new_group(version: Version) -> Node {
         Version::V2 => literal!({"zarr_format": 2}),
         Version::V3 => literal!({"zarr_format": 3, "node_type": "group", "attributes": {}}),
     };
-    Node { version, kind: Kind::Group, document, attributes: Map::new() }
+    Node { version, kind: NodeKind::Group, document, attributes: Map::new() }
 }
 
 /// Removes copies of metadata that groups above `name` (and `name` itself) keep; a change would make them lie.

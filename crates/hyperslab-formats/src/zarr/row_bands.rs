@@ -1,6 +1,6 @@
 //! Splits selections into bands of chunk-file rows, for transfers through a packed buffer.
 
-use super::layout::Layout;
+use super::layout::ArrayLayout;
 use hyperslab_core::{Dims, Result, Selection};
 
 /// Size limit of a band, unless a single row of files selects more.
@@ -9,7 +9,7 @@ const BAND_BYTES: u64 = 64 << 20;
 /// Calls `visit` with consecutive bands of the selection, split between rows of files so that no file is in two bands.
 pub fn for_each_band(
     selection: &Selection,
-    layout: &Layout,
+    layout: &ArrayLayout,
     visit: &mut dyn FnMut(&Selection) -> Result<()>,
 ) -> Result<()> {
     let Some((low, high)) = selection.bounds() else { return Ok(()) };
@@ -22,7 +22,7 @@ pub fn for_each_band(
 /// Splits `selection`, which lies in the rows of files `first..end`, recursively.
 fn band(
     selection: &Selection,
-    layout: &Layout,
+    layout: &ArrayLayout,
     first: u64,
     end: u64,
     visit: &mut dyn FnMut(&Selection) -> Result<()>,
@@ -56,7 +56,7 @@ mod tests {
         let mut spec = ArraySpec::new(Datatype::F64, &[100, 1 << 20]);
         spec.chunk = Some([8, 1 << 10][..].into());
         let options = Options::parse(&StackElement::plain("zarr")).unwrap();
-        let layout = Layout::new(&spec, &options, Version::V3).unwrap();
+        let layout = ArrayLayout::new(&spec, &options, Version::V3).unwrap();
         let selection = Selection::dense(&[3, 0], &[90, 1 << 20]).unwrap();
         let mut rows = 3;
         for_each_band(&selection, &layout, &mut |band| {

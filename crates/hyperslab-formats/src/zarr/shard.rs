@@ -3,7 +3,7 @@
 use super::atomic_files::{self, AtomicFiles};
 use super::chunk_codec::ChunkCodec;
 use super::codecs::Pipeline;
-use super::layout::{Layout, Sharding};
+use super::layout::{ArrayLayout, Sharding};
 use hyperslab_core::{Error, ErrorKind, Result};
 use std::borrow::Cow;
 use std::fs::File;
@@ -32,7 +32,7 @@ const ABSENT: u64 = u64::MAX;
 
 impl ShardIndex {
     /// The index of shards of this layout.
-    pub fn new(layout: &Layout, sharding: &Sharding) -> Result<Self> {
+    pub fn new(layout: &ArrayLayout, sharding: &Sharding) -> Result<Self> {
         let chunks = layout.chunks_per_file() as usize;
         let pipeline = Pipeline { crc32c: sharding.index_crc32c, ..Pipeline::default() };
         let codec = ChunkCodec::new(pipeline, chunks * PAIR, 1)?;

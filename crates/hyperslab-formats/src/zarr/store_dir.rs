@@ -1,7 +1,7 @@
 //! The directory of a store: listing, and removal that never deletes foreign files.
 
 use super::atomic_files::PARTIAL;
-use super::nodes::{self, Kind, METADATA_FILES};
+use super::nodes::{self, METADATA_FILES, NodeKind};
 use hyperslab_core::{Error, ErrorKind, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -76,12 +76,12 @@ fn objects(root: &Path) -> Result<(Vec<String>, Vec<String>)> {
             return Err(too_deep(&directory));
         }
         match nodes::read(&directory)?.map(|node| node.kind) {
-            Some(Kind::Array) => {
+            Some(NodeKind::Array) => {
                 out.push(name);
                 continue;
             }
-            Some(Kind::Group) if name.is_empty() => {}
-            Some(Kind::Group) => groups.push(name.clone()),
+            Some(NodeKind::Group) if name.is_empty() => {}
+            Some(NodeKind::Group) => groups.push(name.clone()),
             None => continue,
         }
         for (path, is_directory) in entries(&directory)? {
@@ -144,7 +144,7 @@ fn check_only_zarr(root: &Path, operation: &'static str) -> Result<()> {
         }
         let is_array = in_array
             || directory.join(".zarray").is_file()
-            || matches!(nodes::read(&directory), Ok(Some(node)) if node.kind == Kind::Array);
+            || matches!(nodes::read(&directory), Ok(Some(node)) if node.kind == NodeKind::Array);
         let listed = entries(&directory)?;
         for (path, is_directory) in &listed {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("/");

@@ -69,6 +69,8 @@ pub fn tested() -> Vec<Tested> {
         all("posix(files=per_rank)", PLAIN),
         all("posix(direct=yes,buffer=8KiB)", PLAIN),
         Tested { sequences: 10, ..all("posix(preallocate=yes)", PLAIN) },
+        all("npy", PLAIN),
+        Tested { sequences: 10, ..all("npy(buffer=4KiB)", PLAIN) },
     ];
     out.extend([
         Tested { without: NO_EMPTY, ..all("netcdf3", PLAIN) },

@@ -107,7 +107,7 @@ pub struct Options {
 
 /// What a command line asks for.
 #[derive(Debug)]
-pub enum Asked {
+pub enum MdtestRequest {
     /// The list of options.
     Help,
     /// A test.
@@ -271,7 +271,7 @@ impl Options {
 }
 
 /// Reads the arguments after the name of the program: letters can be joined, values attached.
-pub fn parse(arguments: &[String], warnings: &mut Warnings) -> Result<Asked> {
+pub fn parse(arguments: &[String], warnings: &mut Warnings) -> Result<MdtestRequest> {
     let mut options = Options::new();
     let mut rest = arguments.iter();
     let unknown = |name: &str| {
@@ -280,7 +280,7 @@ pub fn parse(arguments: &[String], warnings: &mut Warnings) -> Result<Asked> {
     let needs = |name: &str| Error::invalid("read options", format!("{name} needs a value"));
     while let Some(argument) = rest.next() {
         if argument == "-h" || argument == "--help" {
-            return Ok(Asked::Help);
+            return Ok(MdtestRequest::Help);
         }
         let (flags, attached) = argument.split_once('=').map_or((argument.as_str(), None), |(f, v)| (f, Some(v)));
         if let Some(long) = flags.strip_prefix("--") {
@@ -312,7 +312,7 @@ pub fn parse(arguments: &[String], warnings: &mut Warnings) -> Result<Asked> {
         }
     }
     options.complete(warnings)?;
-    Ok(Asked::Test(Box::new(options)))
+    Ok(MdtestRequest::Test(Box::new(options)))
 }
 
 /// The option that `is` says; one that is refused is an error.
@@ -350,8 +350,8 @@ mod tests {
     fn options(line: &str) -> Result<Options> {
         let arguments: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         match parse(&arguments, &mut Warnings::default())? {
-            Asked::Test(options) => Ok(*options),
-            Asked::Help => Err(Error::invalid("parse", "help")),
+            MdtestRequest::Test(options) => Ok(*options),
+            MdtestRequest::Help => Err(Error::invalid("parse", "help")),
         }
     }
 

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// A phase, in the order of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs)]
-pub enum Kind {
+pub enum ItemKind {
     DirectoryCreation,
     DirectoryStat,
     DirectoryRename,
@@ -29,7 +29,7 @@ pub enum Kind {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Phase {
     /// Which.
-    pub kind: Kind,
+    pub kind: ItemKind,
     /// Items of all ranks.
     pub items: u64,
     /// Seconds from the first start to the last end.
@@ -102,7 +102,7 @@ impl Rank<'_> {
         let prepared = if self.has_tree() { make_all(&self.top) } else { Ok(()) };
         agree(&**self.comm, prepared)?;
         let directories = self.tree.directories();
-        self.timed(Kind::TreeCreation, directories, |rank| {
+        self.timed(ItemKind::TreeCreation, directories, |rank| {
             if !rank.has_tree() {
                 return Ok(());
             }
@@ -115,7 +115,7 @@ impl Rank<'_> {
 
     fn remove_tree(&mut self) -> Result<()> {
         let directories = self.tree.directories();
-        self.timed(Kind::TreeRemoval, directories, |rank| {
+        self.timed(ItemKind::TreeRemoval, directories, |rank| {
             if !rank.has_tree() {
                 return Ok(());
             }
@@ -132,7 +132,7 @@ impl Rank<'_> {
     fn directories(&mut self) -> Result<()> {
         let (options, items) = (self.options, self.items);
         if options.create {
-            self.timed(Kind::DirectoryCreation, items, |rank| {
+            self.timed(ItemKind::DirectoryCreation, items, |rank| {
                 (0..items).try_for_each(|item| {
                     let path = rank.path("dir", 0, item);
                     fs::create_dir(&path).map_err(|e| Error::io("create directory", e).target(path.display()))
@@ -140,7 +140,7 @@ impl Rank<'_> {
             })?;
         }
         if options.stat {
-            self.timed(Kind::DirectoryStat, items, |rank| {
+            self.timed(ItemKind::DirectoryStat, items, |rank| {
                 rank.order().try_for_each(|item| {
                     let path = rank.path("dir", 1, item);
                     fs::metadata(&path).map(|_| ()).map_err(|e| Error::io("stat", e).target(path.display()))
@@ -148,7 +148,7 @@ impl Rank<'_> {
             })?;
         }
         if options.rename && options.create {
-            self.timed(Kind::DirectoryRename, items, |rank| {
+            self.timed(ItemKind::DirectoryRename, items, |rank| {
                 (0..items).try_for_each(|item| {
                     let (from, to) = (rank.path("dir", 0, item), rank.path("renamed", 0, item));
                     fs::rename(&from, &to).map_err(|e| Error::io("rename", e).target(from.display()))
@@ -162,7 +162,7 @@ impl Rank<'_> {
             agree(&**self.comm, back)?;
         }
         if options.remove {
-            self.timed(Kind::DirectoryRemoval, items, |rank| {
+            self.timed(ItemKind::DirectoryRemoval, items, |rank| {
                 (0..items).try_for_each(|item| remove_directory(&rank.path("dir", 3, item)))
             })?;
         }
@@ -177,7 +177,7 @@ impl Rank<'_> {
         }
         let items = self.items;
         if options.stat {
-            self.timed(Kind::FileStat, items, |rank| {
+            self.timed(ItemKind::FileStat, items, |rank| {
                 rank.order().try_for_each(|item| rank.files.stat(&rank.path("file", 1, item)))
             })?;
         }
@@ -186,7 +186,7 @@ impl Rank<'_> {
             let expected = data(self.owner_of(2), options.signature, options.write_bytes.max(options.read_bytes));
             let expected = &expected[..options.read_bytes as usize];
             let mut wrong = 0;
-            self.timed(Kind::FileRead, items, |rank| {
+            self.timed(ItemKind::FileRead, items, |rank| {
                 let mut found = vec![0; expected.len()];
                 (0..items).try_for_each(|item| {
                     rank.files.read(&rank.path("file", 2, item), &mut found)?;
@@ -199,7 +199,7 @@ impl Rank<'_> {
             self.done.wrong += wrong;
         }
         if options.remove {
-            self.timed(Kind::FileRemoval, items, |rank| {
+            self.timed(ItemKind::FileRemoval, items, |rank| {
                 (0..items).try_for_each(|item| rank.files.remove(&rank.path("file", 3, item)))
             })?;
         }
@@ -211,7 +211,7 @@ impl Rank<'_> {
         let deadline = (self.options.stonewall > 0).then(|| Duration::from_secs(self.options.stonewall));
         let items = self.items;
         let mut made = 0;
-        self.timed(Kind::FileCreation, items, |rank| {
+        self.timed(ItemKind::FileCreation, items, |rank| {
             let began = Instant::now();
             let create = |from: u64, to: u64, deadline: Option<Duration>| -> Result<u64> {
                 for item in from..to {
@@ -238,7 +238,7 @@ impl Rank<'_> {
     }
 
     /// Does and measures a phase of which each rank does `items`. An error of a rank ends all.
-    fn timed(&mut self, kind: Kind, items: u64, mut work: impl FnMut(&Self) -> Result<()>) -> Result<()> {
+    fn timed(&mut self, kind: ItemKind, items: u64, mut work: impl FnMut(&Self) -> Result<()>) -> Result<()> {
         self.comm.barrier()?;
         let began = Instant::now();
         let done = work(self);
@@ -250,7 +250,7 @@ impl Rank<'_> {
         }
         self.comm.all_reduce_f64(&mut seconds, Reduce::Max)?;
         let ranks = match kind {
-            Kind::TreeCreation | Kind::TreeRemoval if !self.options.unique => 1,
+            ItemKind::TreeCreation | ItemKind::TreeRemoval if !self.options.unique => 1,
             _ => self.comm.size() as u64,
         };
         self.done.phases.push(Phase { kind, items: items * ranks, seconds: seconds[0] });

@@ -1,19 +1,19 @@
 //! The table of mdtest.
 
 use super::options::Options;
-use super::phases::{Iteration, Kind};
+use super::phases::{ItemKind, Iteration};
 
-const ROWS: [(Kind, &str); 10] = [
-    (Kind::DirectoryCreation, "Directory creation"),
-    (Kind::DirectoryStat, "Directory stat"),
-    (Kind::DirectoryRename, "Directory rename"),
-    (Kind::DirectoryRemoval, "Directory removal"),
-    (Kind::FileCreation, "File creation"),
-    (Kind::FileStat, "File stat"),
-    (Kind::FileRead, "File read"),
-    (Kind::FileRemoval, "File removal"),
-    (Kind::TreeCreation, "Tree creation"),
-    (Kind::TreeRemoval, "Tree removal"),
+const ROWS: [(ItemKind, &str); 10] = [
+    (ItemKind::DirectoryCreation, "Directory creation"),
+    (ItemKind::DirectoryStat, "Directory stat"),
+    (ItemKind::DirectoryRename, "Directory rename"),
+    (ItemKind::DirectoryRemoval, "Directory removal"),
+    (ItemKind::FileCreation, "File creation"),
+    (ItemKind::FileStat, "File stat"),
+    (ItemKind::FileRead, "File read"),
+    (ItemKind::FileRemoval, "File removal"),
+    (ItemKind::TreeCreation, "Tree creation"),
+    (ItemKind::TreeRemoval, "Tree removal"),
 ];
 
 /// Rates, times, or both.
@@ -40,10 +40,14 @@ fn table(what: &str, options: &Options, iterations: &[Iteration], of: impl Fn(u6
         let found = iterations.iter().flat_map(|iteration| iteration.phases.iter().filter(|phase| phase.kind == kind));
         let values: Vec<f64> = found.map(|phase| of(phase.items, phase.seconds)).collect();
         let asked = match kind {
-            Kind::DirectoryRename => options.rename && options.on_directories,
-            Kind::DirectoryCreation | Kind::DirectoryStat | Kind::DirectoryRemoval => options.on_directories,
-            Kind::FileCreation | Kind::FileStat | Kind::FileRead | Kind::FileRemoval => options.on_files,
-            Kind::TreeCreation | Kind::TreeRemoval => true,
+            ItemKind::DirectoryRename => options.rename && options.on_directories,
+            ItemKind::DirectoryCreation | ItemKind::DirectoryStat | ItemKind::DirectoryRemoval => {
+                options.on_directories
+            }
+            ItemKind::FileCreation | ItemKind::FileStat | ItemKind::FileRead | ItemKind::FileRemoval => {
+                options.on_files
+            }
+            ItemKind::TreeCreation | ItemKind::TreeRemoval => true,
         };
         if asked {
             text.push_str(&row(name, &values));

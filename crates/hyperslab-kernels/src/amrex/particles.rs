@@ -30,12 +30,12 @@ impl Amrex {
 }
 
 #[derive(Debug)]
-pub struct Writing {
+pub struct ParticleSteps {
     pub kernel: Amrex,
     pub level: Arc<Level>,
 }
 
-impl Writing {
+impl ParticleSteps {
     /// A call for each box of a rank; with collective transfers those with fewer boxes join with nothing.
     fn data(&self, steps: &mut Vec<Step>, rank: u64, slot: u32, each: u64) -> Result<()> {
         let (level, transfer) = (&self.level, self.kernel.transfer);
@@ -57,7 +57,7 @@ impl Writing {
     }
 }
 
-impl StepBatches for Writing {
+impl StepBatches for ParticleSteps {
     type Rank = u64;
 
     fn rank(&self, rank: usize) -> Result<u64> {

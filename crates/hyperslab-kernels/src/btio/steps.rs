@@ -3,26 +3,11 @@
 use super::cells::{Cell, cells_of};
 use super::{Btio, COMPONENTS, Calls};
 use crate::batches::StepBatches;
+use crate::direction::Direction;
 use crate::shared_file;
 use hyperslab_core::workload::Step;
 use hyperslab_core::{Dims, MemoryLayout, Result, Selection, Slab};
 use std::sync::Arc;
-
-/// Which way the cells go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
-    Write,
-    Read,
-}
-
-impl Direction {
-    pub fn verb(self) -> &'static str {
-        match self {
-            Self::Write => "write",
-            Self::Read => "read",
-        }
-    }
-}
 
 #[derive(Debug)]
 pub struct Dumping {

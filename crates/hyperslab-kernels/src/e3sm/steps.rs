@@ -3,29 +3,14 @@
 use super::blob::{TABLES, places};
 use super::{E3sm, E3smLayout};
 use crate::batches::StepBatches;
+use crate::direction::Direction;
 use crate::shared_file;
 use hyperslab_core::workload::Step;
 use hyperslab_core::{Attribute, Datatype, Dims, Durability, Result, Selection, TransferMode};
 use std::sync::Arc;
 
-/// Which way the records go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
-    Write,
-    Read,
-}
-
-impl Direction {
-    pub fn verb(self) -> &'static str {
-        match self {
-            Self::Write => "write",
-            Self::Read => "read",
-        }
-    }
-}
-
 #[derive(Debug)]
-pub struct Recording {
+pub struct RecordingSteps {
     pub kernel: E3sm,
     /// Variables of each map.
     pub of_maps: &'static [usize],
@@ -43,7 +28,7 @@ pub struct Parts {
     of_maps: Vec<Selection>,
 }
 
-impl Recording {
+impl RecordingSteps {
     /// By variable: the number of its declaration and its name. Its place in this order is its slot.
     fn variables(&self) -> impl Iterator<Item = (u32, String)> + '_ {
         let of_maps = self.of_maps.iter().enumerate();
@@ -124,7 +109,7 @@ fn integers(numbers: &[u64]) -> Attribute {
     Attribute { dtype: Datatype::I64, shape: Dims::from_slice(&[numbers.len() as u64]), data }
 }
 
-impl StepBatches for Recording {
+impl StepBatches for RecordingSteps {
     type Rank = Parts;
 
     fn rank(&self, rank: usize) -> Result<Parts> {

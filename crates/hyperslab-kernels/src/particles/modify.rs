@@ -1,6 +1,6 @@
 //! Particles of a file that is there: replaced, or added to.
 
-use super::{Part, Particles, Phases, Plan, workload};
+use super::{ParticleSubset, Particles, Phases, Plan, workload};
 use crate::shared_file;
 use hyperslab_core::workload::{FileDeclaration, MIXED_SEEDS, Step, Update, Workload};
 use hyperslab_core::{Dims, Error, OpenMode, Result, Selection};
@@ -18,7 +18,7 @@ impl Particles {
         let file = FileDeclaration::updated(&self.file, Update::Extend);
         let header = self.header("particles-append", self.about("append"), file)?;
         let more = Particles { appended: self.appended + 1, ..self.clone() };
-        if self.part != Part::Whole {
+        if self.part != ParticleSubset::Whole {
             return Err(Error::invalid("plan particles", "only whole parts can be appended"));
         }
         workload(header, Modifying { plan: Plan::new(self)?, grown: Some(more.file_shape()?) })
@@ -41,7 +41,7 @@ impl Phases for Modifying {
         let mut steps = vec![Step::Barrier, Step::OpenFile { file: 0, how: OpenMode::Update }];
         if self.grown.is_none() {
             let Particles { part, appended, seed, .. } = &self.plan.parameters;
-            let all = *part == Part::Whole && *appended == 0;
+            let all = *part == ParticleSubset::Whole && *appended == 0;
             steps.push(shared_file::seed_tag(if all { *seed as i64 } else { MIXED_SEEDS }));
         }
         steps

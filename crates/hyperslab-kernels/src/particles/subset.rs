@@ -4,7 +4,7 @@ use hyperslab_core::{Dims, Error, Result, Selection, Slab, dims};
 
 /// A part of the box of particles that belongs to a rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
+pub enum ParticleSubset {
     /// All of it.
     Whole,
     /// The first so many particles (1-D only).
@@ -42,7 +42,7 @@ pub enum Part {
     },
 }
 
-impl Part {
+impl ParticleSubset {
     /// As many strided blocks along a dimension as fit.
     pub fn blocks_that_fit(extent: u64, stride: u64, block: u64) -> u64 {
         if block > extent { 0 } else { (extent - block) / stride.max(1) + 1 }

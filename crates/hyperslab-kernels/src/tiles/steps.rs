@@ -1,17 +1,11 @@
 //! The steps of the tiles kernel, made as they are needed.
 
 use super::{DatasetRank, SlowestDim, Tiles};
+use crate::direction::Direction;
 use crate::shared_file;
 use hyperslab_core::workload::{Step, StepSource};
 use hyperslab_core::{MemoryLayout, Result};
 use std::sync::Arc;
-
-/// Which way the tiles go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
-    Write,
-    Read,
-}
 
 #[derive(Debug)]
 pub struct Tiling {

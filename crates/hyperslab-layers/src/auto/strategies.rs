@@ -168,5 +168,6 @@ fn staging(directory: &Path, below: &Stack) -> StagingOptions {
         per_node: false,
         filtered: FilteredArrays::Usual,
         on_failure: OnLogFailure::Through,
+        member: None,
     }
 }

@@ -51,6 +51,26 @@ pub(crate) struct StagingOptions {
     pub filtered: FilteredArrays,
     /// Policy for a failed or full journal.
     pub on_failure: OnLogFailure,
+    /// Whose journal it is, where ranks of a job open the container each by itself.
+    pub member: Option<Member>,
+}
+
+/// A rank of a job that the communicator does not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Member {
+    pub job: Id,
+    pub rank: usize,
+    pub ranks: usize,
+}
+
+impl Member {
+    /// Parses `JOB/RANK/RANKS`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split('/');
+        let (job, rank, ranks) = (parts.next()?, parts.next()?, parts.next()?);
+        let member = Self { job: Id::parse(job)?, rank: rank.parse().ok()?, ranks: ranks.parse().ok()? };
+        (parts.next().is_none() && member.rank < member.ranks).then_some(member)
+    }
 }
 
 /// Policy for writes while the journal's storage fails or is full.
@@ -202,7 +222,10 @@ pub(crate) fn refuse_unrecovered(options: &StagingOptions, path: &Path, comm: &d
         for found in find(&files)?.iter().filter(|found| found.stage == Stage::Written) {
             // Unreadable journals are not ours.
             let Ok((head, _)) = found.open(&files) else { continue };
-            if found.header(&files, &*head).is_ok_and(|header| is_same(&header)) {
+            let header = found.header(&files, &*head);
+            // Other ranks of the job may be further.
+            let of_job = |header: &Header| options.member.is_some_and(|member| member.job == header.job);
+            if header.is_ok_and(|header| is_same(&header) && !of_job(&header)) {
                 let folder = options.directory.display();
                 return Err(Error::new(ErrorKind::AlreadyExists, "open", "writes to it are staged by another job")
                     .backend(options.layer)
@@ -217,6 +240,13 @@ pub(crate) fn refuse_unrecovered(options: &StagingOptions, path: &Path, comm: &d
     agree(comm, look())
 }
 
+/// A random identity, the same on all ranks. Collective.
+fn agreed_job(comm: &dyn Communicator) -> Result<Id> {
+    let mut job = if comm.rank() == 0 { Id::random()?.0.to_vec() } else { Vec::new() };
+    comm.broadcast(0, &mut job)?;
+    Ok(Id(job.as_slice().try_into().map_err(|_| Error::invalid("open", "ranks do not agree"))?))
+}
+
 impl Staging {
     /// Creates the staging of a container that was just opened. Collective.
     pub fn create(
@@ -226,12 +256,14 @@ impl Staging {
         comm: &dyn Communicator,
         pool: Arc<Pool>,
     ) -> Result<Self> {
-        let mut job = if comm.rank() == 0 { Id::random()?.0.to_vec() } else { Vec::new() };
-        comm.broadcast(0, &mut job)?;
-        let job = Id(job.as_slice().try_into().map_err(|_| Error::invalid("open", "ranks do not agree"))?);
+        let job = match options.member {
+            Some(member) => member.job,
+            None => agreed_job(comm)?,
+        };
         let node = if comm.one_process() { None } else { Some(comm.split_by_node()?) };
         let node = node.as_deref().unwrap_or(comm);
-        let sharers = node.size();
+        let (rank, ranks) = options.member.map_or((comm.rank(), comm.size()), |member| (member.rank, member.ranks));
+        let sharers = options.member.map_or(node.size(), |member| member.ranks);
         let files = match options.per_node {
             true => join_node(&options.directory, job, node)?,
             false => Directory::open(&options.directory).map(|files| Arc::new(files) as Arc<dyn JournalStorage>),
@@ -240,14 +272,7 @@ impl Staging {
             // Ranks of one machine, each with its own files.
             !comm.one_process() && !options.per_node && sharers == comm.size() && sharers > 1
         });
-        let making = JournalFactory {
-            options: options.clone(),
-            job,
-            rank: comm.rank(),
-            ranks: comm.size(),
-            sharers,
-            path: absolute(path)?,
-        };
+        let making = JournalFactory { options: options.clone(), job, rank, ranks, sharers, path: absolute(path)? };
         let create = || {
             let (files, header): (Arc<dyn JournalStorage>, _) = (files?, making.header()?);
             let images = match options.filtered == FilteredArrays::WithImages && comm.size() == 1 {
@@ -306,7 +331,8 @@ impl Staging {
         if let Some(heartbeat) = journal.heartbeat().filter(|_| looks_after) {
             *lock(&self.pulse) = Some(Pulse::new(heartbeat.clone()));
         }
-        if self.making.rank == 0 {
+        // Which ranks of a job have opened it is not known.
+        if self.making.rank == 0 || self.making.options.member.is_some() {
             self.marker.store(&self.making.path);
         }
         *self.journal.write().unwrap_or_else(PoisonError::into_inner) = Some(journal);

@@ -3,7 +3,7 @@
 
 use super::pending_writes::PendingWrites;
 use super::read_windows::ReadWindows;
-use super::reorder::{Counts, Part};
+use super::reorder::{Counts, ExtentPart};
 use crate::background::{ArrayHandle, Pool, Staging};
 use hyperslab_core::{ChunkGrid, Error, MemoryViewMut, Result, Selection, TransferMode, packed_intersection};
 use hyperslab_journal::ChunkImages;
@@ -80,7 +80,7 @@ impl ChunkDrain<'_> {
         for (request, common) in &parts {
             let write = &self.batch.writes[*request as usize];
             packed_intersection(common, &*write.selection(spec)?, whole, &spec.shape, |at, to, count| {
-                let part = Part { offset: 0, len: count * size, request: *request, at: at * size };
+                let part = ExtentPart { offset: 0, len: count * size, request: *request, at: at * size };
                 let to = (to * size) as usize;
                 windows.copy(&part, &write.record, &mut packed[to..to + part.len as usize])
             })?;

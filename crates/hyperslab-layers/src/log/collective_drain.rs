@@ -6,7 +6,7 @@ use super::drain::{Source, drain_some};
 use super::log_state::LogState;
 use super::partition::shares;
 use super::pending_writes::{PendingWrite, PendingWrites};
-use super::reorder::{Counts, Entry, Limits, Requests};
+use super::reorder::{Counts, Entry, ReorderLimits, Requests};
 use crate::background::{READERS, catch_panic};
 use crate::twophase::write_in_parts;
 use hyperslab_core::{ArraySpec, Error, ErrorKind, Reduce, Result, Run, Selection, agree};
@@ -207,7 +207,7 @@ impl LogState {
         });
         let share = shares(writes, unit, WRITERS.min(self.comm.size())).nth(rank);
         let Some(share) = share.filter(|share| !share.is_empty()) else { return Ok(()) };
-        let limits = Limits { bytes, from: share.start, to: share.end, unit, ..Limits::default() };
+        let limits = ReorderLimits { bytes, from: share.start, to: share.end, unit, ..ReorderLimits::default() };
         let mut write = |selection: &Selection, packed: &[u8]| {
             let write = || write_in_parts(&*place.array, &spec, selection, packed);
             self.times.work(packed.len() as u64, write)

@@ -2,7 +2,7 @@
 
 use super::pending_writes::{PendingWrite, PendingWrites};
 use super::read_windows::ReadWindows;
-use super::reorder::{Counts, Entry, Limits, Part, Requests, Write, reorder, selection_of};
+use super::reorder::{Counts, Entry, ExtentPart, ReorderLimits, Requests, Write, reorder, selection_of};
 use crate::background::{Buffer, Pool, StagedWrite};
 use hyperslab_core::{ArraySpec, Result, Selection, Slab};
 use std::ops::Range;
@@ -19,7 +19,7 @@ pub(super) fn drain(
     pool: &Arc<Pool>,
     each: &mut dyn FnMut(&Selection, &[u8]) -> Result<()>,
 ) -> Result<Counts> {
-    let limits = Limits { bytes: memory, ..Limits::default() };
+    let limits = ReorderLimits { bytes: memory, ..ReorderLimits::default() };
     drain_some(batch, &mut batch.entries()?, &limits, pool, each)
 }
 
@@ -43,7 +43,7 @@ impl Source for PendingWrites {
 pub(super) fn drain_some(
     source: &dyn Source,
     entries: &mut [Entry],
-    limits: &Limits,
+    limits: &ReorderLimits,
     pool: &Arc<Pool>,
     each: &mut dyn FnMut(&Selection, &[u8]) -> Result<()>,
 ) -> Result<Counts> {
@@ -105,7 +105,7 @@ impl Round<'_> {
     }
 
     /// Adds contiguous bytes of a write.
-    fn part(&mut self, part: &Part) -> Result<()> {
+    fn part(&mut self, part: &ExtentPart) -> Result<()> {
         let to = self.room(part.len)?;
         let record = &self.source.write(part.request).record;
         match part.len == record.len() {

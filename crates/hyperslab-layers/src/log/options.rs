@@ -1,6 +1,6 @@
 //! The options of the layer.
 
-use crate::background::{ON_LOG_FAILURE, OnLogFailure};
+use crate::background::{Member, ON_LOG_FAILURE, OnLogFailure};
 use hyperslab_core::{Error, LayerEffect, OptionSpec, Result, StackElement, units};
 use hyperslab_journal::SyncMode;
 use std::path::PathBuf;
@@ -73,6 +73,12 @@ pub(super) const SPECS: &[OptionSpec] = &[
     },
     BUFFER,
     MEMORY,
+    OptionSpec {
+        name: "member",
+        value: "JOB/RANK/RANKS",
+        default: "what the ranks agree on",
+        about: "whose log it is, where ranks open the container each by itself: a number of 32 hexadecimal digits, the same for all, the rank, and how many there are",
+    },
     ON_LOG_FAILURE,
 ];
 
@@ -120,6 +126,7 @@ pub(super) struct Options {
     pub shared_buffer: u64,
     pub memory: u64,
     pub on_failure: OnLogFailure,
+    pub member: Option<Member>,
 }
 
 impl Options {
@@ -159,6 +166,7 @@ impl Options {
             shared_buffer: element.size("buffer")?.unwrap_or(SHARED_BUFFER),
             memory: size("memory", LEAST_MEMORY)?.map_or_else(|| default(&MEMORY), Ok)?,
             on_failure: OnLogFailure::parse(element)?,
+            member: element.get("member").map(member).transpose()?,
         })
     }
 }
@@ -171,6 +179,11 @@ pub(super) fn effect(element: &StackElement) -> Result<LayerEffect> {
         None => (u64::MAX, Duration::MAX),
     };
     Ok(LayerEffect::Logged { buffer: options.buffer, drain, age })
+}
+
+fn member(text: &str) -> Result<Member> {
+    let wrong = || Error::invalid("parse stack", format!("log: member={text} should be JOB/RANK/RANKS"));
+    Member::parse(text).ok_or_else(wrong)
 }
 
 fn durability(element: &StackElement) -> Result<SyncMode> {
@@ -224,6 +237,8 @@ mod tests {
             ("log(rate=0MB/s)", "a rate such as"),
             ("log(durability=sometimes)", "durability=sometimes"),
             ("log(durability=0ms)", "durability=0ms"),
+            ("log(member=1/2/3)", "member=1/2/3"),
+            ("log(member=00112233445566778899aabbccddeeff/2/2)", "JOB/RANK/RANKS"),
         ] {
             let error = parse(text).unwrap_err().to_string();
             assert!(error.contains(said), "{text}: {error}");

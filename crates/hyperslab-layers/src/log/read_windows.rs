@@ -1,6 +1,6 @@
 //! Buffered reads of many writes whose parts are needed alternately: a window of each is in memory.
 
-use super::reorder::Part;
+use super::reorder::ExtentPart;
 use crate::background::{CHECKSUM_STEP, StagedWrite};
 use hyperslab_core::{Error, Result};
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -36,7 +36,7 @@ impl ReadWindows {
     }
 
     /// Copies a part of a write.
-    pub fn copy(&mut self, part: &Part, record: &StagedWrite, into: &mut [u8]) -> Result<()> {
+    pub fn copy(&mut self, part: &ExtentPart, record: &StagedWrite, into: &mut [u8]) -> Result<()> {
         if !self.copy_held(part, into) {
             // Whole reads and steps are verified when read.
             let checked = self.is_whole(record) || self.is_in_steps(part);
@@ -58,7 +58,7 @@ impl ReadWindows {
     }
 
     /// Whether its window has it.
-    fn copy_held(&self, part: &Part, into: &mut [u8]) -> bool {
+    fn copy_held(&self, part: &ExtentPart, into: &mut [u8]) -> bool {
         let Some(window) = self.windows.get(&part.request).filter(|window| window.has(part)) else { return false };
         let from = (part.at - window.at) as usize;
         into.copy_from_slice(&window.bytes[from..from + part.len as usize]);
@@ -70,7 +70,7 @@ impl ReadWindows {
     }
 
     /// Whether windows have at least one checksum step.
-    fn is_in_steps(&self, part: &Part) -> bool {
+    fn is_in_steps(&self, part: &ExtentPart) -> bool {
         self.len >= CHECKSUM_STEP && part.len < self.len && !self.verified.contains(&part.request)
     }
 
@@ -84,7 +84,7 @@ impl ReadWindows {
         true
     }
 
-    fn fetch(&mut self, part: &Part, record: &StagedWrite) -> Result<()> {
+    fn fetch(&mut self, part: &ExtentPart, record: &StagedWrite) -> Result<()> {
         let (old, mut bytes) = match self.windows.remove(&part.request) {
             Some(before) => {
                 self.held -= before.bytes.len() as u64;
@@ -133,7 +133,7 @@ impl ReadWindows {
 }
 
 impl Window {
-    fn has(&self, part: &Part) -> bool {
+    fn has(&self, part: &ExtentPart) -> bool {
         part.at >= self.at && part.at + part.len <= self.at + self.bytes.len() as u64
     }
 }

@@ -8,9 +8,9 @@
 //! # Memory
 //!
 //! One [`Entry`] per request (24 bytes) is all that grows with their number. Runs are made one at a time for each
-//! request of a group. A group of more requests than [`Limits::flattened`] is handled in rounds, oldest requests first: the
+//! request of a group. A group of more requests than [`ReorderLimits::flattened`] is handled in rounds, oldest requests first: the
 //! extents of a later round must be written after those of an earlier one, so that the later request still wins.
-//! Extents end at [`Limits::bytes`] and [`Limits::parts`].
+//! Extents end at [`ReorderLimits::bytes`] and [`ReorderLimits::parts`].
 
 mod entry;
 mod extent;
@@ -18,7 +18,7 @@ mod merge;
 mod range_selection;
 
 pub use entry::{Entry, Requests};
-pub use extent::{Part, Write};
+pub use extent::{ExtentPart, Write};
 pub use range_selection::selection_of;
 
 use entry::CONTIGUOUS;
@@ -27,7 +27,7 @@ use hyperslab_core::Result;
 
 /// Limits of extents and rounds.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct ReorderLimits {
     /// Maximum length of an extent; a single part may exceed it.
     pub bytes: u64,
     /// Maximum number of parts of an extent.
@@ -42,7 +42,7 @@ pub struct Limits {
     pub unit: u64,
 }
 
-impl Default for Limits {
+impl Default for ReorderLimits {
     fn default() -> Self {
         Self { bytes: 64 << 20, parts: 1 << 16, flattened: 1 << 16, from: 0, to: u64::MAX, unit: 1 }
     }
@@ -75,7 +75,7 @@ impl std::ops::AddAssign for Counts {
 pub fn reorder(
     entries: &mut [Entry],
     requests: &dyn Requests,
-    limits: &Limits,
+    limits: &ReorderLimits,
     each: &mut dyn FnMut(Write<'_>) -> Result<()>,
 ) -> Result<Counts> {
     entries.sort_unstable_by_key(|entry| (entry.first, entry.number));
@@ -89,7 +89,7 @@ pub fn reorder(
         match group {
             [alone] if alone.form == CONTIGUOUS => {
                 let len = alone.last - alone.first + 1;
-                stretch.push(Part { offset: alone.first, len, request: alone.number, at: 0 })?;
+                stretch.push(ExtentPart { offset: alone.first, len, request: alone.number, at: 0 })?;
             }
             [alone] if alone.is_inside(limits) => stretch.whole(alone.number)?,
             group => {

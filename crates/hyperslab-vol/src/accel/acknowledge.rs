@@ -23,6 +23,7 @@ impl FileState {
             && self.writable
             && self.file.is_some()
             && !self.is_library_only()
+            && self.parallel.is_none()
             && !self.is_inherited()
     }
 
@@ -87,6 +88,12 @@ impl FileState {
 
     /// Has libhdf5 flush the file's metadata, through any open object of type `kind`.
     pub(crate) fn save_through(&self, through: Handle, kind: c_int) -> Result<()> {
+        // All ranks would have to flush it now.
+        if self.parallel.is_some() { Ok(()) } else { self.flush_through(through, kind) }
+    }
+
+    /// The same for files of several ranks too, where all of them must call it.
+    pub(super) fn flush_through(&self, through: Handle, kind: c_int) -> Result<()> {
         #[repr(C)]
         struct Flush {
             operation: c_int,

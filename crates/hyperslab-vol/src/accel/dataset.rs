@@ -58,6 +58,8 @@ pub(crate) enum Attach {
         why: String,
         /// Whether its elements are in other datasets or files.
         is_indirect: bool,
+        /// Whether this rank writes its elements by itself in collective writes, as the others do.
+        moves_alone: bool,
     },
 }
 
@@ -65,8 +67,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+fn indirect(why: impl Into<String>, is_indirect: bool) -> Attach {
+    Attach::Library { why: why.into(), is_indirect, moves_alone: false }
+}
+
 fn library(why: impl Into<String>) -> Attach {
-    Attach::Library { why: why.into(), is_indirect: false }
+    indirect(why, false)
 }
 
 /// An owned identifier, closed by the function given.
@@ -88,15 +94,17 @@ pub(crate) unsafe fn attach(object: &Object) -> Attach {
     let (host, handle) = (object.host, object.handle());
     // SAFETY: the object is an open dataset.
     let Some((number, token)) = (unsafe { identity(object) }) else {
-        return Attach::Library { why: "it cannot be identified".into(), is_indirect: true };
+        return indirect("it cannot be identified", true);
     };
     if number != file.number {
-        return Attach::Library { why: "it is in another file, found by a link".into(), is_indirect: true };
+        return indirect("it is in another file, found by a link", true);
     }
     let bytes = match (&file.file, file.fallback_reason()) {
-        (Some(bytes), None) => bytes,
+        (Some(bytes), None) => Some(bytes),
+        // Its datasets are known all the same: other ranks write them alone.
+        (None, _) if file.moves_alone() => None,
         // Its elements may be in a file that is accelerated.
-        (_, why) => return Attach::Library { why: why.unwrap_or_default(), is_indirect: is_indirect(object) },
+        (_, why) => return indirect(why.unwrap_or_default(), is_indirect(object)),
     };
     file.revalidate();
     let mut datasets = lock(&file.datasets);
@@ -115,12 +123,12 @@ pub(crate) unsafe fn attach(object: &Object) -> Attach {
         match handle.identifier(host, GET_TYPE).ok_or_else(String::new).and_then(|id| ElementType::take(host, id)) {
             Ok(element_type) => element_type,
             Err(why) => {
-                return Attach::Library { why, is_indirect: is_indirect(object) };
+                return indirect(why, is_indirect(object));
             }
         };
     // SAFETY: list and type are open.
     if let Some(ineligible) = unsafe { ineligible(host, creation.1, element_type.id()) } {
-        return Attach::Library { why: ineligible.why, is_indirect: ineligible.is_indirect };
+        return indirect(ineligible.why, ineligible.is_indirect);
     }
     // SAFETY: the space is open.
     let Some((shape, most)) = (unsafe { shape_of(host, space.1) }) else { return library("it has no dimensions") };
@@ -130,10 +138,16 @@ pub(crate) unsafe fn attach(object: &Object) -> Attach {
     let Some(stored) = stored else { return library("its creation list cannot be asked about") };
     if let Layout::Chunked(_) = stored.layout {
         let (mut slots, mut cached, mut w0) = (0, 1, 0.0);
+        if file.parallel.is_some_and(|parallel| parallel.reads_metadata_together) {
+            return library("ranks read metadata only together, and so none looks for chunks by itself");
+        }
+        if file.is_shared() && !stored.filters.is_empty() {
+            return library("ranks of an MPI program write its compressed chunks together");
+        }
         // SAFETY: the list is open, the dataset too.
         unsafe {
             host.H5Pget_chunk_cache(access.1, &raw mut slots, &raw mut cached, &raw mut w0);
-            if cached > 0 {
+            if cached > 0 && file.parallel.is_none() {
                 return library("it is open elsewhere in this process with a chunk cache of libhdf5");
             }
             if lists_chunks_wrongly(host, handle, &most) {
@@ -156,6 +170,13 @@ pub(crate) unsafe fn attach(object: &Object) -> Attach {
         filters: named_filters(&stored.filters),
         fill_value: stored.fill.clone(),
     };
+    let Some(bytes) = bytes else {
+        return Attach::Library {
+            why: file.fallback_reason().unwrap_or_default(),
+            is_indirect: false,
+            moves_alone: true,
+        };
+    };
     let guard = (file.rollback.strong_count() > 0).then(|| Arc::new(Guard::new(file.rollback.clone())));
     let info = DatasetInfo {
         name: name.clone(),
@@ -164,7 +185,7 @@ pub(crate) unsafe fn attach(object: &Object) -> Attach {
         layout: stored.layout,
         filters: stored.filters,
         fill: stored.fill,
-        single_writer: true,
+        single_writer: !file.is_shared(),
         guard: guard.clone().map(|guard| guard as Arc<dyn hyperslab_h5direct::WriteGuard>),
     };
     let memory = if spec.filters.is_empty() { 0 } else { host.take_memory(file.settings.memory, MOST_CACHE) };

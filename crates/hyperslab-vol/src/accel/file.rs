@@ -3,8 +3,10 @@
 use super::callback_scope::CallbackScope;
 use super::dataset::Dataset;
 use super::early_flush::EarlyFlush;
-use super::layer_base::{FlushMetadata, Layers};
+use super::launched_job::LaunchedJob;
+use super::layer_base::{FlushMetadata, Layers, Opening};
 use super::object_numbers::{FileStamp, ObjectNumbers};
+use super::parallel_file::ParallelFile;
 use crate::driver;
 use crate::fork::{self, Generation};
 use crate::host::Host;
@@ -45,6 +47,8 @@ pub(crate) struct FileState {
     pub(crate) settings: Arc<Settings>,
     pub(crate) writable: bool,
     pub(crate) buffers: Option<Buffers>,
+    /// How ranks share it, if MPI-IO opened it.
+    pub(crate) parallel: Option<ParallelFile>,
     /// A descriptor of its own; `None` if libhdf5 executes all transfers.
     pub(crate) file: Option<Arc<File>>,
     /// Why libhdf5 executes all transfers, if so.
@@ -88,13 +92,15 @@ pub(crate) struct Parts {
     pub(crate) buffers: Option<Buffers>,
     pub(crate) file: Option<Arc<File>>,
     pub(crate) fallback_reason: Option<String>,
+    pub(crate) parallel: Option<ParallelFile>,
     pub(crate) trace: Option<Arc<TracedFile>>,
     pub(crate) rollback: Weak<Rollback>,
 }
 
 impl FileState {
     pub(crate) fn new(parts: Parts) -> Result<Arc<Self>> {
-        let Parts { host, number, path, settings, writable, buffers, file, fallback_reason, trace, rollback } = parts;
+        let Parts { host, number, path, settings, writable, buffers, .. } = parts;
+        let Parts { file, fallback_reason, parallel, trace, rollback, .. } = parts;
         let modes = settings.modes;
         let has_background_writes =
             writable && fallback_reason.is_none() && !modes.log && (modes.copies() || modes.cache);
@@ -110,6 +116,7 @@ impl FileState {
             settings,
             writable,
             buffers,
+            parallel,
             file,
             fallback_reason: Mutex::new(fallback_reason),
             handles: AtomicUsize::new(1),
@@ -136,9 +143,16 @@ impl FileState {
         } else if let (Some(file), None) = (&state.file, state.fallback_reason()) {
             let flush_metadata: Weak<dyn FlushMetadata> = Arc::downgrade(&(state.clone() as Arc<dyn FlushMetadata>));
             let rolls_back = state.rolls_back();
-            let layers =
-                Layers::open(&state.settings, &state.path, writable, file.clone(), flush_metadata, rolls_back)?;
-            *lock(&state.layers) = layers.map(Arc::new);
+            let member = if parallel.is_some() { LaunchedJob::find().map(|job| job.member(&state.path)) } else { None };
+            let open = Opening { writable, is_parallel: parallel.is_some(), member, rolls_back };
+            match Layers::open(&state.settings, &state.path, open, file.clone(), flush_metadata) {
+                Ok(layers) => *lock(&state.layers) = layers.map(Arc::new),
+                // The other ranks have opened it. Without layers, this one writes at once.
+                Err(error) if parallel.is_some() => {
+                    host.say_once(&format!("{}: writes of this rank do not wait: {error}", state.path.display()));
+                }
+                Err(error) => return Err(error),
+            }
         }
         host.stats.files.fetch_add(1, Ordering::Relaxed);
         host.open_files.fetch_add(1, Ordering::Relaxed);
@@ -153,6 +167,17 @@ impl FileState {
     /// Whether a parent of this process opened the file: its threads, its log and its descriptor are the parent's.
     pub(crate) fn is_inherited(&self) -> bool {
         self.generation != fork::generation()
+    }
+
+    /// Whether other ranks of an MPI program may write to it.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.parallel.is_some() && self.writable
+    }
+
+    /// Whether each rank writes its elements by itself in collective writes too.
+    pub(crate) fn moves_alone(&self) -> bool {
+        let modes = self.settings.modes;
+        self.is_shared() && (modes.copies() || modes.log) && (self.file.is_none() || !self.is_library_only())
     }
 
     /// Why libhdf5 executes all transfers of the file, if so.
@@ -187,7 +212,7 @@ impl FileState {
     /// Whether single fields may be buffered until elements are complete. Not with a log, whose guarantee that would
     /// break, nor with layers, which buffer writes themselves.
     pub(crate) fn may_buffer_fields(&self) -> bool {
-        !self.settings.modes.log && lock(&self.layers).is_none() && !self.is_inherited()
+        !self.settings.modes.log && !self.is_shared() && lock(&self.layers).is_none() && !self.is_inherited()
     }
 
     /// Restores the program's settings in an access list.
@@ -204,7 +229,7 @@ impl FileState {
 
     /// Flushes metadata early if that is due; called after calls that may have changed them.
     pub(crate) fn flush_early(&self, dataset: Option<&Dataset>) {
-        if !self.has_background_writes || self.is_inherited() {
+        if !self.has_background_writes || self.parallel.is_some() || self.is_inherited() {
             return;
         }
         if dataset.is_some_and(|dataset| !dataset.io.direct.has_full_index()) {
@@ -258,6 +283,7 @@ impl FileState {
             return Ok(());
         }
         let waits = self.has_background_writes
+            && self.parallel.is_none()
             && !self.is_inherited()
             && lock(&self.datasets).values().any(|one| one.has_pending());
         if !waits {
@@ -349,8 +375,25 @@ impl FileState {
         let closed = datasets.iter().map(|dataset| dataset.run_deferred_close()).fold(Ok(()), Result::and);
         lock(&self.datasets).retain(|_, dataset| dataset.is_open());
         self.objects.bound();
-        let before = lock(&self.deferred_error).take().map_or(Ok(()), Err);
+        let before = self.take_deferred_error();
         before.and(layered).and(planes).and(closed)
+    }
+
+    /// Writes everything back before a call of libhdf5. In files of several ranks the others make that call too: it must not
+    /// be left out, and the next flush or close tells of the error.
+    pub(crate) fn write_back_before_call(&self) -> Result<()> {
+        match self.write_back() {
+            Err(error) if self.parallel.is_some() => {
+                self.defer_error(error);
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
+    /// The error that waits to be told, if any.
+    pub(crate) fn take_deferred_error(&self) -> Result<()> {
+        lock(&self.deferred_error).take().map_or(Ok(()), Err)
     }
 
     /// Writes everything back if too many closed datasets have buffered writes.
@@ -526,7 +569,7 @@ pub(crate) fn write_back_all(host: &'static Host) -> Herr {
     let files: Vec<Arc<FileState>> = lock(&host.files).values().filter_map(Weak::upgrade).collect();
     let mut status = 0;
     for file in files {
-        if let Err(error) = file.write_back() {
+        if let Err(error) = file.write_back_before_call() {
             host.report(&error);
             status = -1;
         }

@@ -1,6 +1,7 @@
 //! Opening of files: decides about acceleration, and prepares the access list.
 
 use super::file::{Buffers, FileState, Parts};
+use super::parallel_file::ParallelFile;
 use crate::driver;
 use crate::host::Host;
 use crate::host::api::{Hid, Ptr};
@@ -36,6 +37,8 @@ pub(crate) struct FileOpen {
     fallback_reason: Option<String>,
     /// Whether the access list asked for the `sec2` driver.
     usual_driver: bool,
+    /// How ranks of an MPI program share the file, if the access list asked for MPI-IO.
+    parallel: Option<ParallelFile>,
     /// Whether the connector's driver was put into the access list.
     driven: bool,
     /// The journal of the file that was opened.
@@ -57,17 +60,20 @@ impl FileOpen {
             buffers: None,
             fallback_reason: None,
             usual_driver: false,
+            parallel: None,
             driven: false,
             rollback: Weak::new(),
         };
         // SAFETY: the list is open and ours.
         unsafe { crate::overrides::of_file(host, &opening.settings, &opening.path, list) };
         // SAFETY: the list is open.
+        unsafe { opening.parallel = ParallelFile::asked_for(host, list) };
+        // SAFETY: the list is open.
         unsafe { opening.drive(list) };
         // SAFETY: the list is open.
         match unsafe { opening.prepare(list) } {
-            Ok(buffers) => opening.buffers = Some(buffers),
-            Err(why) => opening.fallback_reason = Some(why.into()),
+            Ok(buffers) => opening.buffers = buffers,
+            Err(why) => (opening.parallel, opening.fallback_reason) = (None, Some(why.into())),
         }
         opening
     }
@@ -84,7 +90,9 @@ impl FileOpen {
                 && self.usual_driver
                 && self.host.preserving_error_stack(|| driver::put(self.host, list));
         }
-        if self.settings.modes.rolls_back() && self.is_writable() {
+        // A log of MPI ranks holds what they write; their file is as sound as libhdf5 leaves it.
+        let promised = self.settings.modes.safe || (self.settings.modes.log && self.parallel.is_none());
+        if promised && self.is_writable() {
             let why = match () {
                 () if self.flags & SWMR != 0 => "it is shared with readers that follow its writer (SWMR)",
                 () if !self.driven => "it is not reached by the usual driver of an HDF5 that is known here",
@@ -118,7 +126,8 @@ impl FileOpen {
         self.flags & (TRUNCATE | CREATE) != 0 && self.rollback.strong_count() > 0
     }
 
-    unsafe fn prepare(&self, list: Hid) -> Result<Buffers, &'static str> {
+    /// The caches of libhdf5 that were disabled, if there are any.
+    unsafe fn prepare(&mut self, list: Hid) -> Result<Option<Buffers>, &'static str> {
         let host = self.host;
         if !self.settings.modes.accelerate() {
             return Err("the mode asks for nothing more");
@@ -134,6 +143,13 @@ impl FileOpen {
             if !self.is_native_below() {
                 return Err("another connector than libhdf5's own lies below");
             }
+            if let Some(why) = self.parallel.and_then(|_| ParallelFile::refused(&self.settings, self.is_writable())) {
+                return Err(why);
+            }
+            if self.parallel.is_some() {
+                // It keeps no elements of such files that ranks may change.
+                return Ok(None);
+            }
             if !self.usual_driver {
                 return Err("the file is not reached by the usual driver");
             }
@@ -147,7 +163,7 @@ impl FileOpen {
                 && host.H5Pget_cache(list, &raw mut unused, &raw mut *slots, &raw mut *bytes, &raw mut *w0) >= 0
                 && host.H5Pset_sieve_buf_size(list, 0) >= 0
                 && host.H5Pset_cache(list, unused, *slots, 0, *w0) >= 0;
-            if changed { Ok(buffers) } else { Err("the access list cannot be changed") }
+            if changed { Ok(Some(buffers)) } else { Err("the access list cannot be changed") }
         }
     }
 
@@ -182,8 +198,12 @@ impl FileOpen {
         }
         let mut file = None;
         if self.fallback_reason.is_none() {
-            // SAFETY: the file is open.
-            match unsafe { self.own_file(under) } {
+            let opened = match self.parallel {
+                Some(_) => ParallelFile::open(&self.path, self.is_writable()),
+                // SAFETY: the file is open.
+                None => unsafe { self.own_file(under) },
+            };
+            match opened {
                 Ok(own) => file = Some(Arc::new(own)),
                 Err(why) => self.fallback_reason = Some(why),
             }
@@ -208,6 +228,7 @@ impl FileOpen {
             buffers: self.buffers,
             file,
             fallback_reason: self.fallback_reason,
+            parallel: self.parallel,
             trace,
             rollback: self.rollback,
         })?;

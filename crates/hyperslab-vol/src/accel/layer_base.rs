@@ -18,6 +18,18 @@ pub(crate) trait FlushMetadata: Send + Sync {
     fn flush_metadata(&self) -> Result<()>;
 }
 
+/// How a file was opened.
+#[derive(Debug, Clone)]
+pub(crate) struct Opening {
+    pub(crate) writable: bool,
+    /// Whether the ranks of an MPI program did so together.
+    pub(crate) is_parallel: bool,
+    /// Whose log it is then.
+    pub(crate) member: Option<String>,
+    /// Whether a rollback journal restores the last commit after a kill.
+    pub(crate) rolls_back: bool,
+}
+
 /// The layers above the direct paths of a file.
 #[derive(Debug)]
 pub(crate) struct Layers {
@@ -30,17 +42,19 @@ impl Layers {
     pub(crate) fn open(
         settings: &Settings,
         path: &Path,
-        writable: bool,
+        opening: Opening,
         file: Arc<File>,
         flush_metadata: Weak<dyn FlushMetadata>,
-        rolls_back: bool,
     ) -> Result<Option<Self>> {
-        let layers = layer_elements(settings, writable);
+        let Opening { writable, rolls_back, is_parallel, .. } = opening;
+        let layers = layer_elements(settings, opening);
         if layers.is_empty() {
             return Ok(None);
         }
         let format = StackElement { name: "hdf5".into(), options: Vec::new() };
-        let base = Arc::new(LayerBase { next: Mutex::default(), file, flush_metadata, rolls_back });
+        // Ranks write no chunks that move.
+        let relocates_chunks = !rolls_back && !is_parallel;
+        let base = Arc::new(LayerBase { next: Mutex::default(), file, flush_metadata, relocates_chunks });
         let below: Arc<dyn Format> = Arc::new(BaseFormat(base.clone()));
         let whole = hyperslab_layers::build(&Stack { layers, format }, below)?;
         let how = if writable { OpenMode::Update } else { OpenMode::Read };
@@ -60,7 +74,8 @@ impl Layers {
 }
 
 /// The layers that settings ask for, outermost first.
-fn layer_elements(settings: &Settings, writable: bool) -> Vec<StackElement> {
+fn layer_elements(settings: &Settings, opening: Opening) -> Vec<StackElement> {
+    let Opening { writable, is_parallel, member, .. } = opening;
     let (modes, memory) = (settings.modes, settings.memory);
     let option = |name: &str, value: String| (name.to_owned(), value);
     let lag = settings.lag.map(|_| option("lag", settings.lag_text()));
@@ -72,6 +87,7 @@ fn layer_elements(settings: &Settings, writable: bool) -> Vec<StackElement> {
         options.extend(settings.log_dir.iter().map(|folder| option("dir", folder.display().to_string())));
         options.extend(settings.log_limit.iter().map(|bytes| option("limit", bytes.to_string())));
         options.extend(settings.durability.iter().map(|text| option("durability", text.clone())));
+        options.extend(member.map(|member| option("member", member)));
         options.extend(settings.on_log_failure.iter().map(|how| option("on-log-failure", (*how).to_owned())));
         layers.push(StackElement { name: "log".into(), options });
     }
@@ -81,7 +97,12 @@ fn layer_elements(settings: &Settings, writable: bool) -> Vec<StackElement> {
         options.extend(lag);
         layers.push(StackElement { name: "cache".into(), options });
     } else if modes.background && writable {
-        let options = [option("memory", memory.to_string())].into_iter().chain(lag).collect();
+        let mut options = vec![option("memory", memory.to_string())];
+        options.extend(lag);
+        if is_parallel {
+            // Another rank may be writing what would be read ahead.
+            options.push(option("ahead", "0".into()));
+        }
         layers.push(StackElement { name: "async".into(), options });
     } else if modes.auto && writable {
         let mut options = vec![option("memory", memory.to_string())];
@@ -100,8 +121,8 @@ struct LayerBase {
     next: Mutex<Option<DatasetArray>>,
     file: Arc<File>,
     flush_metadata: Weak<dyn FlushMetadata>,
-    /// Whether a rollback journal restores the last commit after a kill.
-    rolls_back: bool,
+    /// Whether chunks may move before the metadata say so, and no rollback journal repairs that after a kill.
+    relocates_chunks: bool,
 }
 
 impl std::fmt::Debug for dyn FlushMetadata {
@@ -134,7 +155,7 @@ impl Format for BaseFormat {
             compound: true,
             partial_fields: true,
             fill_value: true,
-            relocates_chunks: !self.0.rolls_back,
+            relocates_chunks: self.0.relocates_chunks,
             max_rank: hyperslab_core::MAX_RANK,
             ..Caps::default()
         }

@@ -5,6 +5,7 @@ use super::dataset::Dataset;
 use super::dataspace::{refused, selection_of};
 use super::element_type::{ElementType, layout};
 use super::file::{FileState, invalidate_all, write_back_all};
+use super::parallel_file::{Alone, is_collective, join};
 use crate::host::Host;
 use crate::host::api::{Const, H5S_ALL, H5S_BLOCK, Herr, Hid, Ptr};
 use crate::object::Object;
@@ -36,10 +37,15 @@ pub(crate) struct Plan {
     len: usize,
 }
 
-/// Properties of a transfer list that libhdf5 writes its answers to.
 /// Asks a dataset for its space.
 const GET_SPACE: c_int = 2;
-const OUTPUT_PROPERTIES: [&CStr; 6] = [
+/// Properties of a transfer list that libhdf5 writes its answers to, and those that say how ranks work together.
+const OTHER_PROPERTIES: [&CStr; 11] = [
+    c"io_xfer_mode",
+    c"mpio_collective_opt",
+    c"mpio_chunk_opt_hard",
+    c"mpio_chunk_opt_num",
+    c"mpio_chunk_opt_ratio",
     c"actual_selection_io_mode",
     c"no_selection_io_cause",
     c"actual_chunk_opt_mode",
@@ -48,7 +54,7 @@ const OUTPUT_PROPERTIES: [&CStr; 6] = [
     c"global_no_collective_cause",
 ];
 
-/// Whether a transfer list has default values, except for output properties: programs reuse lists.
+/// Whether a transfer list asks for nothing that changes elements: programs reuse lists, and choose how ranks work together.
 ///
 /// # Safety
 /// Inside a call of the library; the list is open.
@@ -64,7 +70,7 @@ unsafe fn is_default_list(host: &Host, list: Hid) -> bool {
             if copy < 0 {
                 return false;
             }
-            for name in OUTPUT_PROPERTIES.map(CStr::as_ptr) {
+            for name in OTHER_PROPERTIES.map(CStr::as_ptr) {
                 if host.H5Pexist(copy, name) > 0 && host.H5Pexist(usual, name) > 0 {
                     host.H5Pcopy_prop(copy, usual, name);
                 }
@@ -270,14 +276,29 @@ unsafe fn traced(
 }
 
 unsafe fn dispatch_write(object: &Object, one: &Transfer, data: Const) -> TransferOutcome {
+    let joins = object.file.as_ref().is_some_and(|file| file.moves_alone())
+        && (object.dataset().is_some() || object.moves_alone);
+    // SAFETY: the caller's.
+    let alone = match if joins { unsafe { Alone::joining(object, one) } } else { Ok(None) } {
+        Ok(alone) => alone,
+        Err(error) => {
+            object.host.report(&error);
+            return TransferOutcome::failed(0);
+        }
+    };
+    let one = &Transfer { dxpl_id: alone.as_ref().map_or(one.dxpl_id, |alone| alone.list), ..*one };
+    // SAFETY: the caller's.
+    let write = || unsafe { object.handle().write(object.host, one, data) };
+    let native = || match &alone {
+        Some(_) => object.host.in_new_context(write).unwrap_or(-1),
+        None => write(),
+    };
     let (Some(dataset), Some(file)) = (object.dataset(), &object.file) else {
         // SAFETY: the caller's.
-        return unsafe { library_only(object, one, true, || object.handle().write(object.host, one, data)) };
+        return unsafe { library_only(object, one, true, native) };
     };
     // SAFETY: the caller's.
     let plan = unsafe { plan_transfer(object, &dataset, file, one, true) };
-    // SAFETY: the caller's.
-    let native = || unsafe { object.handle().write(object.host, one, data) };
     let plan = match plan {
         _ if !object.writable => {
             let why = "the file is open for reading only";
@@ -297,6 +318,11 @@ unsafe fn dispatch_write(object: &Object, one: &Transfer, data: Const) -> Transf
         }
         Err(why) => return through_library(object, one, file, &dataset, WriteEffect::Everything, why, native),
     };
+    // SAFETY: the list is open.
+    if file.parallel.is_some() && unsafe { is_collective(object.host, one.dxpl_id) } {
+        let (why, effect) = ("all ranks write together, which MPI-IO does", WriteEffect::Elements(&plan.selection));
+        return through_library(object, one, file, &dataset, effect, why.into(), native);
+    }
     let bytes = plan.selection.len() * dataset.element_type.dtype.size();
     // SAFETY: the program gives memory that has all selected elements; others are not touched.
     let memory = unsafe { std::slice::from_raw_parts(data.cast::<u8>().add(plan.offset), plan.len) };
@@ -320,7 +346,8 @@ unsafe fn dispatch_write(object: &Object, one: &Transfer, data: Const) -> Transf
                     }
                 }
             };
-            if kind.is_none() && (whole || dataset.io.direct.has_full_index()) {
+            let alone = !file.is_shared() || (whole && dataset.io.direct.has_full_index());
+            if kind.is_none() && alone && (whole || dataset.io.direct.has_full_index()) {
                 if file.settings.modes.copies() && !dataset.io.direct.has_full_index() {
                     file.store_encoded_chunks()?;
                     dataset.io.decide_background_write(&plan.selection, whole)?;
@@ -330,7 +357,7 @@ unsafe fn dispatch_write(object: &Object, one: &Transfer, data: Const) -> Transf
                 dataset.io.needs_no_reads.store(false, Ordering::Relaxed);
                 return written.map(|()| (None, AckPending::Nothing));
             }
-            file.write_back()?;
+            file.write_back_before_call()?;
         }
         if plan.dtype.is_none()
             && file.may_buffer_fields()
@@ -384,6 +411,12 @@ unsafe fn dispatch_read(object: &Object, one: &Transfer, data: Ptr) -> TransferO
         }
         Err(why) => return through_library(object, one, file, &dataset, WriteEffect::Nothing, why, native),
     };
+    // SAFETY: the list is open.
+    let together = file.parallel.is_some() && unsafe { is_collective(object.host, one.dxpl_id) };
+    if together && dataset.io.spec.filters.is_empty() {
+        let why = "all ranks read together, which MPI-IO does";
+        return through_library(object, one, file, &dataset, WriteEffect::Nothing, why.into(), native);
+    }
     let bytes = plan.selection.len() * dataset.element_type.dtype.size();
     // SAFETY: the program gives memory that has all selected elements; others are not touched.
     let memory = unsafe { std::slice::from_raw_parts_mut(data.cast::<u8>().add(plan.offset), plan.len) };
@@ -393,11 +426,20 @@ unsafe fn dispatch_read(object: &Object, one: &Transfer, data: Ptr) -> TransferO
             if plan.dtype.is_none() {
                 return array.read(&plan.selection, view, TransferMode::Independent).map(|()| None);
             }
-            file.write_back()?;
+            file.write_back_before_call()?;
         }
         let dtype = plan.dtype.as_ref().unwrap_or(&dataset.element_type.dtype);
         dataset.io.read_as(&plan.selection, &mut view, dtype)
     })();
+    if together && matches!(read, Ok(None)) {
+        // SAFETY: nothing is selected, and so no memory is needed.
+        let read = |nothing: &Transfer| unsafe { object.handle().read(object.host, nothing, std::ptr::null_mut()) };
+        let joined = join(object, one, |nothing| object.host.in_new_context(|| read(nothing)).unwrap_or(-1));
+        if let Err(error) = joined {
+            object.host.report(&error);
+            return TransferOutcome::failed(bytes);
+        }
+    }
     match read {
         Ok(None) => TransferOutcome::well(bytes, AckPending::Nothing),
         Ok(Some(reason)) => {
@@ -517,7 +559,7 @@ fn through_library(
     let (mut status, mut called) = (-1, false);
     let ack = if matches!(effect, WriteEffect::Nothing) { AckPending::Nothing } else { AckPending::Unsaved };
     let written_back = match file.layers() {
-        Ok(Some(_)) => file.write_back(),
+        Ok(Some(_)) => file.write_back_before_call(),
         Ok(None) => Ok(()),
         Err(error) => Err(error),
     };
@@ -541,7 +583,7 @@ pub(crate) fn with_coherent_datasets(objects: &[&Object], writes: bool, body: im
     for object in objects {
         // This also invalidates the caches of layers.
         let written_back = match (object.dataset(), &object.file) {
-            (Some(_), Some(file)) => file.write_back(),
+            (Some(_), Some(file)) => file.write_back_before_call(),
             _ => Ok(()),
         };
         if let Err(error) = written_back {
@@ -593,6 +635,11 @@ pub(crate) fn resize(object: &Object, shape: Option<&[u64]>, mut call: impl FnMu
     let resized: Result<()> = with_native_call(native, || {
         let array = if file.is_library_only() { None } else { dataset.layered(file)? };
         match array {
+            // Others make this call too: it must be made whatever became of earlier writes.
+            Some(_) if file.is_shared() => {
+                dataset.drop_layers();
+                dataset.io.resize(shape)
+            }
             Some(array) => array.resize(shape),
             None => dataset.io.resize(shape),
         }

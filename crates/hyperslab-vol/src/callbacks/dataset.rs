@@ -1,11 +1,14 @@
 //! Dataset callbacks: transfers may bypass libhdf5.
 #![expect(unsafe_op_in_unsafe_fn, reason = "the contract of callbacks is stated in `object`")]
 
-use crate::accel::{Attach, Transfer, attach, ineligible, name, note_metadata_change, transfer, write_back_all};
+use crate::accel::{
+    Attach, Transfer, attach, drain_ranks, ineligible, name, note_metadata_change, publish_dataset, shape_of, transfer,
+    write_back_all,
+};
 use crate::callbacks::operation;
 use crate::host::Host;
 use crate::host::api::{Const, Herr, Hid, Ptr, Req, Text};
-use crate::object::{Object, catch_panics, free, object};
+use crate::object::{DATASET, Object, catch_panics, free, object};
 use crate::overrides::Lists;
 use std::ffi::c_int;
 use std::ptr::null_mut;
@@ -16,6 +19,7 @@ const GET_CREATION_LIST: c_int = 1;
 const CHUNKED: c_int = 2;
 const BY_ITSELF: c_int = 0;
 const BY_NAME: c_int = 1;
+const GET_SPACE: c_int = 2;
 const GET_SPACE_STATUS: c_int = 3;
 const GET_STORAGE_SIZE: c_int = 4;
 const SET_EXTENT: c_int = 0;
@@ -64,7 +68,9 @@ unsafe fn attach_dataset(parent: &Object, under: Ptr, wanted: Option<(usize, usi
     new.chunk_cache = wanted;
     match parent.host.preserving_error_stack(|| attach(&new)) {
         Attach::Direct(dataset) => new.dataset = std::sync::Mutex::new(Some(dataset)),
-        Attach::Library { why, is_indirect } => (new.fallback_reason, new.is_indirect) = (Some(why), is_indirect),
+        Attach::Library { why, is_indirect, moves_alone } => {
+            (new.fallback_reason, new.is_indirect, new.moves_alone) = (Some(why), is_indirect, moves_alone);
+        }
     }
     new
 }
@@ -144,7 +150,9 @@ pub(crate) unsafe extern "C" fn create(
             return null_mut();
         }
         parent.wrap_request(request);
-        publish(attach_dataset(parent, under, other.map(|other| other.wanted)), true)
+        let made = attach_dataset(parent, under, other.map(|other| other.wanted));
+        host.preserving_error_stack(|| publish_dataset(&made));
+        publish(made, true)
     })
 }
 
@@ -334,6 +342,15 @@ unsafe fn new_extents<'a>(dataset: &Object, arguments: Ptr) -> Option<&'a [u64]>
     (rank > 0 && !extents.is_null()).then(|| std::slice::from_raw_parts(extents, rank))
 }
 
+/// Whether a change of the shape may free space, according to libhdf5, which says the same to all ranks.
+unsafe fn shrinks(dataset: &Object, arguments: Ptr) -> bool {
+    let (host, extents) = (dataset.host, (*arguments.cast::<Extents>()).extents);
+    let Some(space) = dataset.handle().identifier(host, GET_SPACE) else { return false };
+    let shape = shape_of(host, space).map(|(shape, _)| shape);
+    host.H5Sclose(space);
+    shape.is_some_and(|shape| !extents.is_null() && (0..shape.len()).any(|at| *extents.add(at) < shape[at]))
+}
+
 pub(crate) unsafe extern "C" fn specific(pointer: Ptr, arguments: Ptr, transfer: Hid, request: Req) -> Herr {
     catch_panics(|| {
         let dataset = object(pointer);
@@ -343,10 +360,17 @@ pub(crate) unsafe extern "C" fn specific(pointer: Ptr, arguments: Ptr, transfer:
         if !stays && write_back_all(dataset.host) < 0 {
             return -1;
         }
+        if operation(arguments) == SET_EXTENT && shrinks(dataset, arguments) {
+            drain_ranks(dataset, DATASET);
+        }
         let (host, below, under) = (dataset.host, dataset.connector, dataset.under);
         let call = || host.H5VLdataset_specific(under, below, arguments, transfer, request);
         let status = match operation(arguments) {
-            SET_EXTENT => transfer::resize(dataset, shape, call),
+            SET_EXTENT => {
+                let status = transfer::resize(dataset, shape, call);
+                publish_dataset(dataset);
+                status
+            }
             REFRESH => transfer::with_coherent_datasets(&[dataset], true, call),
             _ => call(),
         };

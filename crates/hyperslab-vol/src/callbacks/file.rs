@@ -18,6 +18,8 @@ const REOPEN: c_int = 1;
 const IS_ACCESSIBLE: c_int = 2;
 const DELETE: c_int = 3;
 const START_SWMR: c_int = 13;
+/// `H5Fset_mpi_atomicity`.
+const SET_ATOMIC: c_int = 27;
 /// After opening, libhdf5 wraps the file for its own use.
 const POST_OPEN: c_int = 28;
 
@@ -214,6 +216,13 @@ pub(crate) unsafe extern "C" fn specific<const SLOT: usize>(
             None => flushed(host, call),
         };
         file.wrap_request(request);
+        if doing == FLUSH
+            && let Some(state) = file.file.as_ref().filter(|state| state.parallel.is_some())
+            && let Err(error) = state.take_deferred_error()
+        {
+            host.report(&error);
+            return -1;
+        }
         if doing == FLUSH {
             // What is safe should be on record too.
             host.refresh_stats(false);
@@ -245,6 +254,10 @@ pub(crate) unsafe extern "C" fn optional(pointer: Ptr, arguments: Ptr, transfer:
         if write_back_all(file.host) < 0 {
             return -1;
         }
+        if let (SET_ATOMIC, Some(state)) = (operation(arguments), &file.file) {
+            // Other ranks see a write at once from now on.
+            state.leave_to_library("the file is in MPI-IO's atomic mode");
+        }
         if let (START_SWMR, Some(state)) = (operation(arguments), &file.file) {
             state.leave_to_library("the file is written for readers that follow (SWMR)");
             state.end_rollback("it is shared with readers that follow its writer (SWMR)");
@@ -261,11 +274,22 @@ pub(crate) unsafe extern "C" fn optional(pointer: Ptr, arguments: Ptr, transfer:
 pub(crate) unsafe extern "C" fn close(pointer: Ptr, transfer: Hid, request: Req) -> Herr {
     catch_panics(|| {
         let file = object(pointer);
+        if file.under.is_null() {
+            // Closed below already, by a close that told of an error.
+            free(pointer);
+            return 0;
+        }
+        let mut unwritten = None;
         if let Some(state) = &file.file {
             let guarded = file.writable && state.is_last_with_journal();
-            if let Err(error) = state.close_handle() {
-                file.host.report(&error);
-                return -1;
+            match state.close_handle() {
+                // The other ranks close it too.
+                Err(error) if state.parallel.is_some() => unwritten = Some(error),
+                Err(error) => {
+                    file.host.report(&error);
+                    return -1;
+                }
+                Ok(()) => {}
             }
             // Closing writes next to nothing after this, so that a failure of closing costs nothing of what was there. What
             // fails once may be made below, and then the close would succeed and commit nothing; what fails twice fails
@@ -277,6 +301,13 @@ pub(crate) unsafe extern "C" fn close(pointer: Ptr, transfer: Hid, request: Req)
         }
         let status = file.host.H5VLfile_close(file.under, file.connector, transfer, request);
         file.wrap_request(request);
+        if let Some(error) = unwritten {
+            file.host.report(&error);
+            if status >= 0 {
+                (*pointer.cast::<Object>()).under = null_mut();
+            }
+            return -1;
+        }
         if status >= 0 {
             free(pointer);
         } else if let Some(state) = &file.file {

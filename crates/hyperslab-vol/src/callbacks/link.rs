@@ -1,7 +1,7 @@
 //! Link callbacks: forwarded, after a write-back if objects may be deleted or renamed.
 #![expect(unsafe_op_in_unsafe_fn, reason = "the contract of callbacks is stated in `object`")]
 
-use crate::accel::{acknowledged_link, before_rename, note_metadata_change};
+use crate::accel::{acknowledged_link, before_rename, drain_ranks, note_metadata_change};
 use crate::callbacks::operation;
 use crate::host::api::{Const, Herr, Hid, Ptr, Req};
 use crate::object::{Object, catch_panics, object};
@@ -84,12 +84,17 @@ from_to!(rename => H5VLlink_move);
 on_place!(get => H5VLlink_get);
 
 /// What is deleted gives its place in the file to others.
-unsafe fn before_specific(object: &Object, arguments: Ptr) -> Herr {
-    if operation(arguments) == DELETE { before_rename(object) } else { 0 }
+unsafe fn before_specific(object: &Object, place: Const, arguments: Ptr) -> Herr {
+    if operation(arguments) != DELETE {
+        return 0;
+    }
+    let status = before_rename(object);
+    drain_ranks(object, *place.cast::<c_int>());
+    status
 }
 
 on_place!(specific => H5VLlink_specific, before_specific);
-on_place!(optional => H5VLlink_optional, |object, _| {
+on_place!(optional => H5VLlink_optional, |object, _, _| {
     note_metadata_change(object);
     0
 });

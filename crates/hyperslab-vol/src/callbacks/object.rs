@@ -1,7 +1,7 @@
 //! Generic object callbacks: forwarded, after a write-back for copies and flushes.
 #![expect(unsafe_op_in_unsafe_fn, reason = "the contract of callbacks is stated in `object`")]
 
-use crate::accel::{acknowledged, before_rename, note_metadata_change, write_back_all};
+use crate::accel::{acknowledged, before_rename, drain_ranks, note_metadata_change, write_back_all};
 use crate::callbacks::{dataset, operation};
 use crate::host::api::{Const, Herr, Hid, Ptr, Req, Text};
 use crate::object::{DATASET, Object, catch_panics, object};
@@ -42,6 +42,7 @@ pub(crate) unsafe extern "C" fn copy(
         if write_back_all(from.host) < 0 {
             return -1;
         }
+        drain_ranks(from, *from_place.cast::<c_int>());
         let (host, below) = (from.host, from.connector);
         let status = host.H5VLobject_copy(
             from.under, from_place, from_name, to.under, to_place, to_name, below, copy, link, transfer, request,
@@ -62,8 +63,11 @@ pub(crate) unsafe extern "C" fn specific(
 ) -> Herr {
     catch_panics(|| {
         let own: &Object = object(pointer);
-        if operation(arguments) == CHANGE_REFERENCES && before_rename(own) < 0 {
-            return -1;
+        if operation(arguments) == CHANGE_REFERENCES {
+            if before_rename(own) < 0 {
+                return -1;
+            }
+            drain_ranks(own, *place.cast::<c_int>());
         }
         if matches!(operation(arguments), FLUSH | REFRESH) {
             note_metadata_change(own);
@@ -78,4 +82,4 @@ pub(crate) unsafe extern "C" fn specific(
     })
 }
 
-on_place!(optional => H5VLobject_optional, |object: &Object, _| write_back_all(object.host));
+on_place!(optional => H5VLobject_optional, |object: &Object, _, _| write_back_all(object.host));

@@ -1,5 +1,6 @@
 //! The functions of a host's libhdf5, found by name in the library that loaded the connector.
 
+use super::parallel::Parallel;
 use libc::{c_char, c_int, c_uint, c_void, size_t};
 
 /// An identifier of HDF5.
@@ -313,6 +314,8 @@ impl Context {
 pub(crate) struct Api {
     functions: Functions,
     context: Option<Context>,
+    /// `None` for a libhdf5 without MPI.
+    pub(crate) parallel: Option<Parallel>,
     push: Push,
     variables: Variables,
     /// What it calls itself.
@@ -343,8 +346,9 @@ impl Api {
             error_read: variable("H5E_READERROR_g")?,
             error_lock: variable("H5E_CANTLOCKFILE_g")?,
         };
-        let context = Context::find(find);
-        let mut api = Self { functions: Functions::find(find)?, context, push, variables, version: (0, 0, 0) };
+        let (context, parallel) = (Context::find(find), Parallel::find(find));
+        let mut api =
+            Self { functions: Functions::find(find)?, context, parallel, push, variables, version: (0, 0, 0) };
         let (mut major, mut minor, mut release) = (0, 0, 0);
         // SAFETY: places to write to are variables.
         unsafe { api.H5get_libversion(&raw mut major, &raw mut minor, &raw mut release) };
@@ -375,6 +379,18 @@ impl Api {
                 }),
             }
         }
+    }
+
+    /// Runs calls that are to forget what the program's call has looked up in its lists, such as whether all ranks make it. `None`
+    /// if the library does not allow that.
+    pub(crate) fn in_new_context<T>(&self, body: impl FnOnce() -> T) -> Option<T> {
+        // SAFETY: only this thread is inside the library; contexts lie above each other.
+        unsafe { self.as_if_called(body) }
+    }
+
+    /// Whether it does.
+    pub(crate) fn has_contexts(&self) -> bool {
+        self.context.is_some()
     }
 
     /// The class of dataset access lists.

@@ -11,11 +11,9 @@ use crate::{Outcome, in_modes, long_trial, modes, program};
 
 const LIMIT: Duration = Duration::from_secs(60);
 const NO_LIBRARY: &str = "no libhdf5 to link with: cargo build -p hyperslab-cli makes one";
-const NO_PARALLEL: &str = "no parallel libhdf5: cargo xtask setup --mpi makes one";
 
 pub fn trials() -> Vec<Trial> {
     let mut trials = in_modes("C programs", serial);
-    trials.extend(in_modes("an MPI program", parallel));
     // A fault that is not mended: docs/connector.md, "When something is not as expected".
     let in_background = modes::ALL.into_iter().filter(|mode| writes_in_background(mode));
     trials.extend(
@@ -58,18 +56,7 @@ pub fn program(name: &str) -> Result<Option<PathBuf>, String> {
     build(command, name, "serial").map(Some)
 }
 
-/// The same with the parallel libhdf5 of the set-up.
-fn parallel_program(name: &str) -> Result<Option<PathBuf>, String> {
-    let folders = ["hdf5-mpi", "hdf5-mpi-tests"].map(|name| target().join(name));
-    let Some(folder) = folders.iter().find(|folder| folder.join("lib/libhdf5.so").exists()) else { return Ok(None) };
-    let mut command = Command::new("mpicc");
-    compile(&mut command, name, &folder.join("include"));
-    let library = folder.join("lib");
-    command.arg("-L").arg(&library).arg(format!("-Wl,-rpath,{}", library.display())).arg("-lhdf5");
-    build(command, name, "parallel").map(Some)
-}
-
-fn compile(command: &mut Command, name: &str, include: &Path) {
+pub fn compile(command: &mut Command, name: &str, include: &Path) {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(name).with_extension("c");
     command
         .args(["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O1", "-g", "-I"])
@@ -77,7 +64,7 @@ fn compile(command: &mut Command, name: &str, include: &Path) {
         .arg(source);
 }
 
-fn build(mut command: Command, name: &str, sort: &str) -> Result<PathBuf, String> {
+pub fn build(mut command: Command, name: &str, sort: &str) -> Result<PathBuf, String> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("c-{sort}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
     // Several trials build the same program at once; each gets one of its own.
@@ -128,27 +115,5 @@ fn leave(mode: &str, ways: &[&str]) -> Outcome {
         start(reading, &["leaving"], modes::PLAIN)
             .map_err(|why| format!("after leaving by {how} under {mode}: {why}"))?;
     }
-    Ok(Completion::Completed)
-}
-
-fn parallel(mode: &str) -> Outcome {
-    static BUILT: OnceLock<Result<Option<PathBuf>, String>> = OnceLock::new();
-    let built = BUILT.get_or_init(|| parallel_program("ranks")).as_ref().map_err(Clone::clone)?;
-    let Some(ranks) = built else { return Ok(Completion::ignored_with(NO_PARALLEL)) };
-    let folder = program::folder()?;
-    let mut command = Command::new("mpirun");
-    command.args(["-n", "2"]).arg(ranks).arg(folder.path());
-    // OpenMPI as any user, with more ranks than cores.
-    for variable in
-        ["ALLOW_RUN_AS_ROOT", "ALLOW_RUN_AS_ROOT_CONFIRM", "MCA_rmaps_base_oversubscribe", "MCA_mpi_yield_when_idle"]
-    {
-        command.env(format!("OMPI_{variable}"), "1");
-    }
-    command.env("OMPI_MCA_orte_tmpdir_base", folder.path().join("openmpi"));
-    let ended = program::run(modes::apply(&mut command, mode, folder.path())?, LIMIT)?;
-    if ended.status.success() && ended.errors.contains("HDF5-DIAG") {
-        return Err(format!("an MPI program under {mode} said\n{}", ended.errors).into());
-    }
-    ended.expect_success(&format!("an MPI program under {mode}"))?;
     Ok(Completion::Completed)
 }

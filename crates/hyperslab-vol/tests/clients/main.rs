@@ -16,6 +16,7 @@ mod killed_after;
 mod kills;
 mod memcheck;
 mod modes;
+mod mpi_programs;
 mod netcdf;
 mod objects;
 mod plugin;
@@ -69,6 +70,7 @@ fn main() {
         netcdf::trials,
         tools::trials,
         c_programs::trials,
+        mpi_programs::trials,
         kills::trials,
         killed_after::trials,
         forks::trials,

@@ -1,6 +1,6 @@
 //! A Python: which of its packages bring a libhdf5, and whether each loads the connector, tried for real.
 
-use super::trial::{Outcome, Trial};
+use super::trial::{Trial, TrialOutput};
 use super::{NEWER, OLDEST, thread_safety};
 use crate::doctor::{Finding, State};
 use serde::Deserialize;
@@ -69,7 +69,7 @@ fn judge(python: &Path, package: &Package) -> Finding {
 }
 
 /// It failed under the connector: is it the connector?
-fn broken(what: String, why: &str, plain: &Outcome) -> Finding {
+fn broken(what: String, why: &str, plain: &TrialOutput) -> Finding {
     match plain.answer::<Did>() {
         Ok(Did { libraries, error: None }) => {
             let seen = format!("{}: fails under the connector: {why}", brought(&libraries));
@@ -82,7 +82,7 @@ fn broken(what: String, why: &str, plain: &Outcome) -> Finding {
     }
 }
 
-fn without_plugin(what: String, plain: &Outcome) -> Finding {
+fn without_plugin(what: String, plain: &TrialOutput) -> Finding {
     match plain.answer::<Did>() {
         Ok(Did { libraries, .. }) => {
             Finding::new(what, State::Lacking, format!("{}: not tried without the plugin", brought(&libraries)))

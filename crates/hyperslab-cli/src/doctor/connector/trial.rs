@@ -18,7 +18,7 @@ pub struct Trial {
 }
 
 /// What was said, and whether the connector took part.
-pub struct Outcome {
+pub struct TrialOutput {
     output: Result<Output, String>,
     used: bool,
 }
@@ -31,7 +31,7 @@ impl Trial {
     }
 
     /// Without the connector, whatever the environment says.
-    pub fn plain(&self) -> Outcome {
+    pub fn plain(&self) -> TrialOutput {
         let folder = tempfile::tempdir();
         let mut command = self.command();
         command.env_remove("HDF5_VOL_CONNECTOR");
@@ -39,11 +39,11 @@ impl Trial {
             Ok(folder) => run(command.current_dir(folder.path())),
             Err(error) => Err(error.to_string()),
         };
-        Outcome { output, used: false }
+        TrialOutput { output, used: false }
     }
 
     /// With it. Fails if there is no plugin.
-    pub fn under_the_connector(&self) -> Result<Outcome> {
+    pub fn under_the_connector(&self) -> Result<TrialOutput> {
         let mut environment = Environment::new(&find_plugin()?)?;
         let folder = tempfile::tempdir()?;
         let stats = folder.path().join("stats.jsonl");
@@ -51,7 +51,7 @@ impl Trial {
         environment.set("HYPERSLAB_MODE", "codec");
         let output = run(environment.apply(&mut self.command()).current_dir(folder.path()));
         let used = Statistics::read(&stats).processes.iter().any(|process| process.files > 0);
-        Ok(Outcome { output, used })
+        Ok(TrialOutput { output, used })
     }
 
     fn command(&self) -> Command {
@@ -66,7 +66,7 @@ impl Trial {
     }
 }
 
-impl Outcome {
+impl TrialOutput {
     /// Whether a file was opened through the connector.
     pub fn used_the_connector(&self) -> bool {
         self.used

@@ -1,6 +1,6 @@
 //! Entries: the sort keys of requests.
 
-use super::Limits;
+use super::ReorderLimits;
 use hyperslab_core::{Error, Result, Run, Selection};
 
 /// Flag of a request without gaps.
@@ -33,7 +33,7 @@ impl Entry {
 
 impl Entry {
     /// Whether it lies within the limits.
-    pub(super) fn is_inside(&self, limits: &Limits) -> bool {
+    pub(super) fn is_inside(&self, limits: &ReorderLimits) -> bool {
         self.first >= limits.from && self.last < limits.to
     }
 

@@ -1,11 +1,11 @@
 //! Extents: adjacent parts coalesced into one write.
 
-use super::Limits;
+use super::ReorderLimits;
 use hyperslab_core::Result;
 
 /// Contiguous bytes of the array from one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Part {
+pub struct ExtentPart {
     /// First byte in the array.
     pub offset: u64,
     /// Length in bytes.
@@ -20,32 +20,32 @@ pub struct Part {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Write<'a> {
     /// Contiguous bytes of the array, from these consecutive parts.
-    Extent(&'a [Part]),
+    Extent(&'a [ExtentPart]),
     /// A whole request, unchanged.
     Whole(u32),
 }
 
 /// The extent being coalesced.
 pub(super) struct Extent<'a> {
-    limits: Limits,
-    parts: Vec<Part>,
+    limits: ReorderLimits,
+    parts: Vec<ExtentPart>,
     bytes: u64,
     writes: u64,
     each: &'a mut dyn FnMut(Write<'_>) -> Result<()>,
 }
 
 impl<'a> Extent<'a> {
-    pub fn new(limits: &Limits, each: &'a mut dyn FnMut(Write<'_>) -> Result<()>) -> Self {
+    pub fn new(limits: &ReorderLimits, each: &'a mut dyn FnMut(Write<'_>) -> Result<()>) -> Self {
         Self { limits: *limits, parts: Vec::new(), bytes: 0, writes: 0, each }
     }
 
     /// Adds a part, clipped to the limits. It follows all parts since the last [`Extent::end`].
-    pub fn push(&mut self, part: Part) -> Result<()> {
+    pub fn push(&mut self, part: ExtentPart) -> Result<()> {
         let (from, to) = (part.offset.max(self.limits.from), (part.offset + part.len).min(self.limits.to));
         if from >= to {
             return Ok(());
         }
-        let part = Part { offset: from, len: to - from, at: part.at + (from - part.offset), ..part };
+        let part = ExtentPart { offset: from, len: to - from, at: part.at + (from - part.offset), ..part };
         if let Some(last) = self.parts.last_mut() {
             let touches = last.offset + last.len == part.offset;
             let (bytes, unit) = (self.limits.bytes, self.limits.unit);

@@ -1,6 +1,6 @@
 //! K-way merge of the runs of interleaving requests; the latest request wins.
 
-use super::{Entry, Part, Requests};
+use super::{Entry, ExtentPart, Requests};
 use hyperslab_core::{Result, Run};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -109,7 +109,7 @@ pub(super) fn merge(
     group: &[Entry],
     requests: &dyn Requests,
     to: u64,
-    each: &mut dyn FnMut(Part) -> Result<()>,
+    each: &mut dyn FnMut(ExtentPart) -> Result<()>,
 ) -> Result<()> {
     let mut coming = Coming::new(group, requests);
     let mut open: BinaryHeap<Open> = BinaryHeap::new();
@@ -122,7 +122,12 @@ pub(super) fn merge(
             if let Some(run) = coming.take()? {
                 if coming.offset().is_none_or(|next| run.end <= next) {
                     // A single active run.
-                    each(Part { offset: run.offset, len: run.end - run.offset, request: run.number, at: run.at })?;
+                    each(ExtentPart {
+                        offset: run.offset,
+                        len: run.end - run.offset,
+                        request: run.number,
+                        at: run.at,
+                    })?;
                 } else {
                     position = run.offset;
                     open.push(run);
@@ -140,7 +145,7 @@ pub(super) fn merge(
         } else {
             let end = top.end.min(next);
             let at = top.at + (position - top.offset);
-            each(Part { offset: position, len: end - position, request: top.number, at })?;
+            each(ExtentPart { offset: position, len: end - position, request: top.number, at })?;
             position = end;
         }
     }

@@ -56,13 +56,13 @@ impl Sample {
     }
 
     /// The array after the reordered writes, what was counted, and the first and last byte of every stretch.
-    fn reordered(&self, limits: &Limits) -> (Vec<u32>, Counts, Vec<(u64, u64)>) {
+    fn reordered(&self, limits: &ReorderLimits) -> (Vec<u32>, Counts, Vec<(u64, u64)>) {
         let mut array = self.blank();
         let (counts, stretches) = self.reorder_over(limits, &mut array);
         (array, counts, stretches)
     }
 
-    fn reorder_over(&self, limits: &Limits, array: &mut [u32]) -> (Counts, Vec<(u64, u64)>) {
+    fn reorder_over(&self, limits: &ReorderLimits, array: &mut [u32]) -> (Counts, Vec<(u64, u64)>) {
         let mut stretches = Vec::new();
         let counts = reorder(&mut self.entries(), self, limits, &mut |write| {
             match write {
@@ -119,7 +119,7 @@ proptest! {
         flattened in 1usize..50,
     ) {
         let sample = Sample::new(&[5, 6, 7], element, selections);
-        let limits = Limits { bytes, parts, flattened, ..Limits::default() };
+        let limits = ReorderLimits { bytes, parts, flattened, ..ReorderLimits::default() };
         let (array, counts, _) = sample.reordered(&limits);
         prop_assert_eq!(array, sample.in_order());
         prop_assert_eq!(counts.flattened, sample.flattened.get());
@@ -137,11 +137,11 @@ proptest! {
     ) {
         let sample = Sample::new(&[5, 6, 7], element, selections);
         let (cut, unit) = (cut * element, unit * element);
-        let shares = [Limits { to: cut, ..Limits::default() }, Limits { from: cut, ..Limits::default() }];
+        let shares = [ReorderLimits { to: cut, ..ReorderLimits::default() }, ReorderLimits { from: cut, ..ReorderLimits::default() }];
         let mut array = sample.blank();
         for share in [usize::from(last_first), usize::from(!last_first)].map(|at| shares[at]) {
             let before = array.clone();
-            sample.reorder_over(&Limits { bytes, flattened, unit, ..share }, &mut array);
+            sample.reorder_over(&ReorderLimits { bytes, flattened, unit, ..share }, &mut array);
             let (from, to) = (share.from as usize, array.len().min(share.to as usize));
             prop_assert!(array[..from] == before[..from] && array[to..] == before[to..], "it leaves its share");
         }
@@ -151,7 +151,7 @@ proptest! {
     #[test]
     fn without_limits_stretches_rise_and_never_touch(selections in prop::collection::vec(selection([4, 5, 6]), 1..30)) {
         let sample = Sample::new(&[4, 5, 6], 1, selections);
-        let (array, _, stretches) = sample.reordered(&Limits::default());
+        let (array, _, stretches) = sample.reordered(&ReorderLimits::default());
         prop_assert_eq!(array, sample.in_order());
         prop_assert!(stretches.windows(2).all(|pair| pair[0].1 < pair[1].0), "{:?}", stretches);
     }
@@ -183,7 +183,7 @@ fn requests_that_do_not_interleave_are_never_flattened() {
     selections.reverse();
     selections.rotate_left(333);
     let sample = Sample::new(&shape, 8, selections);
-    let (array, counts, stretches) = sample.reordered(&Limits::default());
+    let (array, counts, stretches) = sample.reordered(&ReorderLimits::default());
     assert_eq!(array, sample.in_order());
     assert_eq!((sample.flattened.get(), counts.flattened, counts.groups), (0, 0, 750));
     assert_eq!((counts.writes, stretches.len()), (500, 250), "two rows are one stretch");
@@ -194,7 +194,7 @@ fn requests_that_do_not_interleave_are_never_flattened() {
 fn long_stretches_end_at_a_unit() {
     let selections = (0..10u64).map(|row| Selection::dense(&[row, 0], &[1, 30]).unwrap()).collect();
     let sample = Sample::new(&[10, 30], 1, selections);
-    let (array, _, stretches) = sample.reordered(&Limits { bytes: 100, unit: 60, ..Limits::default() });
+    let (array, _, stretches) = sample.reordered(&ReorderLimits { bytes: 100, unit: 60, ..ReorderLimits::default() });
     assert_eq!(array, sample.in_order());
     assert_eq!(stretches, [(0, 60), (60, 120), (120, 180), (180, 240), (240, 300)]);
 }
@@ -203,7 +203,7 @@ fn long_stretches_end_at_a_unit() {
 fn interleaved_columns_become_one_stretch() {
     let selections = (0..8u64).map(|column| Selection::dense(&[0, column], &[100, 1]).unwrap()).collect();
     let sample = Sample::new(&[100, 8], 4, selections);
-    let (array, counts, stretches) = sample.reordered(&Limits::default());
+    let (array, counts, stretches) = sample.reordered(&ReorderLimits::default());
     assert_eq!(array, sample.in_order());
     assert_eq!((counts.groups, counts.flattened, counts.writes), (1, 8, 1));
     assert_eq!(stretches, [(0, 3200)]);
@@ -213,7 +213,7 @@ fn interleaved_columns_become_one_stretch() {
 fn an_error_of_the_receiver_ends_it() {
     let sample = Sample::new(&[10], 1, (0..5).map(|n| Selection::dense(&[n * 2], &[1]).unwrap()).collect());
     let mut calls = 0;
-    let result = reorder(&mut sample.entries(), &sample, &Limits::default(), &mut |_| {
+    let result = reorder(&mut sample.entries(), &sample, &ReorderLimits::default(), &mut |_| {
         calls += 1;
         Err(hyperslab_core::Error::invalid("test", "stop"))
     });

@@ -21,7 +21,7 @@ fn name(number: u64) -> Option<&'static str> {
 }
 
 /// Fails for files on a file system without coherence between nodes.
-pub(super) fn refuse_incoherent(file: &File) -> Result<()> {
+pub fn refuse_incoherent(file: &File) -> Result<()> {
     let about = rustix::fs::fstatfs(file).map_err(|e| Error::io("open", e.into()))?;
     // Only the lower 32 bits are significant; kernels differ in width and sign.
     match name(about.f_type as u64 & 0xFFFF_FFFF) {
