@@ -162,6 +162,8 @@ fn ratio(text: &str) -> Result<f64, String> {
 
 /// Of memory at most this part holds files.
 const FILES_IN_MEMORY: f64 = 0.7;
+/// No machine has less memory: what profiles say below that is not known.
+pub const LEAST_MEMORY: u64 = 64 << 20;
 /// Ranks that share a processor in what `train` measures.
 const MOST_ON_A_PROCESSOR: usize = 2;
 
@@ -175,7 +177,8 @@ fn too_large_for_memory(plan: &bench::Plan, profile: &Profile) -> bool {
             .fold(0, u64::saturating_add)
     };
     let largest = plan.cases.iter().filter_map(|case| case.work.as_ref().ok()).map(|work| size(&work.workload)).max();
-    let large = largest.unwrap_or(0) as f64 > FILES_IN_MEMORY * profile.machine.memory as f64;
+    let stated = profile.machine.memory >= LEAST_MEMORY;
+    let large = stated && largest.unwrap_or(0) as f64 > FILES_IN_MEMORY * profile.machine.memory as f64;
     let known = profile.fits.keys().any(|(_, warmth)| *warmth == CacheState::Cold);
     if large {
         eprintln!(

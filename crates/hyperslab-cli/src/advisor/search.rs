@@ -2,7 +2,7 @@
 
 use super::candidates;
 use super::compressibility::Compressibility;
-use super::inputs::{Input, SearchSpace, check_ranks};
+use super::inputs::{Input, LEAST_MEMORY, SearchSpace, check_ranks};
 use super::scored_stack::{ScoredStack, ScoredWorkload};
 use super::variants::{self, Traits};
 use anyhow::{Result, bail};
@@ -122,7 +122,8 @@ impl<'a> Search<'a> {
         }
         // What does not fit into memory cannot be had.
         let memory = self.profile.machine.memory / 2;
-        let fits = |one: &ScoredStack| one.sizes().map_or(true, |sizes| sizes.memory <= memory);
+        let known = self.profile.machine.memory >= LEAST_MEMORY;
+        let fits = |one: &ScoredStack| !known || one.sizes().map_or(true, |sizes| sizes.memory <= memory);
         let kept = ranked.split_off(1).into_iter().filter(fits).collect::<Vec<_>>();
         ranked.extend(kept);
         Ok(ranked)
