@@ -1,16 +1,17 @@
 //! Storage in the place of what the program asks for (`HYPERSLAB_OVERRIDES`): `hyperslab tune` tries a program with other
 //! chunks by it. The lists of the program stay as they are; libhdf5 gets changed copies.
 
-use crate::accel::name;
+use crate::accel::name_of;
 use crate::host::Host;
-use crate::host::api::{Herr, Hid, Text};
-use crate::object::Object;
+use crate::host::api::{Const, Herr, Hid, Text};
+use crate::object::{FILE, Object};
 use crate::settings::Settings;
 use hyperslab_core::{DatasetOverride, Filter, LayoutOverride, StorageOverrides};
 use std::ffi::{CStr, c_int};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
+const GROUP: c_int = 2;
 const CONTIGUOUS: c_int = 1;
 const ALL_FILTERS: c_int = 0;
 /// Objects that are smaller than this are not aligned.
@@ -25,17 +26,22 @@ pub(crate) struct Lists {
 
 impl Lists {
     /// For a dataset that is to be created, or opened (`creation` is `None`); `None` if nothing of it is overridden, or it
-    /// has no name yet.
+    /// has no name yet. `place`: what HDF5 says of the parent.
     ///
     /// # Safety
     /// Inside a call of the library; the parent and the lists are open.
-    pub(crate) unsafe fn of(parent: &Object, path: Text, creation: Option<Hid>, access: Hid) -> Option<Self> {
+    pub(crate) unsafe fn of(
+        parent: &Object,
+        (place, path): (Const, Text),
+        creation: Option<Hid>,
+        access: Hid,
+    ) -> Option<Self> {
         let file = parent.file.as_ref()?;
         let (_, overrides) = file.settings.overrides.as_ref()?;
         let host = parent.host;
         host.preserving_error_stack(|| {
             // SAFETY: the caller's.
-            let wanted = unsafe { wanted(parent, overrides, &file.path, path) }?;
+            let wanted = unsafe { wanted(parent, overrides, &file.path, (place, path)) }?;
             let mut lists = Self { host, creation: None, access: None };
             // SAFETY: the lists are open, the copies this one's own.
             let done = unsafe { lists.change(wanted, creation, access) };
@@ -127,7 +133,7 @@ unsafe fn wanted<'a>(
     parent: &Object,
     overrides: &'a StorageOverrides,
     file: &Path,
-    path: Text,
+    (place, path): (Const, Text),
 ) -> Option<&'a DatasetOverride> {
     if path.is_null() || overrides.datasets.is_empty() {
         return None;
@@ -138,8 +144,13 @@ unsafe fn wanted<'a>(
     if path.starts_with('/') {
         return overrides.of_dataset(file, path);
     }
-    // SAFETY: the parent is open.
-    let above = unsafe { name(parent.host, parent.handle()) };
+    // SAFETY: a place begins with the kind of the object that it is seen from.
+    let above = match unsafe { *place.cast::<c_int>() } {
+        FILE => String::new(),
+        // SAFETY: the parent is open, and of this kind.
+        GROUP => unsafe { name_of(parent.host, parent.handle(), GROUP) },
+        _ => return None,
+    };
     overrides.of_dataset(file, &format!("{above}/{path}"))
 }
 

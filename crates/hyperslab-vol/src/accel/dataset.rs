@@ -326,9 +326,13 @@ pub(super) fn is_unlinked(host: &Host, dataset: Handle) -> bool {
 
 /// `H5VL_loc_params_t` of the object itself.
 fn itself() -> [u64; 16] {
+    itself_of(DATASET)
+}
+
+fn itself_of(kind: c_int) -> [u64; 16] {
     let mut place = [0; 16];
     // The kind of object, and below it "by itself", which is 0.
-    place[0] = DATASET as u64;
+    place[0] = kind as u64;
     place
 }
 
@@ -337,6 +341,15 @@ fn itself() -> [u64; 16] {
 /// # Safety
 /// Inside a call of the library; the dataset is open.
 pub(crate) unsafe fn name(host: &Host, dataset: Handle) -> String {
+    // SAFETY: the caller's.
+    unsafe { name_of(host, dataset, DATASET) }
+}
+
+/// The same of an object of another kind, in the words of libhdf5's identifiers.
+///
+/// # Safety
+/// Inside a call of the library; the object is open and of this kind.
+pub(crate) unsafe fn name_of(host: &Host, dataset: Handle, kind: c_int) -> String {
     #[repr(C)]
     struct Whole {
         operation: c_int,
@@ -352,7 +365,7 @@ pub(crate) unsafe fn name(host: &Host, dataset: Handle) -> String {
     let (mut text, mut length) = (vec![0u8; MOST_NAME], 0usize);
     let inner = Inner { room: MOST_NAME, text: text.as_mut_ptr(), length: &raw mut length, _more: [0; 4] };
     let mut get = Whole { operation: GET_NAME, arguments: inner };
-    let place = itself();
+    let place = itself_of(kind);
     // SAFETY: the object is open, the arguments are those of the operation, and the text has the room stated.
     let status = unsafe {
         host.H5VLobject_get(

@@ -125,7 +125,7 @@ pub(crate) unsafe extern "C" fn create(
         let parent = object(pointer);
         note_metadata_change(parent);
         let (host, below) = (parent.host, parent.connector);
-        let overridden = Lists::of(parent, name, Some(create), access);
+        let overridden = Lists::of(parent, (place, name), Some(create), access);
         let (create, access) = overridden.as_ref().map_or((create, access), |lists| lists.or(create, access));
         let changes = parent.file.as_ref().is_some_and(|file| file.buffers.is_some() && !file.is_library_only());
         let other = host.preserving_error_stack(|| match changes {
@@ -167,7 +167,7 @@ pub(crate) unsafe extern "C" fn open(
     catch_panics(|| {
         let parent = object(pointer);
         let (host, below) = (parent.host, parent.connector);
-        let overridden = Lists::of(parent, name, None, access);
+        let overridden = Lists::of(parent, (place, name), None, access);
         let access = overridden.as_ref().map_or(access, |lists| lists.or(0, access).1);
         let other = host.preserving_error_stack(|| AccessList::new(parent, access, false));
         let list = other.as_ref().map_or(access, |other| other.list);
