@@ -1,5 +1,5 @@
 //! `hyperslab tune` as a user meets it.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 #[path = "common/plugin.rs"]
 mod plugin;

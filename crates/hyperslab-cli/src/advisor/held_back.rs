@@ -10,7 +10,8 @@ use super::train::samples;
 use anyhow::{Context, Result};
 use hyperslab_core::{CacheState, Stack, dims};
 use hyperslab_model::{
-    Choice, Class, Conditions, Counting, Fit, Method, Profile, RankKind, Run, Sample, count, judge, ordinary, predict,
+    Choice, Class, Conditions, Counting, Fit, Method, Profile, RankKind, Sample, ScoredRun, count, judge, ordinary,
+    predict,
 };
 use hyperslab_run::{Case, Progress, Spread, run_case};
 use serde_json::json;
@@ -62,11 +63,11 @@ pub fn report(
             let (first, second): (Vec<_>, Vec<_>) =
                 one.seconds.iter().enumerate().partition(|(place, _)| place % 2 == 0);
             let median = |half: &[(usize, &f64)]| Spread::of(half.iter().map(|(_, seconds)| **seconds)).median;
-            let twice = Run { measured: median(&second), predicted: median(&first), inside: true };
+            let twice = ScoredRun { measured: median(&second), predicted: median(&first), inside: true };
             our.options.insert(one.class, run);
             half.options.insert(one.class, twice);
             if let Some(predicted) = published_seconds {
-                their.options.insert(one.class, Run { predicted, inside: false, ..run });
+                their.options.insert(one.class, ScoredRun { predicted, inside: false, ..run });
             }
         }
         ours.push(our);
@@ -136,7 +137,7 @@ fn predicted(
     one: &Timed,
     profile: &Profile,
     published: &BTreeMap<Class, Fit>,
-) -> Result<(Run, Option<f64>)> {
+) -> Result<(ScoredRun, Option<f64>)> {
     let conditions = Conditions { warmth: CacheState::Warm, ranks: RankKind::Threads };
     let shares = Compressibility::new(None).shares(&case.measured, &one.stack);
     let configuration = hyperslab::configuration(&one.stack)?.stored(shares);
@@ -146,7 +147,7 @@ fn predicted(
     let costs = count(&case.measured, &configuration.counting(Counting::Published))?;
     let row = costs.by_rank.first().map(|work| work.row(CacheState::Cold)).unwrap_or_default();
     let theirs = published.get(&one.class).map(|fit| fit.seconds(&row).max(1e-9));
-    Ok((Run { measured, predicted: found.seconds, inside }, theirs))
+    Ok((ScoredRun { measured, predicted: found.seconds, inside }, theirs))
 }
 
 /// The published variables, fitted to what `train` measured.
