@@ -37,6 +37,7 @@ mod verify;
 pub use advise::{ADVISE_EXAMPLES, AdviseOptions, run as advise};
 pub use busy_machine::is_busy as busy_machine;
 pub use candidates::chunk_shapes;
+pub use inputs::estimate;
 pub use predict::{PREDICT_EXAMPLES, PredictOptions, run as predict};
 pub use profile_path::{facts, load as load_profile, usual as usual_profile};
 pub use train::{TRAIN_EXAMPLES, TrainOptions, run as train};

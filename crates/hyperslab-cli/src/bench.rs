@@ -12,6 +12,8 @@ mod provenance;
 mod replay;
 mod requirement;
 mod run_directory;
+mod schedule;
+mod sweep;
 
 use crate::cli::{BenchOptions, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_SKIPPED};
 use crate::mpi_job::InsideJob;
@@ -21,8 +23,9 @@ use hyperslab_core::ErrorKind;
 use hyperslab_run::{Case, CaseResult, Machine, Progress, RESULTS_VERSION, Results, Status, Verified, run_case};
 pub(crate) use kernels::help_asked;
 pub(crate) use launch::Launch;
-pub(crate) use plan::Plan;
-use plan::{PlannedCase, Work};
+use plan::Work;
+pub(crate) use plan::{Plan, PlannedCase};
+use schedule::Schedule;
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -43,6 +46,9 @@ pub fn run(options: &BenchOptions) -> Result<ExitCode> {
     let plan = Plan::new(options, inside.as_ref())?;
     if options.dry_run {
         println!("{}", plan.describe()?);
+        if plan.points() > 1 {
+            println!("{}", Schedule::of(&plan, options).describe(&plan)?);
+        }
         return Ok(ExitCode::SUCCESS);
     }
     for note in &plan.notes {
@@ -75,6 +81,10 @@ pub(crate) fn measure(options: &BenchOptions, progress: &Arc<Progress>) -> Resul
 fn execute(plan: &Plan, options: &BenchOptions, progress: &Arc<Progress>) -> Result<(Results, PathBuf)> {
     fs::create_dir_all(&plan.directory).with_context(|| format!("create directory {}", plan.directory.display()))?;
     plan.check_room()?;
+    let schedule = Schedule::of(&plan, options);
+    if plan.points() > 1 {
+        eprintln!("{}", schedule.describe(&plan)?);
+    }
     if let Some(striping) = &plan.striping {
         eprintln!("note: {}", striping.apply(&plan.directory));
     }
@@ -85,7 +95,13 @@ fn execute(plan: &Plan, options: &BenchOptions, progress: &Arc<Progress>) -> Res
 
     let run = Run { plan, options, out: &out, progress };
     let mut files = Files::default();
-    for (index, case) in plan.cases.iter().enumerate() {
+    let order = schedule.order(&plan);
+    let mut clock = schedule.start();
+    for index in order {
+        let case = &plan.cases[index];
+        if !clock.has_time_for(&plan, index, &results) {
+            continue;
+        }
         let result = &mut results.cases[index];
         run.take(case, &mut files, result);
         if result.status == Status::Ok
@@ -101,6 +117,12 @@ fn execute(plan: &Plan, options: &BenchOptions, progress: &Arc<Progress>) -> Res
         if progress.stop_requested() || (ended_badly && options.abort_on_failure) {
             break;
         }
+    }
+    if !progress.stop_requested()
+        && let Some(left_out) = clock.left_out(&plan)
+    {
+        eprintln!("note: {left_out}");
+        results.cases.retain(|case| case.status != Status::Planned);
     }
     results.provenance.end();
     results.complete = results.cases.iter().all(|case| case.status != Status::Planned) && !progress.stop_requested();
@@ -205,7 +227,7 @@ impl Run<'_> {
 
     fn measure(&self, case: &PlannedCase, work: &Work, files: &Files, result: &mut CaseResult) {
         let screen = progress_bar::Screen::start(case, self.plan.cases.len(), self.progress);
-        let ranks = self.plan.launch.ranks(&case.stack, self.out, case.number);
+        let ranks = case.launch.ranks(&case.stack, self.out, case.number);
         let overwrite = self.options.overwrite || files.own.contains(&case.file);
         let usual = Case::new(&work.workload, work.format.clone(), &self.plan.directory, self.progress);
         let usual = Case { ranks: &*ranks, overwrite, ..usual };
@@ -287,8 +309,9 @@ fn new_results(plan: &Plan, options: &BenchOptions) -> Results {
         file: case.file.clone(),
         workload: case.about.clone(),
         stack: case.stack.clone(),
-        launcher: plan.launch.name().into(),
+        launcher: case.launch.name().into(),
         ranks: case.ranks,
+        axes: case.axes.clone(),
         cache: case.cache,
         status: Status::Planned,
         error: None,

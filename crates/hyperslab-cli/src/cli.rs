@@ -1,8 +1,11 @@
 //! What the user may say.
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use hyperslab_core::units::parse_duration;
 use hyperslab_core::{Stack, TransferMode};
+use hyperslab_kernels::Scaling;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// A benchmark failed, or data were wrong.
 pub const EXIT_FAILED: u8 = 1;
@@ -173,6 +176,9 @@ Examples:
   hyperslab bench --list
       application kernels: flash, btio, e3sm-f, ...
   hyperslab bench flash blocks=20 --format posix,hdf5,zarr --verify
+  hyperslab bench flash --ranks 1,2,4,8 --scaling strong
+  hyperslab bench vpic --stack hdf5 --sweep chunk=64KiB..1MiB*2 --budget 2min
+      a sweep: what is planned is shown first
 
 Exit codes: 0 done, 1 a benchmark failed or data were wrong, 2 bad input and
 nothing started, 3 nothing failed but cases were skipped, 130 stopped.";
@@ -240,8 +246,17 @@ impl Transfers {
     }
 }
 
+/// What stays the same while ranks vary.
+fn scaling(text: &str) -> Result<Scaling, String> {
+    match text {
+        "weak" => Ok(Scaling::Weak),
+        "strong" => Ok(Scaling::Strong),
+        _ => Err("weak or strong".into()),
+    }
+}
+
 /// Options of `bench`.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct BenchOptions {
     /// h5bench JSON workflow, or the name of an application kernel (--list); without it a small built-in workflow
     #[arg(value_name = "CONFIG|KERNEL")]
@@ -269,9 +284,26 @@ pub struct BenchOptions {
     /// Stacks to compare, with options, such as 'hdf5(chunk=1024,deflate=4),zarr(codec=zstd)'
     #[arg(long, value_name = "LIST")]
     pub stack: Option<String>,
-    /// Number of ranks [default: what the workflow or workload says]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    /// Number of ranks, or several: 1,2,4,8 or 1..8*2 [default: what the workflow or workload says]
+    #[arg(long = "ranks", value_name = "N")]
+    pub rank_list: Option<String>,
+    /// The number of ranks of a point of a sweep.
+    #[arg(skip)]
     pub ranks: Option<u32>,
+    /// Vary a key of the kernel or workflow, an option of the stacks, ranks or transfers: chunk=64KiB..16MiB*2,
+    /// DIM_1=1M,2M, hdf5.align=0,1MiB. May be given several times, for all combinations; 'ranks=1,8 cells=32,64' varies
+    /// together
+    #[arg(long, value_name = "NAME=VALUES")]
+    pub sweep: Vec<String>,
+    /// What stays the same while ranks vary: the work of a rank (weak), or that of all (strong)
+    #[arg(long, value_name = "weak|strong", value_parser = scaling)]
+    pub scaling: Option<Scaling>,
+    /// Run only so many points of a sweep as fit in this time, such as 10min, spread over all axes
+    #[arg(long, value_name = "TIME", value_parser = |text: &str| parse_duration(text).map_err(|e| e.to_string()))]
+    pub budget: Option<Duration>,
+    /// Values of a workflow's keys at a point of a sweep.
+    #[arg(skip)]
+    pub workflow_values: Vec<(String, String)>,
     /// How ranks are made
     #[arg(long, value_enum, default_value = "auto")]
     pub launcher: Launcher,
@@ -333,6 +365,13 @@ pub struct BenchOptions {
     /// Only print what would be done
     #[arg(long)]
     pub dry_run: bool,
+}
+
+impl BenchOptions {
+    /// The stacks as they were given.
+    pub fn stacks_text(&self) -> &str {
+        self.stack.as_deref().or(self.format.as_deref()).unwrap_or("hdf5")
+    }
 }
 
 const COMPARE_EXAMPLES: &str = "\

@@ -5,6 +5,7 @@ mod copy;
 mod progress;
 
 use crate::cli::{EXIT_FAILED, EXIT_INTERRUPTED};
+use crate::terminal::plain;
 use anyhow::{Result, bail};
 use atomic_output::Place;
 use clap::Args;
@@ -24,12 +25,14 @@ Examples:
   hyperslab convert run.h5 run.h5 --overwrite    the same in its place
   hyperslab convert run.h5 run.zarr              into another format
   hyperslab convert run.h5 run.zarr --to 'zarr(codec=zstd)' --memory 1GiB
+  hyperslab convert old.nc new.nc --to 'netcdf4(deflate=1,shuffle=yes)'
 
 Without --from, what IN is is found out, the log layout included; without --to,
-the name of OUT tells the format (.h5, .zarr, .posix). Arrays, groups and
-attributes are copied; chunks and filters that the other format does not have
-are left out, and said so. What else it cannot hold is an error. HDF5's links
-and named datatypes are not copied. OUT is written under another name beside it
+the name of OUT tells the format (.h5, .nc, .nc3, .zarr, .posix). Arrays, groups,
+attributes and names of dimensions are copied; chunks, filters and names of
+dimensions that the other format does not have are left out, and said so. What
+else it cannot hold is an error, or with --lossy left out and listed. HDF5's
+links and named datatypes are not copied. OUT is written under another name beside it
 and renamed when it is complete and on the device.
 
 Exit codes: 0 done, 1 it failed and there is no new OUT, 2 bad input and nothing
@@ -64,6 +67,9 @@ pub struct ConvertOptions {
     /// Replace OUT
     #[arg(long)]
     overwrite: bool,
+    /// Leave out what OUT cannot hold, and list it
+    #[arg(long)]
+    lossy: bool,
 }
 
 fn size(text: &str) -> Result<u64, String> {
@@ -95,6 +101,7 @@ pub fn run(options: &ConvertOptions) -> Result<ExitCode> {
         to: hyperslab_run::open_stack(&to)?,
         threads,
         memory,
+        lossy: options.lossy,
     };
     let place = Place::find(&options.output, options.overwrite, conversion.to.clone())?;
     let progress = Arc::new(Progress::default());
@@ -106,6 +113,7 @@ pub fn run(options: &ConvertOptions) -> Result<ExitCode> {
     match copied {
         Ok(copied) => {
             copied.notes.iter().for_each(|note| println!("note: {note}"));
+            copied.left_out.iter().for_each(|what| println!("left out: {}", plain(what)));
             let seconds = begun.elapsed().as_secs_f64();
             println!(
                 "{}: {} arrays, {} groups, {} attributes, {} in {seconds:.2} s",

@@ -13,6 +13,7 @@ mod striping;
 mod subset;
 mod values;
 mod workflow;
+mod workflow_keys;
 
 pub use application::Application;
 pub use exerciser::Exerciser;
@@ -20,3 +21,4 @@ pub use metadata::Metadata;
 pub use pattern::{Asked, Mode, Pattern, PatternKind};
 pub use striping::Striping;
 pub use workflow::{Benchmark, BenchmarkKind, Workflow};
+pub use workflow_keys::{WorkflowKeys, with_values};

@@ -1,12 +1,19 @@
 //! `hyperslab show`: what a file holds, and what moving some of it would do.
 
+mod element;
+mod header;
+mod values;
+
 use crate::terminal::plain;
 use anyhow::{Result, bail};
 use clap::Args;
 use hyperslab_comm::Solo;
 use hyperslab_core::units::display_size;
-use hyperslab_core::{Array, ArraySpec, Container, MemoryLayout, OpenMode, Selection, Stack, dims};
-use std::path::PathBuf;
+use hyperslab_core::{Array, ArraySpec, Container, Format, MemoryLayout, OpenMode, Selection, Stack, dims};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 pub const EXAMPLES: &str = "\
@@ -17,6 +24,9 @@ Examples:
   hyperslab show run.h5 fields/density --select '0:100,::4' --explain
       what reading that would do, and why
   hyperslab show run.h5 fields/density --select 7 --explain --write
+  hyperslab show run.h5 fields/density --select '0:2,::4' --values
+      some of its elements
+  hyperslab show ocean.nc                       as ncdump -h prints it, with storage
 
 Selections are as in numpy: an index or start:stop:step for each dimension,
 those left out being whole. --explain tells what the HDF5 data plane
@@ -32,8 +42,11 @@ pub struct ShowOptions {
     /// An array in it
     array: Option<String>,
     /// Some of its elements, as in numpy [default: all]
-    #[arg(long, value_name = "SELECTION", requires = "array", requires = "explain")]
+    #[arg(long, value_name = "SELECTION", requires = "array")]
     select: Option<String>,
+    /// Print the elements
+    #[arg(long, conflicts_with = "explain")]
+    values: bool,
     /// Say what moving the elements would do, and why
     #[arg(long, requires = "array")]
     explain: bool,
@@ -54,9 +67,38 @@ pub fn run(options: &ShowOptions) -> Result<ExitCode> {
             if options.explain { explainable(found) } else { found }
         }
     };
-    let file = hyperslab_run::open_stack(&stack)?.open(&options.path, OpenMode::Read, &Solo::shared())?;
+    if options.select.is_some() && !options.explain && !options.values {
+        bail!("--select says of which elements: add --values to print them, or --explain");
+    }
+    let format = hyperslab_run::open_stack(&stack)?;
+    let file = format.open(&options.path, OpenMode::Read, &Solo::shared())?;
+    let out = &mut std::io::BufWriter::new(std::io::stdout().lock());
     match &options.array {
-        None => list(&*file, &stack)?,
+        None if format.caps().dimension_names && names_dimensions(&*file)? => {
+            let stored = sizes(&stack, &options.path)?;
+            let name = options.path.file_stem().unwrap_or_default().to_string_lossy();
+            let header = header::CdlHeader::read(&*file, stored)?;
+            header.print(out, &name)?;
+            if options.values {
+                writeln!(out, "data:")?;
+            }
+            for (name, spec) in header.arrays().iter().filter(|_| options.values) {
+                writeln!(out)?;
+                values::print(out, name, &*file.array(name)?, spec, &Selection::all(&spec.shape)?)?;
+            }
+            writeln!(out, "}}")?;
+            writeln!(out, "// opened as {stack}, {} on disk", display_size(size_on_disk(&*format, &options.path)?))?;
+        }
+        None => {
+            list(&*file, &stack)?;
+            if options.values {
+                for name in file.arrays()? {
+                    let array = file.array(&name)?;
+                    let spec = array.spec()?;
+                    values::print(out, &name, &*array, &spec, &Selection::all(&spec.shape)?)?;
+                }
+            }
+        }
         Some(name) => {
             let array = file.array(name)?;
             let spec = array.spec()?;
@@ -65,10 +107,25 @@ pub fn run(options: &ShowOptions) -> Result<ExitCode> {
                 true => explain(options, &*array, &spec)?,
                 false => attributes(&*file, name)?,
             }
+            if options.values {
+                values::print(out, name, &*array, &spec, &selected(options, &spec)?)?;
+            }
         }
     }
+    out.flush()?;
     file.close()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether all dimensions have names, as in NetCDF and in what xarray writes.
+fn names_dimensions(file: &dyn Container) -> Result<bool> {
+    for name in file.arrays()? {
+        let spec = file.array(&name)?.spec()?;
+        if spec.dims.is_none() && !spec.shape.is_empty() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// The same with the data plane, which explains itself, where the format has it.
@@ -97,6 +154,7 @@ fn attributes(file: &dyn Container, object: &str) -> Result<()> {
         let line = match file.attribute(object, &name) {
             Ok(value) => match value.as_text() {
                 Some(text) => format!("@{name} = {text:?}"),
+                None if value.data.len() <= 64 => format!("@{name} = {}", header::value_text(&value)),
                 None => format!("@{name}: {} {}", value.dtype, dims::display(&value.shape)),
             },
             Err(error) => format!("@{name}: {error}"),
@@ -126,11 +184,32 @@ fn words(spec: &ArraySpec) -> String {
     out
 }
 
-fn explain(options: &ShowOptions, array: &dyn Array, spec: &ArraySpec) -> Result<()> {
-    let selection = match &options.select {
+/// The elements that the user means.
+fn selected(options: &ShowOptions, spec: &ArraySpec) -> Result<Selection> {
+    Ok(match &options.select {
         Some(text) => Selection::parse(text, &spec.shape)?,
         None => Selection::all(&spec.shape)?,
-    };
+    })
+}
+
+/// Bytes in the file of each array, where the format tells.
+fn sizes(stack: &Stack, path: &Path) -> Result<BTreeMap<String, u64>> {
+    match hyperslab_formats::format(&stack.format.name)?.stored_sizes {
+        Some(stored_sizes) => Ok(stored_sizes(path)?.into_iter().collect()),
+        None => Ok(BTreeMap::new()),
+    }
+}
+
+fn size_on_disk(format: &dyn Format, path: &Path) -> Result<u64> {
+    let mut bytes = 0;
+    for file in format.files(path)? {
+        bytes += std::fs::metadata(file)?.blocks() * 512;
+    }
+    Ok(bytes)
+}
+
+fn explain(options: &ShowOptions, array: &dyn Array, spec: &ArraySpec) -> Result<()> {
+    let selection = selected(options, spec)?;
     println!("{} {} elements:", if options.write { "writing" } else { "reading" }, selection.len());
     match array.explain(&selection, &MemoryLayout::packed(), options.write)? {
         Some(text) => println!("{text}"),

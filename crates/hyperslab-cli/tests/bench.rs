@@ -199,12 +199,47 @@ fn existing_files_are_kept_unless_told() {
 }
 
 #[test]
-fn a_read_without_its_write_fails_and_says_what_to_do() {
+fn a_read_without_its_write_makes_its_file_and_says_so() {
     let text = workflow(WRITE, WRITE).replace("\"benchmark\": \"write\"", "\"benchmark\": \"read\"");
     let directory = with(&text);
-    let (code, out, _) = run(directory.path(), &["bench", "w.json"]);
-    assert_eq!(code, 1);
-    assert!(out.contains("put a write benchmark"), "{out}");
+    let (code, out, err) = run(directory.path(), &["bench", "w.json", "--verify"]);
+    assert_eq!(code, 0, "{out}\n{err}");
+    assert!(err.contains("read: there is no file") && err.contains("one is made first"), "{err}");
+    assert!(out.contains("every byte verified"), "{out}");
+}
+
+#[test]
+fn filters_are_raw_time_and_ranks_that_take_turns_are_not_counted_at_once() {
+    let compressed = WRITE.replace("4 K", "64 K") + r#", "COMPRESS": "YES""#;
+    let directory = with(&workflow(&compressed, &compressed));
+    let (code, out, err) = run(directory.path(), &["bench", "w.json", "--filter", "write", "--out", "r"]);
+    assert_eq!(code, 0, "{out}\n{err}");
+    let results = results(&directory.path().join("r/results.json"));
+    let case = &results["cases"][0];
+    let repetition = &case["repetitions"][0]["ranks"];
+    let of = |key: &str| -> Vec<f64> {
+        repetition.as_array().unwrap().iter().map(|rank| rank[key].as_f64().unwrap()).collect()
+    };
+    let most = |key: &str| of(key).into_iter().fold(0.0, f64::max);
+    assert!(most("raw") > most("metadata"), "deflate takes most of the time: {repetition}");
+    assert!(most("transferring") >= most("raw"), "{repetition}");
+    assert!(of("transferring").windows(2).all(|pair| pair[0] == pair[1]), "{repetition}");
+    let rate = case["bytes"].as_f64().unwrap() / most("transferring");
+    assert!((case["raw_rate"]["median"].as_f64().unwrap() / rate - 1.0).abs() < 1e-9, "{case}");
+}
+
+#[test]
+fn a_file_of_mode_log_is_read_through_its_layer() {
+    let mode = |mode: &str| WRITE.replace("SYNC", mode);
+    let directory = with(&workflow(&mode("LOG"), &mode("SYNC")));
+    let (code, out, err) = run(directory.path(), &["bench", "w.json", "--format", "posix", "--verify", "--out", "r"]);
+    assert_eq!(code, 0, "{out}\n{err}");
+    let results = results(&directory.path().join("r/results.json"));
+    assert!(err.contains("was written in MODE=LOG"), "{err}");
+    assert_eq!(
+        (&results["cases"][0]["stack"], &results["cases"][1]["stack"]),
+        (&"loglayout/posix".into(), &"loglayout/posix".into())
+    );
 }
 
 #[test]

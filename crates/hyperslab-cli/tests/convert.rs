@@ -174,19 +174,72 @@ fn arrays_go_through_classic_netcdf() {
     container.set_attribute("g/x", "units", &Attribute::text("m")).unwrap();
     container.set_attribute("", "runs", &Attribute::integer(3)).unwrap();
     container.close().unwrap();
-    for (from, to) in [("a.posix", "b.nc"), ("b.nc", "c.posix")] {
+    for (from, to) in [("a.posix", "b.nc3"), ("b.nc3", "c.posix")] {
         let (code, out, err) = run(folder.path(), &["convert", from, to, "--threads", "2"]);
         assert_eq!(code, 0, "{from} {to}: {out}{err}");
-        assert_eq!(out.contains("groups become parts of names"), to == "b.nc", "{out}");
+        assert_eq!(out.contains("groups become parts of names"), to == "b.nc3", "{out}");
     }
     assert_eq!(content("posix", &path("c.posix")), content("posix", &path("a.posix")));
-    let (code, out, err) = run(folder.path(), &["show", "b.nc"]);
-    assert!(code == 0 && out.contains("netcdf3") && out.contains("g/h/flags"), "{out}{err}");
+    let (code, out, err) = run(folder.path(), &["show", "b.nc3"]);
+    assert!(
+        code == 0 && out.contains("opened as netcdf3") && out.contains("hyperslab_name") | out.contains("flags"),
+        "{out}{err}"
+    );
     let container = open("posix", &path("a.posix"), OpenMode::Update);
     container.set_attribute("g", "level", &Attribute::integer(1)).unwrap();
     container.close().unwrap();
-    let (code, _, err) = run(folder.path(), &["convert", "a.posix", "d.nc"]);
-    assert!(code == 1 && err.contains("\"level\"") && !path("d.nc").exists(), "{code} {err}");
+    let (code, _, err) = run(folder.path(), &["convert", "a.posix", "d.nc3"]);
+    assert!(code == 1 && err.contains("\"level\"") && !path("d.nc3").exists(), "{code} {err}");
+}
+
+#[test]
+fn netcdf_keeps_dimensions_and_what_cannot_be_held_is_listed() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let container = open("netcdf4", &path("a.nc"), OpenMode::Create);
+    let dims = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+    let put = |name: &str, dtype: &str, shape: &[u64], names: &[&str]| {
+        let mut spec = ArraySpec::new(dtype.parse().unwrap(), shape);
+        spec.max_shape = (names[0] == "time")
+            .then(|| vec![None; 1].into_iter().chain(shape[1..].iter().map(|n| Some(*n))).collect());
+        spec.dims = dims(names);
+        let array = container.create(name, &spec).unwrap();
+        let count = shape.iter().product::<u64>() * spec.dtype.size();
+        let data: Vec<u8> = (0..count).map(|at| at as u8 % 100).collect();
+        array.write(&Selection::all(shape).unwrap(), MemoryView::packed(&data), TransferMode::Independent).unwrap();
+    };
+    put("air", "<f4", &[4, 3], &["time", "x"]);
+    put("time", "<f8", &[4], &["time"]);
+    container.set_attribute("air", "units", &Attribute::text("K")).unwrap();
+    container.close().unwrap();
+    let names = |stack: &str, file: &str, array: &str| {
+        let container = open(stack, &path(file), OpenMode::Read);
+        let spec = container.array(array).unwrap().spec().unwrap();
+        container.close().unwrap();
+        (spec.dims, spec.max_shape.map(|max| max[0]))
+    };
+    for (from, to) in [("a.nc", "b.nc3"), ("b.nc3", "c.nc"), ("c.nc", "d.zarr")] {
+        let (code, out, err) = run(folder.path(), &["convert", from, to, "--threads", "2"]);
+        assert_eq!(code, 0, "{from} {to}: {out}{err}");
+        assert_eq!(out.contains("names of dimensions are left out"), to == "d.zarr", "{out}");
+    }
+    for (stack, file) in [("netcdf4", "a.nc"), ("netcdf3", "b.nc3"), ("netcdf4", "c.nc")] {
+        assert_eq!(names(stack, file, "air"), (dims(&["time", "x"]), Some(None)), "{file}");
+        assert_eq!(names(stack, file, "time"), (dims(&["time"]), Some(None)), "{file}");
+    }
+    assert_eq!(content("netcdf4", &path("c.nc")), content("netcdf4", &path("a.nc")));
+
+    let container = open("netcdf4", &path("a.nc"), OpenMode::Update);
+    container
+        .create("pairs", &ArraySpec::new(Datatype::packed_compound([("a", Datatype::I32)]).unwrap(), &[2]))
+        .unwrap();
+    container.close().unwrap();
+    let (code, _, err) = run(folder.path(), &["convert", "a.nc", "e.nc3", "--threads", "2"]);
+    assert!(code == 1 && err.contains("pairs") && err.contains("--lossy") && !path("e.nc3").exists(), "{code} {err}");
+    let (code, out, err) = run(folder.path(), &["convert", "a.nc", "e.nc3", "--lossy", "--threads", "2"]);
+    assert!(code == 0 && out.contains("left out: ") && out.contains("pairs"), "{code} {out} {err}");
+    assert_eq!(content("netcdf3", &path("e.nc3")).arrays.len(), 2);
 }
 
 #[test]

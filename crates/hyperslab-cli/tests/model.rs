@@ -117,7 +117,6 @@ fn what_cannot_be_predicted_is_refused() {
     let directory = directory();
     for (words, said) in [
         (&["predict", "w.json", "--stack", "null"][..], "no model of null"),
-        (&["predict", "w.json", "--stack", "netcdf3"], "no model of netcdf3"),
         (&["predict", "w.json", "--stack", "hdf5("], "never closed"),
         (&["predict", "w.json", "--launcher", "srun"], "possible values"),
         (&["predict", "nothing.json"], "nothing.json"),

@@ -85,3 +85,42 @@ fn names_of_a_file_do_not_reach_the_terminal_as_commands() {
     assert!(success && text.contains("red [31m") && text.contains("@title ]0;owned"), "{text:?}");
     assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
 }
+
+#[test]
+fn netcdf_files_are_printed_as_ncdump_does() {
+    let _alone = ALONE.lock();
+    let folder = tempfile::tempdir().unwrap();
+    for (stack, name) in [("netcdf4", "ocean.nc"), ("netcdf3", "ocean.nc3")] {
+        let path = folder.path().join(name);
+        let format = hyperslab_formats::build(&stack.parse::<Stack>().unwrap().format).unwrap();
+        let file = format.open(&path, OpenMode::Create, &Solo::shared()).unwrap();
+        let dims = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect());
+        let mut spec = ArraySpec::new(Datatype::F64, &[2, 3]);
+        (spec.max_shape, spec.dims) = (Some(vec![None, Some(3)]), dims(&["time", "x"]));
+        let temperature = file.create("temperature", &spec).unwrap();
+        let data: Vec<u8> = [1.5f64, 2.0, -3.0, 4.0, 5.0, 6.25].iter().flat_map(|value| value.to_ne_bytes()).collect();
+        let all = Selection::all(&spec.shape).unwrap();
+        temperature.write(&all, MemoryView::packed(&data), TransferMode::Independent).unwrap();
+        file.set_attribute("temperature", "units", &Attribute::text("K \"kelvin\"")).unwrap();
+        file.set_attribute("", "title\u{e9}", &Attribute::integer(7)).unwrap();
+        file.close().unwrap();
+        let (text, success) = show(&path, &[]);
+        assert!(success, "{text}");
+        for part in [
+            "netcdf ocean {",
+            "\ttime = UNLIMITED ; // (2 currently)",
+            "\tx = 3 ;",
+            "\tdouble temperature(time, x) ;",
+            "\t\ttemperature:units = \"K \\\"kelvin\\\"\" ;",
+            "\t\t:titlé = 7 ;".replace("titlé", "title\u{e9}").as_str(),
+            &format!("// opened as {stack}, "),
+        ] {
+            assert!(text.contains(part), "{stack} lacks {part:?}:\n{text}");
+        }
+        assert_eq!(text.contains("chunks of 43690x3 (1.00 MiB), 1.00 MiB on disk"), stack == "netcdf4", "{text}");
+        let (text, success) = show(&path, &["--values"]);
+        assert!(success && text.contains("data:\n\n temperature =\n  1.5, 2, -3,\n  4, 5, 6.25 ;\n"), "{text}");
+        let (text, success) = show(&path, &["temperature", "--values", "--select", "1,::2"]);
+        assert!(success && text.contains(" temperature =\n  4, 6.25 ;\n"), "{text}");
+    }
+}

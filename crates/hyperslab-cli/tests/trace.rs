@@ -44,6 +44,48 @@ fn recorded_workloads_can_be_played() {
     }
 }
 
+const APPENDS: &str = "
+import h5py, numpy
+with h5py.File('grows.h5', 'w') as f:
+    g = f.create_group('run')
+    g.attrs['title'] = 'a stream of rows'
+    x = g.create_dataset('x', (0, 4), 'f8', maxshape=(None, 4), chunks=(16, 4))
+    x.attrs['scale'] = 2.5
+    x.attrs['scale'] = numpy.array([1, 2, 3], 'i4')
+    for row in range(0, 40, 8):
+        x.resize(row + 8, axis=0)
+        x[row:] = numpy.full((8, 4), row, 'f8')
+    f['run/late'] = numpy.arange(10)
+    f['late.too'] = numpy.arange(5, dtype='f4')
+    f['late.too'].attrs['of'] = 'what had no name'
+";
+
+#[test]
+fn what_grows_is_played_with_its_names_and_attributes() {
+    let Some(python) = plugin::python() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let words = ["trace", "-o", "t.jsonl", "--", python.to_str().unwrap(), "-c", APPENDS];
+    let (code, out, err) = run(folder.path(), &words);
+    assert_eq!((code, out.as_str()), (0, ""), "{err}");
+    let steps = fs::read_to_string(folder.path().join("t.jsonl")).unwrap();
+    assert_eq!(steps.matches("\"do\":\"resize\"").count(), 5, "{steps}");
+    assert!(!steps.contains("unnamed"), "{steps}");
+    let words = ["bench", "--workload", "t.jsonl", "--format", "hdf5,zarr", "--verify", "--directory", "d"];
+    let (code, out, err) = run(folder.path(), &words);
+    assert_eq!(code, 0, "{out}{err}");
+    let look = "
+import h5py
+with h5py.File('d/grows.h5') as f:
+    assert f['run/x'].shape == (40, 4) and f['run/x'].maxshape == (None, 4), f['run/x']
+    assert f['run'].attrs['title'] in (b'a stream of rows', 'a stream of rows'), f['run'].attrs['title']
+    assert f['run/x'].attrs['scale'].tolist() == [1, 2, 3], dict(f['run/x'].attrs)
+    assert f['run/late'].shape == (10,) and f['late.too'].shape == (5,), list(f)
+    assert f['late.too'].attrs['of'] in (b'what had no name', 'what had no name')
+";
+    let output = std::process::Command::new(&python).args(["-c", look]).current_dir(folder.path()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
 #[test]
 fn a_name_is_numbered_and_never_replaced() {
     let Some(python) = plugin::python() else { return };

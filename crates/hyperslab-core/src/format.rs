@@ -48,6 +48,8 @@ pub struct Caps {
     /// Rewriting a filtered chunk may allocate it elsewhere and free its old address for reuse, while the chunk index on disk
     /// is updated by the next flush only: a crash before that flush can lose whole chunks.
     pub relocates_chunks: bool,
+    /// Arrays keep the names of their dimensions.
+    pub dimension_names: bool,
     /// Filters that arrays may ask for.
     pub filters: FilterSet,
     /// Most dimensions of an array.
@@ -81,12 +83,28 @@ pub struct ArraySpec {
     /// Fill value: the bytes of an element never written. Absent: zeros.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fill_value: Option<Vec<u8>>,
+    /// Names of the dimensions, such as `time`; of a dimension that belongs to a group, its path. Dimensions of one name are one
+    /// and the same. Absent: chosen by the format, if it has names ([`Caps::dimension_names`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dims: Option<Vec<String>>,
 }
 
 impl ArraySpec {
     /// A fixed-size array without chunks or filters.
     pub fn new(dtype: Datatype, shape: &[u64]) -> Self {
-        Self { dtype, shape: shape.into(), max_shape: None, chunk: None, filters: Vec::new(), fill_value: None }
+        let (shape, filters) = (shape.into(), Vec::new());
+        Self { dtype, shape, max_shape: None, chunk: None, filters, fill_value: None, dims: None }
+    }
+
+    /// Refuses names of dimensions, for formats that have none.
+    pub fn refuse_dimension_names(&self) -> Result<()> {
+        match &self.dims {
+            None => Ok(()),
+            Some(names) => {
+                let message = format!("this format does not keep the names of dimensions ({})", names.join(", "));
+                Err(Error::unsupported("create array", message).hint("leave out dims, or use netcdf4"))
+            }
+        }
     }
 
     /// Refuses inconsistent specifications.
@@ -114,6 +132,15 @@ impl ArraySpec {
                 return bad("a chunk extent is 0".into());
             }
             crate::dims::byte_count(chunk, self.dtype.size())?;
+        }
+        if let Some(names) = &self.dims {
+            if names.len() != self.shape.len() {
+                return bad(format!("{} names for {} dimensions", names.len(), self.shape.len()));
+            }
+            let is_path = |name: &String| !name.split('/').any(|part| part.is_empty() || part.contains('\0'));
+            if let Some(name) = names.iter().find(|name| !is_path(name)) {
+                return bad(format!("{name:?} is no name of a dimension"));
+            }
         }
         if let Some(fill) = &self.fill_value
             && fill.len() as u64 != self.dtype.size()

@@ -33,6 +33,7 @@ mod dataspace;
 mod dataspace_cache;
 mod datatype;
 mod diagnostics;
+pub(crate) mod dimension_scales;
 mod direct_access;
 mod driver;
 mod errors;
@@ -44,6 +45,7 @@ mod leaked_files;
 mod library;
 #[cfg_attr(not(feature = "parallel-hdf5"), path = "hdf5/mpio_stub.rs")]
 mod mpio;
+mod named_types;
 mod objects;
 mod options;
 mod properties;
@@ -55,6 +57,7 @@ mod transfer;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use container::Hdf5Container;
 pub use features::features;
 pub use format::Hdf5;
 pub use library::library_version;

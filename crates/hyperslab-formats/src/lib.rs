@@ -3,6 +3,8 @@
 
 #[path = "hdf5/entry.rs"]
 mod hdf5_entry;
+#[path = "netcdf4/entry.rs"]
+mod netcdf4_entry;
 mod python_words;
 mod registry;
 mod versions;
@@ -14,6 +16,9 @@ pub mod hdf5;
 #[cfg(feature = "mpi")]
 pub mod mpiio;
 pub mod netcdf3;
+#[cfg(feature = "hdf5")]
+pub mod netcdf4;
+pub mod netcdf_fill;
 pub mod npy;
 pub mod null;
 pub mod posix;

@@ -34,10 +34,13 @@ mod values;
 use crate::FormatEntry;
 use crate::posix::buffer_pool::BufferPool;
 use crate::posix::data_file::{Access, DataFile};
+use crate::posix::options::BUFFER_SPEC;
 use container::CdfContainer;
 use header::Header;
+use hyperslab_core::storage::StorageRules;
 use hyperslab_core::{
-    Caps, Communicator, Container, Error, ErrorKind, FilterSet, Format, MAX_RANK, OpenMode, Result, StackElement, agree,
+    Caps, Communicator, Container, Error, ErrorKind, FilterSet, Format, MAX_RANK, OpenMode, Result, StackElement,
+    TransferCost, agree,
 };
 use options::Options;
 use state::Shared;
@@ -54,10 +57,12 @@ pub const ENTRY: FormatEntry = FormatEntry {
     about: "classic NetCDF files (CDF-1, CDF-2, CDF-5)",
     options: options::SPECS,
     build: Some(build),
-    extensions: &["nc", "cdf", "nc3", "nc5"],
+    extensions: &["nc3", "cdf", "nc5", "nc"],
     recognises: Some(|file| [b"CDF\x01", b"CDF\x02", b"CDF\x05"].iter().any(|magic| file.bytes.starts_with(*magic))),
     describing: &["version"],
     interfaces: &["NCMPI"],
+    storage: Some(|_| Ok(StorageRules::Raw)),
+    cost: Some(|element| Ok(TransferCost::RawFile { buffer: element.size_or_default(&BUFFER_SPEC)? })),
     ..FormatEntry::NONE
 };
 
@@ -204,6 +209,7 @@ impl Format for Netcdf3 {
             many_processes: true,
             prefetch: false,
             relocates_chunks: false,
+            dimension_names: true,
             filters: FilterSet::NONE,
             max_rank: MAX_RANK,
         }

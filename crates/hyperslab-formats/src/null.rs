@@ -111,6 +111,7 @@ impl Format for Null {
             many_processes: true,
             prefetch: false,
             relocates_chunks: false,
+            dimension_names: false,
             filters: FilterSet::ALL,
             max_rank: MAX_RANK,
         }

@@ -144,6 +144,7 @@ pub(crate) fn caps(options: &Options) -> Caps {
         many_processes: true,
         prefetch: false,
         relocates_chunks: false,
+        dimension_names: false,
         filters: FilterSet::NONE,
         max_rank: MAX_RANK,
     }

@@ -6,10 +6,14 @@ pub use beginning::Beginning;
 
 use hyperslab_core::storage::StorageRules;
 use hyperslab_core::{Error, Filter, Format, OptionSpec, Result, StackElement, TransferCost, suggest};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Constructor of a format from its stack element.
 pub type Build = fn(&StackElement) -> Result<Arc<dyn Format>>;
+
+/// Names of arrays, with the bytes that each takes in the file at a path.
+pub type StoredSizes = fn(&Path) -> Result<Vec<(String, u64)>>;
 
 /// An option with a value.
 pub type FormatOption = (&'static str, &'static str);
@@ -42,6 +46,8 @@ pub struct FormatEntry {
     pub cost: Option<fn(&StackElement) -> Result<TransferCost>>,
     /// What `hyperslab advise` tries and says.
     pub advice: Advice,
+    /// Bytes that each array takes in the file at a path.
+    pub stored_sizes: Option<StoredSizes>,
 }
 
 /// What `hyperslab advise` tries and says of a format. Shapes of chunks and of shards, and alignments, are tried where there are
@@ -114,6 +120,7 @@ impl FormatEntry {
         storage: None,
         cost: None,
         advice: Advice::NONE,
+        stored_sizes: None,
     };
 
     /// Whether it has an option.
@@ -135,6 +142,7 @@ const MPIIO: FormatEntry = FormatEntry {
 
 const FORMATS: &[FormatEntry] = &[
     crate::posix::ENTRY,
+    crate::netcdf4_entry::ENTRY, // its files are HDF5 files, and taken for that where it does not know them
     crate::hdf5_entry::ENTRY,
     crate::zarr_entry::ENTRY,
     crate::netcdf3::ENTRY,

@@ -31,6 +31,7 @@ mod chunk_files;
 mod codecs;
 mod container;
 mod datatype;
+mod dimension_names;
 mod fill_value;
 mod frame_size;
 #[doc(hidden)]
@@ -96,6 +97,7 @@ impl Format for Zarr {
             prefetch: false,
             // Each is a file, replaced atomically.
             relocates_chunks: false,
+            dimension_names: true,
             filters: FILTERS,
             max_rank: MAX_RANK,
         }

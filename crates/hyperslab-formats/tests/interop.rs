@@ -6,6 +6,9 @@
 mod cases;
 #[path = "interop/netcdf.rs"]
 mod netcdf;
+#[cfg(feature = "hdf5")]
+#[path = "interop/netcdf4.rs"]
+mod netcdf4;
 #[path = "interop/npy.rs"]
 mod npy;
 
@@ -248,6 +251,8 @@ fn main() -> ExitCode {
         trials.push(Trial::ignorable_test("hdf5::h5dump reads it", h5dump));
     }
     trials.extend(netcdf::trials());
+    #[cfg(feature = "hdf5")]
+    trials.extend(netcdf4::trials());
     trials.extend(npy::trials());
     libtest_mimic::run(&arguments, trials).exit_code()
 }

@@ -7,7 +7,6 @@
 //! counted. `play` does that; ranks and formats are those of every other run.
 
 mod api;
-mod busy;
 mod data;
 mod directives;
 mod flags;

@@ -1,10 +1,10 @@
 //! The figures of a phase, from the calls of all ranks.
 
-use crate::busy::Busy;
 use crate::data::Wrong;
 use crate::play::{Played, Times};
 use crate::stonewall::Stonewall;
 use hyperslab_core::{Communicator, Error, ErrorKind, Result};
+use hyperslab_run::Busy;
 
 /// Whether a phase writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

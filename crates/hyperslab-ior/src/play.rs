@@ -1,7 +1,6 @@
 //! Plays one rank's steps of a phase: measured as IOR measures, stopped as IOR stops, and with wrong data counted instead of
 //! ending at the first.
 
-use crate::busy::Busy;
 use crate::data::{Data, Words, Wrong};
 use crate::settings::Packets;
 use crate::stonewall::{Limit, Stonewall, Watch};
@@ -11,7 +10,7 @@ use hyperslab_core::{
     MemoryViewMut, PageBuffer, Result, Selection, TransferMode,
 };
 use hyperslab_kernels::ior::{Ior, Layout, Writers};
-use hyperslab_run::single_rank;
+use hyperslab_run::{Busy, single_rank};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};

@@ -5,7 +5,7 @@ mod particles;
 mod plot;
 mod restart;
 
-use crate::named::{Files, Kernel, Phase, SEED, Values, key};
+use crate::named::{Files, Growth, Kernel, Phase, SEED, Values, key};
 use boxes::Level;
 use hyperslab_core::workload::{ArrayDeclaration, FileDeclaration, Header, WORKLOAD_VERSION, Workload};
 use hyperslab_core::{ArraySpec, Datatype, Error, Fill, Filter, Result, TransferMode, dims};
@@ -74,6 +74,7 @@ pub const KERNEL: Kernel = Kernel {
         SEED,
     ],
     ranks: 2,
+    growth: Growth::Other,
     plan,
 };
 

@@ -1,6 +1,6 @@
 //! BD-CATS-IO by name: the particle read of a clustering code.
 
-use crate::named::{Files, Kernel, Phase, SEED, Values};
+use crate::named::{Files, Growth, Kernel, Phase, SEED, Values};
 use crate::vpic::{COMPUTE, FILE, MEMORY, PARTICLES, STEPS, TOGETHER, particles};
 use hyperslab_core::Result;
 
@@ -13,6 +13,7 @@ pub const KERNEL: Kernel = Kernel {
         there is made first, unmeasured, and removed afterwards.",
     keys: &[PARTICLES, STEPS, MEMORY, FILE, TOGETHER, COMPUTE, SEED],
     ranks: 2,
+    growth: Growth::PerRank("particles"),
     plan,
 };
 

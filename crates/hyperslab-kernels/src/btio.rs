@@ -4,7 +4,7 @@ mod cells;
 mod steps;
 
 use crate::direction::Direction;
-use crate::named::{COLLECTIVE, Files, Kernel, Phase, SEED, Values, key};
+use crate::named::{COLLECTIVE, Files, Growth, Kernel, Phase, SEED, Values, key};
 use hyperslab_core::workload::{ArrayDeclaration, FileDeclaration, Header, WORKLOAD_VERSION, Workload};
 use hyperslab_core::{ArraySpec, Datatype, Error, Fill, Result, TransferMode, dims};
 use std::time::Duration;
@@ -66,6 +66,7 @@ pub const KERNEL: Kernel = Kernel {
         SEED,
     ],
     ranks: 4,
+    growth: Growth::Total("grid"),
     plan,
 };
 

@@ -11,7 +11,7 @@ pub use compact::compact;
 pub use decomposition::{Decomposition, Requests, Run};
 
 use crate::direction::Direction;
-use crate::named::{COLLECTIVE, Files, Kernel, Phase, SEED, Values, key};
+use crate::named::{COLLECTIVE, Files, Growth, Kernel, Phase, SEED, Values, key};
 use hyperslab_core::workload::{ArrayDeclaration, FileDeclaration, Header, WORKLOAD_VERSION, Workload};
 use hyperslab_core::{ArraySpec, Datatype, Dims, Error, Fill, OptionSpec, Result, TransferMode, dims};
 use std::sync::Arc;
@@ -241,6 +241,7 @@ pub const F: Kernel = Kernel {
         the map of 16 ranks. Ranks of the map are shared out to the ranks of the run.",
     keys: KEYS,
     ranks: 2,
+    growth: Growth::Total("map_ranks"),
     plan: |values, ranks, files| plan(E3smCase::F, "e3sm-f", values, ranks, files),
 };
 
@@ -253,6 +254,7 @@ pub const G: Kernel = Kernel {
         interfaces (D3 to D6), in no order and unevenly.",
     keys: KEYS,
     ranks: 2,
+    growth: Growth::Total("map_ranks"),
     plan: |values, ranks, files| plan(E3smCase::G, "e3sm-g", values, ranks, files),
 };
 
@@ -265,6 +267,7 @@ pub const I: Kernel = Kernel {
         ground, of lakes, of kinds of land and of plants. What is not land is never written.",
     keys: KEYS,
     ranks: 2,
+    growth: Growth::Total("map_ranks"),
     plan: |values, ranks, files| plan(E3smCase::I, "e3sm-i", values, ranks, files),
 };
 

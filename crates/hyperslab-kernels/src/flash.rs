@@ -2,7 +2,7 @@
 
 mod steps;
 
-use crate::named::{COLLECTIVE, Files, Kernel, Phase, SEED, Values, key};
+use crate::named::{COLLECTIVE, Files, Growth, Kernel, Phase, SEED, Values, key};
 use hyperslab_core::workload::{ArrayDeclaration, FileDeclaration, Header, WORKLOAD_VERSION, Workload};
 use hyperslab_core::{ArraySpec, Datatype, Error, Fill, Result, TransferMode, dims};
 use steps::Writing;
@@ -69,6 +69,7 @@ pub const KERNEL: Kernel = Kernel {
         SEED,
     ],
     ranks: 2,
+    growth: Growth::PerRank("blocks"),
     plan,
 };
 

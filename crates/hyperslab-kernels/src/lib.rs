@@ -29,7 +29,7 @@ pub use e3sm::{Decomposition, E3sm, E3smCase, E3smLayout, History, Requests, Run
 pub use flash::{Flash, FlashFile};
 pub use macsio::{Macsio, ParallelFiles};
 pub use make_inputs::inputs;
-pub use named::{Files, Kernel, Phase, Values, kernels};
+pub use named::{Files, Growth, Kernel, Phase, Values, kernels};
 pub use openpmd::{Encoding, OpenPmd, ReadPattern};
 pub use particles::{FilePattern, MemoryPattern, ParticleSubset, Particles};
 pub use sweep::{MAX_SIZES, Sweep};

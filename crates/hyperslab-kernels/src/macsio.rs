@@ -3,7 +3,7 @@
 mod parts;
 mod steps;
 
-use crate::named::{Files, Kernel, Phase, SEED, Values, key};
+use crate::named::{Files, Growth, Kernel, Phase, SEED, Values, key};
 use hyperslab_core::workload::{ArrayDeclaration, FileDeclaration, Header, WORKLOAD_VERSION, Workload};
 use hyperslab_core::{ArraySpec, Datatype, Dims, Error, Fill, Result, dims};
 use parts::Mesh;
@@ -80,6 +80,7 @@ pub const KERNEL: Kernel = Kernel {
         SEED,
     ],
     ranks: 4,
+    growth: Growth::PerRank("parts"),
     plan,
 };
 

@@ -22,8 +22,21 @@ pub struct Kernel {
     pub keys: &'static [OptionSpec],
     /// Number of ranks unless the user says otherwise.
     pub ranks: usize,
+    /// How its work follows the number of ranks.
+    pub growth: Growth,
     /// Makes its phases out of keys, a number of ranks, and files that keys name.
     pub plan: fn(&Values, usize, &dyn Files) -> Result<Vec<Phase>>,
+}
+
+/// The key that says how much work there is, and for whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Growth {
+    /// For each rank: with the same value, more ranks do more.
+    PerRank(&'static str),
+    /// For all ranks together: with the same value, more ranks have less each.
+    Total(&'static str),
+    /// No single key.
+    Other,
 }
 
 /// Reads files that keys name; kernels do no I/O themselves.

@@ -6,7 +6,7 @@ mod steps;
 
 pub use read::ReadPattern;
 
-use crate::named::{Files, Kernel, Phase, SEED, Values, key};
+use crate::named::{Files, Growth, Kernel, Phase, SEED, Values, key};
 use hyperslab_core::workload::{ArrayDeclaration, FileDeclaration, Header, WORKLOAD_VERSION, Workload};
 use hyperslab_core::{ArraySpec, Datatype, Dims, Error, Fill, Result, TransferMode, dims};
 use patches::Patches;
@@ -81,6 +81,7 @@ pub const KERNEL: Kernel = Kernel {
         SEED,
     ],
     ranks: 2,
+    growth: Growth::Total("grid"),
     plan,
 };
 

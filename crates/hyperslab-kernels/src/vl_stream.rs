@@ -1,7 +1,7 @@
 //! Streams of single elements: an array that grows by one and is written by one, again and again.
 
 use crate::batches::StepBatches;
-use crate::named::{Files, Kernel, Phase, SEED, Values, key};
+use crate::named::{Files, Growth, Kernel, Phase, SEED, Values, key};
 use crate::shared_file;
 use hyperslab_core::workload::{ArrayDeclaration, FileDeclaration, Header, Step, WORKLOAD_VERSION, Workload};
 use hyperslab_core::{ArraySpec, Datatype, Dims, Error, Fill, Result, Selection, TransferMode};
@@ -40,6 +40,7 @@ pub const KERNEL: Kernel = Kernel {
         SEED,
     ],
     ranks: 1,
+    growth: Growth::Other,
     plan,
 };
 

@@ -1,6 +1,6 @@
 //! VPIC-IO by name: the particle write of a plasma code.
 
-use crate::named::{Files, Kernel, Phase, SEED, Values, key};
+use crate::named::{Files, Growth, Kernel, Phase, SEED, Values, key};
 use crate::{FilePattern, MemoryPattern, Particles};
 use hyperslab_core::{OptionSpec, Result, TransferMode};
 
@@ -24,6 +24,7 @@ pub const KERNEL: Kernel = Kernel {
         scaling: every rank adds its particles. bdcats reads what it wrote.",
     keys: &[PARTICLES, STEPS, MEMORY, FILE, TOGETHER, COMPUTE, SEED],
     ranks: 2,
+    growth: Growth::PerRank("particles"),
     plan,
 };
 

@@ -27,4 +27,4 @@ pub use loglayout::fuzz_api as loglayout_fuzz_api;
 pub use loglayout::is_log_layout;
 pub use order_rules::check_order;
 pub use registry::{Effect, LayerEntry, Wrap, build, effect, layers};
-pub use trace::{TraceParts, trace_parts};
+pub use trace::{LateNames, TraceParts, trace_parts, traced};

@@ -77,7 +77,7 @@ pub(crate) const ENTRY: LayerEntry = LayerEntry {
         "after a crash, hyperslab recover brings what is in the log into the file; until it is drained other programs do not see it",
     ),
     connector_mode: Some(NAME),
-    h5bench_mode: Some("LOG"),
+    h5bench_mode: None,
 };
 
 fn wrap(element: &StackElement, inner: Arc<dyn Format>, below: &Stack) -> Result<Arc<dyn Format>> {

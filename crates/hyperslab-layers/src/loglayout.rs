@@ -70,7 +70,7 @@ pub(crate) const ENTRY: LayerEntry = LayerEntry {
     effect: |_| Ok(LayerEffect::Through),
     consequence: None,
     connector_mode: None,
-    h5bench_mode: None,
+    h5bench_mode: Some("LOG"),
 };
 
 /// Whether an array of this name belongs to the log layout of a container that is opened without the layer.

@@ -23,6 +23,7 @@
 mod array;
 mod begin;
 mod container;
+mod late_names;
 mod merge;
 mod names;
 mod options;
@@ -30,6 +31,7 @@ mod rank_spool;
 mod recorder;
 mod recover;
 
+pub use late_names::LateNames;
 pub use recover::{TraceParts, trace_parts};
 
 use crate::LayerEntry;
@@ -54,8 +56,13 @@ pub(crate) const ENTRY: LayerEntry = LayerEntry {
 };
 
 fn wrap(element: &StackElement, inner: Arc<dyn Format>, _: &Stack) -> Result<Arc<dyn Format>> {
+    traced(element, inner, LateNames::default())
+}
+
+/// The layer above a format, with names of arrays that the program tells later than their making.
+pub fn traced(element: &StackElement, inner: Arc<dyn Format>, names: LateNames) -> Result<Arc<dyn Format>> {
     let options = Options::parse(element)?;
-    Ok(Arc::new(TraceFormat { inner, options }))
+    Ok(Arc::new(TraceFormat { inner, options, names }))
 }
 
 /// A format whose calls are recorded.
@@ -63,6 +70,7 @@ fn wrap(element: &StackElement, inner: Arc<dyn Format>, _: &Stack) -> Result<Arc
 struct TraceFormat {
     inner: Arc<dyn Format>,
     options: Options,
+    names: LateNames,
 }
 
 #[deny(clippy::missing_trait_methods)]
@@ -83,7 +91,7 @@ impl Format for TraceFormat {
         let recorder = begin::start(&self.options, path, how, comm)?;
         // Dropped with an error, the recorder leaves nothing behind.
         let (inner, recorder) = recorder.first_call(how, || self.inner.open(path, how, comm))?;
-        Ok(Arc::new(TraceContainer::new(inner, recorder, comm.clone())))
+        Ok(Arc::new(TraceContainer::new(inner, recorder, comm.clone(), self.names.clone())))
     }
 
     fn exists(&self, path: &Path) -> Result<bool> {

@@ -25,6 +25,8 @@ pub(crate) fn object(file: &File, name: &str) -> Result<Value> {
         said["shape"] = spec.shape.to_vec().into();
         said["chunk"] = spec.chunk.map(|chunk| chunk.to_vec()).into();
         said["max_shape"] = spec.max_shape.into();
+        said["dims"] = spec.dims.into();
+        said["fill_value"] = spec.fill_value.as_deref().map(digits).into();
         said["filters"] = serde_json::to_value(&spec.filters).unwrap_or_default();
     }
     Ok(said)
@@ -46,6 +48,9 @@ fn value_of(value: &Attribute) -> Value {
     if let (Datatype::FixedString(_), Some(text)) = (&value.dtype, value.as_text()) {
         return text.into();
     }
-    let digits: String = value.data.iter().map(|byte| format!("{byte:02x}")).collect();
-    json!({ "dtype": value.dtype, "shape": value.shape.to_vec(), "data": digits })
+    json!({ "dtype": value.dtype, "shape": value.shape.to_vec(), "data": digits(&value.data) })
+}
+
+fn digits(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -5,7 +5,7 @@ use hyperslab_core::Stack;
 use hyperslab_core::units::parse_size;
 use serde::Serialize;
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Pictures that are drawn.
 const MOST: usize = 24;
@@ -95,7 +95,8 @@ fn coordinates(case: &CaseRecord) -> Vec<Coordinate> {
             found.push(Coordinate { axis: axis.to_owned(), at, label, title, line });
         }
     };
-    add("ranks", case.ranks as f64, case.ranks.to_string(), title.clone(), case.stack.clone());
+    let line = format!("{}{}", case.stack, others(case, "ranks"));
+    add("ranks", case.ranks as f64, case.ranks.to_string(), title.clone(), line);
     let with_ranks = format!("{}, {} ranks", case.stack, case.ranks);
     add("bytes", case.bytes as f64, crate::words::size(case.bytes as f64), title.clone(), with_ranks);
     for (axis, value) in &case.axes {
@@ -105,14 +106,7 @@ fn coordinates(case: &CaseRecord) -> Vec<Coordinate> {
             _ => continue,
         };
         if !["ranks", "bytes"].contains(&axis.as_str()) {
-            let others: BTreeSet<String> = case
-                .axes
-                .iter()
-                .filter(|(name, _)| *name != axis)
-                .map(|(name, value)| format!("{name}={value}"))
-                .collect();
-            let others = others.into_iter().collect::<Vec<_>>().join(" ");
-            add(axis, at, label, title.clone(), format!("{} {others}", case.stack).trim_end().to_owned());
+            add(axis, at, label, title.clone(), format!("{}{}", case.stack, others(case, axis)));
         }
     }
     let Some(stack) = stack else { return found };
@@ -133,6 +127,16 @@ fn coordinates(case: &CaseRecord) -> Vec<Coordinate> {
         }
     }
     found
+}
+
+/// What a sweep varies but for one axis, and the stack does not say.
+fn others(case: &CaseRecord, axis: &str) -> String {
+    let shown = |(name, value): (&String, &Value)| {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let option = format!("{}={value}", name.rsplit('.').next().unwrap_or(name));
+        (name != axis && !case.stack.contains(&option)).then(|| format!(" {name}={value}"))
+    };
+    case.axes.iter().filter_map(shown).collect()
 }
 
 /// A size, or the number of elements of extents such as `64x64`.

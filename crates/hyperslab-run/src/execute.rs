@@ -10,8 +10,11 @@ use crate::measure::{RankMeasurement, Recorder};
 use crate::progress::Progress;
 use hyperslab_comm::Solo;
 use hyperslab_core::workload::{FileDeclaration, Step, Unchecked, Update, Workload};
-use hyperslab_core::{Array, Communicator, Container, Durability, Error, ErrorKind, Format, OpenMode, Result};
+use hyperslab_core::{
+    Array, ArraySpec, Communicator, Container, Durability, Error, ErrorKind, Format, OpenMode, Result,
+};
 use serde::{Deserialize, Serialize};
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -149,7 +152,7 @@ pub fn run_rank(context: &RunContext<'_>, comm: &Arc<dyn Communicator>) -> Resul
         executor.recorder.steps += 1;
         context.progress.advance(bytes);
     }
-    executor.finish()
+    executor.finish(&**comm)
 }
 
 struct Executor<'a> {
@@ -172,6 +175,12 @@ struct Slot {
     content: ExpectedData,
     /// Reads of it have to be compared, and can be.
     checked: bool,
+    /// It is in a file that ranks share.
+    shared: bool,
+    /// Its chunks have filters.
+    codes: bool,
+    /// This rank wrote to it.
+    written: Cell<bool>,
 }
 
 impl Executor<'_> {
@@ -180,22 +189,29 @@ impl Executor<'_> {
         match step {
             Step::OpenFile { file, how } => self.open_file(file, how)?,
             Step::Group { file, name } => {
+                self.meet(self.is_shared(file)?)?;
                 let container = container(&self.files, file)?;
                 self.recorder.time(Operation::Group, 0, || container.create_group(&name))?;
             }
             Step::Create { slot, file, array, name } => {
                 let declaration = declaration(self.context.workload, array)?;
+                self.meet(self.is_shared(file)?)?;
                 let container = container(&self.files, file)?;
-                let new = self.recorder.time(Operation::Create, 0, || container.create(&name, &declaration.spec))?;
+                // Names of dimensions are for formats that keep them.
+                let dims = declaration.spec.dims.clone().filter(|_| self.context.format.caps().dimension_names);
+                let spec = ArraySpec { dims, ..declaration.spec.clone() };
+                let new = self.recorder.time(Operation::Create, 0, || container.create(&name, &spec))?;
                 self.occupy(slot, file, array, &name, new)?;
             }
             Step::Open { slot, file, array, name } => {
+                self.meet(self.is_shared(file)?)?;
                 let container = container(&self.files, file)?;
                 let found = self.recorder.time(Operation::Open, 0, || container.array(&name))?;
                 self.occupy(slot, file, array, &name, found)?;
             }
             Step::Write { slot, selection, memory, transfer } => {
-                let Slot { array, content, .. } = occupied(&self.slots, slot)?;
+                let Slot { array, content, written, .. } = occupied(&self.slots, slot)?;
+                written.set(true);
                 let bytes = Buffers::payload(content, &selection, &memory)?;
                 let (prepared, took) = self.clock.exclude(|| self.buffers.prepare(content, &selection, &memory));
                 prepared?;
@@ -207,7 +223,7 @@ impl Executor<'_> {
                 return Ok(bytes);
             }
             Step::Read { slot, selection, memory, transfer } => {
-                let Slot { array, content, checked } = occupied(&self.slots, slot)?;
+                let Slot { array, content, checked, .. } = occupied(&self.slots, slot)?;
                 let (checked, stale) = (*checked, *checked);
                 let bytes = Buffers::payload(content, &selection, &memory)?;
                 let (cleared, took) = self.clock.exclude(|| self.buffers.clear(content, &selection, &memory, stale));
@@ -226,11 +242,13 @@ impl Executor<'_> {
                 return Ok(bytes);
             }
             Step::Resize { slot, shape } => {
+                self.meet(occupied(&self.slots, slot)?.shared)?;
                 let slot = occupied_mut(&mut self.slots, slot)?;
                 self.recorder.time(Operation::Resize, 0, || slot.array.resize(&shape))?;
                 slot.content.shape = shape;
             }
             Step::Attribute { file, object, name, value } => {
+                self.meet(self.is_shared(file)?)?;
                 let container = container(&self.files, file)?;
                 self.recorder.time(Operation::Attribute, 0, || container.set_attribute(&object, &name, &value))?;
             }
@@ -243,9 +261,9 @@ impl Executor<'_> {
                 self.recorder.time(Operation::Flush, 0, || container.flush(how))?;
             }
             Step::CloseArray { slot } => {
-                occupied(&self.slots, slot)?;
-                if let Some(Slot { array, .. }) = self.slots[slot as usize].take() {
-                    self.recorder.time(Operation::CloseArray, 0, || array.close())?;
+                self.meet(occupied(&self.slots, slot)?.shared)?;
+                if let Some(Slot { array, codes, written, .. }) = self.slots[slot as usize].take() {
+                    self.recorder.time_close(codes && written.get(), || array.close())?;
                 }
             }
             Step::CloseFile { file } => {
@@ -314,8 +332,21 @@ impl Executor<'_> {
         self.recorder.prepare += took;
         let content = content?;
         let checked = self.context.verify && !origin.mixed;
-        self.slots[index] = Some(Slot { array: open, content, checked });
+        let shared = self.is_shared(file)?;
+        let (codes, took) = self.clock.exclude(|| open.spec().is_ok_and(|spec| !spec.filters.is_empty()));
+        self.recorder.prepare += took;
+        let written = Cell::new(false);
+        self.slots[index] = Some(Slot { array: open, content, checked, shared, codes, written });
         Ok(())
+    }
+
+    fn is_shared(&self, file: u32) -> Result<bool> {
+        Ok(!self.context.file(file)?.per_rank)
+    }
+
+    /// Waits until all ranks are at a collective step, so that the time of the step is not that of waiting for them.
+    fn meet(&mut self, shared: bool) -> Result<()> {
+        if shared && self.comm.size() > 1 { self.recorder.wait(|| self.comm.barrier()) } else { Ok(()) }
     }
 
     fn compute(&mut self, how_long: Duration) {
@@ -332,11 +363,11 @@ impl Executor<'_> {
         self.recorder.compute += took;
     }
 
-    fn finish(self) -> Result<RankRun> {
+    fn finish(self, comm: &dyn Communicator) -> Result<RankRun> {
         if self.files.iter().any(Option::is_some) || self.slots.iter().any(Option::is_some) {
             return Err(Error::invalid("run workload", "the workload ends with files or arrays open").rank(self.rank));
         }
-        let (measured, calls) = self.recorder.finish()?;
+        let (measured, calls) = self.recorder.finish(comm)?;
         let had_same_data = self.origins.iter().flatten().any(|origin| origin.had_same_data);
         let (read_unchecked, remarks) = (self.read_unchecked, self.remarks);
         Ok(RankRun { measured, calls, read_unchecked, had_same_data, remarks })

@@ -1,6 +1,7 @@
 //! Interpreter 1: executes a workload on a stack, measures every step, and verifies the data.
 
 mod buffers;
+mod busy;
 mod case;
 mod clock;
 mod data_seed;
@@ -24,6 +25,7 @@ mod results;
 mod snapshot;
 mod statistics;
 
+pub use busy::Busy;
 pub use case::{Case, Outcome, run_case};
 pub use execute::{RankRun, RunContext, run_rank};
 pub use latency::{CallTimes, Latency, Operation};

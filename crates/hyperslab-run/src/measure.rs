@@ -1,8 +1,9 @@
 //! What one rank spent its time on. Bounded memory however many steps there are.
 
+use crate::busy::Busy;
 use crate::clock::Clock;
 use crate::latency::{CallTimes, Latency, Operation};
-use hyperslab_core::{BackgroundStats, Error, Result};
+use hyperslab_core::{BackgroundStats, Communicator, Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -26,8 +27,11 @@ pub struct RankMeasurement {
     pub prepare: f64,
     /// Comparing what was read.
     pub check: f64,
-    /// The transfer calls.
+    /// The transfer calls, and closing arrays that code what was written only then.
     pub raw: f64,
+    /// How long at least one of all ranks was in such a call; 0 if that was not measured.
+    #[serde(default)]
+    pub transferring: f64,
     /// Creating and opening groups and arrays, attributes, shapes, closing arrays.
     pub metadata: f64,
     /// Opening or creating containers.
@@ -36,7 +40,7 @@ pub struct RankMeasurement {
     pub flush: f64,
     /// Closing containers.
     pub close_file: f64,
-    /// Waiting in barriers.
+    /// Waiting in barriers, and for other ranks before collective steps that are metadata.
     pub barrier: f64,
     /// Bytes written.
     pub bytes_written: u64,
@@ -89,6 +93,9 @@ pub(crate) struct Recorder {
     pub bytes_read: u64,
     pub steps: u64,
     pub background: BackgroundStats,
+    waiting: Duration,
+    coding: Duration,
+    transfers: Busy,
     samples: Option<BufWriter<File>>,
 }
 
@@ -114,6 +121,9 @@ impl Recorder {
             bytes_read: 0,
             steps: 0,
             background: BackgroundStats::default(),
+            waiting: Duration::ZERO,
+            coding: Duration::ZERO,
+            transfers: Busy::default(),
             samples,
         })
     }
@@ -129,6 +139,35 @@ impl Recorder {
         noted.map(|()| value)
     }
 
+    /// Times the closing of an array. One that `codes` what was written to it, which formats may do only now, transfers.
+    pub fn time_close(&mut self, codes: bool, call: impl FnOnce() -> Result<()>) -> Result<()> {
+        let from = self.clock.counted();
+        call()?;
+        let took = self.clock.counted().saturating_sub(from);
+        if codes {
+            self.coding += took;
+            self.transferred(took);
+        }
+        let clock = self.clock.clone();
+        let (noted, keeping) = clock.exclude(|| self.note(Operation::CloseArray, 0, from, took));
+        self.prepare += keeping;
+        noted
+    }
+
+    /// Waits for other ranks; that is no part of the call before which it is done.
+    pub fn wait(&mut self, call: impl FnOnce() -> Result<()>) -> Result<()> {
+        let from = self.clock.counted();
+        call()?;
+        self.waiting += self.clock.counted().saturating_sub(from);
+        Ok(())
+    }
+
+    /// A transfer has ended. What did not count of it was waiting for unmeasured work of other ranks, before they all began.
+    fn transferred(&mut self, took: Duration) {
+        let end = self.clock.wall().as_secs_f64();
+        self.transfers.add(end - took.as_secs_f64(), end);
+    }
+
     /// Keeps the books about a call.
     fn note(&mut self, operation: Operation, bytes: u64, from: Duration, took: Duration) -> Result<()> {
         self.calls.record(operation, took)?;
@@ -136,6 +175,9 @@ impl Recorder {
             Operation::Write => self.bytes_written += bytes,
             Operation::Read => self.bytes_read += bytes,
             _ => {}
+        }
+        if matches!(operation, Operation::Write | Operation::Read) {
+            self.transferred(took);
         }
         if let Some(samples) = &mut self.samples {
             let at = from.as_secs_f64();
@@ -145,14 +187,16 @@ impl Recorder {
         Ok(())
     }
 
-    /// Ends the measurement.
-    pub fn finish(mut self) -> Result<(RankMeasurement, CallTimes)> {
+    /// Ends the measurement. Collective.
+    pub fn finish(mut self, comm: &dyn Communicator) -> Result<(RankMeasurement, CallTimes)> {
         let (wall, observed) = (self.clock.wall(), self.clock.counted());
         if let Some(mut samples) = self.samples.take() {
             samples.flush().map_err(|e| Error::io("write samples", e))?;
         }
         let total = |operation| self.calls.total(operation);
         use Operation as O;
+        let raw = total(O::Write) + total(O::Read) + self.coding.as_secs_f64();
+        let transferring = transferring(&self.transfers, raw, comm)?;
         let metadata = [O::Group, O::Create, O::Open, O::Resize, O::Attribute, O::CloseArray];
         let mut measured = RankMeasurement {
             rank: self.rank,
@@ -161,12 +205,13 @@ impl Recorder {
             compute: self.compute.as_secs_f64(),
             prepare: self.prepare.as_secs_f64(),
             check: self.check.as_secs_f64(),
-            raw: total(O::Write) + total(O::Read),
-            metadata: metadata.into_iter().map(total).sum(),
+            raw,
+            transferring,
+            metadata: (metadata.into_iter().map(total).sum::<f64>() - self.coding.as_secs_f64()).max(0.0),
             open_file: total(O::OpenFile),
             flush: total(O::Flush),
             close_file: total(O::CloseFile),
-            barrier: total(O::Barrier),
+            barrier: total(O::Barrier) + self.waiting.as_secs_f64(),
             bytes_written: self.bytes_written,
             bytes_read: self.bytes_read,
             steps: self.steps,
@@ -177,6 +222,30 @@ impl Recorder {
         measured.blocked = measured.own();
         Ok((measured, self.calls))
     }
+}
+
+/// How long at least one rank transferred. Collective.
+fn transferring(mine: &Busy, raw: f64, comm: &dyn Communicator) -> Result<f64> {
+    if comm.size() == 1 {
+        return Ok(raw);
+    }
+    let mut bytes = raw.to_le_bytes().to_vec();
+    mine.encode(&mut bytes);
+    let mut all = Vec::with_capacity(comm.size());
+    let (mut longest, mut joined) = (raw, 0.0);
+    for said in comm.all_gather(&bytes)? {
+        let told = said
+            .split_first_chunk::<8>()
+            .and_then(|(raw, mut rest)| Some((f64::from_le_bytes(*raw), Busy::decode(&mut rest)?)));
+        let Some((raw, busy)) = told else {
+            return Err(Error::new(ErrorKind::Corrupt, "measure", "a rank's message lacks its transfers"));
+        };
+        longest = longest.max(raw);
+        // Of very many calls, gaps between them are among the intervals.
+        joined += (busy.seconds() - raw).max(0.0);
+        all.push(busy);
+    }
+    Ok(longest.max(Busy::together(&all) - joined))
 }
 
 fn open_samples(path: &Path) -> Result<BufWriter<File>> {

@@ -93,6 +93,9 @@ pub struct CaseResult {
     pub launcher: String,
     /// Number of ranks.
     pub ranks: usize,
+    /// What a sweep varies, with the values of this case.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub axes: BTreeMap<String, serde_json::Value>,
     /// Cold or warm.
     pub cache: CacheState,
     /// How it ended.
@@ -111,7 +114,7 @@ pub struct CaseResult {
     pub observed: Spread,
     /// Bytes per second of observed time, over the repetitions.
     pub observed_rate: Spread,
-    /// Bytes per second of transfer time of the slowest rank, over the repetitions.
+    /// Bytes per second of the time in which some rank was in a transfer call, over the repetitions.
     pub raw_rate: Spread,
     /// The calls of all ranks in all repetitions, by kind.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -177,9 +180,9 @@ impl Repetition {
         self.rate(self.observed())
     }
 
-    /// Bytes per second of transfer time; 0 when no time passed.
+    /// Bytes per second of the time in which some rank transferred; 0 when no time passed.
     pub fn raw_rate(&self) -> f64 {
-        self.rate(self.slowest(|m| m.raw))
+        self.rate(self.slowest(|m| m.raw.max(m.transferring)))
     }
 
     fn rate(&self, seconds: f64) -> f64 {

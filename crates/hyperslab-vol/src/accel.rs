@@ -24,7 +24,7 @@ pub(crate) mod transfer;
 
 pub(crate) use acknowledge::{ATTRIBUTE, acknowledged, acknowledged_link};
 pub(crate) use callback_scope::{CallbackScope, in_callback, run_native_call, with_native_call};
-pub(crate) use dataset::{Attach, Dataset, attach, name, name_of};
+pub(crate) use dataset::{Attach, Dataset, attach, name, object_name};
 pub(crate) use dataspace::Dataspace;
 pub(crate) use element_type::ElementType;
 pub(crate) use eligibility::{ineligible, named_filters, shape_of, stored};

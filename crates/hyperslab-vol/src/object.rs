@@ -7,7 +7,7 @@
 use crate::accel::{CallbackScope, Dataset, FileState, Handle, in_callback};
 use crate::host::Host;
 use crate::host::api::{Const, Herr, Hid, Ptr, Req};
-use crate::trace::TracedDataset;
+use crate::trace::{TracedAttribute, TracedDataset};
 use std::cell::Cell;
 use std::ffi::c_int;
 use std::ptr::null_mut;
@@ -38,6 +38,8 @@ pub(crate) struct Object {
     pub(crate) moves_alone: bool,
     /// `Some` for traced datasets.
     pub(crate) traced: Option<TracedDataset>,
+    /// `Some` for attributes that are made in a traced file.
+    pub(crate) traced_attribute: Option<Arc<TracedAttribute>>,
     /// Whether it is a file handle that libhdf5 created by wrapping.
     wrapped: bool,
 }
@@ -87,6 +89,7 @@ impl Object {
             is_indirect: false,
             moves_alone: false,
             traced: None,
+            traced_attribute: None,
             wrapped: false,
         }
     }

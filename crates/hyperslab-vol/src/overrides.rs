@@ -1,7 +1,7 @@
 //! Storage in the place of what the program asks for (`HYPERSLAB_OVERRIDES`): `hyperslab tune` tries a program with other
 //! chunks by it. The lists of the program stay as they are; libhdf5 gets changed copies.
 
-use crate::accel::name_of;
+use crate::accel::object_name;
 use crate::host::Host;
 use crate::host::api::{Const, Herr, Hid, Text};
 use crate::object::{FILE, Object};
@@ -148,7 +148,7 @@ unsafe fn wanted<'a>(
     let above = match unsafe { *place.cast::<c_int>() } {
         FILE => String::new(),
         // SAFETY: the parent is open, and of this kind.
-        GROUP => unsafe { name_of(parent.host, parent.handle(), GROUP) },
+        GROUP => unsafe { object_name(parent.host, parent.handle(), GROUP) }.unwrap_or_default(),
         _ => return None,
     };
     overrides.of_dataset(file, &format!("{above}/{path}"))

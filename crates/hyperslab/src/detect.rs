@@ -73,7 +73,9 @@ mod tests {
     fn names_tell_formats() {
         let name = |path: &str| stack_for_name(Path::new(path)).map(|stack| stack.to_string());
         assert_eq!(name("a.posix").unwrap(), "posix");
-        assert_eq!([name("a.nc").unwrap(), name("a.npys").unwrap()], ["netcdf3", "npy"]);
+        assert_eq!(name("a.nc3").unwrap(), "netcdf3");
+        assert_eq!(name("a.nc").unwrap(), if cfg!(feature = "hdf5") { "netcdf4" } else { "netcdf3" });
+        assert_eq!(name("a.npys").unwrap(), "npy");
         #[cfg(feature = "hdf5")]
         assert_eq!([name("a.h5").unwrap(), name("x/A.HDF5").unwrap()], ["hdf5", "hdf5"]);
         #[cfg(feature = "zarr")]

@@ -302,6 +302,9 @@ class Array(_Described):
         #: Names of the dimensions, if the file has any.
         self.dims: tuple[str, ...] | None = tuple(said["dims"]) if said.get("dims") else None
         self.filters: list[Any] = said["filters"]
+        fill = said.get("fill_value")
+        #: What elements are that were never written, where the file says it.
+        self.fill_value: Any = None if fill is None else np.frombuffer(bytes.fromhex(fill), self.dtype)[0]
         self.ndim = len(self.shape)
         self.size = int(np.prod(self.shape, dtype=object))
         self.nbytes = self.size * self.dtype.itemsize

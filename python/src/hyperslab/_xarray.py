@@ -8,6 +8,7 @@ from typing import Any, Iterable
 import numpy as np
 import xarray
 from xarray.backends import BackendArray, BackendEntrypoint
+from xarray.backends.zarr import FillValueCoder
 from xarray.core import indexing
 
 from ._reader import Array, File
@@ -84,12 +85,36 @@ class _Unnamed:
 
 
 def _variable(array: Array, unnamed: _Unnamed) -> xarray.Variable:
-    dims = array.dims or unnamed.names(array.shape)
+    dims = tuple(name.rsplit("/", 1)[-1] for name in array.dims) if array.dims else unnamed.names(array.shape)
     data = indexing.LazilyIndexedArray(_LazyArray(array))
     encoding = {"source": array._file_.path, "original_shape": array.shape, "dtype": array.dtype}
     if array.chunks:
         encoding |= {"chunksizes": array.chunks, "preferred_chunks": dict(zip(dims, array.chunks))}
-    return xarray.Variable(dims, data, array.attrs, encoding)
+    return xarray.Variable(dims, data, _attributes(array), encoding)
+
+
+def _attributes(array: Array) -> dict[str, Any]:
+    """The attributes as xarray decodes them: which values are missing is an attribute of NetCDF, the fill value of an array of
+    Zarr's version 2, and in version 3 an attribute in a form of xarray's own."""
+    attributes = dict(array.attrs)
+    said = attributes.get("_FillValue")
+    kind = array._file_.stack.rsplit("/", 1)[-1].partition("(")[0]
+    if isinstance(said, str) and array.dtype.kind == "f" and kind == "zarr":
+        attributes["_FillValue"] = array.dtype.type(FillValueCoder.decode(said, array.dtype))
+    elif said is None and array.fill_value is not None and kind != "hdf5" and not _is_default(array.fill_value):
+        attributes["_FillValue"] = array.fill_value
+    return attributes
+
+
+# NetCDF's fill values of arrays that state none: by kind and size, as in numpy's names of types.
+_DEFAULTS = {
+    "i1": -127, "i2": -32767, "i4": -2147483647, "i8": -9223372036854775806, "f4": np.float32(9.969209968386869e36),
+    "u1": 255, "u2": 65535, "u4": 4294967295, "u8": 18446744073709551614, "f8": 9.969209968386869e36, "S1": b"",
+}  # fmt: skip
+
+
+def _is_default(fill: Any) -> bool:
+    return _DEFAULTS.get(fill.dtype.str[1:]) == fill
 
 
 class _LazyArray(BackendArray):

@@ -9,8 +9,8 @@ use crate::cli::{Arguments, BenchOptions, Command, Launcher, Transfers};
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use hyperslab_core::workload::Workload;
-use hyperslab_core::{CacheState, dims};
-use hyperslab_model::{Conditions, Profile, RankKind, count, predict};
+use hyperslab_core::{CacheState, Stack, dims};
+use hyperslab_model::{Conditions, Costs, Prediction, Profile, RankKind, count, predict};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -145,14 +145,42 @@ impl Input {
                 }
             };
             check_ranks(&work.workload, profile)?;
-            let configuration = hyperslab::configuration(&case.stack)?.stored(data.shares(&work.workload, &case.stack));
-            let costs = count(&work.workload, &configuration).with_context(|| case.stack.to_string())?;
-            let prediction = predict(&costs, configuration.class(), profile, conditions)?;
+            let (costs, prediction) = prediction(&work.workload, &case.stack, profile, conditions, &mut data)?;
             let (benchmark, stack) = (case.benchmark.clone(), case.stack.to_string());
             found.push(Predicted { number: case.number, benchmark, stack, costs, prediction });
         }
         Ok(found)
     }
+}
+
+fn prediction(
+    workload: &Workload,
+    stack: &Stack,
+    profile: &Profile,
+    conditions: Conditions,
+    data: &mut Compressibility,
+) -> Result<(Costs, Prediction)> {
+    let configuration = hyperslab::configuration(stack)?.stored(data.shares(workload, stack));
+    let costs = count(workload, &configuration).with_context(|| stack.to_string())?;
+    let prediction = predict(&costs, configuration.class(), profile, conditions)?;
+    Ok((costs, prediction))
+}
+
+/// Seconds that each case of a plan takes once, computing included, by the profile of this machine: `None` where that is not
+/// known.
+pub fn estimate(plan: &bench::Plan) -> Vec<Option<f64>> {
+    let near = plan.directory.ancestors().find(|path| path.is_dir()).unwrap_or(Path::new("."));
+    let profile = profile_path::usual().and_then(|path| profile_path::load(&path, near, false)).ok();
+    let mut data = Compressibility::new(None);
+    let seconds = |case: &bench::PlannedCase| {
+        let (profile, work) = (profile.as_ref()?, case.work.as_ref().ok()?);
+        let ranks = if case.launch.one_process() { RankKind::Threads } else { RankKind::Processes };
+        let conditions = Conditions { warmth: case.cache, ranks };
+        let (costs, found) = prediction(&work.workload, &case.stack, profile, conditions, &mut data).ok()?;
+        let seconds = found.seconds + costs.compute.as_secs_f64();
+        (seconds.is_finite() && seconds > 0.0).then_some(seconds)
+    };
+    plan.cases.iter().map(seconds).collect()
 }
 
 fn ratio(text: &str) -> Result<f64, String> {

@@ -3,6 +3,7 @@
 use super::requirement::Requirement;
 use crate::h5bench::{Asked, Benchmark, BenchmarkKind, Exerciser, Metadata, Mode, Pattern, PatternKind};
 use anyhow::{Context, Result};
+use hyperslab_core::dims::byte_count;
 use hyperslab_core::units::exact_size;
 use hyperslab_core::workload::{InputArray, Update, Workload};
 use hyperslab_core::{Caps, StackElement, TransferMode};
@@ -27,6 +28,10 @@ pub enum Effect {
 /// What earlier benchmarks of the workflow did to a file.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FileState {
+    /// One of them makes it.
+    made: bool,
+    /// What makes it is in MODE=LOG, so that without the layer its data are not at their places.
+    in_log_layout: bool,
     appended: u64,
     overwritten: u64,
 }
@@ -180,7 +185,8 @@ pub fn drafts(
         BenchmarkKind::Pattern(pattern) => {
             let file = name(&pattern.particles.file);
             let state = files.entry(file.clone()).or_default();
-            let draft = pattern_draft(pattern, ranks, file, state, notes).with_context(|| benchmark.place.clone())?;
+            let draft = pattern_draft(pattern, ranks, directory, file, state, notes)
+                .with_context(|| benchmark.place.clone())?;
             Ok(vec![draft])
         }
         BenchmarkKind::Metadata(metadata) => {
@@ -258,6 +264,7 @@ fn exerciser_drafts(
 fn pattern_draft(
     pattern: &Pattern,
     ranks: usize,
+    directory: &Path,
     file: String,
     state: &mut FileState,
     notes: &mut Vec<String>,
@@ -271,7 +278,7 @@ fn pattern_draft(
     };
     let workload = match effect {
         Effect::Creates => {
-            *state = FileState::default();
+            *state = FileState { made: true, in_log_layout: pattern.mode == Mode::Log, ..FileState::default() };
             particles.write()?
         }
         Effect::Reads => particles.read()?,
@@ -296,16 +303,34 @@ fn pattern_draft(
         }
     };
     let (layer, layer_reason) = match pattern.mode {
+        Mode::Sync | Mode::Async if effect != Effect::Creates && state.in_log_layout => {
+            let kind = pattern.kind.name();
+            notes.push(format!(
+                "{kind}: {file} was written in MODE=LOG, so that it is opened through the layer loglayout"
+            ));
+            (Some(StackElement::plain("loglayout")), "the layout of its file")
+        }
         Mode::Sync => (None, ""),
         Mode::Async => {
             // h5bench waits for what is staged when so much of it has gathered.
             let memory = pattern.memory_limit.map(|bytes| ("memory".to_owned(), exact_size(bytes)));
             (Some(StackElement { name: "async".into(), options: memory.into_iter().collect() }), "MODE=ASYNC")
         }
-        Mode::Log => (Some(StackElement::plain("log")), "MODE=LOG"),
+        Mode::Log => (Some(StackElement::plain("loglayout")), "MODE=LOG"),
     };
     let memory = particles.buffer_bytes()?.saturating_mul(ranks as u64);
-    let work = TemplateWork::new(workload, particles.total_bytes()?, memory);
+    let mut work = TemplateWork::new(workload, particles.total_bytes()?, memory);
+    let shared = work.shares_files();
+    if effect != Effect::Creates && !state.made && shared && !directory.join(&file).exists() {
+        notes.push(format!(
+            "{}: there is no file {file}; one is made first, not measured, and removed afterwards",
+            pattern.kind.name()
+        ));
+        work.inputs = work.workload.validate()?.inputs;
+        let spec = |input: &InputArray| &work.workload.header.arrays[input.array as usize].spec;
+        let bytes = work.inputs.iter().map(|input| byte_count(&spec(input).shape, spec(input).dtype.size()));
+        work.room = bytes.sum::<hyperslab_core::Result<u64>>()?.saturating_add(work.room);
+    }
     let work = match &pattern.unavailable {
         Some(reason) => Err(reason.clone()),
         None => Ok(work),

@@ -15,12 +15,13 @@ const NOTICEABLE: f64 = 0.001;
 
 /// Cases that can be compared: the same benchmark in the same state of the cache.
 fn peers<'a>(results: &'a Results, case: &'a CaseResult) -> impl Iterator<Item = &'a CaseResult> {
-    results.cases.iter().filter(move |other| {
-        other.benchmark == case.benchmark
-            && other.workload == case.workload
-            && other.cache == case.cache
-            && other.status == Status::Ok
-    })
+    results.cases.iter().filter(move |other| is_same_work(other, case) && other.status == Status::Ok)
+}
+
+/// Whether two cases do the same work, so that their rates can be compared.
+fn is_same_work(a: &CaseResult, b: &CaseResult) -> bool {
+    (&a.benchmark, &a.workload, a.cache, a.ranks, a.bytes) == (&b.benchmark, &b.workload, b.cache, b.ranks, b.bytes)
+        && a.launcher == b.launcher
 }
 
 fn verdict(case: &CaseResult) -> &'static str {
@@ -89,14 +90,13 @@ pub fn verdict_line(results: &Results) -> String {
         parts.push(if verified == good { "every byte verified".into() } else { format!("{verified} verified") });
     }
     let mut wins: BTreeMap<String, usize> = BTreeMap::new();
-    let (mut compared, mut last) = (0, Vec::new());
+    let (mut compared, mut last) = (0, Vec::<&CaseResult>::new());
     for case in results.cases.iter().filter(|case| case.status == Status::Ok) {
-        let key = (case.benchmark.as_str(), case.workload.as_str(), case.cache);
         let mut ranked: Vec<&CaseResult> = peers(results, case).collect();
-        if last.contains(&key) || ranked.len() < 2 {
+        if last.iter().any(|known| is_same_work(known, case)) || ranked.len() < 2 {
             continue;
         }
-        last.push(key);
+        last.push(case);
         compared += 1;
         ranked.sort_by(|a, b| b.observed_rate.median.total_cmp(&a.observed_rate.median));
         let clear = ranked[0].observed_rate.count < 2
@@ -174,13 +174,12 @@ fn hidden(case: &CaseResult) -> Option<String> {
 /// Who won, by how much, and what to keep in mind.
 pub fn words(results: &Results) -> String {
     let mut out = String::new();
-    let mut said: Vec<(&str, &str, CacheState)> = Vec::new();
+    let mut said: Vec<&CaseResult> = Vec::new();
     for case in results.cases.iter().filter(|c| c.status == Status::Ok) {
-        let key = (case.benchmark.as_str(), case.workload.as_str(), case.cache);
-        if said.contains(&key) {
+        if said.iter().any(|known| is_same_work(known, case)) {
             continue;
         }
-        said.push(key);
+        said.push(case);
         let mut ranked: Vec<&CaseResult> = peers(results, case).collect();
         ranked.sort_by(|a, b| b.observed_rate.median.total_cmp(&a.observed_rate.median));
         let Some((best, others)) = ranked.split_first() else { continue };

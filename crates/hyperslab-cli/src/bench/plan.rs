@@ -5,15 +5,17 @@ use super::kernels::Named;
 use super::launch::Launch;
 use super::replay::Replay;
 use super::run_directory;
+use super::sweep::{ParameterSweep, SweepPoint};
 use crate::cli::BenchOptions;
-use crate::h5bench::{Striping, Workflow};
+use crate::h5bench::{Striping, Workflow, with_values};
 use crate::mpi_job::InsideJob;
 use crate::table::{Align, Table};
 use anyhow::{Context, Result, bail};
 use hyperslab_core::units::display_size;
 use hyperslab_core::workload::{InputArray, Workload};
 use hyperslab_core::{CacheState, ErrorKind, Format, Stack, parse_stacks};
-use std::collections::HashMap;
+use serde_json::Value;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -28,10 +30,12 @@ pub struct Plan {
     pub striping: Option<Striping>,
     /// What the user should know beforehand.
     pub notes: Vec<String>,
-    /// What the ranks are.
-    pub launch: Launch,
-    /// The cases in order.
+    /// What the ranks are; at the first point of a sweep.
+    pub launch: Arc<Launch>,
+    /// The cases in order, point by point.
     pub cases: Vec<PlannedCase>,
+    /// How far each point of a sweep lies from the ends and middles of its axes.
+    pub levels: Vec<(u32, u32)>,
 }
 
 /// One workload on one stack.
@@ -48,6 +52,12 @@ pub struct PlannedCase {
     pub cache: CacheState,
     /// Number of ranks.
     pub ranks: usize,
+    /// What they are.
+    pub launch: Arc<Launch>,
+    /// Which point of a sweep it belongs to, from 0.
+    pub point: usize,
+    /// What a sweep varies, with the values of this case.
+    pub axes: BTreeMap<String, Value>,
     /// How often it is run.
     pub repeat: u32,
     /// Unmeasured runs before.
@@ -83,8 +93,52 @@ pub struct Work {
 }
 
 impl Plan {
-    /// Reads the workflow and combines it with the command line. Touches no data.
+    /// Reads the workflow and combines it with the command line, at every point of a sweep. Touches no data.
     pub fn new(options: &BenchOptions, inside: Option<&InsideJob>) -> Result<Self> {
+        let sweep = ParameterSweep::asked(options)?;
+        let mut plan: Option<Self> = None;
+        for point in sweep.points()? {
+            let Some(at) = sweep.options(options, &point)? else { continue };
+            let said =
+                || sweep.values(&point).iter().map(|(name, value)| format!("{name}={value} ")).collect::<String>();
+            let one = Self::at(&at, inside);
+            let one = if sweep.is_empty() { one? } else { one.with_context(|| said().trim_end().to_owned())? };
+            plan.get_or_insert_with(|| one.without_cases()).add(one, &sweep, &point);
+        }
+        plan.context("no stack is left to run on")
+    }
+
+    fn without_cases(&self) -> Self {
+        Self {
+            directory: self.directory.clone(),
+            striping: self.striping.clone(),
+            notes: Vec::new(),
+            launch: self.launch.clone(),
+            cases: Vec::new(),
+            levels: Vec::new(),
+        }
+    }
+
+    /// Adds what runs at a point.
+    fn add(&mut self, one: Self, sweep: &ParameterSweep, point: &SweepPoint) {
+        for mut case in one.cases {
+            case.number = self.cases.len() + 1;
+            case.point = self.levels.len();
+            case.axes = sweep.kept(point, &case.stack);
+            self.cases.push(case);
+        }
+        self.levels.push(point.level);
+        let new: Vec<String> = one.notes.into_iter().filter(|note| !self.notes.contains(note)).collect();
+        self.notes.extend(new);
+    }
+
+    /// Number of points of the sweep; 1 without any.
+    pub fn points(&self) -> usize {
+        self.levels.len()
+    }
+
+    /// What runs with these options.
+    fn at(options: &BenchOptions, inside: Option<&InsideJob>) -> Result<Self> {
         let mut replays = Vec::new();
         let named = Named::asked(options)?;
         let (mut workflow, mut notes) = match &options.config {
@@ -94,7 +148,7 @@ impl Plan {
                 replays = Replay::all(options, inside, &mut notes)?;
                 (Replay::workflow(&replays), notes)
             }
-            Some(path) => (read_workflow(path)?, Vec::new()),
+            Some(path) => (read_workflow(path, &options.workflow_values)?, Vec::new()),
             None => {
                 let mut built_in = Workflow::parse(BUILT_IN).context("built-in workflow")?;
                 built_in.directory = BUILT_IN_DIRECTORY.into();
@@ -109,8 +163,9 @@ impl Plan {
         if options.prefix.is_some() {
             notes.push("--prefix is not used: no other programs are started".into());
         }
-        let stacks = parse_stacks(options.stack.as_deref().or(options.format.as_deref()).unwrap_or("hdf5"))?;
+        let stacks = parse_stacks(options.stacks_text())?;
         let (launch, ranks) = Launch::choose(options, &workflow, inside, &mut notes)?;
+        let launch = Arc::new(launch);
         let phases = named.map(|named| named.phases(ranks)).transpose()?;
         let caches: &[CacheState] = match (options.warm, options.cold) {
             (true, true) => &[CacheState::Warm, CacheState::Cold],
@@ -143,7 +198,7 @@ impl Plan {
             }
         }
         notes.dedup();
-        Ok(Self { directory, striping: workflow.striping, notes, launch, cases })
+        Ok(Self { directory, striping: workflow.striping, notes, launch, cases, levels: Vec::new() })
     }
 
     /// Refuses a run that the machine's memory or the file system cannot hold.
@@ -223,8 +278,11 @@ impl Plan {
     }
 }
 
-fn read_workflow(path: &Path) -> Result<Workflow> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
+fn read_workflow(path: &Path, values: &[(String, String)]) -> Result<Workflow> {
+    let mut text = std::fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
+    if !values.is_empty() {
+        text = with_values(&text, values)?;
+    }
     Workflow::parse(&text).with_context(|| path.display().to_string())
 }
 
@@ -246,7 +304,7 @@ fn plan_case(
     stack: &Stack,
     cache: CacheState,
     ranks: usize,
-    launch: &Launch,
+    launch: &Arc<Launch>,
     options: &BenchOptions,
 ) -> Result<PlannedCase> {
     let mut stack = stack.clone();
@@ -295,7 +353,7 @@ fn plan_case(
                     stack.format.name
                 ))
             }
-            None if matches!(launch, Launch::Processes(_))
+            None if matches!(**launch, Launch::Processes(_))
                 && !format.caps().persistent
                 && draft.effect != Effect::Creates =>
             {
@@ -316,6 +374,9 @@ fn plan_case(
         stack,
         cache,
         ranks,
+        launch: launch.clone(),
+        point: 0,
+        axes: BTreeMap::new(),
         repeat,
         warm_up: options.warm_up.unwrap_or(usual_warm_up),
         verify: options.verify || draft.verify,

@@ -1,6 +1,7 @@
 //! Which case of one file is which case of the other.
 
 use crate::cli::Matched;
+use hyperslab_core::units::display_size;
 use hyperslab_run::{CaseResult, Results, Status};
 use std::collections::HashMap;
 
@@ -71,6 +72,10 @@ impl<'a> Pairing<'a> {
         self.broke |= pair.a.status == Status::Ok && pair.b.status == Status::Failed;
         let bad = [(pair.a, "first"), (pair.b, "second")].into_iter().find(|(case, _)| case.status != Status::Ok);
         match bad {
+            None if pair.a.bytes != pair.b.bytes => {
+                let (a, b) = (display_size(pair.a.bytes), display_size(pair.b.bytes));
+                self.left_out.push((pair.a, format!("not the same work: {a} in the first file, {b} in the second")));
+            }
             None => self.pairs.push(pair),
             Some((case, which)) => {
                 let status = match case.status {

@@ -22,6 +22,8 @@ pub struct Conversion<'a> {
     pub threads: usize,
     /// Bytes of elements in memory at a time.
     pub memory: u64,
+    /// What cannot be held is left out.
+    pub lossy: bool,
 }
 
 /// What was copied.
@@ -33,6 +35,8 @@ pub struct Summary {
     pub bytes: u64,
     /// What people should know.
     pub notes: BTreeSet<String>,
+    /// What the output cannot hold.
+    pub left_out: Vec<String>,
 }
 
 /// One rank's part.
@@ -45,6 +49,7 @@ struct Copying<'a> {
     piece: u64,
     copied: &'a Copied,
     progress: &'a Progress,
+    lossy: bool,
     /// How many rows arrays that grow together have.
     rows: Option<u64>,
     summary: Summary,
@@ -78,6 +83,7 @@ impl Conversion<'_> {
             piece: self.memory / comm.size() as u64 / BUFFERS,
             copied,
             progress,
+            lossy: self.lossy,
             rows: None,
             summary: Summary::default(),
         };
@@ -103,27 +109,56 @@ impl Copying<'_> {
         }
         let names = self.input.arrays()?;
         let mut total = 0u64;
-        for name in &names {
-            let array = self.input.array(name)?;
-            let spec = array.spec().map_err(|error| error.target(name))?;
-            total = total.saturating_add(dims::byte_count(&spec.shape, spec.dtype.size())?);
-            array.close()?;
+        let mut readable = Vec::with_capacity(names.len());
+        for name in names {
+            match self.bytes_of(&name) {
+                Ok(bytes) => {
+                    total = total.saturating_add(bytes);
+                    readable.push(name);
+                }
+                Err(error) => self.leave_out(error)?,
+            }
         }
         self.copied.expect(total);
-        for name in &names {
-            self.array(name).map_err(|error| error.target(name))?;
-            self.summary.arrays += 1;
+        for name in &readable {
+            match self.array(name).map_err(|error| error.target(name)) {
+                Ok(()) => self.summary.arrays += 1,
+                Err(error) => self.leave_out(error)?,
+            }
         }
         Ok(())
+    }
+
+    /// How large an array of the input is.
+    fn bytes_of(&self, name: &str) -> Result<u64> {
+        let array = self.input.array(name)?;
+        let spec = array.spec().map_err(|error| error.target(name));
+        let closed = array.close();
+        let spec = spec?;
+        closed.and_then(|()| dims::byte_count(&spec.shape, spec.dtype.size()))
+    }
+
+    /// Notes what cannot be held, if the user allows that. Any other error is one.
+    fn leave_out(&mut self, error: Error) -> Result<()> {
+        if self.lossy && matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::Peer) {
+            // Every rank comes here, unless it failed for another reason and is gone.
+            self.comm.barrier()?;
+            self.summary.left_out.push(error.to_string().replace('\n', " "));
+            return Ok(());
+        }
+        match error.kind() {
+            ErrorKind::Unsupported => Err(error.hint("--lossy leaves out what cannot be held, and lists it")),
+            _ => Err(error),
+        }
     }
 
     /// A group that is only a part of names in the output. What would be lost with it is refused.
     fn without_group(&mut self, group: &str) -> Result<()> {
         // Formats without groups of their own have no attributes of them either.
-        if let Some(name) = self.input.attributes(group).unwrap_or_default().first() {
+        for name in self.input.attributes(group).unwrap_or_default() {
             let message =
                 format!("the group has the attribute {name:?}, and the other format has no groups to keep it");
-            return Err(Error::unsupported("convert", message).target(group));
+            self.leave_out(Error::unsupported("convert", message).target(group))?;
         }
         self.summary.notes.insert("groups become parts of names: the other format does not have them".into());
         Ok(())
@@ -132,9 +167,11 @@ impl Copying<'_> {
     fn attributes(&mut self, object: &str) -> Result<()> {
         for name in self.input.attributes(object)? {
             let located = |error: Error| error.target(format!("attribute {name} of {object:?}"));
-            let value = self.input.attribute(object, &name).map_err(located)?;
-            self.output.set_attribute(object, &name, &value).map_err(located)?;
-            self.summary.attributes += 1;
+            let value = self.input.attribute(object, &name);
+            match value.and_then(|value| self.output.set_attribute(object, &name, &value)).map_err(located) {
+                Ok(()) => self.summary.attributes += 1,
+                Err(error) => self.leave_out(error)?,
+            }
         }
         Ok(())
     }
@@ -150,6 +187,9 @@ impl Copying<'_> {
         if spec.chunk.is_some() && !self.caps.chunks {
             spec.chunk = None;
             self.summary.notes.insert("chunks are left out: the other format does not have them".into());
+        }
+        if !self.caps.dimension_names && spec.dims.take().is_some() {
+            self.summary.notes.insert("names of dimensions are left out: the other format does not have them".into());
         }
         if self.caps.shared_growth && spec.max_shape.as_ref().is_some_and(|max| !self.shares_growth(&spec, max)) {
             spec.max_shape = None;

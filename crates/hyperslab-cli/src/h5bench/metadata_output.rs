@@ -103,6 +103,7 @@ pub mod tests {
     /// A case with these repetitions of ranks.
     pub fn case(repetitions: Vec<Vec<RankMeasurement>>) -> CaseResult {
         let mut case = CaseResult {
+            axes: Default::default(),
             number: 1,
             benchmark: "metadata".into(),
             file: "m.h5".into(),

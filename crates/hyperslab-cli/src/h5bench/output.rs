@@ -39,7 +39,7 @@ impl Figures {
             flush: slowest(|m| m.flush),
             close: slowest(|m| m.close_file),
             completion: slowest(|m| m.observed + m.compute),
-            raw_rate: rate(raw),
+            raw_rate: middle.raw_rate(),
             observed_rate: rate(observed),
         })
     }

@@ -204,7 +204,7 @@ pub fn modes() {
         (json!("sync"), "posix"),
         (json!(null), "posix"),
         (json!("ASYNC"), "async/posix"),
-        (json!("LOG"), "log/posix"),
+        (json!("LOG"), "loglayout/posix"),
     ] {
         let mut workflow = Workflow::default();
         workflow.add("write", "a.posix", and(pattern(&[4], 1), json!({"MODE": mode})));

@@ -61,6 +61,8 @@ pub struct FileRules {
     pub fill: Option<FillTime>,
     /// When space is allocated.
     pub allocation: Option<AllocationTime>,
+    /// Bytes of the chunks of arrays that grow and say none; `None`: follows from the alignment.
+    pub chunk_target: Option<u64>,
 }
 
 /// Most bytes of an array kept inside its header (64 KiB with the header message around it).
@@ -129,7 +131,7 @@ impl FileRules {
         }
         let layout = if chunked {
             let chunk = asked.cloned().unwrap_or_else(|| match grows {
-                true => for_growth(spec, target_bytes(self.align.unwrap_or(1))),
+                true => for_growth(spec, self.chunk_target.unwrap_or_else(|| target_bytes(self.align.unwrap_or(1)))),
                 false => near_cube(spec),
             });
             // libhdf5 refuses chunks larger than an extent that cannot grow.

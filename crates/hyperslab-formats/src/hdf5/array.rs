@@ -427,6 +427,7 @@ fn describe(dataset: &Id, stored: &Stored) -> Result<ArraySpec> {
         chunk: if layout == H5D_layout_t::H5D_CHUNKED { Some(chunk(&list)?) } else { None },
         filters: dataset_filters::filters(&list)?.iter().map(dataset_filters::to_filter).collect::<Result<_>>()?,
         fill_value: fill_value(&list, stored)?,
+        dims: None,
     })
 }
 

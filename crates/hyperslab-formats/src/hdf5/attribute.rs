@@ -38,9 +38,18 @@ pub(super) fn set(object: &Id, name: &str, value: &Attribute) -> Result<()> {
         datatype::mark_utf8(&kind)?;
     }
     let space = dataspace::simple(&value.shape, None)?;
+    // SAFETY: the data has the bytes that type and space say ([`check`]).
+    unsafe { replace(object, name, &kind, &space, value.data.as_ptr().cast()) }
+}
+
+/// Sets the attribute `name`, replacing an earlier value only once the new one is written.
+///
+/// # Safety
+/// `data` points to the elements that `kind` and `space` say.
+pub(super) unsafe fn replace(object: &Id, name: &str, kind: &Id, space: &Id, data: *const c_void) -> Result<()> {
     let text = c_text(SETTING, name)?;
     let beside = c_text(SETTING, &format!("{name}{BESIDE}"))?;
-    // SAFETY: the object is live and the names end in NUL; the data has the bytes that type and space say.
+    // SAFETY: the object is live and the names end in NUL; the caller vouches for the data.
     unsafe {
         let replaces = truth(SETTING, h5a::H5Aexists(object.raw(), text.as_ptr()))?;
         let target = if replaces { &beside } else { &text };
@@ -50,7 +59,7 @@ pub(super) fn set(object: &Id, name: &str, value: &Attribute) -> Result<()> {
         let creation = properties::attribute_creation()?;
         let made = h5a::H5Acreate2(object.raw(), target.as_ptr(), kind.raw(), space.raw(), creation.raw(), H5P_DEFAULT);
         let attribute = Id::take(SETTING, made)?;
-        done(SETTING, h5a::H5Awrite(attribute.raw(), kind.raw(), value.data.as_ptr().cast()))?;
+        done(SETTING, h5a::H5Awrite(attribute.raw(), kind.raw(), data))?;
         attribute.close(SETTING)?;
         if replaces {
             done(SETTING, h5a::H5Adelete(object.raw(), text.as_ptr()))?;

@@ -13,6 +13,7 @@ use super::errors;
 use super::handle::OwnedHandle;
 use super::leaked_files::{self, Token};
 use super::library::{self, Id, done};
+use super::named_types;
 use super::objects::{self, Found};
 use super::options::{DriverChoice, Options};
 use super::properties;
@@ -21,7 +22,7 @@ use super::subfiles;
 use hdf5_metno_sys::h5p::H5P_DEFAULT;
 use hdf5_metno_sys::{h5d, h5f, h5g};
 use hyperslab_core::storage::{StoredArray, StoredLayout};
-use hyperslab_core::{Array, ArraySpec, Attribute, Container, Durability, Error, ErrorKind, Result};
+use hyperslab_core::{Array, ArraySpec, Attribute, Container, Datatype, Durability, Error, ErrorKind, Result};
 use hyperslab_h5direct::Limits;
 use std::fs::File;
 use std::os::fd::BorrowedFd;
@@ -62,7 +63,7 @@ impl OpenResources {
 
 /// One rank's handle of an HDF5 file. The ranks of a process share the file inside libhdf5.
 #[derive(Debug)]
-pub(super) struct Hdf5Container {
+pub(crate) struct Hdf5Container {
     path: PathBuf,
     file: Slot,
     arrays: Mutex<Vec<Weak<Slot>>>,
@@ -129,7 +130,7 @@ impl Hdf5Container {
     }
 
     /// Runs `body` under the lock with the open file.
-    fn with<T>(&self, operation: &'static str, body: impl FnOnce(&Id) -> Result<T>) -> Result<T> {
+    pub(super) fn with<T>(&self, operation: &'static str, body: impl FnOnce(&Id) -> Result<T>) -> Result<T> {
         match lock(&self.file).as_ref() {
             Some(file) => library::with(|| body(file.id())),
             None => Err(closed(operation, "file")),
@@ -142,7 +143,7 @@ impl Hdf5Container {
     }
 
     /// Changes the file; returns on every rank when done. `None` if another rank made the call. Collective.
-    fn change<T>(
+    pub(super) fn change<T>(
         &self,
         operation: &'static str,
         checked: Result<()>,
@@ -158,6 +159,34 @@ impl Hdf5Container {
         result.inspect_err(|error| self.context.collective.iter().for_each(|collective| collective.note_error(error)))
     }
 
+    /// Makes a group, if there is none. Those above it that libhdf5 makes with it are plain ones.
+    fn create_one_group(&self, file: &Id, name: &str) -> Result<()> {
+        const DOING: &str = "create group";
+        let text = objects::path(DOING, name)?;
+        let creation = properties::group_creation(&self.options)?;
+        // SAFETY: file and lists are live, the name ends in NUL.
+        let raw = unsafe {
+            h5g::H5Gcreate2(file.raw(), text.as_ptr(), self.resources.links.raw(), creation.raw(), H5P_DEFAULT)
+        };
+        match Id::take(DOING, raw) {
+            Ok(group) => group.close(DOING),
+            Err(failure) => match objects::probe(DOING, file, name).map_err(|e| e.target(name))? {
+                Found::Group => Ok(()),
+                Found::Nothing => Err(failure.target(name)),
+                _ => Err(Error::new(ErrorKind::AlreadyExists, DOING, "the name is taken").target(name)),
+            },
+        }
+    }
+
+    /// Makes the groups above an object as this container makes groups.
+    fn create_groups_above(&self, file: &Id, name: &str) -> Result<()> {
+        let above = name.match_indices('/').map(|(end, _)| &name[..end]);
+        above.into_iter().try_for_each(|group| match objects::probe("create group", file, group) {
+            Ok(Found::Nothing) => self.create_one_group(file, group),
+            _ => Ok(()), // what is in the way is found again
+        })
+    }
+
     fn open_dataset(&self, name: &str) -> Result<Id> {
         const DOING: &str = "open array";
         let text = objects::path(DOING, name)?;
@@ -171,7 +200,13 @@ impl Hdf5Container {
     fn create_dataset(&self, file: &Id, name: &str, spec: &ArraySpec, storage: &StoredArray) -> Result<Id> {
         const DOING: &str = "create array";
         let text = objects::path(DOING, name)?;
-        let element = datatype::create(&spec.dtype)?;
+        if self.options.netcdf {
+            self.create_groups_above(file, name)?;
+        }
+        let element = match &spec.dtype {
+            Datatype::Compound(_) if self.options.netcdf => named_types::commit(file, &spec.dtype, name)?,
+            dtype => datatype::create(dtype)?,
+        };
         let space = dataspace::simple(&spec.shape, spec.max_shape.as_deref())?;
         let creation = {
             let shared = self.context.ranks.are_processes() && self.context.ranks.count() > 1;
@@ -313,22 +348,14 @@ impl Container for Hdf5Container {
     fn create_group(&self, name: &str) -> Result<()> {
         const DOING: &str = "create group";
         self.change(DOING, objects::path(DOING, name).map(|_| ()), |file| {
-            let text = objects::path(DOING, name)?;
+            objects::path(DOING, name)?;
             if name.is_empty() {
                 return Ok(());
             }
-            // SAFETY: file and list are live, the name ends in NUL.
-            let raw = unsafe {
-                h5g::H5Gcreate2(file.raw(), text.as_ptr(), self.resources.links.raw(), H5P_DEFAULT, H5P_DEFAULT)
-            };
-            match Id::take(DOING, raw) {
-                Ok(group) => group.close(DOING),
-                Err(failure) => match objects::probe(DOING, file, name).map_err(|e| e.target(name))? {
-                    Found::Group => Ok(()),
-                    Found::Nothing => Err(failure.target(name)),
-                    _ => Err(Error::new(ErrorKind::AlreadyExists, DOING, "the name is taken").target(name)),
-                },
+            if self.options.netcdf {
+                self.create_groups_above(file, name)?;
             }
+            self.create_one_group(file, name)
         })
         .map(|_| ())
     }
@@ -430,6 +457,7 @@ impl Hdf5Container {
             return Err(Error::invalid("create array", "an array needs a name").backend(super::NAME));
         }
         let mark = |error: Error| error.backend(super::NAME).target(name);
+        spec.refuse_dimension_names().map_err(mark)?;
         let storage = self.options.rules.decide(spec).map_err(mark)?;
         if storage.layout == StoredLayout::Compact
             && self.context.ranks.are_processes()

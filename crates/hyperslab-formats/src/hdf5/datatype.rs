@@ -172,6 +172,7 @@ fn read_nested(file: &Id, depth: usize) -> Result<Stored> {
         H5T_class_t::H5T_REFERENCE => unknown("a reference".into()),
         H5T_class_t::H5T_TIME => unknown("HDF5's time type".into()),
         H5T_class_t::H5T_BITFIELD => unknown("a bit field".into()),
+        H5T_class_t::H5T_ARRAY if depth > 0 && is_characters(file)? => plain(Datatype::FixedString(size as u32)),
         H5T_class_t::H5T_ARRAY => unknown("an array as element type".into()),
         _ => unknown("an element type of another kind".into()),
     }
@@ -241,12 +242,35 @@ fn read_string(file: &Id, size: usize) -> Result<Stored> {
             .hint("store it as text of fixed length"));
     }
     let memory = Id::take(DOING, unsafe_copy(file.raw()))?;
+    if size == 1 {
+        // A character: the end of a text has no place in it.
+        return Ok(Stored { dtype: Datatype::FixedString(1), memory, terminated: false });
+    }
     // SAFETY: both are live string types, `memory` our own copy.
     let terminated = unsafe {
         done(DOING, h5t::H5Tset_strpad(memory.raw(), H5T_str_t::H5T_STR_NULLPAD))?;
         h5t::H5Tget_strpad(file.raw()) == H5T_str_t::H5T_STR_NULLTERM
     };
     Ok(Stored { dtype: Datatype::FixedString(size as u32), memory, terminated })
+}
+
+/// Whether it is an array of characters, as NetCDF has text within compounds.
+fn is_characters(array: &Id) -> Result<bool> {
+    // SAFETY: `array` is a live array type; its base is closed by `Id`.
+    unsafe {
+        let base = Id::take(DOING, h5t::H5Tget_super(array.raw()))?;
+        let text = h5t::H5Tget_class(base.raw()) == H5T_class_t::H5T_STRING;
+        Ok(text && h5t::H5Tget_size(base.raw()) == 1 && h5t::H5Tget_array_ndims(array.raw()) == 1)
+    }
+}
+
+/// An array of characters.
+pub(super) fn characters(length: u32) -> Result<Id> {
+    const DOING: &str = "create datatype";
+    let one = create(&Datatype::FixedString(1))?;
+    let length = u64::from(length);
+    // SAFETY: the base is live and there is one extent.
+    Id::take(DOING, unsafe { h5t::H5Tarray_create2(one.raw(), 1, &raw const length) })
 }
 
 /// Whether it is text whose elements have each their own length.

@@ -7,7 +7,8 @@ mod settings;
 use crate::registry::{Advice, Beginning, Build, FormatEntry};
 use hyperslab_core::storage::{AllocationTime, FileLayout, FileRules, FillTime, StorageRules};
 use hyperslab_core::{ChunkedFileCost, Error, Result, StackElement, TransferCost};
-use option_table::{CACHE_W0, SIEVE, TABLE};
+pub(crate) use option_table::TABLE;
+use option_table::{CACHE_W0, SIEVE};
 
 #[cfg(feature = "hdf5")]
 const BUILD: Option<Build> = Some(crate::hdf5::Hdf5::build);
@@ -35,6 +36,7 @@ pub(crate) const ENTRY: FormatEntry = FormatEntry {
         remarks,
         settings: settings::settings,
     },
+    stored_sizes: None,
 };
 
 /// The largest alignment that is accepted: stripes of file systems are smaller by far.
@@ -72,6 +74,7 @@ pub(crate) fn rules(element: &StackElement) -> Result<FileRules> {
         align: element.size("align")?,
         fill: element.choice("fill_time", FILL)?,
         allocation: element.choice("alloc_time", ALLOCATION)?,
+        chunk_target: None,
     };
     check(&rules)?;
     Ok(rules)

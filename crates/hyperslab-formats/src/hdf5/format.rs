@@ -33,6 +33,11 @@ impl Hdf5 {
         Ok(Self { options: Arc::new(Options::parse(element)?) })
     }
 
+    /// For the files of NetCDF-4: as `rules` say, and with the other options of a stack element.
+    pub(crate) fn for_netcdf(element: &StackElement, rules: FileRules) -> Result<Self> {
+        Ok(Self { options: Arc::new(Options { netcdf: true, rules, ..Options::parse(element)? }) })
+    }
+
     pub(crate) fn build(element: &StackElement) -> Result<Arc<dyn Format>> {
         Ok(Arc::new(Self::new(element)?))
     }
@@ -68,6 +73,7 @@ impl Hdf5 {
         let name = c_path(path)?;
         let file = library::with(|| {
             let access = properties::file_access(&self.options, driver)?;
+            let creation = properties::file_creation(&self.options)?;
             let flags = match how {
                 OpenMode::Read => h5f::H5F_ACC_RDONLY,
                 OpenMode::Update => h5f::H5F_ACC_RDWR,
@@ -79,7 +85,7 @@ impl Hdf5 {
                 match how {
                     OpenMode::Read | OpenMode::Update => h5f::H5Fopen(name.as_ptr(), flags, access.raw()),
                     OpenMode::Create | OpenMode::Truncate => {
-                        h5f::H5Fcreate(name.as_ptr(), flags, H5P_DEFAULT, access.raw())
+                        h5f::H5Fcreate(name.as_ptr(), flags, creation.raw(), access.raw())
                     }
                 }
             };
@@ -90,6 +96,43 @@ impl Hdf5 {
             Ok::<_, Error>(file)
         })?;
         Ok(OwnedHandle::file(file, how != OpenMode::Read, ranks))
+    }
+
+    /// Opens or creates a file. Collective.
+    pub(crate) fn open_container(
+        &self,
+        path: &Path,
+        how: OpenMode,
+        comm: &Arc<dyn Communicator>,
+    ) -> Result<Arc<Hdf5Container>> {
+        let mark = |error: Error| error.backend(super::NAME).target(path.display());
+        let driver = Driver::choose(&self.options, &**comm).map_err(mark)?;
+        let ranks = Ranks::new(comm.clone(), driver.changes());
+        if ranks.are_processes() {
+            leaked_files::close_collectively(&ranks)?;
+        }
+        let creates = matches!(how, OpenMode::Create | OpenMode::Truncate);
+        let resources = OpenResources::new(&self.options, &ranks, how != OpenMode::Read).and_then(|resources| {
+            if let Driver::Subfiling(_) = driver {
+                mpio::refuse_surroundings(&self.options)?;
+            }
+            let looks = ranks.is_first() || !creates && !ranks.are_processes();
+            if looks { self.make_ready(path, how, driver).map(|()| resources) } else { Ok(resources) }
+        });
+        let (resources, checked) = match resources {
+            Ok(resources) => (Some(resources), Ok(())),
+            Err(error) => (None, Err(mark(error))),
+        };
+        let open = |how| self.open_file(path, how, driver, &ranks).map_err(mark);
+        let file = if creates {
+            let file = ranks.change(checked, || open(how))?;
+            ranks.agree(file.map_or_else(|| open(OpenMode::Update), Ok))?
+        } else {
+            ranks.everyone(checked, || open(how))?
+        };
+        let Some(resources) = resources else { return Err(mark(Error::invalid("open", "nothing was made ready"))) };
+        let options = self.options.clone();
+        Ok(Arc::new(Hdf5Container::new(path, file, ranks, options, resources, how != OpenMode::Read, creates)))
     }
 }
 
@@ -184,6 +227,7 @@ impl Format for Hdf5 {
             prefetch: false,
             relocates_chunks: chunks,
             // Processes write arrays with filters by collective transfers only.
+            dimension_names: false,
             filters: if chunks { FilterSet::ALL } else { FilterSet::NONE },
             max_rank: if self.options.rules.always_chunks() { FileRules::MOST_CHUNKED_DIMENSIONS } else { MAX_RANK },
         }
@@ -194,34 +238,7 @@ impl Format for Hdf5 {
     }
 
     fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
-        let mark = |error: Error| error.backend(super::NAME).target(path.display());
-        let driver = Driver::choose(&self.options, &**comm).map_err(mark)?;
-        let ranks = Ranks::new(comm.clone(), driver.changes());
-        if ranks.are_processes() {
-            leaked_files::close_collectively(&ranks)?;
-        }
-        let creates = matches!(how, OpenMode::Create | OpenMode::Truncate);
-        let resources = OpenResources::new(&self.options, &ranks, how != OpenMode::Read).and_then(|resources| {
-            if let Driver::Subfiling(_) = driver {
-                mpio::refuse_surroundings(&self.options)?;
-            }
-            let looks = ranks.is_first() || !creates && !ranks.are_processes();
-            if looks { self.make_ready(path, how, driver).map(|()| resources) } else { Ok(resources) }
-        });
-        let (resources, checked) = match resources {
-            Ok(resources) => (Some(resources), Ok(())),
-            Err(error) => (None, Err(mark(error))),
-        };
-        let open = |how| self.open_file(path, how, driver, &ranks).map_err(mark);
-        let file = if creates {
-            let file = ranks.change(checked, || open(how))?;
-            ranks.agree(file.map_or_else(|| open(OpenMode::Update), Ok))?
-        } else {
-            ranks.everyone(checked, || open(how))?
-        };
-        let Some(resources) = resources else { return Err(mark(Error::invalid("open", "nothing was made ready"))) };
-        let options = self.options.clone();
-        Ok(Arc::new(Hdf5Container::new(path, file, ranks, options, resources, how != OpenMode::Read, creates)))
+        Ok(self.open_container(path, how, comm)?)
     }
 
     fn exists(&self, path: &Path) -> Result<bool> {

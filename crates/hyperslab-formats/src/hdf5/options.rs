@@ -76,6 +76,8 @@ pub(super) struct Options {
     pub(super) stripe_count: Option<u64>,
     pub(super) ioc_selection: Option<Concentrators>,
     pub(super) ioc_per_node: Option<u64>,
+    /// Objects are made as NetCDF-4 asks. Not in the table: it is another format.
+    pub(super) netcdf: bool,
 }
 
 impl Options {
@@ -118,6 +120,7 @@ impl Options {
             stripe_count: element.number("stripe_count", 1..=i32::MAX as u64)?,
             ioc_selection: element.choice("ioc_selection", CONCENTRATORS)?,
             ioc_per_node: element.number("ioc_per_node", 1..=i32::MAX as u64)?,
+            netcdf: false,
         };
         if let Some(key) = PARALLEL.iter().find(|key| element.get(key).is_some_and(|value| value != "auto"))
             && !cfg!(feature = "parallel-hdf5")

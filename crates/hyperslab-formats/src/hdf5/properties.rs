@@ -19,6 +19,9 @@ use hyperslab_core::storage::{AllocationTime, FillTime, StoredArray, StoredLayou
 use hyperslab_core::{ArraySpec, Filter, Result};
 use hyperslab_h5direct::FilterSpec;
 
+/// Kept, and found by it.
+const CREATION_ORDER: u32 = h5p::H5P_CRT_ORDER_TRACKED | h5p::H5P_CRT_ORDER_INDEXED;
+
 /// An empty list of a class. Call under the lock, as everything here.
 pub(super) fn new(operation: &'static str, class: hid_t) -> Result<Id> {
     // SAFETY: `class` is one of libhdf5's own property classes.
@@ -78,6 +81,41 @@ pub(super) fn link_creation() -> Result<Id> {
     Ok(list)
 }
 
+/// How files and their roots are created.
+pub(super) fn file_creation(options: &Options) -> Result<Id> {
+    let list = new("create", *h5p::H5P_CLS_FILE_CREATE)?;
+    if options.netcdf {
+        track_links(&list)?;
+    }
+    Ok(list)
+}
+
+/// How groups are created.
+pub(super) fn group_creation(options: &Options) -> Result<Id> {
+    let list = new("create group", *h5p::H5P_CLS_GROUP_CREATE)?;
+    if options.netcdf {
+        track_links(&list)?;
+    }
+    Ok(list)
+}
+
+/// Keeps the order in which links and attributes are made, without which netcdf-c changes no file.
+fn track_links(list: &Id) -> Result<()> {
+    const DOING: &str = "create group";
+    // SAFETY: `list` is a live creation list of files or groups.
+    done(DOING, unsafe { h5p::H5Pset_link_creation_order(list.raw(), CREATION_ORDER) })?;
+    track_order(DOING, list)
+}
+
+/// Keeps the order in which attributes are made, and no times.
+pub(super) fn track_order(operation: &'static str, list: &Id) -> Result<()> {
+    // SAFETY: `list` is a live creation list of objects.
+    unsafe {
+        done(operation, h5p::H5Pset_attr_creation_order(list.raw(), CREATION_ORDER))?;
+        done(operation, h5p::H5Pset_obj_track_times(list.raw(), 0))
+    }
+}
+
 /// How attributes are named: in UTF-8.
 pub(super) fn attribute_creation() -> Result<Id> {
     let list = new("set attribute", *h5p::H5P_CLS_ATTRIBUTE_CREATE)?;
@@ -129,6 +167,9 @@ pub(super) fn array_creation(
 ) -> Result<Id> {
     const DOING: &str = "create array";
     let list = new(DOING, *h5p::H5P_CLS_DATASET_CREATE)?;
+    if options.netcdf {
+        track_order(DOING, &list)?;
+    }
     let set = |status: i32| done(DOING, status);
     // SAFETY: `list` is a live dataset creation list; the fill value has the size of its type (`ArraySpec::check`),
     // the chunk as many extents as stated.

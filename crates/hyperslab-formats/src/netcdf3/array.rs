@@ -118,11 +118,13 @@ impl Array for CdfArray {
         // The least of all is the greatest of the complements.
         let mut asked = [records, !records];
         comm.all_reduce(&mut asked, Reduce::Max)?;
-        if asked[0] != !asked[1] {
-            let message = format!("ranks ask for different numbers of records, from {} to {}", !asked[1], asked[0]);
+        let now = self.with("resize", |open| Ok(open.header.records))?;
+        let (records, least) = (asked[0], !asked[1]);
+        // Ranks that grow the array each for its own part mean all of these parts.
+        if records != least && least < now {
+            let message = format!("ranks ask for different numbers of records, from {least} to {records}");
             return Err(self.locate(Error::invalid("resize", message)));
         }
-        let now = self.with("resize", |open| Ok(open.header.records))?;
         if records == now {
             return Ok(());
         }

@@ -71,7 +71,9 @@ impl Array {
             max_shape = Some(std::iter::once(None).chain(shape.iter().copied().map(Some)).collect());
             shape.insert(0, header.records);
         }
-        ArraySpec { max_shape, fill_value: self.fill.clone(), ..ArraySpec::new(self.dtype.clone(), &shape) }
+        let names = variable.dimensions.iter().map(|&at| header.dimensions[at].name.clone());
+        let dims = Some(names.take(shape.len()).collect());
+        ArraySpec { max_shape, fill_value: self.fill.clone(), dims, ..ArraySpec::new(self.dtype.clone(), &shape) }
     }
 
     /// Where its elements lie.
@@ -150,10 +152,13 @@ pub(crate) fn variable_for(header: &Header, name: &str, spec: &ArraySpec) -> Res
         used.push(at);
     };
     for (d, extent) in spec.shape.iter().enumerate() {
-        match grows && d == 0 {
-            true => dimension(0, format!("{stored}_0")),
-            false => dimension(*extent, format!("d{extent}")),
-        }
+        let records = grows && d == 0;
+        let made = || if records { format!("{stored}_0") } else { format!("d{extent}") };
+        let wish = match &spec.dims {
+            Some(names) => names::stored_name(&names[d], |_| false)?,
+            None => made(),
+        };
+        dimension(if records { 0 } else { *extent }, wish);
     }
     let mut attributes = Vec::new();
     if stored != name {

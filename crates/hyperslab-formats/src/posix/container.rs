@@ -189,6 +189,7 @@ fn check_group(directory: &Path) -> Result<()> {
 
 fn check_spec(spec: &ArraySpec) -> Result<()> {
     spec.check()?;
+    spec.refuse_dimension_names()?;
     if spec.dtype.size() == 0 {
         return Err(Error::invalid("create", "elements must have at least one byte"));
     }

@@ -2,6 +2,7 @@
 
 use super::array_state::ArrayState;
 use super::container::StoreContext;
+use super::dimension_names;
 use super::resize;
 use super::transfer::Transferring;
 use hyperslab_core::{Array, ArraySpec, Error, MemoryView, MemoryViewMut, Result, Selection, TransferMode, agree};
@@ -48,7 +49,9 @@ impl ZarrArray {
 impl Array for ZarrArray {
     fn spec(&self) -> Result<ArraySpec> {
         self.check_open("describe array").map_err(|e| self.named(e))?;
-        Ok(self.state.reading().layout.spec())
+        let mut spec = self.state.reading().layout.spec();
+        spec.dims = spec.dims.map(|names| dimension_names::in_group(names, &self.state.name));
+        Ok(spec)
     }
 
     fn write(&self, selection: &Selection, memory: MemoryView<'_>, how: TransferMode) -> Result<()> {

@@ -2,6 +2,7 @@
 
 use super::codecs::{Pipeline, name_and_configuration};
 use super::datatype::{self, DTYPE_ATTRIBUTE};
+use super::dimension_names::{self, DIMENSION_NAMES};
 use super::fill_value;
 use super::layout::{ArrayLayout, ChunkKeys, Sharding, Version};
 use hyperslab_core::{ByteOrder, Datatype, Dims, Error, ErrorKind, Result};
@@ -37,7 +38,7 @@ pub fn write(layout: &ArrayLayout) -> Result<(Value, Map<String, Value>)> {
     }
     let separator = layout.keys.separator.to_string();
     let shape = layout.shape.as_slice();
-    let document = match layout.version {
+    let mut document = match layout.version {
         Version::V2 => {
             let (filters, compressor) = layout.pipeline.to_v2();
             json!({
@@ -65,6 +66,7 @@ pub fn write(layout: &ArrayLayout) -> Result<(Value, Map<String, Value>)> {
             "storage_transformers": [],
         }),
     };
+    dimension_names::write(&layout.dims, &mut document, &mut attributes);
     Ok((document, attributes))
 }
 
@@ -112,6 +114,7 @@ pub fn read(version: Version, document: &Value, attributes: &Map<String, Value>)
             .filter(|max| max.as_ref().is_none_or(|max| max.len() == rank))
             .ok_or_else(|| corrupt(format!("attribute {MAX_SHAPE_ATTRIBUTE} is {kept}")))?,
     };
+    layout.dims = dimension_names::read(rank, document, attributes);
     layout.check()?;
     Ok(layout)
 }
@@ -153,6 +156,7 @@ fn read_v2(document: &Value) -> Result<ArrayLayout> {
         column_major,
         pipeline: Pipeline::from_v2(field("filters"), field("compressor"))?,
         keys: ChunkKeys { prefixed: false, separator: separator(document.get("dimension_separator"), '.')? },
+        dims: None,
     })
 }
 
@@ -167,7 +171,7 @@ const KNOWN_V3: [&str; 12] = [
     "codecs",
     "attributes",
     "storage_transformers",
-    "dimension_names",
+    DIMENSION_NAMES,
     "consolidated_metadata",
 ];
 
@@ -207,6 +211,7 @@ fn read_v3(document: &Value) -> Result<ArrayLayout> {
         column_major: false,
         pipeline,
         keys,
+        dims: None,
     })
 }
 

@@ -7,6 +7,7 @@
 
 use super::array_metadata::MAX_SHAPE_ATTRIBUTE;
 use super::datatype::DTYPE_ATTRIBUTE;
+use super::dimension_names::DIMENSIONS_ATTRIBUTE;
 use super::fill_value;
 use super::layout::Version;
 use hyperslab_core::{Attribute, ByteOrder, Datatype, Dims, Error, ErrorKind, Result, dims};
@@ -21,7 +22,7 @@ const MAX_RANK: usize = hyperslab_core::MAX_RANK;
 
 /// Whether the attribute is one of ours, which callers neither see nor set.
 pub fn is_hidden(name: &str) -> bool {
-    [TYPES_ATTRIBUTE, DTYPE_ATTRIBUTE, MAX_SHAPE_ATTRIBUTE].contains(&name)
+    [TYPES_ATTRIBUTE, DTYPE_ATTRIBUTE, MAX_SHAPE_ATTRIBUTE, DIMENSIONS_ATTRIBUTE].contains(&name)
 }
 
 #[derive(Serialize, Deserialize)]

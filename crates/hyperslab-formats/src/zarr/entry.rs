@@ -46,6 +46,7 @@ pub(crate) const ENTRY: FormatEntry = FormatEntry {
         settings,
         ..Advice::NONE
     },
+    stored_sizes: None,
 };
 
 fn recognises(store: &Beginning) -> bool {

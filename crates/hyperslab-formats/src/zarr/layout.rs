@@ -1,6 +1,7 @@
 //! What an array is and how its chunks lie in files: the metadata document of an array, understood.
 
 use super::codecs::{Compressor, Pipeline};
+use super::dimension_names;
 use super::options::Options;
 use hyperslab_core::storage::{StoreRules, StoredLayout};
 use hyperslab_core::{ArraySpec, Datatype, Dims, Error, Result, dims};
@@ -64,6 +65,8 @@ pub struct ArrayLayout {
     pub pipeline: Pipeline,
     /// Names of files.
     pub keys: ChunkKeys,
+    /// Names of the dimensions.
+    pub dims: Option<Vec<String>>,
 }
 
 impl ChunkKeys {
@@ -134,6 +137,7 @@ impl ArrayLayout {
             fill: spec.fill_value.clone().unwrap_or_else(|| vec![0; spec.dtype.size() as usize]),
             pipeline,
             keys: ChunkKeys { prefixed: version == Version::V3, separator },
+            dims: spec.dims.clone().map(dimension_names::stored),
         };
         layout.check()?;
         Ok(layout)
@@ -197,6 +201,7 @@ impl ArrayLayout {
             chunk: (!self.shape.is_empty()).then(|| self.chunk().clone()),
             filters: self.pipeline.filters(),
             fill_value: self.fill.iter().any(|b| *b != 0).then(|| self.fill.clone()),
+            dims: self.dims.clone(),
         }
     }
 }

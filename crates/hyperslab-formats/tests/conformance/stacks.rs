@@ -57,6 +57,10 @@ const OLDER_CDF: &[&str] = &[
     " ranks/",
 ];
 
+/// Those with opaque fields, which NetCDF-4 has but few of its readers know.
+const NO_OPAQUE: &[&str] =
+    &["datatype/nested", "fields/nested", "fields/in chunks", "fields/of elements never written"];
+
 const fn all(text: &'static str, overrides: Overrides) -> Tested {
     Tested { text, overrides, only: &[], without: &[], sequences: 40 }
 }
@@ -98,6 +102,24 @@ pub fn tested() -> Vec<Tested> {
                 sequences: 0,
                 ..all("hdf5(plane=on,fletcher32=yes,alloc_time=early,libver=latest,threads=3,cache=0)", FILTERS)
             },
+        ]);
+    }
+    if cfg!(feature = "hdf5") {
+        let netcdf = |text| Tested { without: NO_OPAQUE, sequences: 15, ..all(text, PLAIN) };
+        const NEITHER: &[&str] = &[
+            "rank/0",
+            "layout/scalar",
+            "several arrays of different types",
+            "fields/of elements never written",
+            "datatype/nested",
+            "fields/nested",
+            "fields/in chunks",
+        ];
+        out.extend([
+            netcdf("netcdf4"),
+            netcdf("netcdf4(layout=chunked,chunk_target=64KiB)"),
+            netcdf("netcdf4(plane=on)"),
+            Tested { without: NEITHER, sequences: 0, ..all("netcdf4(plane=on,deflate=4,shuffle=yes)", FILTERS) },
         ]);
     }
     if cfg!(feature = "zarr") {

@@ -7,11 +7,12 @@ use hyperslab_core::{
     Selection, Stack, TransferMode, dims::element_count,
 };
 use libtest_mimic::{Completion, Failed, Trial};
+use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, PoisonError};
 
-type Outcome = Result<Completion, Failed>;
+pub type Outcome = Result<Completion, Failed>;
 
 const VERSIONS: [&str; 3] = ["1", "2", "5"];
 const OPTIONS: [&str; 3] = ["", ",header_pad=0", ",var_align=4KiB,record_align=512"];
@@ -36,7 +37,7 @@ pub fn trials() -> Vec<Trial> {
 }
 
 /// The numbers of elements as numbers of the type: (7 i + 3) mod 100.
-fn values(dtype: &Datatype, first: u64, count: u64) -> Vec<u8> {
+pub fn values(dtype: &Datatype, first: u64, count: u64) -> Vec<u8> {
     let mut out = Vec::new();
     for i in first..first + count {
         let value = (7 * i + 3) % 100;
@@ -61,22 +62,22 @@ fn types(version: &str) -> Vec<&'static str> {
     [&["i1", "<i2", "<i4", "<f4", "<f8"], wide].concat()
 }
 
-fn write(array: &dyn Array, selection: &Selection, data: &[u8]) -> hyperslab_core::Result<()> {
+pub fn write(array: &dyn Array, selection: &Selection, data: &[u8]) -> hyperslab_core::Result<()> {
     array.write(selection, MemoryView::packed(data), TransferMode::Independent)
 }
 
-fn create(container: &dyn Container, name: &str, spec: &ArraySpec) -> Result<(), Failed> {
+pub fn create(container: &dyn Container, name: &str, spec: &ArraySpec) -> Result<(), Failed> {
     let array = container.create(name, spec)?;
     write(&*array, &Selection::all(&spec.shape)?, &values(&spec.dtype, 0, element_count(&spec.shape)?))?;
     Ok(())
 }
 
-fn growing(dtype: &str, shape: &[u64]) -> Result<ArraySpec, Failed> {
+pub fn growing(dtype: &str, shape: &[u64]) -> Result<ArraySpec, Failed> {
     let max = std::iter::once(None).chain(shape[1..].iter().copied().map(Some)).collect();
     Ok(ArraySpec { max_shape: Some(max), ..ArraySpec::new(dtype.parse()?, shape) })
 }
 
-fn same(container: &dyn Container, name: &str, dtype: &str, shape: &[u64]) -> Result<(), Failed> {
+pub fn same(container: &dyn Container, name: &str, dtype: &str, shape: &[u64]) -> Result<(), Failed> {
     let array = container.array(name)?;
     let spec = array.spec()?;
     let dtype: Datatype = dtype.parse()?;
@@ -115,11 +116,11 @@ fn make(stack: &str, path: &Path, version: &str) -> Result<(), Failed> {
     Ok(container.close()?)
 }
 
-fn build(stack: &str) -> Result<Arc<dyn Format>, Failed> {
+pub fn build(stack: &str) -> Result<Arc<dyn Format>, Failed> {
     Ok(hyperslab_formats::build(&stack.parse::<Stack>()?.format)?)
 }
 
-fn run(command: &mut Command) -> Result<String, Failed> {
+pub fn run(command: &mut Command) -> Result<String, Failed> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = {
         let _alone = NOBODY_ELSE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -130,20 +131,23 @@ fn run(command: &mut Command) -> Result<String, Failed> {
     if output.status.success() { Ok(said) } else { Err(format!("{command:?}: {said}").into()) }
 }
 
-/// Runs the script; `None` where its Python has no netCDF4.
-fn script(what: &str, path: &Path, version: &str) -> Result<Option<String>, Failed> {
+/// Runs a script; `None` where its Python has no netCDF4.
+pub fn script_with(script: &str, arguments: &[&OsStr]) -> Result<Option<String>, Failed> {
     let Some(python) = python() else { return Ok(None) };
     if run(Command::new(&python).args(["-c", "import netCDF4"])).is_err() {
         return Ok(None);
     }
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/interop/with_netcdf.py");
-    let said =
-        run(Command::new(&python).arg(script).arg(what).arg(path).arg(version).env("PYTHONDONTWRITEBYTECODE", "1"))?;
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/interop").join(script);
+    let said = run(Command::new(&python).arg(script).args(arguments).env("PYTHONDONTWRITEBYTECODE", "1"))?;
     said.lines().filter(|line| line.starts_with("skip")).for_each(|line| eprintln!("{line}"));
     Ok(Some(said))
 }
 
-const NO_NETCDF4: &str = "the Python of HYPERSLAB_PYTHON has no netCDF4: cargo xtask setup --tests";
+fn script(what: &str, path: &Path, version: &str) -> Result<Option<String>, Failed> {
+    script_with("with_netcdf.py", &[what.as_ref(), path.as_os_str(), version.as_ref()])
+}
+
+pub const NO_NETCDF4: &str = "the Python of HYPERSLAB_PYTHON has no netCDF4: cargo xtask setup --tests";
 
 fn we_write(stack: &str, version: &str) -> Outcome {
     let directory = tempfile::tempdir()?;

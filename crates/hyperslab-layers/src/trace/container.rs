@@ -1,6 +1,7 @@
 //! Containers whose calls are recorded.
 
 use super::array::TraceArray;
+use super::late_names::LateNames;
 use super::merge;
 use super::recorder::Recorder;
 use hyperslab_core::workload::Step;
@@ -15,11 +16,12 @@ pub(super) struct TraceContainer {
     recorder: Arc<Recorder>,
     comm: Arc<dyn Communicator>,
     closed: AtomicBool,
+    names: LateNames,
 }
 
 impl TraceContainer {
-    pub fn new(inner: Arc<dyn Container>, recorder: Recorder, comm: Arc<dyn Communicator>) -> Self {
-        Self { inner, recorder: Arc::new(recorder), comm, closed: AtomicBool::new(false) }
+    pub fn new(inner: Arc<dyn Container>, recorder: Recorder, comm: Arc<dyn Communicator>, names: LateNames) -> Self {
+        Self { inner, recorder: Arc::new(recorder), comm, closed: AtomicBool::new(false), names }
     }
 
     /// Opens an array by `call`; `declared` is its specification, if known.
@@ -107,7 +109,7 @@ impl Container for TraceContainer {
             return self.inner.close();
         }
         let result = self.recorder.last_call(|| self.inner.close());
-        merge::publish(&self.recorder, &*self.comm);
+        merge::publish(&self.recorder, &*self.comm, &self.names);
         result
     }
 }

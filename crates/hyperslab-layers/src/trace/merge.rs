@@ -1,5 +1,6 @@
 //! Ending a recording: the first rank merges the spools of all ranks.
 
+use super::late_names::LateNames;
 use super::names::{check_replaceable, with_suffix};
 use super::rank_spool::SpoolHeader;
 use super::recorder::{Recorder, State};
@@ -24,10 +25,10 @@ struct RankSummary {
 }
 
 /// Writes the trace. Collective. Errors are diagnostics.
-pub(super) fn publish(recorder: &Recorder, comm: &dyn Communicator) {
+pub(super) fn publish(recorder: &Recorder, comm: &dyn Communicator, names: &LateNames) {
     let (Some(trace), Some(begin)) = (&recorder.trace, &recorder.begin) else { return };
     let mut state = recorder.lock();
-    if let Err(error) = merge(&mut state, trace, begin, comm) {
+    if let Err(error) = merge(&mut state, trace, begin, comm, names) {
         state.diagnostics.push(format!("there is no trace: {error}"));
         if error.kind() == ErrorKind::Peer {
             return; // Another rank did not come so far: what this one did is left to be found.
@@ -39,7 +40,13 @@ pub(super) fn publish(recorder: &Recorder, comm: &dyn Communicator) {
     }
 }
 
-fn merge(state: &mut State, trace: &Path, begin: &SpoolHeader, comm: &dyn Communicator) -> Result<()> {
+fn merge(
+    state: &mut State,
+    trace: &Path,
+    begin: &SpoolHeader,
+    comm: &dyn Communicator,
+    names: &LateNames,
+) -> Result<()> {
     let ready = match &mut state.part {
         Some(part) => part.flush(),
         None => Ok(()),
@@ -82,7 +89,7 @@ fn merge(state: &mut State, trace: &Path, begin: &SpoolHeader, comm: &dyn Commun
         return Ok(()); // The first rank says why.
     }
     let rounds = all.iter().map(|told| told.pieces).max().unwrap_or(0);
-    let sent = send(state, rounds, output.as_mut(), comm)?;
+    let sent = send(state, rounds, output.as_mut(), comm, names)?;
     let Some(output) = output else { return sent };
     // An unreadable spool is noticed by its missing steps.
     sent?;
@@ -104,6 +111,7 @@ fn send(
     rounds: u64,
     mut output: Option<&mut Output>,
     comm: &dyn Communicator,
+    names: &LateNames,
 ) -> Result<Result<()>> {
     let mut trouble = Ok(());
     let mut sender = match state.part.as_mut().map(|part| part.sender()) {
@@ -127,7 +135,7 @@ fn send(
         if let Some(to) = output.as_deref_mut()
             && trouble.is_ok()
         {
-            trouble = received.iter().try_for_each(|piece| to.append(piece));
+            trouble = received.iter().try_for_each(|piece| to.append(&names.renamed(piece)?));
         }
     }
     Ok(trouble)

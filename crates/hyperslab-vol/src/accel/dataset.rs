@@ -169,6 +169,7 @@ pub(crate) unsafe fn attach(object: &Object) -> Attach {
         },
         filters: named_filters(&stored.filters),
         fill_value: stored.fill.clone(),
+        dims: None,
     };
     let Some(bytes) = bytes else {
         return Attach::Library {
@@ -326,13 +327,9 @@ pub(super) fn is_unlinked(host: &Host, dataset: Handle) -> bool {
 
 /// `H5VL_loc_params_t` of the object itself.
 fn itself() -> [u64; 16] {
-    itself_of(DATASET)
-}
-
-fn itself_of(kind: c_int) -> [u64; 16] {
     let mut place = [0; 16];
     // The kind of object, and below it "by itself", which is 0.
-    place[0] = kind as u64;
+    place[0] = DATASET as u64;
     place
 }
 
@@ -342,14 +339,14 @@ fn itself_of(kind: c_int) -> [u64; 16] {
 /// Inside a call of the library; the dataset is open.
 pub(crate) unsafe fn name(host: &Host, dataset: Handle) -> String {
     // SAFETY: the caller's.
-    unsafe { name_of(host, dataset, DATASET) }
+    unsafe { object_name(host, dataset, DATASET) }.unwrap_or_default()
 }
 
-/// The same of an object of another kind, in the words of libhdf5's identifiers.
+/// The path of an object of a kind without the leading slash; `None` if it has none.
 ///
 /// # Safety
-/// Inside a call of the library; the object is open and of this kind.
-pub(crate) unsafe fn name_of(host: &Host, dataset: Handle, kind: c_int) -> String {
+/// Inside a call of the library; the object is open.
+pub(crate) unsafe fn object_name(host: &Host, dataset: Handle, kind: c_int) -> Option<String> {
     #[repr(C)]
     struct Whole {
         operation: c_int,
@@ -365,7 +362,8 @@ pub(crate) unsafe fn name_of(host: &Host, dataset: Handle, kind: c_int) -> Strin
     let (mut text, mut length) = (vec![0u8; MOST_NAME], 0usize);
     let inner = Inner { room: MOST_NAME, text: text.as_mut_ptr(), length: &raw mut length, _more: [0; 4] };
     let mut get = Whole { operation: GET_NAME, arguments: inner };
-    let place = itself_of(kind);
+    let mut place = itself();
+    place[0] = kind as u64;
     // SAFETY: the object is open, the arguments are those of the operation, and the text has the room stated.
     let status = unsafe {
         host.H5VLobject_get(
@@ -378,10 +376,10 @@ pub(crate) unsafe fn name_of(host: &Host, dataset: Handle, kind: c_int) -> Strin
         )
     };
     if status < 0 || length == 0 || length >= MOST_NAME {
-        return String::new();
+        return None;
     }
     // SAFETY: the library ends it with NUL.
-    unsafe { crate::host::text(text.as_ptr().cast()) }.trim_start_matches('/').to_owned()
+    Some(unsafe { crate::host::text(text.as_ptr().cast()) }.trim_start_matches('/').to_owned())
 }
 
 impl Dataset {

@@ -17,8 +17,8 @@ use std::sync::atomic::Ordering;
 const GET_ACCESS_LIST: c_int = 0;
 const GET_CREATION_LIST: c_int = 1;
 const CHUNKED: c_int = 2;
-const BY_ITSELF: c_int = 0;
-const BY_NAME: c_int = 1;
+pub(super) const BY_ITSELF: c_int = 0;
+pub(super) const BY_NAME: c_int = 1;
 const GET_SPACE: c_int = 2;
 const GET_SPACE_STATUS: c_int = 3;
 const GET_STORAGE_SIZE: c_int = 4;
@@ -196,10 +196,10 @@ pub(crate) unsafe fn found(parent: &Object, under: Ptr, place: Const, transfer: 
 
 /// The beginning of a place that HDF5 gives.
 #[repr(C)]
-struct Place {
-    kind: c_int,
-    how: c_int,
-    name: Text,
+pub(super) struct Place {
+    pub(super) kind: c_int,
+    pub(super) how: c_int,
+    pub(super) name: Text,
     _more: [u64; 6],
 }
 
@@ -367,7 +367,10 @@ pub(crate) unsafe extern "C" fn specific(pointer: Ptr, arguments: Ptr, transfer:
         let call = || host.H5VLdataset_specific(under, below, arguments, transfer, request);
         let status = match operation(arguments) {
             SET_EXTENT => {
-                let status = transfer::resize(dataset, shape, call);
+                let status = match &dataset.traced {
+                    Some(traced) => traced.resize(dataset, (*arguments.cast::<Extents>()).extents, call),
+                    None => transfer::resize(dataset, shape, call),
+                };
                 publish_dataset(dataset);
                 status
             }

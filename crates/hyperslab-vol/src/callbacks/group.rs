@@ -1,13 +1,15 @@
 //! Group callbacks: forwarded, after a write-back for mounts and flushes.
 #![expect(unsafe_op_in_unsafe_fn, reason = "the contract of callbacks is stated in `object`")]
 
-use crate::accel::{note_metadata_change, write_back_all};
+use crate::accel::{Handle, note_metadata_change, object_name, write_back_all};
 use crate::callbacks::operation;
 use crate::host::api::{Const, Herr, Hid, Ptr, Req, Text};
 use crate::object::{catch_panics, object};
 use std::ffi::c_int;
 
 const MOUNT: c_int = 0;
+/// The kind of object, of identifiers.
+const GROUP: c_int = 2;
 
 /// Arguments of a mount.
 #[repr(C)]
@@ -33,6 +35,12 @@ pub(crate) unsafe extern "C" fn create(
         note_metadata_change(object);
         let (host, below) = (object.host, object.connector);
         let under = host.H5VLgroup_create(object.under, place, below, name, link, create, access, transfer, request);
+        if let Some(trace) = object.file.as_ref().and_then(|file| file.trace.as_ref()).filter(|_| !under.is_null()) {
+            let group = Handle { under, connector: below };
+            if let Some(name) = host.preserving_error_stack(|| object_name(host, group, GROUP)) {
+                trace.group(&name);
+            }
+        }
         object.child(under, request)
     })
 }

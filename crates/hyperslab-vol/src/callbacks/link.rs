@@ -1,7 +1,7 @@
 //! Link callbacks: forwarded, after a write-back if objects may be deleted or renamed.
 #![expect(unsafe_op_in_unsafe_fn, reason = "the contract of callbacks is stated in `object`")]
 
-use crate::accel::{acknowledged_link, before_rename, drain_ranks, note_metadata_change};
+use crate::accel::{acknowledged_link, before_rename, drain_ranks, name, note_metadata_change};
 use crate::callbacks::operation;
 use crate::host::api::{Const, Herr, Hid, Ptr, Req};
 use crate::object::{Object, catch_panics, object};
@@ -44,6 +44,13 @@ pub(crate) unsafe extern "C" fn create(
             given.target = before;
         }
         known.wrap_request(request);
+        if let Some(target) = target.filter(|_| status >= 0)
+            && let (Some(dataset), Some(trace)) =
+                (&target.traced, target.file.as_ref().and_then(|file| file.trace.as_ref()))
+        {
+            let name = host.preserving_error_stack(|| name(host, target.handle()));
+            trace.linked(dataset, &name);
+        }
         match (own, given.operation) {
             (Some(own), HARD) => acknowledged_link(own, *place.cast::<c_int>(), status),
             _ => status,

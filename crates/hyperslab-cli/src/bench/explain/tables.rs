@@ -5,15 +5,17 @@ use crate::table::{Align, Table};
 use crate::terminal::paint;
 use hyperslab_core::units::display_size;
 use hyperslab_run::{CaseResult, RankMeasurement, Results, Spread, Status};
+use std::collections::BTreeSet;
 
 /// Width of the bars.
 const BAR: usize = 12;
 
 /// One row per case, with a bar of its rate against the fastest comparable case.
 pub fn table(results: &Results) -> String {
-    let mut table = Table::new(&[
-        ("case", Align::Right),
-        ("benchmark", Align::Left),
+    let axes: BTreeSet<&String> = results.cases.iter().flat_map(|case| case.axes.keys()).collect();
+    let mut columns = vec![("case".to_owned(), Align::Right), ("benchmark".into(), Align::Left)];
+    columns.extend(axes.iter().map(|axis| ((*axis).clone(), Align::Right)));
+    let others = [
         ("stack", Align::Left),
         ("cache", Align::Left),
         ("data", Align::Right),
@@ -24,7 +26,9 @@ pub fn table(results: &Results) -> String {
         ("open+metadata", Align::Right),
         ("flush+close", Align::Right),
         ("verified", Align::Left),
-    ]);
+    ];
+    columns.extend(others.map(|(name, align)| (name.to_owned(), align)));
+    let mut table = Table::new(&columns);
     for case in &results.cases {
         let ok = !case.repetitions.is_empty();
         let shown = |text: String| if ok { text } else { "-".into() };
@@ -32,9 +36,10 @@ pub fn table(results: &Results) -> String {
         let middle = |time: fn(&RankMeasurement) -> f64| {
             seconds(Spread::of(case.repetitions.iter().map(|r| r.slowest(time))).median)
         };
-        table.row(vec![
-            case.number.to_string(),
-            case.benchmark.clone(),
+        let mut row = vec![case.number.to_string(), case.benchmark.clone()];
+        let value = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        row.extend(axes.iter().map(|axis| case.axes.get(*axis).map_or("-".into(), value)));
+        row.extend([
             case.stack.to_string(),
             case.cache.name().into(),
             display_size(case.bytes),
@@ -46,8 +51,13 @@ pub fn table(results: &Results) -> String {
             shown(middle(|m| m.flush + m.close_file)),
             verdict(case).into(),
         ]);
+        table.row(row);
     }
-    let (ranks, launcher) = results.cases.first().map_or((0, ""), |case| (case.ranks, case.launcher.as_str()));
+    let (fewest, launcher) = results.cases.first().map_or((0, ""), |case| (case.ranks, case.launcher.as_str()));
+    let ranks = match results.cases.iter().map(|case| case.ranks).max() {
+        Some(most) if most != fewest => format!("{fewest} to {most}"),
+        _ => fewest.to_string(),
+    };
     format!(
         "\n{ranks} ranks ({launcher}), {} on {}\n\n{}",
         results.machine.file_system,
@@ -105,7 +115,7 @@ pub fn side_by_side(results: &Results) -> Option<String> {
 
 /// Whether two cases are one row: the same work on other stacks.
 fn same(a: &CaseResult, b: &CaseResult) -> bool {
-    a.benchmark == b.benchmark && a.cache == b.cache && a.workload == b.workload
+    super::is_same_work(a, b)
 }
 
 /// How long single transfer calls took, and which ranks were fastest and slowest.

@@ -33,6 +33,11 @@ impl Busy {
         }
     }
 
+    /// Seconds of all intervals.
+    pub fn seconds(&self) -> f64 {
+        self.intervals.iter().map(|(from, to)| to - from).sum()
+    }
+
     /// Seconds in which at least one of `all` was in a call.
     pub fn together<'a>(all: impl IntoIterator<Item = &'a Self>) -> f64 {
         let mut intervals: Vec<(f64, f64)> = all.into_iter().flat_map(|busy| busy.intervals.iter().copied()).collect();
