@@ -81,9 +81,9 @@ pub(crate) fn measure(options: &BenchOptions, progress: &Arc<Progress>) -> Resul
 fn execute(plan: &Plan, options: &BenchOptions, progress: &Arc<Progress>) -> Result<(Results, PathBuf)> {
     fs::create_dir_all(&plan.directory).with_context(|| format!("create directory {}", plan.directory.display()))?;
     plan.check_room()?;
-    let schedule = Schedule::of(&plan, options);
+    let schedule = Schedule::of(plan, options);
     if plan.points() > 1 {
-        eprintln!("{}", schedule.describe(&plan)?);
+        eprintln!("{}", schedule.describe(plan)?);
     }
     if let Some(striping) = &plan.striping {
         eprintln!("note: {}", striping.apply(&plan.directory));
@@ -95,11 +95,11 @@ fn execute(plan: &Plan, options: &BenchOptions, progress: &Arc<Progress>) -> Res
 
     let run = Run { plan, options, out: &out, progress };
     let mut files = Files::default();
-    let order = schedule.order(&plan);
+    let order = schedule.order(plan);
     let mut clock = schedule.start();
     for index in order {
         let case = &plan.cases[index];
-        if !clock.has_time_for(&plan, index, &results) {
+        if !clock.has_time_for(plan, index, &results) {
             continue;
         }
         let result = &mut results.cases[index];
@@ -119,7 +119,7 @@ fn execute(plan: &Plan, options: &BenchOptions, progress: &Arc<Progress>) -> Res
         }
     }
     if !progress.stop_requested()
-        && let Some(left_out) = clock.left_out(&plan)
+        && let Some(left_out) = clock.left_out(plan)
     {
         eprintln!("note: {left_out}");
         results.cases.retain(|case| case.status != Status::Planned);
