@@ -176,12 +176,11 @@ proptest! {
 
 #[test]
 fn coefficients_are_never_below_what_was_measured_by_itself() {
-    // Two variables that always come together: the fit alone gives all to one of them.
+    // Two variables that always come together: the fit alone may give all to one of them.
+    let sample = |row: &[f64], seconds: f64| Sample { row: row.to_vec(), seconds, group: "a".into() };
     let runs: Vec<Sample> = (1..40)
         .map(|n| sample(&[f64::from(n), f64::from(n), f64::from(n % 7)], 1e-3 * f64::from(n) + 1e-4 * f64::from(n % 7)))
         .collect();
-    let free = Fit::new(&runs, Method::Robust, &[]).unwrap();
-    assert!(free.coefficients[0] < 3e-4 || free.coefficients[1] < 3e-4, "{:?}", free.coefficients);
     let bounded = Fit::bounded(&runs, Method::Robust, &[], &[4e-4, 4e-4, 0.0]).unwrap();
     assert!(bounded.coefficients[..2].iter().all(|each| *each >= 4e-4 * (1.0 - 1e-9)), "{:?}", bounded.coefficients);
     for run in &runs {
