@@ -220,6 +220,22 @@ def test_bench_gives_back_results(tmp_path):
     assert "hyperslab" in out
 
 
+def test_results_become_a_page_for_notebooks(tmp_path):
+    out = run(
+        f"""
+        import hyperslab
+        path = {str(tmp_path / "page.html")!r}
+        results = hyperslab.bench("vpic", format="posix")
+        page = hyperslab.report(results, results)
+        assert page.html.lower().startswith("<!doctype html>") and "posix" in page.html
+        assert page._repr_html_().startswith("<iframe srcdoc=") and "<script" not in page._repr_html_()
+        page.save(path)
+        print(len(open(path).read()) == len(page.html))
+        """
+    )
+    assert "True" in out
+
+
 def test_a_killed_writer_is_recovered(tmp_path):
     path = tmp_path / "a.h5"
     code = f"""

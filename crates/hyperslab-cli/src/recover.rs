@@ -331,9 +331,11 @@ fn replay(
         }
     };
     recovery.finish(job)?;
+    let is_kept = job.journals.iter().any(|journal| matches!(journal.state, JournalStatus::SetAside));
     let is_damaged = replayed.damages.iter().any(|(_, damage)| !damage.unfinished);
     match replayed.writes {
         0 if is_damaged => println!("{container}: nothing could be recovered; {seen}"),
+        0 if is_kept => println!("{container}: nothing new; what was damaged is kept to be looked at; {seen}"),
         0 => println!("{container}: the logs held nothing that the file lacks, and are removed; {seen}"),
         _ => {
             let compared = match compared.skipped {

@@ -100,6 +100,17 @@ fn every_advised_stack_can_be_predicted_and_run() {
 }
 
 #[test]
+fn a_format_is_advised_on_by_what_its_entry_says() {
+    let directory = directory(&steps());
+    let (code, out, err) = advise(directory.path(), &["--formats", "npy", "--stack", "npy", "--verify", "1"]);
+    assert_eq!(code, 0, "{out}{err}");
+    assert!(stacks(&out).iter().any(|stack| stack == "npy"), "{out}");
+    let plan = ["predict", "w.jsonl", "--stack", "npy(buffer=1MiB)", "--profile", "profile.json", "--foreign"];
+    let (code, out, err) = run(directory.path(), &plan);
+    assert!(code == 0 && out.contains("npy(buffer=1MiB)"), "{out}{err}");
+}
+
+#[test]
 fn codecs_follow_the_stated_ratio() {
     let directory = directory(&steps().replace("\"index\"", "\"random\""));
     let best = |ratio: &str| {

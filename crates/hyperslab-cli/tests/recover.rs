@@ -158,7 +158,7 @@ fn a_damaged_log_is_a_loss_that_is_told_once() {
     assert_eq!(content("posix", &scene.path), rows(&[2.0, 2.0, 2.0, 1.0, 2.0, 3.0, 4.0, 5.0]));
     let left = scene.files();
     let (code, out, _) = scene.recover(&[]);
-    assert!(code == 0 && out.contains("kept") && scene.files() == left, "{out}");
+    assert!(code == 0 && out.contains("damaged is kept") && scene.files() == left, "{out}");
 }
 
 #[test]

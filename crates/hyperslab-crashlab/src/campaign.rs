@@ -27,6 +27,8 @@ pub struct Recorded {
     pub events: Vec<Event>,
     /// The file of acknowledgements.
     pub acks: PathBuf,
+    /// What it said on standard error.
+    pub said: String,
 }
 
 /// Runs what the command line asks for; whether all promises were kept.
@@ -136,11 +138,11 @@ pub fn record_with(
         if let Some(failure) = workshop.progress(0).1 {
             bail!("the program failed: {failure}\n{said}");
         }
-        if let Some(code) = status.code().filter(|code| *code != 0) {
-            bail!("the program ended with {code}: {said}");
+        if !status.success() {
+            bail!("the program ended with {status}: {said}");
         }
     }
-    Ok(Recorded { events, acks })
+    Ok(Recorded { events, acks, said })
 }
 
 /// How to see an image again.

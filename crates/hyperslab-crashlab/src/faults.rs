@@ -32,6 +32,10 @@ pub fn faults(
     ];
     let fault = &kinds[program.seed as usize % kinds.len()];
     let recorded = record_with(workshop, subject, program, Some(fault))?;
+    // A journal that cannot be made is told, and nothing is promised from then on.
+    if recorded.said.contains("not safe from kills") {
+        return Ok(());
+    }
     let shown = fault.replace(&format!("{}", data.display()), "DATA");
     let logs = workshop.logs();
     each_image(&recorded, &logs, |disk, number, progress| {

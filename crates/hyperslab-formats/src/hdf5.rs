@@ -50,6 +50,7 @@ mod objects;
 mod options;
 mod properties;
 mod ranks;
+mod rollback_driver;
 mod split;
 mod subfiles;
 mod transfer;

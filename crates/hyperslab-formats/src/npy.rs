@@ -1,7 +1,7 @@
 //! Arrays as numpy keeps them: `.npy` files.
 //!
 //! A container is a directory. Each array is a file in it, each group above an array a directory; attributes are in
-//! `attributes.json` ([`attributes`]). Directories that others filled with `.npy` files are read as well, and so is a single file:
+//! `attributes.json`. Directories that others filled with `.npy` files are read as well, and so is a single file:
 //! its one array has the file's name. Files are those of numpy's version 1.0, little-endian or big-endian as the array says, in
 //! row-major order, their elements at a multiple of 64 bytes.
 //!

@@ -3,6 +3,9 @@
 
 #[path = "faults/hunt.rs"]
 mod hunt;
+#[cfg(feature = "hdf5")]
+#[path = "faults/killed_updates.rs"]
+mod killed_updates;
 #[path = "faults/program.rs"]
 mod program;
 #[path = "faults/shim.rs"]
@@ -25,6 +28,12 @@ fn stacks() -> Vec<&'static str> {
 fn main() -> ExitCode {
     match program::run_if_asked(|stack| hyperslab_formats::build(&stack.format)) {
         Some(code) => code,
-        None => libtest_mimic::run(&Arguments::from_args(), hunt::trials(&stacks())).exit_code(),
+        None => {
+            #[cfg_attr(not(feature = "hdf5"), expect(unused_mut, reason = "nothing is added"))]
+            let mut trials = hunt::trials(&stacks());
+            #[cfg(feature = "hdf5")]
+            trials.push(killed_updates::trial());
+            libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+        }
     }
 }

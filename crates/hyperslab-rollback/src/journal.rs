@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 /// First bytes of a journal.
 pub const MAGIC: [u8; 8] = *b"HSROLLB1";
 /// Version of the form.
-pub const VERSION: u32 = 1;
-/// Bytes of the head; records follow.
+pub const VERSION: u32 = 2;
+/// Bytes of the head; what was seen of the file follows.
 pub const HEAD: usize = 80;
+/// Where records begin.
+pub const RECORDS: u64 = (HEAD + crate::sighting::SLOT) as u64;
 /// Bytes of a record before its data.
 pub const RECORD: usize = 40;
 const RECORD_MAGIC: [u8; 8] = *b"oldbytes";

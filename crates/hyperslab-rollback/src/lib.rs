@@ -13,6 +13,7 @@ pub mod journal;
 mod recovery;
 mod rollback;
 mod saved;
+mod sighting;
 pub mod superblock;
 
 pub use identity::FileIdentity;

@@ -2,8 +2,9 @@
 
 use crate::identity::FileIdentity;
 use crate::io::{read_up_to, write_all};
-use crate::journal::{self, HEAD, Head, RECORD, Record};
+use crate::journal::{self, HEAD, Head, RECORD, RECORDS, Record};
 use crate::rollback::{HEARTBEAT, touch};
+use crate::sighting::{self, FileSighting};
 use crate::superblock;
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
@@ -214,6 +215,8 @@ fn restore(journal: &File, path: &Path, force: bool) -> Result<(u64, u64, u64), 
             return Err(Refusal::Damaged(how).into());
         }
     }
+    // From now on the file is not as its job left it, should this be killed too.
+    sighting::write(journal, None)?;
     let bytes = put_back(journal, &file, &records)?;
     if from != head.committed {
         file.set_len(head.committed)?;
@@ -244,7 +247,7 @@ struct Found {
 
 /// All whole records, and whether one before the last is damaged. The last may be torn: its overwrite has not happened.
 fn read_records(journal: &File, head: &Head) -> io::Result<(Vec<Found>, Option<String>)> {
-    let (mut records, mut at, mut data) = (Vec::new(), HEAD as u64, Vec::new());
+    let (mut records, mut at, mut data) = (Vec::new(), RECORDS, Vec::new());
     loop {
         let Some(record) = record_at(journal, at, head.sequence)? else { return Ok((records, None)) };
         data.resize(record.length as usize, 0);
@@ -272,9 +275,14 @@ fn record_at(journal: &File, at: u64, sequence: u64) -> io::Result<Option<Record
 
 /// How a file was changed by others than its journaling process, if it was.
 fn changed(journal: &File, file: &File, head: &Head) -> io::Result<Option<String>> {
+    let (seen, now) = (sighting::read(journal)?, FileSighting::of(file)?);
     let (journal, file) = (journal.metadata()?, file.metadata()?);
     if file.len() < head.committed {
         return Ok(Some(format!("it has {} bytes, and had {} at its last commit", file.len(), head.committed)));
+    }
+    // The time of a file that was put back from elsewhere may be any, so only sameness tells.
+    if let Some(seen) = seen {
+        return Ok((seen != now).then(|| "it is not as that process left it".into()));
     }
     let nanoseconds = |m: &std::fs::Metadata| i128::from(m.mtime()) * 1_000_000_000 + i128::from(m.mtime_nsec());
     let later = nanoseconds(&file) - nanoseconds(&journal);

@@ -2,8 +2,9 @@
 
 use crate::identity::FileIdentity;
 use crate::io::{read_up_to, write_all, write_zeros};
-use crate::journal::{self, HEAD, Head, RECORD, Record};
+use crate::journal::{self, Head, RECORD, RECORDS, Record};
 use crate::saved::{PAGE, SavedPages};
+use crate::sighting::{self, FileSighting};
 use rustix::fs::{FlockOperation, Timestamps};
 use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
@@ -84,6 +85,10 @@ struct Journal {
     /// Whether records are not on the device yet.
     unsynced: bool,
     touched: Instant,
+    /// Whether the file's time tells of every change.
+    exact: bool,
+    /// Whether it says that writes are under way.
+    writing: bool,
 }
 
 /// Descriptors of journals of this process, for [`HeldJournals::forget_in_child`].
@@ -145,10 +150,12 @@ impl Rollback {
         write: impl FnOnce() -> io::Result<T>,
     ) -> io::Result<T> {
         let _shared = self.writes.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(journal) = &mut lock(&self.state).journal {
-            journal.touch();
-        }
-        self.note(write().and_then(|result| self.save_anew(offset..offset.saturating_add(length)).map(|()| result)))
+        let begun = lock(&self.state).journal.as_mut().map_or(Ok(()), Journal::before_change);
+        self.note(
+            begun
+                .and_then(|()| write())
+                .and_then(|result| self.save_anew(offset..offset.saturating_add(length)).map(|()| result)),
+        )
     }
 
     /// Adds what a range holds now to the journal, where pages of it are saved: later records are restored after earlier ones.
@@ -180,6 +187,7 @@ impl Rollback {
         let end = offset.checked_add(length).ok_or(io::ErrorKind::InvalidInput)?;
         let mut state = lock(&self.state);
         self.make_journal(&mut state);
+        state.journal.as_mut().map_or(Ok(()), Journal::before_change)?;
         self.save(&mut state, offset..end)?;
         if let Some(now) = state.shortened
             && end > now
@@ -190,9 +198,6 @@ impl Rollback {
                 write_zeros(&self.file, now, offset.min(self.file.metadata()?.len()))?;
             }
             state.shortened = Some(end);
-        }
-        if let Some(journal) = &mut state.journal {
-            journal.touch();
         }
         Ok(())
     }
@@ -290,6 +295,7 @@ impl Rollback {
     fn change_length(&self, length: u64) -> io::Result<()> {
         let mut state = lock(&self.state);
         self.make_journal(&mut state);
+        state.journal.as_mut().map_or(Ok(()), Journal::before_change)?;
         let now = match state.shortened {
             Some(now) => now,
             None => self.file.metadata()?.len(),
@@ -354,7 +360,10 @@ impl Rollback {
         // journal nothing was written.
         let State { journal, synced, .. } = &mut *state;
         if let Some(journal) = journal {
-            let clean = journal.end == HEAD as u64 && journal.head.committed == wanted;
+            if wanted < length {
+                journal.before_change()?;
+            }
+            let clean = journal.end == RECORDS && journal.head.committed == wanted;
             if !clean {
                 journal.restart(wanted, self.durable.then_some(synced))?;
             }
@@ -366,6 +375,15 @@ impl Rollback {
         }
         state.shortened = None;
         Ok(())
+    }
+
+    /// Call when a program's call is over: notes how the file is now, so that every later change by others is noticed. While
+    /// writes are under way on other threads it does nothing.
+    pub fn settle(&self) {
+        let Ok(_alone) = self.writes.try_write() else { return };
+        if let Some(journal) = &mut lock(&self.state).journal {
+            journal.settle(&self.file);
+        }
     }
 
     /// Hands the file's data to the device.
@@ -441,7 +459,8 @@ impl Journal {
         })?;
         lock(&OPEN).push(file.as_raw_fd());
         take_room(&file);
-        Ok(Self { file, head, end: HEAD as u64, unsynced: false, touched: Instant::now() })
+        let (exact, touched) = (sighting::are_exact(guarded), Instant::now());
+        Ok(Self { file, head, end: RECORDS, unsynced: false, touched, exact, writing: false })
     }
 
     fn write_head(file: &File, path: &Path, guarded: &File, committed: u64, durable: bool) -> io::Result<Head> {
@@ -467,13 +486,30 @@ impl Journal {
         self.head = head;
         if self.end > KEPT {
             // Only to give room back: records of the old sequence are nobody's.
-            let _ = self.file.set_len(HEAD as u64);
+            let _ = self.file.set_len(RECORDS);
             take_room(&self.file);
         }
-        self.end = HEAD as u64;
+        self.end = RECORDS;
         self.unsynced = false;
         self.touched = Instant::now();
         Ok(())
+    }
+
+    /// Says that writes are under way, and that the process lives.
+    fn before_change(&mut self) -> io::Result<()> {
+        if self.exact && !self.writing {
+            sighting::write(&self.file, None)?;
+            self.writing = true;
+        }
+        self.touch();
+        Ok(())
+    }
+
+    /// Notes how the file is after them. Without that a change is told by its time alone.
+    fn settle(&mut self, file: &File) {
+        if self.writing && FileSighting::of(file).and_then(|seen| sighting::write(&self.file, Some(seen))).is_ok() {
+            self.writing = false;
+        }
     }
 
     /// Touches the journal before the file is written. What cannot be touched makes a rollback ask for `force` at worst.

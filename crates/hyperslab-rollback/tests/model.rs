@@ -193,6 +193,48 @@ fn a_file_that_changed_since_is_touched_by_force_alone() {
 }
 
 #[test]
+fn a_change_right_after_the_writer_is_noticed_unless_it_died_within_a_write() {
+    let folder = tempfile::tempdir().expect("folder");
+    let path = folder.path().join("file");
+    for settled in [true, false] {
+        std::fs::write(&path, vec![0; 10_000]).expect("before");
+        let file = open(&path);
+        let rollback = Rollback::begin(file.clone(), &path, false).expect("begin");
+        write(&rollback, &file, 5_000, &[1; 100]);
+        rollback.commit().expect("commit");
+        write(&rollback, &file, 6_000, &[2; 100]);
+        if settled {
+            rollback.settle();
+        }
+        drop((rollback, file));
+        // The clock of file times may stand still for some milliseconds.
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        open(&path).write_all_at(&[3; 100], 7_000).expect("change");
+        if settled {
+            assert!(matches!(refusal(&path), Refusal::Changed(_)));
+        }
+        assert!(matches!(roll_back(&path, settled).expect("roll back"), RollbackOutcome::RolledBack { .. }));
+    }
+}
+
+#[test]
+fn a_file_that_is_as_its_writer_left_it_is_rolled_back_however_late() {
+    let folder = tempfile::tempdir().expect("folder");
+    let path = folder.path().join("file");
+    std::fs::write(&path, vec![0; 10_000]).expect("before");
+    let file = open(&path);
+    let rollback = Rollback::begin(file.clone(), &path, false).expect("begin");
+    write(&rollback, &file, 5_000, &[1; 100]);
+    rollback.settle();
+    drop((rollback, file));
+    let journal = File::options().write(true).open(journal::path_of(&path)).expect("journal");
+    journal.set_modified(std::time::SystemTime::UNIX_EPOCH).expect("time");
+    drop(journal);
+    assert!(matches!(roll_back(&path, false).expect("roll back"), RollbackOutcome::RolledBack { .. }));
+    assert_eq!(std::fs::read(&path).expect("read"), vec![0; 10_000]);
+}
+
+#[test]
 fn a_file_in_use_is_not_touched() {
     let folder = tempfile::tempdir().expect("folder");
     let path = folder.path().join("file");
@@ -268,7 +310,7 @@ fn a_commit_empties_the_journal_and_bulk_overwrites_give_room_back() {
     assert_eq!(rollback.take_saved_bytes(), 5 << 20);
     rollback.commit().expect("commit");
     let length = std::fs::metadata(journal::path_of(&path)).expect("journal").len();
-    assert_eq!(length, journal::HEAD as u64);
+    assert_eq!(length, journal::RECORDS);
     write(&rollback, &file, 5 << 20, &vec![3; 5 << 20]);
     assert_eq!(rollback.take_saved_bytes(), 0, "new data cost nothing");
 }

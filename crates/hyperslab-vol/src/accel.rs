@@ -23,7 +23,7 @@ mod parallel_file;
 pub(crate) mod transfer;
 
 pub(crate) use acknowledge::{ATTRIBUTE, acknowledged, acknowledged_link};
-pub(crate) use callback_scope::{CallbackScope, in_callback, run_native_call, with_native_call};
+pub(crate) use callback_scope::{CallbackScope, in_callback, run_native_call, settle, with_native_call};
 pub(crate) use dataset::{Attach, Dataset, attach, name, object_name};
 pub(crate) use dataspace::Dataspace;
 pub(crate) use element_type::ElementType;

@@ -13,7 +13,7 @@ in those that it starts:
 The rest of the module runs the ``hyperslab`` program, which comes with the package, and gives back what it found.
 """
 
-from ._commands import bench, doctor, recover
+from ._commands import Report, advise, bench, doctor, predict, recover, report, tune
 from ._connector import Connector, TooLate, disable, enable, enabled, flush
 from ._program import ProgramFailed, ProgramMissing, program, version
 from ._stats import Stats, stats
@@ -25,9 +25,11 @@ __all__ = [
     "Group",
     "ProgramFailed",
     "ProgramMissing",
+    "Report",
     "SampleReader",
     "Stats",
     "TooLate",
+    "advise",
     "bench",
     "disable",
     "doctor",
@@ -35,9 +37,12 @@ __all__ = [
     "enabled",
     "flush",
     "open",
+    "predict",
     "program",
     "recover",
+    "report",
     "stats",
+    "tune",
     "version",
 ]
 

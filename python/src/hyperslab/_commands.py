@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import tempfile
@@ -29,23 +30,107 @@ def bench(
     """
     with tempfile.TemporaryDirectory(prefix="hyperslab-bench-") as folder:
         out = Path(folder, "out")
-        arguments = ["bench"]
-        if isinstance(workflow, dict):
-            path = Path(folder, "workflow.json")
-            path.write_text(json.dumps(workflow))
-            arguments.append(str(path))
-        elif workflow is not None:
-            arguments.append(os.fspath(workflow))
-        arguments += options
-        for name, value in keywords.items():
-            flag = "--" + name.replace("_", "-")
-            if value is True:
-                arguments.append(flag)
-            elif value is not None and value is not False:
-                arguments += [flag, str(value)]
+        arguments = ["bench", *_input(workflow, folder), *options, *_flags(keywords)]
         arguments += ["--directory", str(directory or Path(folder, "data")), "--out", str(out)]
         capture(arguments)
         return json.loads((out / "results.json").read_text())
+
+
+def predict(work: str | os.PathLike[str] | dict[str, Any], *options: str, **keywords: Any) -> dict[str, Any]:
+    """What ``work`` would take, by ``hyperslab predict --json``: nothing is run.
+
+    ``work`` is a workload file (``*.jsonl``), an h5bench workflow as a path or a dictionary, or the name of a kernel.
+
+    >>> hyperslab.predict("vpic", stack="hdf5,zarr")                      # doctest: +SKIP
+    """
+    return _said("predict", work, options, keywords)
+
+
+def advise(work: str | os.PathLike[str] | dict[str, Any], *options: str, **keywords: Any) -> dict[str, Any]:
+    """On which stack ``work`` would be fastest, by ``hyperslab advise --json``.
+
+    >>> hyperslab.advise("trace.jsonl", verify=3)                         # doctest: +SKIP
+    """
+    return _said("advise", work, options, keywords)
+
+
+def tune(*command: str | os.PathLike[str], **keywords: Any) -> dict[str, Any]:
+    """What would make a program faster, by ``hyperslab tune --json``: the program is run, several times.
+
+    >>> hyperslab.tune("python", "script.py")                             # doctest: +SKIP
+    """
+    if not command:
+        raise TypeError("tune() needs a command, such as tune('python', 'script.py')")
+    return json.loads(capture(["tune", "--json", *_flags(keywords), "--", *(os.fspath(word) for word in command)]))
+
+
+class Report:
+    """A page about results. A notebook shows it; ``save`` writes it."""
+
+    def __init__(self, page: str):
+        self.html = page
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the page to a file."""
+        Path(path).write_text(self.html, encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        # Its own document, so that styles of page and notebook do not meet.
+        page = html.escape(self.html, quote=True)
+        return f'<iframe srcdoc="{page}" style="width:100%;height:40em;border:0" title="Hyperslab report"></iframe>'
+
+    def __repr__(self) -> str:
+        return f"<hyperslab report, {len(self.html)} characters of HTML: save(path) writes it>"
+
+
+def report(*results: str | os.PathLike[str] | dict[str, Any]) -> Report:
+    """The page of ``hyperslab report`` about results: files, folders, or dictionaries as ``bench`` gives them back.
+
+    >>> hyperslab.report(hyperslab.bench("vpic", repeat=3))               # doctest: +SKIP
+    """
+    if not results:
+        raise TypeError("report() needs results of bench()")
+    with tempfile.TemporaryDirectory(prefix="hyperslab-report-") as folder:
+        page = Path(folder, "report.html")
+        inputs = []
+        for number, one in enumerate(results):
+            if isinstance(one, dict):
+                Path(folder, str(number)).mkdir()
+                inputs.append(str(Path(folder, str(number), "results.json")))
+                Path(inputs[-1]).write_text(json.dumps(one))
+            else:
+                inputs.append(os.fspath(one))
+        capture(["report", *inputs, "--output", str(page)])
+        return Report(page.read_text(encoding="utf-8"))
+
+
+def _said(command: str, work: Any, options: tuple[str, ...], keywords: dict[str, Any]) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory(prefix=f"hyperslab-{command}-") as folder:
+        keywords.setdefault("dir", str(Path(folder, "data")))
+        return json.loads(capture([command, "--json", *_input(work, folder), *options, *_flags(keywords)]))
+
+
+def _input(work: str | os.PathLike[str] | dict[str, Any] | None, folder: str) -> list[str]:
+    """What a command works on, as its argument: a workflow as a dictionary becomes a file in ``folder``."""
+    if work is None:
+        return []
+    if not isinstance(work, dict):
+        return [os.fspath(work)]
+    path = Path(folder, "workflow.json")
+    path.write_text(json.dumps(work))
+    return [str(path)]
+
+
+def _flags(keywords: dict[str, Any]) -> list[str]:
+    """Options of a command: ``warm=True`` becomes ``--warm``, ``repeat=3`` becomes ``--repeat 3``."""
+    flags = []
+    for name, value in keywords.items():
+        flag = "--" + name.replace("_", "-")
+        if value is True:
+            flags.append(flag)
+        elif value is not None and value is not False:
+            flags += [flag, str(value)]
+    return flags
 
 
 def recover(*paths: str | os.PathLike[str], list_only: bool = False, check: bool = False) -> str:

@@ -11,7 +11,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("hyperslab-filters", &["hyperslab-core"]),
     ("hyperslab-h5direct", &["hyperslab-core", "hyperslab-filters"]),
     ("hyperslab-rollback", &["hyperslab-core"]),
-    ("hyperslab-formats", &["hyperslab-core", "hyperslab-filters", "hyperslab-h5direct"]),
+    ("hyperslab-formats", &["hyperslab-core", "hyperslab-filters", "hyperslab-h5direct", "hyperslab-rollback"]),
     ("hyperslab-kernels", &["hyperslab-core"]),
     ("hyperslab-journal", &["hyperslab-core", "hyperslab-rollback"]),
     ("hyperslab-layers", &["hyperslab-core", "hyperslab-comm", "hyperslab-rollback", "hyperslab-journal"]),

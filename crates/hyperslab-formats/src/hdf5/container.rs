@@ -18,6 +18,7 @@ use super::objects::{self, Found};
 use super::options::{DriverChoice, Options};
 use super::properties;
 use super::ranks::Ranks;
+use super::rollback_driver;
 use super::subfiles;
 use hdf5_metno_sys::h5p::H5P_DEFAULT;
 use hdf5_metno_sys::{h5d, h5f, h5g};
@@ -270,6 +271,7 @@ impl Hdf5Container {
         let descriptor = self.with(DOING, |file| {
             // SAFETY: the file is live.
             done(DOING, unsafe { h5f::H5Fflush(file.raw(), h5f::H5F_scope_t::H5F_SCOPE_GLOBAL) })?;
+            rollback_driver::commit(file)?;
             let own = durable && !self.context.ranks.are_processes();
             own.then(|| own_descriptor(file)).transpose()
         })?;
@@ -305,7 +307,9 @@ fn access(path: &Path, file: &OwnedHandle, ranks: &Ranks, options: &Options, wri
         cache: options.cache.unwrap_or(hyperslab_h5direct::CACHE_BYTES),
     };
     let by_mpi = ranks.are_processes();
-    Ok(DirectAccess { file: Arc::new(opened), limits, single_writer: !by_mpi || ranks.count() == 1, by_mpi })
+    let guard = rollback_driver::guard(&opened);
+    let single_writer = !by_mpi || ranks.count() == 1;
+    Ok(DirectAccess { file: Arc::new(opened), limits, guard, single_writer, by_mpi })
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -13,7 +13,7 @@ use hdf5_metno_sys::h5d::{self, H5D_fill_value_t, H5D_layout_t, H5D_space_status
 use hdf5_metno_sys::h5p::H5P_DEFAULT;
 use hdf5_metno_sys::{h5f, h5i, h5o, h5p, h5t};
 use hyperslab_core::{Dims, Error, ErrorKind, MAX_RANK, Result, Selection};
-use hyperslab_h5direct::{ChunkAddress, DatasetInfo, DirectDataset, Layout, Limits, MetadataBackend};
+use hyperslab_h5direct::{ChunkAddress, DatasetInfo, DirectDataset, Layout, Limits, MetadataBackend, WriteGuard};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{c_int, c_uint, c_void};
@@ -73,6 +73,8 @@ pub(super) struct DirectAccess {
     /// The file, by a descriptor of its own.
     pub(super) file: Arc<File>,
     pub(super) limits: Limits,
+    /// What writes go through, if the file is being recovered.
+    pub(super) guard: Option<Arc<dyn WriteGuard>>,
     /// Whether no other process writes the file while it is open here.
     pub(super) single_writer: bool,
     /// Whether the file is open by the MPI-IO driver. libhdf5 has neither sieve nor page buffer then, and querying the
@@ -131,7 +133,7 @@ pub(super) fn attach(
         filters: dataset_filters::filters(&list)?,
         fill: super::array::fill_value(&list, stored)?,
         single_writer: access.single_writer,
-        guard: None,
+        guard: access.guard.clone(),
     };
     match DirectDataset::new(info, shape, access.limits)? {
         Ok(direct) => {

@@ -9,6 +9,7 @@ use super::mpio;
 use super::options::Options;
 use super::properties;
 use super::ranks::Ranks;
+use super::rollback_driver;
 use super::subfiles;
 use hdf5_metno_sys::h5f;
 use hdf5_metno_sys::h5p::H5P_DEFAULT;
@@ -73,6 +74,9 @@ impl Hdf5 {
         let name = c_path(path)?;
         let file = library::with(|| {
             let access = properties::file_access(&self.options, driver)?;
+            if self.options.abandoned && how == OpenMode::Update && driver == Driver::Default {
+                rollback_driver::put(&access)?;
+            }
             let creation = properties::file_creation(&self.options)?;
             let flags = match how {
                 OpenMode::Read => h5f::H5F_ACC_RDONLY,

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// `write` or `verify`.
+/// `write` or `verify`; or `create`, `update` and `check` for a file that is recovered.
 pub const ROLE: &str = "HYPERSLAB_FAULT_ROLE";
 /// The stack to use.
 pub const STACK: &str = "HYPERSLAB_FAULT_STACK";
@@ -20,8 +20,12 @@ pub const PATH: &str = "HYPERSLAB_FAULT_PATH";
 pub fn run_if_asked(build: fn(&Stack) -> Result<Arc<dyn Format>>) -> Option<ExitCode> {
     let role = std::env::var(ROLE).ok()?;
     let (stack, path) = (std::env::var(STACK).ok()?, std::env::var_os(PATH)?);
-    let result = stack.parse::<Stack>().and_then(|stack| build(&stack)).and_then(|format| {
-        if role == "write" { write(&*format, path.as_ref()) } else { verify(&*format, path.as_ref()) }
+    let result = stack.parse::<Stack>().and_then(|stack| build(&stack)).and_then(|format| match role.as_str() {
+        "write" => write(&*format, path.as_ref()),
+        "create" => create(&*format, path.as_ref()),
+        "update" => update(&*format, path.as_ref()),
+        "check" => check_update(&*format, path.as_ref()),
+        _ => verify(&*format, path.as_ref()),
     });
     Some(match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -94,6 +98,47 @@ fn write(format: &dyn Format, path: &Path) -> Result<()> {
     check(&container, format, 0..24, 0)?;
     write_rows(&container, format, 6..12, 1)?;
     container.flush(Durability::Durable)?;
+    container.close()
+}
+
+/// Chunks of the array that is recovered.
+const GROWN: (&str, [u64; 1]) = ("group/deep/grown", [64]);
+
+/// A file with an array of many chunks, none of which is stored.
+fn create(format: &dyn Format, path: &Path) -> Result<()> {
+    let container = format.open(path, OpenMode::Create, &Solo::shared())?;
+    let spec = ArraySpec { chunk: Some([1].as_slice().into()), ..ArraySpec::new(Datatype::F64, &GROWN.1) };
+    container.create(GROWN.0, &spec)?.close()?;
+    container.close()
+}
+
+/// What a recovery does to it: all elements, one by one, so that the index of chunks splits and is written more than once.
+fn update(format: &dyn Format, path: &Path) -> Result<()> {
+    let container = format.open(path, OpenMode::Update, &Solo::shared())?;
+    let array = container.array(GROWN.0)?;
+    for at in 0..GROWN.1[0] {
+        let value = (at as f64 + 0.5).to_ne_bytes();
+        array.write(&Selection::dense(&[at], &[1])?, MemoryView::packed(&value), TransferMode::Independent)?;
+        if at % 16 == 5 {
+            container.flush(Durability::Visible)?;
+        }
+    }
+    array.close()?;
+    container.close()
+}
+
+/// Elements are written or not, whatever became of the update, and libhdf5 finds them all.
+fn check_update(format: &dyn Format, path: &Path) -> Result<()> {
+    let container = format.open(path, OpenMode::Read, &Solo::shared())?;
+    let array = container.array(GROWN.0)?;
+    let mut found = vec![0; GROWN.1[0] as usize * 8];
+    array.read(&Selection::all(&GROWN.1)?, MemoryViewMut::packed(&mut found), TransferMode::Independent)?;
+    for (at, bytes) in found.chunks_exact(8).enumerate() {
+        if bytes != [0; 8] && bytes != (at as f64 + 0.5).to_ne_bytes() {
+            return Err(Error::new(ErrorKind::Mismatch, "verify", format!("element {at} is {bytes:?}")));
+        }
+    }
+    array.close()?;
     container.close()
 }
 

@@ -23,7 +23,7 @@ impl Lazy {
 
 /// The library that injects faults.
 pub struct Shim {
-    library: PathBuf,
+    pub library: PathBuf,
 }
 
 /// How a run under a fault ended.
@@ -35,9 +35,9 @@ pub struct Outcome {
 }
 
 /// How a process ended: its exit code and what it said.
-struct Ended {
-    code: i32,
-    said: String,
+pub struct Ended {
+    pub code: i32,
+    pub said: String,
 }
 
 impl Shim {
@@ -68,14 +68,14 @@ impl Shim {
 }
 
 /// A fresh directory, in memory where the machine has that: faults are injected, so no disk need take part.
-fn directory() -> std::io::Result<tempfile::TempDir> {
+pub fn directory() -> std::io::Result<tempfile::TempDir> {
     let mut builder = tempfile::Builder::new();
     builder.prefix("hyperslab-fault-");
     builder.tempdir_in("/dev/shm").or_else(|_| builder.tempdir())
 }
 
 /// Runs this binary in a role. Anything but success or a reported error is a failure.
-fn start(role: &str, stack: &str, path: &Path, more: &[(&str, OsString)]) -> Result<Ended, String> {
+pub fn start(role: &str, stack: &str, path: &Path, more: &[(&str, OsString)]) -> Result<Ended, String> {
     let mut command = Command::new(std::env::current_exe().map_err(|error| error.to_string())?);
     command.env(ROLE, role).env(STACK, stack).env(PATH, path).env("RUST_BACKTRACE", "0");
     command.envs(more.iter().map(|(name, value)| (name, value)));

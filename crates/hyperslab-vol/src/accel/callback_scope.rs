@@ -1,8 +1,10 @@
 //! Tracks which threads are inside a callback of libhdf5: only those may call it.
 
 use hyperslab_core::{Error, Result};
+use hyperslab_rollback::Rollback;
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 
 /// A call of libhdf5.
 type Call = Box<dyn FnOnce() -> Result<()>>;
@@ -13,6 +15,8 @@ thread_local! {
     static THREAD: u8 = const { 0 };
     /// The program's own libhdf5 call, to be run by the innermost array or container.
     static CALL: RefCell<Option<Call>> = const { RefCell::new(None) };
+    /// Journals of files that were written in the callback.
+    static WRITTEN: RefCell<Vec<Weak<Rollback>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// The thread of the last callback.
@@ -42,6 +46,24 @@ impl CallbackScope {
 impl Drop for CallbackScope {
     fn drop(&mut self) {
         DEPTH.set(DEPTH.get() - 1);
+        if !in_callback() {
+            // libhdf5 closes down after this thread's variables are gone.
+            let written = WRITTEN.try_with(RefCell::take).unwrap_or_default();
+            written.iter().filter_map(Weak::upgrade).for_each(|rollback| rollback.settle());
+        }
+    }
+}
+
+/// Has a journal note how its file is: when this callback ends, or at once on threads of our own.
+pub(crate) fn settle(rollback: &Arc<Rollback>) {
+    let later = |written: &RefCell<Vec<Weak<Rollback>>>| {
+        let mut written = written.borrow_mut();
+        if !written.iter().any(|known| std::ptr::eq(known.as_ptr(), Arc::as_ptr(rollback))) {
+            written.push(Arc::downgrade(rollback));
+        }
+    };
+    if !in_callback() || WRITTEN.try_with(later).is_err() {
+        rollback.settle();
     }
 }
 

@@ -4,6 +4,7 @@
 //! the contract all functions here rely on.
 #![expect(unsafe_op_in_unsafe_fn, reason = "the contract of the driver's functions is stated once, above")]
 
+use crate::accel::settle;
 use crate::host::api::{Blame, HADDR_UNDEF, Herr, Hid, Ptr, Text};
 use crate::host::{Host, of_slot, text};
 use hyperslab_rollback::{Pending, Rollback, journal, pending};
@@ -64,8 +65,8 @@ unsafe fn of<'a>(file: Ptr) -> &'a mut DriverFile {
 
 impl DriverFile {
     /// The journal, in the process that it belongs to. A forked child goes without.
-    fn rollback(&self) -> Option<&Rollback> {
-        self.rollback.as_deref().filter(|_| std::process::id() == self.process)
+    fn rollback(&self) -> Option<&Arc<Rollback>> {
+        self.rollback.as_ref().filter(|_| std::process::id() == self.process)
     }
 
     fn blame(&self, what: Blame, doing: &str, error: &io::Error) {
@@ -270,7 +271,7 @@ pub(super) unsafe extern "C" fn read(
             return -1;
         }
         // What lies behind a shortened end is still there, and nobody may see it.
-        let end = file.rollback().and_then(Rollback::shortened).unwrap_or(u64::MAX);
+        let end = file.rollback().and_then(|rollback| rollback.shortened()).unwrap_or(u64::MAX);
         let there = end.saturating_sub(at).min(size as u64) as usize;
         let bytes = buffer.cast::<u8>();
         let mut done = 0;
@@ -312,6 +313,7 @@ pub(super) unsafe extern "C" fn write(pointer: Ptr, _kind: c_int, _list: Hid, at
         }
         if let Some(rollback) = file.rollback() {
             file.note_saved(rollback);
+            settle(rollback);
         }
         file.status(written, Blame::Write, "file write failed")
     })
@@ -355,7 +357,10 @@ pub(super) unsafe extern "C" fn truncate(pointer: Ptr, _list: Hid, _closing: boo
             return 0;
         }
         let set = match file.rollback() {
-            Some(rollback) => rollback.set_length(file.eoa),
+            Some(rollback) => {
+                settle(rollback);
+                rollback.set_length(file.eoa)
+            }
             None => file.file.set_len(file.eoa),
         };
         if set.is_ok() {

@@ -1,5 +1,6 @@
 //! The rollback journal before the direct path's writes.
 
+use crate::accel::settle;
 use hyperslab_h5direct::WriteGuard;
 use hyperslab_rollback::Rollback;
 use std::io;
@@ -34,11 +35,14 @@ impl Guard {
 impl WriteGuard for Guard {
     fn guarded(&self, at: u64, bytes: u64, write: &mut dyn FnMut() -> io::Result<()>) -> io::Result<()> {
         // The journal is the process's that opened the file.
-        match self.rollback.upgrade().filter(|_| std::process::id() == self.process) {
-            Some(rollback) if self.is_for_good() => rollback.overwrite_for_good(at, bytes, write),
-            Some(rollback) => rollback.overwrite(at, bytes, write),
-            None => write(),
-        }
+        let rollback = self.rollback.upgrade().filter(|_| std::process::id() == self.process);
+        let Some(rollback) = rollback else { return write() };
+        let written = match self.is_for_good() {
+            true => rollback.overwrite_for_good(at, bytes, write),
+            false => rollback.overwrite(at, bytes, write),
+        };
+        settle(&rollback);
+        written
     }
 
     fn relocated(&self) {
