@@ -27,13 +27,13 @@ Examples:
   hyperslab convert run.h5 run.zarr --to 'zarr(codec=zstd)' --memory 1GiB
   hyperslab convert old.nc new.nc --to 'netcdf4(deflate=1,shuffle=yes)'
 
-Without --from, what IN is is found out, the log layout included; without --to,
-the name of OUT tells the format (.h5, .nc, .nc3, .zarr, .posix). Arrays, groups,
-attributes and names of dimensions are copied; chunks, filters and names of
-dimensions that the other format does not have are left out, and said so. What
-else it cannot hold is an error, or with --lossy left out and listed. HDF5's
-links and named datatypes are not copied. OUT is written under another name beside it
-and renamed when it is complete and on the device.
+Without --from, what IN is is found out, the log layout included; without
+--to, the name of OUT tells the format (.h5, .nc, .nc3, .zarr, .posix).
+Arrays, groups, attributes and names of dimensions are copied; chunks, filters
+and names of dimensions that the other format does not have are left out, and
+said so. What else it cannot hold is an error, or with --lossy left out and
+listed. HDF5's links and named datatypes are not copied. OUT is written under
+another name beside it and renamed when it is complete and on the device.
 
 Exit codes: 0 done, 1 it failed and there is no new OUT, 2 bad input and nothing
 started, 130 stopped.";

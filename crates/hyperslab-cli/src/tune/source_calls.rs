@@ -42,7 +42,12 @@ impl MakingCall {
             }));
         }
         let first = found.pop()?;
-        found.is_empty().then_some(first)
+        // Arguments in a variable, and a layout that is asked for, may contradict chunks.
+        let clear = arguments(&first.text).iter().all(|(from, to)| {
+            let said = &first.text[*from..*to];
+            !said.starts_with('*') && !said.starts_with("contiguous")
+        });
+        (found.is_empty() && clear).then_some(first)
     }
 
     /// The call with other chunks; `None`: without any.
@@ -52,20 +57,18 @@ impl MakingCall {
         let wanted = wanted.or_else(|| (self.keyword == "chunksizes").then(|| "contiguous=True".to_owned()));
         let mut text = self.text.clone();
         let known = arguments.iter().find(|(from, to)| {
-            let said = self.text[*from..*to].trim_start();
+            let said = &self.text[*from..*to];
             said.strip_prefix(self.keyword).is_some_and(|rest| rest.trim_start().starts_with('='))
         });
         match (known, wanted) {
-            (Some((from, to)), Some(wanted)) => {
-                let blank = self.text[*from..*to].len() - self.text[*from..*to].trim_start().len();
-                let end = self.text[..*to].trim_end().len();
-                text.replace_range(from + blank..end, &wanted);
-            }
+            (Some((from, to)), Some(wanted)) => text.replace_range(*from..*to, &wanted),
             // The comma before goes with it.
-            (Some((from, to)), None) => text.replace_range(from.saturating_sub(1)..*to, ""),
+            (Some((from, to)), None) => {
+                let before = arguments.iter().map(|(_, end)| *end).filter(|end| end < from).max();
+                text.replace_range(before.unwrap_or(*from)..*to, "");
+            }
             (None, Some(wanted)) => {
-                let close = text.len() - 1;
-                let end = text[..close].trim_end().trim_end_matches(',').len();
+                let end = arguments.last().map_or(text.len() - 1, |(_, end)| *end);
                 text.replace_range(end..end, &format!(", {wanted}"));
             }
             (None, None) => {}
@@ -120,8 +123,10 @@ fn closed(text: &str) -> Option<usize> {
     })
 }
 
-/// From where to where each argument of a call reaches.
+/// From where to where each argument of a call reaches, without comments around it.
 fn arguments(call: &str) -> Vec<(usize, usize)> {
+    let call = without_comments(call);
+    let call = call.as_str();
     let (mut depth, mut begin, mut found) = (0, 0, Vec::new());
     walk(call, |at, c| {
         match c {
@@ -146,8 +151,34 @@ fn arguments(call: &str) -> Vec<(usize, usize)> {
         }
         None
     });
-    found.retain(|(from, to)| !call[*from..*to].trim().is_empty());
-    found
+    let bare = |(from, to): (usize, usize)| {
+        let text = &call[from..to];
+        let blank = text.len() - text.trim_start().len();
+        (!text.trim().is_empty()).then(|| (from + blank, from + text.trim_end().len()))
+    };
+    found.into_iter().filter_map(bare).collect()
+}
+
+/// The same text with blanks for comments, each byte where it was.
+fn without_comments(text: &str) -> String {
+    let (mut quote, mut comment, mut escaped) = (None, false, false);
+    let blank = |c: char| {
+        comment = match (quote, comment) {
+            (None, true) => c != '\n',
+            (None, false) => c == '#',
+            (Some(_), _) => false,
+        };
+        match quote {
+            _ if comment => return " ".repeat(c.len_utf8()),
+            Some(_) if escaped => escaped = false,
+            Some(_) if c == '\\' => escaped = true,
+            Some(open) if c == open => quote = None,
+            None if c == '"' || c == '\'' => quote = Some(c),
+            _ => {}
+        }
+        c.to_string()
+    };
+    text.chars().map(blank).collect()
 }
 
 /// Goes over what is neither text nor comment.
@@ -199,6 +230,9 @@ mod tests {
         let new = call.with_chunks(Some(&chunk));
         assert!(new.contains("\n    chunks=(4, 5), dtype='f4')"), "{new}");
         assert!(!call.with_chunks(None).contains("chunks") && call.with_chunks(None).ends_with("dtype='f4')"));
+        let call = find("f.create_dataset('x', (8,),  # note\n)", "x").unwrap();
+        let one: Dims = [4].into_iter().collect();
+        assert_eq!(call.with_chunks(Some(&one)), "create_dataset('x', (8,), chunks=(4,),  # note\n)");
         let call = find("v = d.createVariable(\"t\", 'f4', ('y', 'x'))", "t").unwrap();
         assert_eq!(call.with_chunks(Some(&chunk)), "createVariable(\"t\", 'f4', ('y', 'x'), chunksizes=(4, 5))");
         assert!(call.with_chunks(None).ends_with("contiguous=True)"));
@@ -209,5 +243,6 @@ mod tests {
         assert_eq!(find("f.create_dataset(name, (8,))", "x"), None);
         assert_eq!(find("f.create_dataset('x', (8,))\nf.create_dataset('x', (9,))", "x"), None);
         assert_eq!(find("f.create_dataset('x', (8,", "x"), None);
+        assert_eq!(find("f.create_dataset('x', (8,), **options)", "x"), None);
     }
 }
