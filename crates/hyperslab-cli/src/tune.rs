@@ -308,17 +308,21 @@ fn words(found: &Findings<'_>, options: &TuneOptions) -> String {
         if found.measured { "the profile" } else { "costs of ordinary machines" },
         seconds(predicted.reading + predicted.writing)
     );
+    let late = "Nothing was measured faster, but there was no time to try all: see below";
     let nothing = match found.comparison.tried.iter().any(|tried| tried.proposal.modes.is_none()) {
+        _ if found.partial => late,
         true => "Leave it as it is: nothing that was tried is faster beyond noise",
         false => "Leave it as it is: no other storage is predicted to be faster",
     };
     text += "Plain, with its libraries as they are\n";
     text += &found.told.answer(found.plain.as_ref(), nothing, "");
     text += "\nWith hyperslab run, and the program as it is\n";
-    text += &found.told.answer(found.with_run.as_ref(), "Leave it as it is: no mode is faster beyond noise", "");
+    let nothing = if found.partial { late } else { "Leave it as it is: no mode is faster beyond noise" };
+    text += &found.told.answer(found.with_run.as_ref(), nothing, "");
     if found.plain.is_some() {
         text += "\nBoth\n";
-        let nothing = "No mode of hyperslab run gains anything beyond noise on top of the plain answer";
+        let gains = "No mode of hyperslab run gains anything beyond noise on top of the plain answer";
+        let nothing = if found.partial { late } else { gains };
         text += &found.told.answer(found.both.as_ref(), nothing, " as the plain answer");
     }
     text += "\nHow this was found\n";

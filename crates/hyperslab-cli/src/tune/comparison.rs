@@ -96,6 +96,10 @@ impl Comparison<'_> {
         if proposals.is_empty() {
             return Ok(Vec::new());
         }
+        if Instant::now() > self.end {
+            self.partial = true;
+            return Ok(Vec::new());
+        }
         let mut base: Vec<f64> = Vec::new();
         let mut times: Vec<Vec<f64>> = vec![Vec::new(); proposals.len()];
         let mut given_up: Vec<Option<String>> = vec![None; proposals.len()];
@@ -143,7 +147,7 @@ impl Comparison<'_> {
         let one = std::slice::from_ref(proposal);
         let before = self.watched(beside)?;
         for pair in 0..MOST_PAIRS {
-            if pair >= PAIRS && Instant::now() > self.end {
+            if Instant::now() > self.end {
                 self.partial = true;
                 break;
             }
