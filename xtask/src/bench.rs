@@ -8,7 +8,7 @@ use crate::shell;
 use crate::workspace::Workspace;
 
 /// Benchmarks that hold foreign programs against the project.
-const NEED_CLIENTS: [&str; 1] = ["connector"];
+const NEED_CLIENTS: [&str; 2] = ["connector", "ordinary"];
 
 /// The command `bench`.
 pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {

@@ -20,7 +20,7 @@ mod measurement_plan;
 mod memcpy_probe;
 mod metadata_ops;
 mod predict;
-mod profile_path;
+pub(crate) mod profile_path;
 mod python_calls;
 mod reasons;
 mod scatter_plot;

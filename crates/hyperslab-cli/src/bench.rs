@@ -23,6 +23,7 @@ use hyperslab_core::ErrorKind;
 use hyperslab_run::{Case, CaseResult, Machine, Progress, RESULTS_VERSION, Results, Status, Verified, run_case};
 pub(crate) use kernels::help_asked;
 pub(crate) use launch::Launch;
+pub(crate) use map_files::MapFiles;
 use plan::Work;
 pub(crate) use plan::{Plan, PlannedCase};
 use schedule::Schedule;

@@ -50,6 +50,7 @@ Know in advance:
   train        Measure this machine, for predict and advise
   predict      Say what a workload would take on stacks, without running it
   advise       Say on which stack it would be fastest, how sure that is, and why
+  simulate     Say what it would take on a parallel file system you do not have
 
 Look around:
   show         Show what a file holds, and what moving some of it would do
@@ -128,6 +129,9 @@ pub enum Command {
     /// Show what a file holds, and explain what moving some of it would do
     #[command(after_help = crate::show::EXAMPLES, after_long_help = crate::show::EXAMPLES)]
     Show(crate::show::ShowOptions),
+    /// Play a workload on a described system with a striped parallel file system, up to a million ranks
+    #[command(after_help = crate::simulate::EXAMPLES, after_long_help = crate::simulate::EXAMPLES)]
+    Simulate(Box<crate::simulate::SimulateOptions>),
     /// Record the HDF5 calls of a program as workloads that can be played again
     #[command(after_help = crate::trace::EXAMPLES, after_long_help = crate::trace::EXAMPLES)]
     Trace(crate::trace::TraceOptions),

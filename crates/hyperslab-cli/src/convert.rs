@@ -132,6 +132,9 @@ pub fn run(options: &ConvertOptions) -> Result<ExitCode> {
                 return Ok(ExitCode::from(EXIT_INTERRUPTED));
             }
             eprintln!("hyperslab: {error}");
+            if error.kind() == ErrorKind::Unsupported && !options.lossy {
+                eprintln!("  or: --lossy leaves out what cannot be held, and lists it");
+            }
             Ok(ExitCode::from(EXIT_FAILED))
         }
     }

@@ -20,6 +20,7 @@ mod report;
 mod reproduce;
 mod run;
 mod show;
+mod simulate;
 mod table;
 mod terminal;
 mod trace;
@@ -56,6 +57,7 @@ fn run_command() -> ExitCode {
         Command::Reproduce(options) => reproduce::run(&options),
         Command::Run(options) => run::run(&options),
         Command::Show(options) => show::run(&options),
+        Command::Simulate(options) => simulate::run(&options),
         Command::Trace(options) => trace::run(&options),
         Command::Train(options) => advisor::train(&options),
         Command::Tune(options) => tune::run(&options),

@@ -78,7 +78,7 @@ impl Table {
             }
             let before = kept.len();
             kept.retain(|column| self.columns[*column].0 != *name);
-            if kept.len() < before {
+            if kept.len() < before && !name.is_empty() {
                 gone.push(name);
             }
         }

@@ -117,7 +117,7 @@ fn netcdf_files_are_printed_as_ncdump_does() {
         ] {
             assert!(text.contains(part), "{stack} lacks {part:?}:\n{text}");
         }
-        assert_eq!(text.contains("chunks of 43690x3 (1.00 MiB), 1.00 MiB on disk"), stack == "netcdf4", "{text}");
+        assert_eq!(text.contains("chunks of 43690x3 ("), stack == "netcdf4", "{text}");
         let (text, success) = show(&path, &["--values"]);
         assert!(success && text.contains("data:\n\n temperature =\n  1.5, 2, -3,\n  4, 5, 6.25 ;\n"), "{text}");
         let (text, success) = show(&path, &["temperature", "--values", "--select", "1,::2"]);

@@ -13,7 +13,7 @@ use hyperslab_core::{Result, Row, Run, Selection};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Shorter strided runs are written by read-modify-write of the range that contains them, in one call.
-const SHORT: u64 = 1 << 10;
+pub(crate) const SHORT: u64 = 1 << 10;
 /// Bytes per thread of a run that must be rearranged in memory.
 const SHARE: u64 = 2 << 20;
 

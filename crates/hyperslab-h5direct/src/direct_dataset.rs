@@ -48,6 +48,8 @@ pub struct DatasetInfo {
     pub fill: Option<Vec<u8>>,
     /// Whether no other process writes the dataset while it is open here.
     pub single_writer: bool,
+    /// Whether growth allocates no chunks.
+    pub grows_unallocated: bool,
     /// Wraps every write to the file, such as to save the overwritten bytes first.
     pub guard: Option<Arc<dyn WriteGuard>>,
 }
@@ -88,6 +90,7 @@ pub struct DirectDataset {
     pub(crate) pipeline: Pipeline,
     pub(crate) fill: Vec<u8>,
     pub(crate) single_writer: bool,
+    grows_unallocated: bool,
     guard: Option<Arc<dyn WriteGuard>>,
     pub(crate) threads: usize,
     pub(crate) chunk_bytes: usize,
@@ -118,7 +121,7 @@ pub(crate) struct State {
 impl DirectDataset {
     /// Creates the direct path of a dataset of this shape. The inner error is the reason why it is not supported.
     pub fn new(info: DatasetInfo, shape: &[u64], limits: Limits) -> Result<Result<Self, FallbackReason>> {
-        let DatasetInfo { name, file, dtype, layout, filters, fill, single_writer, guard } = info;
+        let DatasetInfo { name, file, dtype, layout, filters, fill, single_writer, grows_unallocated, guard } = info;
         let element = dtype.size();
         let (grid, chunk_bytes) = match &layout {
             Layout::Contiguous => (None, 0),
@@ -143,6 +146,7 @@ impl DirectDataset {
             pipeline,
             fill,
             single_writer,
+            grows_unallocated,
             guard,
             threads: if limits.threads == 0 { workers::cores() } else { limits.threads },
             chunk_bytes,
@@ -169,7 +173,7 @@ impl DirectDataset {
         self.extent.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn extent_exclusive(&self) -> RwLockWriteGuard<'_, Extent> {
+    pub(crate) fn extent_exclusive(&self) -> RwLockWriteGuard<'_, Extent> {
         self.extent.write().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -465,11 +469,34 @@ impl DirectDataset {
         self.address.store(UNKNOWN_ADDRESS, Ordering::Release);
     }
 
-    /// Writes dirty chunks back, then changes the shape by the library call `body`, which returns the new one.
-    pub fn resize(&self, control: &dyn MetadataBackend, body: impl FnOnce() -> Result<Dims>) -> Result<()> {
+    /// Whether chunks keep their numbers, addresses and content if the shape becomes this: it grows along the first
+    /// dimension, and no other process allocates chunks.
+    pub fn keeps_chunks(&self, shape: &[u64]) -> bool {
+        self.keeps_chunks_of(&self.extent().shape, shape)
+    }
+
+    fn keeps_chunks_of(&self, old: &[u64], new: &[u64]) -> bool {
+        // Of chunks that the library allocates and filters by itself the filter masks would be unknown.
+        (self.pipeline.is_plain() || self.grows_unallocated)
+            && self.single_writer
+            && old.len() == new.len()
+            && old.get(1..) == new.get(1..)
+            && old.first() <= new.first()
+    }
+
+    /// Changes the shape to `wanted` by the library call `body`, which returns the new one. Dirty chunks are written back
+    /// first, unless they keep their place.
+    pub fn resize(
+        &self,
+        control: &dyn MetadataBackend,
+        wanted: &[u64],
+        body: impl FnOnce() -> Result<Dims>,
+    ) -> Result<()> {
         let mut extent = self.extent_exclusive();
-        self.write_back(&extent, control)?;
-        self.state().cache.drop_clean();
+        if !self.keeps_chunks_of(&extent.shape, wanted) {
+            self.write_back(&extent, control)?;
+            self.state().cache.drop_clean();
+        }
         let result = body();
         let shape = match result {
             Ok(shape) => shape,
@@ -483,11 +510,9 @@ impl DirectDataset {
             Some(grid) => Some(ChunkGrid::new(&shape, grid.chunk())?),
             None => None,
         };
-        // Growth along the first dimension keeps the numbers and addresses of unfiltered chunks, unless another process
-        // allocates them.
-        let rows = extent.shape.get(1..) == shape.get(1..) && extent.shape.first() <= shape.first();
         match &grid {
-            Some(grid) if rows && self.single_writer && self.pipeline.is_plain() => self.state().index.grow(grid.len()),
+            // Chunks that the library allocates at once hold fill values, as those read that are not allocated.
+            Some(grid) if self.keeps_chunks_of(&extent.shape, &shape) => self.state().index.grow(grid.len()),
             _ => {
                 self.notify_relocated();
                 self.state().index.forget();

@@ -23,10 +23,10 @@ const CHUNKS_AHEAD: usize = 16;
 
 /// Buffers of one thread, reused from chunk to chunk.
 #[derive(Default)]
-struct WorkerScratch {
+pub(crate) struct WorkerScratch {
     workspace: Workspace,
-    stored: Vec<u8>,
-    chunk: Vec<u8>,
+    pub(crate) stored: Vec<u8>,
+    pub(crate) chunk: Vec<u8>,
 }
 
 /// A chunk to be written.
@@ -71,7 +71,7 @@ impl DirectDataset {
         self.permits_for(chunks_in_bounds(selection, grid))
     }
 
-    fn permits_for(&self, chunks: u64) -> WorkerPermits {
+    pub(crate) fn permits_for(&self, chunks: u64) -> WorkerPermits {
         let worth = chunks.saturating_mul(self.chunk_bytes as u64) / WORTH_A_THREAD;
         WorkerPermits::acquire(chunks.min(worth).min(self.threads as u64).saturating_sub(1) as usize)
     }
@@ -195,13 +195,13 @@ impl DirectDataset {
         Ok(true)
     }
 
-    fn decode(&self, grid: &ChunkGrid, number: u64, mask: u32, scratch: &mut WorkerScratch) -> Result<()> {
+    pub(crate) fn decode(&self, grid: &ChunkGrid, number: u64, mask: u32, scratch: &mut WorkerScratch) -> Result<()> {
         let WorkerScratch { workspace, stored, chunk } = scratch;
         self.pipeline.decode(stored, mask, chunk, workspace).map_err(|error| self.chunk_error(error, grid, number))
     }
 
     /// Reads the stored bytes of a chunk; returns its filter mask.
-    fn load(&self, place: ChunkAddress, stored: &mut Vec<u8>) -> Result<u32> {
+    pub(crate) fn load(&self, place: ChunkAddress, stored: &mut Vec<u8>) -> Result<u32> {
         if place.bytes > self.pipeline.stored_limit() as u64 {
             let message = format!("it is said to have {} bytes, more than its filters can make of it", place.bytes);
             return Err(Error::new(ErrorKind::Corrupt, "read", message));
@@ -271,6 +271,21 @@ impl DirectDataset {
         self.run_jobs(grid, control, Jobs { parts: None, waiting }, &nothing, true, helpers)
     }
 
+    /// Writes dirty chunks back until the cache is within its limit.
+    pub(crate) fn evict(&self, grid: &ChunkGrid, control: &dyn MetadataBackend) -> Result<()> {
+        let over = {
+            let mut state = self.state();
+            let limit = state.cache.limit();
+            state.cache.evict_to(limit).is_some()
+        };
+        if !over {
+            return Ok(());
+        }
+        let nothing = Source::packed(&[], self.element);
+        let jobs = Jobs { parts: None, waiting: Vec::new() };
+        self.run_jobs(grid, control, jobs, &nothing, true, self.permits_for(0))
+    }
+
     fn run_jobs(
         &self,
         grid: &ChunkGrid,
@@ -317,7 +332,12 @@ impl DirectDataset {
     }
 
     /// The current content of a chunk that is covered partly; `None` if it must be read through the library.
-    fn current_chunk(&self, grid: &ChunkGrid, number: u64, scratch: &mut WorkerScratch) -> Result<Option<Vec<u8>>> {
+    pub(crate) fn current_chunk(
+        &self,
+        grid: &ChunkGrid,
+        number: u64,
+        scratch: &mut WorkerScratch,
+    ) -> Result<Option<Vec<u8>>> {
         let (kept, known) = {
             let mut state = self.state();
             (state.cache.get(number), state.index.get(number))

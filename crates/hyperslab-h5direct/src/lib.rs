@@ -26,6 +26,7 @@ mod fs_coherence;
 mod late_writes;
 mod memory;
 mod metadata_backend;
+mod piecewise;
 mod raw_io;
 mod staging_buffer;
 mod unfiltered_chunks;

@@ -197,6 +197,7 @@ mod tests {
             filters: Vec::new(),
             fill: None,
             single_writer: true,
+            grows_unallocated: true,
             guard: None,
         };
         DirectDataset::new(info, &[1], Limits { threads: 3, cache: 0 }).unwrap().unwrap()

@@ -37,6 +37,7 @@ fn dataset(file: File, dtype: &str, shape: &[u64]) -> DirectDataset {
         filters: Vec::new(),
         fill: None,
         single_writer: true,
+        grows_unallocated: true,
         guard: None,
     };
     DirectDataset::new(facts, shape, Limits::default()).unwrap().unwrap()

@@ -42,6 +42,7 @@ fn dataset(file: &Arc<std::fs::File>, dtype: &Datatype, elements: u64) -> Direct
         filters: Vec::new(),
         fill: None,
         single_writer: true,
+        grows_unallocated: true,
         guard: None,
     };
     DirectDataset::new(facts, &[elements], Limits { threads: 2, cache: 0 }).unwrap().unwrap()

@@ -13,6 +13,7 @@ mod cases;
 mod line;
 #[path = "connector/program.rs"]
 mod program;
+#[allow(dead_code, reason = "the benchmark of ordinary programs uses more of it")]
 #[path = "connector/stage.rs"]
 mod stage;
 

@@ -6,6 +6,7 @@
 
 mod acknowledge;
 mod callback_scope;
+mod conversion_check;
 mod dataset;
 mod dataset_io;
 mod dataspace;
@@ -20,6 +21,7 @@ mod layer_base;
 mod metadata_backend;
 mod object_numbers;
 mod parallel_file;
+mod piecewise;
 pub(crate) mod transfer;
 
 pub(crate) use acknowledge::{ATTRIBUTE, acknowledged, acknowledged_link};

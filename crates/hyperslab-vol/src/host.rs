@@ -34,6 +34,8 @@ pub(crate) struct Host {
     pub(crate) open_files: AtomicUsize,
     /// Whether there may be buffered data that libhdf5 does not see yet.
     pub(crate) pending: AtomicBool,
+    /// Whether the library converts one number type to another as the direct path does, where that was asked.
+    pub(crate) conversions: Mutex<Vec<(hyperslab_core::Datatype, hyperslab_core::Datatype, bool)>>,
     /// Memory reserved by datasets, in bytes.
     memory: AtomicU64,
     /// What the user was told, at most [`MOST_SAID`] texts.
@@ -161,6 +163,7 @@ pub(crate) fn add(base: usize, find: &dyn Fn(&str) -> Ptr) -> Option<&'static Cl
         class: OnceLock::new(),
         slot,
         driver: AtomicI64::new(-1),
+        conversions: Mutex::default(),
         rollbacks: Mutex::default(),
     }));
     SLOTS[slot].set(host).ok()?;

@@ -21,7 +21,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     ("hyperslab-ior", &["hyperslab-core", "hyperslab-formats", "hyperslab-kernels", "hyperslab-run"]),
     ("hyperslab-model", &["hyperslab-core"]),
-    ("hyperslab-sim", &["hyperslab-core"]),
+    ("hyperslab-sim", &["hyperslab-core", "hyperslab-kernels"]),
     ("hyperslab-report", &["hyperslab-core"]),
     (
         "hyperslab-vol",

@@ -69,10 +69,12 @@ pub struct Predicted {
 pub fn run(options: &PredictOptions) -> Result<ExitCode> {
     parse_stacks(&options.stack)?;
     let profile = options.input.profile()?;
+    refuse_many(options.input.ranks.unwrap_or(1) as usize, &profile)?;
     let found = options.input.predicted(&options.stack, &profile)?;
     if found.is_empty() {
         bail!("there is nothing to predict");
     }
+    refuse_many(found.iter().map(|case| case.costs.ranks).max().unwrap_or(1), &profile)?;
     if !options.measure {
         draw(options, &found, None)?;
     }
@@ -154,6 +156,21 @@ fn as_json(case: &Predicted, results: Option<&Results>) -> serde_json::Value {
         "counts": counts,
         "measured": measured_seconds(case, results),
     })
+}
+
+/// Ranks for each processor beyond which a profile of one machine says nothing.
+const MOST_FOR_EACH: usize = 16;
+
+/// Refuses what is meant for other machines than this.
+fn refuse_many(ranks: usize, profile: &Profile) -> Result<()> {
+    let processors = profile.machine.processors.max(1);
+    if ranks > MOST_FOR_EACH * processors {
+        bail!(
+            "{ranks} ranks are not those of one machine with {processors} processors, which is all that the profile knows\n  \
+             try: hyperslab simulate, which knows of nodes, links and stripes"
+        );
+    }
+    Ok(())
 }
 
 /// A time for people.

@@ -146,10 +146,7 @@ impl Copying<'_> {
             self.summary.left_out.push(error.to_string().replace('\n', " "));
             return Ok(());
         }
-        match error.kind() {
-            ErrorKind::Unsupported => Err(error.hint("--lossy leaves out what cannot be held, and lists it")),
-            _ => Err(error),
-        }
+        Err(error)
     }
 
     /// A group that is only a part of names in the output. What would be lost with it is refused.

@@ -44,7 +44,7 @@ impl Told<'_> {
             1.0 / interval[0]
         );
         if better.of_processors {
-            text += "  These are times of processors, since others keep this machine busy.\n";
+            text += "  These are times of processors, since others keep this machine busy. The table\n  has single runs by the clock, which the others lengthen.\n";
         }
         text.push('\n');
         if let Some(modes) = better.proposal.modes {

@@ -391,7 +391,7 @@ impl Array for Hdf5Array {
                 return Ok(());
             }
             dataset.note_change();
-            dataset.resize(|| {
+            dataset.resize(shape, || {
                 // SAFETY: the dataset is live and has as many dimensions as `shape` (checked above).
                 library::with(|| done(RESIZING, unsafe { h5d::H5Dset_extent(dataset.id().raw(), shape.as_ptr()) }))?;
                 Ok(shape.into())

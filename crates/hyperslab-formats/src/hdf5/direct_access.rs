@@ -134,6 +134,7 @@ pub(super) fn attach(
         fill: super::array::fill_value(&list, stored)?,
         single_writer: access.single_writer,
         guard: access.guard.clone(),
+        grows_unallocated: false,
     };
     match DirectDataset::new(info, shape, access.limits)? {
         Ok(direct) => {

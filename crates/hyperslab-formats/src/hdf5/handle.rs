@@ -94,9 +94,9 @@ impl OwnedHandle {
     }
 
     /// Changes the shape by the libhdf5 call `body`, which returns the new one. Do not call under libhdf5's lock.
-    pub(super) fn resize(&self, body: impl FnOnce() -> Result<Dims>) -> Result<()> {
+    pub(super) fn resize(&self, shape: &[u64], body: impl FnOnce() -> Result<Dims>) -> Result<()> {
         match self.shared_direct() {
-            Some((direct, library)) => direct.resize(&library, body),
+            Some((direct, library)) => direct.resize(&library, shape, body),
             None => body().map(|_| ()),
         }
     }

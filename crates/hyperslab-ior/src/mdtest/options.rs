@@ -227,7 +227,8 @@ impl Options {
         }
         let tree = self.tree()?;
         if self.items == 0 && self.items_per_directory == 0 {
-            return bad("no items: give -n, or -I");
+            self.items = 1000.max(tree.holders());
+            warnings.note(format!("neither -n nor -I says how many items: {} by each rank", self.items));
         }
         if self.items > 0 && self.items_per_directory > 0 && self.items != self.items_per_directory * tree.holders() {
             return bad("-n and -I contradict each other in this tree; give one of them");
@@ -364,6 +365,7 @@ mod tests {
         assert_eq!((one.items(&one.tree().unwrap()), one.items_per_directory(&one.tree().unwrap())), (18, 6));
         let leaves = options("-I 5 -z 2 -b 3 -L").unwrap();
         assert_eq!(leaves.items(&leaves.tree().unwrap()), 45);
+        assert_eq!(options("").unwrap().items, 1000);
     }
 
     #[test]
@@ -375,7 +377,6 @@ mod tests {
             assert!(error.contains(reason) && error.contains(&name), "{error}");
         }
         for (line, word) in [
-            ("", "-n"),
             ("-n 1 -z 3 -b 4", "directories"),
             ("-n 1 -q", "-q"),
             ("-n", "-n"),

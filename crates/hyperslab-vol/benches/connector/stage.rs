@@ -26,7 +26,7 @@ const OURS: [&str; 8] = [
 ];
 
 /// Who does the I/O.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub enum Side {
     /// libhdf5 alone.
     Plain,
@@ -87,6 +87,15 @@ impl Stage {
 
     pub fn path(&self, storage: Storage, name: &str) -> PathBuf {
         self.folder.path().join(if storage == Storage::Slow { "slow" } else { "fast" }).join(name)
+    }
+
+    /// The folder of all files.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn interpreter(&self) -> &Path {
+        &self.python
     }
 
     pub fn python(&self) -> Command {

@@ -85,11 +85,12 @@ impl Drop for Own<'_> {
     }
 }
 
-/// Finds or creates the direct path of a dataset that was opened, or the reason why it has none.
+/// Finds or creates the direct path of a dataset that was opened, or the reason why it has none. libhdf5 searches the whole
+/// file for the name of an object that has none: `has_name` avoids that.
 ///
 /// # Safety
 /// Inside a call of the library; the object is an open dataset.
-pub(crate) unsafe fn attach(object: &Object) -> Attach {
+pub(crate) unsafe fn attach(object: &Object, has_name: bool) -> Attach {
     let Some(file) = &object.file else { return library("nothing is to be accelerated") };
     let (host, handle) = (object.host, object.handle());
     // SAFETY: the object is an open dataset.
@@ -158,7 +159,7 @@ pub(crate) unsafe fn attach(object: &Object) -> Attach {
         }
     }
     // SAFETY: the object is an open dataset.
-    let name = unsafe { name(host, handle) };
+    let name = if has_name { unsafe { name(host, handle) } } else { String::new() };
     let spec = ArraySpec {
         dtype: element_type.dtype.clone(),
         shape: shape.clone(),
@@ -187,6 +188,7 @@ pub(crate) unsafe fn attach(object: &Object) -> Attach {
         filters: stored.filters,
         fill: stored.fill,
         single_writer: !file.is_shared(),
+        grows_unallocated: stored.grows_unallocated,
         guard: guard.clone().map(|guard| guard as Arc<dyn hyperslab_h5direct::WriteGuard>),
     };
     let memory = if spec.filters.is_empty() { 0 } else { host.take_memory(file.settings.memory, MOST_CACHE) };

@@ -10,7 +10,7 @@ use crate::host::api::Hid;
 use crate::stats::Unwritten;
 use hyperslab_core::{
     Array, ArraySpec, Bytes, Datatype, Dims, Error, Gather, MemoryLayout, MemoryView, MemoryViewMut, Request, Result,
-    Scatter, Selection, TransferMode,
+    Run, Scatter, Selection, TransferMode,
 };
 use hyperslab_h5direct::{DirectDataset, MetadataBackend, WriteEffect};
 use std::path::PathBuf;
@@ -191,6 +191,29 @@ impl DatasetIo {
         self.with_backend(|backend| self.direct.read_as(backend, selection, memory, dtype))
     }
 
+    /// As [`Self::write_as`], of the elements in runs, from packed memory.
+    pub(crate) fn write_runs(
+        &self,
+        runs: &[Run],
+        memory: MemoryView<'_>,
+        dtype: &Datatype,
+    ) -> Result<Option<hyperslab_h5direct::FallbackReason>> {
+        if !self.found_after_crash() {
+            self.metadata_dirty.store(true, Ordering::Relaxed);
+        }
+        self.with_backend(|backend| self.direct.write_runs(backend, runs, memory, dtype))
+    }
+
+    /// As [`Self::read_as`], of the elements in runs, into packed memory.
+    pub(crate) fn read_runs(
+        &self,
+        runs: &[Run],
+        memory: MemoryViewMut<'_>,
+        dtype: &Datatype,
+    ) -> Result<Option<hyperslab_h5direct::FallbackReason>> {
+        self.with_backend(|backend| self.direct.read_runs(backend, runs, memory, dtype))
+    }
+
     /// Runs a libhdf5 call coherently: dirty chunks are written back first, then what it may have changed is
     /// invalidated.
     pub(crate) fn library_transfer<T>(&self, effect: WriteEffect<'_>, body: impl FnOnce() -> Result<T>) -> Result<T> {
@@ -230,7 +253,7 @@ impl DatasetIo {
         let resize = || run_native_call().map(|()| new);
         self.metadata_dirty.store(true, Ordering::Relaxed);
         self.with_library(|library| match library {
-            Some(library) => self.direct.resize(library, resize),
+            Some(library) => self.direct.resize(library, shape, resize),
             None => Err(refused("resize", "no handle of the dataset is open")),
         })
     }

@@ -6,10 +6,10 @@ use hyperslab_core::{Dims, Error, MAX_RANK, Result, Selection, Slab};
 use std::ffi::c_int;
 use std::ptr::null;
 
-/// Irregular selections with more blocks fall back to libhdf5.
-const MOST_BLOCKS: i64 = 1 << 16;
-/// Point selections with more points fall back to libhdf5.
-const MOST_POINTS: i64 = 1 << 14;
+/// Irregular selections with more blocks, and more points, are not described by slabs.
+pub(super) const MOST_PIECES: i64 = 1 << 16;
+/// Why a selection is not described.
+pub(super) const TOO_MANY: &str = "the selection has too many pieces";
 const SELECTED_NONE: c_int = 0;
 const SELECTED_POINTS: c_int = 1;
 const SELECTED_SLABS: c_int = 2;
@@ -17,11 +17,12 @@ const SELECTED_ALL: c_int = 3;
 const SET: c_int = 0;
 const OR: c_int = 1;
 
-/// Extents and selection of a dataspace. The error is the reason for a fallback.
+/// Extents and selection of a dataspace. The error is the reason for a fallback: [`TOO_MANY`] for irregular selections
+/// of more than `most` pieces.
 ///
 /// # Safety
 /// Inside a call of the library; `space` is open.
-pub(crate) unsafe fn selection_of(host: &Host, space: Hid) -> Result<(Dims, Selection), &'static str> {
+pub(crate) unsafe fn selection_of(host: &Host, space: Hid, most: i64) -> Result<(Dims, Selection), &'static str> {
     if matches!(space, H5S_ALL | H5S_BLOCK | H5S_PLIST) {
         return Err("the selection is in the transfer list");
     }
@@ -41,15 +42,15 @@ pub(crate) unsafe fn selection_of(host: &Host, space: Hid) -> Result<(Dims, Sele
         SELECTED_ALL => Selection::all(shape).map_err(|_| "the space is too large"),
         SELECTED_NONE => Ok(Selection::empty(shape.len())),
         // SAFETY: as above.
-        SELECTED_SLABS => unsafe { slabs(host, space, shape) },
+        SELECTED_SLABS => unsafe { slabs(host, space, shape, most) },
         // SAFETY: as above.
-        SELECTED_POINTS => unsafe { points(host, space, shape) },
+        SELECTED_POINTS => unsafe { points(host, space, shape, most) },
         _ => Err("the selection is of an unknown kind"),
     }?;
     Ok((shape.into(), selection))
 }
 
-unsafe fn slabs(host: &Host, space: Hid, shape: &[u64]) -> Result<Selection, &'static str> {
+unsafe fn slabs(host: &Host, space: Hid, shape: &[u64], most: i64) -> Result<Selection, &'static str> {
     let rank = shape.len();
     let odd = "the selection cannot be described";
     let (mut low, mut high) = ([0u64; MAX_RANK], [0u64; MAX_RANK]);
@@ -63,7 +64,7 @@ unsafe fn slabs(host: &Host, space: Hid, shape: &[u64]) -> Result<Selection, &'s
     // SAFETY: as above.
     if unsafe { host.H5Sis_regular_hyperslab(space) } <= 0 {
         // SAFETY: as above.
-        return unsafe { blocks(host, space, rank, &low[..rank]) };
+        return unsafe { blocks(host, space, rank, &low[..rank], most) };
     }
     let mut each = [[0u64; MAX_RANK]; 4];
     let [start, stride, count, block] = &mut each;
@@ -89,11 +90,11 @@ unsafe fn slabs(host: &Host, space: Hid, shape: &[u64]) -> Result<Selection, &'s
     }
 }
 
-unsafe fn blocks(host: &Host, space: Hid, rank: usize, low: &[u64]) -> Result<Selection, &'static str> {
+unsafe fn blocks(host: &Host, space: Hid, rank: usize, low: &[u64], most: i64) -> Result<Selection, &'static str> {
     // SAFETY: inside a call of the library, on an open space.
     let number = unsafe { host.H5Sget_select_hyper_nblocks(space) };
-    if !(1..=MOST_BLOCKS).contains(&number) {
-        return Err("the selection has too many blocks");
+    if !(1..=most).contains(&number) {
+        return Err(TOO_MANY);
     }
     let mut corners = vec![0u64; number as usize * 2 * rank];
     // SAFETY: there is room for two corners of every block.
@@ -112,12 +113,12 @@ unsafe fn blocks(host: &Host, space: Hid, rank: usize, low: &[u64]) -> Result<Se
 }
 
 /// A selection of points in row-major order; others are not supported.
-unsafe fn points(host: &Host, space: Hid, shape: &[u64]) -> Result<Selection, &'static str> {
+unsafe fn points(host: &Host, space: Hid, shape: &[u64], most: i64) -> Result<Selection, &'static str> {
     let rank = shape.len();
     // SAFETY: inside a call of the library, on an open space.
     let number = unsafe { host.H5Sget_select_npoints(space) };
-    if !(1..=MOST_POINTS).contains(&number) {
-        return Err("points are selected, too many");
+    if !(1..=most).contains(&number) {
+        return Err(TOO_MANY);
     }
     let (mut places, mut low, mut high) = (vec![0u64; number as usize * rank], [0; MAX_RANK], [0; MAX_RANK]);
     // SAFETY: there is room for every point, and for as many dimensions as libhdf5 may have.

@@ -1,5 +1,6 @@
 //! Element types: libhdf5 datatypes as `Datatype`s.
 
+use super::conversion_check::{Numbers, converts_alike};
 use crate::host::api::Hid;
 use crate::host::{self, Host};
 use hyperslab_core::{ByteOrder, Datatype, Field, MemoryLayout, StructField, StructLayout};
@@ -77,11 +78,17 @@ impl ElementType {
         self.own.id
     }
 
-    /// Compares a type in memory. The error is the reason why libhdf5 must convert.
+    /// Compares a type in memory, for a transfer of so many elements. The error is the reason why libhdf5 must convert.
     ///
     /// # Safety
     /// Inside a call of the library; `memory` is open.
-    pub(crate) unsafe fn in_memory(&self, host: &'static Host, memory: Hid, writes: bool) -> Result<InMemory, String> {
+    pub(crate) unsafe fn in_memory(
+        &self,
+        host: &'static Host,
+        memory: Hid,
+        writes: bool,
+        elements: u64,
+    ) -> Result<InMemory, String> {
         // SAFETY: both types are open.
         if unsafe { host.H5Tequal(memory, self.id()) } > 0 {
             return Ok(InMemory::Same);
@@ -96,10 +103,16 @@ impl ElementType {
         if !number(&dtype) || !number(&self.dtype) {
             return Err("the type in memory is another one".into());
         }
-        let (from, to) = if writes { (&dtype, &self.dtype) } else { (&self.dtype, &dtype) };
+        let (theirs, ours) = (Numbers { dtype: &dtype, id: memory }, Numbers { dtype: &self.dtype, id: self.id() });
+        let (from, to) = if writes { (theirs, ours) } else { (ours, theirs) };
+        // SAFETY: both types are open.
+        let alike = |conversion: &Conversion| unsafe { converts_alike(host, conversion, from, to, elements) };
+        let (from, to) = (from.dtype, to.dtype);
         match Conversion::new(from, to) {
             Ok(None) => Ok(InMemory::Same),
-            Ok(Some(conversion)) if !conversion.depends_on_library() => Ok(InMemory::Numbers(dtype)),
+            Ok(Some(conversion)) if !conversion.depends_on_library() || alike(&conversion) => {
+                Ok(InMemory::Numbers(dtype))
+            }
             _ => Err(format!("{from} becomes {to} by rules of libhdf5")),
         }
     }

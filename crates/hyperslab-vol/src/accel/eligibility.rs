@@ -13,6 +13,8 @@ const CONTIGUOUS: c_int = 1;
 const CHUNKED: c_int = 2;
 const ALLOCATED_LATE: c_int = 2;
 const USER_DEFINED: c_int = 2;
+/// `H5D_ALLOC_TIME_INCR`.
+const ALLOCATED_BY_NEED: c_int = 3;
 const FILLED_AT_ALLOCATION: c_int = 0;
 const FILLED_NEVER: c_int = 1;
 const FILLED_IF_SET: c_int = 2;
@@ -75,6 +77,8 @@ pub(crate) struct Stored {
     pub(crate) fill: Option<Vec<u8>>,
     /// Whether giving it a place writes fill values all over it.
     pub(crate) allocation_fills: bool,
+    /// Whether growth allocates no chunks.
+    pub(crate) grows_unallocated: bool,
 }
 
 /// What a creation list says; `None` if it cannot be asked.
@@ -112,7 +116,9 @@ pub(crate) unsafe fn stored(host: &Host, list: Hid, kind: Hid, rank: usize, elem
             FILLED_IF_SET => defined == USER_DEFINED,
             _ => false,
         };
-        Some(Stored { layout, filters: filters(host, list)?, fill, allocation_fills })
+        let mut allocated = 0;
+        let grows_unallocated = host.H5Pget_alloc_time(list, &raw mut allocated) >= 0 && allocated == ALLOCATED_BY_NEED;
+        Some(Stored { layout, filters: filters(host, list)?, fill, allocation_fills, grows_unallocated })
     }
 }
 

@@ -2,18 +2,20 @@
 
 use super::callback_scope::with_native_call;
 use super::dataset::Dataset;
-use super::dataspace::{refused, selection_of};
+use super::dataspace::{MOST_PIECES, TOO_MANY, refused, selection_of};
 use super::element_type::{ElementType, layout};
 use super::file::{FileState, invalidate_all, write_back_all};
 use super::parallel_file::{Alone, is_collective, join};
+use super::piecewise::PiecewisePlan;
 use crate::host::Host;
 use crate::host::api::{Const, H5S_ALL, H5S_BLOCK, Herr, Hid, Ptr};
 use crate::object::Object;
 use hyperslab_core::{
-    BufferRegion, Datatype, Dims, Gather, MemoryLayout, MemoryView, MemoryViewMut, Result, Selection, TransferMode,
+    BufferRegion, Datatype, Dims, Gather, MemoryLayout, MemoryView, MemoryViewMut, Result, Run, Selection, TransferMode,
 };
-use hyperslab_h5direct::{Conversion, WriteEffect};
+use hyperslab_h5direct::{Conversion, FallbackReason, WriteEffect};
 use std::ffi::{CStr, c_int};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -37,6 +39,18 @@ pub(crate) struct Plan {
     len: usize,
 }
 
+/// A transfer translated either way.
+enum Planned {
+    Selection(Box<Plan>),
+    Pieces(PiecewisePlan),
+}
+
+/// Irregular selections of more pieces are transferred by their runs.
+const FEW_PIECES: i64 = 48;
+/// Runs of many pieces that are listed and transferred at a time: the list fits into a core's cache.
+const RUNS_OF_A_PART: usize = 1 << 13;
+/// The same for datasets with filters.
+const RUNS_IN_ALL: usize = 1 << 21;
 /// Asks a dataset for its space.
 const GET_SPACE: c_int = 2;
 /// Properties of a transfer list that libhdf5 writes its answers to, and those that say how ranks work together.
@@ -94,6 +108,22 @@ impl Plan {
         one: &Transfer,
         writes: bool,
     ) -> Result<Self, String> {
+        // SAFETY: the caller's.
+        unsafe { Self::of_pieces(host, kind, shape, one, writes, MOST_PIECES) }
+    }
+
+    /// The same of at most so many pieces of an irregular selection; the reason is [`TOO_MANY`] if there are more.
+    ///
+    /// # Safety
+    /// As for [`Self::new`].
+    unsafe fn of_pieces(
+        host: &'static Host,
+        kind: &ElementType,
+        shape: &[u64],
+        one: &Transfer,
+        writes: bool,
+        most: i64,
+    ) -> Result<Self, String> {
         // SAFETY: the list is open.
         if one.dxpl_id != 0 && !unsafe { is_default_list(host, one.dxpl_id) } {
             return Err("the transfer list asks for something".into());
@@ -103,7 +133,7 @@ impl Plan {
             H5S_ALL => Selection::all(shape).map_err(too_large)?,
             space => {
                 // SAFETY: the space is open.
-                let (extents, selection) = unsafe { selection_of(host, space) }?;
+                let (extents, selection) = unsafe { selection_of(host, space, most) }?;
                 if extents.as_slice() != shape {
                     return Err("the space for the file has other extents than the dataset".into());
                 }
@@ -111,7 +141,7 @@ impl Plan {
             }
         };
         // SAFETY: the type is open.
-        let (structure, dtype) = unsafe { kind.in_memory(host, one.mem_type_id, writes) }?.structure();
+        let (structure, dtype) = unsafe { kind.in_memory(host, one.mem_type_id, writes, selection.len()) }?.structure();
         let element = match (&structure, &dtype) {
             (Some(structure), _) => structure.size,
             (_, Some(dtype)) => dtype.size(),
@@ -124,7 +154,7 @@ impl Plan {
             H5S_ALL => BufferRegion { shape: shape.into(), selection: selection.clone() },
             space => {
                 // SAFETY: the space is open.
-                let (shape, selection) = unsafe { selection_of(host, space) }?;
+                let (shape, selection) = unsafe { selection_of(host, space, MOST_PIECES) }?;
                 BufferRegion { shape, selection }
             }
         };
@@ -304,7 +334,12 @@ unsafe fn dispatch_write(object: &Object, one: &Transfer, data: Const) -> Transf
             let why = "the file is open for reading only";
             return through_library(object, one, file, &dataset, WriteEffect::Nothing, why.into(), native);
         }
-        Ok(plan) if !data.is_null() && !plan.selection.is_empty() => plan,
+        Ok(Planned::Pieces(mut plan)) if !data.is_null() => {
+            // SAFETY: the program gives memory that has all selected elements.
+            let memory = unsafe { std::slice::from_raw_parts(data.cast::<u8>().add(plan.offset), plan.len) };
+            return write_pieces(object, one, file, &dataset, &mut plan, memory, native);
+        }
+        Ok(Planned::Selection(plan)) if !data.is_null() && !plan.selection.is_empty() => plan,
         Ok(_) => {
             return through_library(
                 object,
@@ -397,7 +432,12 @@ unsafe fn dispatch_read(object: &Object, one: &Transfer, data: Ptr) -> TransferO
     // SAFETY: the caller's.
     let native = || unsafe { object.handle().read(object.host, one, data) };
     let plan = match plan {
-        Ok(plan) if !data.is_null() && !plan.selection.is_empty() => plan,
+        Ok(Planned::Pieces(mut plan)) if !data.is_null() => {
+            // SAFETY: the program gives memory that has all selected elements.
+            let memory = unsafe { std::slice::from_raw_parts_mut(data.cast::<u8>().add(plan.offset), plan.len) };
+            return read_pieces(object, one, file, &dataset, &mut plan, memory, native);
+        }
+        Ok(Planned::Selection(plan)) if !data.is_null() && !plan.selection.is_empty() => plan,
         Ok(_) => {
             return through_library(
                 object,
@@ -482,13 +522,112 @@ unsafe fn plan_transfer(
     file: &FileState,
     one: &Transfer,
     writes: bool,
-) -> Result<Plan, String> {
+) -> Result<Planned, String> {
     if let Some(why) = file.fallback_reason() {
         return Err(why);
     }
-    let shape = dataset.io.direct.shape();
-    // SAFETY: the caller's.
-    unsafe { Plan::new(object.host, &dataset.element_type, &shape, one, writes) }
+    let (host, shape) = (object.host, dataset.io.direct.shape());
+    let plan = |most| {
+        // SAFETY: the caller's.
+        unsafe { Plan::of_pieces(host, &dataset.element_type, &shape, one, writes, most) }
+            .map(|plan| Planned::Selection(Box::new(plan)))
+    };
+    // Layers need selections; among ranks nobody may read and write back what lies between pieces.
+    if file.is_shared() || !matches!(file.layers(), Ok(None)) {
+        return plan(MOST_PIECES);
+    }
+    match plan(FEW_PIECES) {
+        // SAFETY: the caller's.
+        Err(why) if why == TOO_MANY => match unsafe { PiecewisePlan::new(host, dataset, one, writes) } {
+            Some(pieces) => Ok(Planned::Pieces(pieces)),
+            None => plan(MOST_PIECES),
+        },
+        planned => planned,
+    }
+}
+
+/// Hands the runs of many pieces to `each`, some at a time, with their bytes of the program's memory. `Some`: libhdf5 must
+/// execute the transfer.
+fn for_each_part(
+    dataset: &Dataset,
+    plan: &mut PiecewisePlan,
+    mut each: impl FnMut(&[Run], Range<usize>) -> Result<Option<FallbackReason>>,
+) -> Result<Option<FallbackReason>> {
+    let size = dataset.element_type.dtype.size();
+    let in_memory = plan.dtype.as_ref().map_or(size, Datatype::size);
+    // A chunk with filters is decoded once.
+    let most = if dataset.io.spec.filters.is_empty() { RUNS_OF_A_PART } else { RUNS_IN_ALL };
+    let (mut runs, mut at) = (Vec::new(), 0);
+    loop {
+        plan.list(&mut runs, most)?;
+        if runs.is_empty() {
+            break;
+        }
+        let bytes = runs.iter().map(|run| run.len).sum::<u64>() / size * in_memory;
+        let end = usize::try_from(bytes).ok().and_then(|bytes| bytes.checked_add(at)).filter(|end| *end <= plan.len);
+        let end = end.ok_or_else(|| refused("transfer", "more is listed than is selected"))?;
+        if let Some(reason) = each(&runs, at..end)? {
+            return Ok(Some(reason));
+        }
+        at = end;
+    }
+    if at == plan.len { Ok(None) } else { Err(refused("transfer", "less is listed than is selected")) }
+}
+
+/// Writes many pieces by the direct path, or by libhdf5 if that cannot.
+fn write_pieces(
+    object: &Object,
+    one: &Transfer,
+    file: &FileState,
+    dataset: &Arc<Dataset>,
+    plan: &mut PiecewisePlan,
+    memory: &[u8],
+    native: impl FnOnce() -> Herr,
+) -> TransferOutcome {
+    let (kind, bytes) = (&dataset.element_type.dtype, plan.elements * dataset.element_type.dtype.size());
+    let dtype = plan.dtype.clone();
+    let ack = if dataset.io.is_metadata_flushed() { AckPending::InPlace } else { AckPending::Unsaved };
+    let written = for_each_part(dataset, plan, |runs, range| {
+        dataset.io.write_runs(runs, MemoryView::packed(&memory[range]), dtype.as_ref().unwrap_or(kind))
+    });
+    if !dataset.io.direct.has_full_index() {
+        object.host.pending.store(true, Ordering::Relaxed);
+    }
+    match written {
+        Ok(None) => TransferOutcome::well(bytes, ack),
+        // Some of it may have been written.
+        Ok(Some(reason)) => {
+            through_library(object, one, file, dataset, WriteEffect::Everything, reason.to_string(), native)
+        }
+        Err(error) => {
+            object.host.report(&error);
+            TransferOutcome::failed(bytes)
+        }
+    }
+}
+
+/// Reads many pieces by the direct path, or by libhdf5 if that cannot.
+fn read_pieces(
+    object: &Object,
+    one: &Transfer,
+    file: &FileState,
+    dataset: &Arc<Dataset>,
+    plan: &mut PiecewisePlan,
+    memory: &mut [u8],
+    native: impl FnOnce() -> Herr,
+) -> TransferOutcome {
+    let (kind, bytes) = (&dataset.element_type.dtype, plan.elements * dataset.element_type.dtype.size());
+    let dtype = plan.dtype.clone();
+    let read = for_each_part(dataset, plan, |runs, range| {
+        dataset.io.read_runs(runs, MemoryViewMut::packed(&mut memory[range]), dtype.as_ref().unwrap_or(kind))
+    });
+    let why = match read {
+        Ok(None) => return TransferOutcome::well(bytes, AckPending::Nothing),
+        Ok(Some(reason)) => reason.to_string(),
+        // libhdf5 reports errors best.
+        Err(error) => error.to_string(),
+    };
+    through_library(object, one, file, dataset, WriteEffect::Nothing, why, native)
 }
 
 /// Executes a transfer of a dataset without direct path, by libhdf5.
@@ -612,9 +751,13 @@ pub(crate) fn acknowledge_all(objects: &[&Object], status: Herr) -> Herr {
     status
 }
 
-/// Whether logged writes may stay in the log during this resize: it only adds rows.
-pub(crate) fn keeps_log_on_resize(object: &Object, shape: &[u64]) -> bool {
+/// Whether what waits may go on waiting during this resize, which only adds rows: logged writes in the log, changed chunks in
+/// memory.
+pub(crate) fn stays_on_resize(object: &Object, shape: &[u64]) -> bool {
     let (Some(dataset), Some(file)) = (object.dataset(), &object.file) else { return false };
+    if matches!(file.layers(), Ok(None)) && file.fallback_reason().is_none() {
+        return dataset.io.direct.keeps_chunks(shape);
+    }
     let old = dataset.io.direct.shape();
     file.survives_kill()
         && dataset.layered(file).is_ok_and(|array| array.is_some())

@@ -63,10 +63,10 @@ impl Drop for AccessList {
 }
 
 /// Wraps a dataset of the connector below, attached to its direct path if it is eligible.
-unsafe fn attach_dataset(parent: &Object, under: Ptr, wanted: Option<(usize, usize, f64)>) -> Object {
+unsafe fn attach_dataset(parent: &Object, under: Ptr, wanted: Option<(usize, usize, f64)>, has_name: bool) -> Object {
     let mut new = parent.sibling(under);
     new.chunk_cache = wanted;
-    match parent.host.preserving_error_stack(|| attach(&new)) {
+    match parent.host.preserving_error_stack(|| attach(&new, has_name)) {
         Attach::Direct(dataset) => new.dataset = std::sync::Mutex::new(Some(dataset)),
         Attach::Library { why, is_indirect, moves_alone } => {
             (new.fallback_reason, new.is_indirect, new.moves_alone) = (Some(why), is_indirect, moves_alone);
@@ -150,7 +150,7 @@ pub(crate) unsafe extern "C" fn create(
             return null_mut();
         }
         parent.wrap_request(request);
-        let made = attach_dataset(parent, under, other.map(|other| other.wanted));
+        let made = attach_dataset(parent, under, other.map(|other| other.wanted), !name.is_null());
         host.preserving_error_stack(|| publish_dataset(&made));
         publish(made, true)
     })
@@ -177,7 +177,7 @@ pub(crate) unsafe extern "C" fn open(
         }
         parent.wrap_request(request);
         let wanted = other.map(|other| other.wanted);
-        let found = attach_dataset(parent, under, wanted);
+        let found = attach_dataset(parent, under, wanted, true);
         publish(with_cache(parent, found, place, name, access, transfer), false)
     })
 }
@@ -185,7 +185,7 @@ pub(crate) unsafe extern "C" fn open(
 /// The object of a dataset that was opened without an access list of its own, at a place seen from the parent.
 pub(crate) unsafe fn found(parent: &Object, under: Ptr, place: Const, transfer: Hid) -> Ptr {
     let wanted = parent.file.as_ref().and_then(|file| file.buffers).map(|buffers| buffers.chunks);
-    let mut found = attach_dataset(parent, under, wanted);
+    let mut found = attach_dataset(parent, under, wanted, true);
     let place = &*place.cast::<Place>();
     if place.how == BY_NAME {
         let itself = Place { kind: place.kind, how: BY_ITSELF, name: std::ptr::null(), _more: [0; 6] };
@@ -356,7 +356,7 @@ pub(crate) unsafe extern "C" fn specific(pointer: Ptr, arguments: Ptr, transfer:
         let dataset = object(pointer);
         note_metadata_change(dataset);
         let shape = (operation(arguments) == SET_EXTENT).then(|| new_extents(dataset, arguments)).flatten();
-        let stays = shape.is_some_and(|shape| transfer::keeps_log_on_resize(dataset, shape));
+        let stays = shape.is_some_and(|shape| transfer::stays_on_resize(dataset, shape));
         if !stays && write_back_all(dataset.host) < 0 {
             return -1;
         }

@@ -120,6 +120,9 @@ api! {
     H5Sget_select_bounds(space: Hid, first: *mut u64, last: *mut u64) -> Herr;
     H5Sget_select_hyper_nblocks(space: Hid) -> i64;
     H5Sget_select_hyper_blocklist(space: Hid, first: u64, number: u64, corners: *mut u64) -> Herr;
+    H5Ssel_iter_create(space: Hid, element: size_t, flags: c_uint) -> Hid;
+    H5Ssel_iter_get_seq_list(iterator: Hid, most: size_t, most_bytes: size_t, number: *mut size_t, bytes: *mut size_t, offsets: *mut u64, lengths: *mut size_t) -> Herr;
+    H5Ssel_iter_close(iterator: Hid) -> Herr;
     H5Sget_select_elem_pointlist(space: Hid, first: u64, number: u64, points: *mut u64) -> Herr;
     H5Screate_simple(rank: c_int, extents: *const u64, most: *const u64) -> Hid;
     H5Sselect_none(space: Hid) -> Herr;
@@ -139,6 +142,7 @@ api! {
     H5Tget_member_offset(kind: Hid, at: c_uint) -> size_t;
     H5Tget_member_type(kind: Hid, at: c_uint) -> Hid;
     H5Tis_variable_str(kind: Hid) -> c_int;
+    H5Tconvert(from: Hid, to: Hid, elements: size_t, buffer: Ptr, background: Ptr, list: Hid) -> Herr;
     H5Tequal(one: Hid, other: Hid) -> c_int;
     H5Tcopy(kind: Hid) -> Hid;
     H5Tget_strpad(kind: Hid) -> c_int;

@@ -19,6 +19,7 @@ mod modes;
 mod mpi_programs;
 mod netcdf;
 mod objects;
+mod pieces;
 mod plugin;
 mod program;
 mod random_programs;
@@ -67,6 +68,7 @@ fn main() {
         situations::trials,
         objects::trials,
         fields::trials,
+        pieces::trials,
         netcdf::trials,
         tools::trials,
         c_programs::trials,
