@@ -55,29 +55,52 @@ pub fn run(options: &BenchOptions) -> Result<ExitCode> {
     for note in &plan.notes {
         eprintln!("note: {note}");
     }
+    let progress = Arc::new(Progress::default());
+    stop_on_ctrl_c(&progress)?;
+    let (results, out) = execute(&plan, options, &progress)?;
+    let results_file = out.join("results.json");
+    if options.json {
+        println!("{}", serde_json::to_string_pretty(&results).context("print results")?);
+        return Ok(exit_code(&results, &progress));
+    }
+    say(&plan, options, &results);
+    println!("Data files: {}", plan.directory.display());
+    println!("Results:    {}", results_file.display());
+    if !(options.verbose || options.validate_mode) {
+        println!("More:       --verbose for single calls and ranks, hyperslab report {} for pictures", out.display());
+    }
+    Ok(exit_code(&results, &progress))
+}
+
+/// Runs without a word of the results; for those who judge them.
+pub(crate) fn measure(options: &BenchOptions, progress: &Arc<Progress>) -> Result<Results> {
+    let plan = Plan::new(options, None)?;
+    Ok(execute(&plan, options, progress)?.0)
+}
+
+/// Runs all cases. Returns the results and the folder where they are kept.
+fn execute(plan: &Plan, options: &BenchOptions, progress: &Arc<Progress>) -> Result<(Results, PathBuf)> {
     fs::create_dir_all(&plan.directory).with_context(|| format!("create directory {}", plan.directory.display()))?;
     plan.check_room()?;
-    let schedule = Schedule::of(&plan, options);
+    let schedule = Schedule::of(plan, options);
     if plan.points() > 1 {
-        eprintln!("{}", schedule.describe(&plan)?);
+        eprintln!("{}", schedule.describe(plan)?);
     }
     if let Some(striping) = &plan.striping {
         eprintln!("note: {}", striping.apply(&plan.directory));
     }
     let out = results_directory(options, &plan.directory)?;
-    let progress = Arc::new(Progress::default());
-    stop_on_ctrl_c(&progress)?;
-    let mut results = new_results(&plan, options);
+    let mut results = new_results(plan, options);
     let results_file = out.join("results.json");
     results.save(&results_file)?;
 
-    let run = Run { plan: &plan, options, out: &out, progress: &progress };
+    let run = Run { plan, options, out: &out, progress };
     let mut files = Files::default();
-    let order = schedule.order(&plan);
+    let order = schedule.order(plan);
     let mut clock = schedule.start();
     for index in order {
         let case = &plan.cases[index];
-        if !clock.has_time_for(&plan, index, &results) {
+        if !clock.has_time_for(plan, index, &results) {
             continue;
         }
         let result = &mut results.cases[index];
@@ -97,7 +120,7 @@ pub fn run(options: &BenchOptions) -> Result<ExitCode> {
         }
     }
     if !progress.stop_requested()
-        && let Some(left_out) = clock.left_out(&plan)
+        && let Some(left_out) = clock.left_out(plan)
     {
         eprintln!("note: {left_out}");
         results.cases.retain(|case| case.status != Status::Planned);
@@ -105,32 +128,26 @@ pub fn run(options: &BenchOptions) -> Result<ExitCode> {
     results.provenance.end();
     results.complete = results.cases.iter().all(|case| case.status != Status::Planned) && !progress.stop_requested();
     results.save(&results_file)?;
+    Ok((results, out))
+}
 
-    if options.json {
-        println!("{}", serde_json::to_string_pretty(&results).context("print results")?);
-        return Ok(exit_code(&results, &progress));
-    }
-    println!("\n{}", explain::verdict_line(&results));
-    println!("{}", explain::table(&results));
+/// The tables and words.
+fn say(plan: &Plan, options: &BenchOptions, results: &Results) {
+    println!("\n{}", explain::verdict_line(results));
+    println!("{}", explain::table(results));
     let detail = options.verbose || options.validate_mode;
     if detail {
-        for more in [explain::side_by_side(&results), explain::calls(&results)].into_iter().flatten() {
+        for more in [explain::side_by_side(results), explain::calls(results)].into_iter().flatten() {
             println!("{more}");
         }
     }
-    explain::words(&results)
+    explain::words(results)
         .lines()
         .for_each(|line| print!("{}", crate::table::wrapped(line, crate::terminal::width().unwrap_or(usize::MAX), 2)));
     println!();
     if options.validate_mode {
-        println!("{}", explain::modes(&plan, &results));
+        println!("{}", explain::modes(plan, results));
     }
-    println!("Data files: {}", plan.directory.display());
-    println!("Results:    {}", results_file.display());
-    if !detail {
-        println!("More:       --verbose for single calls and ranks, hyperslab report {} for pictures", out.display());
-    }
-    Ok(exit_code(&results, &progress))
 }
 
 fn exit_code(results: &Results, progress: &Progress) -> ExitCode {

@@ -40,6 +40,7 @@ Measure:
   demo         Show with pictures what a layer does, on this machine
 
 Accelerate and keep safe:
+  tune         Say what would make a program faster, measured by running it
   run          Run a program with its HDF5 calls accelerated
   trace        Record the HDF5 calls of a program as workloads
   recover      Bring what a crashed job left in logs into its files
@@ -137,6 +138,9 @@ pub enum Command {
     /// Measure this machine, for predict and advise
     #[command(after_help = crate::advisor::TRAIN_EXAMPLES, after_long_help = crate::advisor::TRAIN_EXAMPLES)]
     Train(crate::advisor::TrainOptions),
+    /// Say what would make a program faster, measured by running it again
+    #[command(after_help = crate::tune::EXAMPLES, after_long_help = crate::tune::EXAMPLES)]
+    Tune(crate::tune::TuneOptions),
     /// List the formats, their options, and whether they are compiled in
     Formats(crate::formats::FormatsOptions),
     /// Say what works here, what is missing, and what provides it; or whether a program can use the HDF5 connector

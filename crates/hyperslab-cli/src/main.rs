@@ -25,6 +25,7 @@ mod simulate;
 mod table;
 mod terminal;
 mod trace;
+mod tune;
 
 use clap::FromArgMatches;
 use cli::{Arguments, Command};
@@ -60,6 +61,7 @@ fn run_command() -> ExitCode {
         Command::Simulate(options) => simulate::run(&options),
         Command::Trace(options) => trace::run(&options),
         Command::Train(options) => advisor::train(&options),
+        Command::Tune(options) => tune::run(&options),
         Command::Formats(options) => formats::run(&options),
         Command::Completions(options) => manual::completions(&options),
         Command::Manual(options) => manual::pages(&options),

@@ -155,7 +155,7 @@ fn bad_input_is_refused_with_exit_2_and_nothing_is_made() {
         ("option", good.clone(), &["--stack", "hdf5(chunks=4)"], "did you mean \"chunk\""),
         ("layer", good.clone(), &["--stack", "turbo/hdf5"], "not available in this build"),
         ("stack", good.clone(), &["--stack", "hdf5(chunk=4"], "never closed"),
-        ("ranks", good.clone(), &["--ranks", "0"], "1..=1048576"),
+        ("ranks", good.clone(), &["--ranks", "0"], "from 1 to 1048576"),
         ("both", good.clone(), &["--format", "hdf5", "--stack", "zarr"], "cannot be used with"),
         ("memory limit", good.replacen("\"MODE\"", "\"IO_MEM_LIMIT\": 1000, \"MODE\"", 1), &[], "IO_MEM_LIMIT"),
     ];

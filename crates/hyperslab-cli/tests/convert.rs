@@ -219,12 +219,12 @@ fn netcdf_keeps_dimensions_and_what_cannot_be_held_is_listed() {
         container.close().unwrap();
         (spec.dims, spec.max_shape.map(|max| max[0]))
     };
-    for (from, to) in [("a.nc", "b.nc3"), ("b.nc3", "c.nc"), ("c.nc", "d.zarr")] {
+    for (from, to) in [("a.nc", "b.nc3"), ("b.nc3", "c.nc"), ("c.nc", "d.zarr"), ("d.zarr", "e.posix")] {
         let (code, out, err) = run(folder.path(), &["convert", from, to, "--threads", "2"]);
         assert_eq!(code, 0, "{from} {to}: {out}{err}");
-        assert_eq!(out.contains("names of dimensions are left out"), to == "d.zarr", "{out}");
+        assert_eq!(out.contains("names of dimensions are left out"), to == "e.posix", "{out}");
     }
-    for (stack, file) in [("netcdf4", "a.nc"), ("netcdf3", "b.nc3"), ("netcdf4", "c.nc")] {
+    for (stack, file) in [("netcdf4", "a.nc"), ("netcdf3", "b.nc3"), ("netcdf4", "c.nc"), ("zarr", "d.zarr")] {
         assert_eq!(names(stack, file, "air"), (dims(&["time", "x"]), Some(None)), "{file}");
         assert_eq!(names(stack, file, "time"), (dims(&["time"]), Some(None)), "{file}");
     }

@@ -26,6 +26,7 @@ mod runs;
 mod selection;
 mod slab;
 mod stack;
+mod storage_override;
 mod strided_range;
 mod transfer_cost;
 
@@ -53,5 +54,6 @@ pub use runs::{Row, Run, Runs, SlabRuns, zip_runs};
 pub use selection::{Selection, packed_intersection};
 pub use slab::Slab;
 pub use stack::{OptionSpec, Shapes, Stack, StackElement, parse_stacks};
+pub use storage_override::{DatasetOverride, FileOverride, LayoutOverride, StorageOverrides};
 pub use strided_range::StridedRange;
 pub use transfer_cost::{ChunkedFileCost, LayerEffect, TransferCost};

@@ -25,5 +25,7 @@ pub mod posix;
 #[cfg(feature = "zarr")]
 pub mod zarr;
 
-pub use registry::{Advice, Beginning, Build, FormatEntry, FormatOption, Surroundings, build, format, formats};
+pub use registry::{
+    Advice, Beginning, Build, FormatEntry, FormatOption, ProgramWords, Surroundings, build, format, formats,
+};
 pub use versions::library_versions;

@@ -21,7 +21,7 @@ mod shared;
 mod tests;
 
 use crate::posix::options::{BUFFER_SPEC, buffer};
-use crate::{Advice, FormatEntry};
+use crate::{Advice, FormatEntry, ProgramWords};
 use container::NpyContainer;
 use hyperslab_core::storage::StorageRules;
 use hyperslab_core::{
@@ -48,10 +48,9 @@ pub const ENTRY: FormatEntry = FormatEntry {
     advice: Advice {
         remarks: |_| vec!["arrays in .npy files can neither grow nor be compressed"],
         settings: |_, _| {
-            vec![
-                "numpy:        array = numpy.lib.format.open_memmap(file, \"w+\", dtype, shape)     (a file for each)"
-                    .to_owned(),
-            ]
+            let words =
+                "numpy:        array = numpy.lib.format.open_memmap(file, \"w+\", dtype, shape)     (a file for each)";
+            ProgramWords { libraries: vec![words.to_owned()], ..ProgramWords::default() }
         },
         ..Advice::NONE
     },

@@ -1,6 +1,6 @@
 //! Options in the words of Python's libraries.
 
-use hyperslab_core::{Dims, Shapes, StackElement};
+use hyperslab_core::{Dims, Filter, Shapes, StackElement};
 
 /// The shapes that an option names; none if it is absent.
 pub(crate) fn shapes(format: &StackElement, key: &str) -> Vec<Dims> {
@@ -20,5 +20,14 @@ pub(crate) fn tuples(name: &str, shapes: &[Dims]) -> String {
             let cases = several.iter().map(|shape| format!("{}: {}", shape.len(), tuple(shape)));
             format!(", {name}={{{}}}[len(shape)]", cases.collect::<Vec<_>>().join(", "))
         }
+    }
+}
+
+/// Level and shuffle, if filters are what these libraries have one word for.
+pub(crate) fn zlib(filters: &[Filter]) -> Option<(u8, bool)> {
+    match filters {
+        [Filter::Deflate(level)] => Some((*level, false)),
+        [Filter::Shuffle, Filter::Deflate(level)] => Some((*level, true)),
+        _ => None,
     }
 }

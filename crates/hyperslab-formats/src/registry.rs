@@ -5,7 +5,7 @@ mod beginning;
 pub use beginning::Beginning;
 
 use hyperslab_core::storage::StorageRules;
-use hyperslab_core::{Error, Format, OptionSpec, Result, StackElement, TransferCost, suggest};
+use hyperslab_core::{Error, Filter, Format, OptionSpec, Result, StackElement, TransferCost, suggest};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -65,18 +65,31 @@ pub struct Advice {
     /// What its files cost those who read them.
     pub remarks: fn(&StackElement) -> Vec<&'static str>,
     /// How to ask other programs for the same.
-    pub settings: fn(&StackElement, &Surroundings) -> Vec<String>,
+    pub settings: fn(&StackElement, &Surroundings<'_>) -> ProgramWords,
 }
 
 /// What stands above a format in a stack, in the words of other programs.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Surroundings {
+pub struct Surroundings<'a> {
     /// Transfers are collective.
     pub collective: bool,
     /// The mode of the connector that does what the layers do.
     pub connector_mode: Option<&'static str>,
     /// The same for h5bench.
     pub h5bench_mode: Option<&'static str>,
+    /// Filters that all arrays have by themselves and keep; `None` if they differ.
+    pub kept: Option<&'a [Filter]>,
+}
+
+/// How to ask other programs for what a stack stores and does, in lines.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProgramWords {
+    /// Libraries of Python.
+    pub libraries: Vec<String>,
+    /// The connector below any program, if it does what libraries do not.
+    pub connector: Option<String>,
+    /// Benchmarks.
+    pub benchmarks: Vec<String>,
 }
 
 impl Advice {
@@ -87,7 +100,7 @@ impl Advice {
         codecs: &[],
         cache_matters: |_, _| false,
         remarks: |_| Vec::new(),
-        settings: |_, _| Vec::new(),
+        settings: |_, _| ProgramWords::default(),
     };
 }
 

@@ -71,10 +71,19 @@ impl Fit {
     /// variable before anything is measured, 0 or nothing if that is not known. [`Method::Plain`] and [`Method::Relative`]
     /// make no use of it.
     pub fn new(samples: &[Sample], method: Method, ordinary: &[f64]) -> Result<Self> {
+        Self::bounded(samples, method, ordinary, &[])
+    }
+
+    /// The same with what is known to be the least for each variable, such as the time of a system call that was measured by
+    /// itself: no coefficient is less, and the others explain what is left. 0, or nothing, is no bound.
+    pub fn bounded(samples: &[Sample], method: Method, ordinary: &[f64], least: &[f64]) -> Result<Self> {
         check(samples, ordinary)?;
-        let mut fit = Self::known(samples, method, ordinary);
+        if !least.is_empty() && least.len() != samples.first().map_or(0, |first| first.row.len()) {
+            return Err(Error::invalid("fit", "there are bounds for other variables".to_owned()));
+        }
+        let mut fit = Self::known(samples, method, ordinary, least);
         let folds = folds_by_group(samples);
-        let left_out = interval::left_out(samples, (method, ordinary), &folds);
+        let left_out = interval::left_out(samples, (method, ordinary, least), &folds);
         let left_out: Vec<LeftOut> = left_out.into_iter().flatten().collect();
         fit.interval = Interval::new(left_out.iter().map(LeftOut::log_error));
         fit.quality = interval::quality(&left_out);
@@ -82,11 +91,11 @@ impl Fit {
     }
 
     /// Without asking how good it is.
-    fn known(samples: &[Sample], method: Method, ordinary: &[f64]) -> Self {
+    fn known(samples: &[Sample], method: Method, ordinary: &[f64], least: &[f64]) -> Self {
         let coefficients = match method {
             Method::Plain => least_squares::plain(samples),
             Method::Relative => least_squares::relative(samples, &[]),
-            Method::Robust | Method::Corrected => robust::fit(samples, ordinary),
+            Method::Robust | Method::Corrected => robust::bounded(samples, ordinary, least),
         };
         let correction = match method {
             Method::Corrected => Bias::new(samples, &coefficients),
@@ -155,5 +164,5 @@ fn predict(coefficients: &[f64], row: &[f64]) -> f64 {
 /// `how`: method and ordinary values, as for [`Fit::new`].
 pub fn leave_out(samples: &[Sample], how: (Method, &[f64]), folds: &[Fold]) -> Result<Vec<Option<LeftOut>>> {
     check(samples, how.1)?;
-    Ok(interval::left_out(samples, how, folds))
+    Ok(interval::left_out(samples, (how.0, how.1, &[]), folds))
 }

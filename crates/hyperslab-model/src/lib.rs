@@ -15,6 +15,7 @@ mod footprint;
 mod layers;
 mod predict;
 mod profile;
+mod python_costs;
 
 pub use configuration::{Class, Configuration, Counting};
 pub use contention::{Conditions, Contention, ContentionCurve, RankKind};
@@ -25,5 +26,6 @@ pub use evaluate::{Choice, Judgement, ScoredRun, judge};
 pub use fit::{Bias, Fit, Fold, Interval, LeftOut, Method, Quality, Sample, folds_by_group, leave_out, non_negative};
 pub use footprint::{Footprint, Stored, footprint};
 pub use layers::{LayerCost, LayerUse, LayerWork};
-pub use predict::{Prediction, predict};
-pub use profile::{Alignment, MachineFacts, PROFILE_VERSION, Profile, ordinary};
+pub use predict::{Prediction, predict, seconds_of_transfers};
+pub use profile::{Alignment, MachineFacts, PROFILE_VERSION, Profile, least, ordinary};
+pub use python_costs::{PythonCosts, PythonLibrary, seconds_in_python};

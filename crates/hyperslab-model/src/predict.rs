@@ -7,7 +7,7 @@ use crate::counts::{Count, Part};
 use crate::epochs::{Epoch, Staging, saturating};
 use crate::fit::Fit;
 use crate::profile::{Profile, part, reads, variable};
-use hyperslab_core::Result;
+use hyperslab_core::{CacheState, Result};
 use std::collections::BTreeMap;
 
 /// What a workload would take on a stack.
@@ -91,6 +91,17 @@ pub fn predict(costs: &Costs, class: Class, profile: &Profile, conditions: Condi
     Ok(Prediction { seconds: seen, low, high, parts: time.parts, hidden, unknown, guessed, unknown_ranks })
 }
 
+/// Seconds of reads and of writes, one rank after the other, without making and opening, without layers: to be set beside
+/// what the calls of a program took.
+pub fn seconds_of_transfers(costs: &Costs, class: Class, profile: &Profile, warmth: CacheState) -> Result<[f64; 2]> {
+    let fit = profile.fit(class, warmth)?;
+    let of = |row: &[f64], reading: bool| {
+        counted(fit, row, |place| reads(place) == reading && part(place) != Part::Metadata) * corrected(fit, row)
+    };
+    let rows: Vec<Vec<f64>> = costs.by_rank.iter().map(|work| work.row(warmth)).collect();
+    Ok([true, false].map(|reading| rows.iter().map(|row| of(row, reading)).sum()))
+}
+
 /// How ranks that work at a time change the seconds that they would take one after the other.
 struct Shared {
     reading: f64,
@@ -105,7 +116,10 @@ impl Shared {
                 |(row, corrected): &(Vec<f64>, f64)| corrected * counted(fit, row, |place| reads(place) == reading);
             let alone = rows.iter().map(of).fold(0.0, f64::max);
             let walked: f64 = rows.iter().map(of).sum();
-            let all = walked * crowd.ranks as f64 / rows.len().max(1) as f64;
+            // What the first rank does for all is done once, however many the others are.
+            let first = rows.first().map_or(0.0, of);
+            let others = (crowd.ranks.max(1) - 1) as f64 / (rows.len().max(2) - 1) as f64;
+            let all = first + (walked - first) * others;
             if walked > 0.0 { crowd.seconds(reading, alone, all) / walked } else { 0.0 }
         };
         Self { reading: direction(true), writing: direction(false) }

@@ -7,6 +7,7 @@ use crate::contention::{ContentionCurve, RankKind};
 use crate::counts::{Count, Part};
 use crate::fit::Fit;
 use crate::layers::LayerCost;
+use crate::python_costs::{PythonCosts, PythonLibrary};
 use hyperslab_core::{CacheState, Error, ErrorKind, Result};
 use std::collections::BTreeMap;
 
@@ -68,6 +69,8 @@ pub struct Profile {
     pub alignment: Vec<Alignment>,
     /// Bytes in a second of a large copy in memory, which no way of storing does without.
     pub copy_rate: Option<f64>,
+    /// What libraries of Python add; of those that were not measured what is ordinary.
+    pub python: BTreeMap<PythonLibrary, PythonCosts>,
 }
 
 /// Time with objects of HDF5 files at multiples of a size, as a multiple of the time without.
@@ -90,6 +93,33 @@ impl Profile {
             Error::new(ErrorKind::NotFound, "predict", format!("the profile knows nothing of {word} {}", class.name()))
                 .hint("run hyperslab train again")
         })
+    }
+
+    /// Of a machine that nobody has measured: everything takes what it does on ordinary ones, how far off is not known.
+    pub fn unmeasured(machine: MachineFacts) -> Self {
+        let fit = Fit { coefficients: ordinary(), ..Fit::default() };
+        Self {
+            program: String::new(),
+            measured: 0.0,
+            machine,
+            fits: Class::ALL.iter().map(|class| ((*class, CacheState::Warm), fit.clone())).collect(),
+            sharing: BTreeMap::new(),
+            missing: Vec::new(),
+            layers: BTreeMap::new(),
+            alignment: Vec::new(),
+            copy_rate: None,
+            python: BTreeMap::new(),
+        }
+    }
+
+    /// The same for work that takes so many times as long to read and to write as predicted.
+    #[must_use]
+    pub fn calibrated(mut self, class: Class, warmth: CacheState, [reading, writing]: [f64; 2]) -> Self {
+        if let Some(fit) = self.fits.get_mut(&(class, warmth)) {
+            let scaled = fit.coefficients.iter_mut().enumerate();
+            scaled.for_each(|(place, each)| *each *= if reads(place) { reading } else { writing });
+        }
+        self
     }
 
     /// How ranks of a kind share a way of storing; `None` if that was not measured. A library that serialises threads lets
@@ -140,6 +170,15 @@ pub(crate) fn variable(place: usize) -> Option<(&'static str, Count)> {
 /// What is ordinary for every place of a row.
 pub fn ordinary() -> Vec<f64> {
     (0..).map_while(variable).map(|(_, count)| count.ordinary()).collect()
+}
+
+/// The least for every place of a row, of counts whose seconds were measured by themselves: `reading` and `writing`.
+pub fn least(reading: &[(Count, f64)], writing: &[(Count, f64)]) -> Vec<f64> {
+    let of = |(direction, count): (&str, Count)| {
+        let known = if direction == "read" { reading } else { writing };
+        known.iter().find(|(known, _)| *known == count).map_or(0.0, |(_, seconds)| *seconds)
+    };
+    (0..).map_while(variable).map(of).collect()
 }
 
 /// The part of the time that a place of a row explains.

@@ -173,3 +173,18 @@ proptest! {
         prop_assert!(fit.seconds(&row) >= 0.0 && fit.seconds(&twice) >= fit.seconds(&row));
     }
 }
+
+#[test]
+fn coefficients_are_never_below_what_was_measured_by_itself() {
+    // Two variables that always come together: the fit alone may give all to one of them.
+    let sample = |row: &[f64], seconds: f64| Sample { row: row.to_vec(), seconds, group: "a".into() };
+    let runs: Vec<Sample> = (1..40)
+        .map(|n| sample(&[f64::from(n), f64::from(n), f64::from(n % 7)], 1e-3 * f64::from(n) + 1e-4 * f64::from(n % 7)))
+        .collect();
+    let bounded = Fit::bounded(&runs, Method::Robust, &[], &[4e-4, 4e-4, 0.0]).unwrap();
+    assert!(bounded.coefficients[..2].iter().all(|each| *each >= 4e-4 * (1.0 - 1e-9)), "{:?}", bounded.coefficients);
+    for run in &runs {
+        assert!((bounded.seconds(&run.row) / run.seconds - 1.0).abs() < 0.1, "{:?}", bounded.coefficients);
+    }
+    assert!(Fit::bounded(&runs, Method::Robust, &[], &[1.0]).is_err());
+}

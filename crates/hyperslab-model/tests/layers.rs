@@ -97,6 +97,7 @@ fn profile() -> Profile {
         layers: ["async", "cache", "log", "twophase"].map(|name| (name.to_owned(), cost)).into(),
         alignment: vec![Alignment { bytes: 4096, read: 1.0, write: 0.5 }],
         copy_rate: Some(1e10),
+        python: Default::default(),
     }
 }
 

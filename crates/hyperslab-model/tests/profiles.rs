@@ -54,6 +54,7 @@ fn profile() -> Profile {
             .into(),
         alignment: vec![Alignment { bytes: 4096, read: 1.0, write: 0.5 }],
         copy_rate: Some(1e10),
+        python: Default::default(),
     }
 }
 

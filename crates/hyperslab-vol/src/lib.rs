@@ -17,6 +17,7 @@ mod fork;
 mod host;
 mod info;
 mod object;
+mod overrides;
 mod settings;
 mod static_link;
 mod stats;

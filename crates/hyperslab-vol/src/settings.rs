@@ -3,8 +3,9 @@
 //! Version 1: `key=value` parts joined by `;`, without white space (HDF5 cuts the string there). docs/connector.md is
 //! the promise made to users.
 
-use hyperslab_core::units;
-use std::path::PathBuf;
+use hyperslab_core::{StorageOverrides, units};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The version of the string.
@@ -14,7 +15,7 @@ const MEMORY: u64 = 256 << 20;
 const LEAST_MEMORY: u64 = 1 << 20;
 const MOST_THREADS: usize = 16;
 /// Each is also a variable: `HYPERSLAB_MODE` and so on.
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 14] = [
     "mode",
     "memory",
     "threads",
@@ -28,7 +29,10 @@ const KEYS: [&str; 13] = [
     "trace",
     "mpi",
     "stats",
+    "overrides",
 ];
+/// Bytes of a file of overrides.
+const MOST_OVERRIDES: u64 = 64 << 20;
 const LAG: Duration = Duration::from_secs(1);
 const LONGEST_LAG: Duration = Duration::from_secs(3600);
 
@@ -143,6 +147,8 @@ pub(crate) struct Settings {
     pub(crate) mpi_strict: bool,
     /// `stderr` or a file for statistics.
     pub(crate) stats: Option<String>,
+    /// Storage that datasets get in the place of what the program asks for, and the file that says so.
+    pub(crate) overrides: Option<(PathBuf, Arc<StorageOverrides>)>,
 }
 
 impl Default for Settings {
@@ -162,6 +168,7 @@ impl Default for Settings {
             trace: "hyperslab-trace-%p-%n.jsonl".into(),
             mpi_strict: false,
             stats: None,
+            overrides: None,
         }
     }
 }
@@ -250,6 +257,7 @@ impl Settings {
                 _ => return Err(format!("mpi={value} should be flush or strict")),
             },
             "stats" => self.stats = Some(value.into()),
+            "overrides" => self.overrides = Some((value.into(), Arc::new(overrides(Path::new(value))?))),
             _ => return Err(format!("{key} is not known")),
         }
         Ok(())
@@ -293,8 +301,22 @@ impl Settings {
         if let Some(stats) = &self.stats {
             text += &format!(";stats={stats}");
         }
+        if let Some((file, _)) = &self.overrides {
+            text += &format!(";overrides={}", file.display());
+        }
         text
     }
+}
+
+/// Reads what is overridden. A file that is too large to be one is refused.
+fn overrides(path: &Path) -> Result<StorageOverrides, String> {
+    let wrong = |why: String| format!("overrides={}: {why}", path.display());
+    let length = std::fs::metadata(path).map_err(|error| wrong(error.to_string()))?.len();
+    if length > MOST_OVERRIDES {
+        return Err(wrong("that is too much".into()));
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))
 }
 
 /// Splits `under_vol=N;under_info={...}` off, whose braces may hold anything.

@@ -75,6 +75,8 @@ pub(crate) struct Stats {
     pub(crate) read: Side,
     pub(crate) files: AtomicU64,
     pub(crate) datasets: AtomicU64,
+    /// Datasets whose storage was overridden.
+    pub(crate) overridden: AtomicU64,
     background: AtomicU64,
     waited: AtomicU64,
     drains: AtomicU64,
@@ -214,6 +216,7 @@ impl Stats {
             mode: settings.modes.to_string(),
             files: self.files.load(Relaxed),
             datasets: self.datasets.load(Relaxed),
+            overridden: self.overridden.load(Relaxed),
             write: self.write.report(),
             read: self.read.report(),
             fell_back: self.read.reasons("read").into_iter().chain(self.write.reasons("write")).collect(),
@@ -256,6 +259,7 @@ impl Stats {
         for number in [
             &self.files,
             &self.datasets,
+            &self.overridden,
             &self.background,
             &self.waited,
             &self.drains,

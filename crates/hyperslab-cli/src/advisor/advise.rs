@@ -1,18 +1,20 @@
 //! `hyperslab advise`: which stack would be fastest for a workload, how sure that is, and why.
 
+use super::bars_plot::{self, Bar};
 use super::inputs::Input;
 use super::predict::{UNKNOWN_RANKS, guesses, seconds};
 use super::reasons;
 use super::scored_stack::ScoredStack;
 use super::search::Search;
-use super::settings::settings;
+use super::settings::{own, settings};
+use super::thinned::{NAME, thinned};
 use super::verify::verify;
 use crate::table::{Align, Table};
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use hyperslab_core::units::display_size;
 use hyperslab_core::{Stack, parse_stacks};
 use hyperslab_formats::formats;
-use hyperslab_model::Profile;
+use hyperslab_model::{Part, Profile, PythonLibrary};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -32,6 +34,9 @@ Formats, shapes of chunks and shards, codecs, cache sizes, alignment, layers
 (async, log, cache), collective transfers and the number of aggregators
 (twophase) are compared. hyperslab train must have measured this machine before.
 Times are those of all cases of the input together. docs/advise.md says more.";
+
+/// A change that is predicted to gain less than this factor is not worth it.
+const WORTH_A_CHANGE: f64 = 1.05;
 
 /// Options of `advise`.
 #[derive(Debug, clap::Args)]
@@ -54,6 +59,12 @@ pub struct AdviseOptions {
     /// Run the best N and the present one, and say what following the advice gains or costs
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub verify: Option<u32>,
+    /// Print JSON
+    #[arg(long, conflicts_with = "verify")]
+    pub json: bool,
+    /// Draw the list into this file, as SVG
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<PathBuf>,
 }
 
 /// The formats that are compared unless the user names others.
@@ -66,11 +77,30 @@ pub fn run(options: &AdviseOptions) -> Result<ExitCode> {
     let begin = Instant::now();
     let stack = check(options)?;
     let profile = options.input.profile()?;
-    let (mut search, present) = Search::new(&options.input, &profile, &stack)?;
+    let mut input = options.input.clone();
+    let lines = input.input.extension().is_some_and(|extension| extension == "jsonl");
+    // Real runs are of all of it.
+    let part = if lines && input.keys.is_empty() && options.verify.is_none() { thinned(&input.input)? } else { None };
+    if let Some(part) = &part {
+        input.input = part.folder.path().join(NAME);
+    }
+    let (mut search, present) = Search::new(&input, &profile, &stack)?;
     let now = present.stack.clone();
     let cases = present.works.len();
     let ranked = search.all(present, &options.formats, options.log_dir.as_ref())?;
     let ranked = in_order(ranked, &now);
+    if let Some(path) = &options.plot {
+        let shown = ranked.iter().enumerate().filter(|(place, one)| *place < options.top as usize || one.stack == now);
+        let bars: Vec<Bar> = shown.map(|(_, one)| bar(one)).collect();
+        std::fs::write(path, bars_plot::svg(&bars)).with_context(|| format!("write {}", path.display()))?;
+    }
+    if options.json {
+        let list: Vec<serde_json::Value> = ranked.iter().map(|one| as_json(one, &now, &profile)).collect();
+        let whole = serde_json::json!({"hyperslab_advise": 1, "partial": search.left > 0 || part.is_some(),
+            "one_request_in": part.as_ref().map_or(1, |part| part.factor), "stacks": list});
+        println!("{}", serde_json::to_string_pretty(&whole)?);
+        return Ok(ExitCode::SUCCESS);
+    }
     let plural = |n: usize, what: &str| if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") };
     println!(
         "Compared {} for {} in {}.\n",
@@ -78,13 +108,48 @@ pub fn run(options: &AdviseOptions) -> Result<ExitCode> {
         plural(cases, "case"),
         seconds(begin.elapsed().as_secs_f64())
     );
-    println!("{}", list(&ranked, &now, options.top as usize));
-    println!("{}", words(&ranked, &now));
+    if let Some(part) = &part {
+        println!(
+            "This answer is partial: one in {} of the {} requests stands for all, and times are of those.\n",
+            part.factor, part.requests
+        );
+    }
+    println!("{}", list(&ranked, &now, options.top as usize, &profile));
+    println!("{}", words(&ranked, &now, &profile));
     println!("{}", assumed(&ranked, &search, &profile, options));
     match options.verify {
         Some(best) => verify(&options.input, &ranked, &now, best as usize, search.freedom),
         None => Ok(ExitCode::SUCCESS),
     }
+}
+
+fn bar(one: &ScoredStack) -> Bar {
+    let parts = Part::ALL.into_iter().map(|part| (part, one.part(part))).filter(|(_, seconds)| *seconds > 0.0);
+    Bar {
+        label: one.stack.to_string(),
+        parts: parts.collect(),
+        seconds: one.seconds,
+        interval: [one.low, one.high],
+        measured: None,
+    }
+}
+
+fn as_json(one: &ScoredStack, now: &Stack, profile: &Profile) -> serde_json::Value {
+    let sizes = one.sizes().ok();
+    let parts: std::collections::BTreeMap<&str, f64> =
+        Part::ALL.into_iter().map(|part| (part.name(), one.part(part))).filter(|(_, seconds)| *seconds > 0.0).collect();
+    serde_json::json!({
+        "stack": one.stack.to_string(),
+        "now": one.stack == *now,
+        "seconds": one.seconds,
+        "low": one.low,
+        "high": one.high.is_finite().then_some(one.high),
+        "hidden": one.hidden,
+        "parts": parts,
+        "in_python": one.in_python(profile).map(|(library, seconds)| serde_json::json!({"library": library, "seconds": seconds})),
+        "bytes_on_storage": sizes.map(|sizes| sizes.bytes()),
+        "bytes_in_memory": sizes.map(|sizes| sizes.memory),
+    })
 }
 
 /// The fastest first, and of those that take exactly as long the one with the fewest options only.
@@ -119,13 +184,14 @@ fn check(options: &AdviseOptions) -> Result<Stack> {
     Ok(stack.clone())
 }
 
-fn list(ranked: &[ScoredStack], now: &Stack, top: usize) -> String {
+fn list(ranked: &[ScoredStack], now: &Stack, top: usize, profile: &Profile) -> String {
     let mut table = Table::new(&[
         ("", Align::Right),
         ("stack", Align::Left),
         ("time", Align::Right),
         ("90 % from", Align::Right),
         ("to", Align::Right),
+        ("in Python", Align::Right),
         ("on storage", Align::Right),
         ("memory", Align::Right),
         ("most of it", Align::Left),
@@ -151,6 +217,7 @@ fn list(ranked: &[ScoredStack], now: &Stack, top: usize) -> String {
             seconds(one.seconds),
             seconds(one.low),
             seconds(one.high),
+            one.in_python(profile).map_or("-".into(), |(_, time)| seconds(time)),
             size(sizes.map(|sizes| sizes.bytes())),
             size(sizes.map(|sizes| sizes.memory)),
             one.most().into(),
@@ -161,7 +228,7 @@ fn list(ranked: &[ScoredStack], now: &Stack, top: usize) -> String {
 }
 
 /// Why the first is first, what it costs elsewhere, and how to have it.
-fn words(ranked: &[ScoredStack], now: &Stack) -> String {
+fn words(ranked: &[ScoredStack], now: &Stack, profile: &Profile) -> String {
     let (Some(best), Some(present)) = (ranked.first(), ranked.iter().find(|one| one.stack == *now)) else {
         return String::new();
     };
@@ -189,8 +256,55 @@ fn words(ranked: &[ScoredStack], now: &Stack) -> String {
     }
     reasons::costs(best, present).into_iter().for_each(&mut line);
     reasons::smaller(ranked, best).into_iter().for_each(&mut line);
-    out.push_str("\nSettings\n");
-    settings(&best.stack).iter().for_each(|text| out.push_str(&format!("  {text}\n")));
+    out.push_str(&ways(ranked, best, present, profile));
+    out
+}
+
+/// What of the gain is had with libraries as they are, below the connector, and by Hyperslab itself.
+fn ways(ranked: &[ScoredStack], best: &ScoredStack, present: &ScoredStack, profile: &Profile) -> String {
+    let mut headers = best.works.iter().flat_map(|work| &work.workload.header.arrays).map(|array| &array.spec.filters);
+    let first = headers.next().cloned().unwrap_or_default();
+    let kept = headers.all(|filters| *filters == first).then_some(first.as_slice());
+    let in_python = |one: &ScoredStack| one.in_python(profile).map(|(_, time)| time);
+    // What a library of Python gains is less than what the storage below it does.
+    let gain = |one: &ScoredStack, python: bool| {
+        let both = in_python(one).zip(in_python(present)).filter(|_| python);
+        let (after, before) = both.unwrap_or((one.seconds, present.seconds));
+        let (factor, sure) = (before / after.max(1e-12), one.high < present.low);
+        (one.stack != present.stack && factor >= WORTH_A_CHANGE)
+            .then(|| format!("{factor:.1} times faster{}", if sure { "" } else { ", too close to call" }))
+    };
+    let mut out = "\nSettings\n".to_owned();
+    let mut section =
+        |(title, python): (&str, bool), found: Option<&ScoredStack>, lines: &dyn Fn(&ScoredStack) -> Vec<String>| {
+            match found.and_then(|one| Some((one, gain(one, python)?))) {
+                Some((one, gain)) => {
+                    out.push_str(&format!("  {title}: {}, {gain}\n", one.stack));
+                    lines(one).iter().for_each(|line| out.push_str(&format!("    {line}\n")));
+                }
+                None => out.push_str(&format!("  {title}: leave it as it is\n")),
+            }
+        };
+    for (library, title) in
+        [(PythonLibrary::H5py, "With h5py or netCDF4 as they are"), (PythonLibrary::ZarrPython, "With zarr-python")]
+    {
+        let by = |one: &&ScoredStack| one.in_python(profile).filter(|(by, _)| *by == library).map(|(_, time)| time);
+        let least = ranked.iter().filter(|one| by(one).is_some());
+        let least = least.min_by(|a, b| by(a).unwrap_or(f64::MAX).total_cmp(&by(b).unwrap_or(f64::MAX)));
+        if least.is_some() {
+            section((title, true), least, &|one| settings(&one.stack, kept).libraries);
+        }
+    }
+    let below = ranked.iter().find(|one| settings(&one.stack, kept).connector.is_some());
+    section(("With hyperslab run", false), below, &|one| {
+        let words = settings(&one.stack, kept);
+        let changes = one.stack.format.options.iter().any(|(key, _)| key != "plane");
+        words.libraries.into_iter().filter(|_| changes).chain(words.connector).collect()
+    });
+    section(("With Hyperslab itself", false), Some(best), &|one| {
+        let words = settings(&one.stack, kept);
+        words.benchmarks.into_iter().chain([own(&one.stack)]).collect()
+    });
     out
 }
 
@@ -206,7 +320,10 @@ fn assumed(ranked: &[ScoredStack], search: &Search<'_>, profile: &Profile, optio
     }
     lines.push("all elements of arrays are written, which decides what is on storage".into());
     if search.left > 0 {
-        lines.push(format!("{} more stacks were not compared, so that this answer comes soon", search.left));
+        lines.push(format!(
+            "this answer is partial: {} more stacks were not compared, so that it comes soon",
+            search.left
+        ));
     }
     if !search.freedom.own_layers {
         lines.push("layers were not compared: benchmarks of the workflow ask for different MODEs".into());
@@ -222,6 +339,14 @@ fn assumed(ranked: &[ScoredStack], search: &Search<'_>, profile: &Profile, optio
         lines.push(UNKNOWN_RANKS.into());
     }
     lines.extend(guesses(ranked.iter().flat_map(|one| one.works.iter().map(|work| &work.prediction))));
+    let unmeasured =
+        [PythonLibrary::H5py, PythonLibrary::ZarrPython].iter().any(|one| !profile.python.contains_key(one));
+    lines.push(match unmeasured {
+        true => {
+            "times in Python are with ordinary costs of its calls; hyperslab train --python measures those here".into()
+        }
+        false => "times in Python are with the costs of its calls that were measured here".into(),
+    });
     let unknown: std::collections::BTreeSet<&str> = ranked.iter().flat_map(ScoredStack::unknown).collect();
     if !unknown.is_empty() {
         let names: Vec<&str> = unknown.into_iter().collect();

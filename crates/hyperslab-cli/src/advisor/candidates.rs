@@ -36,6 +36,12 @@ pub fn stacks(workloads: &[&Workload], formats: &[String]) -> Vec<String> {
     stacks
 }
 
+/// Shapes of chunks that are worth trying for one array.
+pub fn chunk_shapes(workloads: &[&Workload], array: &ArraySpec) -> Vec<Dims> {
+    let kinds = shapes(workloads, std::slice::from_ref(array));
+    kinds.into_iter().filter_map(|kind| kind.into_iter().next()).collect()
+}
+
 /// A format with options, as text.
 fn written(entry: &FormatEntry, shapes: &[(&str, String)], form: &[FormatOption]) -> String {
     let shapes = shapes.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));

@@ -106,7 +106,7 @@ pub fn report(trials: &[Measurement], timings: &Timings, directory: &Path) -> Re
     let mut list = "cache,array,layout,direction,access,format,measured,predicted,inside\n".to_owned();
     for (warmth, word) in [(CacheState::Warm, "warm"), (CacheState::Cold, "cold")] {
         for (split, name) in SPLITS {
-            let mut table = table();
+            let mut table = judged_table();
             for (number, (model, model_name)) in MODELS.into_iter().enumerate() {
                 let known = choices(trials, timings, warmth, model, split)?;
                 let shown = model == Model::Ours && split == Split::Configuration;
@@ -118,7 +118,7 @@ pub fn report(trials: &[Measurement], timings: &Timings, directory: &Path) -> Re
                 if choices.iter().all(|choice| choice.options.len() < 2) {
                     continue;
                 }
-                table.row(row(model_name, model, &judge(&choices)));
+                table.row(judged_row(model_name, model != Model::AlwaysHdf5, &judge(&choices)));
                 if shown {
                     let runs = choices.iter().flat_map(|choice| choice.options.clone());
                     points.extend(runs.map(|(class, run)| (class, warmth, (run.measured, run.predicted))));
@@ -130,9 +130,9 @@ pub fn report(trials: &[Measurement], timings: &Timings, directory: &Path) -> Re
             page.table(&format!("{word}, {name}"), table);
         }
     }
-    let mut both = table();
+    let mut both = judged_table();
     for ((model, name), choices) in MODELS.into_iter().zip(&together).filter(|(_, choices)| !choices.is_empty()) {
-        both.row(row(name, model, &judge(choices)));
+        both.row(judged_row(name, model != Model::AlwaysHdf5, &judge(choices)));
     }
     page.table(&format!("warm and cold together, {}", SPLITS[0].1), both);
     page.words(
@@ -151,7 +151,7 @@ pub fn report(trials: &[Measurement], timings: &Timings, directory: &Path) -> Re
     Ok(format!("{}Page: {html}\nPlot: {svg}\nRuns: {csv}", page.text()))
 }
 
-fn table() -> Table {
+pub fn judged_table() -> Table {
     let numbers = ["choices", "right", "balanced", "commonest", "regret", "log10 error", "relative error", "inside"];
     let numbers = numbers.map(|name| (name, Align::Right));
     Table::new(&[&[("model", Align::Left)][..], &numbers].concat())
@@ -189,9 +189,9 @@ fn wrong(known: &BTreeMap<Key, Choice>) -> Vec<Vec<String>> {
     rows
 }
 
-fn row(name: &str, model: Model, judged: &Judgement) -> Vec<String> {
+/// A row of it; `times`: whether times are predicted, and not only which is the fastest.
+pub fn judged_row(name: &str, times: bool, judged: &Judgement) -> Vec<String> {
     let percent = |part: f64| format!("{:.1} %", 100.0 * part);
-    let times = model != Model::AlwaysHdf5;
     let if_times = |text: String| if times { text } else { "-".into() };
     vec![
         name.into(),

@@ -1,6 +1,7 @@
 //! What `predict` and `advise` look at: a workload or a workflow, read as `bench` would.
 
 use super::compressibility::Compressibility;
+use super::measured::spread;
 use super::predict::Predicted;
 use super::{memcpy_probe, profile_path};
 use crate::bench;
@@ -8,20 +9,21 @@ use crate::cli::{Arguments, BenchOptions, Command, Launcher, Transfers};
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use hyperslab_core::workload::Workload;
-use hyperslab_core::{CacheState, Stack};
+use hyperslab_core::{CacheState, Stack, dims};
 use hyperslab_model::{Conditions, Costs, Prediction, Profile, RankKind, count, predict};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use tempfile::TempDir;
 
 /// The input, and what it is predicted with.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub struct Input {
     /// A workload (docs/workload-format.md, or recorded by the layer trace) in a file *.jsonl, an h5bench workflow, or the name
     /// of an application kernel (hyperslab bench --list)
     #[arg(value_name = "WORKLOAD|CONFIG|KERNEL")]
     pub input: PathBuf,
-    /// Keys of the kernel
-    #[arg(value_name = "KEY=VALUE")]
+    /// Keys of the kernel, or more workloads of the same program
+    #[arg(value_name = "KEY=VALUE|WORKLOAD")]
     pub keys: Vec<String>,
     /// Number of ranks [default: what the workflow or workload says]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
@@ -73,8 +75,9 @@ impl Input {
     }
 
     /// What runs of a plan would find.
-    pub fn conditions(&self, plan: &bench::Plan) -> Conditions {
-        let warmth = if self.cold { CacheState::Cold } else { CacheState::Warm };
+    pub fn conditions(&self, plan: &bench::Plan, profile: &Profile) -> Conditions {
+        let too_large = too_large_for_memory(plan, profile);
+        let warmth = if self.cold || too_large { CacheState::Cold } else { CacheState::Warm };
         let ranks = if plan.launch.one_process() { RankKind::Threads } else { RankKind::Processes };
         Conditions { warmth, ranks }
     }
@@ -83,9 +86,11 @@ impl Input {
     pub fn bench_options(&self, stacks: &str) -> Result<Box<BenchOptions>> {
         let lines = self.input.extension().is_some_and(|extension| extension == "jsonl");
         let mut words: Vec<OsString> = vec!["hyperslab".into(), "bench".into()];
-        words.extend(lines.then(|| "--workload".into()));
-        words.push(self.input.clone().into());
-        words.extend(self.keys.iter().map(OsString::from));
+        let inputs = std::iter::once(self.input.clone().into_os_string()).chain(self.keys.iter().map(OsString::from));
+        for word in inputs {
+            words.extend(lines.then(|| "--workload".into()));
+            words.push(word);
+        }
         words.extend(["--stack".into(), stacks.into(), "--launcher".into(), self.launcher.word().into()]);
         words.extend(["--directory".into(), self.dir.clone().into()]);
         words.extend(["--out".into(), self.dir.join("measured").into(), "--overwrite".into()]);
@@ -101,6 +106,13 @@ impl Input {
             Command::Bench(options) => Ok(options),
             _ => bail!("the input could not be read"),
         }
+    }
+
+    /// A new folder for files of real runs, so that nothing older is measured; gone when it is dropped.
+    pub fn fresh_folder(&self) -> Result<TempDir> {
+        std::fs::create_dir_all(&self.dir).with_context(|| format!("create directory {}", self.dir.display()))?;
+        spread(&self.dir);
+        TempDir::with_prefix_in("files-", &self.dir).context("make a directory for real runs")
     }
 
     /// What `bench` would run on these stacks.
@@ -121,7 +133,7 @@ impl Input {
     /// Every case on every stack, predicted; those that cannot run are left out.
     pub fn predicted(&self, stacks: &str, profile: &Profile) -> Result<Vec<Predicted>> {
         let plan = self.plan(&[stacks.to_owned()], SearchSpace::default())?;
-        let conditions = self.conditions(&plan);
+        let conditions = self.conditions(&plan, profile);
         let mut data = Compressibility::new(self.ratio);
         let mut found = Vec::new();
         for case in &plan.cases {
@@ -132,6 +144,7 @@ impl Input {
                     continue;
                 }
             };
+            check_ranks(&work.workload, profile)?;
             let (costs, prediction) = prediction(&work.workload, &case.stack, profile, conditions, &mut data)?;
             let (benchmark, stack) = (case.benchmark.clone(), case.stack.to_string());
             found.push(Predicted { number: case.number, benchmark, stack, costs, prediction });
@@ -173,6 +186,52 @@ pub fn estimate(plan: &bench::Plan) -> Vec<Option<f64>> {
 fn ratio(text: &str) -> Result<f64, String> {
     let number = text.parse::<f64>().ok().filter(|ratio| ratio.is_finite() && *ratio > 0.0);
     number.ok_or_else(|| "a number above 0, such as 3".into())
+}
+
+/// Of memory at most this part holds files.
+const FILES_IN_MEMORY: f64 = 0.7;
+/// No machine has less memory: what profiles say below that is not known.
+pub const LEAST_MEMORY: u64 = 64 << 20;
+/// Ranks that share a processor in what `train` measures.
+const MOST_ON_A_PROCESSOR: usize = 2;
+
+/// Whether a file of the plan is larger than what memory holds of files, so that it is not warm whoever says so. Said
+/// if it is, and nothing is known of files that are not.
+fn too_large_for_memory(plan: &bench::Plan, profile: &Profile) -> bool {
+    let size = |work: &Workload| {
+        let arrays = work.header.arrays.iter();
+        arrays
+            .map(|array| dims::byte_count(&array.spec.shape, array.spec.dtype.size()).unwrap_or(u64::MAX))
+            .fold(0, u64::saturating_add)
+    };
+    let largest = plan.cases.iter().filter_map(|case| case.work.as_ref().ok()).map(|work| size(&work.workload)).max();
+    let stated = profile.machine.memory >= LEAST_MEMORY;
+    let large = stated && largest.unwrap_or(0) as f64 > FILES_IN_MEMORY * profile.machine.memory as f64;
+    let known = profile.fits.keys().any(|(_, warmth)| *warmth == CacheState::Cold);
+    if large {
+        eprintln!(
+            "note: the data are larger than what memory holds of files, so they are {}",
+            if known {
+                "taken to be on the device"
+            } else {
+                "slower than predicted: the profile knows only files in memory"
+            }
+        );
+    }
+    large && known
+}
+
+/// Refuses more ranks than this machine can be asked about.
+pub fn check_ranks(work: &Workload, profile: &Profile) -> Result<()> {
+    let (ranks, most) = (work.header.ranks, MOST_ON_A_PROCESSOR * profile.machine.processors.max(1));
+    if ranks > most {
+        bail!(
+            "{ranks} ranks are more than the {} processors of this machine can be asked about\n  try: at most --ranks \
+             {most}, or hyperslab simulate, which is about machines of many nodes",
+            profile.machine.processors
+        );
+    }
+    Ok(())
 }
 
 /// Where real runs leave their results.

@@ -90,8 +90,10 @@ impl<'a> Bench<'a> {
         let durable = trial.write(&file, Access::Whole, true)?;
         let (seconds, _) = self.made(&durable, &format, (CacheState::Cold, &ThreadRanks), 1)?;
         take("write", Access::Whole, CacheState::Cold, seconds);
-        let (seconds, _) = self.made_often(&trial.write(&file, Access::Bands, false)?, &format)?;
-        take("write", Access::Bands, CacheState::Warm, seconds);
+        for access in Access::WRITES.into_iter().filter(|access| *access != Access::Whole) {
+            let (seconds, _) = self.made_often(&trial.write(&file, access, false)?, &format)?;
+            take("write", access, CacheState::Warm, seconds);
+        }
         let (seconds, made) = self.made_often(&trial.write(&file, Access::Whole, false)?, &format)?;
         take("write", Access::Whole, CacheState::Warm, seconds);
         let warm = Access::READS.map(|access| (access, CacheState::Warm));
@@ -215,7 +217,7 @@ fn remove(directory: &Path) -> io::Result<()> {
 /// Asks the file system to put directories inside this one far from each other. ext4 looks at the place of every file
 /// that was removed nearby within the last minute when it makes one: without this, a trial would be slowed down by the
 /// files of those before it. Other file systems do not know the wish.
-fn spread(directory: &Path) {
+pub fn spread(directory: &Path) {
     if let Ok(opened) = open(directory, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
         && let Ok(flags) = ioctl_getflags(&opened)
     {

@@ -43,15 +43,22 @@ pub enum Access {
     Rows,
     /// Single columns.
     Columns,
-    /// Boxes, here and there.
+    /// Boxes, here and there; to write, parts of chunks that are read, changed and written again.
     Boxes,
+    /// Every other element of large parts.
+    Strided,
+    /// Single elements, each from another place.
+    Points,
+    /// Many single elements in one request.
+    Scattered,
 }
 
 impl Access {
     /// What is done to write.
-    pub const WRITES: [Self; 2] = [Self::Whole, Self::Bands];
+    pub const WRITES: [Self; 3] = [Self::Whole, Self::Bands, Self::Boxes];
     /// What is done to read.
-    pub const READS: [Self; 4] = [Self::Whole, Self::Rows, Self::Columns, Self::Boxes];
+    pub const READS: [Self; 7] =
+        [Self::Whole, Self::Rows, Self::Columns, Self::Boxes, Self::Strided, Self::Points, Self::Scattered];
     /// What of that is done from the device too.
     pub const COLD_READS: [Self; 2] = [Self::Whole, Self::Boxes];
 
@@ -63,6 +70,9 @@ impl Access {
             Self::Rows => "rows",
             Self::Columns => "columns",
             Self::Boxes => "boxes",
+            Self::Strided => "strided",
+            Self::Points => "points",
+            Self::Scattered => "scattered",
         }
     }
 
@@ -104,6 +114,23 @@ impl Access {
                     slab(&|d| spread(i * 7 + d as u64, shape[d] - count(d) + 1), &count)
                 })
                 .collect(),
+            Self::Strided => (0..4)
+                .map(|i| {
+                    let count = |d: usize| (shape[d] / 6).max(1);
+                    let start = |d: usize| spread(i * 5 + d as u64, shape[d] - (2 * count(d) - 1).min(shape[d]) + 1);
+                    let extents = |of: &dyn Fn(usize) -> u64| (0..shape.len()).map(of).collect::<Dims>();
+                    let (step, block) = (Dims::from_elem(2, shape.len()), Dims::from_elem(1, shape.len()));
+                    Selection::strided(&extents(&start), &step, &extents(&count), &block)
+                })
+                .collect(),
+            Self::Points => (0..64).map(|i| slab(&|d| spread(i * 11 + d as u64, shape[d]), &|_| 1)).collect(),
+            Self::Scattered => {
+                let mut all = Selection::empty(shape.len());
+                for i in 0..256 {
+                    all = all.union_with(&slab(&|d| spread(i * 13 + d as u64, shape[d]), &|_| 1)?)?;
+                }
+                Ok(vec![all])
+            }
         }
     }
 }

@@ -1,15 +1,18 @@
 //! `hyperslab predict`: what a workload or workflow would take, and what that is made of.
 
+use super::bars_plot::{self, Bar};
 use super::inputs::{Input, results_file};
 use crate::bench;
 use crate::table::{Align, Table};
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use hyperslab_core::parse_stacks;
 use hyperslab_core::units::display_size;
 use hyperslab_model::{Costs, Part, Prediction, Profile};
-use hyperslab_run::{PredictedTime, Results, Status};
+use hyperslab_run::{PredictedTime, Progress, Results, Status};
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// Shown below the help.
 pub const PREDICT_EXAMPLES: &str = "\
@@ -36,6 +39,12 @@ pub struct PredictOptions {
     /// Show what was counted
     #[arg(long)]
     pub counts: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Draw the times into this file, as SVG; with --measure, beside what was measured
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<PathBuf>,
 }
 
 /// Said where a profile lacks them.
@@ -74,6 +83,17 @@ pub fn run(options: &PredictOptions) -> Result<ExitCode> {
         bail!("there is nothing to predict");
     }
     refuse_many(found.iter().map(|case| case.costs.ranks).max().unwrap_or(1), &profile)?;
+    if !options.measure {
+        draw(options, &found, None)?;
+    }
+    if options.json {
+        let results = if options.measure { Some(measured(options)?.0) } else { None };
+        draw(options, &found, results.as_ref())?;
+        let list: Vec<serde_json::Value> = found.iter().map(|case| as_json(case, results.as_ref())).collect();
+        let whole = serde_json::json!({"hyperslab_predict": 1, "cases": list});
+        println!("{}", serde_json::to_string_pretty(&whole)?);
+        return Ok(ExitCode::SUCCESS);
+    }
     println!("{}", times(&found));
     for line in notes(&found).into_iter().chain(least(&found, &profile)) {
         println!("note: {line}");
@@ -84,13 +104,66 @@ pub fn run(options: &PredictOptions) -> Result<ExitCode> {
     if !options.measure {
         return Ok(ExitCode::SUCCESS);
     }
-    let code = bench::run(&*options.input.bench_options(&options.stack)?)?;
-    let path = results_file(&options.input.dir);
-    let mut results = Results::load(&path)?;
+    let (mut results, code) = measured(options)?;
     keep(&found, &mut results);
-    results.save(&path)?;
+    results.save(&results_file(&options.input.dir))?;
+    draw(options, &found, Some(&results))?;
     println!("{}", beside(&found, &results));
     Ok(code)
+}
+
+/// Runs every case in a fresh folder.
+fn measured(options: &PredictOptions) -> Result<(Results, ExitCode)> {
+    let files = options.input.fresh_folder()?;
+    let mut asked = options.input.bench_options(&options.stack)?;
+    asked.directory = Some(files.path().into());
+    if !options.json {
+        let code = bench::run(&asked)?;
+        return Ok((Results::load(&results_file(&options.input.dir))?, code));
+    }
+    let progress = Arc::new(Progress::default());
+    bench::stop_on_ctrl_c(&progress)?;
+    Ok((bench::measure(&asked, &progress)?, ExitCode::SUCCESS))
+}
+
+/// What a case was measured to take, if it ran.
+fn measured_seconds(case: &Predicted, results: Option<&Results>) -> Option<f64> {
+    let found = results?.cases.iter().find(|result| result.number == case.number && result.status == Status::Ok)?;
+    Some(found.observed.median)
+}
+
+fn draw(options: &PredictOptions, found: &[Predicted], results: Option<&Results>) -> Result<()> {
+    let Some(path) = &options.plot else { return Ok(()) };
+    let bar = |case: &Predicted| Bar {
+        label: format!("{} on {}", case.benchmark, case.stack),
+        parts: case.prediction.parts.clone(),
+        seconds: case.prediction.seconds,
+        interval: [case.prediction.low, case.prediction.high],
+        measured: measured_seconds(case, results),
+    };
+    let bars: Vec<Bar> = found.iter().map(bar).collect();
+    std::fs::write(path, bars_plot::svg(&bars)).with_context(|| format!("write {}", path.display()))
+}
+
+fn as_json(case: &Predicted, results: Option<&Results>) -> serde_json::Value {
+    let Predicted { number, benchmark, stack, costs, prediction } = case;
+    let parts: std::collections::BTreeMap<&str, f64> =
+        prediction.parts.iter().map(|(part, seconds)| (part.name(), *seconds)).collect();
+    let counts = costs.total().named();
+    serde_json::json!({
+        "case": number,
+        "benchmark": benchmark,
+        "stack": stack,
+        "bytes_read": costs.bytes_read,
+        "bytes_written": costs.bytes_written,
+        "seconds": prediction.seconds,
+        "low": prediction.low,
+        "high": prediction.high.is_finite().then_some(prediction.high),
+        "hidden": prediction.hidden,
+        "parts": parts,
+        "counts": counts,
+        "measured": measured_seconds(case, results),
+    })
 }
 
 /// Ranks for each processor beyond which a profile of one machine says nothing.

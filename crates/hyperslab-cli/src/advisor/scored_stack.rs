@@ -2,7 +2,9 @@
 
 use hyperslab_core::Stack;
 use hyperslab_core::workload::Workload;
-use hyperslab_model::{Configuration, Costs, Count, Counts, Part, Prediction, Stored, footprint};
+use hyperslab_model::{
+    Configuration, Costs, Count, Counts, Part, Prediction, Profile, PythonLibrary, Stored, footprint, seconds_in_python,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One workload on the stack, counted and predicted.
@@ -88,6 +90,17 @@ impl ScoredStack {
             .any(|count| counts[*count] > 0)
         };
         self.works.iter().any(|work| coded(&work.costs.total()))
+    }
+
+    /// The same by the library of Python that stores so, and its name; `None` for what no such library does.
+    pub fn in_python(&self, profile: &Profile) -> Option<(PythonLibrary, f64)> {
+        let first = self.works.first().filter(|_| self.stack.layers.is_empty())?;
+        let libraries = [PythonLibrary::H5py, PythonLibrary::ZarrPython];
+        let library = libraries.into_iter().find(|one| one.stores(first.configuration.class()))?;
+        let of = |work: &ScoredWorkload| {
+            seconds_in_python(library, &profile.python, &work.costs, work.prediction.seconds, profile.copy_rate)
+        };
+        Some((library, self.works.iter().map(of).sum()))
     }
 
     /// Whether it is predicted to take exactly as long as another, and saves no room beside it.

@@ -2,7 +2,7 @@
 
 use super::candidates;
 use super::compressibility::Compressibility;
-use super::inputs::{Input, SearchSpace};
+use super::inputs::{Input, LEAST_MEMORY, SearchSpace, check_ranks};
 use super::scored_stack::{ScoredStack, ScoredWorkload};
 use super::variants::{self, Traits};
 use anyhow::{Result, bail};
@@ -52,7 +52,7 @@ impl<'a> Search<'a> {
     pub fn new(input: &'a Input, profile: &'a Profile, stack: &Stack) -> Result<(Self, ScoredStack)> {
         let begin = Instant::now();
         let plan = input.plan(&[stack.to_string()], SearchSpace::default())?;
-        let conditions = input.conditions(&plan);
+        let conditions = input.conditions(&plan, profile);
         let cases: Vec<_> = plan.cases.iter().filter(|case| case.work.is_ok()).collect();
         let Some(first) = cases.first() else { bail!("there is nothing in it that this build can run") };
         let own_layers = cases.iter().all(|case| case.stack.layers == first.stack.layers);
@@ -63,6 +63,7 @@ impl<'a> Search<'a> {
         let (mut works, mut data) = (Vec::new(), Compressibility::new(input.ratio));
         for case in cases {
             let Ok(work) = &case.work else { continue };
+            check_ranks(&work.workload, profile)?;
             let configuration = hyperslab::configuration(&case.stack)?.stored(data.shares(&work.workload, &case.stack));
             let costs = count(&work.workload, &configuration)?;
             let prediction = predict(&costs, configuration.class(), profile, conditions)?;
@@ -119,6 +120,12 @@ impl<'a> Search<'a> {
             let layered = best.iter().flat_map(|stack| variants::layered(stack, &traits, log)).collect();
             self.stage(2, layered, cases, &mut ranked)?;
         }
+        // What does not fit into memory cannot be had.
+        let memory = self.profile.machine.memory / 2;
+        let known = self.profile.machine.memory >= LEAST_MEMORY;
+        let fits = |one: &ScoredStack| !known || one.sizes().map_or(true, |sizes| sizes.memory <= memory);
+        let kept = ranked.split_off(1).into_iter().filter(fits).collect::<Vec<_>>();
+        ranked.extend(kept);
         Ok(ranked)
     }
 

@@ -1,23 +1,27 @@
 //! A stack in the words of other programs.
 
-use hyperslab_core::Stack;
-use hyperslab_formats::Surroundings;
+use hyperslab_core::{Filter, Stack};
+use hyperslab_formats::{ProgramWords, Surroundings};
 use hyperslab_layers::layers;
 
-/// How to ask h5py, netCDF4, zarr-python and h5bench for what a stack stores and does; nothing for those that cannot.
-pub fn settings(stack: &Stack) -> Vec<String> {
-    let collective = stack.has_layer("twophase");
+/// How to ask other programs for what a stack stores and does. `kept`: filters that all arrays have by themselves, `None` if
+/// they differ.
+pub fn settings(stack: &Stack, kept: Option<&[Filter]>) -> ProgramWords {
     let entries = || stack.layers.iter().filter_map(|layer| layers().iter().find(|entry| entry.name == layer.name));
     let around = Surroundings {
-        collective,
+        collective: stack.has_layer("twophase"),
         connector_mode: entries().find_map(|entry| entry.connector_mode),
         h5bench_mode: entries().find_map(|entry| entry.h5bench_mode),
+        kept,
     };
     let format = hyperslab_formats::format(&stack.format.name);
-    let mut out = format.map_or_else(|_| Vec::new(), |entry| (entry.advice.settings)(&stack.format, &around));
-    let transfers = if collective { " --transfers collective" } else { "" };
-    out.push(format!("hyperslab:    --stack '{stack}'{transfers}"));
-    out
+    format.map_or_else(|_| ProgramWords::default(), |entry| (entry.advice.settings)(&stack.format, &around))
+}
+
+/// How to ask Hyperslab itself.
+pub fn own(stack: &Stack) -> String {
+    let transfers = if stack.has_layer("twophase") { " --transfers collective" } else { "" };
+    format!("hyperslab:    --stack '{stack}'{transfers}")
 }
 
 #[cfg(test)]
@@ -26,7 +30,25 @@ mod tests {
     use super::*;
 
     fn of(text: &str) -> String {
-        settings(&text.parse().unwrap()).join("\n")
+        let stack: Stack = text.parse().unwrap();
+        let words = settings(&stack, Some(&[]));
+        let lines = words.libraries.into_iter().chain(words.connector).chain(words.benchmarks).chain([own(&stack)]);
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn compression_is_kept() {
+        let stack: Stack = "hdf5(chunk=8x8)".parse().unwrap();
+        let lines = |kept: Option<&[Filter]>| settings(&stack, kept).libraries.join("\n");
+        let both = lines(Some(&[Filter::Shuffle, Filter::Deflate(4)]));
+        assert!(both.contains("chunks=(8, 8), compression=\"gzip\", compression_opts=4, shuffle=True"), "{both}");
+        assert!(both.contains("compression=\"zlib\", complevel=4, shuffle=True"), "{both}");
+        for other in [lines(Some(&[Filter::Lzf])), lines(None)] {
+            assert_eq!(other.matches("and its filters as now").count(), 2, "{other}");
+        }
+        assert!(!lines(Some(&[])).contains("filters"));
+        let zarr = settings(&"zarr(chunk=8x8)".parse().unwrap(), Some(&[Filter::Deflate(3)])).libraries.join("\n");
+        assert!(zarr.contains("compressors=zarr.codecs.GzipCodec(level=3)"), "{zarr}");
     }
 
     #[test]

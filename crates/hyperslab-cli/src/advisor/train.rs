@@ -2,6 +2,7 @@
 
 use super::compressibility::Compressibility;
 use super::evaluate;
+use super::held_back;
 use super::layer_costs;
 use super::measured::{Bench, TIMINGS_OF_A_TRIAL, openings};
 use super::measurement::{Access, Measurement};
@@ -11,6 +12,7 @@ use super::metadata_ops::{self, Beside};
 use super::profile_path;
 use super::sharing;
 use super::timings::{Timing, Timings};
+use super::{busy_machine, call_floors, python_calls};
 use crate::bench::stop_on_ctrl_c;
 use crate::cli::EXIT_INTERRUPTED;
 use crate::table::{Align, Table};
@@ -56,12 +58,18 @@ pub struct TrainOptions {
     /// Measure anew, without regard for timings that are there
     #[arg(long)]
     pub fresh: bool,
+    /// Measure also what calls of h5py, netCDF4 and zarr-python take in this Python
+    #[arg(long, value_name = "PYTHON")]
+    pub python: Option<PathBuf>,
     /// Begin nothing new after so many seconds [default: 85, with --full 1500]
     #[arg(long, value_name = "SECONDS")]
     pub within: Option<u64>,
     /// Judge the model on what was measured: tables, and a plot beside the timings
     #[arg(long)]
     pub evaluate: bool,
+    /// Judge the profile on 60 workloads that nothing is fitted to: a table, and their timings beside those of train
+    #[arg(long)]
+    pub held_back: bool,
 }
 
 /// Measures, fits, reports.
@@ -78,6 +86,7 @@ pub fn run(options: &TrainOptions) -> Result<ExitCode> {
     let progress = Arc::new(Progress::default());
     stop_on_ctrl_c(&progress)?;
     let limit = Duration::from_secs(options.within.unwrap_or(extent.seconds()));
+    let busy = busy_machine::wait_until_quiet(busy_machine::PATIENCE);
     let bench = Bench::new(&options.dir, &progress)?;
     let mut missing = measure_all((&trials, extent.rounds()), &bench, limit, &mut timings)?;
     drop(bench);
@@ -85,13 +94,25 @@ pub fn run(options: &TrainOptions) -> Result<ExitCode> {
         eprintln!("stopped; start it again to go on");
         return Ok(ExitCode::from(EXIT_INTERRUPTED));
     }
+    let busy = busy.or_else(|| busy_machine::wait_until_quiet(Duration::ZERO));
+    let was_busy = busy.is_some();
+    missing.extend(busy);
     let mut profile = fit(&all, &timings, &options.dir, &mut missing)?;
+    if was_busy {
+        profile.fits.values_mut().for_each(|fit| fit.interval = fit.interval.wider(busy_machine::LESS_SURE));
+    }
     layer_costs::measure(&options.dir, &progress, &mut profile)?;
+    if let Some(python) = &options.python {
+        profile.python = python_calls::measured(python, &options.dir)?;
+    }
     profile_path::save(&profile, &path)?;
     println!("{}", describe(&profile));
     println!("Profile: {}", path.display());
     if options.evaluate {
         println!("\n{}", evaluate::report(&all, &timings, &options.dir)?);
+    }
+    if options.held_back {
+        println!("\n{}", held_back::report(&profile, (&all, &timings), &options.dir, &progress)?);
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -199,7 +220,7 @@ pub fn samples<'a>(
 }
 
 fn fit(trials: &[Measurement], timings: &Timings, directory: &Path, missing: &mut Vec<String>) -> Result<Profile> {
-    let (mut fits, ordinary) = (BTreeMap::new(), ordinary());
+    let (mut fits, ordinary, least) = (BTreeMap::new(), ordinary(), call_floors::measured(directory)?);
     for class in Class::ALL {
         for warmth in [CacheState::Warm, CacheState::Cold] {
             let samples = samples(trials, timings, class, warmth, Counting::Real)?;
@@ -208,7 +229,7 @@ fn fit(trials: &[Measurement], timings: &Timings, directory: &Path, missing: &mu
                 continue;
             }
             let samples: Vec<Sample> = samples.into_iter().map(|one| one.sample).collect();
-            fits.insert((class, warmth), Fit::new(&samples, Method::Corrected, &ordinary)?);
+            fits.insert((class, warmth), Fit::bounded(&samples, Method::Corrected, &ordinary, &least)?);
         }
     }
     missing.sort();
@@ -227,6 +248,7 @@ fn fit(trials: &[Measurement], timings: &Timings, directory: &Path, missing: &mu
         layers: BTreeMap::new(),
         alignment: Vec::new(),
         copy_rate: Some(memcpy_probe::rate()?),
+        python: BTreeMap::new(),
     })
 }
 

@@ -1,17 +1,22 @@
-//! `advise --verify`: runs what was advised and what is used now.
+//! `advise --verify`: runs what was advised and what is used now, in turns and in fresh folders, until it can be told which
+//! is faster.
 
-use super::inputs::{Input, SearchSpace, results_file};
+use super::inputs::{Input, SearchSpace};
 use super::predict::seconds;
 use super::scored_stack::ScoredStack;
-use crate::bench;
+use crate::bench::{self, stop_on_ctrl_c};
+use crate::cli::{EXIT_FAILED, EXIT_INTERRUPTED};
 use crate::table::{Align, Table};
 use anyhow::Result;
 use hyperslab_core::Stack;
-use hyperslab_run::{CaseResult, Results, Spread, Status};
+use hyperslab_report::ratio::{self, Ratio};
+use hyperslab_run::{CaseResult, Progress, Status};
 use std::process::ExitCode;
+use std::sync::Arc;
 
-/// Runs of each case, and one before.
-const RUNS: u32 = 3 + 1;
+/// Rounds that count, after one that does not: at least so many, and at most, while nothing can be told.
+const ROUNDS: usize = 3;
+const MOST_ROUNDS: usize = 7;
 
 /// Runs the best ones and the present one, and says what following the advice gains or costs.
 pub fn verify(
@@ -25,51 +30,127 @@ pub fn verify(
     if !chosen.iter().any(|one| one.stack == *now) {
         chosen.extend(ranked.iter().find(|one| one.stack == *now));
     }
-    let list: Vec<String> = chosen.iter().map(|one| one.stack.to_string()).collect();
     let computing: f64 = chosen.iter().flat_map(|one| &one.works).map(|work| work.costs.compute.as_secs_f64()).sum();
-    let all = f64::from(RUNS) * (computing + chosen.iter().map(|one| one.seconds).sum::<f64>());
-    eprintln!("running {} stacks {RUNS} times each; that may take {}", list.len(), seconds(all));
-    let code = bench::run(&*input.free_options(&list, freedom)?)?;
-    let results = Results::load(&results_file(&input.dir))?;
+    let all = (ROUNDS + 1) as f64 * (computing + chosen.iter().map(|one| one.seconds).sum::<f64>());
+    eprintln!("running {} stacks {} times each or more; that may take {}", chosen.len(), ROUNDS + 1, seconds(all));
+    let progress = Arc::new(Progress::default());
+    stop_on_ctrl_c(&progress)?;
+    let mut times: Vec<Vec<f64>> = vec![Vec::new(); chosen.len()];
+    for round in 0..=MOST_ROUNDS {
+        let found = self::round(input, &chosen, round, freedom, &progress)?;
+        if progress.stop_requested() {
+            return Ok(ExitCode::from(EXIT_INTERRUPTED));
+        }
+        // The first round finds code and folders cold.
+        if round > 0 {
+            times.iter_mut().zip(found).for_each(|(times, seconds)| times.push(seconds));
+        }
+        let apart =
+            (1..chosen.len()).all(|other| judged(&times[0], &times[other]).is_none_or(|ratio| is_apart(&ratio)));
+        if round >= ROUNDS && apart {
+            break;
+        }
+    }
+    Ok(report(&chosen, &times, now))
+}
+
+/// Seconds of every stack once, each with all cases, in another order every time.
+fn round(
+    input: &Input,
+    chosen: &[&ScoredStack],
+    round: usize,
+    freedom: SearchSpace,
+    progress: &Arc<Progress>,
+) -> Result<Vec<f64>> {
+    let order: Vec<usize> = (0..chosen.len()).map(|place| (place + round) % chosen.len()).collect();
+    let list: Vec<String> = order.iter().map(|&place| chosen[place].stack.to_string()).collect();
+    let files = input.fresh_folder()?;
+    let mut options = input.free_options(&list, freedom)?;
+    (options.directory, options.repeat) = (Some(files.path().into()), Some(1));
+    let results = bench::measure(&options, progress)?;
     // Stacks come one after the other, each with all cases.
     let of_each = (results.cases.len() / chosen.len().max(1)).max(1);
-    let stacks = || results.cases.chunks(of_each);
-    let measured: Vec<f64> = stacks().map(|cases| total(cases, |times| times.median)).collect();
-    let ends: [fn(&Spread) -> f64; 2] = [|times| times.reach()[0], |times| times.reach()[1]];
-    let reached: Vec<[f64; 2]> = stacks().map(|cases| ends.map(|end| total(cases, end))).collect();
+    let mut found = vec![f64::INFINITY; chosen.len()];
+    for (&place, cases) in order.iter().zip(results.cases.chunks(of_each)) {
+        found[place] = total(cases);
+    }
+    Ok(found)
+}
+
+/// The other's time as a multiple of the first's.
+fn judged(first: &[f64], other: &[f64]) -> Option<Ratio> {
+    ratio::of_medians(first, other).map(|(_, ratio)| ratio)
+}
+
+/// Whether chance does not explain the difference.
+fn is_apart(ratio: &Ratio) -> bool {
+    ratio.interval.is_some_and(|[low, high]| low > 1.0 || high < 1.0)
+}
+
+fn report(chosen: &[&ScoredStack], times: &[Vec<f64>], now: &Stack) -> ExitCode {
+    let median = |times: &[f64]| hyperslab_run::Spread::of(times.iter().copied()).median;
+    let measured: Vec<f64> = times.iter().map(|times| median(times)).collect();
     let mut table = Table::new(&[
         ("stack", Align::Left),
         ("predicted", Align::Right),
         ("measured", Align::Right),
+        ("from", Align::Right),
+        ("to", Align::Right),
         ("inside the interval", Align::Left),
     ]);
-    for (one, measured) in chosen.iter().zip(&measured) {
+    for ((one, times), measured) in chosen.iter().zip(times).zip(&measured) {
         let inside = (one.low..=one.high).contains(measured);
-        let row =
-            [one.stack.to_string(), seconds(one.seconds), seconds(*measured), if inside { "yes" } else { "no" }.into()];
-        table.row(row.into());
+        let ends = [times.iter().copied().fold(f64::INFINITY, f64::min), times.iter().copied().fold(0.0, f64::max)];
+        table.row(vec![
+            one.stack.to_string(),
+            seconds(one.seconds),
+            seconds(*measured),
+            seconds(ends[0]),
+            seconds(ends[1]),
+            if inside { "yes" } else { "no" }.into(),
+        ]);
     }
     println!("{}", table.render());
-    let fastest = measured.iter().copied().fold(f64::INFINITY, f64::min);
-    let present = chosen.iter().position(|one| one.stack == *now).and_then(|place| measured.get(place));
-    match (measured.first(), present) {
-        (Some(first), Some(present)) if first.is_finite() && fastest > 0.0 => {
-            println!(
-                "Following the advice takes {:.1} % longer than the fastest of these (its regret).",
-                100.0 * (first / fastest - 1.0)
-            );
-            println!("It takes {:.2} times as long as what is used now.", first / present);
-            let overlap = |[low, high]: &[f64; 2], other: &[f64; 2]| *low <= other[1] && other[0] <= *high;
-            if reached.split_first().is_some_and(|(own, others)| others.iter().any(|other| overlap(own, other))) {
-                println!("Some of these runs overlap: too close to call, or the machine was busy with something else.");
+    let rounds = times.first().map_or(0, Vec::len);
+    println!("Medians of {rounds} runs each, in turns, in fresh folders.");
+    let fastest = (0..chosen.len()).min_by(|a, b| measured[*a].total_cmp(&measured[*b]));
+    let present = chosen.iter().position(|one| one.stack == *now);
+    let (Some(fastest), Some(present)) = (fastest.filter(|_| measured[0].is_finite()), present) else {
+        println!("What was advised could not be run, so there is nothing to compare.");
+        return ExitCode::from(EXIT_FAILED);
+    };
+    println!("{}", beside_fastest(chosen, times, &measured, fastest));
+    if present != 0 {
+        let words = match judged(&times[present], &times[0]) {
+            Some(ratio) if is_apart(&ratio) => {
+                format!("It takes {:.2} times as long as what is used now.", ratio.value)
             }
-        }
-        _ => println!("What was advised could not be run, so there is nothing to compare."),
+            _ => "Whether it takes as long as what is used now is too close to call: leave it as it is.".into(),
+        };
+        println!("{words}");
     }
-    Ok(code)
+    ExitCode::SUCCESS
 }
 
-/// One figure of each case's times, added up; infinite if one did not run.
-fn total(cases: &[CaseResult], which: fn(&Spread) -> f64) -> f64 {
-    cases.iter().map(|case| if case.status == Status::Ok { which(&case.observed) } else { f64::INFINITY }).sum()
+/// What following the advice costs, where it can be told.
+fn beside_fastest(chosen: &[&ScoredStack], times: &[Vec<f64>], measured: &[f64], fastest: usize) -> String {
+    if fastest == 0 || measured[fastest] <= 0.0 {
+        return "What was advised is the fastest of these (its regret is 0 %).".into();
+    }
+    match judged(&times[fastest], &times[0]) {
+        Some(ratio) if is_apart(&ratio) => format!(
+            "Following the advice takes {:.1} % longer than {} (its regret).",
+            100.0 * (ratio.value - 1.0),
+            chosen[fastest].stack
+        ),
+        _ => format!(
+            "Whether {} is faster is too close to call, so that nothing is known of a regret.",
+            chosen[fastest].stack
+        ),
+    }
+}
+
+/// Seconds of all cases; infinite if one did not run.
+fn total(cases: &[CaseResult]) -> f64 {
+    cases.iter().map(|case| if case.status == Status::Ok { case.observed.median } else { f64::INFINITY }).sum()
 }

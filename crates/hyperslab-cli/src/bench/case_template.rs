@@ -321,7 +321,9 @@ fn pattern_draft(
     let memory = particles.buffer_bytes()?.saturating_mul(ranks as u64);
     let mut work = TemplateWork::new(workload, particles.total_bytes()?, memory);
     let shared = work.shares_files();
-    if effect != Effect::Creates && !state.made && shared && !directory.join(&file).exists() {
+    // Finding out what it reads means to walk through all of its steps, which takes long for large ones: these need their file.
+    let is_small = work.bytes <= 1 << 30 && (ranks as u64).saturating_mul(particles.time_steps) <= 10_000;
+    if effect != Effect::Creates && !state.made && shared && is_small && !directory.join(&file).exists() {
         notes.push(format!(
             "{}: there is no file {file}; one is made first, not measured, and removed afterwards",
             pattern.kind.name()

@@ -55,7 +55,7 @@ impl ParameterSweep {
     /// What the command line asks to be varied.
     pub fn asked(options: &BenchOptions) -> Result<Self> {
         let kernel = options.config.as_ref().and_then(|path| path.to_str()).and_then(Kernel::named);
-        let known = Varied { kernel, workflow: workflow_keys(options, kernel)?, stacks: stacks(options)? };
+        let known = Varied { kernel, workflow: workflow_keys(options, kernel), stacks: stacks(options)? };
         let mut sweep = Self::default();
         if let Some(text) = options.rank_list.as_deref().filter(|text| values::are_several(text)) {
             sweep.add(&known, vec![("ranks".into(), text.to_owned())]).context("--ranks")?;
@@ -198,7 +198,7 @@ impl ParameterSweep {
         let kernel = options.config.as_ref().and_then(|path| path.to_str()).and_then(Kernel::named);
         let Some(kernel) = kernel else {
             if let Some(share) = scaling::of_workflow(scaling, ranks as usize, base as usize) {
-                let keys = workflow_keys(options, None)?;
+                let keys = workflow_keys(options, None);
                 for (place, value) in keys.values(share.key) {
                     options.workflow_values.push((place, share.of(&value)?));
                 }
@@ -303,10 +303,10 @@ fn stacks(options: &BenchOptions) -> Result<Vec<Stack>> {
     Ok(parse_stacks(options.stacks_text())?)
 }
 
-fn workflow_keys(options: &BenchOptions, kernel: Option<&Kernel>) -> Result<WorkflowKeys> {
+fn workflow_keys(options: &BenchOptions, kernel: Option<&Kernel>) -> WorkflowKeys {
     match &options.config {
         Some(path) if kernel.is_none() => WorkflowKeys::of_file(path),
-        _ => Ok(WorkflowKeys::default()),
+        _ => WorkflowKeys::default(),
     }
 }
 

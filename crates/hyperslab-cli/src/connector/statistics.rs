@@ -60,6 +60,8 @@ pub struct Process {
     pub mode: String,
     pub files: u64,
     pub datasets: u64,
+    /// Datasets and files whose storage was not what the program asked for.
+    pub overridden: u64,
     pub write: SideStatistics,
     pub read: SideStatistics,
     pub fell_back: Vec<Reason>,

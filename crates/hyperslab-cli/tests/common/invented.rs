@@ -44,6 +44,7 @@ pub fn invented() -> String {
         layers: ["async", "log", "cache", "twophase"].map(|name| (name.to_owned(), layer)).into(),
         alignment: vec![Alignment { bytes: 4096, read: 1.0, write: 0.9 }],
         copy_rate: Some(1e10),
+        python: Default::default(),
     };
     profile.to_json().unwrap()
 }

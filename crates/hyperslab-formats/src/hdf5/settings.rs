@@ -1,23 +1,22 @@
 //! A stack on `hdf5` in the words of h5py, netCDF4, the connector and h5bench.
 
 use super::align_threshold;
-use crate::python_words::{shapes, tuples};
-use crate::registry::Surroundings;
+use crate::python_words::{shapes, tuples, zlib};
+use crate::registry::{ProgramWords, Surroundings};
 use hyperslab_core::StackElement;
 
-pub(super) fn settings(format: &StackElement, around: &Surroundings) -> Vec<String> {
-    let mut out = python(format, around.collective);
+pub(super) fn settings(format: &StackElement, around: &Surroundings<'_>) -> ProgramWords {
     let direct = (format.get("plane") == Some("on")).then_some("codec");
     let modes: Vec<&str> = direct.into_iter().chain(around.connector_mode).collect();
-    if !modes.is_empty() {
+    let connector = (!modes.is_empty() && !around.collective).then(|| {
         let modes = modes.join("+");
-        out.push(format!("any program:  hyperslab run --mode {modes} -- python program.py     (docs/connector.md)"));
-    }
-    out.push(h5bench(format, around));
-    out
+        format!("any program:  hyperslab run --mode {modes} -- python program.py     (docs/connector.md)")
+    });
+    ProgramWords { libraries: python(format, around), connector, benchmarks: vec![h5bench(format, around)] }
 }
 
-fn python(format: &StackElement, together: bool) -> Vec<String> {
+fn python(format: &StackElement, around: &Surroundings<'_>) -> Vec<String> {
+    let together = around.collective;
     let chunks = shapes(format, "chunk");
     let chunked = !chunks.is_empty() || format.get("layout") == Some("chunked");
     let mut keywords = tuples("chunks", &chunks);
@@ -29,6 +28,12 @@ fn python(format: &StackElement, together: bool) -> Vec<String> {
         }
         keywords.push_str(&format!(", compression=\"gzip\", compression_opts={level}, shuffle={shuffle}"));
         net.push_str(&format!(", compression=\"zlib\", complevel={level}, shuffle={shuffle}"));
+    } else if let Some(Some((level, shuffle))) = around.kept.map(zlib) {
+        let shuffle = if shuffle { "True" } else { "False" };
+        keywords.push_str(&format!(", compression=\"gzip\", compression_opts={level}, shuffle={shuffle}"));
+        net.push_str(&format!(", compression=\"zlib\", complevel={level}, shuffle={shuffle}"));
+    } else if around.kept.is_none_or(|filters| !filters.is_empty()) {
+        [&mut keywords, &mut net].into_iter().for_each(|text| text.push_str(", and its filters as now"));
     } else if !chunked {
         net.push_str(", contiguous=True");
     }
@@ -54,7 +59,7 @@ fn python(format: &StackElement, together: bool) -> Vec<String> {
     out
 }
 
-fn h5bench(format: &StackElement, around: &Surroundings) -> String {
+fn h5bench(format: &StackElement, around: &Surroundings<'_>) -> String {
     let mut keys: Vec<(String, String)> = Vec::new();
     let mut key = |name: &str, value: &str| keys.push((name.into(), value.into()));
     let chunks = shapes(format, "chunk");

@@ -1,12 +1,12 @@
 //! A stack on `netcdf4` in the words of netCDF4, xarray, netcdf-c, nccopy and the connector.
 
 use crate::hdf5_entry;
-use crate::python_words::{shapes, tuples};
-use crate::registry::Surroundings;
+use crate::python_words::{shapes, tuples, zlib};
+use crate::registry::{ProgramWords, Surroundings};
 use hyperslab_core::StackElement;
 
 /// Lines that ask other programs for the same.
-pub(super) fn settings(format: &StackElement, around: &Surroundings) -> Vec<String> {
+pub(super) fn settings(format: &StackElement, around: &Surroundings<'_>) -> ProgramWords {
     let chunks = shapes(format, "chunk");
     let size = |key: &str| format.size(key).ok().flatten();
     let level = format.get("deflate");
@@ -24,6 +24,14 @@ pub(super) fn settings(format: &StackElement, around: &Surroundings) -> Vec<Stri
             keywords.push_str(&format!(", compression=\"zlib\", complevel={level}, shuffle={}", truth(shuffle)));
             encoding.push(format!("\"zlib\": True, \"complevel\": {level}, \"shuffle\": {}", truth(shuffle)));
         }
+        // What arrays have by themselves they keep.
+        None if around.kept.is_none_or(|filters| !filters.is_empty()) => match around.kept.and_then(zlib) {
+            Some((level, shuffle)) => {
+                keywords.push_str(&format!(", compression=\"zlib\", complevel={level}, shuffle={}", truth(shuffle)));
+                encoding.push(format!("\"zlib\": True, \"complevel\": {level}, \"shuffle\": {}", truth(shuffle)));
+            }
+            None => keywords.push_str(", and its filters as now"),
+        },
         None if chunks.is_empty() && format.get("layout") != Some("chunked") => {
             keywords.push_str(", contiguous=True");
             encoding.push("\"contiguous\": True".into());
@@ -58,11 +66,11 @@ pub(super) fn settings(format: &StackElement, around: &Surroundings) -> Vec<Stri
     out.push(nccopy(format));
     let direct = (format.get("plane") == Some("on")).then_some("codec");
     let modes: Vec<&str> = direct.into_iter().chain(around.connector_mode).collect();
-    if !modes.is_empty() {
+    let connector = (!modes.is_empty() && !around.collective).then(|| {
         let modes = modes.join("+");
-        out.push(format!("any program:  hyperslab run --mode {modes} -- python program.py     (docs/connector.md)"));
-    }
-    out
+        format!("any program:  hyperslab run --mode {modes} -- python program.py     (docs/connector.md)")
+    });
+    ProgramWords { libraries: out, connector, benchmarks: Vec::new() }
 }
 
 /// The same for a file that exists.
@@ -90,7 +98,8 @@ mod tests {
     #[test]
     fn options_are_settings_of_others() {
         let stack: Stack = "netcdf4(chunk=1x721x1440,deflate=1,shuffle=yes,align=1MiB,fill=no)".parse().unwrap();
-        let text = settings(&stack.format, &Surroundings::default()).join("\n");
+        let text =
+            settings(&stack.format, &Surroundings { kept: Some(&[]), ..Surroundings::default() }).libraries.join("\n");
         for wanted in [
             "netCDF4.set_alignment(65536, 1048576)",
             "nc_set_alignment(65536, 1048576)",
@@ -102,7 +111,8 @@ mod tests {
             assert!(text.contains(wanted), "{wanted}:\n{text}");
         }
         let plain: Stack = "netcdf4".parse().unwrap();
-        let text = settings(&plain.format, &Surroundings::default()).join("\n");
+        let text =
+            settings(&plain.format, &Surroundings { kept: Some(&[]), ..Surroundings::default() }).libraries.join("\n");
         assert!(text.contains("contiguous=True") && !text.contains("set_alignment"), "{text}");
     }
 }

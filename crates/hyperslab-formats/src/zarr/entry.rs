@@ -3,8 +3,8 @@
 
 mod option_table;
 
-use crate::python_words::{shapes, tuples};
-use crate::registry::{Advice, Beginning, Build, FormatEntry, Surroundings};
+use crate::python_words::{shapes, tuples, zlib};
+use crate::registry::{Advice, Beginning, Build, FormatEntry, ProgramWords, Surroundings};
 use hyperslab_core::storage::{StorageRules, StoreRules};
 use hyperslab_core::{Error, Filter, Result, StackElement, TransferCost};
 pub(crate) use option_table::OPTIONS;
@@ -119,13 +119,17 @@ fn remarks(element: &StackElement) -> Vec<&'static str> {
     }]
 }
 
-fn settings(format: &StackElement, _: &Surroundings) -> Vec<String> {
+fn settings(format: &StackElement, around: &Surroundings<'_>) -> ProgramWords {
     let level = format.get("level").map_or(String::new(), |level| format!("level={level}"));
     let compressor = match format.get("codec") {
         Some("gzip") => format!("zarr.codecs.GzipCodec({level})"),
         Some("zstd") => format!("zarr.codecs.ZstdCodec({level})"),
         Some("blosc") => "zarr.codecs.BloscCodec(cname=\"lz4\", shuffle=\"shuffle\")".into(),
-        _ => "None".into(),
+        _ => match around.kept.map(zlib) {
+            Some(Some((level, _))) => format!("zarr.codecs.GzipCodec(level={level})"),
+            _ if around.kept.is_none_or(|filters| !filters.is_empty()) => "(as now)".into(),
+            _ => "None".into(),
+        },
     };
     let compressor = match (format.get("shuffle"), format.get("codec")) {
         (Some("yes"), Some("gzip" | "zstd")) => {
@@ -134,7 +138,8 @@ fn settings(format: &StackElement, _: &Surroundings) -> Vec<String> {
         _ => compressor,
     };
     let (chunks, shards) = (tuples("chunks", &shapes(format, "chunk")), tuples("shards", &shapes(format, "shard")));
-    vec![format!(
+    let words = format!(
         "zarr-python:  zarr.create_array(store, name=name, shape=shape, dtype=dtype{chunks}{shards}, compressors={compressor})"
-    )]
+    );
+    ProgramWords { libraries: vec![words], ..ProgramWords::default() }
 }

@@ -49,12 +49,17 @@ pub enum Overlap {
 impl Costs {
     /// What all ranks do together.
     pub fn total(&self) -> Counts {
+        let Some((first, others)) = self.by_rank.split_first() else { return Counts::default() };
         let mut total = Counts::default();
-        self.by_rank.iter().for_each(|work| {
+        others.iter().for_each(|work| {
             total += &work.reading;
             total += &work.writing;
         });
-        total.scaled(self.ranks as u64, self.by_rank.len() as u64)
+        // What the first rank does for all is done once, however many the others are.
+        total = total.scaled((self.ranks.max(1) - 1) as u64, others.len().max(1) as u64);
+        total += &first.reading;
+        total += &first.writing;
+        total
     }
 }
 

@@ -64,7 +64,7 @@ impl LeftOut {
 /// Predicts the runs that each fold judges by a fit to those that it knows, in the order of the runs.
 pub(super) fn left_out(
     samples: &[Sample],
-    (method, ordinary): (Method, &[f64]),
+    (method, ordinary, least): (Method, &[f64], &[f64]),
     folds: &[Fold],
 ) -> Vec<Option<LeftOut>> {
     let mut out: Vec<Option<LeftOut>> = samples.iter().map(|_| None).collect();
@@ -73,7 +73,7 @@ pub(super) fn left_out(
         if known.is_empty() {
             continue;
         }
-        let fit = Fit::known(&known, method, ordinary);
+        let fit = Fit::known(&known, method, ordinary, least);
         for &place in &fold.judged {
             let Sample { row, seconds: measured, .. } = &samples[place];
             // A prediction of nothing, or of less, is wrong by a factor of a million.

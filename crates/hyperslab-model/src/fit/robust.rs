@@ -11,6 +11,35 @@ const TYPICAL: f64 = 1.5;
 /// a run that is off by all of its time.
 const ORDINARY: f64 = 0.01;
 
+/// The part of a run's time that is left to be explained at least, however much bounded coefficients explain of it.
+const LEFT: f64 = 0.05;
+
+/// As [`fit`], with no coefficient below what is known to be the least: those that would be are put there, and the others are
+/// fitted to what is left.
+pub(super) fn bounded(samples: &[Sample], ordinary: &[f64], least: &[f64]) -> Vec<f64> {
+    let mut coefficients = fit(samples, ordinary);
+    let below: Vec<usize> = (0..coefficients.len())
+        .filter(|&place| least.get(place).is_some_and(|least| coefficients[place] < *least))
+        .collect();
+    if below.is_empty() {
+        return coefficients;
+    }
+    let without = |sample: &Sample| {
+        let mut rest = sample.clone();
+        let known: f64 = below.iter().map(|&place| least[place] * sample.row[place]).sum();
+        below.iter().for_each(|&place| rest.row[place] = 0.0);
+        rest.seconds = (sample.seconds - known).max(LEFT * sample.seconds);
+        rest
+    };
+    let rest: Vec<Sample> = samples.iter().map(without).collect();
+    let found = fit(&rest, ordinary);
+    for (place, coefficient) in coefficients.iter_mut().enumerate() {
+        let bound = least.get(place).copied().unwrap_or(0.0);
+        *coefficient = if below.contains(&place) { bound } else { found[place].max(bound) };
+    }
+    coefficients
+}
+
 /// Fits what runs have; the rest has its ordinary value, or takes nothing.
 pub(super) fn fit(samples: &[Sample], ordinary: &[f64]) -> Vec<f64> {
     let all = samples.first().map_or(0, |sample| sample.row.len());

@@ -6,6 +6,7 @@ use crate::contention::{Contention, ContentionCurve, RankKind};
 use crate::counts::Count;
 use crate::fit::{Bias, Fit, Interval, Quality};
 use crate::layers::LayerCost;
+use crate::python_costs::{PythonCosts, PythonLibrary};
 use hyperslab_core::{CacheState, Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -28,6 +29,9 @@ struct Written {
     alignment: Vec<Alignment>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     copy_rate: Option<f64>,
+    /// What libraries of Python add; absent where nobody measured it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    python: BTreeMap<PythonLibrary, PythonCosts>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -121,6 +125,7 @@ pub(super) fn to_json(profile: &Profile) -> Result<String> {
         layers: profile.layers.clone(),
         alignment: profile.alignment.clone(),
         copy_rate: profile.copy_rate,
+        python: profile.python.clone(),
     };
     serde_json::to_string_pretty(&written)
         .map(|text| text + "\n")
@@ -179,6 +184,11 @@ pub(super) fn from_json(text: &str) -> Result<Profile> {
     if written.alignment.iter().any(|known| [known.read, known.write].iter().any(|f| !(f.is_finite() && *f > 0.0))) {
         return Err(bad("an alignment takes no time, or for ever"));
     }
+    let python = written.python.values();
+    let mut python = python.flat_map(|each| [each.read_call, each.write_call, each.read_chunk, each.write_chunk]);
+    if python.any(|seconds| !(seconds.is_finite() && seconds >= 0.0)) {
+        return Err(bad("a time of a library of Python makes no sense"));
+    }
     if written.copy_rate.is_some_and(|rate| !(rate.is_finite() && rate > 0.0)) {
         return Err(bad("copies in memory take no time, or for ever"));
     }
@@ -192,6 +202,7 @@ pub(super) fn from_json(text: &str) -> Result<Profile> {
         layers: written.layers,
         alignment: written.alignment,
         copy_rate: written.copy_rate,
+        python: written.python,
     })
 }
 

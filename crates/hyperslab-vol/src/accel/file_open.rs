@@ -64,6 +64,8 @@ impl FileOpen {
             driven: false,
             rollback: Weak::new(),
         };
+        // SAFETY: the list is open and ours.
+        unsafe { crate::overrides::of_file(host, &opening.settings, &opening.path, list) };
         // SAFETY: the list is open.
         unsafe { opening.parallel = ParallelFile::asked_for(host, list) };
         // SAFETY: the list is open.
@@ -183,7 +185,8 @@ impl FileOpen {
     /// Inside a call of the library; `under` is the open file.
     pub(crate) unsafe fn attach(mut self, under: Ptr) -> Result<Option<Arc<FileState>>> {
         let modes = self.settings.modes;
-        if !modes.accelerate() && !modes.trace && !modes.rolls_back() {
+        let known = modes.accelerate() || modes.trace || modes.rolls_back() || self.settings.overrides.is_some();
+        if !known {
             return Ok(None);
         }
         // SAFETY: the file is open.

@@ -9,6 +9,7 @@ use crate::callbacks::operation;
 use crate::host::Host;
 use crate::host::api::{Const, Herr, Hid, Ptr, Req, Text};
 use crate::object::{DATASET, Object, catch_panics, free, object};
+use crate::overrides::Lists;
 use std::ffi::c_int;
 use std::ptr::null_mut;
 use std::sync::atomic::Ordering;
@@ -124,6 +125,8 @@ pub(crate) unsafe extern "C" fn create(
         let parent = object(pointer);
         note_metadata_change(parent);
         let (host, below) = (parent.host, parent.connector);
+        let overridden = Lists::of(parent, (place, name), Some(create), access);
+        let (create, access) = overridden.as_ref().map_or((create, access), |lists| lists.or(create, access));
         let changes = parent.file.as_ref().is_some_and(|file| file.buffers.is_some() && !file.is_library_only());
         let other = host.preserving_error_stack(|| match changes {
             true => AccessList::new(parent, access, ineligible(host, create, kind).is_some()),
@@ -164,6 +167,8 @@ pub(crate) unsafe extern "C" fn open(
     catch_panics(|| {
         let parent = object(pointer);
         let (host, below) = (parent.host, parent.connector);
+        let overridden = Lists::of(parent, (place, name), None, access);
+        let access = overridden.as_ref().map_or(access, |lists| lists.or(0, access).1);
         let other = host.preserving_error_stack(|| AccessList::new(parent, access, false));
         let list = other.as_ref().map_or(access, |other| other.list);
         let under = host.H5VLdataset_open(parent.under, place, below, name, list, transfer, request);

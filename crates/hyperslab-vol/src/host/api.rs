@@ -84,6 +84,13 @@ api! {
     H5Pget(list: Hid, name: Text, value: Ptr) -> Herr;
     H5Pset_cache(list: Hid, metadata: c_int, slots: size_t, bytes: size_t, w0: f64) -> Herr;
     H5Pget_layout(list: Hid) -> c_int;
+    H5Pset_layout(list: Hid, layout: c_int) -> Herr;
+    H5Pset_chunk(list: Hid, rank: c_int, extents: *const u64) -> Herr;
+    H5Premove_filter(list: Hid, number: c_int) -> Herr;
+    H5Pset_deflate(list: Hid, level: c_uint) -> Herr;
+    H5Pset_shuffle(list: Hid) -> Herr;
+    H5Pset_fletcher32(list: Hid) -> Herr;
+    H5Pset_alignment(list: Hid, threshold: u64, alignment: u64) -> Herr;
     H5Pget_chunk(list: Hid, rank: c_int, extents: *mut u64) -> c_int;
     H5Pget_chunk_opts(list: Hid, options: *mut c_uint) -> Herr;
     H5Pget_chunk_cache(list: Hid, slots: *mut size_t, bytes: *mut size_t, w0: *mut f64) -> Herr;
@@ -254,6 +261,7 @@ impl Variable {
 /// Identifiers that the library keeps in variables.
 struct Variables {
     dataset_access: Variable,
+    dataset_creation: Variable,
     transfer: Variable,
     error_class: Variable,
     error_major: Variable,
@@ -330,6 +338,7 @@ impl Api {
         let push = unsafe { std::mem::transmute::<Ptr, Push>(push) };
         let variables = Variables {
             dataset_access: variable("H5P_CLS_DATASET_ACCESS_ID_g")?,
+            dataset_creation: variable("H5P_CLS_DATASET_CREATE_ID_g")?,
             transfer: variable("H5P_LST_DATASET_XFER_ID_g")?,
             error_class: variable("H5E_ERR_CLS_g")?,
             error_major: variable("H5E_VOL_g")?,
@@ -391,6 +400,11 @@ impl Api {
     /// The class of dataset access lists.
     pub(crate) fn dataset_access_class(&self) -> Hid {
         self.variables.dataset_access.get()
+    }
+
+    /// The class of dataset creation lists.
+    pub(crate) fn dataset_creation_class(&self) -> Hid {
+        self.variables.dataset_creation.get()
     }
 
     /// The default transfer list.

@@ -19,6 +19,7 @@ pub(super) struct Report {
     pub(super) mode: String,
     pub(super) files: u64,
     pub(super) datasets: u64,
+    pub(super) overridden: u64,
     pub(super) write: SideReport,
     pub(super) read: SideReport,
     pub(super) fell_back: Vec<Reason>,
