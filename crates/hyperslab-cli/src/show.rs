@@ -26,7 +26,7 @@ Examples:
   hyperslab show run.h5 fields/density --select 7 --explain --write
   hyperslab show run.h5 fields/density --select '0:2,::4' --values
       some of its elements
-  hyperslab show ocean.nc                       as ncdump -h prints it, with storage
+  hyperslab show ocean.nc                  as ncdump -h prints it, with storage
 
 Selections are as in numpy: an index or start:stop:step for each dimension,
 those left out being whole. --explain tells what the HDF5 data plane

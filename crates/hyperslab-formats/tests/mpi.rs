@@ -49,7 +49,7 @@ fn main() -> ExitCode {
 }
 
 /// Runs one task on one stack and says in one line how it went; all of it if it failed.
-fn report(stack: &str, ranks: usize, task: &str, good: impl Fn(&under_mpi::Ended) -> bool) -> bool {
+fn report(stack: &str, ranks: usize, task: &str, good: impl Fn(&under_mpi::EndedJob) -> bool) -> bool {
     let stack_of = |task| if task == "mpiio" { "" } else { stack };
     let job = under_mpi::run(ranks, &format!("{task} {}", stack_of(task)), LIMIT).unwrap();
     let what = match task {

@@ -44,7 +44,7 @@ pub fn detect_stack(path: &Path) -> Result<Stack> {
 ///
 /// ```
 /// # fn main() -> hyperslab::Result<()> {
-/// assert_eq!(hyperslab::stack_for_name("run.nc".as_ref())?.to_string(), "netcdf3");
+/// assert_eq!(hyperslab::stack_for_name("run.nc3".as_ref())?.to_string(), "netcdf3");
 /// assert!(hyperslab::stack_for_name("run".as_ref()).is_err());
 /// # Ok(())
 /// # }
