@@ -1,7 +1,7 @@
 //! All objects of one container, copied to another by ranks that are threads.
 
 use super::progress::{Copied, Watch};
-use super::rechunk::Plan;
+use super::rechunk::RechunkPlan;
 use super::scratch::{Scratch, with_scratch};
 use super::storage::Storage;
 use hyperslab_core::{
@@ -227,7 +227,7 @@ impl Copying<'_> {
         let target = self.output.create(name, &spec)?;
         self.attributes(name)?;
         // Chunks as they are now: two ranks never write to the same.
-        let plan = Plan::new(&from, &target.spec()?, self.memory, self.comm.size())?;
+        let plan = RechunkPlan::new(&from, &target.spec()?, self.memory, self.comm.size())?;
         let done = match &plan.reads {
             None => agree(&**self.comm, self.direct(&*source, &*target, &plan)),
             Some(reads) => {
@@ -250,7 +250,7 @@ impl Copying<'_> {
     }
 
     /// The blocks that this rank works on.
-    fn mine(&self, plan: &Plan, blocks: &ChunkBlocks) -> impl Iterator<Item = u64> + use<> {
+    fn mine(&self, plan: &RechunkPlan, blocks: &ChunkBlocks) -> impl Iterator<Item = u64> + use<> {
         let rank = self.comm.rank();
         let end = if rank < plan.ranks { blocks.len() } else { 0 };
         (rank as u64..end).step_by(plan.ranks)
@@ -264,7 +264,7 @@ impl Copying<'_> {
     }
 
     /// Copies blocks of the output, reading what they need.
-    fn direct(&self, source: &dyn Array, target: &dyn Array, plan: &Plan) -> Result<()> {
+    fn direct(&self, source: &dyn Array, target: &dyn Array, plan: &RechunkPlan) -> Result<()> {
         let size = target.spec()?.dtype.size();
         let mut buffer = Vec::new();
         for number in self.mine(plan, &plan.writes) {
@@ -281,7 +281,7 @@ impl Copying<'_> {
     }
 
     /// Reads blocks of the input into the scratch array.
-    fn put(&self, source: &dyn Array, reads: &ChunkBlocks, plan: &Plan, scratch: &Scratch<'_>) -> Result<()> {
+    fn put(&self, source: &dyn Array, reads: &ChunkBlocks, plan: &RechunkPlan, scratch: &Scratch<'_>) -> Result<()> {
         let size = source.spec()?.dtype.size();
         let mut buffer = Vec::new();
         for number in self.mine(plan, reads) {
@@ -296,7 +296,7 @@ impl Copying<'_> {
     }
 
     /// Writes blocks of the output from the scratch array.
-    fn get(&self, target: &dyn Array, plan: &Plan, scratch: &Scratch<'_>) -> Result<()> {
+    fn get(&self, target: &dyn Array, plan: &RechunkPlan, scratch: &Scratch<'_>) -> Result<()> {
         let size = target.spec()?.dtype.size();
         let mut buffer = Vec::new();
         for number in self.mine(plan, &plan.writes) {

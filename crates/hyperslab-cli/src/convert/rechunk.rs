@@ -15,7 +15,7 @@ const MOST_READS: f64 = 2.0;
 
 /// The order for one array.
 #[derive(Debug)]
-pub struct Plan {
+pub struct RechunkPlan {
     /// Ranks that work on it; fewer if chunks are so large that the memory is not enough for all.
     pub ranks: usize,
     /// Bytes of elements that a rank holds at a time.
@@ -28,7 +28,7 @@ pub struct Plan {
     pub reads: Option<ChunkBlocks>,
 }
 
-impl Plan {
+impl RechunkPlan {
     /// Plans for `ranks` ranks that together hold `memory` bytes.
     pub fn new(source: &ArraySpec, target: &ArraySpec, memory: u64, ranks: usize) -> Result<Self> {
         let size = target.dtype.size();
@@ -119,20 +119,21 @@ mod tests {
         let shape = [2000, 720, 1440];
         let (slices, series) = (chunked(&shape, Some(&[1, 720, 1440])), chunked(&shape, Some(&[2000, 8, 8])));
         for (source, target) in [(&slices, &series), (&series, &slices)] {
-            let short = Plan::new(source, target, 512 << 20, 2).unwrap();
+            let short = RechunkPlan::new(source, target, 512 << 20, 2).unwrap();
             assert!(short.reads.is_some() && short.fits && short.ranks == 2);
             for blocks in [short.reads.as_ref().unwrap(), &short.writes] {
                 assert!(dims::byte_count(blocks.extents(), 4).unwrap() <= short.piece, "{blocks:?}");
             }
-            assert!(Plan::new(source, target, 64 << 30, 2).unwrap().reads.is_none());
+            assert!(RechunkPlan::new(source, target, 64 << 30, 2).unwrap().reads.is_none());
         }
-        let same = Plan::new(&slices, &slices, 64 << 20, 2).unwrap();
+        let same = RechunkPlan::new(&slices, &slices, 64 << 20, 2).unwrap();
         assert!(same.reads.is_none() && same.fits && same.ranks == 2);
         // Memory for one chunk alone, and for none.
-        assert_eq!(Plan::new(&slices, &slices, 14 << 20, 8).unwrap().ranks, 1);
-        assert!(!Plan::new(&slices, &slices, 1 << 20, 8).unwrap().fits);
+        assert_eq!(RechunkPlan::new(&slices, &slices, 14 << 20, 8).unwrap().ranks, 1);
+        assert!(!RechunkPlan::new(&slices, &slices, 1 << 20, 8).unwrap().fits);
         // Blocks hold whole chunks of both where that is cheap.
-        let plan = Plan::new(&chunked(&[100, 100], Some(&[6, 6])), &chunked(&[100, 100], Some(&[4, 4])), 9000, 1);
+        let plan =
+            RechunkPlan::new(&chunked(&[100, 100], Some(&[6, 6])), &chunked(&[100, 100], Some(&[4, 4])), 9000, 1);
         assert!(plan.unwrap().reads.is_none());
     }
 }
