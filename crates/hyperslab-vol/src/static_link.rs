@@ -37,10 +37,12 @@ macro_rules! register {
             H5VLrequest_notify H5VLrequest_cancel H5VLrequest_specific H5VLrequest_optional H5VLrequest_free
             H5VLblob_put H5VLblob_get H5VLblob_specific H5VLblob_optional H5VLtoken_cmp H5VLtoken_to_str
             H5VLtoken_from_str H5VLoptional H5Epush2 H5Pset_driver H5FDregister H5Iis_valid
-            H5Ssel_iter_create H5Ssel_iter_get_seq_list H5Ssel_iter_close H5Tconvert
+            H5Ssel_iter_create H5Ssel_iter_get_seq_list H5Ssel_iter_close H5Tconvert H5Pset_layout H5Pset_chunk
+            H5Premove_filter H5Pset_deflate H5Pset_shuffle H5Pset_fletcher32 H5Pset_alignment
             } {
             H5P_CLS_DATASET_ACCESS_ID_g H5P_LST_DATASET_XFER_ID_g H5E_ERR_CLS_g H5E_VOL_g H5E_WRITEERROR_g
             H5E_FILE_g H5E_IO_g H5E_VFL_g H5E_CANTOPENFILE_g H5E_READERROR_g H5E_CANTLOCKFILE_g
+            H5P_CLS_DATASET_CREATE_ID_g
             })
         }
         // SAFETY: the symbols are those of the libhdf5 that the program is linked with.
