@@ -86,7 +86,7 @@ pub fn run(options: &TrainOptions) -> Result<ExitCode> {
     let progress = Arc::new(Progress::default());
     stop_on_ctrl_c(&progress)?;
     let limit = Duration::from_secs(options.within.unwrap_or(extent.seconds()));
-    let busy = busy_machine::wait_until_quiet(busy_machine::PATIENCE);
+    let busy = busy_machine::wait_until_quiet(busy_machine::PATIENCE.min(limit));
     let bench = Bench::new(&options.dir, &progress)?;
     let mut missing = measure_all((&trials, extent.rounds()), &bench, limit, &mut timings)?;
     drop(bench);
