@@ -143,7 +143,7 @@ fn seconds(python: &Path, folder: &Path, script: &str) -> f64 {
 
 /// Follows the advice literally, by editing the scripts, and measures both.
 #[test]
-#[ignore = "long: tunes eight scripts, each by some dozens of runs"]
+#[ignore = "tunes eight scripts, some dozens of runs each; cargo test -p hyperslab-cli --test tune -- --ignored"]
 fn advice_that_is_followed_makes_nothing_slower() {
     let Some(python) = plugin::python() else { return };
     let mut worst: f64 = 0.0;
