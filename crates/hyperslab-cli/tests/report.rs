@@ -100,6 +100,14 @@ fn is_sound(found: &Value) {
     assert_eq!(found["said"], format!("0 of {rows} shown"), "{found:#}");
     assert!(found["sorted_up"].as_f64() <= found["sorted_down"].as_f64(), "{found:#}");
     assert_eq!(found["sort_said"], "descending", "{found:#}");
+    assert_eq!(found["sorted_by_key"], "ascending", "{found:#}");
+    assert!(found["typed"].as_u64().unwrap() > 0 && found["chosen"] == found["of_that_stack"], "{found:#}");
+    // What a screen reader says, what can be read, what is cut off.
+    assert_eq!((&found["names"], &found["cut_off"]), (&json!(0), &json!([])), "{found:#}");
+    for scheme in ["contrast_light", "contrast_dark"] {
+        assert!(found[scheme][0].as_f64().unwrap() >= 4.5, "{found:#}");
+    }
+    assert_eq!(found["tip_of_pointer"], found["hovered"], "{found:#}");
     // The keyboard moves through pictures, and what it reaches is said and shown.
     assert_ne!(found["first_focus"], found["next_focus"], "{found:#}");
     assert_eq!(found["tip_of_focus"], found["next_focus"], "{found:#}");

@@ -1,6 +1,7 @@
 //! How rates depend on what was varied: ranks, amounts of data, options of a stack, axes of a sweep.
 
 use crate::record::{CaseRecord, RunRecord, SpreadRecord};
+use crate::words::{count, size};
 use hyperslab_core::Stack;
 use hyperslab_core::units::parse_size;
 use serde::Serialize;
@@ -97,8 +98,9 @@ fn coordinates(case: &CaseRecord) -> Vec<Coordinate> {
     };
     let line = format!("{}{}", case.stack, others(case, "ranks"));
     add("ranks", case.ranks as f64, case.ranks.to_string(), title.clone(), line);
-    let with_ranks = format!("{}, {} ranks", case.stack, case.ranks);
-    add("bytes", case.bytes as f64, crate::words::size(case.bytes as f64), title.clone(), with_ranks);
+    let ranks = count(case.ranks as usize, "rank", "ranks");
+    let with_ranks = format!("{}, {ranks}", case.stack);
+    add("bytes", case.bytes as f64, size(case.bytes as f64), title.clone(), with_ranks);
     for (axis, value) in &case.axes {
         let (at, label) = match value {
             Value::Number(number) => (number.as_f64().unwrap_or(0.0), number.to_string()),
@@ -122,8 +124,9 @@ fn coordinates(case: &CaseRecord) -> Vec<Coordinate> {
                     if options.is_empty() { e.name.clone() } else { format!("{}({})", e.name, options.join(",")) }
                 })
                 .collect();
-            let title = format!("{}, {}, {} ranks: {}", case.benchmark, case.cache, case.ranks, case.workload);
-            add(&format!("{}.{name}", element.name), at, value.clone(), title, rest.join("/"));
+            let title = format!("{}, {}: {}", case.benchmark, case.cache, case.workload);
+            let line = format!("{}, {ranks}", rest.join("/"));
+            add(&format!("{}.{name}", element.name), at, value.clone(), title, line);
         }
     }
     found

@@ -178,7 +178,7 @@ pub fn curve(chart: &CurveChart) -> Figure {
     for (at, label) in marked {
         d.path("g", &format!("M{} {}v4", n(x.at(at)), n(bottom)));
         if x.at(at) - last > 10.0 + 6.5 * label.chars().count() as f64 {
-            d.text("k m", x.at(at), bottom + 16.0, label);
+            d.below(x.at(at), bottom + 16.0, label);
             last = x.at(at);
         }
     }

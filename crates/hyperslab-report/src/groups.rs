@@ -1,6 +1,7 @@
 //! Cases that do the same work on different stacks.
 
 use crate::cases::CaseRow;
+use crate::words::count;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -34,14 +35,16 @@ pub fn of(cases: &[CaseRow]) -> (Vec<Group>, usize) {
         by_work.entry(key).or_default().push(index);
     }
     let mut groups: Vec<Group> = Vec::new();
-    for ((_, benchmark, workload, cache, ranks), mut members) in by_work {
+    let several = cases.iter().any(|case| case.run > 1);
+    for ((run, benchmark, workload, cache, ranks), mut members) in by_work {
         members.sort_by(|a, b| cases[*b].rate.median.total_cmp(&cases[*a].rate.median));
         let [first, second, ..] = members.as_slice() else { continue };
         let (first, second) = (&cases[*first].rate, &cases[*second].rate);
+        let file = if several { format!("file {run}: ") } else { String::new() };
         let lead = first.median / second.median;
         let close = first.count < 2 || first.reach()[0] <= second.reach()[1];
         groups.push(Group {
-            title: format!("{benchmark}, {cache}, {ranks} {}", if ranks == 1 { "rank" } else { "ranks" }),
+            title: format!("{file}{benchmark}, {cache}, {}", count(ranks as usize, "rank", "ranks")),
             about: workload.clone(),
             comparable: true,
             lead: lead.is_finite().then_some(lead),

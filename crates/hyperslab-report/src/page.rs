@@ -13,7 +13,7 @@ const SCRIPT: &str = include_str!("page/script.js");
 
 /// What browsers compute of the script. The page's policy allows this script alone, so that nothing from a results file
 /// could run even if it were not escaped.
-pub const SCRIPT_HASH: &str = "sha256-SsBond91OyXlEs3NVRzYDXSj43FJDkibGTcJEnrvt8E=";
+pub const SCRIPT_HASH: &str = "sha256-f76ke4mb3MdKdh9jWfgfotta70vnEQL04vRSvWM9dg8=";
 
 /// More cases than this get no bars in the table: pages of thousands stay small and quick.
 const MOST_BARS: usize = 400;
@@ -33,7 +33,11 @@ const SECTIONS: [(&str, &str, &str); 6] = [
         "Line: fastest to slowest. Box: half to 90 % of all calls. Marks: fastest, half, 99 %, slowest.",
     ),
     ("predictions", "Predicted and measured", "Whiskers: 90 % interval of the prediction."),
-    ("activity", "Who did what when", ""),
+    (
+        "activity",
+        "Who did what when",
+        "Where nothing is drawn, a rank was between calls: it made data, or waited for its turn.",
+    ),
 ];
 
 /// The pictures of a report, in the order of the page.
@@ -193,7 +197,7 @@ fn changes(out: &mut String, report: &Report) {
     );
     out.push_str(
         "<div class=\"wide\"><table class=\"cards\"><thead><tr><th>benchmark</th><th>stack</th><th>ranks</th><th>cache</th><th>over the files</th>\
-         <th>first</th><th>last</th><th>ratio (95 %)</th><th>verdict</th></tr></thead><tbody>",
+         <th class=\"r\">first</th><th class=\"r\">last</th><th>ratio (95 %)</th><th>verdict</th></tr></thead><tbody>",
     );
     for change in &report.changes {
         let class = match change.verdict {
@@ -206,7 +210,7 @@ fn changes(out: &mut String, report: &Report) {
         let _ = writeln!(
             out,
             "<tr><th scope=\"row\" data-l=\"benchmark\"><span>{}<small>{}</small></span></th><td data-l=\"stack\">{}</td><td data-l=\"ranks\">{}</td>\
-             <td data-l=\"cache\">{}</td><td data-l=\"files\">{}</td><td class=\"r\" data-l=\"first\">{}</td><td class=\"r\" data-l=\"last\">{}</td>\
+             <td data-l=\"cache\">{}</td><td class=\"trend\" data-l=\"files\">{}</td><td class=\"r\" data-l=\"first\">{}</td><td class=\"r\" data-l=\"last\">{}</td>\
              <td data-l=\"ratio\">{}</td><td data-l=\"verdict\"><span{class}>{}</span></td></tr>",
             escape(&change.benchmark),
             escape(&change.workload),
@@ -236,8 +240,8 @@ fn table(out: &mut String, report: &Report) {
     out.push_str(
         "<div class=\"wide\"><table id=\"cases\" class=\"cards\"><caption>Medians over the repetitions; the column headings sort.</caption><thead><tr>\
          <th scope=\"col\">case</th><th scope=\"col\">benchmark</th><th scope=\"col\">stack</th><th scope=\"col\">ranks</th><th scope=\"col\">cache</th>\
-         <th scope=\"col\">data</th><th scope=\"col\">time</th><th scope=\"col\">rate</th><th scope=\"col\">raw rate</th><th scope=\"col\">made of</th>\
-         <th scope=\"col\">call: half, 99 %</th><th scope=\"col\">verified</th></tr></thead><tbody>\n",
+         <th scope=\"col\" class=\"r\">data</th><th scope=\"col\" class=\"r\">time</th><th scope=\"col\" class=\"r\">rate</th>\
+         <th scope=\"col\" class=\"r\">raw rate</th><th scope=\"col\">made of</th><th scope=\"col\" class=\"r\">call: half, 99 %</th><th scope=\"col\">verified</th></tr></thead><tbody>\n",
     );
     let bars = report.cases.len() <= MOST_BARS;
     for case in &report.cases {
@@ -266,13 +270,13 @@ fn row(out: &mut String, case: &CaseRow, runs: usize, bars: bool) {
         ranks = case.ranks,
     );
     if !good {
-        out.push_str(&"<td class=\"nil\" data-v=\"-1\"></td>".repeat(5));
+        out.push_str(&"<td class=\"nil\"></td>".repeat(5));
         let _ = writeln!(out, "<td data-l=\"verified\">{}</td></tr>", verified(case));
         return;
     }
     let cell = |label: &str, value: f64, shown: String| {
         format!(
-            "<td class=\"r\" data-l=\"{label}\" data-v=\"{}\">{shown}</td>",
+            "<td class=\"r\" data-l=\"{label}\" data-v=\"{}\"><span>{shown}</span></td>",
             if value.is_finite() { value } else { 0.0 }
         )
     };
@@ -288,7 +292,7 @@ fn row(out: &mut String, case: &CaseRow, runs: usize, bars: bool) {
         out.push_str(&cell("rate", case.rate.median, rate(case.rate.median) + &around(case.rate.reach(), rate)));
         out.push_str(&cell("raw rate", case.raw_rate.median, rate(case.raw_rate.median)));
     } else {
-        out.push_str(&"<td class=\"nil\" data-v=\"-1\"></td>".repeat(2));
+        out.push_str(&"<td class=\"nil\"></td>".repeat(2));
     }
     let sum: f64 = case.parts.iter().sum();
     let listed: Vec<String> = spent(case).map(|(_, part, time)| format!("{part} {}", seconds(time))).collect();
@@ -315,7 +319,7 @@ fn row(out: &mut String, case: &CaseRow, runs: usize, bars: bool) {
         Some((_, latency)) => {
             out.push_str(&cell("call", latency.p50, format!("{}, {}", seconds(latency.p50), seconds(latency.p99))));
         }
-        None => out.push_str("<td class=\"nil\" data-v=\"-1\"></td>"),
+        None => out.push_str("<td class=\"nil\"></td>"),
     }
     let _ = writeln!(out, "<td data-l=\"verified\">{}</td></tr>", verified(case));
 }

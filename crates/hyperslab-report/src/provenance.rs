@@ -51,7 +51,7 @@ pub fn facts(path: &Path, run: &RunRecord) -> RunFacts {
                     facts.push((format!("stack {stack}"), elements.collect::<Vec<_>>().join("; ")));
                 }
             }
-            Value::Object(map) if !map.is_empty() && map.values().all(|v| !v.is_object() && !v.is_array()) => {
+            Value::Object(map) if !map.is_empty() && map.values().all(|v| !v.is_object() && is_flat(v)) => {
                 let list = map.iter().map(|(key, value)| format!("{key} {}", text(value)));
                 facts.push((name, list.collect::<Vec<_>>().join("; ")));
             }
@@ -75,9 +75,21 @@ pub fn facts(path: &Path, run: &RunRecord) -> RunFacts {
     }
 }
 
+/// Neither an object nor a list with something other than words and numbers in it.
+fn is_flat(value: &Value) -> bool {
+    match value {
+        Value::Object(_) => false,
+        Value::Array(list) => list.iter().all(|value| !value.is_object() && !value.is_array()),
+        _ => true,
+    }
+}
+
 fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
+        Value::Bool(true) => "yes".into(),
+        Value::Bool(false) => "no".into(),
+        Value::Array(list) if is_flat(value) => list.iter().map(text).collect::<Vec<_>>().join(", "),
         other => other.to_string(),
     }
 }

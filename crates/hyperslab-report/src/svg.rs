@@ -57,11 +57,15 @@ impl Drawing {
         for tick in scale.ticks(unit) {
             let (x, words) = (scale.at(tick), unit.tick(tick));
             self.path("g", &format!("M{} {}V{}", n(x), n(top), n(bottom)));
-            // What would stick out ends at the border.
-            let sticks_out = x + 3.5 * words.len() as f64 > self.width;
-            let (class, x) = if sticks_out { ("k e", self.width - 1.0) } else { ("k m", x) };
-            self.text(class, x, bottom + 14.0, &words);
+            self.below(x, bottom + 14.0, &words);
         }
+    }
+
+    /// A label centred below `x`; what would stick out ends at the border.
+    pub fn below(&mut self, x: f64, y: f64, words: &str) {
+        let sticks_out = x + 3.5 * words.chars().count() as f64 > self.width;
+        let (class, x) = if sticks_out { ("k e", self.width - 1.0) } else { ("k m", x) };
+        self.text(class, x, y, words);
     }
 
     /// The same for a vertical axis: lines from `left` to `right`, values at their left.
@@ -135,19 +139,31 @@ impl Scale {
         self.from + part.clamp(-0.02, 1.02) * (self.to - self.from)
     }
 
-    /// Some two to six round values on the scale: of bytes powers of two, otherwise 1, 2 and 5 times powers of ten.
+    /// Some two to six round values on the scale: of bytes powers of two, otherwise 1, 2 and 5 times powers of ten; where
+    /// a logarithmic scale is too short for three of these, values between them, too.
     pub fn ticks(&self, unit: Unit) -> Vec<f64> {
-        let mut round: Vec<f64> = match unit {
-            Unit::Bytes => (-10..60).map(|power| 2_f64.powi(power)).collect(),
-            Unit::Seconds => (-10..10).flat_map(|power| [1.0, 2.0, 5.0].map(|k| k * 10_f64.powi(power))).collect(),
+        let round = |between: &[f64]| -> Vec<f64> {
+            let (base, powers) = match unit {
+                Unit::Bytes => (2_f64, -10..60),
+                Unit::Seconds => (10_f64, -10..10),
+            };
+            powers.flat_map(|power| between.iter().map(move |k| k * base.powi(power))).collect()
         };
+        let choices = unit.between();
         if !self.log {
-            let step = round.into_iter().find(|step| self.high / step <= 4.0).unwrap_or(self.high);
+            let step = round(choices[0]).into_iter().find(|step| self.high / step <= 4.0).unwrap_or(self.high);
             return (1..5).map(|k| f64::from(k) * step).take_while(|tick| *tick <= self.high).collect();
         }
-        round.retain(|tick| *tick >= self.low * 0.999 && *tick <= self.high * 1.001);
-        let thin = round.len().div_ceil(5).max(1);
-        round.into_iter().step_by(thin).collect()
+        let mut ticks = Vec::new();
+        for between in choices {
+            ticks = round(between);
+            ticks.retain(|tick| *tick >= self.low * 0.999 && *tick <= self.high * 1.001);
+            if ticks.len() > 2 {
+                break;
+            }
+        }
+        let thin = ticks.len().div_ceil(5).max(1);
+        ticks.into_iter().step_by(thin).collect()
     }
 }
 
@@ -161,6 +177,16 @@ pub enum Unit {
 }
 
 impl Unit {
+    /// Factors of round values within a power, from few to many.
+    fn between(self) -> &'static [&'static [f64]] {
+        match self {
+            Self::Bytes => {
+                &[&[1.0], &[1.0, 1.5], &[1.0, 1.25, 1.5, 1.75], &[1.0, 1.125, 1.25, 1.375, 1.5, 1.625, 1.75, 1.875]]
+            }
+            Self::Seconds => &[&[1.0, 2.0, 5.0], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]],
+        }
+    }
+
     /// A value beside an axis: a round one, without zeros behind the point.
     pub fn tick(self, value: f64) -> String {
         let words = match self {

@@ -22,6 +22,7 @@ pub fn words(
     let of = |status: &str| cases.iter().filter(|case| case.status == status).count();
     let (good, failed, skipped) = (of("ok"), of("failed"), of("skipped"));
     let mut parts = Vec::new();
+    details.extend(failures(cases, runs.len()));
     if failed > 0 {
         parts.push(format!("{failed} of {} failed", count(cases.len(), "case", "cases")));
     }
@@ -77,6 +78,31 @@ pub fn words(
     (verdict, details)
 }
 
+/// What failed and why, each reason once.
+fn failures(cases: &[CaseRow], runs: usize) -> Vec<String> {
+    const MOST: usize = 4;
+    let mut reasons: Vec<(String, &CaseRow, usize)> = Vec::new();
+    for case in cases.iter().filter(|case| case.status == "failed") {
+        let error = case.error.as_deref().unwrap_or("no reason is told");
+        let reason: String = error.lines().next().unwrap_or_default().chars().take(300).collect();
+        match reasons.iter_mut().find(|(known, ..)| *known == reason) {
+            Some((.., more)) => *more += 1,
+            None => reasons.push((reason, case, 0)),
+        }
+    }
+    let left_out = reasons.len().saturating_sub(MOST);
+    let words = |(reason, case, more): &(String, &CaseRow, usize)| {
+        let others = if *more > 0 { format!(" (and {more} more)") } else { String::new() };
+        let label = case.label(runs);
+        format!("Failed: case {label}, {} on {}{others}: {reason}", case.benchmark, case.stack)
+    };
+    let mut all: Vec<String> = reasons.iter().take(MOST).map(words).collect();
+    if left_out > 0 {
+        all.push(format!("{left_out} more reasons of failures are with the cases below."));
+    }
+    all
+}
+
 /// Which stack won how often.
 fn fastest(cases: &[CaseRow], groups: &[Group]) -> Option<String> {
     let compared: Vec<&Group> = groups.iter().filter(|group| group.comparable).collect();
@@ -91,7 +117,8 @@ fn fastest(cases: &[CaseRow], groups: &[Group]) -> Option<String> {
     match (compared.as_slice(), wins.as_slice()) {
         ([], _) => None,
         ([_, ..], []) => {
-            Some(format!("no stack was clearly fastest in {}", count(compared.len(), "comparison", "comparisons")))
+            let number = count(compared.len(), "comparison", "comparisons");
+            Some(format!("no stack was clearly fastest in {number}: the intervals of the first two overlap"))
         }
         ([one], [(stack, _)]) => {
             let lead = one.lead.map(|lead| format!(", {} times as fast as the next", ratio(lead))).unwrap_or_default();

@@ -71,12 +71,46 @@ class Browser:
         keys = {"type": "key", "id": "keys", "actions": [{"type": "keyDown", "value": key}, {"type": "keyUp", "value": key}]}
         self.of("POST", "/actions", {"actions": [keys]})
 
+    def type(self, selector, text):
+        """Clicks into a control and types, as a user does."""
+        element = self.of("POST", "/element", {"using": "css selector", "value": selector})
+        name = next(iter(element.values()))
+        self.of("POST", f"/element/{name}/click", {})
+        self.of("POST", f"/element/{name}/value", {"text": text})
+        return name
+
+    def point_at(self, selector):
+        """Moves the pointer to the middle of the first such element."""
+        element = self.of("POST", "/element", {"using": "css selector", "value": selector})
+        self.run(f"document.querySelector({json.dumps(selector)}).scrollIntoView({{block: 'center'}})")
+        move = {"type": "pointerMove", "duration": 0, "origin": element, "x": 0, "y": 0}
+        self.of("POST", "/actions", {"actions": [{"type": "pointer", "id": "mouse", "actions": [move]}]})
+
     def close(self):
         try:
             self.of("DELETE", "")
         finally:
             self.driver.terminate()
             self.driver.wait(30)
+
+
+# The smallest contrast of visible text with what is behind it, as WCAG defines it.
+CONTRAST = """
+const light = ([r, g, b]) => { const f = v => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+  return 0.2126 * f(r) + 0.7152 * f(g) + 0.0722 * f(b); };
+const numbers = text => text.match(/[0-9.]+/g).map(Number);
+const behind = e => { for (; e; e = e.parentElement) { const c = numbers(getComputedStyle(e).backgroundColor);
+  if (c.length < 4 || c[3] > 0.5) return c; } return [255, 255, 255]; };
+let worst = [99, ''];
+const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+for (let n = walker.nextNode(), seen = 0; n && seen < 3000; n = walker.nextNode()) {
+  const e = n.parentElement; if (!n.textContent.trim() || !e.getClientRects().length || ['script', 'style'].includes(e.localName)) continue;
+  seen += 1; const style = getComputedStyle(e), svg = e.namespaceURI.endsWith('svg');
+  const a = light(numbers(svg ? style.fill : style.color)), b = light(behind(e));
+  const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  if (ratio < worst[0]) worst = [ratio, n.textContent.trim().slice(0, 60)];
+}
+return worst;"""
 
 
 def look_at(browser, page):
@@ -101,6 +135,17 @@ def look_at(browser, page):
     for width in (400, 1600):
         browser.look(width, False)
         found[f"overflow_{width}"] = browser.run("return document.documentElement.scrollWidth - innerWidth")
+    for dark in (False, True):
+        browser.look(1600, dark)
+        found["contrast_dark" if dark else "contrast_light"] = browser.run(CONTRAST)
+    browser.look(1600, False)
+    # Text of pictures that is cut at their border.
+    found["cut_off"] = browser.run(
+        "return Array.from(document.querySelectorAll('svg text')).filter(t => { const b = t.getBBox(), v = t.ownerSVGElement.viewBox.baseVal;"
+        " return b.width && (b.x < -2 || b.x + b.width > v.width + 3); }).map(t => t.textContent).slice(0, 5)")
+    found["names"] = browser.cdp("Accessibility.getFullAXTree")["nodes"]
+    found["names"] = sum(1 for node in found["names"] if node.get("role", {}).get("value") in ("image", "img", "button", "textbox", "combobox")
+                         and not node.get("name", {}).get("value", "").strip() and not node.get("ignored"))
     found["rows"] = browser.run("return document.querySelectorAll('#cases tbody tr').length")
     if found["rows"]:
         visible = "return Array.from(document.querySelectorAll('#cases tbody tr')).filter(r => !r.hidden).length"
@@ -113,7 +158,24 @@ def look_at(browser, page):
         found["sorted_up"] = browser.run(click + first)
         found["sorted_down"] = browser.run(click + first)
         found["sort_said"] = browser.run("return document.querySelectorAll('#cases thead th')[7].getAttribute('aria-sort')")
+        # A user types, chooses and presses keys.
+        stack = browser.run("return document.querySelector('#cases tbody tr').cells[2].textContent")
+        filter = browser.type("#filter", stack[:12])
+        found["typed"] = browser.run(visible)
+        browser.of("POST", f"/element/{filter}/clear", {})
+        choose = "const s = document.getElementById('stack'); s.value = arguments[0]; s.dispatchEvent(new Event('input')); " + visible
+        found["chosen"] = browser.of("POST", "/execute/sync", {"script": choose, "args": [stack]})
+        found["of_that_stack"] = browser.of("POST", "/execute/sync", {"script":
+            "return Array.from(document.querySelectorAll('#cases tbody tr')).filter(r => r.cells[2].textContent === arguments[0]).length",
+            "args": [stack]})
+        browser.of("POST", "/execute/sync", {"script": choose, "args": [""]})
+        browser.run("document.querySelectorAll('#cases thead th')[0].querySelector('button').focus()")
+        browser.key("\ue007")
+        found["sorted_by_key"] = browser.run("return document.querySelectorAll('#cases thead th')[0].getAttribute('aria-sort')")
     if browser.run("return document.querySelectorAll('svg .h').length"):
+        browser.point_at("svg .h")
+        found["hovered"] = browser.run("return document.querySelector('svg .h').getAttribute('aria-label')")
+        found["tip_of_pointer"] = browser.run("const t = document.querySelector('.tip'); return t.hidden ? '' : t.textContent")
         # By the keyboard: the first reachable part of a picture says what it shows.
         browser.run("document.querySelector('svg .h').focus()")
         found["first_focus"] = browser.run("return document.activeElement.getAttribute('aria-label')")

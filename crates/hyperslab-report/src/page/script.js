@@ -69,7 +69,8 @@
 
   function key(row, column) {
     var cell = row.cells[column];
-    return cell.dataset.v === undefined ? cell.textContent : Number(cell.dataset.v);
+    if (cell.dataset.v !== undefined) return Number(cell.dataset.v);
+    return cell.textContent === "" ? null : cell.textContent;
   }
   Array.prototype.forEach.call(table.tHead.rows[0].cells, function (head, column) {
     var button = document.createElement("button");
@@ -83,6 +84,8 @@
       head.setAttribute("aria-sort", down ? "descending" : "ascending");
       var order = rows.slice().sort(function (a, b) {
         var x = key(a, column), y = key(b, column);
+        // What has no figure comes last, in both directions.
+        if (x === null || y === null) return (x === null) - (y === null);
         var less = typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y), undefined, { numeric: true });
         return down ? -less : less;
       });
