@@ -8,7 +8,7 @@ mod map_files;
 mod plan;
 mod prepare;
 mod progress_bar;
-mod provenance;
+pub mod provenance;
 mod replay;
 mod requirement;
 mod run_directory;

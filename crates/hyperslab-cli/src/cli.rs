@@ -62,7 +62,8 @@ MORE
 Options:
 {options}{after-help}
 
-hyperslab COMMAND --help says more about a command.
+hyperslab COMMAND --help says more about a command, and hyperslab --version -v
+what this program was built from.
 ";
 
 /// The command line, with its commands in groups; one that is in none is listed below the others.
@@ -482,6 +483,9 @@ pub struct DoctorOptions {
     /// The directory that benchmarks would use
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub directory: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 fn percent(text: &str) -> Result<f64, String> {

@@ -17,6 +17,7 @@ use copy::Conversion;
 use hyperslab_core::units::{display_size, parse_size};
 use hyperslab_core::{ErrorKind, Stack};
 use hyperslab_run::Progress;
+use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -91,6 +92,9 @@ pub struct ConvertOptions {
     /// Leave out what OUT cannot hold, and list it
     #[arg(long)]
     lossy: bool,
+    /// Print what was done as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 fn size(text: &str) -> Result<u64, String> {
@@ -141,6 +145,13 @@ pub fn run(options: &ConvertOptions) -> Result<ExitCode> {
     eprintln!("{} ({from}) -> {} ({to}), {threads} threads", options.input.display(), options.output.display());
     let copied = conversion.run(place.unfinished(), &progress).and_then(|copied| place.finish().map(|()| copied));
     match copied {
+        Ok(copied) if options.json => {
+            let done = json!({"output": options.output, "from": from.to_string(), "to": to.to_string(), "arrays": copied.arrays,
+                "groups": copied.groups, "attributes": copied.attributes, "bytes": copied.bytes,
+                "seconds": begun.elapsed().as_secs_f64(), "notes": copied.notes, "left_out": copied.left_out});
+            println!("{done:#}");
+            Ok(ExitCode::SUCCESS)
+        }
         Ok(copied) => {
             copied.notes.iter().for_each(|note| println!("note: {note}"));
             copied.left_out.iter().for_each(|what| println!("left out: {}", plain(what)));

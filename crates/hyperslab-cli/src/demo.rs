@@ -14,11 +14,13 @@ use hyperslab_core::units::{display_size, parse_duration, parse_size};
 use hyperslab_core::{ErrorKind, Stack};
 use hyperslab_run::{Progress, memory_available, space_available};
 use play::Side;
+use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 use steps::Shape;
+use timeline::Timeline;
 
 /// What to show.
 #[derive(Debug, Subcommand)]
@@ -54,6 +56,9 @@ pub struct AsyncOptions {
     /// Replace the file even if it is no picture of this command
     #[arg(long)]
     overwrite: bool,
+    /// Print the times as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// Shows what was asked for.
@@ -84,12 +89,27 @@ pub fn run(demo: &Demo) -> Result<ExitCode> {
         }
     }
     let rows: Vec<_> = sides.iter().zip(&lines).collect();
-    println!("{}", terminal::picture(&rows, terminal::width(), terminal::colours()));
-    println!("{}", terminal::words(&rows));
+    if options.json {
+        println!("{:#}", document(&rows));
+    } else {
+        println!("{}", terminal::picture(&rows, terminal::width(), terminal::colours()));
+        println!("{}", terminal::words(&rows));
+    }
     std::fs::write(&options.svg, svg::picture(&shape.to_string(), &rows))
         .with_context(|| format!("write {}", options.svg.display()))?;
-    println!("Picture: {}", options.svg.display());
+    if !options.json {
+        println!("Picture: {}", options.svg.display());
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Seconds of each side, and what was when.
+fn document(rows: &[(&Side, &Timeline)]) -> Value {
+    let side = |(side, line): &(&Side, &Timeline)| {
+        json!({"name": side.name, "stack": side.stack.to_string(), "seconds": line.total, "waiting": line.waiting,
+            "background": line.background, "background_seconds": line.in_background(), "hidden_seconds": line.hidden()})
+    };
+    json!({"sides": rows.iter().map(side).collect::<Vec<_>>()})
 }
 
 /// Refuses what the machine cannot hold: one file at a time, and a few buffers of one time step.

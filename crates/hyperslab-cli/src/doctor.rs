@@ -8,6 +8,7 @@ mod ranks;
 
 use crate::cli::DoctorOptions;
 use anyhow::Result;
+use serde_json::{Value, json};
 use std::process::ExitCode;
 
 pub const EXAMPLES: &str = "\
@@ -65,17 +66,14 @@ impl Finding {
 pub fn run(options: &DoctorOptions) -> Result<ExitCode> {
     if !options.programs.is_empty() {
         let sections = connector::look_at(&options.programs);
-        print(&sections);
         let usable =
             count(&sections, State::Lacking) + count(&sections, State::Absent) + count(&sections, State::Bad) == 0;
-        println!(
-            "{}",
-            if usable {
-                "All of it loads the connector: hyperslab run -- COMMAND"
-            } else {
-                "What is not marked ok does not load the connector."
-            }
-        );
+        let verdict = if usable {
+            "All of it loads the connector: hyperslab run -- COMMAND"
+        } else {
+            "What is not marked ok does not load the connector."
+        };
+        print(&sections, verdict, options.json);
         return Ok(if usable { ExitCode::SUCCESS } else { ExitCode::from(crate::cli::EXIT_FAILED) });
     }
     let mut sections = vec![
@@ -85,12 +83,12 @@ pub fn run(options: &DoctorOptions) -> Result<ExitCode> {
         ("To build it anew".to_owned(), building::look()),
     ];
     sections.extend(connector::look());
-    print(&sections);
-    match (count(&sections, State::Lacking), count(&sections, State::Bad)) {
-        (0, 0) => println!("All that benchmarks need is there."),
-        (_, 0) => println!("Benchmarks run; what is marked `lack` cannot be used or limits what can be measured."),
-        _ => println!("What is marked BAD must be mended first."),
-    }
+    let verdict = match (count(&sections, State::Lacking), count(&sections, State::Bad)) {
+        (0, 0) => "All that benchmarks need is there.",
+        (_, 0) => "Benchmarks run; what is marked `lack` cannot be used or limits what can be measured.",
+        _ => "What is marked BAD must be mended first.",
+    };
+    print(&sections, verdict, options.json);
     let bad = count(&sections, State::Bad) > 0;
     Ok(if bad { ExitCode::from(crate::cli::EXIT_FAILED) } else { ExitCode::SUCCESS })
 }
@@ -99,22 +97,39 @@ fn count(sections: &[(String, Vec<Finding>)], state: State) -> usize {
     sections.iter().flat_map(|(_, all)| all).filter(|finding| finding.state == state).count()
 }
 
-fn print(sections: &[(String, Vec<Finding>)]) {
+impl State {
+    /// As it is printed, and in JSON.
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            State::Good => ("ok  ", "ok"),
+            State::Lacking => ("lack", "lacking"),
+            State::Absent => ("-   ", "absent"),
+            State::Bad => ("BAD ", "bad"),
+        }
+    }
+}
+
+fn document(sections: &[(String, Vec<Finding>)], verdict: &str) -> Value {
+    let finding = |finding: &Finding| json!({"what": finding.what, "state": finding.state.words().1, "seen": finding.seen, "try": finding.remedy});
+    let section = |(title, all): &(String, Vec<Finding>)| json!({"title": title, "findings": all.iter().map(finding).collect::<Vec<_>>()});
+    json!({"verdict": verdict, "sections": sections.iter().map(section).collect::<Vec<_>>()})
+}
+
+fn print(sections: &[(String, Vec<Finding>)], verdict: &str, as_json: bool) {
+    if as_json {
+        println!("{:#}", document(sections, verdict));
+        return;
+    }
     for (title, findings) in sections {
         println!("{title}");
         let width = findings.iter().map(|finding| finding.what.chars().count()).max().unwrap_or(0);
         for finding in findings {
-            let mark = match finding.state {
-                State::Good => "ok  ",
-                State::Lacking => "lack",
-                State::Absent => "-   ",
-                State::Bad => "BAD ",
-            };
-            println!("  {mark}  {:<width$}  {}", finding.what, finding.seen);
+            println!("  {}  {:<width$}  {}", finding.state.words().0, finding.what, finding.seen);
             if let Some(remedy) = &finding.remedy {
                 println!("        {:<width$}  try: {remedy}", "");
             }
         }
         println!();
     }
+    println!("{verdict}");
 }

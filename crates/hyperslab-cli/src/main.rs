@@ -26,6 +26,7 @@ mod table;
 mod terminal;
 mod trace;
 mod tune;
+mod version;
 
 use clap::FromArgMatches;
 use cli::{Arguments, Command};
@@ -38,7 +39,7 @@ fn main() -> ExitCode {
 fn run_command() -> ExitCode {
     // Pages about kernels come from the kernels.
     let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    if let Some(page) = bench::help_asked(&words) {
+    if let Some(page) = bench::help_asked(&words).or_else(|| version::asked(&words)) {
         println!("{page}");
         return ExitCode::SUCCESS;
     }

@@ -1,5 +1,8 @@
 //! `hyperslab recover`: what a crashed job left in logs is brought into its files.
 
+#[macro_use]
+mod telling;
+
 mod discard;
 mod escape;
 mod inspect;
@@ -79,6 +82,9 @@ pub struct RecoverOptions {
     /// Also take logs that were written on other machines; only if their jobs have ended
     #[arg(long)]
     other_hosts: bool,
+    /// Print one object of JSON at the end: the logs that were found, what was said, how it ended
+    #[arg(long)]
+    json: bool,
 }
 
 /// What became of the logs of a job.
@@ -111,6 +117,9 @@ pub fn run(options: &RecoverOptions) -> Result<ExitCode> {
         };
     }
     let places = places::places(&options.paths)?;
+    if options.json {
+        telling::keep();
+    }
     let mut ends = Vec::new();
     let mut seen = Seen::default();
     for place in &places {
@@ -129,7 +138,7 @@ pub fn run(options: &RecoverOptions) -> Result<ExitCode> {
     for path in options.paths.iter().filter(|_| options.discard) {
         for folder in hyperslab_journal::marker::unmark(path) {
             let (path, folder) = (escaped(path.display()), escaped(folder.display()));
-            println!("{path}: forgotten that logs may wait in {folder}, which cannot be looked at from here");
+            tell!("{path}: forgotten that logs may wait in {folder}, which cannot be looked at from here");
         }
     }
     if options.to.is_none() && !options.discard && ends.iter().all(|end| *end == End::Done) {
@@ -137,11 +146,13 @@ pub fn run(options: &RecoverOptions) -> Result<ExitCode> {
         let waits = options.paths.iter().filter(|path| places::say_what_waits(path)).count();
         ends.extend((0..waits).filter(|_| !look).map(|_| End::Failed));
     }
-    Ok(match () {
-        () if ends.contains(&End::Failed) => ExitCode::from(EXIT_FAILED),
-        () if ends.contains(&End::LeftAlone) => ExitCode::from(EXIT_SKIPPED),
-        () => ExitCode::SUCCESS,
-    })
+    let (outcome, code) = match () {
+        () if ends.contains(&End::Failed) => ("failed", ExitCode::from(EXIT_FAILED)),
+        () if ends.contains(&End::LeftAlone) => ("left alone", ExitCode::from(EXIT_SKIPPED)),
+        () => ("done", ExitCode::SUCCESS),
+    };
+    telling::finish(outcome);
+    Ok(code)
 }
 
 /// Recovers what the logs of a directory hold. Their files are added to `seen`.
@@ -153,10 +164,12 @@ fn one_directory(options: &RecoverOptions, place: &RecoveryPlace, seen: &mut See
         if place.has_rollbacks() || place.has_marks() {
             return Ok(Vec::new());
         }
-        println!("There are no logs in {}{}.", escaped(place.directory.display()), place.of_files());
+        tell!("There are no logs in {}{}.", escaped(place.directory.display()), place.of_files());
         return Ok(Vec::new());
     }
-    println!("{}", messages::table(&left));
+    if !telling::logs(|| messages::documents(&left)) {
+        tell!("{}", messages::table(&left));
+    }
     if options.list {
         return Ok(Vec::new());
     }
@@ -180,7 +193,7 @@ fn judge(journal: &OrphanedJournal) -> End {
     match &journal.state {
         JournalStatus::InUse => End::LeftAlone,
         JournalStatus::Refused(error) => {
-            eprintln!("hyperslab: {}", lines(error));
+            complain!("hyperslab: {}", lines(error));
             End::Failed
         }
         _ => End::Done,
@@ -209,7 +222,7 @@ fn each_job(options: &RecoverOptions, files: &Arc<dyn JournalStorage>, jobs: Vec
         let container = match job.header() {
             Ok(header) => header.container.clone(),
             Err(error) => {
-                eprintln!("hyperslab: {}", lines(error));
+                complain!("hyperslab: {}", lines(error));
                 ends.push(End::Failed);
                 continue;
             }
@@ -235,12 +248,12 @@ fn identified(options: &RecoverOptions, job: &Job) -> bool {
     match job.check_identity(&files) {
         Ok(()) => true,
         Err(error) if options.force && error.kind() == ErrorKind::Mismatch => {
-            eprintln!("hyperslab: {}", lines(error));
-            eprintln!("  applied all the same (--force)");
+            complain!("hyperslab: {}", lines(error));
+            complain!("  applied all the same (--force)");
             true
         }
         Err(error) => {
-            eprintln!("hyperslab: {}", lines(error));
+            complain!("hyperslab: {}", lines(error));
             false
         }
     }
@@ -250,13 +263,13 @@ fn one_job(options: &RecoverOptions, recovery: &Recovery<'_>, job: &mut Job, blo
     let Ok(header) = job.header() else { return End::Failed };
     let container = escaped(header.container.display());
     if job.is_in_use() {
-        println!("{container}: a process still uses its logs; left alone");
+        tell!("{container}: a process still uses its logs; left alone");
         return End::LeftAlone;
     }
     if job.is_elsewhere() {
         let host = escaped(&header.process.host);
-        println!("{container}: written on {host}, where the job may still run; left alone");
-        println!("  try: run this on {host}, or add --other-hosts if the job has ended");
+        tell!("{container}: written on {host}, where the job may still run; left alone");
+        tell!("  try: run this on {host}, or add --other-hosts if the job has ended");
         return End::LeftAlone;
     }
     let mut refused = job.journals.iter().filter_map(|journal| match &journal.state {
@@ -264,11 +277,11 @@ fn one_job(options: &RecoverOptions, recovery: &Recovery<'_>, job: &mut Job, blo
         _ => None,
     });
     if let Some(error) = refused.next() {
-        eprintln!("hyperslab: {}", lines(error));
+        complain!("hyperslab: {}", lines(error));
         return End::Failed;
     }
     if blocked.contains(&header.container) && options.to.is_none() && job.size().0 > 0 {
-        println!("{container}: other logs of this file come first; left alone");
+        tell!("{container}: other logs of this file come first; left alone");
         return End::LeftAlone;
     }
     if options.to.is_none() && !identified(options, job) {
@@ -277,7 +290,7 @@ fn one_job(options: &RecoverOptions, recovery: &Recovery<'_>, job: &mut Job, blo
     let (writes, bytes) = job.size();
     let done = match (&options.to, options.dry_run) {
         (_, true) => recovery.check(job).map(|()| {
-            println!("{container}: {} would be written", messages::amount(writes, bytes));
+            tell!("{container}: {} would be written", messages::amount(writes, bytes));
             Some(Replayed { damages: messages::damages(job), ..Replayed::default() })
         }),
         (Some(_), _) if writes == 0 => return End::Done,
@@ -285,7 +298,7 @@ fn one_job(options: &RecoverOptions, recovery: &Recovery<'_>, job: &mut Job, blo
             .replay_to(job, path)
             .inspect(|replayed| {
                 let amount = messages::amount(replayed.writes, replayed.bytes);
-                println!("{container}: {amount} written to {}; the logs are kept", escaped(path.display()));
+                tell!("{container}: {amount} written to {}; the logs are kept", escaped(path.display()));
             })
             .map(Some),
         (None, _) => replay(options, recovery, job, &container),
@@ -297,8 +310,8 @@ fn one_job(options: &RecoverOptions, recovery: &Recovery<'_>, job: &mut Job, blo
             false => End::Done,
         },
         Err(error) => {
-            eprintln!("hyperslab: {}", lines(error));
-            eprintln!("  the logs of {container} are kept as they are");
+            complain!("hyperslab: {}", lines(error));
+            complain!("  the logs of {container} are kept as they are");
             End::Failed
         }
     }
@@ -325,8 +338,8 @@ fn replay(
         }
         Err(why) => {
             recovery.finish(job)?;
-            println!("{container}: the logs held nothing, and are removed");
-            eprintln!("hyperslab: {container}: the file cannot be read: {}", lines(why));
+            tell!("{container}: the logs held nothing, and are removed");
+            complain!("hyperslab: {container}: the file cannot be read: {}", lines(why));
             return Ok(None);
         }
     };
@@ -334,18 +347,15 @@ fn replay(
     let is_kept = job.journals.iter().any(|journal| matches!(journal.state, JournalStatus::SetAside));
     let is_damaged = replayed.damages.iter().any(|(_, damage)| !damage.unfinished);
     match replayed.writes {
-        0 if is_damaged => println!("{container}: nothing could be recovered; {seen}"),
-        0 if is_kept => println!("{container}: nothing new; what was damaged is kept to be looked at; {seen}"),
-        0 => println!("{container}: the logs held nothing that the file lacks, and are removed; {seen}"),
+        0 if is_damaged => tell!("{container}: nothing could be recovered; {seen}"),
+        0 if is_kept => tell!("{container}: nothing new; what was damaged is kept to be looked at; {seen}"),
+        0 => tell!("{container}: the logs held nothing that the file lacks, and are removed; {seen}"),
         _ => {
             let compared = match compared.skipped {
                 0 => "read back the same".into(),
                 skipped => format!("{} of them read back the same", compared.writes - skipped),
             };
-            println!(
-                "{container}: {} recovered, {compared}; {seen}",
-                messages::amount(replayed.writes, replayed.bytes)
-            );
+            tell!("{container}: {} recovered, {compared}; {seen}", messages::amount(replayed.writes, replayed.bytes));
         }
     }
     Ok(Some(replayed))

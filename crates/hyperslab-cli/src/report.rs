@@ -48,6 +48,9 @@ pub struct ReportOptions {
     /// The form to write [default: by the name of FILE, otherwise html]
     #[arg(long, value_enum, value_name = "FORM")]
     format: Option<FormName>,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
     /// Replace a file that is there and is no report
     #[arg(long)]
     overwrite: bool,
@@ -57,7 +60,8 @@ pub struct ReportOptions {
 pub fn run(options: &ReportOptions) -> Result<ExitCode> {
     let inputs = options.results.iter().map(|path| Input::load(path)).collect::<Result<Vec<_>, _>>()?;
     let report = Report::of(inputs);
-    let form = options.format.unwrap_or_else(|| by_name(options.output.as_deref()));
+    let asked = options.format.or(options.json.then_some(FormName::Json));
+    let form = asked.unwrap_or_else(|| by_name(options.output.as_deref()));
     let text = match form {
         FormName::Html => Form::Html,
         FormName::Md => Form::Markdown,

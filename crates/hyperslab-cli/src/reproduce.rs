@@ -11,6 +11,7 @@ use clap::Args;
 use hyperslab_core::suggest;
 use hyperslab_report::{Claim, Form, Input, Report};
 use hyperslab_run::Results;
+use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -48,13 +49,17 @@ pub struct ReproduceOptions {
     /// Where data, results and the page go
     #[arg(long, value_name = "DIR", default_value = "hyperslab-reproduce")]
     directory: PathBuf,
-    /// Print the claims as JSON
+    /// Print the claims, or with --list the studies, as JSON
     #[arg(long)]
     json: bool,
 }
 
 /// Runs studies, and sets what comes out beside what was published.
 pub fn run(options: &ReproduceOptions) -> Result<ExitCode> {
+    if options.list && options.json {
+        println!("{:#}", listed());
+        return Ok(ExitCode::SUCCESS);
+    }
     if options.list {
         println!("{}", list().render());
         return Ok(ExitCode::SUCCESS);
@@ -114,6 +119,16 @@ fn choose(names: &[String]) -> Result<Vec<&'static Study>> {
         None => bail!("there is no study {name:?}\n  try: {}", suggest::hint(name, STUDIES.iter().map(|s| s.name))),
     };
     names.iter().map(find).collect()
+}
+
+/// The studies for programs.
+fn listed() -> Value {
+    let study = |study: &Study| {
+        let claims = study.claims.iter().filter_map(|claim| published::find(claim.published));
+        let places: Vec<String> = claims.map(|row| row.place()).collect();
+        json!({"name": study.name, "about": study.about, "published": places})
+    };
+    STUDIES.iter().map(study).collect()
 }
 
 fn list() -> Table {

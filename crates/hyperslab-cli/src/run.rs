@@ -60,6 +60,9 @@ pub struct RunOptions {
     /// Print no summary
     #[arg(long, short)]
     quiet: bool,
+    /// Print statistics as JSON in place of the summary, on standard error: standard output is the command's
+    #[arg(long, conflicts_with = "stats")]
+    json: bool,
     /// The command and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -71,14 +74,15 @@ pub fn run(options: &RunOptions) -> Result<ExitCode> {
     let modes = modes.map(|text| Modes::parse(&text)).transpose()?;
     let with_log = modes.as_ref().is_some_and(|modes| modes.has("log"));
     let log_dir = log_dir(options, with_log)?;
-    let stats = options.stats.clone().or_else(|| text_of(STATS));
+    let json = options.json.then(|| "stderr".to_owned());
+    let stats = options.stats.clone().or(json).or_else(|| text_of(STATS));
     let sink = stats.map(|text| Sink::parse(&text)).transpose()?;
     let environment = environment(options, modes.as_ref(), log_dir.as_deref())?;
     let (ended, statistics) = match connector::launch(&options.command, environment)? {
         Launched::Ended(ended, statistics) => (ended, statistics),
         Launched::NotStarted(code) => return Ok(code),
     };
-    if !options.quiet {
+    if !options.quiet && !options.json {
         let text = connector::summary(&statistics).unwrap_or_else(|| connector::nothing_seen(ended));
         say(&format!("hyperslab: {text}"));
     }

@@ -10,6 +10,7 @@ use clap::Args;
 use hyperslab_comm::Solo;
 use hyperslab_core::units::display_size;
 use hyperslab_core::{Array, ArraySpec, Container, Format, MemoryLayout, OpenMode, Selection, Stack, dims};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
@@ -53,6 +54,9 @@ pub struct ShowOptions {
     /// With --explain: writing instead of reading
     #[arg(long, requires = "explain")]
     write: bool,
+    /// Print JSON: arrays with type, shape and storage, and attributes; or with --explain what would be done
+    #[arg(long, conflicts_with = "values")]
+    json: bool,
     /// How to open it [default: found out; with --explain HDF5 files by hdf5(plane=on)]
     #[arg(long, value_name = "STACK")]
     stack: Option<Stack>,
@@ -73,6 +77,12 @@ pub fn run(options: &ShowOptions) -> Result<ExitCode> {
     let format = hyperslab_run::open_stack(&stack)?;
     let file = format.open(&options.path, OpenMode::Read, &Solo::shared())?;
     let out = &mut std::io::BufWriter::new(std::io::stdout().lock());
+    if options.json {
+        writeln!(out, "{:#}", document(options, &*file, &stack)?)?;
+        out.flush()?;
+        file.close()?;
+        return Ok(ExitCode::SUCCESS);
+    }
     match &options.array {
         None if format.caps().dimension_names && names_dimensions(&*file)? => {
             let stored = sizes(&stack, &options.path)?;
@@ -115,6 +125,53 @@ pub fn run(options: &ShowOptions) -> Result<ExitCode> {
     out.flush()?;
     file.close()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The file or one of its arrays as JSON. What cannot be read has its error.
+fn document(options: &ShowOptions, file: &dyn Container, stack: &Stack) -> Result<Value> {
+    let attributes = |object: &str| -> Result<Value> {
+        let mut all = serde_json::Map::new();
+        for name in file.attributes(object)? {
+            let value = match file.attribute(object, &name) {
+                Ok(value) => match value.as_text() {
+                    Some(text) => text.into(),
+                    None => {
+                        json!({"dtype": value.dtype, "shape": value.shape.to_vec(), "value": header::value_text(&value)})
+                    }
+                },
+                Err(error) => json!({"error": error.to_string()}),
+            };
+            all.insert(name, value);
+        }
+        Ok(all.into())
+    };
+    let array = |name: &str, spec: &ArraySpec| -> Result<Value> {
+        let bytes = dims::byte_count(&spec.shape, spec.dtype.size()).ok();
+        Ok(
+            json!({"name": name, "dtype": spec.dtype, "shape": spec.shape.to_vec(), "max_shape": spec.max_shape, "bytes": bytes,
+            "chunk": spec.chunk.as_ref().map(|chunk| chunk.to_vec()), "filters": spec.filters, "dims": spec.dims,
+            "attributes": attributes(name)?}),
+        )
+    };
+    if let Some(name) = &options.array {
+        let opened = file.array(name)?;
+        let spec = opened.spec()?;
+        let mut found = array(name, &spec)?;
+        if options.explain {
+            let selection = selected(options, &spec)?;
+            found["elements"] = selection.len().into();
+            found["explanation"] = opened.explain(&selection, &MemoryLayout::packed(), options.write)?.into();
+        }
+        return Ok(found);
+    }
+    let mut arrays = Vec::new();
+    for name in file.arrays()? {
+        arrays.push(match file.array(&name).and_then(|array| array.spec()) {
+            Ok(spec) => array(&name, &spec)?,
+            Err(error) => json!({"name": name, "error": error.to_string()}),
+        });
+    }
+    Ok(json!({"stack": stack.to_string(), "arrays": arrays, "groups": file.groups()?, "attributes": attributes("")?}))
 }
 
 /// Whether all dimensions have names, as in NetCDF and in what xarray writes.

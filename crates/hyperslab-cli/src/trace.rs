@@ -8,6 +8,7 @@ use anyhow::Result;
 use clap::Args;
 use output_path::Place;
 use recording::Recording;
+use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -34,6 +35,9 @@ pub struct TraceOptions {
     /// A file for the workload, numbered if there are several, or a folder for all of them [default: hyperslab-trace]
     #[arg(short, long, value_name = "FILE|DIR")]
     out: Option<PathBuf>,
+    /// Print what was recorded as JSON, on standard error: standard output is the command's
+    #[arg(long)]
+    json: bool,
     /// The command and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -51,17 +55,23 @@ pub fn run(options: &TraceOptions) -> Result<ExitCode> {
         Launched::NotStarted(code) => return Ok(code),
     };
     match place.gather() {
-        Ok(recordings) if recordings.is_empty() => {
+        Ok(recordings) if recordings.is_empty() && !options.json => {
             let why = match connector::summary(&statistics) {
                 Some(text) => format!("nothing was recorded\n{text}"),
                 None => connector::nothing_seen(ended),
             };
             say(&format!("hyperslab: {why}"));
         }
+        Ok(recordings) if options.json => say(&format!("{:#}\n", document(&recordings))),
         Ok(recordings) => say(&words(&recordings)),
         Err(error) => say(&format!("hyperslab: {error:#}\n")),
     }
     Ok(connector::exit_code(ended, &statistics))
+}
+
+fn document(recordings: &[Recording]) -> Value {
+    let one = |one: &Recording| json!({"path": one.path, "subject": one.subject, "about": one.about, "playable": one.playable});
+    json!({"recordings": recordings.iter().map(one).collect::<Vec<_>>()})
 }
 
 fn words(recordings: &[Recording]) -> String {

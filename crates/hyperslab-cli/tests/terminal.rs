@@ -126,6 +126,67 @@ fn manuals_and_completions_know_every_command() {
 }
 
 #[test]
+fn the_version_tells_what_the_program_was_built_from() {
+    let here = tempfile::tempdir().unwrap();
+    let (code, out, _) = run(here.path(), "80", &["--version"]);
+    assert_eq!((code, out.lines().count()), (0, 1), "{out}");
+    for words in [&["--version", "-v"][..], &["-V", "--verbose"], &["-vV"]] {
+        let (code, page, err) = run(here.path(), "80", words);
+        assert_eq!(code, 0, "{err}");
+        assert!(page.starts_with(out.trim()), "{page}");
+        for word in ["commit", "build", "features", "libraries", "formats", "connector", "posix"] {
+            assert!(page.contains(word), "{word} in {page}");
+        }
+    }
+    let (_, out, _) = run(here.path(), "80", &["--version", "--json"]);
+    let facts: Value = serde_json::from_str(&out).unwrap();
+    assert!(
+        facts["formats"].as_array().unwrap().contains(&"posix".into()) && facts["libraries"].is_object(),
+        "{facts:#}"
+    );
+    assert_ne!(run(here.path(), "80", &["--version", "-v", "nonsense"]).1.lines().count(), 7);
+}
+
+/// The object or list that a command prints.
+fn json_of(here: &Path, arguments: &[&str]) -> Value {
+    let (_, out, err) = run(here, "80", arguments);
+    serde_json::from_str(&out).unwrap_or_else(|error| panic!("{arguments:?}: {error}\n{out}\n{err}"))
+}
+
+#[test]
+fn every_command_answers_in_json() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    let bench =
+        ["bench", "vpic", "particles=256", "steps=1", "--format", "hdf5", "--launcher", "threads", "--ranks", "2"];
+    let results = json_of(here, &[&bench[..], &["--directory", "d", "--out", "r", "--json"]].concat());
+    let file = Path::new("d").join(results["cases"][0]["file"].as_str().unwrap());
+    let file = if here.join(&file).exists() { file } else { results["cases"][0]["file"].as_str().unwrap().into() };
+    let file = file.to_str().unwrap();
+    let shown = json_of(here, &["show", file, "--json"]);
+    let array = shown["arrays"][0]["name"].as_str().unwrap();
+    assert!(shown["arrays"][0]["shape"].is_array() && shown["stack"] == "hdf5", "{shown:#}");
+    assert_eq!(json_of(here, &["show", file, array, "--json"])["name"], array);
+    let explained = json_of(here, &["show", file, array, "--explain", "--json"]);
+    assert!(explained["explanation"].is_string() && explained["elements"].is_number(), "{explained:#}");
+    let converted = json_of(here, &["convert", file, "copy.npys", "--json"]);
+    assert_eq!(converted["arrays"].as_u64(), shown["arrays"].as_array().map(|all| all.len() as u64), "{converted:#}");
+    assert_eq!(json_of(here, &["report", "r", "--json"])["hyperslab_report"], 1);
+    assert_eq!(json_of(here, &["compare", "r", "r", "--json"])["hyperslab_comparison"], 1);
+    assert!(json_of(here, &["doctor", "--json"])["sections"].as_array().unwrap().len() >= 4);
+    let recovered = json_of(here, &["recover", ".", "--json"]);
+    assert_eq!(
+        (&recovered["outcome"], &recovered["logs"]),
+        (&"done".into(), &Value::Array(Vec::new())),
+        "{recovered:#}"
+    );
+    assert!(json_of(here, &["reproduce", "--list", "--json"])[0]["published"].is_array());
+    let demo = ["demo", "async", "--steps", "2", "--compute", "5ms", "--size", "1MiB", "--json"];
+    assert!(json_of(here, &demo)["sides"][1]["seconds"].is_number());
+    assert!(json_of(here, &["formats", "--json"]).is_array());
+}
+
+#[test]
 fn published_figures_run_small_and_end_in_a_page() {
     let here = tempfile::tempdir().unwrap();
     let (code, out, _) = run(here.path(), "200", &["reproduce", "--list"]);

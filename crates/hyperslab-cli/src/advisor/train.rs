@@ -68,8 +68,11 @@ pub struct TrainOptions {
     #[arg(long)]
     pub evaluate: bool,
     /// Judge the profile on 60 workloads that nothing is fitted to: a table, and their timings beside those of train
-    #[arg(long)]
+    #[arg(long, conflicts_with = "json")]
     pub held_back: bool,
+    /// Print the profile as JSON
+    #[arg(long, conflicts_with = "evaluate")]
+    pub json: bool,
 }
 
 /// Measures, fits, reports.
@@ -106,6 +109,10 @@ pub fn run(options: &TrainOptions) -> Result<ExitCode> {
         profile.python = python_calls::measured(python, &options.dir)?;
     }
     profile_path::save(&profile, &path)?;
+    if options.json {
+        println!("{}", profile.to_json()?);
+        return Ok(ExitCode::SUCCESS);
+    }
     println!("{}", describe(&profile));
     println!("Profile: {}", path.display());
     if options.evaluate {

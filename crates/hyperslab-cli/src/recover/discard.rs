@@ -13,7 +13,7 @@ pub fn discard(files: &Arc<dyn JournalStorage>, jobs: Vec<Job>, others: &[Orphan
             JournalStatus::InUse | JournalStatus::Elsewhere => End::LeftAlone,
             _ => match journal.discard(files) {
                 Ok(()) => {
-                    println!("{}: files without a readable head thrown away", escaped(journal.name()));
+                    tell!("{}: files without a readable head thrown away", escaped(journal.name()));
                     End::Done
                 }
                 Err(error) => failed(&error),
@@ -28,7 +28,7 @@ fn one_job(files: &Arc<dyn JournalStorage>, job: &Job) -> End {
     let container = header.map(|header| header.container.clone()).unwrap_or_default();
     let name = escaped(container.display());
     if job.is_in_use() || job.is_elsewhere() {
-        println!("{name}: its logs may be in use; left alone");
+        tell!("{name}: its logs may be in use; left alone");
         return End::LeftAlone;
     }
     let (writes, bytes) = job.size();
@@ -38,11 +38,11 @@ fn one_job(files: &Arc<dyn JournalStorage>, job: &Job) -> End {
         }
     }
     recover::forget(&container, job);
-    println!("{name}: {} thrown away with the logs", messages::amount(writes, bytes));
+    tell!("{name}: {} thrown away with the logs", messages::amount(writes, bytes));
     End::Done
 }
 
 fn failed(error: &hyperslab_core::Error) -> End {
-    eprintln!("hyperslab: {}", lines(error));
+    complain!("hyperslab: {}", lines(error));
     End::Failed
 }

@@ -5,6 +5,7 @@ use super::escape::escaped;
 use crate::table::{Align, Table};
 use hyperslab_core::units::display_size;
 use hyperslab_journal::recover::{Damage, Job, JournalStatus, OrphanedJournal, Replayed};
+use serde_json::{Value, json};
 use std::time::SystemTime;
 
 /// All logs, one in a row.
@@ -33,6 +34,19 @@ pub fn table(left: &[OrphanedJournal]) -> String {
         table.row(vec![file, stack, rank, writes, bytes, begun, state(&journal.state)]);
     }
     table.render()
+}
+
+/// The same for programs.
+pub fn documents(left: &[OrphanedJournal]) -> Vec<Value> {
+    let seconds = |time: SystemTime| time.duration_since(SystemTime::UNIX_EPOCH).ok().map(|since| since.as_secs());
+    let one = |journal: &OrphanedJournal| {
+        let header = journal.header.as_ref();
+        json!({"name": journal.name(), "file": header.map(|header| header.container.display().to_string()),
+            "stack": header.map(|header| header.stack.to_string()), "rank": header.map(|header| header.rank),
+            "ranks": header.map(|header| header.ranks), "begun": header.and_then(|header| seconds(header.created)),
+            "writes": journal.writes, "bytes": journal.bytes, "state": state(&journal.state)})
+    };
+    left.iter().map(one).collect()
 }
 
 fn state(state: &JournalStatus) -> String {
@@ -87,19 +101,16 @@ pub fn losses(replayed: &Replayed, options: &RecoverOptions) -> bool {
     for (name, damage) in &replayed.damages {
         let Damage { segment, offset, reason, skipped, .. } = damage;
         match (damage.unfinished, damage.torn) {
-            (true, false) => println!("  the last record of {name} is unfinished; its write was never acknowledged"),
+            (true, false) => tell!("  the last record of {name} is unfinished; its write was never acknowledged"),
             (true, true) => {
-                println!("  the last record of {name} is torn, as a loss of power leaves one that is being written;");
-                println!("  its write was not acknowledged, unless the device lost what it had said to have");
+                tell!("  the last record of {name} is torn, as a loss of power leaves one that is being written;");
+                tell!("  its write was not acknowledged, unless the device lost what it had said to have");
             }
             (false, _) => {
-                println!("  LOST: {name} is damaged in segment {segment} at byte {offset}: {}", escaped(reason));
-                println!(
-                    "  everything before is recovered; {} of records from there on are not",
-                    display_size(*skipped)
-                );
+                tell!("  LOST: {name} is damaged in segment {segment} at byte {offset}: {}", escaped(reason));
+                tell!("  everything before is recovered; {} of records from there on are not", display_size(*skipped));
                 if !options.dry_run && options.to.is_none() {
-                    println!("  its files are kept, with {name}.damaged as their head");
+                    tell!("  its files are kept, with {name}.damaged as their head");
                 }
             }
         }

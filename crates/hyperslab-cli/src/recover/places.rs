@@ -47,14 +47,14 @@ pub fn say_what_waits(path: &Path) -> bool {
         let (name, folder) = (escaped(path.display()), escaped(folder.display()));
         match is_there {
             true => {
-                eprintln!("hyperslab: {name}: writes of it wait in logs in {folder}, which name another path");
-                eprintln!(
+                complain!("hyperslab: {name}: writes of it wait in logs in {folder}, which name another path");
+                complain!(
                     "  try: hyperslab recover {folder} --list, and move the file back to the path that is named there"
                 );
             }
             false => {
-                eprintln!("hyperslab: {name}: writes of it were in logs in {folder}, and this directory is gone");
-                eprintln!(
+                complain!("hyperslab: {name}: writes of it were in logs in {folder}, and this directory is gone");
+                complain!(
                     "  try: move the file and its logs back to where they were; or recover --discard, if nothing is missing"
                 );
             }

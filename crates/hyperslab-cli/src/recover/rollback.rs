@@ -38,15 +38,15 @@ pub fn say_pending(file: &Path) -> End {
     match hyperslab_rollback::pending(file) {
         Ok(Pending::Nothing) => End::Done,
         Ok(Pending::Live) => {
-            println!("{name}: is being written, its rollback journal is in use");
+            tell!("{name}: is being written, its rollback journal is in use");
             End::LeftAlone
         }
         Ok(Pending::Orphaned) => {
-            println!("{name}: its writer was killed; to be rolled back to its last flush");
+            tell!("{name}: its writer was killed; to be rolled back to its last flush");
             End::Done
         }
         Err(error) => {
-            eprintln!("hyperslab: {name}: {}", lines(error));
+            complain!("hyperslab: {name}: {}", lines(error));
             End::Failed
         }
     }
@@ -60,7 +60,7 @@ pub fn one(file: &Path, options: &RecoverOptions, was_read: bool) -> End {
         return say_pending(file);
     }
     if let Err(error) = mend(file, options.force) {
-        eprintln!("hyperslab: {}", lines(error));
+        complain!("hyperslab: {}", lines(error));
         return End::Failed;
     }
     let is_orphaned = matches!(found, Ok(Pending::Orphaned));
@@ -69,7 +69,7 @@ pub fn one(file: &Path, options: &RecoverOptions, was_read: bool) -> End {
     }
     let name = escaped(file.display());
     if is_orphaned && is_empty(file) {
-        println!("{name}: {NEVER_FLUSHED}");
+        tell!("{name}: {NEVER_FLUSHED}");
         return End::Done;
     }
     // Rollback journals are of HDF5 files; any other is what its first bytes say.
@@ -79,11 +79,11 @@ pub fn one(file: &Path, options: &RecoverOptions, was_read: bool) -> End {
     };
     match stack.map_err(|error| error.to_string()).and_then(|stack| inspect::ask(&stack, file, options.check)) {
         Ok(seen) => {
-            println!("{name}: {seen}");
+            tell!("{name}: {seen}");
             End::Done
         }
         Err(why) => {
-            eprintln!("hyperslab: {name}: the file cannot be read: {}", lines(why));
+            complain!("hyperslab: {name}: the file cannot be read: {}", lines(why));
             End::Failed
         }
     }
@@ -95,7 +95,7 @@ pub fn mend_for_logs(file: &Path, force: bool) -> hyperslab_core::Result<()> {
     let name = escaped(file.display());
     match hyperslab_rollback::roll_back(file, force) {
         Ok(RollbackOutcome::Refused(why @ Refusal::AnotherFile)) if force => {
-            eprintln!("hyperslab: {name}: not rolled back: {why}");
+            complain!("hyperslab: {name}: not rolled back: {why}");
             Ok(())
         }
         outcome => told(file, outcome),
@@ -114,15 +114,15 @@ fn told(file: &Path, outcome: std::io::Result<RollbackOutcome>) -> hyperslab_cor
     match outcome.map_err(failed)? {
         RollbackOutcome::Nothing if file.is_file() => match hyperslab_rollback::mend_end(file).map_err(failed)? {
             0 => {}
-            bytes => println!("{name}: extended by {} to the end that its superblock names", display_size(bytes)),
+            bytes => tell!("{name}: extended by {} to the end that its superblock names", display_size(bytes)),
         },
         RollbackOutcome::Nothing => {}
         RollbackOutcome::Clean => {
-            println!("{name}: its writer was killed; it is as of its last flush, nothing had to be rolled back")
+            tell!("{name}: its writer was killed; it is as of its last flush, nothing had to be rolled back")
         }
         RollbackOutcome::RolledBack { bytes, from, to } => {
             let (bytes, from, to) = (display_size(bytes), display_size(from), display_size(to));
-            println!("{name}: rolled back to its last flush: {bytes} put back, {from} long before, {to} now");
+            tell!("{name}: rolled back to its last flush: {bytes} put back, {from} long before, {to} now");
         }
         RollbackOutcome::Refused(why) => {
             return Err(Error::new(ErrorKind::Mismatch, "roll back", why.to_string()).target(&name));
