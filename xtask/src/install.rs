@@ -3,14 +3,13 @@
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{Arguments, take_value};
 use crate::build::{self, PLUGIN};
+use crate::descriptions;
 use crate::setup::{self, Wish};
-use crate::shell;
 use crate::workspace::Workspace;
 
 /// The command `install`.
@@ -31,7 +30,9 @@ pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
     println!("\ninstall");
     put(&built.plugin, &lib, PLUGIN)?;
     put(&built.program, &bin, "hyperslab")?;
-    describe(&bin.join("hyperslab"), &prefix.join("share"))?;
+    for written in descriptions::write(&bin.join("hyperslab"), &prefix.join("share"))? {
+        println!("  {}", written.display());
+    }
     println!("\nwhat next");
     let folders = std::env::var_os("PATH").unwrap_or_default();
     if !std::env::split_paths(&folders).any(|folder| folder == bin) {
@@ -43,26 +44,6 @@ pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
         "  rm -r {0}/bin/hyperslab {0}/lib/hyperslab {0}/share/man/man1/hyperslab*    to remove it",
         prefix.display()
     );
-    Ok(())
-}
-
-/// Man pages, and completions where shells look for them, as the program itself writes them.
-fn describe(program: &Path, share: &Path) -> Result<()> {
-    let said = |words: &[&str]| shell::output(Command::new(program).args(words), "cargo build -p hyperslab-cli");
-    let pages = share.join("man/man1");
-    said(&["manual", &pages.display().to_string()])?;
-    println!("  {}/hyperslab*.1", pages.display());
-    for (shell, folder, name) in [
-        ("bash", "bash-completion/completions", "hyperslab"),
-        ("zsh", "zsh/site-functions", "_hyperslab"),
-        ("fish", "fish/vendor_completions.d", "hyperslab.fish"),
-    ] {
-        let folder = share.join(folder);
-        let path = folder.join(name);
-        fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        fs::write(&path, said(&["completions", shell])?).with_context(|| format!("cannot write {}", path.display()))?;
-        println!("  {}", path.display());
-    }
     Ok(())
 }
 

@@ -7,12 +7,16 @@ mod bench;
 mod build;
 mod check;
 mod crashlab;
+mod descriptions;
 mod fuzz;
 mod install;
+mod licences;
 mod memory_checks;
+mod portable;
 mod quickstart;
 mod setup;
 mod shell;
+mod tarball;
 mod test;
 mod tidy;
 mod wheel;
@@ -32,7 +36,7 @@ struct Task {
     run: fn(&Workspace, &[String]) -> Result<()>,
 }
 
-const TASKS: [Task; 14] = [
+const TASKS: [Task; 15] = [
     Task {
         name: "quickstart",
         flags: "[--mpi] [--no-apt]",
@@ -56,6 +60,12 @@ const TASKS: [Task; 14] = [
         flags: "[--out DIR] [--no-apt]",
         purpose: "build the Python package with both in it, for Linux with glibc 2.28 or newer, and check it in a clean environment",
         run: wheel::run,
+    },
+    Task {
+        name: "tarball",
+        flags: "[--out DIR] [--from DIR] [--no-apt]",
+        purpose: "the same as an archive with an install script, for clusters without root and network, with a recipe for Spack and a definition for Apptainer beside it; --from: of what cargo built there, for machines like this one",
+        run: tarball::run,
     },
     Task {
         name: "check",

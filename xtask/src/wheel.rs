@@ -1,28 +1,17 @@
 //! `cargo xtask wheel`: the Python package with the program and the HDF5 connector in it, for every Linux of an old enough
 //! glibc, checked by auditwheel and in a Python environment that has nothing else.
 
-mod licences;
-
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::arguments::{Arguments, take_value};
-use crate::build::PLUGIN;
+use crate::portable::{GLIBC, Portable, copy_tree, remove};
 use crate::setup::{self, PrivatePython, Wish};
-use crate::shell;
 use crate::workspace::Workspace;
-
-/// The oldest glibc that the wheel runs on: that of RHEL 8, as (major, minor).
-const GLIBC: (u32, u32) = (2, 28);
-
-/// What is built into it.
-const PACKAGES: [&str; 3] = ["--package=hyperslab-cli", "--package=hyperslab-vol", "--package=hyperslab-python"];
-/// The reader of arrays that the package loads.
-const READER: &str = "libhyperslab_reader.so";
+use crate::{descriptions, licences, shell};
 
 /// The command `wheel`.
 pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
@@ -34,12 +23,8 @@ pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
     let target = workspace.root().join("target/wheel");
     let out = out.map_or_else(|| target.join("dist"), |folder| here.join(folder));
     fs::create_dir_all(&target).with_context(|| format!("cannot create {}", target.display()))?;
-    let python = PrivatePython::open_in(workspace, wish, target.join("python"))?;
-    python.install("wheel", "the package is linked for older systems, and checked, with them")?;
-
-    println!("\nbuild");
-    let triple = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
-    let binaries = compile(workspace, &environment, &python, &triple)?;
+    let python = Portable::tools(workspace, wish)?;
+    let binaries = Portable::build(workspace, &environment, &python)?;
 
     println!("\npackage");
     let staged = stage(workspace, &target.join("package"), &binaries)?;
@@ -54,80 +39,20 @@ pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Builds program, connector and reader with zig as compiler of C and linker, which knows every glibc; gives back their folder.
-fn compile(
-    workspace: &Workspace,
-    environment: &setup::Environment,
-    python: &PrivatePython<'_>,
-    triple: &str,
-) -> Result<PathBuf> {
-    let target = workspace.root().join("target/wheel/cargo");
-    let mut command = workspace.cargo(&["zigbuild", "--release"]);
-    command.args(PACKAGES);
-    environment.apply(&mut command);
-    command
-        .args(["--target", &format!("{triple}.{}.{}", GLIBC.0, GLIBC.1)])
-        .env("CARGO_TARGET_DIR", &target)
-        // Debug information would be most of the package.
-        .env("CARGO_PROFILE_RELEASE_DEBUG", "0")
-        .env("CARGO_PROFILE_RELEASE_STRIP", "symbols")
-        .env("PATH", path_with(&python.folder().join("bin"))?);
-    shell::run_visibly(&mut command, "read the first error above; docs/python.md says what the build needs")?;
-    Ok(target.join(triple).join("release"))
-}
-
-fn path_with(first: &Path) -> Result<std::ffi::OsString> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = [first.to_owned()].into_iter().chain(std::env::split_paths(&path));
-    std::env::join_paths(folders).context("a folder on the PATH has a colon in its name")
-}
-
 /// The package's sources with the binaries and licences in their places.
-fn stage(workspace: &Workspace, folder: &Path, binaries: &Path) -> Result<PathBuf> {
-    if folder.exists() {
-        fs::remove_dir_all(folder).with_context(|| format!("cannot remove {}", folder.display()))?;
-    }
+fn stage(workspace: &Workspace, folder: &Path, binaries: &Portable) -> Result<PathBuf> {
+    remove(folder)?;
     let root = workspace.root();
     copy_tree(&root.join("python"), folder)?;
     let data = folder.join("src/hyperslab/_data");
-    put(&binaries.join("hyperslab"), &data.join("bin/hyperslab"))?;
-    put(&binaries.join(READER), &data.join("lib").join(READER))?;
-    put(&binaries.join(PLUGIN), &data.join("lib/hyperslab").join(PLUGIN))?;
-    let collected = licences::collect(workspace)?;
-    let licences = data.join("share/licenses");
-    fs::create_dir_all(&licences)?;
-    fs::write(licences.join("third-party.txt"), &collected.text)?;
+    binaries.put_into(&data)?;
+    // Installed to share/ of the environment, where man and shells look.
+    descriptions::write(&binaries.program(), &folder.join("share"))?;
+    println!("  {}", licences::collect(workspace)?.write_into(workspace, &data.join("share/licenses"))?);
     for name in ["LICENSE-MIT", "LICENSE-APACHE"] {
         fs::copy(root.join(name), folder.join(name)).with_context(|| format!("cannot copy {name}"))?;
     }
-    println!("  licences of {} packages, {} without a text of their own", collected.packages, collected.without_text);
     Ok(folder.to_owned())
-}
-
-fn put(from: &Path, to: &Path) -> Result<()> {
-    let cannot = || format!("cannot copy {} to {}", from.display(), to.display());
-    fs::create_dir_all(to.parent().unwrap_or(to)).with_context(cannot)?;
-    fs::copy(from, to).with_context(cannot)?;
-    fs::set_permissions(to, fs::Permissions::from_mode(0o755)).with_context(cannot)
-}
-
-/// Copies a folder without what Python and its tests leave there.
-fn copy_tree(from: &Path, to: &Path) -> Result<()> {
-    fs::create_dir_all(to).with_context(|| format!("cannot create {}", to.display()))?;
-    for entry in fs::read_dir(from).with_context(|| format!("cannot list {}", from.display()))? {
-        let entry = entry?;
-        let (path, name) = (entry.path(), entry.file_name());
-        if name == "__pycache__" || name == "_data" || name == "build" || name.to_string_lossy().ends_with(".egg-info")
-        {
-            continue;
-        }
-        if path.is_dir() {
-            copy_tree(&path, &to.join(name))?;
-        } else {
-            fs::copy(&path, to.join(name)).with_context(|| format!("cannot copy {}", path.display()))?;
-        }
-    }
-    Ok(())
 }
 
 /// Makes the wheel and names it for what is in it: any Python 3, this processor, that glibc.
@@ -184,9 +109,7 @@ fn audit(python: &PrivatePython<'_>, wheel: &Path) -> Result<()> {
 
 /// Installs the wheel into an environment that has only h5py besides, and has it write and read there.
 fn smoke_test(workspace: &Workspace, wish: Wish, folder: &Path, wheel: &Path) -> Result<()> {
-    if folder.exists() {
-        fs::remove_dir_all(folder).with_context(|| format!("cannot remove {}", folder.display()))?;
-    }
+    remove(folder)?;
     let clean = PrivatePython::open_in(workspace, wish, folder.to_owned())?;
     let log = workspace.state().join("log/wheel-check.txt");
     let mut install = Command::new(clean.interpreter());

@@ -68,7 +68,16 @@ impl Workspace {
 
     /// What `cargo metadata` says of the workspace's own packages. Needs no network and no build.
     pub fn metadata(&self) -> Result<Value> {
-        let mut command = self.cargo(&["metadata", "--no-deps", "--format-version=1"]);
+        self.described(&["metadata", "--no-deps", "--format-version=1"])
+    }
+
+    /// The same of all packages that may be built in, where their sources are among it.
+    pub fn metadata_of_all(&self) -> Result<Value> {
+        self.described(&["metadata", "--format-version=1"])
+    }
+
+    fn described(&self, words: &[&str]) -> Result<Value> {
+        let mut command = self.cargo(words);
         let text = shell::output(&mut command, "mend the manifest that cargo names above")?;
         serde_json::from_str(&text).context("cargo metadata did not print JSON")
     }

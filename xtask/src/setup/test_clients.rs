@@ -34,6 +34,11 @@ pub fn python(workspace: &Workspace, wish: Wish, environment: &mut Environment) 
         "the tests and the connector's benchmark use Python's h5py and zarr; cargo xtask test --no-python leaves that out",
     )?;
     python.install("test", "files are checked with them")?;
+    if wish.long
+        && let Err(error) = python.install("long", "long tests of the Python package")
+    {
+        environment.missing.push(format!("notebooks in tests: {error:#}"));
+    }
     say("found", format!("Python with {MODULES} ({})", workspace.display(&python.interpreter())));
     environment.set(VARIABLE, python.interpreter());
     Ok(())
@@ -73,6 +78,8 @@ fn chosen(workspace: &Workspace) -> Option<PathBuf> {
 
 /// A program of the tests that apt may have.
 struct Tool {
+    /// Only long tests ask for it.
+    long: bool,
     program: &'static str,
     package: &'static str,
     purpose: &'static str,
@@ -80,31 +87,41 @@ struct Tool {
     elsewhere: &'static str,
 }
 
-const TOOLS: [Tool; 3] = [
+const TOOLS: [Tool; 4] = [
     Tool {
+        long: false,
         program: "h5dump",
         package: "hdf5-tools",
         purpose: "h5dump checks HDF5 files in the tests",
         elsewhere: "the package hdf5 of conda-forge",
     },
     Tool {
+        long: false,
         program: "ncdump",
         package: "netcdf-bin",
         purpose: "ncdump checks classic NetCDF files in the tests",
         elsewhere: "the package libnetcdf of conda-forge",
     },
     Tool {
+        long: false,
         program: "ncvalidator",
         package: "pnetcdf-bin",
         purpose: "ncvalidator checks classic NetCDF files in the tests",
         elsewhere: "the package libpnetcdf of conda-forge",
+    },
+    Tool {
+        long: true,
+        program: "chromedriver",
+        package: "chromium-driver",
+        purpose: "pages of reports are opened in Chromium",
+        elsewhere: "Chrome for Testing with its driver",
     },
 ];
 
 /// h5dump, ncdump and ncvalidator, where apt can give them. Optional; a failed attempt is remembered, so that the next set-up
 /// is quick.
 pub fn tools(workspace: &Workspace, wish: Wish, environment: &mut Environment) {
-    for tool in &TOOLS {
+    for tool in TOOLS.iter().filter(|tool| wish.long || !tool.long) {
         tool.find(workspace, wish, environment);
     }
 }

@@ -5,8 +5,9 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
+use crate::portable::PACKAGES;
 use crate::shell;
 use crate::workspace::Workspace;
 
@@ -20,13 +21,25 @@ pub struct Collected {
     pub without_text: usize,
 }
 
+impl Collected {
+    /// Writes the texts into a folder, with those of Hyperslab itself; gives back a line that says so.
+    pub fn write_into(&self, workspace: &Workspace, folder: &Path) -> Result<String> {
+        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        fs::write(folder.join("third-party.txt"), &self.text)?;
+        for name in ["LICENSE-MIT", "LICENSE-APACHE"] {
+            fs::copy(workspace.root().join(name), folder.join(name)).with_context(|| format!("cannot copy {name}"))?;
+        }
+        Ok(format!("licences of {} packages, {} without a text of their own", self.packages, self.without_text))
+    }
+}
+
 /// Reads the texts beside the sources of each package that `cargo tree` says is built in, those of C libraries in them too.
 pub fn collect(workspace: &Workspace) -> Result<Collected> {
     let mut command = workspace.cargo(&["tree", "--edges", "normal,build", "--prefix", "none", "--format", "{p}|{l}"]);
-    command.args(super::PACKAGES);
+    command.args(PACKAGES);
     let tree = shell::output(&mut command, "cargo tree")?;
     let built_in: BTreeSet<&str> = tree.lines().filter_map(|line| line.split('|').next()).map(short).collect();
-    let metadata = workspace.metadata()?;
+    let metadata = workspace.metadata_of_all()?;
     let packages = metadata["packages"].as_array().context("cargo metadata lists no packages")?;
     let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let (mut list, mut count, mut without_text) = (String::new(), 0, 0);
@@ -47,6 +60,7 @@ pub fn collect(workspace: &Workspace) -> Result<Collected> {
             texts.entry(file).or_default().push(name.clone());
         }
     }
+    ensure!(count > 0, "cargo tree and cargo metadata agree on no package: their forms have changed");
     let mut whole = format!("What is built into Hyperslab, with its licences.\n\n{list}");
     for (text, names) in texts {
         let _ = write!(whole, "\n{:=<80}\n{}\n\n{}\n", "", names.join(", "), text.trim_end());
