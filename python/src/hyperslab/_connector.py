@@ -79,6 +79,13 @@ def enable(mode: str = "codec", *, partly: bool = False, **settings: Any) -> Con
     before, ``TooLate`` is raised and nothing is changed, unless ``partly=True`` asks for h5py's files alone.
 
     Returns a ``Connector``, also to be used as ``with hyperslab.enable(): ...``.
+
+    >>> import h5py
+    >>> with hyperslab.enable("codec", threads=2) as connector:
+    ...     with h5py.File(new, "w") as file:
+    ...         _ = file.create_dataset("x", data=range(1000), chunks=(100,), compression="gzip")
+    >>> connector.mode, hyperslab.enabled()
+    ('codec', None)
     """
     global _active
     for name in settings:
@@ -106,7 +113,13 @@ def enable(mode: str = "codec", *, partly: bool = False, **settings: Any) -> Con
 
 
 def disable() -> None:
-    """Files that are opened from now on are left to HDF5 alone, here and in processes that this one starts."""
+    """Files that are opened from now on are left to HDF5 alone, here and in processes that this one starts.
+
+    >>> _ = hyperslab.enable("codec+async")
+    >>> hyperslab.disable()
+    >>> hyperslab.enabled() is None
+    True
+    """
     with _lock:
         while _active is not None:
             _leave(_active)
@@ -119,7 +132,12 @@ def disable() -> None:
 
 
 def enabled() -> Connector | None:
-    """The connector as it is enabled for files that are opened now, or ``None``."""
+    """The connector as it is enabled for files that are opened now, or ``None``.
+
+    >>> with hyperslab.enable("safe"):
+    ...     hyperslab.enabled().mode
+    'safe'
+    """
     with _lock:
         if _active is not None:
             return _active
@@ -132,7 +150,11 @@ def enabled() -> Connector | None:
 
 
 def flush() -> int:
-    """Flushes every file that h5py has open for writing; says how many these were. Raises what a flush raises, after all."""
+    """Flushes every file that h5py has open for writing; says how many these were. Raises what a flush raises, after all.
+
+    >>> hyperslab.flush()
+    0
+    """
     if "h5py" not in sys.modules:
         return 0
     import h5py

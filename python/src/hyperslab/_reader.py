@@ -149,8 +149,14 @@ def open(path: str | os.PathLike[str], stack: str = "") -> "File":
 
     ``stack`` is detected if it is not given; ``"cache(memory=1GiB)/hdf5(plane=on)"`` keeps what was read.
 
-    >>> with hyperslab.open("run.h5") as file:       # doctest: +SKIP
-    ...     rows = file["temperature"][::10, [3, 1]]
+    >>> with hyperslab.open(path) as file:
+    ...     file
+    ...     file["t"].shape, file["t"].dtype
+    ...     file["t"][::2, [2, 0]]
+    <hyperslab file ...: t>
+    ((4, 3), dtype('float32'))
+    array([[2., 0.],
+           [8., 6.]], dtype=float32)
     """
     return File(path, stack)
 
@@ -199,6 +205,27 @@ class Group(_Described, Mapping):
 
     def __repr__(self) -> str:
         return f"<hyperslab {type(self).__name__.lower()} {self.name or self._file_.path!s}: {', '.join(self) or 'empty'}>"
+
+    def _repr_html_(self) -> str:
+        from ._html import of_group
+
+        return of_group(self)
+
+    def to_xarray(self, **options: Any) -> Any:
+        """This group's arrays as an ``xarray.Dataset``, read lazily; ``options`` are those of ``xarray.open_dataset``.
+
+        >>> xarray = getfixture("xarray")
+        >>> with hyperslab.open(path) as file, file.to_xarray() as dataset:
+        ...     dataset["t"].values[0]
+        array([0., 1., 2.], dtype=float32)
+        """
+        import xarray
+
+        from ._xarray import HyperslabEntrypoint
+
+        group = {"group": self.name} if self.name else {}
+        stack = {"stack": self._file_._stack} if self._file_._stack else {}
+        return xarray.open_dataset(self._file_.path, engine=HyperslabEntrypoint, **group, **stack, **options)
 
 
 class File(Group):
@@ -324,16 +351,32 @@ class Array(_Described):
             raise TypeError(f"{self.name} is a single value")
         return self.shape[0]
 
+    def _repr_html_(self) -> str:
+        from ._html import of_array
+
+        return of_array(self)
+
     def __repr__(self) -> str:
         return f"<hyperslab array {self.name}: {self.dtype}, shape {self.shape}, chunks {self.chunks}>"
 
     def take(self, indices: Any, axis: int = 0) -> np.ndarray:
-        """Elements at these indices along an axis, in their order, any number of times each, as ``numpy.take``."""
+        """Elements at these indices along an axis, in their order, any number of times each, as ``numpy.take``.
+
+        >>> with hyperslab.open(path) as file:
+        ...     file["t"].take([3, 0, 3], axis=0)[:, 1]
+        array([10.,  1., 10.], dtype=float32)
+        """
         axis = range(self.ndim)[axis]
         return self[(slice(None),) * axis + (np.asarray(indices),)]
 
     def prefetch(self, index: Any = ...) -> None:
-        """Asks for elements that will be read soon. Only stacks with ``async`` or ``cache`` fetch them."""
+        """Asks for elements that will be read soon. Only stacks with ``async`` or ``cache`` fetch them.
+
+        >>> with hyperslab.open(path, "cache(memory=16MiB)/hdf5(plane=on)") as file:
+        ...     file["t"].prefetch(slice(0, 2))
+        ...     file["t"][1]
+        array([3., 4., 5.], dtype=float32)
+        """
         self._call(plan(index, self.shape), None)
 
     def _read(self, wanted: Plan) -> np.ndarray:

@@ -21,8 +21,10 @@ class SampleReader:
 
     Works in workers made by fork and by spawn: each process opens the file for itself.
 
-    >>> for images in hyperslab.SampleReader("train.h5", "images", batch=64):      # doctest: +SKIP
-    ...     step(images)
+    >>> reader = hyperslab.SampleReader(path, "t", batch=3, shuffle=False)
+    >>> [batch.shape for batch in reader]
+    [(3, 3), (1, 3)]
+    >>> reader.close()
     """
 
     def __init__(
