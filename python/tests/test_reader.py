@@ -248,6 +248,17 @@ def test_zarr_and_classic_netcdf(tmp_path):
         assert np.array_equal(file["v"][3:9], data[3:9])
 
 
+def test_a_zarr_store_that_is_one_array(tmp_path):
+    zarr = pytest.importorskip("zarr")
+    data = np.arange(600.0).reshape(20, 30)
+    for version in (2, 3):
+        path = tmp_path / f"{version}.zarr"
+        zarr.create_array(path, shape=data.shape, chunks=(5, 7), dtype="f8", zarr_format=version)[...] = data
+        with hyperslab.open(path) as file:
+            assert list(file) == [""] and np.array_equal(file[""][::3, 5], data[::3, 5])
+            assert "20 × 30" in file._repr_html_()
+
+
 @pytest.mark.parametrize("cache", [None, "64MiB"])
 @pytest.mark.parametrize("prefetch", [0, 3])
 def test_epochs_have_every_sample_once(path, cache, prefetch):

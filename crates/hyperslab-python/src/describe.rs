@@ -3,13 +3,23 @@
 use hyperslab::{Attribute, Datatype, File, OpenMode, Result};
 use serde_json::{Value, json};
 
-/// Opens a file on the stack that is detected, by the direct path where its format has one.
+/// The most threads that expand chunks of one call.
+const MOST_THREADS: usize = 16;
+
+/// Opens a file on the stack that is detected: by the direct path where its format has one, otherwise with a thread for each
+/// processor where it can use them.
 pub(crate) fn open_detected(path: &str) -> Result<File> {
     let plain = hyperslab::detect_stack(path.as_ref())?;
-    let mut direct = plain.clone();
-    direct.format.options.push(("plane".into(), "on".into()));
-    File::open_with(path, &direct.to_string(), OpenMode::Read)
-        .or_else(|_| File::open_with(path, &plain.to_string(), OpenMode::Read))
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
+    // A format refuses options that it does not have.
+    for (option, value) in [("plane", "on".to_owned()), ("threads", threads.to_string())] {
+        let mut quicker = plain.clone();
+        quicker.format.options.push((option.into(), value));
+        if let Ok(file) = File::open_with(path, &quicker.to_string(), OpenMode::Read) {
+            return Ok(file);
+        }
+    }
+    File::open_with(path, &plain.to_string(), OpenMode::Read)
 }
 
 /// Describes the root (`""`), a group or an array.
@@ -19,7 +29,11 @@ pub(crate) fn object(file: &File, name: &str) -> Result<Value> {
         said["stack"] = file.stack().to_string().into();
         said["arrays"] = file.arrays()?.into();
         said["groups"] = file.container().groups()?.into();
-    } else if let Ok(array) = file.array(name) {
+    }
+    // The root of a Zarr store may be an array itself.
+    if (!name.is_empty() || said["arrays"].as_array().is_some_and(|all| all.iter().any(|one| one == "")))
+        && let Ok(array) = file.array(name)
+    {
         let spec = array.spec()?;
         said["dtype"] = serde_json::to_value(&spec.dtype).unwrap_or_default();
         said["shape"] = spec.shape.to_vec().into();

@@ -181,7 +181,7 @@ class _Described:
 
 
 class Group(_Described, Mapping):
-    """A group: arrays and groups by name, with paths such as ``"a/b"``."""
+    """A group: arrays and groups by name, with paths such as ``"a/b"``. A Zarr store that is one array has it as ``file[""]``."""
 
     def __getitem__(self, name: str) -> "Array | Group":
         path = "/".join(part for part in (self.name, *name.split("/")) if part)
@@ -194,7 +194,7 @@ class Group(_Described, Mapping):
 
     def __iter__(self) -> Iterator[str]:
         start = f"{self.name}/" if self.name else ""
-        names = (path[len(start) :].split("/")[0] for path in self._file_._all if path.startswith(start) and path != start)
+        names = (path[len(start) :].split("/")[0] for path in self._file_._all if path.startswith(start))
         return iter(dict.fromkeys(names))
 
     def __len__(self) -> int:
