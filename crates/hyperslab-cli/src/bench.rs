@@ -262,7 +262,7 @@ impl Run<'_> {
             Some(_) => Status::Failed,
         };
         result.error = outcome.failure.map(|error| error.to_string());
-        if result.status == Status::Ok && case.effect != Effect::Reads && work.format.caps().persistent {
+        if result.status == Status::Ok && case.effect != Effect::Reads && work.format.caps().data.persistent {
             result.stored = Some(self.size_of(case, work));
         }
         result.warnings.extend(prepared.remove(&*work.format));

@@ -141,7 +141,7 @@ impl TemplateWork {
 
     /// The same without chunks that a format with `caps` lacks, if they are only advice.
     pub fn fitted_to(mut self, caps: &Caps) -> hyperslab_core::Result<Self> {
-        if self.chunks_are_advice && !caps.chunks {
+        if self.chunks_are_advice && !caps.data.chunks {
             let mut header = self.workload.header.clone();
             header
                 .arrays
@@ -159,11 +159,11 @@ impl TemplateWork {
         let created = !self.inputs.is_empty() || header.files.iter().any(|file| file.created);
         let extended = header.files.iter().any(|file| file.update == Some(Update::Extend));
         let specs = || header.arrays.iter().map(|array| &array.spec);
-        if (extended || created && specs().any(|spec| spec.max_shape.is_some())) && !caps.resize {
+        if (extended || created && specs().any(|spec| spec.max_shape.is_some())) && !caps.data.resize {
             Some("arrays that grow")
         } else if created && specs().any(|spec| !spec.filters.iter().all(|filter| caps.has(filter))) {
             Some("such filters")
-        } else if created && specs().any(|spec| spec.chunk.is_some()) && !caps.chunks {
+        } else if created && specs().any(|spec| spec.chunk.is_some()) && !caps.data.chunks {
             Some("chunks")
         } else {
             None

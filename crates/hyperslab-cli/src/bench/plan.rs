@@ -217,7 +217,7 @@ impl Plan {
         }
         // Files of one name replace each other; those of different names add up.
         let mut files: HashMap<&str, u64> = HashMap::new();
-        for (case, work) in works().filter(|(_, work)| work.format.caps().persistent) {
+        for (case, work) in works().filter(|(_, work)| work.format.caps().data.persistent) {
             let size = files.entry(&case.file).or_default();
             match case.effect {
                 Effect::Creates => *size = (*size).max(work.room),
@@ -346,7 +346,11 @@ fn plan_case(
         (Ok(_), Err(error)) => return Err(error.into()),
         (Ok(work), Ok(format)) => match work.lacking(&format.caps()) {
             Some(what) => Err(format!("{} has no {what}", stack.format.name)),
-            None if ranks > 1 && !launch.one_process() && !format.caps().many_processes && work.shares_files() => {
+            None if ranks > 1
+                && !launch.one_process()
+                && !format.caps().execution.many_processes
+                && work.shares_files() =>
+            {
                 Err(format!(
                     "{} in this build works within one process: use a build with its parallel library, a file per rank, or \
                      --launcher threads",
@@ -354,7 +358,7 @@ fn plan_case(
                 ))
             }
             None if matches!(**launch, Launch::Processes(_))
-                && !format.caps().persistent
+                && !format.caps().data.persistent
                 && draft.effect != Effect::Creates =>
             {
                 Err(format!("{} keeps nothing when its processes end: use --launcher threads", stack.format.name))
