@@ -1,10 +1,10 @@
 //! What is simulated: kernels, workflows, workload files and IOR's flags, each as workloads on a stack.
 
 use super::SimulateOptions;
-use crate::bench::{self, MapFiles};
 use crate::cli::{Arguments, Command};
 use anyhow::{Context, Result, bail};
 use clap::Parser;
+use hyperslab_bench::{self as bench, MapFiles};
 use hyperslab_core::workload::{JsonLines, Workload};
 use hyperslab_core::{Error, Stack, StackElement, suggest};
 use hyperslab_kernels::{Kernel, kernels};
