@@ -151,6 +151,7 @@ pub fn report(trials: &[Measurement], timings: &Timings, directory: &Path) -> Re
     Ok(format!("{}Page: {html}\nPlot: {svg}\nRuns: {csv}", page.text()))
 }
 
+/// The table for such rows.
 pub fn judged_table() -> Table {
     let numbers = ["choices", "right", "balanced", "commonest", "regret", "log10 error", "relative error", "inside"];
     let numbers = numbers.map(|name| (name, Align::Right));

@@ -341,14 +341,16 @@ fn set_option(stack: &mut Stack, element: Option<&str>, option: &str, value: &st
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::options::{Arguments, Command};
     use clap::Parser;
 
+    #[derive(Parser)]
+    struct Asked {
+        #[command(flatten)]
+        options: BenchOptions,
+    }
+
     fn options(words: &[&str]) -> BenchOptions {
-        match Arguments::try_parse_from(["hyperslab", "bench"].iter().chain(words)).unwrap().command {
-            Command::Bench(options) => *options,
-            other => panic!("{other:?}"),
-        }
+        Asked::try_parse_from(["bench"].iter().chain(words)).unwrap().options
     }
 
     fn planned(words: &[&str]) -> Vec<(Vec<String>, Option<u32>, String)> {
