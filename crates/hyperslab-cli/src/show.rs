@@ -84,7 +84,7 @@ pub fn run(options: &ShowOptions) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     match &options.array {
-        None if format.caps().dimension_names && names_dimensions(&*file)? => {
+        None if format.caps().data.dimension_names && names_dimensions(&*file)? => {
             let stored = sizes(&stack, &options.path)?;
             let name = options.path.file_stem().unwrap_or_default().to_string_lossy();
             let header = header::CdlHeader::read(&*file, stored)?;

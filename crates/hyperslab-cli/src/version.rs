@@ -1,6 +1,6 @@
 //! `hyperslab --version -v`: what this program was built from, and what it finds beside itself.
 
-use crate::bench::provenance;
+use hyperslab_bench::provenance;
 use serde_json::{Value, json};
 
 /// What `--version` with `-v`, `--verbose` or `--json` and nothing else asks for; otherwise clap answers.

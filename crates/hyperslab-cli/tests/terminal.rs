@@ -144,6 +144,9 @@ fn the_version_tells_what_the_program_was_built_from() {
         facts["formats"].as_array().unwrap().contains(&"posix".into()) && facts["libraries"].is_object(),
         "{facts:#}"
     );
+    // The sources are a checkout, or say nothing of a commit.
+    let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.git").exists();
+    assert_eq!(facts["commit"].is_string(), checkout, "{facts:#}");
     assert_ne!(run(here.path(), "80", &["--version", "-v", "nonsense"]).1.lines().count(), 7);
 }
 
