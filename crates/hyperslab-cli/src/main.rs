@@ -14,6 +14,7 @@ mod filter_words;
 mod formats;
 mod h5bench;
 mod ior;
+mod layout;
 mod manual;
 mod mpi_job;
 mod recover;
@@ -49,6 +50,7 @@ fn run_command() -> ExitCode {
         Command::Bench(options) => bench::run(&options),
         Command::Compare(options) => compare::run(&options),
         Command::Convert(options) => convert::run(&options),
+        Command::Layout(options) => layout::run(&options),
         Command::Demo(demo) => demo::run(&demo),
         Command::Ior(options) => ior::run(&options),
         Command::Mdtest(options) => ior::run_mdtest(&options),

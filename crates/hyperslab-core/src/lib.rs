@@ -28,6 +28,7 @@ mod slab;
 mod stack;
 mod storage_override;
 mod strided_range;
+mod strings;
 mod transfer_cost;
 
 pub use bytes::Bytes;
@@ -56,4 +57,5 @@ pub use slab::Slab;
 pub use stack::{OptionSpec, Shapes, Stack, StackElement, parse_stacks};
 pub use storage_override::{DatasetOverride, FileOverride, LayoutOverride, StorageOverrides};
 pub use strided_range::StridedRange;
+pub use strings::Strings;
 pub use transfer_cost::{ChunkedFileCost, LayerEffect, TransferCost};

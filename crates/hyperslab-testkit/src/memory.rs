@@ -63,6 +63,7 @@ impl Format for Memory {
             resize: true,
             chunks: true,
             compound: true,
+            strings: false,
             partial_fields: true,
             fill_value: true,
             attributes: true,

@@ -377,6 +377,7 @@ impl Format for NativeFormat {
             resize: true,
             chunks: true,
             compound: true,
+            strings: false,
             max_rank: hyperslab_core::MAX_RANK,
             ..Caps::default()
         }

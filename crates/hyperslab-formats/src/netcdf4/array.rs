@@ -4,7 +4,8 @@ use super::container::Shared;
 use super::types::{self, Storing};
 use super::{characters, container};
 use hyperslab_core::{
-    Array, ArraySpec, MAX_RANK, MemoryLayout, MemoryView, MemoryViewMut, Reduce, Result, Selection, TransferMode,
+    Array, ArraySpec, MAX_RANK, MemoryLayout, MemoryView, MemoryViewMut, Reduce, Result, Selection, Strings,
+    TransferMode,
 };
 use std::sync::Arc;
 
@@ -52,6 +53,14 @@ impl Array for Netcdf4Array {
             Storing::Characters(length) => characters::read(&*self.dataset, length, selection, memory, transfer),
             _ => self.dataset.read(selection, memory, transfer),
         }
+    }
+
+    fn write_strings(&self, selection: &Selection, strings: &Strings, transfer: TransferMode) -> Result<()> {
+        self.dataset.write_strings(selection, strings, transfer)
+    }
+
+    fn read_strings(&self, selection: &Selection, transfer: TransferMode) -> Result<Strings> {
+        self.dataset.read_strings(selection, transfer)
     }
 
     fn explain(&self, selection: &Selection, layout: &MemoryLayout, writes: bool) -> Result<Option<String>> {

@@ -3,7 +3,7 @@
 
 use hyperslab_core::{
     Array, ArraySpec, Attribute, BackgroundStats, Bytes, Caps, Communicator, Container, Durability, Format,
-    MemoryLayout, MemoryView, MemoryViewMut, OpenMode, Request, Result, Selection, TransferMode,
+    MemoryLayout, MemoryView, MemoryViewMut, OpenMode, Request, Result, Selection, Strings, TransferMode,
 };
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -220,6 +220,14 @@ impl Array for ArrayRef {
 
     fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: TransferMode) -> Result<()> {
         self.array.array.read(selection, memory, transfer)
+    }
+
+    fn write_strings(&self, selection: &Selection, strings: &Strings, transfer: TransferMode) -> Result<()> {
+        self.array.array.write_strings(selection, strings, transfer)
+    }
+
+    fn read_strings(&self, selection: &Selection, transfer: TransferMode) -> Result<Strings> {
+        self.array.array.read_strings(selection, transfer)
     }
 
     fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: TransferMode) -> Result<()> {

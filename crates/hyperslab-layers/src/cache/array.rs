@@ -5,7 +5,7 @@ use super::container::Shared;
 use super::geometry::Geometry;
 use super::read::Reading;
 use hyperslab_core::{
-    Array, ArraySpec, Bytes, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection, TransferMode,
+    Array, ArraySpec, Bytes, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection, Strings, TransferMode,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -84,6 +84,15 @@ impl Array for CachedArray {
         let kept = reading.read(selection, memory)?;
         self.shared.counts.note(selection.len() * geometry.element(), kept * geometry.element());
         Ok(())
+    }
+
+    fn write_strings(&self, selection: &Selection, strings: &Strings, transfer: TransferMode) -> Result<()> {
+        // Strings are never in the cache.
+        self.inner.write_strings(selection, strings, transfer)
+    }
+
+    fn read_strings(&self, selection: &Selection, transfer: TransferMode) -> Result<Strings> {
+        self.inner.read_strings(selection, transfer)
     }
 
     fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: TransferMode) -> Result<()> {

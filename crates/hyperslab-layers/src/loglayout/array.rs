@@ -5,7 +5,7 @@ use super::container::Shared;
 use super::read::Reading;
 use super::{replay, write};
 use hyperslab_core::{
-    Array, ArraySpec, Bytes, Durability, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection,
+    Array, ArraySpec, Bytes, Durability, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection, Strings,
     TransferMode,
 };
 use std::sync::Arc;
@@ -75,6 +75,15 @@ impl Array for LogLayoutArray {
             // Independent below: ranks have different elements in their logs.
             false => Reading::new(self)?.read(selection, memory),
         }
+    }
+
+    fn write_strings(&self, selection: &Selection, strings: &Strings, transfer: TransferMode) -> Result<()> {
+        // Strings are never in a log of the file.
+        self.inner.write_strings(selection, strings, transfer)
+    }
+
+    fn read_strings(&self, selection: &Selection, transfer: TransferMode) -> Result<Strings> {
+        self.inner.read_strings(selection, transfer)
     }
 
     fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: TransferMode) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use hyperslab_core::{
     Array, ArraySpec, Attribute, Caps, Communicator, Container, Durability, Error, ErrorKind, Format, MemoryView,
-    MemoryViewMut, OpenMode, Result, Selection, TransferMode,
+    MemoryViewMut, OpenMode, Result, Selection, Strings, TransferMode,
 };
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
@@ -123,6 +123,16 @@ impl Array for Watched<dyn Array> {
         self.note(selection, transfer)?;
         self.inner.read(selection, memory, transfer)
     }
+    fn write_strings(&self, selection: &Selection, strings: &Strings, transfer: TransferMode) -> Result<()> {
+        self.note(selection, transfer)?;
+        self.inner.write_strings(selection, strings, transfer)
+    }
+
+    fn read_strings(&self, selection: &Selection, transfer: TransferMode) -> Result<Strings> {
+        self.note(selection, transfer)?;
+        self.inner.read_strings(selection, transfer)
+    }
+
     fn resize(&self, shape: &[u64]) -> Result<()> {
         self.inner.resize(shape)
     }

@@ -184,6 +184,7 @@ pub(super) fn common(caps: &Caps) -> Caps {
         resize: caps.resize && oracle.resize,
         chunks: caps.chunks && oracle.chunks,
         compound: caps.compound && oracle.compound,
+        strings: false,
         partial_fields: caps.partial_fields && oracle.partial_fields,
         fill_value: caps.fill_value && oracle.fill_value,
         attributes: caps.attributes && oracle.attributes,

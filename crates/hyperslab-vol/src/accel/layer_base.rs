@@ -153,6 +153,7 @@ impl Format for BaseFormat {
             persistent: true,
             chunks: true,
             compound: true,
+            strings: false,
             partial_fields: true,
             fill_value: true,
             relocates_chunks: self.0.relocates_chunks,
