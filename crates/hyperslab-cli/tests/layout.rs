@@ -17,7 +17,7 @@ fn write(stack: &str, path: &Path) {
     let file = format.open(path, OpenMode::Create, &Solo::shared()).unwrap();
     let flat = ArraySpec::new(Datatype::F32, &[512, 512]);
     let mut chunked = flat.clone();
-    let chunks = format.caps().chunks;
+    let chunks = format.caps().data.chunks;
     chunked.chunk = chunks.then(|| Dims::from_slice(&[128, 128]));
     let mut coded = ArraySpec { chunk: chunks.then(|| Dims::from_slice(&[256, 256])), ..flat.clone() };
     coded.filters = if chunks { vec![Filter::Deflate(1)] } else { Vec::new() };

@@ -5,8 +5,7 @@ use super::container::Shared;
 use super::read::Reading;
 use super::{replay, write};
 use hyperslab_core::{
-    Array, ArraySpec, Bytes, Durability, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection, Strings,
-    TransferMode,
+    Array, Bytes, Durability, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection, TransferMode,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -58,9 +57,12 @@ impl LogLayoutArray {
 
 #[deny(clippy::missing_trait_methods)]
 impl Array for LogLayoutArray {
-    fn spec(&self) -> Result<ArraySpec> {
-        self.inner.spec()
-    }
+    // Strings are never in a log of the file.
+    hyperslab_core::forward!(
+        self,
+        self.inner,
+        [spec, write_strings, read_strings, telemetry, allows_background_io, object]
+    );
 
     fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()> {
         match self.writes_pass() {
@@ -75,15 +77,6 @@ impl Array for LogLayoutArray {
             // Independent below: ranks have different elements in their logs.
             false => Reading::new(self)?.read(selection, memory),
         }
-    }
-
-    fn write_strings(&self, selection: &Selection, strings: &Strings, transfer: TransferMode) -> Result<()> {
-        // Strings are never in a log of the file.
-        self.inner.write_strings(selection, strings, transfer)
-    }
-
-    fn read_strings(&self, selection: &Selection, transfer: TransferMode) -> Result<Strings> {
-        self.inner.read_strings(selection, transfer)
     }
 
     fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: TransferMode) -> Result<()> {
@@ -116,18 +109,6 @@ impl Array for LogLayoutArray {
         if !self.is_closed() && !logged() {
             self.inner.prefetch(selection);
         }
-    }
-
-    fn explain(&self, selection: &Selection, layout: &MemoryLayout, writes: bool) -> Result<Option<String>> {
-        self.inner.explain(selection, layout, writes)
-    }
-
-    fn allows_background_io(&self) -> bool {
-        self.inner.allows_background_io()
-    }
-
-    fn object(&self) -> Option<u64> {
-        self.inner.object()
     }
 
     fn write_back(&self) -> Result<()> {
