@@ -53,7 +53,6 @@ mod options;
 mod properties;
 mod ranks;
 mod rollback_driver;
-mod split;
 mod strings;
 mod subfiles;
 mod transfer;

@@ -1,7 +1,6 @@
 //! Transfers of strings of variable length, by libhdf5 alone: it keeps them in heaps of its own. Call everything under the lock.
 
 use super::library::{self, Id, done};
-use super::split::split;
 use super::transfer::{self, Buffer, PACKED, Request};
 use hdf5_metno_sys::h5::H5free_memory;
 use hdf5_metno_sys::h5p::H5P_DEFAULT;
@@ -94,7 +93,7 @@ pub(super) fn read(request: Request<'_>, selection: &Selection) -> Result<String
         let (_, shape) = request.file_space()?;
         selection.check_inside(&shape)?;
         let mut all = Strings::new();
-        split(selection, PIECE, &mut |piece| {
+        selection.for_each_part(PIECE, &mut |piece| {
             let mut pointers: Vec<*mut c_char> = vec![std::ptr::null_mut(); piece.len() as usize];
             let made = super::dataspace::simple(&[piece.len()], None)?;
             let space = request.file_space()?.0;
