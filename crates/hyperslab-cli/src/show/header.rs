@@ -137,7 +137,7 @@ impl<'a> CdlHeader<'a> {
     ) -> io::Result<()> {
         for name in names {
             let (kind, value) = match self.file.attribute(object, name) {
-                Ok(value) => (if value.dtype == Datatype::VariableString { "string " } else { "" }, value_text(&value)),
+                Ok(value) => (if is_strings(&value) { "string " } else { "" }, value_text(&value)),
                 Err(error) => ("", format!("// {}", plain(&error.to_string()))),
             };
             writeln!(out, "{indent}\t\t{kind}{shown}:{} = {value} ;", plain(name))?;
@@ -168,6 +168,15 @@ impl<'a> CdlHeader<'a> {
             words.push(format!("{} on disk", display_size(*bytes)));
         }
         words.join(", ")
+    }
+}
+
+/// Whether NetCDF has a value as strings, not as characters: lists of texts always are.
+fn is_strings(value: &Attribute) -> bool {
+    match value.dtype {
+        Datatype::VariableString => true,
+        Datatype::FixedString(_) => !value.shape.is_empty(),
+        _ => false,
     }
 }
 
