@@ -89,7 +89,7 @@ fn elements(map: &mut FileMap, path: String, object: &Object) -> Result<()> {
     let stored = datatype::read(&kind).ok();
     // SAFETY: the list and the dataset are live.
     let (layout, offset) = unsafe { (h5p::H5Pget_layout(list.raw()), h5d::H5Dget_offset(dataset.raw())) };
-    let plain = stored.is_some() && dataset_filters::filters(&list)?.is_empty();
+    let plain = stored.is_some() && dataset_filters::filters(&list).is_ok_and(|filters| filters.is_empty());
     let chunked = layout == H5D_layout_t::H5D_CHUNKED;
     let block = if chunked { array::chunk(&list)? } else { extents.shape.clone() };
     // Where libhdf5 tells other coordinates than those of the chunks, no element has a place.
