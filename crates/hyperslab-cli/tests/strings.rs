@@ -136,6 +136,6 @@ fn workloads_have_strings() {
     let wrong = WORKLOAD
         .replace("\"dtype\":\"string\",\"shape\":[7]", "\"dtype\":\"<f4\",\"shape\":[7],\"fill\":{\"text\":\"a\"}");
     std::fs::write(folder.path().join("w.jsonl"), wrong).unwrap();
-    let (code, _, err) = run(folder.path(), &[&words[..], &["--stack", "hdf5"]].concat());
+    let (code, _, err) = run(folder.path(), &[&words[..], &["--stack", "hdf5", "--overwrite"]].concat());
     assert!(code != 0 && err.contains("text"), "{code} {err}");
 }

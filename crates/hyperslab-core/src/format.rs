@@ -295,7 +295,7 @@ pub trait Hierarchy {
     fn create(&self, name: &str, spec: &ArraySpec) -> Result<Arc<dyn Array>>;
     /// Sets an attribute of the root, a group or an array, replacing an earlier value. All ranks pass the same value.
     fn set_attribute(&self, object: &str, name: &str, value: &Attribute) -> Result<()>;
-    /// Reads an attribute. Not collective.
+    /// Reads an attribute. Not collective. Where a format has one kind of text only, fixed and variable length may change places.
     fn attribute(&self, object: &str, name: &str) -> Result<Attribute>;
     /// Names of the attributes of an object, sorted. Not collective.
     fn attributes(&self, object: &str) -> Result<Vec<String>>;

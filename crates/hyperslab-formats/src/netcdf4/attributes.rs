@@ -56,24 +56,10 @@ pub(super) fn restored(mut value: Attribute) -> Attribute {
     if is_text && value.data.is_empty() && value.shape.as_slice() == [0] {
         return Attribute::text("");
     }
-    if value.dtype == Datatype::VariableString && !matches!(value.shape.as_slice(), [] | [1]) {
-        return padded(&value);
-    }
     if value.shape.as_slice() == [1] {
         value.shape = Dims::new();
     }
     value
-}
-
-/// A list of texts as arrays have them: of one length. It is written as it was.
-fn padded(value: &Attribute) -> Attribute {
-    let texts = value.texts().unwrap_or_default();
-    let longest = texts.iter().map(|text| text.len()).max().unwrap_or(0).max(1);
-    let mut data = vec![0; longest * texts.len()];
-    for (slot, text) in data.chunks_exact_mut(longest).zip(&texts) {
-        slot[..text.len()].copy_from_slice(text);
-    }
-    Attribute { dtype: Datatype::FixedString(longest as u32), shape: value.shape.clone(), data }
 }
 
 /// Whether `_FillValue` says no more than that the array has this fill value, which its specification says.
