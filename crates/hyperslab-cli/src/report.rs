@@ -4,7 +4,6 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use hyperslab_report::{Form, Input, Report};
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 

@@ -1,3 +1,3 @@
 //! Settings of the connector, which are read where layers are: programs that start others check them, too.
 
-pub(crate) use hyperslab_layers::connector_settings::{ConnectorModes as Modes, ConnectorSettings as Settings};
+pub(crate) use hyperslab_layers::connector_settings::ConnectorSettings as Settings;
