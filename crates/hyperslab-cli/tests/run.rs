@@ -73,7 +73,10 @@ fn wrong_words_are_refused_before_anything_runs() {
     let mut command = hyperslab(folder.path());
     command.env("HYPERSLAB_MEMORY", "much").env("HYPERSLAB_THREAD", "1");
     let (code, _, err) = said(command.args(["run", "--memory", "1MiB", "--", "true"]).output().unwrap());
-    assert!(code == 0 && err.contains("HYPERSLAB_THREAD is no setting") && err.contains("HYPERSLAB_THREADS is"), "{err}");
+    assert!(
+        code == 0 && err.contains("HYPERSLAB_THREAD is no setting") && err.contains("HYPERSLAB_THREADS is"),
+        "{err}"
+    );
     let mut other = hyperslab(folder.path());
     other.env("HDF5_VOL_CONNECTOR", "async under_vol=0").args(["run", "touch", "ran"]);
     let (code, _, err) = said(other.output().unwrap());

@@ -191,7 +191,8 @@ impl Reader {
     fn shortened(&self) -> Option<String> {
         let (live, current) = (self.live?, self.current.as_ref()?);
         let (has, had) = (current.meta.len(), live.least);
-        (current.number == live.last && has < had).then(|| format!("the segment has {has} bytes, and had {had} or more"))
+        (current.number == live.last && has < had)
+            .then(|| format!("the segment has {has} bytes, and had {had} or more"))
     }
 
     /// Ends at the end of a segment that was cut off.

@@ -102,13 +102,21 @@ impl SegmentList {
     /// Records a new segment, or that the last one has grown, before any append there is acknowledged. Where each write is
     /// durable by then, that waits for [`SegmentList::is_durable`].
     pub fn reaches(&self, number: u64, len: u64) -> std::io::Result<()> {
-        let reach = |live: &mut LiveSegments| if !live.each_write { live.reach(number, len) };
+        let reach = |live: &mut LiveSegments| {
+            if !live.each_write {
+                live.reach(number, len)
+            }
+        };
         self.set_live(reach).map(drop)
     }
 
     /// Records durably that so many bytes of the last segment are durable, where each write is.
     pub fn is_durable(&self, number: u64, len: u64) -> std::io::Result<()> {
-        match self.set_live(|live| if live.each_write { live.reach(number, len) })? {
+        match self.set_live(|live| {
+            if live.each_write {
+                live.reach(number, len)
+            }
+        })? {
             true => self.head.sync(),
             false => Ok(()),
         }

@@ -62,7 +62,8 @@ impl SegmentList {
         }
         let segments = self.segments();
         // What is appended meanwhile is not durable yet.
-        let last = segments.last().map(|last| last.meta.len().map(|len| (last.number, len))).transpose().map_err(failed)?;
+        let last =
+            segments.last().map(|last| last.meta.len().map(|len| (last.number, len))).transpose().map_err(failed)?;
         segments.iter().try_for_each(|segment| segment.sync()).map_err(failed)?;
         last.map_or(Ok(()), |(number, len)| self.is_durable(number, len)).map_err(failed)?;
         self.durable_before.fetch_max(reached, Ordering::AcqRel);

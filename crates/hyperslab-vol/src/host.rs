@@ -392,7 +392,8 @@ impl Host {
             if let (Some(entry), Some(found)) = (entry, found) {
                 // SAFETY: a text of the library, or null.
                 let text = unsafe { text(entry.text) };
-                let number = text.split_once("errno = ").and_then(|(_, rest)| rest.split(',').next()?.trim().parse().ok());
+                let number =
+                    text.split_once("errno = ").and_then(|(_, rest)| rest.split(',').next()?.trim().parse().ok());
                 *found = found.or(number);
             }
             0

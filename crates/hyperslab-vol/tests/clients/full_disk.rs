@@ -60,6 +60,42 @@ with h5py.File('a.h5', 'r') as file:
 print('kept')
 ";
 
+/// Writes a chunk that was refused once more as soon as there is room: one of many, and the only one of a dataset.
+const AT_ONCE: &str = "
+import h5py, numpy as np, os
+data = np.random.default_rng(1).integers(0, 256, (24, 1 << 18), dtype='u1')
+with open('filler', 'wb') as filler:
+    filler.write(b'0' * (4 << 20))
+file = h5py.File('a.h5', 'w')
+kinds = dict(dtype='u1', chunks=(1, 1 << 18), compression='gzip', compression_opts=1)
+many, only = file.create_dataset('many', data.shape, **kinds), file.create_dataset('only', (1, 1 << 18), **kinds)
+told, refused = False, None
+for at in range(24):
+    try:
+        many[at] = data[at]
+    except (OSError, RuntimeError):
+        try:
+            only[0] = data[0]
+        except (OSError, RuntimeError):
+            refused = at
+        os.remove('filler')
+        many[at] = data[at]
+        try:
+            only[0] = data[0]
+        except (OSError, RuntimeError):
+            told = True
+assert refused is not None, 'not full'
+try:
+    file.close()
+except (OSError, RuntimeError):
+    told = True
+with h5py.File('a.h5', 'r') as file:
+    wrong = [at for at in range(24) if (file['many'][at] != data[at]).any()]
+    assert not wrong, wrong
+    assert told or (file['only'][0] == data[0]).all()
+print('kept')
+";
+
 pub fn trials() -> Vec<Trial> {
     let closing = trial("a file under safe is closed on a full disk", || {
         said_as(on_full_disk("safe", CLOSED_WHEN_FULL)?, "No space left")
@@ -69,8 +105,13 @@ pub fn trials() -> Vec<Trial> {
             said_as(on_full_disk(mode, ROOM_AGAIN)?, "kept")
         })
     });
+    let at_once = ["codec", "cache", "auto"].map(|mode| {
+        trial(format!("a chunk that found no room is written again, {mode}"), move || {
+            said_as(on_full_disk(mode, AT_ONCE)?, "kept")
+        })
+    });
     let all = in_modes("full disk", full).into_iter().chain(in_modes("writes that fail", failing));
-    all.chain([closing]).chain(again).collect()
+    all.chain([closing]).chain(again).chain(at_once).collect()
 }
 
 /// What a program said, which should have `wanted` in it; none was run without Python or a file system that can be mounted.
