@@ -294,15 +294,15 @@ impl MetadataBackend for LibraryBackend<'_> {
             bytes: usize,
             data: *const u8,
         }
-        let (origin, data) = (origin.as_ptr(), stored.as_ptr());
+        let (first, data) = (origin.as_ptr(), stored.as_ptr());
         let status = if self.host.version.0 >= 2 {
-            let mut arguments = Wide { origin, mask, bytes: stored.len(), data };
+            let mut arguments = Wide { origin: first, mask, bytes: stored.len(), data };
             // SAFETY: the arguments are those of the operation in this version.
             unsafe { self.handle.optional(self.host, CHUNK_WRITE, &mut arguments) }
         } else {
             let bytes = u32::try_from(stored.len());
             let bytes = bytes.map_err(|_| Error::unsupported("write chunk", "it has 4 GiB or more"))?;
-            let mut arguments = Narrow { origin, mask, bytes, data };
+            let mut arguments = Narrow { origin: first, mask, bytes, data };
             // SAFETY: the arguments are those of the operation in this version.
             unsafe { self.handle.optional(self.host, CHUNK_WRITE, &mut arguments) }
         };
