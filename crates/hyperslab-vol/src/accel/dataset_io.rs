@@ -41,6 +41,8 @@ pub(crate) struct DatasetIo {
     pub(crate) encoded_chunks: Mutex<Vec<EncodedChunk>>,
     /// Whether libhdf5 has refused the dataset's only chunk, and would lose it without an error now.
     pub(crate) only_chunk_refused: AtomicBool,
+    /// Whether libhdf5 has refused the first of `encoded_chunks`.
+    pub(crate) chunks_refused: AtomicBool,
     /// Fields that wait for the other fields of their elements.
     pub(crate) field_buffer: Mutex<Option<FieldBuffer>>,
     /// Whether the program may have queried the dataset's file offset, and so may read the file itself.
@@ -103,14 +105,30 @@ impl DatasetIo {
             done.is_ok()
         });
         let stored = stored.count();
-        if done.is_err() {
-            waiting.drain(..stored);
-            let mut queue = lock(&self.encoded_chunks);
-            // What came meanwhile is newer.
-            waiting.append(&mut queue);
-            *queue = waiting;
+        let refused = done.map_err(|error| error.target(&self.name));
+        match &refused {
+            Err(error) => {
+                waiting.drain(..stored);
+                let mut queue = lock(&self.encoded_chunks);
+                // What came meanwhile is newer.
+                waiting.append(&mut queue);
+                *queue = waiting;
+                drop(queue);
+                self.chunks_refused.store(true, Ordering::Relaxed);
+                self.note_unwritten(error);
+            }
+            Ok(()) => {
+                if stored > 0 && self.chunks_refused.swap(false, Ordering::Relaxed) {
+                    self.host.stats.note_written(&self.path.display().to_string(), &self.name);
+                }
+            }
         }
-        done.map_err(|error| error.target(&self.name))
+        refused
+    }
+
+    /// Whether chunks wait that libhdf5 has refused, which was noted.
+    pub(crate) fn keeps_refused_chunks(&self) -> bool {
+        self.chunks_refused.load(Ordering::Relaxed)
     }
 
     /// Whether the file's metadata on disk locates all elements, so that a write in place is complete by itself.
