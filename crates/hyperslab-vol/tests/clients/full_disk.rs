@@ -105,7 +105,7 @@ pub fn trials() -> Vec<Trial> {
             said_as(on_full_disk(mode, ROOM_AGAIN)?, "kept")
         })
     });
-    let at_once = ["codec", "cache", "auto"].map(|mode| {
+    let at_once = ["codec", "cache"].map(|mode| {
         trial(format!("a chunk that found no room is written again, {mode}"), move || {
             said_as(on_full_disk(mode, AT_ONCE)?, "kept")
         })
