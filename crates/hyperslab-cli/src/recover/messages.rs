@@ -108,7 +108,13 @@ pub fn losses(replayed: &Replayed, options: &RecoverOptions) -> bool {
             }
             (false, _) => {
                 tell!("  LOST: {name} is damaged in segment {segment} at byte {offset}: {}", escaped(reason));
-                tell!("  everything before is recovered; {} of records from there on are not", display_size(*skipped));
+                match skipped {
+                    0 => tell!("  everything before is recovered; what followed is gone"),
+                    _ => tell!(
+                        "  everything before is recovered; {} of records from there on are not",
+                        display_size(*skipped)
+                    ),
+                }
                 if !options.dry_run && options.to.is_none() {
                     tell!("  its files are kept, with {name}.damaged as their head");
                 }
