@@ -242,6 +242,23 @@ impl System {
         all
     }
 
+    /// The system with files on its burst buffer: striped over all its servers, which do not seek.
+    pub fn at_burst_buffer(&self) -> Result<Self> {
+        let Some(buffer) = &self.burst_buffer else {
+            let error = Error::invalid("choose storage", format!("{} has no burst buffer", self.name));
+            return Err(error.hint("cori has one"));
+        };
+        let mut system = self.clone();
+        let storage = &mut system.storage;
+        (storage.servers, storage.targets) = (buffer.servers.clone(), Sourced::new(1.0, "a server is a target"));
+        storage.stripe_count = buffer.servers.clone();
+        for rate in [&mut storage.server_rate, &mut storage.write_rate, &mut storage.read_rate] {
+            *rate = buffer.rate.clone();
+        }
+        system.timing.seek = 0.0;
+        Ok(system)
+    }
+
     /// Targets of all servers.
     pub fn targets(&self) -> u64 {
         ((self.storage.servers.value as u64) * (self.storage.targets.value as u64)).max(1)
