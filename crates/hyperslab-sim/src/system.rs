@@ -10,6 +10,9 @@ pub const SYSTEM_VERSION: u32 = 1;
 /// The most bytes of a description.
 pub const MOST_BYTES: usize = 1 << 20;
 
+/// The most targets of all servers.
+const MOST_TARGETS: f64 = 65536.0;
+
 /// A number and where it is from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -192,6 +195,12 @@ impl System {
             if value.source.trim().is_empty() {
                 return bad(format!("{name} has no source; say where it is from, or \"assumed: why\""));
             }
+        }
+        if self.storage.servers.value * self.storage.targets.value > MOST_TARGETS {
+            return bad(format!(
+                "{} servers of {} targets; at most {MOST_TARGETS} targets are possible",
+                self.storage.servers.value, self.storage.targets.value
+            ));
         }
         let Background { load, sigma } = self.background;
         if !(0.0..0.99).contains(&load) || !(0.0..=3.0).contains(&sigma) {
