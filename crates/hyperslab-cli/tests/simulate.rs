@@ -23,11 +23,15 @@ fn jobs_are_scripts_whose_runs_are_understood() {
     for (kind, word) in [("slurm", "#SBATCH --nodes=6"), ("pbs", "#PBS -l select=6"), ("shell", "mpirun -np 6")] {
         let (code, out, err) = run(directory.path(), &["simulate", "--print-job", kind, "--ranks", "6"]);
         assert_eq!(code, 0, "{err}");
-        assert!(out.starts_with("#!/bin/sh\n") && out.contains(word) && out.contains("lfs setstripe -c 6 -S 1m"), "{out}");
+        assert!(
+            out.starts_with("#!/bin/sh\n") && out.contains(word) && out.contains("lfs setstripe -c 6 -S 1m"),
+            "{out}"
+        );
         let path = directory.path().join("job.sh");
         fs::write(&path, &out).unwrap();
         assert!(Command::new("sh").arg("-n").arg(&path).status().unwrap().success(), "{out}");
-        let plays: Vec<&str> = out.lines().filter(|line| line.starts_with("play 0") || line.starts_with("play 1")).collect();
+        let plays: Vec<&str> =
+            out.lines().filter(|line| line.starts_with("play 0") || line.starts_with("play 1")).collect();
         assert_eq!(plays.len(), 14);
         for play in plays {
             let flags: Vec<&str> = play.split_whitespace().skip(2).collect();
@@ -59,9 +63,11 @@ fn a_system_is_calibrated_from_what_ior_and_bench_wrote() {
     play(here, "a.json", "-a POSIX -b 1m -t 64k", true);
     play(here, "b.txt", "-a POSIX -b 64k -t 64k -s 8", false);
     play(here, "c.json", "-a HDF5 -b 512k -t 64k -w", true);
-    let (code, _, err) = run(here, &["bench", "vpic", "particles=4096", "steps=2", "--out", "results", "--launcher", "threads"]);
+    let (code, _, err) =
+        run(here, &["bench", "vpic", "particles=4096", "steps=2", "--out", "results", "--launcher", "threads"]);
     assert_eq!(code, 0, "{err}");
-    let words = "simulate --calibrate a.json b.txt c.json results/results.json --stripe-count 2 --output mine.json --json";
+    let words =
+        "simulate --calibrate a.json b.txt c.json results/results.json --stripe-count 2 --output mine.json --json";
     let found = value(here, words);
     assert_eq!(found["runs"].as_array().unwrap().len(), 6, "{found}");
     assert_eq!(found["system"]["calibration"]["runs"], 6);
@@ -142,7 +148,12 @@ fn advice_has_settings_to_paste() {
     let words = "advise --system lustre-2014 --ranks 10 ior -- -w -b 1m -t 1m -s 200";
     let (code, out, err) = run(directory.path(), &words.split_whitespace().collect::<Vec<_>>());
     assert_eq!(code, 0, "{err}");
-    for word in ["lfs setstripe -c 10 -S 1048576 FILE", "striping_unit 1048576", "H5Pset_alignment(fapl, 65536, 1048576)", "nc_set_alignment"] {
+    for word in [
+        "lfs setstripe -c 10 -S 1048576 FILE",
+        "striping_unit 1048576",
+        "H5Pset_alignment(fapl, 65536, 1048576)",
+        "nc_set_alignment",
+    ] {
         assert!(out.contains(word), "{word}: {out}");
     }
     assert!(out.lines().all(|line| line.chars().count() <= 80), "{out}");
@@ -161,13 +172,18 @@ fn a_recording_is_rescaled_where_it_is_regular() {
     let mut text = head(parts);
     text += "{\"do\":\"open_file\",\"file\":0,\"how\":\"create\"}\n{\"do\":\"create\",\"slot\":0,\"file\":0,\"array\":0,\"name\":\"a\"}\n";
     for (rank, at) in start.iter().enumerate() {
-        text += &format!("{{\"rank\":{rank},\"do\":\"write\",\"slot\":0,\"selection\":{{\"start\":[{at},0],\"count\":[64,1024]}}}}\n");
+        text += &format!(
+            "{{\"rank\":{rank},\"do\":\"write\",\"slot\":0,\"selection\":{{\"start\":[{at},0],\"count\":[64,1024]}}}}\n"
+        );
     }
     text += "{\"do\":\"close_array\",\"slot\":0}\n{\"do\":\"close_file\",\"file\":0}\n";
     let path = directory.path().join("w.jsonl");
     fs::write(&path, &text).unwrap();
     let found = value(directory.path(), "simulate w.jsonl --system cori --ranks 64 --json");
-    assert_eq!((&found["cases"][0]["ranks"], &found["cases"][0]["simulated"]["written"]), (&64.into(), &(64.0 * 64.0 * 8192.0).into()));
+    assert_eq!(
+        (&found["cases"][0]["ranks"], &found["cases"][0]["simulated"]["written"]),
+        (&64.into(), &(64.0 * 64.0 * 8192.0).into())
+    );
     fs::write(&path, text.replace("\"start\":[64,0],\"count\":[64", "\"start\":[64,0],\"count\":[32")).unwrap();
     let (code, _, err) = run(directory.path(), &["simulate", "w.jsonl", "--system", "cori", "--ranks", "64"]);
     assert!(code != 0 && err.contains("is not like that of rank 0") && err.contains("kernel"), "{err}");

@@ -23,7 +23,9 @@ use super::subfiles;
 use hdf5_metno_sys::h5p::H5P_DEFAULT;
 use hdf5_metno_sys::{h5d, h5f, h5g};
 use hyperslab_core::storage::{StoredArray, StoredLayout};
-use hyperslab_core::{Array, ArraySpec, Attribute, Container, Datatype, Durability, Error, ErrorKind, Result};
+use hyperslab_core::{
+    Array, ArraySpec, Attribute, Container, Datatype, Durability, Error, ErrorKind, Hierarchy, Result, Telemetry,
+};
 use hyperslab_h5direct::Limits;
 use std::fs::File;
 use std::os::fd::BorrowedFd;
@@ -341,6 +343,53 @@ fn sync_directory(path: &Path) -> std::io::Result<()> {
 }
 
 impl Container for Hdf5Container {
+    fn hierarchy(&self) -> Result<&dyn Hierarchy> {
+        Ok(self)
+    }
+
+    fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
+        let checked = objects::path("open array", name).and_then(|_| self.with("open array", |_| Ok(())));
+        self.context
+            .ranks
+            .everyone(checked, || self.open_dataset(name).and_then(|dataset| self.adopt(name, dataset, None)))
+    }
+
+    fn telemetry(&self) -> &dyn Telemetry {
+        self
+    }
+
+    fn write_back(&self) -> Result<()> {
+        self.write_back_arrays().map_err(|error| self.mark(error))?;
+        // With MPI-IO, data are in the file when a write returns, and a flush would be collective.
+        match self.context.writable && !self.context.ranks.are_processes() {
+            true => self.noting(self.flush_now(Durability::Visible)),
+            false => self.with("write back", |_| Ok(())),
+        }
+    }
+
+    fn flush(&self, how: Durability) -> Result<()> {
+        let written_back = self.write_back_arrays();
+        self.context.ranks.barrier()?; // what every rank has written by now
+        let checked = written_back.and_then(|()| self.with("flush", |_| Ok(())));
+        if !self.context.writable {
+            return self.context.ranks.agree(checked);
+        }
+        self.context.ranks.change(checked, || self.noting(self.flush_now(how))).map(|_| ())
+    }
+
+    fn close(&self) -> Result<()> {
+        let Some(file) = lock(&self.file).take() else { return Ok(()) };
+        if self.resources.token.is_some()
+            && let Some(collective) = &self.context.collective
+        {
+            // An error drops the handle, which leaves the file open.
+            self.context.ranks.agree(collective.refuse_closing().map_err(|error| self.mark(error)))?;
+        }
+        self.context.ranks.agree(self.release(file))
+    }
+}
+
+impl Hierarchy for Hdf5Container {
     fn arrays(&self) -> Result<Vec<String>> {
         self.with("list arrays", objects::arrays)
     }
@@ -376,13 +425,6 @@ impl Container for Hdf5Container {
         self.context.ranks.agree(opened.and_then(|dataset| self.adopt(name, dataset, Some(&storage.layout))))
     }
 
-    fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
-        let checked = objects::path("open array", name).and_then(|_| self.with("open array", |_| Ok(())));
-        self.context
-            .ranks
-            .everyone(checked, || self.open_dataset(name).and_then(|dataset| self.adopt(name, dataset, None)))
-    }
-
     fn set_attribute(&self, object: &str, name: &str, value: &Attribute) -> Result<()> {
         const DOING: &str = "set attribute";
         let mark = |error: Error| error.target(format!("{object}@{name}"));
@@ -405,43 +447,15 @@ impl Container for Hdf5Container {
         const DOING: &str = "list attributes";
         self.with(DOING, |file| attribute::names(&objects::open(DOING, file, object, H5P_DEFAULT)?))
     }
+}
 
+impl Telemetry for Hdf5Container {
     fn diagnostics(&self) -> Vec<String> {
         let mut diagnostics =
             self.context.collective.as_ref().map_or_else(Vec::new, |collective| collective.diagnostics());
         diagnostics.extend(self.context.diagnostics.list());
         diagnostics.extend(self.alignment.remark(&self.options));
         diagnostics
-    }
-
-    fn write_back(&self) -> Result<()> {
-        self.write_back_arrays().map_err(|error| self.mark(error))?;
-        // With MPI-IO, data are in the file when a write returns, and a flush would be collective.
-        match self.context.writable && !self.context.ranks.are_processes() {
-            true => self.noting(self.flush_now(Durability::Visible)),
-            false => self.with("write back", |_| Ok(())),
-        }
-    }
-
-    fn flush(&self, how: Durability) -> Result<()> {
-        let written_back = self.write_back_arrays();
-        self.context.ranks.barrier()?; // what every rank has written by now
-        let checked = written_back.and_then(|()| self.with("flush", |_| Ok(())));
-        if !self.context.writable {
-            return self.context.ranks.agree(checked);
-        }
-        self.context.ranks.change(checked, || self.noting(self.flush_now(how))).map(|_| ())
-    }
-
-    fn close(&self) -> Result<()> {
-        let Some(file) = lock(&self.file).take() else { return Ok(()) };
-        if self.resources.token.is_some()
-            && let Some(collective) = &self.context.collective
-        {
-            // An error drops the handle, which leaves the file open.
-            self.context.ranks.agree(collective.refuse_closing().map_err(|error| self.mark(error)))?;
-        }
-        self.context.ranks.agree(self.release(file))
     }
 }
 

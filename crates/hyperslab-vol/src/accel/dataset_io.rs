@@ -9,8 +9,8 @@ use crate::host::Host;
 use crate::host::api::Hid;
 use crate::stats::Unwritten;
 use hyperslab_core::{
-    Array, ArraySpec, Bytes, Datatype, Dims, Error, Gather, MemoryLayout, MemoryView, MemoryViewMut, Request, Result,
-    Run, Scatter, Selection, TransferMode,
+    Array, ArraySpec, Bytes, Datatype, Dims, Error, Gather, MemoryLayout, MemoryView, MemoryViewMut, NoTelemetry,
+    Request, Result, Run, Scatter, Selection, Telemetry, TransferMode,
 };
 use hyperslab_h5direct::{DirectDataset, MetadataBackend, WriteEffect};
 use std::path::PathBuf;
@@ -293,6 +293,8 @@ impl DatasetArray {
 
 #[deny(clippy::missing_trait_methods)]
 impl Array for DatasetArray {
+    hyperslab_core::forward!(self, self.io, [resize]);
+
     fn spec(&self) -> Result<ArraySpec> {
         Ok(ArraySpec { shape: self.io.direct.shape(), ..self.io.spec.clone() })
     }
@@ -344,16 +346,12 @@ impl Array for DatasetArray {
 
     fn prefetch(&self, _: &Selection) {}
 
-    fn explain(&self, _: &Selection, _: &MemoryLayout, _: bool) -> Result<Option<String>> {
-        Ok(None)
+    fn telemetry(&self) -> &dyn Telemetry {
+        &NoTelemetry
     }
 
     fn write_back(&self) -> Result<()> {
         if in_callback() { self.io.flush() } else { Ok(()) }
-    }
-
-    fn resize(&self, shape: &[u64]) -> Result<()> {
-        self.io.resize(shape)
     }
 
     fn close(&self) -> Result<()> {

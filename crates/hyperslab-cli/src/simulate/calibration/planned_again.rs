@@ -1,9 +1,9 @@
 //! Plans a benchmark again that was run elsewhere: from its command and inputs, or from h5bench's keys.
 
-use crate::bench;
-use crate::cli::{Arguments, Command, Launcher};
+use crate::cli::{Arguments, Command};
 use anyhow::{Context, Result, bail};
 use clap::Parser;
+use hyperslab_bench::{BenchOptions, Launcher, Plan};
 use hyperslab_run::Results;
 use serde_json::{Value, json};
 use std::fs;
@@ -30,7 +30,7 @@ impl Drop for TemporaryWorkflow {
 }
 
 /// The cases that made `results`, from the command and the inputs that are kept in them.
-pub fn of_results(results: &Results) -> Result<bench::Plan> {
+pub fn of_results(results: &Results) -> Result<Plan> {
     let words = &results.command;
     let again = || format!("plan again what made these results: {}", words.join(" "));
     let Command::Bench(mut options) = Arguments::try_parse_from(words).with_context(again)?.command else {
@@ -48,13 +48,13 @@ pub fn of_results(results: &Results) -> Result<bench::Plan> {
     }
     options.launcher = Launcher::Threads;
     options.mpi_command = None;
-    let plan = bench::Plan::new(&options, None).with_context(again)?;
+    let plan = Plan::new(&options, None).with_context(again)?;
     drop(kept);
     Ok(plan)
 }
 
 /// One benchmark of h5bench with these keys, a line for each.
-pub fn of_keys(benchmark: &str, keys: &str, ranks: u32) -> Result<bench::Plan> {
+pub fn of_keys(benchmark: &str, keys: &str, ranks: u32) -> Result<Plan> {
     let pairs = keys.lines().map(|line| line.split('#').next().unwrap_or("")).filter_map(|line| line.split_once('='));
     let pairs: serde_json::Map<String, Value> = pairs
         .map(|(key, value)| (key.trim().to_owned(), json!(value.trim())))
@@ -68,11 +68,12 @@ pub fn of_keys(benchmark: &str, keys: &str, ranks: u32) -> Result<bench::Plan> {
         "benchmarks": [{"benchmark": benchmark, "file": "h5bench.h5", "configuration": pairs}],
     });
     let file = TemporaryWorkflow::of(&workflow)?;
-    let path = file.0.to_str().context("the folder for temporary files has no name in Unicode")?;
-    let ranks = ranks.to_string();
-    let words = ["hyperslab", "bench", path, "--stack", "hdf5", "--launcher", "threads", "--ranks", &ranks];
-    let Command::Bench(options) = Arguments::try_parse_from(words)?.command else {
-        bail!("the keys could not be read")
+    let options = BenchOptions {
+        config: Some(file.0.clone()),
+        stack: Some("hdf5".into()),
+        launcher: Launcher::Threads,
+        rank_list: Some(ranks.to_string()),
+        ..BenchOptions::default()
     };
-    bench::Plan::new(&options, None)
+    Plan::new(&options, None)
 }
