@@ -69,13 +69,13 @@ fn a_system_is_calibrated_from_what_ior_and_bench_wrote() {
     let words =
         "simulate --calibrate a.json b.txt c.json results/results.json --stripe-count 2 --output mine.json --json";
     let found = value(here, words);
-    assert_eq!(found["runs"].as_array().unwrap().len(), 6, "{found}");
-    assert_eq!(found["system"]["calibration"]["runs"], 6);
+    assert_eq!(found["runs"].as_array().unwrap().len(), 7, "{found}");
+    assert_eq!(found["system"]["calibration"]["runs"], 7);
     let rate = found["system"]["nodes"]["link_rate"]["value"].as_f64().unwrap();
     assert!(rate > 1e6, "{rate}");
     assert!(!found["parameters_unknown"].as_array().unwrap().is_empty());
     let used = value(here, "simulate vpic --system mine.json --json");
-    assert_eq!(used["calibrated_on_runs"], 6);
+    assert_eq!(used["calibrated_on_runs"], 7);
     let (code, out, err) = run(here, &words.replace(" --json", "").split_whitespace().collect::<Vec<_>>());
     assert_ne!(code, 0, "{out}");
     assert!(err.contains("exists"), "{err}");

@@ -227,6 +227,25 @@ proptest! {
 }
 
 #[test]
+fn reads_of_all_arrays_of_a_step_are_ahead_of_the_computation() {
+    let system = builtin("cori").unwrap();
+    let particles = hyperslab_kernels::Particles {
+        time_steps: 5,
+        compute: std::time::Duration::from_secs(30),
+        ..hyperslab_kernels::Particles::new("p", 64, &[1 << 22])
+    };
+    let reads = particles.read().unwrap();
+    let of = |stack: &str| {
+        let found = walk(&reads, &stack.parse().unwrap(), &system, &RunPlacement::of(&system)).unwrap();
+        time(&found, stack, &system)
+    };
+    // What is read before the first computation is seen, the rest is not.
+    let (plain, ahead) = (of("hdf5").stages.total, of("async/hdf5"));
+    let seen = (ahead.seconds - ahead.metadata - ahead.copies) / plain;
+    assert!((seen - 0.2).abs() < 0.02, "{seen} of {plain} s");
+}
+
+#[test]
 fn steps_that_repeat_take_as_often_as_long() {
     let system = builtin("cori").unwrap();
     let steps = |number: u64| {

@@ -19,9 +19,6 @@ pub struct ScenarioRuns {
     files: Vec<PathBuf>,
 }
 
-/// A rate that is larger by less than this is no longer growing.
-const SATURATED: f64 = 0.9;
-
 impl ScenarioRuns {
     /// The figure, in the claim's unit.
     pub fn figure(&mut self, scenario: &Scenario, unit: f64) -> Result<f64> {
@@ -49,7 +46,7 @@ impl ScenarioRuns {
         })
     }
 
-    /// The ranks from which on more of them bring no higher rate.
+    /// The ranks at which the rate would be the highest one, if it grew as it begins.
     fn saturation(&mut self, words: &str, scenario: &Scenario) -> Result<f64> {
         let mut rates = Vec::new();
         for ranks in &scenario.ranks {
@@ -57,8 +54,8 @@ impl ScenarioRuns {
             rates.push((f64::from(*ranks), bytes / seconds));
         }
         let most = rates.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
-        let first = rates.iter().find(|(_, rate)| *rate >= SATURATED * most).context("no ranks are tried")?;
-        Ok(first.0 / scenario.ranks_per_unit.unwrap_or(1.0))
+        let (ranks, rate) = *rates.first().context("no ranks are tried")?;
+        Ok(most / (rate / ranks) / scenario.ranks_per_unit.unwrap_or(1.0))
     }
 
     fn run(&mut self, words: &str, scenario: &Scenario) -> Result<(f64, f64)> {
