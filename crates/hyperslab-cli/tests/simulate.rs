@@ -44,8 +44,7 @@ fn jobs_are_scripts_whose_runs_are_understood() {
 
 /// Runs IOR here and keeps what it says.
 fn play(directory: &Path, name: &str, flags: &str, json: bool) {
-    let mut words = vec!["ior", "--launcher", "threads", "--ranks", "2", "--"];
-    words.retain(|word| !["--launcher", "threads", "--"].contains(word));
+    let mut words = vec!["ior", "-N", "2"];
     words.extend(flags.split_whitespace());
     let file = format!("summaryFile={name}");
     words.extend(["-o", "data", "-O", &file]);

@@ -122,7 +122,8 @@ fn ordered(
         let apart = (there / here).ln().abs();
         if apart > 0.05 {
             pairs += 1;
-            right += usize::from((there > here) == (other_found > found));
+            let simulated = (other_found / found).ln();
+            right += usize::from(simulated.abs() > 0.01 && (there > here) == (simulated > 0.0));
         }
     }
     (pairs > 0).then_some((right, pairs))
@@ -151,8 +152,14 @@ fn verdict(
         Quantity::Input => return if within(TIMES) { Verdict::Input } else { Verdict::Missed },
         Quantity::Rate => (within(TIMES), in_order),
         Quantity::Order => (false, in_order),
-        Quantity::Times | Quantity::Ratio => (within(RATIOS), (found > 1.0) == (known > 1.0)),
-        Quantity::Gain => (within(RATIOS), (found > 0.0) == (known > 0.0)),
+        Quantity::Times | Quantity::Ratio => {
+            let side = (found > 1.0) == (known > 1.0);
+            (within(RATIOS) && side, side)
+        }
+        Quantity::Gain => {
+            let side = (found > 0.0) == (known > 0.0);
+            (within(RATIOS) && side, side)
+        }
         Quantity::Undisturbed => (within(RATIOS), false),
         Quantity::Saturation => ((found / known).ln().abs() <= SATURATION.ln(), false),
     };
