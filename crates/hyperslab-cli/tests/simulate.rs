@@ -65,8 +65,13 @@ fn a_system_is_calibrated_from_what_ior_and_bench_wrote() {
     let (code, _, err) =
         run(here, &["bench", "vpic", "particles=4096", "steps=2", "--out", "results", "--launcher", "threads"]);
     assert_eq!(code, 0, "{err}");
-    let words =
-        "simulate --calibrate a.json b.txt c.json results/results.json --stripe-count 2 --output mine.json --json";
+    let keys = "MEM_PATTERN=CONTIG\nFILE_PATTERN=CONTIG\nTIMESTEPS=2\nNUM_DIMS=1\nDIM_1=65536\nDIM_2=1\nDIM_3=1\n\
+        COLLECTIVE_DATA=NO\nEMULATED_COMPUTE_TIME_PER_TIMESTEP=0 s\nCSV_FILE=h.csv\n";
+    fs::write(here.join("h5bench.cfg"), keys).unwrap();
+    let rows =
+        "metric, value, unit\noperation, write, \nranks, 4, \nraw rate, 1.500, GB/s\nobserved rate, 1.000, GB/s\n";
+    fs::write(here.join("h.csv"), rows).unwrap();
+    let words = "simulate --calibrate a.json b.txt c.json results/results.json h.csv --stripe-count 2 --output mine.json --json";
     let found = value(here, words);
     assert_eq!(found["runs"].as_array().unwrap().len(), 7, "{found}");
     assert_eq!(found["system"]["calibration"]["runs"], 7);
