@@ -1,10 +1,10 @@
 //! How fast this machine copies in memory, and whether that is what it did when a profile was measured.
 
 use anyhow::Result;
-use hyperslab_core::PageBuffer;
 use hyperslab_core::units::display_size;
+use hyperslab_core::{PageBuffer, memcpy_rate};
 use hyperslab_model::Profile;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 const BYTES: usize = 128 << 20;
 const TIMES: usize = 5;
@@ -16,13 +16,7 @@ pub fn rate() -> Result<f64> {
     let (mut from, mut to) = (PageBuffer::new(BYTES)?, PageBuffer::new(BYTES)?);
     from.fill(1);
     to.fill(2);
-    let copy = |_| {
-        let begin = Instant::now();
-        to.copy_from_slice(std::hint::black_box(&from));
-        std::hint::black_box(&mut to);
-        begin.elapsed().as_secs_f64()
-    };
-    Ok(BYTES as f64 / (0..TIMES).map(copy).fold(f64::INFINITY, f64::min).max(1e-9))
+    Ok(memcpy_rate(&from, &mut to, TIMES))
 }
 
 /// What to say of a profile if the machine is faster or slower than it was.

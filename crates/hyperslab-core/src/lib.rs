@@ -3,6 +3,7 @@
 
 pub mod default_chunk;
 pub mod dims;
+pub mod positive_definite;
 pub mod storage;
 pub mod suggest;
 pub mod units;
@@ -21,6 +22,8 @@ mod filter;
 mod format;
 mod forward;
 mod json_problem;
+mod lock;
+mod memcpy_rate;
 mod memory;
 mod page_buffer;
 mod request;
@@ -47,6 +50,8 @@ pub use error::{Error, ErrorKind, Result};
 pub use filter::{Filter, FilterSet};
 pub use format::{Array, ArraySpec, Attribute, Container, Durability, Format, Hierarchy, OpenMode, TransferMode};
 pub use json_problem::json_problem;
+pub use lock::lock;
+pub use memcpy_rate::memcpy_rate;
 pub use memory::{
     BufferRegion, ElementPiece, ElementPlan, MemoryLayout, MemoryView, MemoryViewMut, StructField, StructLayout,
 };

@@ -16,12 +16,12 @@ use crate::FormatEntry;
 use hyperslab_core::{
     Array, ArraySpec, Attribute, Caps, Communicator, Container, DataModel, Dims, Durability, Error, ErrorKind,
     Execution, FilterSet, Format, Hierarchy, MAX_RANK, MemoryView, MemoryViewMut, OpenMode, Result, Selection,
-    StackElement, TransferMode, agree, dims,
+    StackElement, TransferMode, agree, dims, lock,
 };
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex};
 
 /// The registry's line.
 pub const ENTRY: FormatEntry = FormatEntry {
@@ -78,10 +78,6 @@ struct Registry {
 }
 
 static REGISTRY: LazyLock<Mutex<Registry>> = LazyLock::new(Mutex::default);
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Runs `work` once per process; all ranks succeed or fail alike. Collective.
 fn once<T: Default>(comm: &dyn Communicator, work: impl FnOnce() -> Result<T>) -> Result<T> {

@@ -76,7 +76,7 @@ impl Range {
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::metadata::Metadata;
     use hyperslab_core::CacheState;

@@ -12,7 +12,7 @@ use hyperslab_comm::Solo;
 use hyperslab_core::{
     Array, ArraySpec, Attribute, Bytes, Caps, Communicator, Container, DataModel, Datatype, Dims, Durability, Error,
     Format, Hierarchy, MemoryLayout, MemoryView, MemoryViewMut, OpenMode, Request, Result, Selection, StackElement,
-    TransferMode,
+    TransferMode, lock,
 };
 use hyperslab_h5direct::Layout;
 use hyperslab_layers::LateNames;
@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 use std::ffi::{CStr, c_int};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 const GET_CREATION_LIST: c_int = 1;
 const GET_SPACE: c_int = 2;
@@ -324,10 +324,6 @@ pub(crate) unsafe fn attribute_shape(host: &Host, space: Hid) -> Option<Dims> {
         let has_elements = host.H5Sget_select_npoints(space) > 0;
         has_elements.then(|| shape_of(host, space).map_or_else(Dims::new, |(shape, _)| shape))
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Type and description of a dataset.

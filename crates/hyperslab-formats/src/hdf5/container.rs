@@ -24,13 +24,13 @@ use hdf5_metno_sys::h5p::H5P_DEFAULT;
 use hdf5_metno_sys::{h5d, h5f, h5g};
 use hyperslab_core::storage::{StoredArray, StoredLayout};
 use hyperslab_core::{
-    Array, ArraySpec, Attribute, Container, Datatype, Durability, Error, ErrorKind, Hierarchy, Result, Telemetry,
+    Array, ArraySpec, Attribute, Container, Datatype, Durability, Error, ErrorKind, Hierarchy, Result, Telemetry, lock,
 };
 use hyperslab_h5direct::Limits;
 use std::fs::File;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 /// A handle, until it is closed. The container's close takes it out of its arrays.
 pub(super) type Slot = Mutex<Option<OwnedHandle>>;
@@ -312,10 +312,6 @@ fn access(path: &Path, file: &OwnedHandle, ranks: &Ranks, options: &Options, wri
     let guard = rollback_driver::guard(&opened);
     let single_writer = !by_mpi || ranks.count() == 1;
     Ok(DirectAccess { file: Arc::new(opened), limits, guard, single_writer, by_mpi })
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A descriptor of the open file that outlives the lock, so that a slow fsync does not stop other ranks.

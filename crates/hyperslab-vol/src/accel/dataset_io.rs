@@ -10,16 +10,12 @@ use crate::host::api::Hid;
 use crate::stats::Unwritten;
 use hyperslab_core::{
     Array, ArraySpec, Bytes, Datatype, Dims, Error, Gather, MemoryLayout, MemoryView, MemoryViewMut, NoTelemetry,
-    Request, Result, Run, Scatter, Selection, Telemetry, TransferMode,
+    Request, Result, Run, Scatter, Selection, Telemetry, TransferMode, lock,
 };
 use hyperslab_h5direct::{DirectDataset, MetadataBackend, WriteEffect};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
+use std::sync::{Arc, Mutex};
 
 /// Transfer state of a dataset, shared by its handles and by layers that buffer its writes.
 #[derive(Debug)]
