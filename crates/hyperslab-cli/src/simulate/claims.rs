@@ -13,7 +13,7 @@ use serde::Serialize;
 /// What became of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum ClaimVerdict {
     /// Simulated within the tolerance.
     Met,
     /// The winner, the sign or the order is right, the figure is not.
@@ -26,7 +26,7 @@ pub enum Verdict {
     NotSimulated,
 }
 
-impl Verdict {
+impl ClaimVerdict {
     /// All, the best first.
     pub const ALL: [Self; 5] = [Self::Met, Self::Direction, Self::Missed, Self::Input, Self::NotSimulated];
 
@@ -54,7 +54,7 @@ pub struct JudgedClaim {
     /// Relative error of that.
     pub error: Option<f64>,
     /// What became of it.
-    pub verdict: Verdict,
+    pub verdict: ClaimVerdict,
     /// Pairs of its series that come out in the published order, of all pairs.
     pub ordered: Option<(usize, usize)>,
     /// Why it is not met, or what is assumed.
@@ -101,7 +101,7 @@ fn judge(
     let commands = [&scenario.run, &scenario.over].into_iter().flatten().cloned().collect();
     let why = match &scenario.circular {
         Some(circular) => circular.clone(),
-        None if verdict == Verdict::Met || verdict == Verdict::Input => String::new(),
+        None if verdict == ClaimVerdict::Met || verdict == ClaimVerdict::Input => String::new(),
         None => scenario.why.clone(),
     };
     let error = error.filter(|_| scenario.quantity != Quantity::Order);
@@ -139,17 +139,17 @@ fn verdict(
     known: Option<f64>,
     simulated: Option<f64>,
     ordered: Option<(usize, usize)>,
-) -> Verdict {
-    let Some(found) = simulated else { return Verdict::NotSimulated };
-    let Some(known) = known else { return Verdict::NotSimulated };
+) -> ClaimVerdict {
+    let Some(found) = simulated else { return ClaimVerdict::NotSimulated };
+    let Some(known) = known else { return ClaimVerdict::NotSimulated };
     let within = |tolerance: f64| {
         let above = scenario.bound.as_deref() == Some("lower") && found >= known;
         above || (found / known - 1.0).abs() <= tolerance
     };
     let in_order = ordered.is_some_and(|(right, pairs)| right == pairs);
     let (met, direction) = match scenario.quantity {
-        Quantity::None => return Verdict::NotSimulated,
-        Quantity::Input => return if within(TIMES) { Verdict::Input } else { Verdict::Missed },
+        Quantity::None => return ClaimVerdict::NotSimulated,
+        Quantity::Input => return if within(TIMES) { ClaimVerdict::Input } else { ClaimVerdict::Missed },
         Quantity::Rate => (within(TIMES), in_order),
         Quantity::Order => (false, in_order),
         Quantity::Times | Quantity::Ratio => {
@@ -165,10 +165,10 @@ fn verdict(
     };
     match (met, direction) {
         // What went in comes out: that is no success.
-        (true, _) if scenario.circular.is_some() => Verdict::Input,
-        (true, _) => Verdict::Met,
-        (false, true) => Verdict::Direction,
-        (false, false) => Verdict::Missed,
+        (true, _) if scenario.circular.is_some() => ClaimVerdict::Input,
+        (true, _) => ClaimVerdict::Met,
+        (false, true) => ClaimVerdict::Direction,
+        (false, false) => ClaimVerdict::Missed,
     }
 }
 
@@ -203,9 +203,10 @@ mod tests {
     fn what_went_in_is_no_success() {
         let all = scenarios().unwrap();
         let circular = all.iter().find(|one| one.circular.is_some() && one.quantity == Quantity::Rate).unwrap();
-        assert_eq!(verdict(circular, Some(1.0), Some(1.0), None), Verdict::Input);
+        assert_eq!(verdict(circular, Some(1.0), Some(1.0), None), ClaimVerdict::Input);
         let times = all.iter().find(|one| one.quantity == Quantity::Times && one.bound.is_none()).unwrap();
-        for (found, expected) in [(2.2, Verdict::Met), (1.1, Verdict::Direction), (0.9, Verdict::Missed)] {
+        for (found, expected) in [(2.2, ClaimVerdict::Met), (1.1, ClaimVerdict::Direction), (0.9, ClaimVerdict::Missed)]
+        {
             assert_eq!(verdict(times, Some(2.0), Some(found), None), expected);
         }
     }

@@ -1,6 +1,6 @@
 //! `simulate --reproduce`: what others published beside what is simulated, as text, JSON or a page.
 
-use super::claims::{self, JudgedClaim, Verdict};
+use super::claims::{self, ClaimVerdict, JudgedClaim};
 use super::{SimulateOptions, reproduction_page, tables};
 use crate::table::{Align, Table, wrapped};
 use crate::terminal;
@@ -158,7 +158,7 @@ pub fn number(value: f64) -> String {
 
 /// How many claims of each work have which verdict.
 pub fn counts(claims: &[JudgedClaim]) -> Table {
-    let heads = std::iter::once("work").chain(Verdict::ALL.map(Verdict::words)).chain(["all"]);
+    let heads = std::iter::once("work").chain(ClaimVerdict::ALL.map(ClaimVerdict::words)).chain(["all"]);
     let columns: Vec<(&str, Align)> =
         heads.enumerate().map(|(at, head)| (head, if at == 0 { Align::Left } else { Align::Right })).collect();
     let mut table = Table::new(&columns);
@@ -169,8 +169,8 @@ pub fn counts(claims: &[JudgedClaim]) -> Table {
     }
     for work in works {
         let of: Vec<&JudgedClaim> = claims.iter().filter(|one| work == "all" || one.claim.source == work).collect();
-        let count = |verdict: Verdict| of.iter().filter(|one| one.verdict == verdict).count().to_string();
-        let cells = std::iter::once(work.to_owned()).chain(Verdict::ALL.map(count));
+        let count = |verdict: ClaimVerdict| of.iter().filter(|one| one.verdict == verdict).count().to_string();
+        let cells = std::iter::once(work.to_owned()).chain(ClaimVerdict::ALL.map(count));
         table.row(cells.chain([of.len().to_string()]).collect());
     }
     table

@@ -1,6 +1,6 @@
 //! The reproduction as a page with everything in it.
 
-use super::claims::{JudgedClaim, Verdict};
+use super::claims::{ClaimVerdict, JudgedClaim};
 use super::reproduction::{COUNT_WORDS, Reproduction, amount, counts};
 use super::tables;
 use crate::table::{Table, escaped};
@@ -65,7 +65,7 @@ fn judged(claims: &[JudgedClaim]) -> String {
             .iter()
             .map(|words| format!("<code>hyperslab simulate {}</code><br>", escaped(words)))
             .collect();
-        let class = if one.verdict == Verdict::NotSimulated { "not" } else { one.verdict.words() };
+        let class = if one.verdict == ClaimVerdict::NotSimulated { "not" } else { one.verdict.words() };
         let _ = writeln!(
             text,
             "<tr><td class=\"number\">{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"{class}\">{}</td><td>{commands}{}</td></tr>",
