@@ -125,7 +125,7 @@ fn choose(names: &[String]) -> Result<Vec<&'static Study>> {
 fn listed() -> Value {
     let study = |study: &Study| {
         let claims = study.claims.iter().filter_map(|claim| published::find(claim.published));
-        let places: Vec<String> = claims.map(|row| row.place()).collect();
+        let places: Vec<String> = claims.map(|row| row.cited()).collect();
         json!({"name": study.name, "about": study.about, "published": places})
     };
     STUDIES.iter().map(study).collect()
