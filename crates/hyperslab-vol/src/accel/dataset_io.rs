@@ -10,7 +10,7 @@ use crate::host::api::Hid;
 use crate::stats::Unwritten;
 use hyperslab_core::{
     Array, ArraySpec, Bytes, Datatype, Dims, Error, Gather, MemoryLayout, MemoryView, MemoryViewMut, NoTelemetry,
-    Request, Result, Run, Scatter, Selection, Telemetry, TransferMode, lock,
+    Request, Result, Run, Scatter, Selection, Strings, Telemetry, TransferMode, lock,
 };
 use hyperslab_h5direct::{DirectDataset, MetadataBackend, WriteEffect};
 use std::path::PathBuf;
@@ -339,6 +339,15 @@ impl Array for DatasetArray {
 
     fn spec(&self) -> Result<ArraySpec> {
         Ok(ArraySpec { shape: self.io.direct.shape(), ..self.io.spec.clone() })
+    }
+
+    /// Such arrays are left to libhdf5.
+    fn write_strings(&self, _: &Selection, _: &Strings, _: TransferMode) -> Result<()> {
+        Err(Error::unsupported("write", "strings of variable length are left to libhdf5"))
+    }
+
+    fn read_strings(&self, _: &Selection, _: TransferMode) -> Result<Strings> {
+        Err(Error::unsupported("read", "strings of variable length are left to libhdf5"))
     }
 
     fn allows_background_io(&self) -> bool {
