@@ -97,7 +97,7 @@ impl Profile {
 
     /// Of a machine that nobody has measured: everything takes what it does on ordinary ones, how far off is not known.
     pub fn unmeasured(machine: MachineFacts) -> Self {
-        let fit = Fit { coefficients: ordinary(), ..Fit::default() };
+        let fit = Fit { coefficients: default_coefficients(), ..Fit::default() };
         Self {
             program: String::new(),
             measured: 0.0,
@@ -168,7 +168,7 @@ pub(crate) fn variable(place: usize) -> Option<(&'static str, Count)> {
 }
 
 /// What is ordinary for every place of a row.
-pub fn ordinary() -> Vec<f64> {
+pub fn default_coefficients() -> Vec<f64> {
     (0..).map_while(variable).map(|(_, count)| count.ordinary()).collect()
 }
 
