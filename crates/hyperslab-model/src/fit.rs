@@ -71,7 +71,7 @@ impl Fit {
     /// variable before anything is measured, 0 or nothing if that is not known. [`Method::Plain`] and [`Method::Relative`]
     /// make no use of it.
     pub fn new(samples: &[Sample], method: Method, ordinary: &[f64]) -> Result<Self> {
-        Self::bounded(samples, method, default_coefficients, &[])
+        Self::bounded(samples, method, ordinary, &[])
     }
 
     /// The same with what is known to be the least for each variable, such as the time of a system call that was measured by
