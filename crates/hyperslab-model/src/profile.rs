@@ -49,6 +49,16 @@ impl MachineFacts {
 }
 
 /// What is known of a machine.
+///
+/// ```
+/// use hyperslab_model::{MachineFacts, Profile};
+///
+/// let (processor, file_system, device) = ("a processor".into(), "ext4".into(), "/dev/vda".into());
+/// let machine = MachineFacts { processor, processors: 2, memory: 8 << 30, file_system, device };
+/// let profile = Profile::unmeasured(machine.clone());
+/// assert!(Profile::from_json(&profile.to_json()?)?.check_machine(&machine).is_ok());
+/// # Ok::<(), hyperslab_core::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profile {
     /// Version of the program that measured.
