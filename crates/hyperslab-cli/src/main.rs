@@ -12,6 +12,7 @@ mod demo;
 mod doctor;
 mod formats;
 mod ior;
+mod layout;
 mod manual;
 mod recover;
 mod report;
@@ -47,6 +48,7 @@ fn run_command() -> ExitCode {
         Command::Bench(options) => bench::run(&options),
         Command::Compare(options) => compare::run(&options),
         Command::Convert(options) => convert::run(&options),
+        Command::Layout(options) => layout::run(&options),
         Command::Demo(demo) => demo::run(&demo),
         Command::Ior(options) => ior::run(&options),
         Command::Mdtest(options) => ior::run_mdtest(&options),

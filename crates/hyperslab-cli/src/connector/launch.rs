@@ -19,8 +19,11 @@ pub enum Launched {
     NotStarted(ExitCode),
 }
 
-/// Runs `words` with the variables of `environment`. Statistics are gathered in a private file, which is gone afterwards.
+/// Runs `words` with the variables of `environment`, which are checked before. Statistics are gathered in a private file, which is gone afterwards.
 pub fn launch(words: &[OsString], mut environment: Environment) -> Result<Launched> {
+    for remark in environment.check()? {
+        say(&format!("hyperslab: {remark}\n"));
+    }
     let (program, arguments) = words.split_first().context("there is no command to run")?;
     let folder =
         tempfile::Builder::new().prefix("hyperslab-run-").tempdir().context("cannot make a temporary folder")?;
