@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use crate::build::PLUGIN;
-use crate::setup::{Environment, PrivatePython, Wish};
+use crate::setup::{Environment, PrivatePython, SetupOptions};
 use crate::shell;
 use crate::workspace::Workspace;
 
@@ -53,8 +53,8 @@ impl Portable {
     }
 
     /// The folder of the private Python with the tools for [`Self::build`] and for wheels.
-    pub fn tools<'a>(workspace: &'a Workspace, wish: Wish) -> Result<PrivatePython<'a>> {
-        let python = PrivatePython::open_in(workspace, wish, workspace.root().join("target/wheel/python"))?;
+    pub fn tools<'a>(workspace: &'a Workspace, options: SetupOptions) -> Result<PrivatePython<'a>> {
+        let python = PrivatePython::open_in(workspace, options, workspace.root().join("target/wheel/python"))?;
         python.install("wheel", "programs are linked for older systems, and checked, with them")?;
         Ok(python)
     }

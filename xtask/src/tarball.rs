@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 
 use crate::arguments::{Arguments, take_value};
 use crate::portable::{GLIBC, Portable, copy_tree, remove};
-use crate::setup::{self, Wish};
+use crate::setup::{self, SetupOptions};
 use crate::workspace::Workspace;
 use crate::{descriptions, licences, shell};
 
@@ -23,9 +23,10 @@ pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
         // Of use on machines like this one.
         Some(folder) => Portable::existing(here.join(folder))?,
         None => {
-            let wish = Wish { tests: false, clients: false, long: false, mpi: false, apt: !arguments.has("--no-apt") };
-            let environment = setup::prepare(workspace, wish)?;
-            Portable::build(workspace, &environment, &Portable::tools(workspace, wish)?)?
+            let options =
+                SetupOptions { tests: false, clients: false, long: false, mpi: false, apt: !arguments.has("--no-apt") };
+            let environment = setup::prepare(workspace, options)?;
+            Portable::build(workspace, &environment, &Portable::tools(workspace, options)?)?
         }
     };
     let out = out.map_or_else(|| workspace.root().join("target/tarball"), |folder| here.join(folder));

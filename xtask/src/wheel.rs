@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::arguments::{Arguments, take_value};
 use crate::portable::{GLIBC, Portable, copy_tree, remove};
-use crate::setup::{self, PrivatePython, Wish};
+use crate::setup::{self, PrivatePython, SetupOptions};
 use crate::workspace::Workspace;
 use crate::{descriptions, licences, shell};
 
@@ -17,13 +17,14 @@ use crate::{descriptions, licences, shell};
 pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
     let (out, words) = take_value(words, "--out", "a folder, such as --out dist")?;
     let arguments = Arguments::parse(&words, &["--no-apt"], false)?;
-    let wish = Wish { tests: false, clients: false, long: false, mpi: false, apt: !arguments.has("--no-apt") };
-    let environment = setup::prepare(workspace, wish)?;
+    let options =
+        SetupOptions { tests: false, clients: false, long: false, mpi: false, apt: !arguments.has("--no-apt") };
+    let environment = setup::prepare(workspace, options)?;
     let here = std::env::current_dir().context("the current folder is gone")?;
     let target = workspace.root().join("target/wheel");
     let out = out.map_or_else(|| target.join("dist"), |folder| here.join(folder));
     fs::create_dir_all(&target).with_context(|| format!("cannot create {}", target.display()))?;
-    let python = Portable::tools(workspace, wish)?;
+    let python = Portable::tools(workspace, options)?;
     let binaries = Portable::build(workspace, &environment, &python)?;
 
     println!("\npackage");
@@ -32,7 +33,7 @@ pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
     audit(&python, &wheel)?;
 
     println!("\ncheck");
-    smoke_test(workspace, wish, &target.join("clean"), &wheel)?;
+    smoke_test(workspace, options, &target.join("clean"), &wheel)?;
     let bytes = fs::metadata(&wheel)?.len();
     println!("\n{} ({:.1} MB)", wheel.display(), bytes as f64 / 1e6);
     println!("  pip install {}    to use it", wheel.display());
@@ -108,9 +109,9 @@ fn audit(python: &PrivatePython<'_>, wheel: &Path) -> Result<()> {
 }
 
 /// Installs the wheel into an environment that has only h5py besides, and has it write and read there.
-fn smoke_test(workspace: &Workspace, wish: Wish, folder: &Path, wheel: &Path) -> Result<()> {
+fn smoke_test(workspace: &Workspace, options: SetupOptions, folder: &Path, wheel: &Path) -> Result<()> {
     remove(folder)?;
-    let clean = PrivatePython::open_in(workspace, wish, folder.to_owned())?;
+    let clean = PrivatePython::open_in(workspace, options, folder.to_owned())?;
     let log = workspace.state().join("log/wheel-check.txt");
     let mut install = Command::new(clean.interpreter());
     install.args(["-m", "pip", "install", "--disable-pip-version-check", "--prefer-binary", "h5py"]).arg(wheel);
