@@ -5,6 +5,7 @@
 //! `Array::allows_background_io` guarantees.
 
 mod acknowledge;
+mod attachment;
 mod callback_scope;
 mod conversion_check;
 mod dataset;
@@ -25,8 +26,9 @@ mod piecewise;
 pub(crate) mod transfer;
 
 pub(crate) use acknowledge::{ATTRIBUTE, acknowledged, acknowledged_link};
+pub(crate) use attachment::{Attachment, Undecided, decide, decide_if_known, expose_offset};
 pub(crate) use callback_scope::{CallbackScope, in_callback, run_native_call, settle, with_native_call};
-pub(crate) use dataset::{Attach, Dataset, attach, name, object_name};
+pub(crate) use dataset::{Dataset, name, object_name};
 pub(crate) use dataspace::Dataspace;
 pub(crate) use element_type::ElementType;
 pub(crate) use eligibility::{ineligible, named_filters, shape_of, stored};

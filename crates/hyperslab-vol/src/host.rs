@@ -36,6 +36,10 @@ pub(crate) struct Host {
     pub(crate) pending: AtomicBool,
     /// Whether the library converts one number type to another as the direct path does, where that was asked.
     pub(crate) conversions: Mutex<Vec<(hyperslab_core::Datatype, hyperslab_core::Datatype, bool)>>,
+    /// Datasets that use the direct path.
+    pub(crate) direct_datasets: AtomicUsize,
+    /// The identifier of libhdf5's own connector, which is there as long as the library; not positive until it is known.
+    native: AtomicI64,
     /// Memory reserved by datasets, in bytes.
     memory: AtomicU64,
     /// What the user was told, at most [`MOST_SAID`] texts.
@@ -158,6 +162,8 @@ pub(crate) fn add(base: usize, find: &dyn Fn(&str) -> Ptr) -> Option<&'static Cl
         files: Mutex::default(),
         open_files: AtomicUsize::new(0),
         pending: AtomicBool::new(false),
+        direct_datasets: AtomicUsize::new(0),
+        native: AtomicI64::new(-1),
         memory: AtomicU64::new(0),
         said: Mutex::default(),
         class: OnceLock::new(),
@@ -238,6 +244,30 @@ impl Host {
     pub(crate) fn give_memory(&self, bytes: u64) {
         self.memory.fetch_sub(bytes, Ordering::Relaxed);
         self.stats.release(bytes);
+    }
+
+    /// The one identifier of libhdf5's own connector that all files use, with a reference for the caller, in the place of one
+    /// more that was just registered. It stays valid as long as the library.
+    ///
+    /// # Safety
+    /// Inside a call of the library; the identifier is one of libhdf5's own connector, and the caller's.
+    pub(crate) unsafe fn only_native(&self, registered: i64) -> i64 {
+        let known = self.native.load(Ordering::Relaxed);
+        // SAFETY: the caller's; an identifier of before the library was closed is refused.
+        unsafe {
+            if known > 0 && self.preserving_error_stack(|| self.H5Iinc_ref(known)) > 0 {
+                self.H5Idec_ref(registered);
+                return known;
+            }
+            self.H5Iinc_ref(registered);
+        }
+        self.native.store(registered, Ordering::Relaxed);
+        registered
+    }
+
+    /// Whether this is libhdf5's own connector, of which no references are needed.
+    pub(crate) fn is_native(&self, connector: i64) -> bool {
+        connector > 0 && self.native.load(Ordering::Relaxed) == connector
     }
 
     /// Whether anybody will see the numbers.

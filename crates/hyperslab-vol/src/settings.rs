@@ -13,11 +13,13 @@ pub const STRING_VERSION: u32 = 1;
 
 const MEMORY: u64 = 256 << 20;
 const LEAST_MEMORY: u64 = 1 << 20;
+const SMALL: u64 = 64 << 10;
 const MOST_THREADS: usize = 16;
 /// Each is also a variable: `HYPERSLAB_MODE` and so on.
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 15] = [
     "mode",
     "memory",
+    "small",
     "threads",
     "lag",
     "log_dir",
@@ -125,6 +127,8 @@ pub(crate) struct Settings {
     pub(crate) modes: Modes,
     /// Bytes that may be kept.
     pub(crate) memory: u64,
+    /// The first few transfers of a dataset are libhdf5's if they have fewer bytes than this.
+    pub(crate) small: u64,
     /// Threads for one call.
     pub(crate) threads: usize,
     /// How long a write may wait in memory before later ones wait for it.
@@ -157,6 +161,7 @@ impl Default for Settings {
         Self {
             modes: Modes { codec: true, ..Modes::default() },
             memory: MEMORY,
+            small: SMALL,
             threads: cores.min(MOST_THREADS),
             lag: Some(LAG),
             log_dir: None,
@@ -224,6 +229,9 @@ impl Settings {
                 }
                 self.memory = bytes;
             }
+            "small" => {
+                self.small = units::parse_size(value).map_err(|_| format!("small={value} should be a size"))?;
+            }
             "threads" => match value.parse() {
                 Ok(threads @ 1..=MOST_THREADS) => self.threads = threads,
                 _ => return Err(format!("threads={value} should be from 1 to {MOST_THREADS}")),
@@ -271,6 +279,9 @@ impl Settings {
     /// The string that means the same.
     pub(crate) fn text(&self) -> String {
         let mut text = format!("mode={};memory={};threads={}", self.modes, self.memory, self.threads);
+        if self.small != SMALL {
+            text += &format!(";small={}", self.small);
+        }
         if self.lag != Some(LAG) {
             text += &format!(";lag={}", self.lag_text());
         }

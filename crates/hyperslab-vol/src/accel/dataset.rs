@@ -223,6 +223,7 @@ pub(crate) unsafe fn attach(object: &Object, has_name: bool) -> Attach {
         guard,
     });
     host.stats.datasets.fetch_add(1, Ordering::Relaxed);
+    host.direct_datasets.fetch_add(1, Ordering::Relaxed);
     let (layered, deferred_close) = (Mutex::default(), Mutex::default());
     let (renamed, has_pending) = (AtomicBool::new(false), AtomicBool::new(false));
     let may_vanish = AtomicBool::new(io.name.is_empty());
@@ -255,9 +256,18 @@ fn is_indirect(object: &Object) -> bool {
 }
 
 /// File number and object token of an object.
-unsafe fn identity(object: &Object) -> Option<(u64, ObjectToken)> {
+pub(super) unsafe fn identity(object: &Object) -> Option<(u64, ObjectToken)> {
     // SAFETY: the object is open.
     unsafe { info_of(object.host, object.handle(), &itself()) }.map(|info| (info.file, info.token))
+}
+
+/// The token of an open dataset of the connector below.
+///
+/// # Safety
+/// Inside a call of the library; the dataset is open.
+pub(super) unsafe fn token_of_object(host: &Host, dataset: Handle) -> Option<ObjectToken> {
+    // SAFETY: the caller's.
+    unsafe { info_of(host, dataset, &itself()) }.map(|info| info.token)
 }
 
 /// Object information of libhdf5.
@@ -547,5 +557,6 @@ impl Dataset {
 impl Drop for Dataset {
     fn drop(&mut self) {
         self.io.host.give_memory(self.memory);
+        self.io.host.direct_datasets.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -20,7 +20,7 @@ use hyperslab_rollback::Rollback;
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// libhdf5's token of an object within a file.
@@ -62,6 +62,8 @@ pub(crate) struct FileState {
     layers: Mutex<Option<Arc<Layers>>>,
     /// Whether there may be unflushed metadata.
     pub(super) metadata_changed: AtomicBool,
+    /// How often names may have changed.
+    pub(super) renames: AtomicU64,
     /// Whether an unlinked dataset was written to.
     pub(super) has_unlinked_writes: AtomicBool,
     /// Whether writes may be buffered when their calls have returned, so that metadata are flushed early.
@@ -125,6 +127,7 @@ impl FileState {
             last_stamp: Mutex::default(),
             layers: Mutex::default(),
             metadata_changed: AtomicBool::new(true),
+            renames: AtomicU64::new(0),
             has_unlinked_writes: AtomicBool::new(false),
             deferred_error: Mutex::default(),
             clean_at_fork: AtomicBool::new(true),
@@ -207,6 +210,13 @@ impl FileState {
             Some(_) => Ok(None),
             None => Ok(None),
         }
+    }
+
+    /// Whether the first small transfers of datasets may be left to libhdf5 without further ado: nothing of the file is traced or
+    /// shared by ranks, and no layer or log must have them.
+    pub(crate) fn leaves_small_transfers(&self) -> bool {
+        let modes = self.settings.modes;
+        self.parallel.is_none() && self.trace.is_none() && !modes.log && lock(&self.layers).is_none()
     }
 
     /// Whether single fields may be buffered until elements are complete. Not with a log, whose guarantee that would
@@ -404,6 +414,7 @@ impl FileState {
 
     /// Invalidates names and object numbers. Requires that nothing is buffered.
     fn invalidate_names(&self) -> Result<()> {
+        self.renames.fetch_add(1, Ordering::Relaxed);
         let datasets: Vec<Arc<Dataset>> = lock(&self.datasets).values().cloned().collect();
         let closed = datasets.iter().map(|dataset| dataset.run_deferred_close()).fold(Ok(()), Result::and);
         for dataset in &datasets {
@@ -420,6 +431,9 @@ impl FileState {
     /// Drops cached data of a read-only file if it has changed since. Called whenever something of it is opened.
     pub(crate) fn revalidate(&self) {
         let Some(file) = self.file.as_ref().filter(|_| !self.writable) else { return };
+        if lock(&self.datasets).is_empty() && lock(&self.layers).is_none() {
+            return;
+        }
         let now = FileStamp::of(file);
         let before = std::mem::replace(&mut *lock(&self.last_stamp), now);
         let same = match (before, now) {

@@ -1,5 +1,6 @@
 //! Reads and writes of datasets: translation of the arguments, and dispatch to layers, direct path or libhdf5.
 
+use super::attachment::decide_for;
 use super::callback_scope::with_native_call;
 use super::dataset::Dataset;
 use super::dataspace::{MOST_PIECES, TOO_MANY, refused, selection_of};
@@ -8,7 +9,7 @@ use super::file::{FileState, invalidate_all, write_back_all};
 use super::parallel_file::{Alone, is_collective, join};
 use super::piecewise::PiecewisePlan;
 use crate::host::Host;
-use crate::host::api::{Const, H5S_ALL, H5S_BLOCK, Herr, Hid, Ptr};
+use crate::host::api::{Const, H5S_ALL, H5S_BLOCK, H5S_PLIST, Herr, Hid, Ptr};
 use crate::object::Object;
 use hyperslab_core::{
     BufferRegion, Datatype, Dims, Gather, MemoryLayout, MemoryView, MemoryViewMut, Result, Run, Selection, TransferMode,
@@ -228,6 +229,8 @@ impl TransferOutcome {
 /// # Safety
 /// Inside a call of the library, with the arguments it gives.
 pub(crate) unsafe fn write(object: &Object, one: &Transfer, data: Const) -> Herr {
+    // SAFETY: as above.
+    unsafe { decide_for(object, one, true) };
     if object.passes_through() && object.file.as_ref().is_none_or(|file| !file.survives_kill()) {
         // SAFETY: as above.
         return unsafe { object.handle().write(object.host, one, data) };
@@ -256,6 +259,8 @@ pub(crate) unsafe fn write(object: &Object, one: &Transfer, data: Const) -> Herr
 /// # Safety
 /// Inside a call of the library, with the arguments it gives.
 pub(crate) unsafe fn read(object: &Object, one: &Transfer, data: Ptr) -> Herr {
+    // SAFETY: as above.
+    unsafe { decide_for(object, one, false) };
     if object.passes_through() {
         // SAFETY: as above.
         return unsafe { object.handle().read(object.host, one, data) };
@@ -307,7 +312,7 @@ unsafe fn traced(
 
 unsafe fn dispatch_write(object: &Object, one: &Transfer, data: Const) -> TransferOutcome {
     let joins = object.file.as_ref().is_some_and(|file| file.moves_alone())
-        && (object.dataset().is_some() || object.moves_alone);
+        && (object.dataset().is_some() || object.moves_alone());
     // SAFETY: the caller's.
     let alone = match if joins { unsafe { Alone::joining(object, one) } } else { Ok(None) } {
         Ok(alone) => alone,
@@ -637,29 +642,32 @@ unsafe fn library_only(
     writes: bool,
     native: impl FnOnce() -> Herr,
 ) -> TransferOutcome {
-    if object.is_indirect && write_back_all(object.host) < 0 {
+    let library = object.attachment().library();
+    if library.is_indirect && write_back_all(object.host) < 0 {
         return TransferOutcome::failed(0);
     }
     // SAFETY: the caller's. Afterwards the error stack is the program's.
     let bytes = unsafe { bytes_of(object, one) };
     let status = native();
-    if object.is_indirect && writes {
+    if library.is_indirect && writes {
         invalidate_all(object.host);
     }
-    let why = Some(object.fallback_reason.clone().unwrap_or_else(|| "the mode asks for nothing more".into()));
-    TransferOutcome { status, bytes, why, ack: if writes { AckPending::Unsaved } else { AckPending::Nothing } }
+    TransferOutcome { status, bytes, why: Some(library.reason()), ack: if writes { AckPending::Unsaved } else { AckPending::Nothing } }
 }
 
 /// Bytes of the transfer in memory; 0 if statistics are off.
 unsafe fn bytes_of(object: &Object, one: &Transfer) -> u64 {
-    if !object.host.wants_stats() {
-        return 0;
-    }
+    // SAFETY: the caller's.
+    if object.host.wants_stats() { unsafe { bytes_selected(object, one) } } else { 0 }
+}
+
+/// Bytes of the transfer in memory.
+///
+/// # Safety
+/// Inside a call of the library; all identifiers are open.
+pub(super) unsafe fn bytes_selected(object: &Object, one: &Transfer) -> u64 {
     let space = if one.file_space_id != H5S_ALL { one.file_space_id } else { one.mem_space_id };
-    if space == H5S_BLOCK {
-        return 0;
-    }
-    if space == H5S_ALL {
+    if matches!(space, H5S_ALL | H5S_BLOCK | H5S_PLIST) {
         // SAFETY: the dataset and the type are open; the space is closed here.
         return unsafe { bytes_of_all(object, one) };
     }

@@ -7,7 +7,7 @@ use std::ffi::c_int;
 
 pub(crate) unsafe extern "C" fn wait(pointer: Ptr, timeout: u64, status: *mut c_int) -> Herr {
     let request = object(pointer);
-    let result = request.host.H5VLrequest_wait(request.under, request.connector, timeout, status);
+    let result = request.host.H5VLrequest_wait(request.under(), request.connector, timeout, status);
     // 0: still in progress.
     if result >= 0 && *status != 0 {
         free_object(pointer);
@@ -17,7 +17,7 @@ pub(crate) unsafe extern "C" fn wait(pointer: Ptr, timeout: u64, status: *mut c_
 
 pub(crate) unsafe extern "C" fn notify(pointer: Ptr, function: Ptr, context: Ptr) -> Herr {
     let request = object(pointer);
-    let result = request.host.H5VLrequest_notify(request.under, request.connector, function, context);
+    let result = request.host.H5VLrequest_notify(request.under(), request.connector, function, context);
     if result >= 0 {
         free_object(pointer);
     }
@@ -26,7 +26,7 @@ pub(crate) unsafe extern "C" fn notify(pointer: Ptr, function: Ptr, context: Ptr
 
 pub(crate) unsafe extern "C" fn cancel(pointer: Ptr, status: *mut c_int) -> Herr {
     let request = object(pointer);
-    let result = request.host.H5VLrequest_cancel(request.under, request.connector, status);
+    let result = request.host.H5VLrequest_cancel(request.under(), request.connector, status);
     if result >= 0 && *status != 0 {
         free_object(pointer);
     }
@@ -35,17 +35,17 @@ pub(crate) unsafe extern "C" fn cancel(pointer: Ptr, status: *mut c_int) -> Herr
 
 pub(crate) unsafe extern "C" fn specific(pointer: Ptr, arguments: Ptr) -> Herr {
     let request = object(pointer);
-    request.host.H5VLrequest_specific(request.under, request.connector, arguments)
+    request.host.H5VLrequest_specific(request.under(), request.connector, arguments)
 }
 
 pub(crate) unsafe extern "C" fn optional(pointer: Ptr, arguments: Ptr) -> Herr {
     let request = object(pointer);
-    request.host.H5VLrequest_optional(request.under, request.connector, arguments)
+    request.host.H5VLrequest_optional(request.under(), request.connector, arguments)
 }
 
 pub(crate) unsafe extern "C" fn free(pointer: Ptr) -> Herr {
     let request = object(pointer);
-    let result = request.host.H5VLrequest_free(request.under, request.connector);
+    let result = request.host.H5VLrequest_free(request.under(), request.connector);
     if result >= 0 {
         free_object(pointer);
     }
