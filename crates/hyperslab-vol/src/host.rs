@@ -40,6 +40,8 @@ pub(crate) struct Host {
     pub(crate) direct_datasets: AtomicUsize,
     /// The identifier of libhdf5's own connector, which is there as long as the library; not positive until it is known.
     native: AtomicI64,
+    /// A copy of the last transfer list that asked for nothing special; not positive if there is none.
+    pub(crate) usual_list: AtomicI64,
     /// Memory reserved by datasets, in bytes.
     memory: AtomicU64,
     /// What the user was told, at most [`MOST_SAID`] texts.
@@ -164,6 +166,7 @@ pub(crate) fn add(base: usize, find: &dyn Fn(&str) -> Ptr) -> Option<&'static Cl
         pending: AtomicBool::new(false),
         direct_datasets: AtomicUsize::new(0),
         native: AtomicI64::new(-1),
+        usual_list: AtomicI64::new(-1),
         memory: AtomicU64::new(0),
         said: Mutex::default(),
         class: OnceLock::new(),
@@ -228,6 +231,11 @@ impl Host {
         let taken = take(before.unwrap_or_default());
         self.stats.hold(taken);
         taken
+    }
+
+    /// Whether more than half of the memory is taken.
+    pub(crate) fn is_memory_short(&self, limit: u64) -> bool {
+        self.memory.load(Ordering::Relaxed) > limit / 2
     }
 
     /// Takes exactly so many bytes, if they are left.
@@ -305,6 +313,7 @@ impl Host {
 
     /// The library closes down: the numbers are final, and what is not written is said if nobody else will.
     pub(crate) fn end(&self) {
+        self.usual_list.store(-1, Ordering::Relaxed);
         let found = self.refresh_stats(true);
         if let Some(text) = self.stats.unwritten().filter(|_| !(found && under_run())) {
             say(&text);

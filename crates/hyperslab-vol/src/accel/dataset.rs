@@ -13,7 +13,7 @@ use hyperslab_core::{Array, ArraySpec, Result};
 use hyperslab_h5direct::{DatasetInfo, DirectDataset, Layout, Limits};
 use std::ffi::{c_int, c_uint};
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const GET_ACCESS_LIST: c_int = 0;
@@ -47,7 +47,12 @@ pub(crate) struct Dataset {
     has_pending: AtomicBool,
     /// Bytes of the host's memory budget reserved for its chunk cache.
     memory: u64,
+    /// When it was closed, counted in such events, if it is only kept for the next time; 0 if not.
+    resting_since: AtomicU64,
 }
+
+/// Counts datasets that were closed and kept.
+static RESTED: AtomicU64 = AtomicU64::new(0);
 
 /// Result of [`attach`].
 pub(crate) enum Attach {
@@ -191,6 +196,9 @@ pub(crate) unsafe fn attach(object: &Object, has_name: bool) -> Attach {
         grows_unallocated: stored.grows_unallocated,
         guard: guard.clone().map(|guard| guard as Arc<dyn hyperslab_h5direct::WriteGuard>),
     };
+    if !spec.filters.is_empty() && host.is_memory_short(file.settings.memory) {
+        FileState::bound_resting(&mut datasets, true);
+    }
     let memory = if spec.filters.is_empty() { 0 } else { host.take_memory(file.settings.memory, MOST_CACHE) };
     let limits = Limits { threads: file.settings.threads, cache: memory };
     let direct = match DirectDataset::new(info, &shape, limits) {
@@ -237,6 +245,7 @@ pub(crate) unsafe fn attach(object: &Object, has_name: bool) -> Attach {
         may_vanish,
         has_pending,
         memory,
+        resting_since: AtomicU64::new(0),
     });
     datasets.insert(token, dataset.clone());
     Attach::Direct(dataset)
@@ -396,7 +405,26 @@ pub(crate) unsafe fn object_name(host: &Host, dataset: Handle, kind: c_int) -> O
 
 impl Dataset {
     fn add(&self, handle: Handle) {
+        self.resting_since.store(0, Ordering::Relaxed);
         lock(&self.io.handles).push(handle);
+    }
+
+    /// When it was closed, if it is only kept for the next time: nothing of it waits.
+    pub(super) fn resting_since(&self) -> Option<u64> {
+        Some(self.resting_since.load(Ordering::Relaxed)).filter(|since| *since > 0)
+    }
+
+    pub(super) fn rests(&self) -> bool {
+        self.resting_since().is_some()
+    }
+
+    /// Whether what is known of it stays true while it is closed.
+    fn may_rest(&self, file: &FileState) -> bool {
+        file.keeps_closed_datasets()
+            && !self.may_vanish.load(Ordering::Relaxed)
+            && !self.renamed.load(Ordering::Relaxed)
+            && !self.io.has_buffered_fields()
+            && self.element_type.is_transient()
     }
 
     /// Whether the program has it open.
@@ -510,7 +538,13 @@ impl Dataset {
             }
             // Data buffered in layers must be visible to the next handle, whatever name opens it.
             if !self.has_pending.load(Ordering::Relaxed) {
-                lock(&file.datasets).remove(&self.token);
+                let mut datasets = lock(&file.datasets);
+                if result.is_ok() && self.may_rest(file) && datasets.contains_key(&self.token) {
+                    self.resting_since.store(RESTED.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+                    FileState::bound_resting(&mut datasets, false);
+                } else {
+                    datasets.remove(&self.token);
+                }
             } else {
                 result = result.and(file.limit_deferred_closes());
             }

@@ -28,6 +28,8 @@ pub(crate) type ObjectToken = [u8; 16];
 
 /// Limit of closed datasets with buffered writes.
 const MOST_CLOSED: usize = 64;
+/// Limit of closed datasets that are kept for the next time.
+const MOST_RESTING: usize = 8;
 
 /// The program's settings of libhdf5's caches, which the connector disables.
 #[derive(Debug, Clone, Copy, Default)]
@@ -309,6 +311,8 @@ impl FileState {
 
     fn close_last(&self) -> Result<()> {
         let written_back = self.write_back();
+        // Their types may be of the file, and would keep it open.
+        lock(&self.datasets).retain(|_, dataset| dataset.is_open());
         let layers = if self.is_inherited() { None } else { lock(&self.layers).take() };
         let closed = match layers {
             Some(layers) => {
@@ -383,7 +387,7 @@ impl FileState {
             self.note_unwritten(error);
         }
         let closed = datasets.iter().map(|dataset| dataset.run_deferred_close()).fold(Ok(()), Result::and);
-        lock(&self.datasets).retain(|_, dataset| dataset.is_open());
+        lock(&self.datasets).retain(|_, dataset| dataset.is_open() || dataset.rests());
         self.objects.bound();
         let before = self.take_deferred_error();
         before.and(layered).and(planes).and(closed)
@@ -406,9 +410,23 @@ impl FileState {
         lock(&self.deferred_error).take().map_or(Ok(()), Err)
     }
 
+    /// Whether datasets may be kept when they are closed: nothing of them waits anywhere but in the direct path.
+    pub(super) fn keeps_closed_datasets(&self) -> bool {
+        self.leaves_small_transfers() && !self.is_library_only() && !self.is_inherited()
+    }
+
+    /// Forgets closed datasets that are only kept for the next time, until there are few, or none at all.
+    pub(super) fn bound_resting(datasets: &mut HashMap<ObjectToken, Arc<Dataset>>, all: bool) {
+        let mut resting: Vec<(ObjectToken, u64)> =
+            datasets.iter().filter_map(|(token, dataset)| dataset.resting_since().map(|since| (*token, since))).collect();
+        resting.sort_unstable_by_key(|(_, since)| *since);
+        let more = if all { resting.len() } else { resting.len().saturating_sub(MOST_RESTING) };
+        resting.iter().take(more).for_each(|(token, _)| drop(datasets.remove(token)));
+    }
+
     /// Writes everything back if too many closed datasets have buffered writes.
     pub(crate) fn limit_deferred_closes(&self) -> Result<()> {
-        let closed = lock(&self.datasets).values().filter(|dataset| dataset.is_closed()).count();
+        let closed = lock(&self.datasets).values().filter(|dataset| dataset.is_closed() && !dataset.rests()).count();
         if closed > MOST_CLOSED { self.write_back() } else { Ok(()) }
     }
 

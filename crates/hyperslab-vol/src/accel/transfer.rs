@@ -74,10 +74,10 @@ const OTHER_PROPERTIES: [&CStr; 11] = [
 /// # Safety
 /// Inside a call of the library; the list is open.
 unsafe fn is_default_list(host: &Host, list: Hid) -> bool {
-    let usual = host.default_transfer();
+    let (usual, known) = (host.default_transfer(), host.usual_list.load(Ordering::Relaxed));
     // SAFETY: all lists are open, and names end in NUL.
     unsafe {
-        if list == usual || host.H5Pequal(list, usual) > 0 {
+        if list == usual || (known > 0 && host.H5Pequal(list, known) > 0) {
             return true;
         }
         host.preserving_error_stack(|| {
@@ -92,6 +92,13 @@ unsafe fn is_default_list(host: &Host, list: Hid) -> bool {
             }
             let equal = host.H5Pequal(copy, usual) > 0;
             host.H5Pclose(copy);
+            if equal {
+                // Programs use a list for many transfers.
+                let before = host.usual_list.swap(host.H5Pcopy(list), Ordering::Relaxed);
+                if before > 0 {
+                    host.H5Pclose(before);
+                }
+            }
             equal
         })
     }
