@@ -9,7 +9,7 @@ mod recorded_program;
 mod report_json;
 mod source_calls;
 mod timed_run;
-mod work_folder;
+pub mod work_folder;
 
 use crate::advisor;
 use crate::bench::stop_on_ctrl_c;

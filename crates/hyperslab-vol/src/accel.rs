@@ -21,6 +21,7 @@ mod launched_job;
 mod layer_base;
 mod metadata_backend;
 mod object_numbers;
+mod operation;
 mod parallel_file;
 mod piecewise;
 pub(crate) mod transfer;
@@ -36,4 +37,5 @@ pub(crate) use file::{FileState, before_rename, note_metadata_change, write_back
 pub(crate) use file_open::FileOpen;
 pub(crate) use metadata_backend::Handle;
 pub(crate) use parallel_file::{drain_ranks, publish_dataset};
+pub(crate) use operation::{Operation, Progress};
 pub(crate) use transfer::{Plan, Transfer};

@@ -4,7 +4,7 @@
 //! are not closed, and arguments as its VOL interface specifies.
 #![expect(unsafe_op_in_unsafe_fn, reason = "the contract of callbacks is stated once, above")]
 
-use crate::accel::{Attachment, CallbackScope, Dataset, FileState, Handle, Undecided, in_callback};
+use crate::accel::{Attachment, CallbackScope, Dataset, FileState, Handle, Operation, Undecided, in_callback};
 use crate::host::Host;
 use crate::host::api::{Const, Herr, Hid, Ptr, Req};
 use crate::trace::{TracedAttribute, TracedDataset};
@@ -35,6 +35,8 @@ pub(crate) struct Object {
     pub(crate) traced: Option<TracedDataset>,
     /// `Some` for attributes that are made in a traced file.
     pub(crate) traced_attribute: Option<Arc<TracedAttribute>>,
+    /// `Some` for requests of operations of our own; others are wrapped requests of the connector below.
+    pub(crate) operation: Option<Box<Operation>>,
     /// Whether it is a file handle that libhdf5 created by wrapping.
     wrapped: bool,
 }
@@ -134,6 +136,7 @@ impl Object {
             chunk_cache: None,
             traced: None,
             traced_attribute: None,
+            operation: None,
             wrapped: false,
         }
     }
@@ -141,6 +144,13 @@ impl Object {
     /// Transfers ownership to HDF5.
     pub(crate) fn into_ptr(self) -> Ptr {
         Box::into_raw(Box::new(self)).cast()
+    }
+
+    /// A request for an operation of our own, which keeps the file known.
+    pub(crate) unsafe fn requested(&self, operation: Operation) -> Ptr {
+        let mut request = self.sibling(null_mut());
+        request.operation = Some(Box::new(operation));
+        request.into_ptr()
     }
 
     /// Wraps an asynchronous request of the connector below.

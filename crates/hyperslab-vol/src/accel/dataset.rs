@@ -494,6 +494,7 @@ impl Dataset {
     /// Prepares the close of a handle: before the last one, whatever needs libhdf5 is written back. `true`: the close
     /// is deferred until chunks encoded in the background are stored.
     pub(crate) fn close_handle(&self, file: &FileState, handle: Handle) -> Result<bool> {
+        file.complete_reads();
         let mut result = Ok(());
         let last = lock(&self.io.handles).len() == 1;
         if last && self.may_vanish.load(Ordering::Relaxed) {

@@ -6,6 +6,7 @@ use super::early_flush::EarlyFlush;
 use super::launched_job::LaunchedJob;
 use super::layer_base::{FlushMetadata, Layers, Opening};
 use super::object_numbers::{FileStamp, ObjectNumbers};
+use super::operation::AnnouncedRead;
 use super::parallel_file::ParallelFile;
 use crate::driver;
 use crate::fork::{self, Generation};
@@ -57,6 +58,8 @@ pub(crate) struct FileState {
     fallback_reason: Mutex<Option<String>>,
     handles: AtomicUsize,
     pub(crate) datasets: Mutex<HashMap<ObjectToken, Arc<Dataset>>>,
+    /// Reads of event sets that were not made yet.
+    pub(super) announced_reads: Mutex<Vec<Arc<AnnouncedRead>>>,
     /// The numbers by which layers know its objects.
     pub(crate) objects: ObjectNumbers,
     /// Stamp of a read-only file at the time when data were cached.
@@ -125,6 +128,7 @@ impl FileState {
             fallback_reason: Mutex::new(fallback_reason),
             handles: AtomicUsize::new(1),
             datasets: Mutex::default(),
+            announced_reads: Mutex::default(),
             objects: ObjectNumbers::default(),
             last_stamp: Mutex::default(),
             layers: Mutex::default(),
@@ -368,6 +372,7 @@ impl FileState {
 
     /// Writes all buffered data of the file back, and executes deferred closes. Afterwards libhdf5 sees everything.
     pub(crate) fn write_back(&self) -> Result<()> {
+        self.complete_reads();
         let layers = lock(&self.layers).clone().filter(|_| self.writable && !self.is_inherited());
         let layered = layers.map_or(Ok(()), |layers| layers.container.flush(Durability::Visible));
         let datasets: Vec<Arc<Dataset>> = lock(&self.datasets).values().cloned().collect();

@@ -223,7 +223,7 @@ pub(crate) unsafe extern "C" fn read(
     catch_panics(|| {
         if count == 1 {
             let one = Transfer { mem_type_id: *kinds, mem_space_id: *memory, file_space_id: *files, dxpl_id: list };
-            return transfer::read(object(*pointers), &one, *data);
+            return transfer::read(object(*pointers), &one, *data, request);
         }
         let first = object(*pointers);
         many(
@@ -251,7 +251,7 @@ pub(crate) unsafe extern "C" fn write(
     catch_panics(|| {
         if count == 1 {
             let one = Transfer { mem_type_id: *kinds, mem_space_id: *memory, file_space_id: *files, dxpl_id: list };
-            return transfer::write(object(*pointers), &one, *data);
+            return transfer::write(object(*pointers), &one, *data, request);
         }
         let first = object(*pointers);
         many(
