@@ -36,6 +36,6 @@ pub(crate) use eligibility::{ineligible, named_filters, shape_of, stored};
 pub(crate) use file::{FileState, before_rename, note_metadata_change, write_back_all};
 pub(crate) use file_open::FileOpen;
 pub(crate) use metadata_backend::Handle;
-pub(crate) use parallel_file::{drain_ranks, publish_dataset};
 pub(crate) use operation::{Operation, Progress};
+pub(crate) use parallel_file::{drain_ranks, publish_dataset};
 pub(crate) use transfer::{Plan, Transfer};

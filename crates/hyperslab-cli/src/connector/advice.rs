@@ -37,7 +37,10 @@ fn recommendation(processes: &[Process], write: &SideStatistics, read: &SideStat
         return Some("nothing was accelerated: try --mode codec".into());
     }
     if write.seconds.max(read.seconds) < WORTH {
-        return Some(format!("you waited {:.2} s in reads and writes: little is left to gain", write.seconds + read.seconds));
+        return Some(format!(
+            "you waited {:.2} s in reads and writes: little is left to gain",
+            write.seconds + read.seconds
+        ));
     }
     let (side, what) = if write.seconds >= read.seconds { (write, "writes") } else { (read, "reads") };
     let left = side.bytes.saturating_sub(side.accelerated_bytes);
@@ -68,10 +71,16 @@ mod tests {
         let process = |mode: &str| Process { mode: mode.into(), ..Process::default() };
         let nothing = side(0, 0, 0.0);
         let told = |mode: &str, write: &SideStatistics, read: &SideStatistics| advice(&[process(mode)], write, read);
-        assert_eq!(told("codec", &side(8, 1 << 30, 2.14), &nothing), "  you waited 2.1 s in writes: try --mode codec+async\n");
+        assert_eq!(
+            told("codec", &side(8, 1 << 30, 2.14), &nothing),
+            "  you waited 2.1 s in writes: try --mode codec+async\n"
+        );
         assert_eq!(told("codec+async", &side(8, 1 << 30, 2.1), &nothing), "");
         assert!(told("codec", &side(9000, 9000 << 10, 2.1), &nothing).contains("codec+log"));
-        assert!(told("codec", &side(8, 1 << 30, 1.0), &side(8, 1 << 30, 2.0)).contains("2.0 s in reads: try --mode codec+cache"));
+        assert!(
+            told("codec", &side(8, 1 << 30, 1.0), &side(8, 1 << 30, 2.0))
+                .contains("2.0 s in reads: try --mode codec+cache")
+        );
         assert!(told("codec", &side(8, 1 << 20, 0.01), &nothing).contains("little is left"));
         let by_library = SideStatistics { accelerated_bytes: 0, ..side(8, 1 << 30, 2.0) };
         assert!(told("codec", &by_library, &nothing).contains("most by libhdf5"));
@@ -79,7 +88,8 @@ mod tests {
 
     #[test]
     fn what_other_threads_did_is_gained() {
-        let process = Process { helper_seconds: 1.5, hidden_seconds: 0.5, mode: "codec+async".into(), ..Process::default() };
+        let process =
+            Process { helper_seconds: 1.5, hidden_seconds: 0.5, mode: "codec+async".into(), ..Process::default() };
         let text = advice(&[process], &side(8, 1 << 30, 1.0), &side(0, 0, 0.0));
         assert_eq!(
             text,

@@ -93,7 +93,13 @@ impl Compared<'_> {
     }
 
     /// Runs one side. The error is the exit code of a command that failed, which was said.
-    fn side(&self, folder: &WorkFolder, copy: &FolderCopy, side: usize, first: bool) -> Result<Result<SideRun, ExitCode>> {
+    fn side(
+        &self,
+        folder: &WorkFolder,
+        copy: &FolderCopy,
+        side: usize,
+        first: bool,
+    ) -> Result<Result<SideRun, ExitCode>> {
         let (program, arguments) = self.command.split_first().context("there is no command to run")?;
         let mut command = Command::new(folder.program(program));
         command.args(arguments.iter().map(|word| folder.word(word))).current_dir(copy.path()).stdin(Stdio::null());
@@ -278,7 +284,10 @@ mod tests {
         assert!(words(&[1.0, 2.0], &outcome).starts_with("hyperslab: 2.0 x slower, identical as far as compared\n"));
         outcome.contents.differences.push("a.h5: x: 1 of 2 elements differ, the first at 0".into());
         let text = words(&[1.0, 1.0], &outcome);
-        assert!(text.starts_with("hyperslab: as fast, THE FILES DIFFER\n") && text.contains("  differs: a.h5"), "{text}");
+        assert!(
+            text.starts_with("hyperslab: as fast, THE FILES DIFFER\n") && text.contains("  differs: a.h5"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -4,8 +4,8 @@
 
 use super::dataset::{Attach, Dataset, attach, identity, object_name, token_of_object};
 use super::file::FileState;
-use super::transfer::{Transfer, bytes_selected};
 use super::metadata_backend::Handle;
+use super::transfer::{Transfer, bytes_selected};
 use crate::callbacks::dataset::{AccessList, BY_ITSELF, Place, wants_cache};
 use crate::host::api::{Hid, Ptr};
 use crate::object::{DATASET, Object};
@@ -133,9 +133,10 @@ unsafe fn stays_undecided(
 /// Whether another handle of the same object uses the direct path, or that cannot be told.
 unsafe fn is_known(object: &Object, file: &FileState) -> bool {
     // SAFETY: the object is an open dataset.
-    object.host.preserving_error_stack(|| unsafe { identity(object) }).is_none_or(|(number, token)| {
-        number != file.number || super::file::lock(&file.datasets).contains_key(&token)
-    })
+    object
+        .host
+        .preserving_error_stack(|| unsafe { identity(object) })
+        .is_none_or(|(number, token)| number != file.number || super::file::lock(&file.datasets).contains_key(&token))
 }
 
 /// Call before libhdf5 changes a dataset by other calls than transfers: it is decided about if the direct path may know it.

@@ -422,8 +422,10 @@ impl FileState {
 
     /// Forgets closed datasets that are only kept for the next time, until there are few, or none at all.
     pub(super) fn bound_resting(datasets: &mut HashMap<ObjectToken, Arc<Dataset>>, all: bool) {
-        let mut resting: Vec<(ObjectToken, u64)> =
-            datasets.iter().filter_map(|(token, dataset)| dataset.resting_since().map(|since| (*token, since))).collect();
+        let mut resting: Vec<(ObjectToken, u64)> = datasets
+            .iter()
+            .filter_map(|(token, dataset)| dataset.resting_since().map(|since| (*token, since)))
+            .collect();
         resting.sort_unstable_by_key(|(_, since)| *since);
         let more = if all { resting.len() } else { resting.len().saturating_sub(MOST_RESTING) };
         resting.iter().take(more).for_each(|(token, _)| drop(datasets.remove(token)));

@@ -158,7 +158,8 @@ pub(super) fn submit(array: &dyn Array, selection: &Selection, memory: MemoryVie
     if !whole {
         return array.write(selection, memory, transfer).map(|()| Request::done());
     }
-    let mut packed = vec![0; usize::try_from(bytes).map_err(|_| Error::invalid("write", "it exceeds the address space"))?];
+    let mut packed =
+        vec![0; usize::try_from(bytes).map_err(|_| Error::invalid("write", "it exceeds the address space"))?];
     Gather::new(memory, &dtype, selection.len())?.next_into(&mut packed);
     array.submit_write(selection, packed.into(), &MemoryLayout::packed(), transfer)
 }

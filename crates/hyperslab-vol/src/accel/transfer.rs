@@ -5,8 +5,8 @@ use super::callback_scope::with_native_call;
 use super::dataset::Dataset;
 use super::dataspace::{MOST_PIECES, TOO_MANY, refused, selection_of};
 use super::element_type::{ElementType, layout};
-use super::operation::{AnnouncedRead, Operation, submit};
 use super::file::{FileState, invalidate_all, write_back_all};
+use super::operation::{AnnouncedRead, Operation, submit};
 use super::parallel_file::{Alone, is_collective, join};
 use super::piecewise::PiecewisePlan;
 use crate::host::Host;
@@ -423,7 +423,9 @@ unsafe fn dispatch_write(object: &Object, one: &Transfer, data: Const, waits_lat
                 }
                 object.host.pending.store(true, Ordering::Relaxed);
                 let written = match waits_later {
-                    true => submit(&*array, &plan.selection, view, whole).map(|request| Some(Operation::write(request))),
+                    true => {
+                        submit(&*array, &plan.selection, view, whole).map(|request| Some(Operation::write(request)))
+                    }
                     false => array.write(&plan.selection, view, TransferMode::Independent).map(|()| None),
                 };
                 dataset.io.needs_no_reads.store(false, Ordering::Relaxed);
@@ -505,9 +507,8 @@ unsafe fn dispatch_read(object: &Object, one: &Transfer, data: Ptr, waits_later:
         if let Some(array) = dataset.layered(file)? {
             if plan.dtype.is_none() && waits_later && !together && file.settings.modes.copies() {
                 // SAFETY: the program gives memory that has all selected elements, and leaves it alone until it has waited.
-                let read = unsafe {
-                    AnnouncedRead::announce(file, &dataset, array, &plan.selection, &plan.layout, view.data)
-                };
+                let read =
+                    unsafe { AnnouncedRead::announce(file, &dataset, array, &plan.selection, &plan.layout, view.data) };
                 operation = Some(Operation::read(read));
                 return Ok(None);
             }

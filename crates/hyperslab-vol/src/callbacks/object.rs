@@ -45,7 +45,17 @@ pub(crate) unsafe extern "C" fn copy(
         drain_ranks(from, *from_place.cast::<c_int>());
         let (host, below) = (from.host, from.connector);
         let status = host.H5VLobject_copy(
-            from.under(), from_place, from_name, to.under(), to_place, to_name, below, copy, link, transfer, request,
+            from.under(),
+            from_place,
+            from_name,
+            to.under(),
+            to_place,
+            to_name,
+            below,
+            copy,
+            link,
+            transfer,
+            request,
         );
         from.wrap_request(request);
         acknowledged(to, *to_place.cast::<c_int>(), status)
